@@ -365,7 +365,7 @@ pub fn is_by_rule(verdict: &Verdict) -> bool {
 
 impl<'a> Case<'a> {
     fn new(call: &Call<'a>, analysis: Option<&'a CommandAnalysis>) -> Self {
-        let agent = call.agent.unwrap_or(MAIN_AGENT);
+        let agent = call.agent.unwrap_or(MAIN_AGENT.into());
         Self { call: *call, subject: Subject::new(call.tool, agent, call.mode, call.effects, analysis) }
     }
 }

@@ -47,7 +47,7 @@ mod rules;
 pub mod secrets;
 mod tools;
 
-pub use call::Call;
+pub use call::{Call, CallingAgent};
 pub use command::{CommandAnalysis, CommandPart, CommandWord, analyse_command, in_directory};
 pub use executes::runs_code;
 pub use judge::{PartExplanation, Policy, RULE_LOSS, is_by_rule};

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use journeyman_policy::MAIN_AGENT;
 use journeyman_protocol::Mode;
 use journeyman_tools::Registry;
 use schemars::JsonSchema;
@@ -208,6 +209,9 @@ impl AgentDefinition {
             let what = format!("it needs 1 to {MAX_NAME_CHARS} lower-case letters, digits, `-` and `_`");
             return Err(self.wrong("name", what));
         }
+        if self.name == MAIN_AGENT {
+            return Err(self.wrong("name", format!("rules call the session itself `{MAIN_AGENT}`")));
+        }
         let description = self.description.trim().chars().count();
         if description == 0 || description > MAX_DESCRIPTION_CHARS {
             return Err(
@@ -291,6 +295,7 @@ impl AgentDefinition {
         let query = expand(&self.query)?;
         let role = AgentRole {
             name: self.name.clone(),
+            definition: None,
             path: Vec::new(),
             parent: None,
             inputs: inputs.clone(),

@@ -78,7 +78,6 @@ impl Delegate for Executor {
 /// An agent whose task and role are known to fit, before it works.
 struct PreparedAgent {
     id: SessionId,
-    name: String,
     role: AgentRole,
     query: String,
     model: AgentModel,
@@ -94,6 +93,7 @@ impl PreparedAgent {
     fn new(
         parent: &DelegatingSession,
         definition: &AgentDefinition,
+        member: Option<&Membership>,
         inputs: &Map<String, Value>,
         context: TaskContext,
     ) -> Result<Self, String> {
@@ -116,8 +116,7 @@ impl PreparedAgent {
         Ok(Self {
             was_cut_off: cut_off.is_some(),
             id: cut_off.unwrap_or_else(|| child_id(parent, &context.call, number)),
-            name: definition.name.clone(),
-            role: child_role(parent, definition, &context.call, role),
+            role: child_role(parent, member, &context.call, role),
             query,
             model,
             context,
@@ -134,7 +133,7 @@ impl PreparedAgent {
         parent.live.send(Event::AgentStarted {
             call: self.context.call.clone(),
             child: self.id.clone(),
-            name: self.name.clone(),
+            name: self.role.name.clone(),
             task: self.query.chars().take(MAX_TASK_CHARS).collect(),
             background: self.in_background,
         });
@@ -156,7 +155,7 @@ async fn wait_for_permit<'a>(
 
 async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
     let DelegatedTask { parent, definition, inputs, context, membership } = task;
-    let agent = PreparedAgent::new(parent, definition, &inputs, context)?;
+    let agent = PreparedAgent::new(parent, definition, membership.as_ref(), &inputs, context)?;
     let _permit = wait_for_permit(parent, &agent.context.cancel).await?;
     agent.announce(parent).await;
     Ok(run_to_report(parent, agent, membership).await)
@@ -169,7 +168,7 @@ async fn start_in_background(
     task: BackgroundTask,
 ) -> Result<SessionId, String> {
     let BackgroundTask { definition, inputs, context } = task;
-    let mut agent = PreparedAgent::new(parent, &definition, &inputs, context)?;
+    let mut agent = PreparedAgent::new(parent, &definition, None, &inputs, context)?;
     agent.in_background = true;
     agent.announce(parent).await;
     let (id, cancel, parent) = (agent.id.clone(), agent.context.cancel.clone(), Arc::clone(parent));
@@ -178,7 +177,7 @@ async fn start_in_background(
         match wait_for_permit(&parent, &agent.context.cancel).await {
             Ok(_permit) => drop(run_to_report(&parent, agent, None).await),
             Err(why) => {
-                let aborted = Ended::without_report(agent.name.clone(), Termination::Aborted, why);
+                let aborted = Ended::without_report(agent.role.name.clone(), Termination::Aborted, why);
                 finish(&parent, &agent, aborted, (0, 0)).await;
             }
         }
@@ -219,7 +218,7 @@ async fn run_to_report(
         membership.leave().await;
     }
     let ended =
-        ended.unwrap_or_else(|why| Ended::without_report(agent.name.clone(), Termination::Error, why));
+        ended.unwrap_or_else(|why| Ended::without_report(agent.role.name.clone(), Termination::Error, why));
     // Before the session closes, which an interrupted call may have no time for.
     let end = finish(parent, &agent, ended, budget.used()).await;
     if let Some(handle) = handle {
@@ -466,12 +465,16 @@ fn connected_model(parent: &DelegatingSession, definition: &AgentDefinition) -> 
 /// Returns the role of an agent of the session: no wider than the session's own.
 fn child_role(
     parent: &DelegatingSession,
-    definition: &AgentDefinition,
+    member: Option<&Membership>,
     call: &CallId,
     role: AgentRole,
 ) -> AgentRole {
+    let renamed = member.map(Membership::name).filter(|name| *name != role.name);
+    let name = renamed.map_or_else(|| role.name.clone(), str::to_owned);
     AgentRole {
-        path: parent.path.iter().cloned().chain([definition.name.clone()]).collect(),
+        path: parent.path.iter().cloned().chain([name.clone()]).collect(),
+        definition: renamed.map(|_| role.name),
+        name,
         parent: Some(AgentParent {
             session: parent.session.clone(),
             call: call.clone(),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use journeyman_policy::CallingAgent;
 use journeyman_protocol::{CallId, Mode, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -118,6 +119,9 @@ pub struct AgentParent {
 pub struct AgentRole {
     /// The name of the definition.
     pub name: String,
+    /// The name of the definition, if a group gave the agent another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
     /// The names of the agents from the root session's agent down to this one; empty for an agent
     /// that a person started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -156,6 +160,14 @@ impl AgentRole {
     /// Returns the task in the words of whoever gave it: the first input.
     pub(crate) fn task(&self) -> String {
         self.inputs.values().next().map(text_of).unwrap_or_default()
+    }
+
+    /// Returns the names by which rules may speak of the agent.
+    pub(crate) fn calling_agent(&self) -> CallingAgent<'_> {
+        match &self.definition {
+            Some(definition) => CallingAgent { definition, member: Some(&self.name) },
+            None => self.name.as_str().into(),
+        }
     }
 
     /// Returns a prefix that keeps the ids of this session's calls apart from those of its parents,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::future::OptionFuture;
 use futures_util::stream::FuturesUnordered;
-use journeyman_policy::{Call, Policy, RuleLayer, Rules};
+use journeyman_policy::{Call, CallingAgent, Policy, RuleLayer, Rules};
 use journeyman_protocol::{
     AgentState, CallRecord, CallState, Decision, Effects, Enforcement, Event, Mode, RelPath, RunOutcome,
     SandboxNeeds, ToolUse, TurnPhase, Verdict,
@@ -49,9 +49,7 @@ pub(crate) struct Approvals {
     pub(super) policy: Policy,
     registry: Arc<Registry>,
     /// The agent that makes the calls; `None` for the session that a person started.
-    agent: Option<String>,
-    /// The files that calls may change.
-    edits: EditScope,
+    agent: Option<Arc<AgentRole>>,
     /// The lasting answers in this session, its agents and the sessions above.
     pub(super) lasting: LastingAnswers,
     /// Number of lasting answers that the policy has.
@@ -66,7 +64,6 @@ impl Approvals {
             policy,
             registry,
             agent: None,
-            edits: EditScope::All,
             lasting: LastingAnswers::default(),
             lasting_count: 0,
             unanswered_count: 0,
@@ -74,9 +71,8 @@ impl Approvals {
     }
 
     /// Judges calls as those of an agent.
-    pub(crate) fn with_role(mut self, role: Option<&AgentRole>) -> Self {
-        self.agent = role.map(|role| role.name.clone());
-        self.edits = role.map(|role| role.edits).unwrap_or_default();
+    pub(crate) fn with_role(mut self, role: Option<Arc<AgentRole>>) -> Self {
+        self.agent = role;
         self
     }
 
@@ -109,6 +105,11 @@ impl Approvals {
         FinishedCall { verdict: Some(verdict), ..FinishedCall::denied(text, "headless") }
     }
 
+    /// Returns the agent that makes the calls; `None` for the session that a person started.
+    pub(crate) fn calling_agent(&self) -> Option<CallingAgent<'_>> {
+        self.agent.as_ref().map(|role| role.calling_agent())
+    }
+
     /// Returns the rules that a lasting answer about a call would make.
     pub(crate) fn propose_rules(&self, call: &Call<'_>) -> Option<Rules> {
         self.policy.propose_rules(call).ok()
@@ -125,7 +126,7 @@ impl Approvals {
         let (policy, agent) = (self.policy.clone(), self.agent.clone());
         Arc::new(move |path| {
             let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
-            let agent = agent.as_deref();
+            let agent = agent.as_ref().map(|role| role.calling_agent());
             let call = Call { tool: "read_file", agent, mode, effects: &effects, sandbox: None };
             policy.judge(&call).decision == Decision::Allow
         })
@@ -169,7 +170,7 @@ impl Approvals {
         mode: Mode,
         sandbox: Option<Enforcement>,
     ) -> JudgedCall {
-        let agent = self.agent.as_deref();
+        let agent = self.calling_agent();
         let call = Call { tool, agent, mode, effects, sandbox: sandbox.as_ref() };
         let mut verdict = self.policy.judge(&call);
         if let Some(path) = self.edit_beyond_scope(effects) {
@@ -189,7 +190,7 @@ impl Approvals {
         &self,
         paths: impl Iterator<Item = &'a RelPath>,
     ) -> impl Iterator<Item = &'a RelPath> {
-        let edits = self.edits;
+        let edits = self.agent.as_ref().map(|role| role.edits).unwrap_or_default();
         paths.filter(move |path| match edits {
             EditScope::All => false,
             EditScope::TestFiles => !is_test_file(&path.to_string()),
@@ -254,7 +255,7 @@ impl Approvals {
             let (tool, effects) = (ready.call.name.as_str(), &ready.effects);
             let call = Call {
                 tool,
-                agent: self.agent.as_deref(),
+                agent: self.calling_agent(),
                 mode: judged.mode,
                 effects,
                 sandbox: judged.sandbox.as_ref(),

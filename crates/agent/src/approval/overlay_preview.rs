@@ -238,8 +238,8 @@ async fn decide_landing(
     let diff = diff_layer(cx, tried).await;
     // A lasting rule would skip later previews, so none is offered for destructive changes.
     let effects = Effects { previewed: true, ..ready.effects.clone() };
-    let call =
-        Call { tool: &ready.call.name, agent: None, mode, effects: &effects, sandbox: sandbox.as_ref() };
+    let (tool, agent) = (ready.call.name.as_str(), approvals.calling_agent());
+    let call = Call { tool, agent, mode, effects: &effects, sandbox: sandbox.as_ref() };
     let rules = lost.is_none().then(|| approvals.propose_rules(&call)).flatten();
     let judged = JudgedCall { verdict, mode, sandbox };
     let asked = ApprovedCall { context: std::mem::take(&mut ready.context), ..ready.copy_for_question() };

@@ -102,7 +102,7 @@ impl Session {
         Self {
             requests: RequestBuilder::new(Arc::clone(&registry), settings.tool_calling),
             approvals: Approvals::new(parts.policy, Arc::clone(&registry))
-                .with_role(role.as_deref())
+                .with_role(role)
                 .with_lasting_answers(parts.lasting_answers),
             previews: OverlayPreviews::new(Arc::clone(&registry)),
             runner: ToolRunner::new(registry, Arc::clone(&inbox)),

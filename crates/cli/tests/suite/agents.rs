@@ -168,6 +168,8 @@ fn a_wrong_group_ends_in_2_before_anything_is_asked() {
         (&["--group", "team.toml"], "missing field `task`"),
         (&["--group", "none.toml"], "none.toml"),
         (&["planner"], "--task"),
+        (&["tester=generalist", "--task", "x"], "can't have the name of another agent"),
+        (&["main=generalist", "--task", "x"], "can't have the name of another agent"),
     ] {
         server.command(&house, &["agents", "run"], arguments).run().expect(2).says(&[said]);
     }

@@ -47,6 +47,8 @@ pub fn check_group(group: &Group, agents: &LoadedAgents) -> Result<Option<Mode>,
     let mut reads_only = true;
     for member in &group.members {
         let definition = &agents.find(&member.agent)?.definition;
+        let names = agents.agents.iter().map(|agent| agent.definition.name.as_str());
+        member.check_name(names).map_err(HostError::usage)?;
         let needs = |input: &&AgentInput| input.required;
         if let Some(input) = definition.inputs.iter().skip(1).find(needs) {
             return Err(HostError::usage(format_args!(

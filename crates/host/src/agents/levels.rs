@@ -302,6 +302,7 @@ mod tests {
         place.project(".claude", "planner.md", HELPER);
         place.project(".gemini", "other.md", HELPER);
         place.project(".journeyman", "bad.md", "---\ndescription: x\ntools: [launch]\n---\nx\n");
+        place.project(".gemini", "main.md", HELPER);
         place.project(".journeyman", "_draft.md", "nothing");
         place.project(".journeyman", "notes.txt", "nothing");
         place.home(".claude", "other.md", HELPER);
@@ -318,7 +319,8 @@ mod tests {
         );
         assert_eq!(source("other"), at(".gemini", "other.md"));
         assert!(matches!(source("mine"), AgentSource::User(_)));
-        assert_eq!(loaded.problems.len(), 1, "{:?}", loaded.problems);
+        assert_eq!(loaded.problems.len(), 2, "{:?}", loaded.problems);
+        assert!(loaded.problems[1].contains("rules call the session itself `main`"), "{:?}", loaded.problems);
         assert!(
             loaded.problems[0].contains("bad.md: tools: there is no tool `launch`"),
             "{:?}",

@@ -71,7 +71,7 @@ impl PolicyQuery {
         // As in a session: `auto` holds while commands are confined.
         let mode = if mode == Mode::Auto && !confined { Mode::Edit } else { mode };
         let agent = self.agent.as_deref().filter(|agent| *agent != MAIN_AGENT);
-        Call { tool: &self.tool, agent, mode, effects: &self.effects, sandbox }
+        Call { tool: &self.tool, agent: agent.map(Into::into), mode, effects: &self.effects, sandbox }
     }
 }
 

@@ -14,6 +14,7 @@ use super::RuleLayer;
 use super::compiled::{Compiled, Position, is_option, normal_host};
 use super::glob::{Key, LetterCase, Names, last_component, names_of};
 use super::shape::{Shape, possible_paths};
+use crate::call::CallingAgent;
 use crate::command::{CommandAnalysis, CommandPart, CommandWord};
 use crate::protect::{Protection, protection_of_text};
 
@@ -24,7 +25,7 @@ const MAX_WORDS: usize = 512;
 /// A call in the form that rules are matched against.
 pub(crate) struct Subject<'a> {
     pub(crate) tool: &'a str,
-    pub(crate) agent: &'a str,
+    pub(crate) agent: CallingAgent<'a>,
     pub(crate) mode: Mode,
     pub(crate) effects: &'a Effects,
     /// The analysis of the shell command.
@@ -44,7 +45,7 @@ pub(crate) struct Subject<'a> {
 impl<'a> Subject<'a> {
     pub(crate) fn new(
         tool: &'a str,
-        agent: &'a str,
+        agent: CallingAgent<'a>,
         mode: Mode,
         effects: &'a Effects,
         analysis: Option<&'a CommandAnalysis>,
@@ -239,7 +240,7 @@ impl Compiled {
         };
         (self.rule.modes.is_empty() || self.rule.modes.contains(&subject.mode))
             && one_of(&self.tools, subject.tool)
-            && one_of(&self.agents, subject.agent)
+            && subject.agent.names().any(|name| one_of(&self.agents, name))
     }
 
     /// Matches a rule that denies or asks.

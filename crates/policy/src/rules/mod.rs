@@ -200,7 +200,7 @@ fn speaks_of(rule: &Compiled, example: &Example) -> bool {
     let agent = first(&rule.rule.agents, MAIN_AGENT);
     let mode = rule.rule.modes.first().copied().unwrap_or(Mode::Edit);
     let analysis = effects.command.as_deref().map(|command| analyse_command(command, &[]));
-    let subject = Subject::new(&tool, &agent, mode, &effects, analysis.as_ref());
+    let subject = Subject::new(&tool, agent.as_str().into(), mode, &effects, analysis.as_ref());
     if rule.rule.decision > Decision::Allow {
         return rule.match_restricting(&subject) == Hit::Yes;
     }

@@ -25,7 +25,8 @@ pub(crate) fn propose_rules(
     let rule = || {
         let mut rule = Rule::new(Decision::Allow);
         rule.tools = vec![escape_pattern(call.tool)];
-        rule.agents = call.agent.map(escape_pattern).into_iter().collect();
+        let agent = call.agent.map(|agent| agent.member.unwrap_or(agent.definition));
+        rule.agents = agent.map(escape_pattern).into_iter().collect();
         rule
     };
     let mut rules = Vec::new();

@@ -1,6 +1,6 @@
 //! Files of rules: what is read, what is refused and how that is told, and what is written back.
 
-use journeyman_policy::{Call, MAX_RULES, Policy, Rule, RuleLayer, Rules};
+use journeyman_policy::{Call, CallingAgent, MAX_RULES, Policy, Rule, RuleLayer, Rules};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, RelPath, SandboxNeeds, SandboxTier};
 use proptest::prelude::*;
 
@@ -244,6 +244,7 @@ fn decided(
     effects: &Effects,
 ) -> (Decision, Vec<String>) {
     let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
+    let agent = agent.map(CallingAgent::from);
     let verdict = policy.judge(&Call { tool, agent, mode, effects, sandbox: Some(&sandbox) });
     assert!(!verdict.reason.is_empty() && !verdict.reason.contains('\n'), "{verdict:?}");
     (verdict.decision, verdict.rules)
@@ -328,6 +329,44 @@ fn protected_files_and_hosts_take_exact_rules_and_gits_files_none() {
     let both = Effects { hosts: vec!["a.example.com".into()], ..writes("src/a") };
     let half = user("[[rule]]\npaths = ['src/a']\ndecision = 'allow'").unwrap();
     assert_eq!(decided(&Policy::default().with_rules(half), "t", None, Mode::Ask, &both).0, Decision::Ask);
+}
+
+#[test]
+fn a_rule_holds_for_either_name_of_a_group_member() {
+    let sandbox = Enforcement::from_needs(SandboxTier::Namespaces, SandboxNeeds::ALL);
+    let effects = Effects { writes: vec![RelPath::parse("a.txt").unwrap()], ..Effects::default() };
+    let rule = |name: &str, decision: &str| {
+        format!("[[rule]]\ntools = ['write_file']\nagents = ['{name}']\ndecision = '{decision}'\n")
+    };
+    let member = CallingAgent { definition: "generalist", member: Some("ada") };
+    let judged = |rules: &[String], agent: CallingAgent<'_>| {
+        let policy = Policy::default().with_rules(user(&rules.concat()).unwrap());
+        let agent = Some(agent);
+        let call =
+            Call { tool: "write_file", agent, mode: Mode::Ask, effects: &effects, sandbox: Some(&sandbox) };
+        (policy.judge(&call).decision, policy.propose_rules(&call))
+    };
+    for (rules, expected) in [
+        (vec![rule("generalist", "deny")], Decision::Deny),
+        (vec![rule("ada", "deny")], Decision::Deny),
+        (vec![rule("ada", "allow"), rule("generalist", "deny")], Decision::Deny),
+        (vec![rule("ada", "deny"), rule("generalist", "allow")], Decision::Deny),
+        (vec![rule("ada", "allow")], Decision::Allow),
+        (vec![rule("generalist", "allow")], Decision::Allow),
+        (vec![rule("bob", "allow"), rule("main", "deny")], Decision::Ask),
+    ] {
+        assert_eq!(judged(&rules, member).0, expected, "{rules:?}");
+    }
+    // The answer "always" is about the member that was asked about.
+    let proposed = judged(&[], member).1.unwrap();
+    let allowed = |agent| {
+        let policy = Policy::default().with_rules(proposed.clone());
+        let agent = Some(agent);
+        let call =
+            Call { tool: "write_file", agent, mode: Mode::Ask, effects: &effects, sandbox: Some(&sandbox) };
+        policy.judge(&call).decision
+    };
+    assert_eq!((allowed(member), allowed("generalist".into())), (Decision::Allow, Decision::Ask));
 }
 
 #[test]
@@ -445,7 +484,7 @@ proptest! {
         let rules = Rules::of([rule], RuleLayer::User).unwrap_or_default();
         let policy = Policy::default().with_rules(rules);
         for mode in Mode::ALL {
-            let call = Call { tool: &tool, agent: Some(&tool), mode, effects: &effects, sandbox: None };
+            let call = Call { tool: &tool, agent: Some(tool.as_str().into()), mode, effects: &effects, sandbox: None };
             prop_assert!(!policy.judge(&call).reason.is_empty());
             prop_assert!(policy.explain_call(&call).0.len() < 10_000);
             policy.propose_rules(&call).ok();

@@ -12,8 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::membership::Membership;
 use super::seat::GroupChannel;
-use super::spec::GroupReminder;
-use crate::agents::definition::AgentDefinition;
+use super::spec::{GroupMember, GroupReminder};
 use crate::agents::delegate::{DelegatedTask, DelegatingSession};
 use crate::agents::task_tool::describe_end;
 
@@ -42,21 +41,25 @@ impl GroupMemberTool {
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, String> {
-        let member: MemberArguments = serde_json::from_value(input).map_err(|error| error.to_string())?;
-        let known = || self.parent.agents.definitions().iter().map(|it| it.name.as_str());
-        let definition = self.parent.agents.get(&member.agent).cloned().ok_or_else(|| {
+        let arguments = serde_json::from_value(input);
+        let MemberArguments { name, agent, task, reminders } =
+            arguments.map_err(|error: serde_json::Error| error.to_string())?;
+        let member = GroupMember { name, agent, task };
+        let agents = &self.parent.agents;
+        let known = || agents.definitions().iter().map(|it| it.name.as_str());
+        let definition = agents.get(&member.agent).ok_or_else(|| {
             format!(
                 "there is no agent `{}`; there are {}",
                 member.agent,
                 known().collect::<Vec<_>>().join(", ")
             )
         })?;
+        member.check_name(known())?;
         let inputs = definition.arguments(Some(&member.task), Map::new());
-        let definition = AgentDefinition { name: member.name.clone(), ..definition };
-        let membership = Membership::new(&self.channel, member.name, member.reminders);
+        let membership = Membership::new(&self.channel, member.name, reminders);
         let task = DelegatedTask {
             parent: &self.parent,
-            definition: &definition,
+            definition,
             inputs,
             context: context.into(),
             membership: Some(membership),

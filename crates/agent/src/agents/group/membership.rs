@@ -27,6 +27,11 @@ impl Membership {
         Self { channel, name, reminders, arrived, timers: JoinSet::new() }
     }
 
+    /// Returns the agent's name in the group.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Returns the tools that the agent sends and awaits messages with.
     pub(crate) fn tools(&self) -> [Box<dyn Tool>; 2] {
         [

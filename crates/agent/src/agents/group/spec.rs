@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use journeyman_policy::MAIN_AGENT;
 use serde::{Deserialize, Serialize};
 
 /// Maximum members of a group. All of them work at once, and no more agents of a session do.
@@ -49,6 +50,24 @@ pub struct GroupReminder {
     /// The interval in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub every_seconds: Option<u64>,
+}
+
+impl GroupMember {
+    /// Checks that the member doesn't have the name of another one of these agents, or that of the
+    /// session itself: rules speak of agents by their names.
+    ///
+    /// # Errors
+    /// A sentence that names the member.
+    pub fn check_name<'a>(&self, mut agents: impl Iterator<Item = &'a str>) -> Result<(), String> {
+        let Self { name, agent, .. } = self;
+        if name != agent && (name == MAIN_AGENT || agents.any(|other| other == name)) {
+            return Err(format!(
+                "the member `{name}` can't have the name of another agent than `{agent}`, because rules speak of \
+                 agents by their names"
+            ));
+        }
+        Ok(())
+    }
 }
 
 impl Group {

@@ -136,7 +136,7 @@ proptest! {
         let command = pieces.join(" ");
         let analysis = analyse_command(&command, &[]);
         let effects = Effects { command: Some(command.clone()), ..Effects::default() };
-        let subject = Subject::new("run_command", "main", Mode::Edit, &effects, Some(&analysis));
+        let subject = Subject::new("run_command", "main".into(), Mode::Edit, &effects, Some(&analysis));
         for rule in rules.compiled_rules() {
             let (fast, slow) = (rule.match_restricting(&subject), rule.hit_plainly(&subject));
             prop_assert_eq!(fast, slow, "{:?} of `{}`", rule.rule.command, command);

@@ -18,6 +18,7 @@ cases![
     a_member_is_reminded_every_so_many_steps,
     a_group_goes_on_after_the_program_ended,
     what_is_no_group_starts_nothing,
+    a_rule_about_an_agent_holds_for_it_under_another_name,
 ];
 
 fn member(name: &str) -> GroupMember {
@@ -145,4 +146,23 @@ async fn what_is_no_group_starts_nothing() {
     let ended = run(&mut bench, &unknown).await;
     assert!(ended.text.contains("there is no agent `nobody`; there are scout"), "{}", ended.text);
     assert_eq!(ended.outcome, RunOutcome::Unverified);
+}
+
+async fn a_rule_about_an_agent_holds_for_it_under_another_name() {
+    let rule =
+        |name: &str| format!("[[rule]]\ntools = ['read_file']\nagents = ['{name}']\ndecision = 'deny'\n");
+    for (name, refused) in [("scout", true), ("ada", true), ("bob", false)] {
+        let told = Told::by(|request| match request.messages.len() {
+            1 => calls([("r", "read_file", json!({ "path": "a.txt" }))]),
+            _ => completes("looked"),
+        });
+        let mut bench = bench_of(&told).with_rules(&rule(name));
+        run(&mut bench, &Group { members: vec![member("ada")], reminders: Vec::new() }).await;
+        let heard = told.requests().last().map(text_of).unwrap();
+        assert_eq!(heard.contains("denied: your rule"), refused, "{name}: {heard}");
+    }
+    let told = Told::by(|_| panic!("nobody is asked"));
+    let mut bench = bench_of(&told);
+    let ended = run(&mut bench, &Group { members: vec![member("main")], reminders: Vec::new() }).await;
+    assert!(ended.text.contains("not started: the member `main` can't have the name"), "{}", ended.text);
 }
