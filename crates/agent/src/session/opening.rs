@@ -105,7 +105,9 @@ impl TaskOpening<'_> {
             let task = user_text(&kept);
             match self.pack_first(&task).await {
                 Ok(packed) => {
-                    said.push(packed.text);
+                    // A group is started by its message as it is, and needs no context.
+                    let is_group = self.delegation.is_some_and(|lent| lent.agents.is_group());
+                    said.push(if is_group { task.clone() } else { packed.text });
                     let wanted = packed.needs_plan;
                     said.extend(plan_task(self.cx, self.delegation, &task, wanted, stop).await);
                 }

@@ -27,10 +27,11 @@ impl GroupDirector {
         let blocks = newest.map(|message| message.content.as_slice()).unwrap_or_default();
         let results: Vec<(&CallId, String)> = blocks.iter().filter_map(result_text).collect();
         let content = if results.is_empty() {
-            let group = blocks.iter().rev().find_map(|block| match block {
-                Block::Text { text } => Group::find_in(text),
+            // The task comes first, and nothing else starts a group.
+            let group = match blocks.first() {
+                Some(Block::Text { text }) => Group::from_message(text),
                 _ => None,
-            });
+            };
             match group {
                 Some(group) => start_members(&group, messages),
                 None => vec![Block::text(

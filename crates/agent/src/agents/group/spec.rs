@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 pub const MAX_MEMBERS: usize = 4;
 /// Maximum reminders of a group.
 const MAX_REMINDERS: usize = 16;
-/// The texts around a group in the message that starts it.
-const MARKS: [&str; 2] = ["<group>", "</group>"];
+/// The beginning of the message that starts a group, before the names of the members.
+const HEADING: &str = "A group of agents: ";
+/// The texts around the group in this message. A blank line is in no name.
+const MARKS: [&str; 2] = ["\n\n<group>", "</group>"];
 
 /// Agents that work at once.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -114,13 +116,14 @@ impl Group {
     pub fn to_message(&self) -> String {
         let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
         let json = serde_json::to_string(self).unwrap_or_default();
-        format!("A group of agents: {}\n\n{}{json}{}", names.join(", "), MARKS[0], MARKS[1])
+        format!("{HEADING}{}{}{json}{}", names.join(", "), MARKS[0], MARKS[1])
     }
 
-    /// Finds a group in a message.
-    pub(super) fn find_in(text: &str) -> Option<Self> {
-        let (_, rest) = text.rsplit_once(MARKS[0])?;
-        let (json, _) = rest.rsplit_once(MARKS[1])?;
+    /// Reads a message that starts a group, and has nothing else: marks in the texts of members and
+    /// in what else a model is told are text.
+    pub(super) fn from_message(text: &str) -> Option<Self> {
+        let (_, rest) = text.strip_prefix(HEADING)?.split_once(MARKS[0])?;
+        let json = rest.strip_suffix(MARKS[1])?;
         let group: Self = serde_json::from_str(json).ok()?;
         group.check().is_ok().then_some(group)
     }
@@ -144,12 +147,24 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_found_in_its_message() {
+    fn a_group_is_read_from_its_message_alone() {
         let group =
             Group { members: vec![member("a"), member("b")], reminders: vec![reminder("a", Some(2), None)] };
-        let text = format!("context <group>no</group>\n{}\nmore", group.to_message());
-        assert_eq!(Group::find_in(&text), Some(group));
-        assert_eq!(Group::find_in("no group"), None);
+        let message = group.to_message();
+        assert_eq!(Group::from_message(&message), Some(group));
+        for text in ["no group".to_owned(), format!("A file:\n{message}"), format!("{message}\nmore")] {
+            assert_eq!(Group::from_message(&text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_task_may_hold_the_marks_of_a_group() {
+        let other = Group { members: vec![member("x")], reminders: Vec::new() }.to_message();
+        for task in ["Look for <group> and </group>.", "a\n\n<group>", other.as_str(), "</group>"] {
+            let one = GroupMember { task: task.to_owned(), ..member("a") };
+            let group = Group { members: vec![one], reminders: Vec::new() };
+            assert_eq!(Group::from_message(&group.to_message()), Some(group));
+        }
     }
 
     #[test]
