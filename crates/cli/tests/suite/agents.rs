@@ -168,6 +168,8 @@ fn a_wrong_group_ends_in_2_before_anything_is_asked() {
         (&["--group", "team.toml"], "missing field `task`"),
         (&["--group", "none.toml"], "none.toml"),
         (&["planner"], "--task"),
+        (&["\u{1b}[2Ja=planner", "--task", "x"], "`\\u{1b}[2Ja` can't be a member's name"),
+        (&["=planner", "--task", "x"], "`` can't be a member's name"),
         (&["tester=generalist", "--task", "x"], "can't have the name of another agent"),
         (&["main=generalist", "--task", "x"], "can't have the name of another agent"),
     ] {

@@ -5,6 +5,7 @@ use std::path::Path;
 use journeyman_agent::agents::AgentInput;
 use journeyman_agent::agents::group::{Group, GroupMember};
 use journeyman_protocol::Mode;
+use journeyman_root_fs::read_path;
 
 use super::levels::LoadedAgents;
 use crate::HostError;
@@ -12,18 +13,18 @@ use crate::HostError;
 /// Maximum bytes of a file that describes a group.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 
-/// Reads a group from a file: TOML with `[[member]]` and `[[reminder]]`.
+/// Reads a group from a regular file: TOML with `[[member]]` and `[[reminder]]`.
 ///
 /// # Errors
 /// [`HostError::Usage`] naming the line that is wrong.
 pub fn read_group(path: &Path) -> Result<Group, HostError> {
     let shown = path.display();
     let refused = |why: &dyn std::fmt::Display| HostError::usage(format_args!("{shown}: {why}"));
-    let size = std::fs::metadata(path).map_err(|error| refused(&error))?.len();
-    if size > MAX_FILE_BYTES {
-        return Err(refused(&format_args!("it has {size} bytes, at most {MAX_FILE_BYTES}")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| refused(&error))?;
+    let read = read_path(path, MAX_FILE_BYTES).map_err(|error| refused(&error))?;
+    let bytes = read.ok_or_else(|| {
+        refused(&format_args!("it has more than {MAX_FILE_BYTES} bytes, which is the most"))
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| refused(&"it is not UTF-8"))?;
     toml::from_str(&text).map_err(|error| refused(&error))
 }
 
@@ -59,4 +60,28 @@ pub fn check_group(group: &Group, agents: &LoadedAgents) -> Result<Option<Mode>,
         reads_only &= definition.mode == Mode::Plan;
     }
     Ok(reads_only.then_some(Mode::Plan))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{CWD, FileType, Mode as FileMode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn a_group_is_read_from_a_regular_file_of_bounded_size() {
+        let dir = tempfile::tempdir().unwrap();
+        let (fifo, long) = (dir.path().join("fifo"), dir.path().join("long.toml"));
+        mknodat(CWD, &fifo, FileType::Fifo, FileMode::RWXU, 0).unwrap();
+        std::fs::write(&long, "#".repeat(300_000)).unwrap();
+        for (path, said) in [
+            (fifo.as_path(), "regular file"),
+            (Path::new("/dev/zero"), "regular file"),
+            (long.as_path(), "more than 262144 bytes"),
+            (dir.path(), "regular file"),
+        ] {
+            let error = read_group(path).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
 }

@@ -30,8 +30,9 @@ pub enum ChannelError {
     Taken(String),
     /// The name can't be mentioned, or could be mistaken for another sender.
     #[error(
-        "`{0}` can't be a member's name: it must have 1 to {MAX_NAME} characters, none of them a control character, \
-         `@`, `[` or `]`, and no blank at either end"
+        "`{}` can't be a member's name: it must have 1 to {MAX_NAME} characters, none of them a control character, \
+         `@`, `[` or `]`, and no blank at either end",
+        shown(.0)
     )]
     Name(String),
 }
@@ -140,11 +141,21 @@ impl<M: Member> AgentChannel<M> {
     }
 }
 
-fn check_name(name: &str) -> Result<(), ChannelError> {
+/// Checks that a name can be a member's.
+///
+/// # Errors
+/// [`ChannelError::Name`].
+pub(crate) fn check_name(name: &str) -> Result<(), ChannelError> {
     let odd = |character: char| character.is_control() || matches!(character, '@' | '[' | ']');
     let long = name.chars().nth(MAX_NAME).is_some();
     if name.is_empty() || long || name.trim() != name || name.contains(odd) {
         return Err(ChannelError::Name(name.to_owned()));
     }
     Ok(())
+}
+
+/// Returns a name that was refused as messages show it.
+fn shown(name: &str) -> String {
+    let more = if name.chars().nth(MAX_NAME).is_some() { "…" } else { "" };
+    format!("{}{more}", name.chars().take(MAX_NAME).collect::<String>().escape_debug())
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use journeyman_policy::MAIN_AGENT;
 use serde::{Deserialize, Serialize};
 
+use crate::agents::channel::check_name;
+
 /// Maximum members of a group. All of them work at once, and no more agents of a session do.
 pub const MAX_MEMBERS: usize = 4;
 /// Maximum reminders of a group.
@@ -86,6 +88,7 @@ impl Group {
         }
         let mut names = BTreeSet::new();
         for member in &self.members {
+            check_name(&member.name).map_err(|error| error.to_string())?;
             if !names.insert(member.name.as_str()) {
                 return Err(format!("two members are named `{}`", member.name));
             }
@@ -175,6 +178,10 @@ mod tests {
             (with(Vec::new(), Vec::new()), "1 to 4 members"),
             (with(vec![member("a"), member("a")], Vec::new()), "two members are named `a`"),
             (with(vec![blank], Vec::new()), "no task"),
+            (with(vec![member("")], Vec::new()), "`` can't be a member's name"),
+            (with(vec![member(" ")], Vec::new()), "no blank at either end"),
+            (with(vec![member("a\u{1b}[2J\nb")], Vec::new()), "`a\\u{1b}[2J\\nb` can't be"),
+            (with(vec![member(&"a".repeat(9_000))], Vec::new()), "a…` can't be"),
             (with(vec![member("a")], vec![reminder("b", Some(1), None)]), "`b`, who is no member"),
             (with(vec![member("a")], vec![reminder("a", None, None)]), "either"),
             (with(vec![member("a")], vec![reminder("a", Some(0), None)]), "either"),
