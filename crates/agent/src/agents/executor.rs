@@ -25,7 +25,7 @@ use super::group::{Membership, Seat};
 use super::role::{AgentParent, AgentRole};
 use super::task_tool::describe_background_end;
 use crate::AgentError;
-use crate::session::budget::SharedBudget;
+use crate::session::budget::{SharedBudget, Spending};
 use crate::session::handle::{SessionHandle, resume, start_agent};
 use crate::session::parts::SessionParts;
 use crate::session::settings::{PlanFirst, RunSettings, StartOptions};
@@ -178,7 +178,7 @@ async fn start_in_background(
             Ok(_permit) => drop(run_to_report(&parent, agent, None).await),
             Err(why) => {
                 let aborted = Ended::without_report(agent.role.name.clone(), Termination::Aborted, why);
-                finish(&parent, &agent, aborted, (0, 0)).await;
+                finish(&parent, &agent, aborted, Spending::default()).await;
             }
         }
     });
@@ -301,7 +301,7 @@ async fn remaining_task(
     });
     if report.is_some() || state.outcome.is_some() {
         let usd = report.as_ref().and_then(|report| report.cost_usd);
-        budget.begin_task(state.counters.all_tokens(), usd.unwrap_or_default());
+        budget.begin_task(Spending::new(state.counters.total_usage(), usd));
     }
     match (report, state.outcome) {
         (Some(report), _) => RemainingTask::None(Ended::from(report)),
@@ -392,14 +392,9 @@ impl From<Box<RunReport>> for Ended {
     }
 }
 
-/// Records the end in the parent's log, and counts what the agent and its own agents used: tokens,
-/// and billionths of a dollar. The end of an agent in the background also becomes a message.
-async fn finish(
-    parent: &DelegatingSession,
-    agent: &PreparedAgent,
-    ended: Ended,
-    used: (u64, u64),
-) -> AgentEnd {
+/// Records the end in the parent's log, and counts what the agent and its own agents used. The end
+/// of an agent in the background also becomes a message.
+async fn finish(parent: &DelegatingSession, agent: &PreparedAgent, ended: Ended, used: Spending) -> AgentEnd {
     let Ended { report, summary, run } = ended;
     let run = run.as_deref();
     parent.shared.delegated.add(used, run.map(|run| run.changes.as_slice()).unwrap_or_default());

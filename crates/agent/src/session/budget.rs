@@ -1,11 +1,38 @@
 //! The tokens and the money that sessions use together.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::ops::AddAssign;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::Usage;
 
 use crate::agents::role::AgentRole;
+
+/// The tokens and the money that requests to models used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Spending {
+    pub(crate) usage: Usage,
+    /// The known cost, in billionths of a US dollar.
+    pub(crate) cost: u64,
+    /// True if the price of some tokens isn't known.
+    pub(crate) unpriced: bool,
+}
+
+impl Spending {
+    /// Returns what these tokens used; `usd` is `None` where their price isn't known.
+    pub(crate) fn new(usage: Usage, usd: Option<f64>) -> Self {
+        let cost = SharedBudget::to_parts(usd.unwrap_or_default());
+        Self { usage, cost, unpriced: usd.is_none() && usage != Usage::default() }
+    }
+}
+
+impl AddAssign for Spending {
+    fn add_assign(&mut self, other: Self) {
+        self.usage += other.usage;
+        self.cost = self.cost.saturating_add(other.cost);
+        self.unpriced |= other.unpriced;
+    }
+}
 
 /// The use of tokens and money by sessions together: by a session and its agents, and by all
 /// sessions that were given one. A part of it belongs to each session, so that an agent's own
@@ -13,8 +40,7 @@ use crate::agents::role::AgentRole;
 /// tokens of the cheapest models count.
 #[derive(Debug, Default)]
 pub struct SharedBudget {
-    spent: AtomicU64,
-    tokens: AtomicU64,
+    used: Mutex<Spending>,
     /// Number of agents that were started. Counted in the whole alone.
     agents: AtomicUsize,
     /// The budget that this one is a part of.
@@ -55,32 +81,29 @@ impl SharedBudget {
     /// Returns the total that the sessions have spent, in US dollars.
     #[must_use]
     pub fn total_usd(&self) -> f64 {
-        Self::to_usd(self.outermost().spent.load(Ordering::Relaxed))
+        Self::to_usd(self.outermost().used().cost)
     }
 
-    /// Returns the use by the session and its agents: tokens, and billionths of a dollar.
-    pub(crate) fn used(&self) -> (u64, u64) {
-        (self.tokens.load(Ordering::Relaxed), self.spent.load(Ordering::Relaxed))
+    /// Returns the use by the session and its agents.
+    pub(crate) fn used(&self) -> Spending {
+        *self.lock()
     }
 
-    /// Counts tokens, and US dollars where the price is known.
-    pub(crate) fn record(&self, tokens: u64, usd: f64) {
-        self.outwards().for_each(|budget| budget.add(tokens, Self::to_parts(usd)));
-    }
-
-    fn add(&self, tokens: u64, parts: u64) {
-        self.tokens.fetch_add(tokens, Ordering::Relaxed);
-        self.spent.fetch_add(parts, Ordering::Relaxed);
+    /// Counts what a request used.
+    pub(crate) fn record(&self, spending: Spending) {
+        self.outwards().for_each(|budget| *budget.lock() += spending);
     }
 
     /// Begins a task that has used this much before it was cut off. The earlier tasks of a session
     /// count on in the budget that it was given.
-    pub(crate) fn begin_task(&self, tokens: u64, usd: f64) {
-        let parts = Self::to_parts(usd);
-        self.tokens.store(tokens, Ordering::Relaxed);
-        self.spent.store(parts, Ordering::Relaxed);
+    pub(crate) fn begin_task(&self, before: Spending) {
+        *self.lock() = before;
         self.agents.store(0, Ordering::Relaxed);
-        self.outwards().skip(1).for_each(|budget| budget.add(tokens, parts));
+        self.outwards().skip(1).for_each(|budget| *budget.lock() += before);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Spending> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts an agent, and returns the number of those before it.
@@ -93,10 +116,10 @@ impl SharedBudget {
     pub(crate) fn used_up(&self) -> Option<String> {
         self.outwards().enumerate().find_map(|(distance, budget)| {
             let limit = budget.limit.as_ref()?;
-            let (tokens, parts) = budget.used();
+            let used = budget.used();
             let what = match (limit.tokens, limit.usd) {
-                (Some(most), _) if tokens >= most => format!("its {most} tokens"),
-                (_, Some(most)) if Self::to_usd(parts) >= most => format!("its ${most:.2}"),
+                (Some(most), _) if Self::tokens_of(&used.usage) >= most => format!("its {most} tokens"),
+                (_, Some(most)) if Self::to_usd(used.cost) >= most => format!("its ${most:.2}"),
                 _ => return None,
             };
             Some(match distance {
@@ -132,6 +155,7 @@ impl SharedBudget {
 
 #[cfg(test)]
 mod tests {
+    use journeyman_protocol::Tokens;
     use serde_json::Map;
 
     use super::*;
@@ -147,6 +171,10 @@ mod tests {
         definition.role(&inputs, &journeyman_tools::Registry::default()).unwrap().0
     }
 
+    fn spending(tokens: u64, usd: f64) -> Spending {
+        Spending::new(Usage { input: Tokens(tokens), ..Usage::default() }, Some(usd))
+    }
+
     #[test]
     fn an_agents_agents_count_to_the_limits_of_all_above_them() {
         let root = SharedBudget::of_session(None, None);
@@ -154,16 +182,16 @@ mod tests {
         let outer = SharedBudget::of_session(Some(Arc::clone(&root)), Some(&outer));
         let inner = role("inner", None, Some(0.5));
         let inner = SharedBudget::of_session(Some(Arc::clone(&outer)), Some(&inner));
-        inner.record(99, 0.25);
+        inner.record(spending(99, 0.25));
         assert_eq!((inner.used_up(), outer.used_up(), root.used_up()), (None, None, None));
         assert_eq!(root.total_usd(), 0.25);
-        inner.record(1, 0.0);
+        inner.record(spending(1, 0.0));
         assert_eq!(outer.used_up().as_deref(), Some("the agent used up its 100 tokens"));
         let said = inner.used_up().unwrap();
         assert_eq!(said, "the agent `outer`, for which this one works, used up its 100 tokens");
         assert_eq!(root.used_up(), None, "it has no limit");
-        outer.begin_task(0, 0.0);
-        inner.record(0, 0.25);
+        outer.begin_task(Spending::default());
+        inner.record(spending(0, 0.25));
         assert_eq!(inner.used_up().as_deref(), Some("the agent used up its $0.50"));
     }
 
@@ -171,9 +199,9 @@ mod tests {
     fn a_task_that_was_cut_off_counts_on_in_the_budget_above() {
         let shared = Arc::new(SharedBudget::default());
         let part = SharedBudget::of_session(Some(Arc::clone(&shared)), None);
-        part.begin_task(10, 1.0);
-        assert_eq!((part.used(), shared.used()), ((10, 1_000_000_000), (10, 1_000_000_000)));
-        part.begin_task(0, 0.0);
-        assert_eq!((part.used(), shared.total_usd()), ((0, 0), 1.0), "earlier tasks count on");
+        part.begin_task(spending(10, 1.0));
+        assert_eq!((part.used(), shared.used()), (spending(10, 1.0), spending(10, 1.0)));
+        part.begin_task(Spending::default());
+        assert_eq!((part.used(), shared.total_usd()), (Spending::default(), 1.0), "earlier tasks count on");
     }
 }

@@ -13,10 +13,10 @@ use crate::agents::role::AgentRole;
 use crate::isolation::WorkCopy;
 use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
-use crate::session::budget::SharedBudget;
+use crate::session::budget::Spending;
 use crate::session::settings::{Approver, RunSettings};
 use crate::session::shared::{AgentsWork, SessionShared};
-use crate::transcript::record::{Record, TaskCounters};
+use crate::transcript::record::Record;
 use crate::transcript::running::Transcript;
 
 /// The context of a running session. Each stage takes it as an argument and owns only its own
@@ -77,19 +77,20 @@ impl Context {
     /// Counts what a model used, and what that cost if it is known, to the budgets.
     pub(crate) fn record_use(&self, usage: &Usage, usd: Option<f64>) {
         if let Some(budget) = &self.settings.shared_budget {
-            budget.record(SharedBudget::tokens_of(usage), usd.unwrap_or_default());
+            budget.record(Spending::new(*usage, usd));
         }
     }
 
     /// Takes the work of agents that have ended: counts what they used to the task, and returns the
     /// files that they changed.
     pub(crate) fn take_agents_work(&mut self) -> Vec<FileChange> {
-        let AgentsWork { spent, tokens, changes } = self.shared.delegated.take();
-        if (spent, tokens) != (0, 0) {
-            let counters = self.transcript.state().counters;
-            let delegated = counters.delegated.saturating_add(spent);
-            let agent_tokens = counters.agent_tokens.saturating_add(tokens);
-            self.transcript.record(Record::Counters(TaskCounters { delegated, agent_tokens, ..counters }));
+        let AgentsWork { spending, changes } = self.shared.delegated.take();
+        if spending != Spending::default() {
+            let mut counters = self.transcript.state().counters;
+            counters.delegated = counters.delegated.saturating_add(spending.cost);
+            counters.agents += spending.usage;
+            counters.unpriced |= spending.unpriced;
+            self.transcript.record(Record::Counters(counters));
         }
         changes
     }

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::{RunOutcome, Termination};
 
-use super::budget::SharedBudget;
+use super::budget::{SharedBudget, Spending};
 use super::context::Context;
 use super::task_end::TaskEnd;
 
@@ -34,10 +34,20 @@ pub(super) fn spent_usd(cx: &Context) -> Option<f64> {
 
 /// Returns the known part of the cost, which a budget holds for; `None` if the model's price is
 /// unknown.
-pub(super) fn known_usd(cx: &Context) -> Option<f64> {
+fn known_usd(cx: &Context) -> Option<f64> {
     let counters = &cx.transcript.state().counters;
     let own = cx.settings.price.as_ref().map(|price| price.cost(&counters.usage))?;
     Some(own + SharedBudget::to_usd(counters.delegated))
+}
+
+/// Returns what the task has used, with its agents and other CLIs.
+pub(super) fn spending(cx: &Context) -> Spending {
+    let counters = &cx.transcript.state().counters;
+    let mut used = Spending::new(counters.usage, cx.settings.price.map(|price| price.cost(&counters.usage)));
+    let mut others = counters.agents;
+    others += counters.foreign;
+    used += Spending { usage: others, cost: counters.delegated, unpriced: counters.unpriced };
+    used
 }
 
 /// Returns the end of an agent that has used up the tokens or the money of its definition, or of an
@@ -55,7 +65,6 @@ mod tests {
     use journeyman_protocol::{Tokens, Usage};
 
     use super::*;
-    use crate::session::budget::SharedBudget;
     use crate::test_context::TestContext;
     use crate::transcript::record::{Record, TaskCounters};
 
@@ -75,7 +84,7 @@ mod tests {
         test.cx.settings.price = Some(Price { input: 2.0, ..Price::FREE });
         assert_eq!(reached_limit(&test.cx), None);
         let shared = SharedBudget::default();
-        shared.record(0, 3.5);
+        shared.record(Spending::new(Usage::default(), Some(3.5)));
         test.cx.settings.shared_budget = Some(Arc::new(shared));
         assert!(reached_limit(&test.cx).unwrap().summary.contains("--budget"), "other sessions spend it too");
     }

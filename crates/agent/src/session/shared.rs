@@ -9,6 +9,7 @@ use journeyman_protocol::{AgentState, CallId, FileChange, MessageKind, TurnPhase
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::session::budget::Spending;
 use crate::transcript::record::{MessageId, QueuedMessage};
 
 /// A person's answer to a permission question.
@@ -118,9 +119,7 @@ pub(crate) struct SessionShared {
 /// The work of agents that have ended, with that of their own agents.
 #[derive(Default)]
 pub(crate) struct AgentsWork {
-    /// The cost, in billionths of a US dollar.
-    pub(crate) spent: u64,
-    pub(crate) tokens: u64,
+    pub(crate) spending: Spending,
     pub(crate) changes: Vec<FileChange>,
 }
 
@@ -130,10 +129,9 @@ pub(crate) struct UnrecordedWork(Mutex<AgentsWork>);
 
 impl UnrecordedWork {
     /// Adds what an agent used and changed.
-    pub(crate) fn add(&self, (tokens, spent): (u64, u64), changes: &[FileChange]) {
+    pub(crate) fn add(&self, spending: Spending, changes: &[FileChange]) {
         let mut work = lock(&self.0);
-        work.spent = work.spent.saturating_add(spent);
-        work.tokens = work.tokens.saturating_add(tokens);
+        work.spending += spending;
         work.changes.extend_from_slice(changes);
     }
 

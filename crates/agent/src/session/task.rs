@@ -6,9 +6,10 @@ use journeyman_protocol::{ErrorSeverity, Event, RunOutcome, RunReport};
 use tokio_util::sync::CancellationToken;
 
 use super::agent_end::{end_of_limit, timed_out};
+use super::budget::Spending;
 use super::deadline::work_for;
 use super::exchange::ReplyProgress;
-use super::limits::known_usd;
+use super::limits::spending;
 use super::stages::Session;
 use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
@@ -103,14 +104,10 @@ impl Session {
         self.checkpoints.forget_comparison();
         if let Some(budget) = &self.cx.settings.shared_budget {
             // A task that was cut off counts on.
-            let (tokens, usd) = match begin {
-                TaskBegin::Resume => {
-                    let counters = &self.cx.transcript.state().counters;
-                    (counters.all_tokens(), known_usd(&self.cx).unwrap_or_default())
-                }
-                TaskBegin::Message => (0, 0.0),
-            };
-            budget.begin_task(tokens, usd);
+            budget.begin_task(match begin {
+                TaskBegin::Resume => spending(&self.cx),
+                TaskBegin::Message => Spending::default(),
+            });
         }
     }
 }

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::agents::role::AgentRole;
-use crate::session::budget::SharedBudget;
 use crate::session::settings::StartOptions;
 
 /// The id of a queued message, unique in its session.
@@ -88,32 +87,28 @@ pub struct TaskCounters {
     pub step: u64,
     /// Token usage of this task.
     pub usage: Usage,
-    /// Cost of the task's agents and of other CLIs, in billionths of a US dollar.
+    /// Known cost of the task's agents and of other CLIs, in billionths of a US dollar.
     #[serde(skip_serializing_if = "is_zero")]
     pub delegated: u64,
-    /// Tokens of the task's agents and of theirs, which count against the limits of an agent.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub agent_tokens: u64,
+    /// Token usage of the task's agents and of theirs, whose price may be another one.
+    #[serde(skip_serializing_if = "is_no_usage")]
+    pub agents: Usage,
     /// Token usage of other CLIs, whose price isn't the model's.
     #[serde(skip_serializing_if = "is_no_usage")]
     pub foreign: Usage,
-    /// True if a CLI used tokens and did not tell what they cost.
+    /// True if an agent or a CLI used tokens whose cost isn't known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unpriced: bool,
 }
 
 impl TaskCounters {
-    /// Returns the tokens of the model and of other CLIs together.
+    /// Returns the tokens of the model, of agents and of other CLIs together.
     #[must_use]
     pub fn total_usage(&self) -> Usage {
         let mut total = self.usage;
+        total += self.agents;
         total += self.foreign;
         total
-    }
-
-    /// Returns the number of all tokens, those of agents too.
-    pub(crate) fn all_tokens(&self) -> u64 {
-        SharedBudget::tokens_of(&self.total_usage()).saturating_add(self.agent_tokens)
     }
 }
 

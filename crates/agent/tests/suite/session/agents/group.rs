@@ -5,7 +5,7 @@ use std::sync::Arc;
 use journeyman_agent::agents::group::{Group, GroupDirector, GroupMember, GroupReminder};
 use journeyman_agent::agents::{AgentModel, Agents};
 use journeyman_agent::{CutOffPolicy, RunSettings};
-use journeyman_model::ModelRequest;
+use journeyman_model::{ModelRequest, Price};
 use journeyman_protocol::{Event, ModelLimits, RunOutcome, RunReport};
 use serde_json::json;
 
@@ -19,6 +19,7 @@ cases![
     a_group_goes_on_after_the_program_ended,
     what_is_no_group_starts_nothing,
     marks_in_a_task_and_in_files_are_text,
+    what_members_used_is_what_the_group_used,
     a_rule_about_an_agent_holds_for_it_under_another_name,
 ];
 
@@ -178,4 +179,13 @@ async fn marks_in_a_task_and_in_files_are_text() {
     let ended = run(&mut bench, &group).await;
     assert!(ended.text.contains("## ada") && ended.text.contains("looked"), "{}", ended.text);
     assert!(!ended.text.contains("eve"), "{}", ended.text);
+}
+
+async fn what_members_used_is_what_the_group_used() {
+    // The director's own replies cost nothing, and the price of the members' isn't known.
+    let settings = RunSettings { price: Some(Price::FREE), ..settings() };
+    let told = Told::by(|_| completes("looked"));
+    let mut bench = bench_of(&told);
+    let ended = bench.run_task(&pair().to_message(), &director(), settings).await;
+    assert_eq!((ended.usage.total_input().0, ended.cost_usd), (200, None));
 }

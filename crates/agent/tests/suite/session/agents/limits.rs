@@ -5,7 +5,7 @@ use std::sync::Arc;
 use journeyman_agent::agents::{AgentDefinition, AgentLimits, AgentTools, Agents};
 use journeyman_agent::{CutOffPolicy, RunSettings};
 use journeyman_model::{ModelRequest, Price};
-use journeyman_protocol::{Event, Mode, SessionId, Termination};
+use journeyman_protocol::{Event, Mode, SessionId, Termination, Usage};
 use serde_json::json;
 
 use super::{is_scout, scout};
@@ -15,6 +15,7 @@ use crate::session::support::model::{Told, calls, result, says};
 cases![
     the_agents_of_an_agent_count_to_its_tokens,
     the_agents_of_an_agent_count_to_its_dollars,
+    usage_and_cost_are_of_the_same_requests,
     what_was_used_before_the_program_ended_counts_on,
 ];
 
@@ -52,6 +53,10 @@ fn asked_of(told: &Told, whom: fn(&ModelRequest) -> bool) -> usize {
     told.requests().iter().filter(|request| whom(request)).count()
 }
 
+fn tokens_of(usage: &Usage) -> u64 {
+    (usage.total_input() + usage.output).0
+}
+
 fn started_by(bench: &Bench, session: &SessionId) -> SessionId {
     let entries = bench.log.entries_of(session);
     let events = entries.iter().filter_map(|entry| journeyman_agent::envelope_of(session, entry));
@@ -85,8 +90,8 @@ async fn the_agents_of_an_agent_count_to_its_tokens() {
     assert_eq!(termination, Termination::Error);
     assert_eq!(why, "the agent `outer`, for which this one works, used up its 300 tokens");
     let counters = journeyman_agent::State::load(&*bench.log, &outer).await.unwrap().counters;
-    assert_eq!(counters.agent_tokens, 220, "its log has the tokens of its agents");
-    assert_eq!(bench.state().await.counters.agent_tokens, 330, "and so has the session's");
+    assert_eq!(tokens_of(&counters.agents), 220, "its log has the tokens of its agents");
+    assert_eq!(tokens_of(&bench.state().await.counters.agents), 330, "and so has the session's");
 }
 
 async fn the_agents_of_an_agent_count_to_its_dollars() {
@@ -124,5 +129,21 @@ async fn what_was_used_before_the_program_ended_counts_on() {
     assert_eq!((asked_of(&again, is_outer), asked_of(&again, is_scout)), (0, 0), "nothing is left to use");
     let said = result(again.requests().last().unwrap(), "o");
     assert!(said.contains("the agent used up its 300 tokens"), "{said}");
-    assert_eq!(bench.state().await.counters.agent_tokens, 330);
+    assert_eq!(tokens_of(&bench.state().await.counters.agents), 330);
+}
+
+async fn usage_and_cost_are_of_the_same_requests() {
+    let price = Price { input: 1e6 / 100.0, ..Price::FREE };
+    let limits = || AgentLimits { tokens: Some(300), ..AgentLimits::default() };
+    // Two replies of the session, one of the outer and two of its agent: 100 tokens in each.
+    for (known, usd) in [(Some(price), Some(5.0)), (None, None)] {
+        let mut bench = bench(limits());
+        let ended = bench.run(&model(), RunSettings { price: known, ..auto() }).await;
+        assert_eq!((ended.usage.total_input().0, ended.cost_usd), (500, usd));
+        let finished = bench.log.events().into_iter().find_map(|event| match event {
+            Event::AgentFinished { usage, usd, .. } => Some((usage.total_input().0, usd)),
+            _ => None,
+        });
+        assert_eq!(finished, Some((300, usd.map(|_| 3.0))), "the agent's own end");
+    }
 }
