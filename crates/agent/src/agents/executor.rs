@@ -398,6 +398,13 @@ async fn finish(parent: &DelegatingSession, agent: &PreparedAgent, ended: Ended,
     let Ended { report, summary, run } = ended;
     let run = run.as_deref();
     parent.shared.delegated.add(used, run.map(|run| run.changes.as_slice()).unwrap_or_default());
+    if report.termination != Termination::Goal {
+        let by_reason = match report.termination {
+            Termination::Aborted => RunOutcome::Interrupted,
+            _ => RunOutcome::Error,
+        };
+        parent.shared.delegated.add_failure(run.map_or(by_reason, |run| run.outcome));
+    }
     let event = Event::AgentFinished {
         call: agent.context.call.clone(),
         child: agent.id.clone(),

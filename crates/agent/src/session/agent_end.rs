@@ -4,6 +4,7 @@ use journeyman_protocol::{AgentReport, Plan, RunOutcome, Termination};
 
 use super::context::Context;
 use super::task_end::TaskEnd;
+use crate::agents::group::failed_members;
 use crate::durations::format_duration;
 
 /// Returns the end of an agent that has completed its task.
@@ -26,6 +27,26 @@ fn planned(plan: &Plan) -> String {
         several => format!(", {several} questions"),
     };
     format!("planned: {steps} step{}{questions}; nothing was changed", if steps == 1 { "" } else { "s" })
+}
+
+/// Says so where members of a group did not complete their tasks: then the group didn't either,
+/// whatever the others did.
+pub(super) fn with_failed_members(end: TaskEnd, cx: &Context) -> TaskEnd {
+    let failed = failed_members(&cx.transcript.state().messages);
+    if failed.is_empty() {
+        return end;
+    }
+    let (members, tasks) =
+        if failed.len() == 1 { ("member", "its task") } else { ("members", "their tasks") };
+    let why = format!("the {members} {} of the group did not complete {tasks}", failed.join(", "));
+    let of_members = || cx.transcript.state().counters.failed_agent.unwrap_or(RunOutcome::Error);
+    match end.outcome {
+        RunOutcome::Answered => TaskEnd { outcome: of_members(), summary: why, ..end },
+        RunOutcome::Verified | RunOutcome::Unverified => {
+            TaskEnd { outcome: of_members(), summary: format!("{why}; {}", end.summary), ..end }
+        }
+        _ => TaskEnd { summary: format!("{}; {why}", end.summary), ..end },
+    }
 }
 
 /// Returns the report of an agent for the end of its task.

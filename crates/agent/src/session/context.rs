@@ -15,8 +15,8 @@ use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
 use crate::session::budget::Spending;
 use crate::session::settings::{Approver, RunSettings};
-use crate::session::shared::{AgentsWork, SessionShared};
-use crate::transcript::record::Record;
+use crate::session::shared::{AgentsWork, SessionShared, graver};
+use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::running::Transcript;
 
 /// The context of a running session. Each stage takes it as an argument and owns only its own
@@ -84,9 +84,14 @@ impl Context {
     /// Takes the work of agents that have ended: counts what they used to the task, and returns the
     /// files that they changed.
     pub(crate) fn take_agents_work(&mut self) -> Vec<FileChange> {
-        let AgentsWork { spending, changes } = self.shared.delegated.take();
-        if spending != Spending::default() {
-            let mut counters = self.transcript.state().counters;
+        let AgentsWork { spending, failed, changes } = self.shared.delegated.take();
+        let before = self.transcript.state().counters;
+        let failed_agent = match (before.failed_agent, failed) {
+            (Some(one), Some(other)) => Some(graver(one, other)),
+            (one, other) => one.or(other),
+        };
+        if spending != Spending::default() || failed_agent != before.failed_agent {
+            let mut counters = TaskCounters { failed_agent, ..before };
             counters.delegated = counters.delegated.saturating_add(spending.cost);
             counters.agents += spending.usage;
             counters.unpriced |= spending.unpriced;

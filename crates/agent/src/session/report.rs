@@ -9,7 +9,7 @@ use journeyman_protocol::{
 use journeyman_store::StoreError;
 use journeyman_workspace::{DiffFile, IgnoredChange};
 
-use super::agent_end::agent_report;
+use super::agent_end::{agent_report, with_failed_members};
 use super::context::Context;
 use super::limits::spent_usd;
 use super::task_end::TaskEnd;
@@ -45,6 +45,7 @@ impl TaskReport<'_> {
     pub(super) async fn finish(&mut self, end: TaskEnd, took: Duration) -> RunReport {
         self.runner.note_background_violations(self.cx).await;
         let end = without_violation(end, &self.cx.transcript.state().violations);
+        let end = with_failed_members(end, self.cx);
         let mut problems = Vec::new();
         let has_evidence = !self.verification.evidence().is_empty();
         let (looked, unverified) =

@@ -4,8 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use journeyman_protocol::Tokens;
-use journeyman_protocol::{AgentState, CallId, FileChange, MessageKind, TurnPhase};
+use journeyman_protocol::{AgentState, CallId, FileChange, MessageKind, RunOutcome, Tokens, TurnPhase};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -120,6 +119,8 @@ pub(crate) struct SessionShared {
 #[derive(Default)]
 pub(crate) struct AgentsWork {
     pub(crate) spending: Spending,
+    /// The gravest outcome of those that did not complete their tasks.
+    pub(crate) failed: Option<RunOutcome>,
     pub(crate) changes: Vec<FileChange>,
 }
 
@@ -135,10 +136,27 @@ impl UnrecordedWork {
         work.changes.extend_from_slice(changes);
     }
 
+    /// Adds an agent that did not complete its task.
+    pub(crate) fn add_failure(&self, outcome: RunOutcome) {
+        let mut work = lock(&self.0);
+        work.failed = Some(work.failed.map_or(outcome, |other| graver(other, outcome)));
+    }
+
     /// Takes the work of all.
     pub(crate) fn take(&self) -> AgentsWork {
         std::mem::take(&mut *lock(&self.0))
     }
+}
+
+/// Returns the outcome that says more of what to do about agents that did not complete their tasks:
+/// a permission is needed, then an error, then a limit.
+pub(crate) fn graver(one: RunOutcome, other: RunOutcome) -> RunOutcome {
+    let rank = |outcome| match outcome {
+        RunOutcome::PermissionNeeded => 2,
+        RunOutcome::Limit => 0,
+        _ => 1,
+    };
+    if rank(other) > rank(one) { other } else { one }
 }
 
 /// The stop token of the running task.

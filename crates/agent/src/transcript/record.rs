@@ -99,6 +99,9 @@ pub struct TaskCounters {
     /// True if an agent or a CLI used tokens whose cost isn't known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unpriced: bool,
+    /// The outcome of an agent that did not complete its task; of several, the gravest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_agent: Option<RunOutcome>,
 }
 
 impl TaskCounters {

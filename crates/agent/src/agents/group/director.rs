@@ -81,6 +81,20 @@ fn result_text(block: &Block) -> Option<(&CallId, String)> {
     Some((id, texts.collect::<Vec<_>>().join("\n")))
 }
 
+/// Returns the names of the members of a group that did not complete their tasks, if the newest
+/// message to the model is what became of them.
+pub(crate) fn failed_members(messages: &[Message]) -> Vec<&str> {
+    let newest = messages.iter().rev().find(|message| message.role == Role::User);
+    let failed = newest.into_iter().flat_map(|message| &message.content).filter_map(|block| match block {
+        Block::ToolResult { id, is_error: true, .. } => Some(id),
+        _ => None,
+    });
+    let is_member = |call: &&CallId| {
+        messages.iter().flat_map(Message::tool_uses).any(|it| it.id == **call && it.name == GROUP_MEMBER)
+    };
+    failed.filter(is_member).map(|call| member_of(messages, call)).collect()
+}
+
 /// Returns the name of the member that a call started.
 fn member_of<'a>(messages: &'a [Message], call: &'a CallId) -> &'a str {
     let uses = messages.iter().rev().flat_map(Message::tool_uses);

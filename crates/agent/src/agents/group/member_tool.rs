@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_protocol::{Effects, ToolSpec};
+use journeyman_protocol::{Effects, RunOutcome, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -116,7 +116,10 @@ impl Tool for GroupMemberTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
             let ran = self.run(context, input).await;
-            Ok(ran.unwrap_or_else(|why| ToolOutput::failure(format!("not started: {why}"))))
+            Ok(ran.unwrap_or_else(|why| {
+                self.parent.shared.delegated.add_failure(RunOutcome::Error);
+                ToolOutput::failure(format!("not started: {why}"))
+            }))
         }
         .boxed()
     }

@@ -12,6 +12,7 @@ mod seat;
 mod spec;
 
 pub use director::GroupDirector;
+pub(crate) use director::failed_members;
 pub(crate) use member_tool::GroupMemberTool;
 pub(crate) use membership::Membership;
 pub(crate) use seat::Seat;

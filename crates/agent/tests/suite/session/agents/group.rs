@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use journeyman_agent::agents::group::{Group, GroupDirector, GroupMember, GroupReminder};
-use journeyman_agent::agents::{AgentModel, Agents};
+use journeyman_agent::agents::{AgentDefinition, AgentLimits, AgentModel, Agents};
 use journeyman_agent::{CutOffPolicy, RunSettings};
-use journeyman_model::{ModelRequest, Price};
-use journeyman_protocol::{Event, ModelLimits, RunOutcome, RunReport};
+use journeyman_model::{ModelError, ModelRequest, Price};
+use journeyman_protocol::{Event, Mode, ModelLimits, RunOutcome, RunReport};
 use serde_json::json;
 
 use super::{completes, is_scout, scout};
 use crate::session::support::bench::{Bench, assert_settled, auto, id};
-use crate::session::support::model::{Step, Told, calls};
+use crate::session::support::model::{Step, Told, calls, fails, says};
 
 cases![
     members_work_at_once_and_talk_by_name,
@@ -20,6 +20,7 @@ cases![
     what_is_no_group_starts_nothing,
     marks_in_a_task_and_in_files_are_text,
     what_members_used_is_what_the_group_used,
+    a_group_ends_as_the_members_that_fail,
     a_rule_about_an_agent_holds_for_it_under_another_name,
 ];
 
@@ -32,13 +33,17 @@ fn pair() -> Group {
 }
 
 fn bench_of(told: &Arc<Told>) -> Bench {
+    bench_with(told, scout())
+}
+
+fn bench_with(told: &Arc<Told>, agent: AgentDefinition) -> Bench {
     let model = AgentModel {
         model: Arc::clone(told) as _,
         price: None,
         limits: ModelLimits { window: ModelLimits::MAX_WINDOW, ..ModelLimits::careful_default(false) },
         tool_calling: true,
     };
-    Bench::new(&[("a.txt", "a\n")]).with_agents(Agents::new(vec![scout()]).as_group(model))
+    Bench::new(&[("a.txt", "a\n")]).with_agents(Agents::new(vec![agent]).as_group(model))
 }
 
 fn director() -> Arc<GroupDirector> {
@@ -147,7 +152,7 @@ async fn what_is_no_group_starts_nothing() {
     let mut bench = bench_of(&told);
     let ended = run(&mut bench, &unknown).await;
     assert!(ended.text.contains("there is no agent `nobody`; there are scout"), "{}", ended.text);
-    assert_eq!(ended.outcome, RunOutcome::Unverified);
+    assert_eq!(ended.outcome, RunOutcome::Error);
 }
 
 async fn a_rule_about_an_agent_holds_for_it_under_another_name() {
@@ -188,4 +193,36 @@ async fn what_members_used_is_what_the_group_used() {
     let mut bench = bench_of(&told);
     let ended = bench.run_task(&pair().to_message(), &director(), settings).await;
     assert_eq!((ended.usage.total_input().0, ended.cost_usd), (200, None));
+}
+
+async fn a_group_ends_as_the_members_that_fail() {
+    let limited = AgentDefinition { limits: AgentLimits { turns: 1, ..AgentLimits::default() }, ..scout() };
+    type Reply = Box<dyn Fn(&ModelRequest) -> Step + Send + Sync>;
+    let cases: [(AgentDefinition, Reply, RunOutcome, &str); 4] = [
+        (scout(), Box::new(|_| completes("looked")), RunOutcome::Answered, "answered"),
+        (scout(), Box::new(|_| says("I am done.")), RunOutcome::Error, "the members ada, bob of the group"),
+        (
+            scout(),
+            Box::new(|request| match text_of(request).contains("You are ada") {
+                true => completes("looked"),
+                false => fails(ModelError::Script("no server".to_owned())),
+            }),
+            RunOutcome::Error,
+            "the member bob of the group did not complete its task",
+        ),
+        (
+            limited,
+            Box::new(|_| calls([("r", "read_file", json!({ "path": "a.txt" }))])),
+            RunOutcome::Limit,
+            "the members ada, bob of the group did not complete their tasks",
+        ),
+    ];
+    for (definition, reply, outcome, said) in cases {
+        let told = Told::by(reply);
+        let mut bench = bench_with(&told, definition);
+        let settings = RunSettings { mode: Mode::Plan, ..settings() };
+        let ended = bench.run_task(&pair().to_message(), &director(), settings).await;
+        assert_eq!((ended.outcome, ended.exit_code), (outcome, outcome.exit_code()), "{}", ended.summary);
+        assert!(ended.summary.starts_with(said), "{}", ended.summary);
+    }
 }
