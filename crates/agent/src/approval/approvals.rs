@@ -101,6 +101,9 @@ impl Approvals {
         text: String,
     ) -> FinishedCall {
         self.unanswered_count += 1;
+        if let Some(budget) = &cx.settings.shared_budget {
+            budget.count_unanswered();
+        }
         emit_decision(cx, call, false, "headless", None);
         FinishedCall { verdict: Some(verdict), ..FinishedCall::denied(text, "headless") }
     }

@@ -43,6 +43,8 @@ pub struct SharedBudget {
     used: Mutex<Spending>,
     /// Number of agents that were started. Counted in the whole alone.
     agents: AtomicUsize,
+    /// Number of calls of the task that were refused because nobody could be asked.
+    unanswered: AtomicUsize,
     /// The budget that this one is a part of.
     whole: Option<Arc<Self>>,
     limit: Option<AgentLimit>,
@@ -99,6 +101,7 @@ impl SharedBudget {
     pub(crate) fn begin_task(&self, before: Spending) {
         *self.lock() = before;
         self.agents.store(0, Ordering::Relaxed);
+        self.unanswered.store(0, Ordering::Relaxed);
         self.outwards().skip(1).for_each(|budget| *budget.lock() += before);
     }
 
@@ -109,6 +112,19 @@ impl SharedBudget {
     /// Counts an agent, and returns the number of those before it.
     pub(crate) fn count_agent(&self) -> usize {
         self.outermost().agents.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Counts a call that was refused because nobody could be asked, for the session and for those
+    /// that it works for.
+    pub(crate) fn count_unanswered(&self) {
+        self.outwards().for_each(|budget| {
+            budget.unanswered.fetch_add(1, Ordering::Relaxed);
+        });
+    }
+
+    /// Returns true if nobody could be asked about a call of the session, or of its agents.
+    pub(crate) fn has_unanswered(&self) -> bool {
+        self.unanswered.load(Ordering::Relaxed) > 0
     }
 
     /// Returns who used up which limit: the agent that the budget belongs to, or one that it works

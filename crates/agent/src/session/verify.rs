@@ -244,7 +244,8 @@ impl TurnVerification<'_> {
     }
 
     async fn nothing_changed(&self) -> TaskEnd {
-        if self.approvals.unanswered_count() > 0 {
+        let budget = self.cx.settings.shared_budget.as_ref();
+        if self.approvals.unanswered_count() > 0 || budget.is_some_and(|budget| budget.has_unanswered()) {
             let why = "a permission was needed and there was nobody to ask; nothing was changed";
             return TaskEnd::new(RunOutcome::PermissionNeeded, why);
         }

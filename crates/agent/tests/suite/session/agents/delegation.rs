@@ -36,6 +36,7 @@ cases![
     what_an_agent_changes_is_the_sessions,
     agents_are_only_so_deep,
     the_cost_of_agents_counts_against_the_budget,
+    a_permission_that_an_agent_needed_is_needed_by_the_session,
     the_log_of_an_agent_is_whole,
     an_agent_goes_on_wherever_the_program_ended,
 ];
@@ -413,6 +414,17 @@ async fn the_cost_of_agents_counts_against_the_budget() {
     let told = super::told([calls([task("t")]), says("done")], [completes("x")]);
     bench.run(&told, settings).await;
     assert!((shared.total_usd() - 3.0).abs() < 1e-6, "{}", shared.total_usd());
+}
+
+async fn a_permission_that_an_agent_needed_is_needed_by_the_session() {
+    let write = || writes("new.txt");
+    // An agent that ends for want of the permission, and one that completes its task without it.
+    for scout in [vec![write(), write(), write()], vec![write(), completes("not allowed")]] {
+        let mut bench = Bench::new(&[]).with_agents(agents([worker(Mode::Ask)]));
+        let told = told([calls([task("t")]), says("done")], scout);
+        let ended = bench.run(&told, in_mode(Mode::Ask)).await;
+        assert_eq!((ended.outcome, ended.exit_code), (RunOutcome::PermissionNeeded, 6), "{}", ended.summary);
+    }
 }
 
 async fn the_log_of_an_agent_is_whole() {
