@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-use journeyman_protocol::{CheckOutcome, Evidence, ResultPart, ToolUse};
+use journeyman_protocol::{CheckOutcome, Evidence, ResultPart, SessionId, ToolUse};
 use serde_json::Value;
 
 /// Units of durations.
@@ -13,6 +13,8 @@ const DURATION_UNITS: [&str; 14] = [
 ];
 /// Placeholder for a time or a duration.
 const TIME_PLACEHOLDER: &str = "⏱";
+/// Placeholder for the id of a session, which is another one for each agent that is started.
+const SESSION_PLACEHOLDER: &str = "§";
 
 /// A call and its result as the stall detector compares them: hashes, about 80 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,7 +154,12 @@ pub(super) fn split_words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 
-/// Splits the text at white space, with a placeholder for every time and duration.
+/// Returns the words of a text without its times and the ids of sessions.
+pub(super) fn split_lasting_words(text: &str) -> impl Iterator<Item = &str> {
+    split_pieces(text).flat_map(split_words)
+}
+
+/// Splits the text at white space, with a placeholder for every time, duration and id of a session.
 fn split_pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.split_whitespace().peekable();
     std::iter::from_fn(move || {
@@ -162,7 +169,11 @@ fn split_pieces(text: &str) -> impl Iterator<Item = &str> {
             rest.next();
             return Some(TIME_PLACEHOLDER);
         }
-        Some(if is_clock(bare) { TIME_PLACEHOLDER } else { piece })
+        Some(match bare {
+            time if is_clock(time) => TIME_PLACEHOLDER,
+            id if id.parse::<SessionId>().is_ok() => SESSION_PLACEHOLDER,
+            _ => piece,
+        })
     })
 }
 

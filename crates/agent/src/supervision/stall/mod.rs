@@ -14,10 +14,10 @@
 //!   earlier state, or a reply without calls.
 //!
 //! Results are compared so that noise doesn't count as news. Times (durations, times of day, dates)
-//! are left out. For a call that may change things or that failed, only words that don't occur in
-//! the call itself count: `echo 1` and `echo 2` return the same, as do the errors for two paths
-//! that don't exist. For a call that only reads, the whole result counts. So a hundred similar
-//! files are a hundred pieces of news, and so is the advancing output of a command.
+//! and ids of sessions are left out. For a call that may change things or that failed, only words
+//! that don't occur in the call itself count: `echo 1` and `echo 2` return the same, as do the
+//! errors for two paths that don't exist. For a call that only reads, the whole result counts. So a
+//! hundred similar files are a hundred pieces of news, and so is the advancing output of a command.
 //!
 //! News resets the count. Without news, a step worth nothing costs [`NO_VALUE_COST`] and a step
 //! worth little costs [`LITTLE_VALUE_COST`]. When the sum reaches a limit ([`FIRST_WARNING_COST`],
@@ -36,7 +36,7 @@ use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use fact::{hash_pair, split_words};
+use fact::{hash_pair, split_lasting_words};
 
 pub use fact::{CallFact, checks_key};
 
@@ -196,7 +196,7 @@ impl StallDetector {
             best = StepProgress::State;
         }
         for notice in &step.notices {
-            let said = split_words(notice).fold(0, hash_pair);
+            let said = split_lasting_words(notice).fold(0, hash_pair);
             if self.seen.insert(hash_pair("notice", said)) {
                 best = best.max(StepProgress::News);
             }

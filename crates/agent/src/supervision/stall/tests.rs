@@ -1,7 +1,8 @@
 //! Tests of loop detection: repetitions that count as a loop, and those that don't.
 
 use journeyman_protocol::{
-    CallId, CheckKind, CheckOutcome, Diagnostic, Evidence, ImageData, ResultPart, Severity, ToolUse,
+    CallId, CheckKind, CheckOutcome, Diagnostic, Evidence, ImageData, ResultPart, SessionId, Severity,
+    ToolUse, UnixMillis,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -110,6 +111,23 @@ fn what_advances_is_no_loop() {
         ),
     ];
     quiet(table);
+}
+
+#[test]
+fn the_same_task_for_a_new_agent_again_and_again_is_a_loop() {
+    let id = |n: usize| SessionId::new(UnixMillis(1_700_000_000_000 + n as u64), n as u64 * 7_919);
+    let given = |n: usize| {
+        let input = json!({ "agent": "investigator", "prompt": "x", "background": true });
+        let result = format!("The agent `investigator` works in the background as task {}. Go on.", id(n));
+        call("task", input, &result, false, true)
+    };
+    let ended = |n: usize, found: &str| {
+        let text = format!("The background task {} has ended. It completed its task:\n{found}", id(n));
+        StepFacts { notices: vec![text], ..step(vec![given(n)]) }
+    };
+    assert_eq!(spoke(steps(100, |n| step(vec![given(n)]))).last(), Some(&12));
+    assert_eq!(spoke(steps(100, |n| ended(n, "nothing"))).last(), Some(&12));
+    assert_eq!(spoke(steps(99, |n| ended(n, &format!("found {}", letters(n))))), QUIET);
 }
 
 /// Each a new step of a list, though its result says nothing new. The limit on turns is for those.
