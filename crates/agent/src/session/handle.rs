@@ -166,7 +166,8 @@ impl SessionHandle {
         self.queue(kind, ReminderCategory::General, UserMessage::from(text.into())).await
     }
 
-    /// Adds a reminder to the next turn, wrapped so that the model doesn't answer it.
+    /// Adds a reminder to the next turn, wrapped so that the model doesn't answer it. A reminder
+    /// that waits already is not added again: its id is returned.
     ///
     /// # Errors
     /// As [`SessionHandle::send`].

@@ -49,8 +49,9 @@ impl Inbox {
         Self { log, shared, lease, redactor, root, sending: Mutex::new(first) }
     }
 
-    /// Logs and queues a message. On an error neither happens, except for [`AgentError::InDoubt`],
-    /// where the message is queued all the same. The future must not be dropped halfway.
+    /// Logs and queues a message; a reminder that waits already isn't queued again. On an error
+    /// neither happens, except for [`AgentError::InDoubt`], where the message is queued all the
+    /// same. The future must not be dropped halfway.
     pub(crate) async fn accept(
         &self,
         kind: MessageKind,
@@ -81,6 +82,11 @@ impl Inbox {
         let text = self.redactor.redact(&text).into_owned();
         let title: String = text.lines().next().unwrap_or_default().chars().take(MAX_TITLE_CHARS).collect();
         let text = if kind == MessageKind::Reminder { reminder::wrap_reminder(&text) } else { text };
+        if kind == MessageKind::Reminder
+            && let Some(waiting) = self.shared.queued_reminder(&text)
+        {
+            return Ok(waiting);
+        }
         let mut queued = QueuedMessage { id: MessageId::default(), kind, category, text, images };
         self.check_room(&queued)?;
         let id = self.shared.next_message_id();

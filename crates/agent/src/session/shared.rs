@@ -183,6 +183,19 @@ struct MessageQueue {
     taken: MessageId,
 }
 
+impl MessageQueue {
+    /// Counts the messages anew, and returns their number. Nobody waits for the answer to a message
+    /// that was withdrawn.
+    fn recount(&mut self) -> usize {
+        let users = self.waiting.iter().filter(|queued| queued.kind == MessageKind::User);
+        let newest = users.map(|queued| queued.id).max();
+        let taken = Some(self.taken).filter(|taken| *taken > MessageId::default());
+        self.sent = newest.max(taken);
+        self.bytes = self.waiting.iter().map(|queued| queued.logged_bytes()).sum();
+        self.waiting.len()
+    }
+}
+
 impl SessionShared {
     /// Creates the state with the messages that were queued when the session was last open.
     pub(crate) fn new(waiting: VecDeque<QueuedMessage>, newest: MessageId) -> Self {
@@ -246,6 +259,13 @@ impl SessionShared {
         lock(&self.messages).waiting.iter().any(|queued| queued.kind == MessageKind::User)
     }
 
+    /// Returns the id of a queued reminder with this text.
+    pub(crate) fn queued_reminder(&self, text: &str) -> Option<MessageId> {
+        let queue = lock(&self.messages);
+        let is_it = |queued: &&QueuedMessage| queued.kind == MessageKind::Reminder && queued.text == text;
+        queue.waiting.iter().find(is_it).map(|queued| queued.id)
+    }
+
     /// Returns the number of queued messages and their bytes in the log.
     pub(crate) fn queue_size(&self) -> (usize, usize) {
         let queue = lock(&self.messages);
@@ -280,7 +300,9 @@ impl SessionShared {
         let is_it = |queued: &QueuedMessage| queued.id == id && queued.kind == MessageKind::User;
         let place = queue.waiting.iter().position(is_it)?;
         let withdrawn = queue.waiting.remove(place)?;
-        self.update_queue(queue);
+        let waiting = queue.recount();
+        drop(queue);
+        self.status.send_modify(|status| status.queued = waiting);
         Some((place, withdrawn))
     }
 
@@ -289,20 +311,10 @@ impl SessionShared {
         let mut queue = lock(&self.messages);
         let place = place.min(queue.waiting.len());
         queue.waiting.insert(place, queued);
-        self.update_queue(queue);
-        self.wake.notify_one();
-    }
-
-    /// Counts the queue anew. Nobody waits for the answer to a message that was withdrawn.
-    fn update_queue(&self, mut queue: MutexGuard<'_, MessageQueue>) {
-        let users = queue.waiting.iter().filter(|queued| queued.kind == MessageKind::User);
-        let newest = users.map(|queued| queued.id).max();
-        let taken = Some(queue.taken).filter(|taken| *taken > MessageId::default());
-        queue.sent = newest.max(taken);
-        queue.bytes = queue.waiting.iter().map(|queued| queued.logged_bytes()).sum();
-        let waiting = queue.waiting.len();
+        let waiting = queue.recount();
         drop(queue);
         self.status.send_modify(|status| status.queued = waiting);
+        self.wake.notify_one();
     }
 
     /// Removes messages that have entered the transcript.

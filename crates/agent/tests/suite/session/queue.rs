@@ -19,6 +19,7 @@ cases![
     one_sent_while_the_session_closes_is_refused_or_kept,
     a_reminder_goes_along_and_prolongs_nothing,
     a_session_that_begins_with_a_reminder,
+    a_reminder_that_waits_is_not_added_again,
 ];
 
 fn settings() -> RunSettings {
@@ -173,4 +174,28 @@ async fn a_session_that_begins_with_a_reminder() {
     assert_eq!(handle.wait_until_finished().await.unwrap().text, "one");
     let text = told.requests()[0].messages[0].text();
     assert!(text.contains("do it") && text.contains("be brief"), "{text}");
+}
+
+async fn a_reminder_that_waits_is_not_added_again() {
+    let gate = Arc::new(Notify::new());
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let look = || calls([("c1", "read_file", json!({ "path": "a.txt" }))]);
+    let told = Told::new([look().when(&gate), look().when(&gate), says("done")]);
+    let session = bench.start(&told, settings());
+    session.handle.send("do it").await.unwrap();
+    // Each of the first two replies takes so long that the clock strikes more than once.
+    for asked in 1..=2 {
+        told.asked(asked).await;
+        let mut ids = Vec::new();
+        for text in ["mind the gap", "mind the gap", "and the door", "mind the gap"] {
+            ids.push(session.handle.remind(ReminderCategory::General, text).await.unwrap());
+        }
+        assert!(ids[0] == ids[1] && ids[0] == ids[3] && ids[0] != ids[2], "{ids:?}");
+        gate.notify_one();
+    }
+    session.handle.wait_until_finished().await.unwrap();
+    for heard in &told.requests()[1..] {
+        let text = heard.messages.last().unwrap().text();
+        assert_eq!(text.matches("mind the gap").count(), 1, "{text}");
+    }
 }
