@@ -10,7 +10,12 @@ use super::task_end::TaskEnd;
 pub(super) fn reached_limit(cx: &Context) -> Option<TaskEnd> {
     let (settings, counters) = (&cx.settings, &cx.transcript.state().counters);
     if counters.turns >= settings.max_turns {
-        let why = format!("the limit of {} turns was reached (--max-turns)", settings.max_turns);
+        let limit = settings.max_turns;
+        let source = match cx.role() {
+            Some(role) if role.limits.turns <= limit => format!("max_turns of the agent `{}`", role.name),
+            _ => "--max-turns".to_owned(),
+        };
+        let why = format!("the limit of {limit} turns was reached ({source})");
         return Some(TaskEnd::new(RunOutcome::Limit, why).terminated(Termination::MaxTurns));
     }
     if let Some(end) = agent_limit(cx) {

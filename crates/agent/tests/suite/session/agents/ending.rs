@@ -138,6 +138,7 @@ async fn the_last_request_after_the_limit_of_turns_has_every_result() {
     let agent = limited(|limits| limits.turns = 2);
     let (ended, told) = run(&mut bench, &agent, [look("c1"), look("c2"), says("no")]).await;
     assert_eq!(ending_of(&ended), (Termination::MaxTurns, None));
+    assert!(ended.summary.contains("(max_turns of the agent `scout`)"), "{}", ended.summary);
     let requests = told.requests();
     assert_eq!(requests.len(), 3);
     assert!(result(&requests[2], "c2").contains("one"), "the last turn's results are there");
