@@ -381,12 +381,13 @@ pub(crate) fn run_settings(
     approver: Approver,
     checks: Checks,
 ) -> Result<RunSettings, HostError> {
-    if config.budget_usd.is_some() && connected.price.is_none() {
-        return Err(HostError::usage(format_args!(
-            "--budget needs the price of {name}, which isn't known; set providers.PROVIDER.models.\"NAME\".input and \
-             .output (US dollars for a million tokens) in your configuration",
-            name = connected.name
-        )));
+    // A group's own replies are free.
+    let (price, model) = match &connected.member {
+        Some(member) => (member.price, member.model.name()),
+        None => (connected.price, connected.name.clone()),
+    };
+    if config.budget_usd.is_some() && price.is_none() {
+        return Err(HostError::unknown_price("--budget", &model));
     }
     // Who names a CLI has asked for it to be run.
     let asks = approver == Approver::Handle && parse_model_name(&connected.name).is_none();

@@ -33,6 +33,14 @@ impl HostError {
         Self::Usage(message.to_string())
     }
 
+    /// Makes the error for a limit of cost where the price of a model isn't known.
+    pub(crate) fn unknown_price(limit: &str, model: &str) -> Self {
+        Self::usage(format_args!(
+            "{limit} needs the price of {model}, which isn't known; set providers.PROVIDER.models.\"NAME\".input and \
+             .output (US dollars for a million tokens) in your configuration"
+        ))
+    }
+
     /// Makes an error that says what only a person can allow.
     #[must_use]
     pub fn needs_person(message: impl fmt::Display) -> Self {

@@ -106,6 +106,7 @@ impl PreparedAgent {
             .role(inputs, &parent.tools)
             .map_err(|error| format!("{error}. Send the call again"))?;
         let model = connected_model(parent, definition)?;
+        check_price(parent, definition, &model)?;
         let number = parent.budget.count_agent();
         if number >= MAX_AGENTS_PER_TASK {
             return Err(format!(
@@ -461,6 +462,26 @@ fn connected_model(parent: &DelegatingSession, definition: &AgentDefinition) -> 
             connect(name).map_err(|why| format!("the model `{name}` of the agent can't be used: {why}"))
         }
         (Some(name), None) => Err(format!("the agent wants the model `{name}`, which isn't set up here")),
+    }
+}
+
+/// Refuses an agent whose cost is limited and can't be known.
+fn check_price(
+    parent: &DelegatingSession,
+    definition: &AgentDefinition,
+    model: &AgentModel,
+) -> Result<(), String> {
+    let is_limited = definition.limits.usd.is_some()
+        || parent.budget.has_cost_limit()
+        || parent.settings.budget_usd.is_some();
+    match model.price {
+        None if is_limited => Err(format!(
+            "the cost of the agent `{}` is limited (max_cost or --budget), and the price of its model {} isn't known; \
+             the user can set it in the configuration",
+            definition.name,
+            model.model.name()
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -127,6 +127,12 @@ impl SharedBudget {
         self.unanswered.load(Ordering::Relaxed) > 0
     }
 
+    /// Returns true if an agent that the budget belongs to, or one that it works for, may use only
+    /// so many dollars.
+    pub(crate) fn has_cost_limit(&self) -> bool {
+        self.outwards().any(|budget| budget.limit.as_ref().is_some_and(|limit| limit.usd.is_some()))
+    }
+
     /// Returns who used up which limit: the agent that the budget belongs to, or one that it works
     /// for, each with all agents below it.
     pub(crate) fn used_up(&self) -> Option<String> {

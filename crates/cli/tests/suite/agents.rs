@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use crate::own_repository::clone_of_this_project;
 use crate::support::{House, KEY, Server, Step, Wire, call, say};
 
-const NAMER: &str =
-    "---\ndescription: Names things.\ninputs: {what: string, count: integer}\n---\nYou name things.\n";
+const NAMER: &str = "---\ndescription: Names things.\ninputs: {what: string, count: integer}\nmax_cost: 0.5\n---\nYou name things.\n";
 
 #[test]
 fn agents_are_listed_and_shown_and_a_wrong_file_is_named() {
@@ -42,6 +41,10 @@ fn wrong_inputs_end_in_2_before_anything_is_asked() {
         (&["--agent", "namer", "--input", "count=2"], "missing inputs: what; available inputs: count"),
         (&["--agent", "namer", "--input", "count=two", "x"], "--input count"),
         (&["--agent", "namer", "--input", "size=2", "x"], "has no input `size`; there are: what, count"),
+        (
+            &["--agent", "namer", "--input", "count=2", "x"],
+            "max_cost of the agent `namer` needs the price of",
+        ),
     ] {
         let arguments = [&["--trust-project"], arguments].concat();
         server.run(&house, &arguments).run().expect(2).says(&[said]);

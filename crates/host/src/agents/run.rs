@@ -18,7 +18,8 @@ impl AgentRun {
     /// Checks the inputs of an agent, and the tools that it wants.
     ///
     /// # Errors
-    /// [`HostError::Usage`] for inputs that don't fit, and for a tool that there isn't.
+    /// [`HostError::Usage`] for inputs that don't fit, for a tool that there isn't, and for a limit
+    /// of cost where the price of the model isn't known.
     pub fn new(
         definition: &AgentDefinition,
         inputs: &Map<String, Value>,
@@ -26,6 +27,10 @@ impl AgentRun {
     ) -> Result<Self, HostError> {
         let tools = template.session_parts().registry;
         let (role, query) = definition.role(inputs, &tools).map_err(HostError::usage)?;
+        if role.limits.usd.is_some() && template.settings.price.is_none() {
+            let limit = format!("max_cost of the agent `{}`", role.name);
+            return Err(HostError::unknown_price(&limit, &template.model.name()));
+        }
         Ok(Self { role, query })
     }
 

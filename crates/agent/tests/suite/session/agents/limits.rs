@@ -16,6 +16,7 @@ cases![
     the_agents_of_an_agent_count_to_its_tokens,
     the_agents_of_an_agent_count_to_its_dollars,
     usage_and_cost_are_of_the_same_requests,
+    an_agent_whose_cost_is_limited_needs_a_price,
     what_was_used_before_the_program_ended_counts_on,
 ];
 
@@ -145,5 +146,18 @@ async fn usage_and_cost_are_of_the_same_requests() {
             _ => None,
         });
         assert_eq!(finished, Some((300, usd.map(|_| 3.0))), "the agent's own end");
+    }
+}
+
+async fn an_agent_whose_cost_is_limited_needs_a_price() {
+    let limited = AgentLimits { usd: Some(2.5), ..AgentLimits::default() };
+    for (limits, budget) in [(limited, None), (AgentLimits::default(), Some(2.5))] {
+        let mut bench = bench(limits);
+        let told = model();
+        bench.run(&told, RunSettings { price: None, budget_usd: budget, ..auto() }).await;
+        assert_eq!(asked_of(&told, is_outer), 0);
+        let said = result(told.requests().last().unwrap(), "o");
+        assert!(said.contains("not started: the cost of the agent `outer` is limited"), "{said}");
+        assert!(said.contains("isn't known"), "{said}");
     }
 }
