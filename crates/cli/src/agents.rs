@@ -72,7 +72,7 @@ fn list(loaded: &LoadedAgents) {
         let definition = &agent.definition;
         let description = definition.description.lines().next().unwrap_or_default();
         reportln!("{:width$}  {}", definition.name, printable(&description));
-        reportln!("{:width$}  {}", "", color::stdout().dim(&printable(&agent.source)));
+        reportln!("{:width$}  {}", "", color::stdout().dim(&printable(&agent.describe_source())));
     }
     for problem in &loaded.problems {
         errln!("{} {}", color::stderr().yellow("warning:"), printable(&problem));
@@ -82,7 +82,7 @@ fn list(loaded: &LoadedAgents) {
 fn show(agent: &LoadedAgent) {
     let definition = &agent.definition;
     let limits = &definition.limits;
-    reportln!("{}  {}", definition.name, color::stdout().dim(&printable(&agent.source)));
+    reportln!("{}  {}", definition.name, color::stdout().dim(&printable(&agent.describe_source())));
     reportln!("{}\n", printable(&definition.description));
     for input in &definition.inputs {
         let AgentInput { name, description, required, .. } = input;
@@ -119,6 +119,7 @@ fn describe(agent: &LoadedAgent, is_whole: bool) -> Value {
         "name": definition.name,
         "description": definition.description,
         "source": agent.source.to_string(),
+        "replaces": agent.replaces.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     if let (Some(object), true) = (value.as_object_mut(), is_whole) {
         let limits = &definition.limits;

@@ -23,7 +23,7 @@ impl App {
         let mut lines = Vec::new();
         for agent in &loaded.agents {
             let name = StyledLine::new(Style::Strong, agent.definition.name.clone());
-            lines.push(name.with(Style::Dim, format!("  {}", printable(&agent.source))));
+            lines.push(name.with(Style::Dim, format!("  {}", printable(&agent.describe_source()))));
             lines.push(
                 StyledLine::default().with_text(format!("  {}", printable(&agent.definition.description))),
             );

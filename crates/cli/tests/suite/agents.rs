@@ -21,6 +21,10 @@ fn agents_are_listed_and_shown_and_a_wrong_file_is_named() {
     let trusted = house.jm(&["agents", "--trust-project", "--json"]).run().expect(0);
     let all: Value = serde_json::from_str(&trusted.stdout).unwrap();
     assert_eq!(all["agents"][0]["name"], "namer");
+    for directory in [".journeyman", ".claude"] {
+        house.write(&format!("{directory}/agents/planner.md"), "---\ndescription: Plans.\n---\nYou plan.\n");
+    }
+    house.jm(&["agents", "--trust-project"]).run().expect(0).prints(&["planner.md and the built-in one"]);
     let shown = house.jm(&["agents", "show", "planner"]).run().expect(0);
     shown.prints(&[
         "input   task",

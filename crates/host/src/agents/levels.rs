@@ -53,6 +53,23 @@ pub struct LoadedAgent {
     pub definition: AgentDefinition,
     /// Its place.
     pub source: AgentSource,
+    /// The places of other definitions of this name, which don't count.
+    pub replaces: Vec<AgentSource>,
+}
+
+impl LoadedAgent {
+    /// Returns the place of the definition with those that it replaces, in one line.
+    #[must_use]
+    pub fn describe_source(&self) -> String {
+        let replaced = self.replaces.iter().map(|source| match source {
+            AgentSource::BuiltIn => "the built-in one".to_owned(),
+            file => file.to_string(),
+        });
+        match replaced.collect::<Vec<_>>().join(" and ") {
+            nothing if nothing.is_empty() => self.source.to_string(),
+            others => format!("{}, in the place of {others}", self.source),
+        }
+    }
 }
 
 /// All definitions, and the files that were left out.
@@ -89,10 +106,10 @@ impl LoadedAgents {
     }
 
     fn add(&mut self, definition: AgentDefinition, source: AgentSource) {
-        if self.agents.iter().any(|known| known.definition.name == definition.name) {
-            return;
+        match self.agents.iter_mut().find(|known| known.definition.name == definition.name) {
+            Some(known) => known.replaces.push(source),
+            None => self.agents.push(LoadedAgent { definition, source, replaces: Vec::new() }),
         }
-        self.agents.push(LoadedAgent { definition, source });
     }
 }
 
@@ -318,6 +335,10 @@ mod tests {
             "a project may replace a built-in one"
         );
         assert_eq!(source("other"), at(".gemini", "other.md"));
+        let planner = loaded.find("planner").unwrap();
+        assert_eq!(planner.replaces, [at(".claude", "planner.md"), AgentSource::BuiltIn]);
+        let said = planner.describe_source();
+        assert!(said.ends_with(".claude/agents/planner.md and the built-in one"), "{said}");
         assert!(matches!(source("mine"), AgentSource::User(_)));
         assert_eq!(loaded.problems.len(), 2, "{:?}", loaded.problems);
         assert!(loaded.problems[1].contains("rules call the session itself `main`"), "{:?}", loaded.problems);
