@@ -20,7 +20,8 @@ pub(crate) fn load_prompts(environment: &Environment) -> Result<PromptTexts, Hos
     let mut prompts = PromptTexts::default();
     let path = environment.config_dir().map(|dir| dir.join(DIRECTORY));
     let Some(directory) = path.as_deref().and_then(TextDirectory::of_user) else { return Ok(prompts) };
-    for name in directory.names("").1.iter().filter(|name| name.ends_with(".md") && *name != "README.md") {
+    for name in directory.names("").files.iter().filter(|name| name.ends_with(".md") && *name != "README.md")
+    {
         let wrong = |problem: String| {
             HostError::usage(format_args!("{}: {problem}", printable(&directory.shown(name).display())))
         };

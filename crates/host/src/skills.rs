@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::config::Environment;
 use crate::format::printable;
-use crate::text_files::{FileOwner, MarkdownFile, TextDirectory};
+use crate::text_files::{DirectoryNames, FileOwner, MarkdownFile, TextDirectory};
 
 /// The file of a skill.
 const SKILL_FILE: &str = "SKILL.md";
@@ -84,10 +84,14 @@ impl Skills {
         owner: FileOwner,
         open: impl Fn() -> Option<TextDirectory>,
     ) {
-        for folder in directory.names("").0 {
+        let DirectoryNames { directories: folders, is_cut, .. } = directory.names("");
+        if is_cut {
+            self.problems.push(directory.describe_cut(""));
+        }
+        for folder in folders {
             let file = format!("{folder}/{SKILL_FILE}");
             let path = directory.shown(&file);
-            if !directory.names(&folder).1.iter().any(|name| name == SKILL_FILE) {
+            if !directory.names(&folder).files.iter().any(|name| name == SKILL_FILE) {
                 continue;
             }
             if self.skills.len() >= MAX_SKILLS {
@@ -194,10 +198,10 @@ impl Skill {
         }
         let body = MarkdownFile::parse(&text)?.text;
         let mut files: Vec<String> = Vec::new();
-        let (folders, own) = directory.names(folder);
-        files.extend(own.into_iter().filter(|name| name != SKILL_FILE));
-        for inner in folders {
-            let (_, names) = directory.names(&format!("{folder}/{inner}"));
+        let names = directory.names(folder);
+        files.extend(names.files.into_iter().filter(|name| name != SKILL_FILE));
+        for inner in names.directories {
+            let names = directory.names(&format!("{folder}/{inner}")).files;
             files.extend(names.into_iter().map(|name| format!("{inner}/{name}")));
         }
         files.truncate(MAX_FILES);

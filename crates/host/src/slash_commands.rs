@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::HostError;
 use crate::config::Environment;
 use crate::format::printable;
-use crate::text_files::{FileOwner, MarkdownFile, TextDirectory};
+use crate::text_files::{DirectoryNames, FileOwner, MarkdownFile, TextDirectory};
 
 /// The directories of commands, in a project and in the user's home, and their format.
 const DIRECTORIES: [(&str, CommandFormat); 3] = [
@@ -110,7 +110,10 @@ impl SlashCommands {
         owner: FileOwner,
         format: CommandFormat,
     ) {
-        let (folders, files) = directory.names(below);
+        let DirectoryNames { directories: folders, files, is_cut } = directory.names(below);
+        if is_cut {
+            self.problems.push(directory.describe_cut(below));
+        }
         let inside = |name: &str| if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
         let ending = if format == CommandFormat::Markdown { ".md" } else { ".toml" };
         for file in files.iter().filter(|file| file.ends_with(ending)) {

@@ -10,10 +10,14 @@ use journeyman_root_fs::{Links, open_beneath, open_root, read_beneath};
 use rustix::fs::{Dir, FileType, OFlags};
 use serde_json::{Map, Value};
 
+use crate::format::printable;
+
 /// Maximum bytes of one file: a model reads no longer one at once.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 * 1024;
-/// Maximum number of names of one directory that are looked at.
+/// Maximum number of directories, and of files, of one directory: the first by name.
 const MAX_NAMES: usize = 500;
+/// Maximum number of entries of one directory that are looked at.
+const MAX_ENTRIES: usize = 20_000;
 /// Maximum bytes of front matter. Real ones have a few hundred.
 const MAX_FRONT_MATTER_BYTES: usize = 16 * 1024;
 
@@ -24,6 +28,15 @@ pub enum FileOwner {
     User,
     /// The project.
     Project,
+}
+
+/// The names in a directory, sorted.
+#[derive(Debug, Default)]
+pub(crate) struct DirectoryNames {
+    pub(crate) directories: Vec<String>,
+    pub(crate) files: Vec<String>,
+    /// True if there are more.
+    pub(crate) is_cut: bool,
 }
 
 /// A directory that files for agents lie in.
@@ -67,39 +80,53 @@ impl TextDirectory {
         }
     }
 
-    /// Lists the names beneath `below`, sorted: directories, and regular files. What isn't UTF-8 or
-    /// begins with a dot is left out.
-    pub(crate) fn names(&self, below: &str) -> (Vec<String>, Vec<String>) {
-        let (mut directories, mut files) = (Vec::new(), Vec::new());
+    /// Lists the names beneath `below`: directories, and regular files. What isn't UTF-8 or begins
+    /// with a dot is left out.
+    pub(crate) fn names(&self, below: &str) -> DirectoryNames {
+        let mut names = DirectoryNames::default();
         let path = self.beneath(below);
         let path = if path.is_empty() { "." } else { path.as_str() };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let opened = open_beneath(self.root.as_fd(), path.as_bytes(), flags, self.links);
         let Some(entries) = opened.ok().and_then(|opened| Dir::new(opened).ok()) else {
-            return (directories, files);
+            return names;
         };
-        for entry in entries.take(MAX_NAMES).filter_map(Result::ok) {
+        for (place, entry) in entries.filter_map(Result::ok).enumerate() {
+            if place >= MAX_ENTRIES {
+                names.is_cut = true;
+                break;
+            }
             let Ok(name) = entry.file_name().to_str() else { continue };
             if name.starts_with('.') {
                 continue;
             }
             match entry.file_type() {
-                FileType::Directory => directories.push(name.to_owned()),
-                FileType::RegularFile => files.push(name.to_owned()),
+                FileType::Directory => names.directories.push(name.to_owned()),
+                FileType::RegularFile => names.files.push(name.to_owned()),
                 FileType::Symlink => {
                     // A link of the user's may lead to either. Reading one of the project's fails,
                     // which is told.
                     if self.links == Links::Follow {
-                        directories.push(name.to_owned());
+                        names.directories.push(name.to_owned());
                     }
-                    files.push(name.to_owned());
+                    names.files.push(name.to_owned());
                 }
                 _ => {}
             }
         }
-        directories.sort();
-        files.sort();
-        (directories, files)
+        // Cut when they are sorted: a directory gives its names in any order.
+        for some in [&mut names.directories, &mut names.files] {
+            some.sort();
+            names.is_cut |= some.len() > MAX_NAMES;
+            some.truncate(MAX_NAMES);
+        }
+        names
+    }
+
+    /// Says that a directory beneath it has more names than are looked at.
+    pub(crate) fn describe_cut(&self, below: &str) -> String {
+        let path = self.shown(below);
+        format!("{}: more than {MAX_NAMES} names; the first by name count", printable(&path.display()))
     }
 
     /// Reads a text beneath the directory; `..` and links don't lead out of it.
@@ -205,10 +232,22 @@ mod tests {
         std::fs::write(root.join(".claude/skills/ok"), "text").unwrap();
         assert!(TextDirectory::of_project(&root, ".agents").is_none(), "a link is not entered");
         let directory = TextDirectory::of_project(&root, ".claude/skills").unwrap();
-        assert_eq!(directory.names("").1, ["link", "long", "ok"]);
+        assert_eq!(directory.names("").files, ["link", "long", "ok"]);
         assert_eq!(directory.read("ok").unwrap(), "text");
         for name in ["link", "../../../secret", "/etc/passwd", "", "long", "none", "a\0b"] {
             assert!(directory.read(name).is_err(), "{name}");
         }
+    }
+
+    #[test]
+    fn of_too_many_files_the_first_by_name_count() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = TextDirectory::of_user(place.path()).unwrap();
+        for number in (0..=MAX_NAMES).rev() {
+            std::fs::write(place.path().join(format!("{number:03}")), "").unwrap();
+        }
+        let names = directory.names("");
+        assert!(names.is_cut && names.files.len() == MAX_NAMES);
+        assert_eq!((names.files[0].as_str(), names.files[MAX_NAMES - 1].as_str()), ("000", "499"));
     }
 }

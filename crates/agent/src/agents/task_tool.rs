@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::suggest_tool;
-use journeyman_protocol::{Effects, SessionId, Termination, ToolSpec};
+use journeyman_protocol::{Effects, SessionId, Termination, ToolSpec, clip_to_bytes};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
@@ -14,6 +14,10 @@ use super::definition::{AgentDefinition, TASK};
 use super::delegate::{AgentEnd, Agents, BackgroundTask, DelegatedTask, DelegatingSession, OfferedAs};
 use super::role::AgentOutput;
 
+/// Maximum bytes of an agent's line in the description of the tool that names all agents, and of
+/// all lines.
+const MAX_LINE_BYTES: usize = 400;
+const MAX_LIST_BYTES: usize = 4_000;
 /// Maximum characters of a task in a summary.
 const MAX_SUMMARY_CHARS: usize = 80;
 
@@ -89,8 +93,12 @@ fn spec_of_all(agents: &[AgentDefinition]) -> ToolSpec {
         "Gives a task to an agent that sees nothing else. Several run in parallel; `background` ones \
          report later. Agents:",
     );
+    // Many agents share the space, so that each is told of.
+    let share = (MAX_LIST_BYTES / agents.len().max(1)).min(MAX_LINE_BYTES);
     for agent in agents {
-        description.push_str(&format!("\n- {}: {}", agent.name, agent.description.trim()));
+        let line = format!("{}: {}", agent.name, agent.description.trim());
+        description.push_str("\n- ");
+        description.push_str(clip_to_bytes(&line, share.max(agent.name.len())));
     }
     let names: Vec<&str> = agents.iter().map(|it| it.name.as_str()).collect();
     ToolSpec {

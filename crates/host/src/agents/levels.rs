@@ -26,6 +26,10 @@ const DIRECTORIES: [(&str, Dialect); 3] =
 /// The directory of agents in each of these.
 const AGENTS_DIRECTORY: &str = "agents";
 
+/// Maximum number of agents that are read from files: a model is told of all of them with every
+/// request, and of the built-in ones.
+const MAX_AGENTS: usize = 40;
+
 /// The place of a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentSource {
@@ -105,6 +109,27 @@ impl LoadedAgents {
         Agents::new(self.agents.iter().map(|agent| agent.definition.clone()).collect())
     }
 
+    /// Reads a file. One that can't be read or used is named, and one too many is left out.
+    fn read(
+        &mut self,
+        directory: &TextDirectory,
+        name: &str,
+        dialect: Dialect,
+        left_out: &mut LeftOut,
+    ) -> Option<(PathBuf, String, AgentDefinition)> {
+        let path = directory.shown(name);
+        if self.agents.len() >= MAX_AGENTS {
+            left_out.add(path);
+            return None;
+        }
+        let text = directory.read(name).map_err(|why| {
+            self.problems.push(format!("{}: {why}; it is left out", printable(&path.display())));
+        });
+        let text = text.ok()?;
+        let definition = parse(&path, &text, dialect, &mut self.problems)?;
+        Some((path, text, definition))
+    }
+
     fn add(&mut self, definition: AgentDefinition, source: AgentSource) {
         match self.agents.iter_mut().find(|known| known.definition.name == definition.name) {
             Some(known) => known.replaces.push(source),
@@ -134,12 +159,14 @@ pub fn load_agents(
 ) -> Result<LoadedAgents, HostError> {
     let mut loaded = LoadedAgents::default();
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
+    let mut left_out = LeftOut::default();
     for (directory, dialect) in DIRECTORIES {
-        let Some(files) = TextDirectory::of_project(root, &format!("{directory}/{AGENTS_DIRECTORY}")) else {
-            continue;
-        };
-        for (path, text) in read_files(&files, &mut loaded.problems) {
-            let Some(definition) = parse(&path, &text, dialect, &mut loaded.problems) else { continue };
+        let path = format!("{directory}/{AGENTS_DIRECTORY}");
+        let Some(files) = TextDirectory::of_project(root, &path) else { continue };
+        for name in names_of(&files, &mut loaded.problems) {
+            let Some((path, text, definition)) = loaded.read(&files, &name, dialect, &mut left_out) else {
+                continue;
+            };
             let hash = ContentHash::of(text.as_bytes());
             if is_trusted(trust, store.as_ref(), &path, &hash, &definition)? {
                 loaded.add(definition, AgentSource::Project(path));
@@ -160,12 +187,13 @@ pub fn load_agents(
     });
     for (at, dialect) in own.into_iter().chain(home) {
         let Some(files) = TextDirectory::of_user(&at) else { continue };
-        for (path, text) in read_files(&files, &mut loaded.problems) {
-            if let Some(definition) = parse(&path, &text, dialect, &mut loaded.problems) {
+        for name in names_of(&files, &mut loaded.problems) {
+            if let Some((path, _, definition)) = loaded.read(&files, &name, dialect, &mut left_out) {
                 loaded.add(definition, AgentSource::User(path));
             }
         }
     }
+    loaded.problems.extend(left_out.describe());
     for (name, text) in BUILT_IN {
         match read_definition(text, name, Dialect::Own) {
             Ok(definition) => loaded.add(definition, AgentSource::BuiltIn),
@@ -220,21 +248,43 @@ fn describe_powers(definition: &AgentDefinition) -> Vec<(String, String)> {
     powers
 }
 
-/// Reads the Markdown files of a directory in the order of their names. What can't be read is
-/// named.
-fn read_files(directory: &TextDirectory, problems: &mut Vec<String>) -> Vec<(PathBuf, String)> {
-    let (_, names) = directory.names("");
-    // A file whose name begins with `_` is a draft, as in Gemini CLI.
-    let names = names.iter().filter(|name| name.ends_with(".md") && !name.starts_with('_'));
-    let read = |name: &String| match directory.read(name) {
-        Ok(text) => Some((directory.shown(name), text)),
-        Err(why) => {
-            let path = directory.shown(name);
-            problems.push(format!("{}: {why}; it is left out", printable(&path.display())));
-            None
+/// Returns the names of a directory's Markdown files in their order. One that begins with `_` is a
+/// draft, as in Gemini CLI.
+fn names_of(directory: &TextDirectory, problems: &mut Vec<String>) -> Vec<String> {
+    let mut names = directory.names("");
+    if names.is_cut {
+        problems.push(directory.describe_cut(""));
+    }
+    names.files.retain(|name| name.ends_with(".md") && !name.starts_with('_'));
+    names.files
+}
+
+/// The files of more agents than there may be.
+#[derive(Default)]
+struct LeftOut {
+    first: Option<PathBuf>,
+    more: usize,
+}
+
+impl LeftOut {
+    fn add(&mut self, path: PathBuf) {
+        match self.first {
+            None => self.first = Some(path),
+            Some(_) => self.more += 1,
         }
-    };
-    names.filter_map(read).collect()
+    }
+
+    fn describe(self) -> Option<String> {
+        let more = match self.more {
+            0 => String::new(),
+            more => format!(", as are {more} other files after it"),
+        };
+        let path = self.first?;
+        Some(format!(
+            "{}: it is left out{more}, because at most {MAX_AGENTS} agents are read from files",
+            printable(&path.display())
+        ))
+    }
 }
 
 #[cfg(test)]
@@ -422,5 +472,36 @@ mod tests {
         assert_eq!(names, ["good"]);
         let told = |name: &str| loaded.problems.iter().any(|problem| problem.contains(name));
         assert!(["link.md", "large.md", "binary.md"].into_iter().all(told), "{:?}", loaded.problems);
+    }
+
+    #[test]
+    fn of_too_many_agents_the_first_by_name_are_offered_in_bounds() {
+        let place = Place::new();
+        for number in (0..900).rev() {
+            let long = "words ".repeat(80);
+            let text = format!("---\ndescription: {number} {long}\n---\nYou help.\n");
+            place.home(".claude", &format!("helper{number:03}.md"), &text);
+        }
+        let loaded = place.load(false);
+        assert_eq!(loaded.agents.len(), MAX_AGENTS + BUILT_IN.len());
+        assert!(loaded.find("helper000").is_ok() && loaded.find("helper039").is_ok());
+        assert!(loaded.find("helper040").is_err() && loaded.find("tester").is_ok());
+        let [cut, left_out] = loaded.problems.as_slice() else { panic!("{:?}", loaded.problems) };
+        assert!(cut.contains("more than 500 names; the first by name count"), "{cut}");
+        assert!(
+            left_out.contains("helper040.md: it is left out, as are 459 other files after it"),
+            "{left_out}"
+        );
+        let settings = journeyman_agent::RunSettings::default();
+        let window = journeyman_protocol::Tokens(1_000_000);
+        let tools = journeyman_agent::offered_tools(
+            Registry::default(),
+            &settings,
+            Some(&loaded.to_agents()),
+            window,
+        );
+        let task = tools.iter().find(|tool| tool.name == "task").unwrap();
+        let size = serde_json::to_string(task).unwrap().len();
+        assert!(size < 6_000 && task.description.contains("\n- tester: "), "{size}: {}", task.description);
     }
 }
