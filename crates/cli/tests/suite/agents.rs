@@ -163,6 +163,20 @@ fn several_agents_work_at_once_and_are_one_tree() {
 }
 
 #[test]
+fn a_group_whose_members_fail_says_so_and_what_it_used() {
+    let house = House::with_greeter();
+    let server = Server::answering(|_, _| say("I am done.").into());
+    let arguments = ["a=investigator", "b=investigator", "--task", "Where is <group>?", "--json"];
+    let ran = server.command(&house, &["agents", "run"], &arguments).run().expect(1);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&report["outcome"], &report["exit_code"]), (&json!("error"), &json!(1)), "{report}");
+    let summary = report["summary"].as_str().unwrap();
+    assert_eq!(summary, "the members a, b of the group did not complete their tasks");
+    let tokens = report["usage"]["input"].as_u64().unwrap();
+    assert!(tokens > 0 && report["cost_usd"].is_null(), "{report}");
+}
+
+#[test]
 fn a_wrong_group_ends_in_2_before_anything_is_asked() {
     let house = House::with_greeter();
     let server = Server::chat([say("never said")]);
