@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::format::{describe_age, printable};
+use journeyman_host::format::{describe_age, printable, quantity};
 use journeyman_host::root::find_root;
 use journeyman_host::session_commands::{
     delete_session, find_deletable, fork_session, import_session, name_snapshot,
@@ -118,8 +118,11 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
     }
     let paint = color::stdout();
     for session in sessions {
-        delete_session(&dirs, &session.id).await?;
-        outln!("removed {}  {}", session.id, paint.dim(&printable(&session.title)));
+        let agents = match delete_session(&dirs, &session.id).await? {
+            0 => String::new(),
+            count => format!("  with {}", quantity(count, "agent")),
+        };
+        outln!("removed {}  {}{agents}", session.id, paint.dim(&printable(&session.title)));
     }
     Ok(0)
 }

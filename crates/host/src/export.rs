@@ -8,6 +8,7 @@ use std::path::Path;
 
 use futures_util::TryStreamExt as _;
 use journeyman_agent::State;
+use journeyman_agent::agents::agents_of;
 use journeyman_model::{ModelRequest, Wire, request_body};
 use journeyman_protocol::{Block, Message, ResultPart, Role, Seq};
 use journeyman_sandbox::clean;
@@ -23,7 +24,7 @@ const MISSING_RESULT_TEXT: &str = "(no result: the session was cut off here)";
 /// The formats that a session is exported in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// The whole log, which can be imported again.
+    /// The whole log and those of the session's agents, which can be imported again.
     Log,
     /// The conversation alone.
     Conversation(ConversationFormat),
@@ -59,10 +60,12 @@ pub async fn export_session(
     }
     match (format, file) {
         (ExportFormat::Log, Some(path)) => {
-            export_file(&*state.store, &session.id, path).await.context("the session log")
+            let agents = agents_of(&*state.store, &session.id).await?;
+            export_file(&*state.store, &session.id, &agents, path).await.context("the session log")
         }
         (ExportFormat::Log, None) => {
-            let mut lines = export(&*state.store, &session.id);
+            let agents = agents_of(&*state.store, &session.id).await?;
+            let mut lines = export(&*state.store, &session.id, &agents);
             while let Some(some) = lines.try_next().await.context("the session log")? {
                 write(&some);
             }

@@ -3,6 +3,7 @@
 use std::io::BufRead;
 use std::path::Path;
 
+use journeyman_agent::agents::{AgentParent, agent_parent, agents_of};
 use journeyman_agent::{AgentError, ForkPoint, fork, snapshot, undo_compaction};
 use journeyman_protocol::{Seq, SessionId};
 use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import};
@@ -88,7 +89,7 @@ fn as_usage(error: AgentError) -> HostError {
     }
 }
 
-/// Takes in an exported session, as itself or under a new id.
+/// Takes in an exported session with its agents, as themselves or under new ids.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a text that is no export, and for a session that exists already.
@@ -97,21 +98,24 @@ pub async fn import_session(
     source: &mut (dyn BufRead + Send),
     name: ImportAs,
 ) -> Result<SessionId, HostError> {
-    let id = import(&*state.store, source, name, now()).await.map_err(|error| match error {
+    let imported = import(&*state.store, source, name, now()).await.map_err(|error| match error {
         StoreError::SessionExists { session } => HostError::usage(format_args!(
             "session {session} is here already; --copy takes it in under a new id"
         )),
         error @ StoreError::BadExport { .. } => HostError::usage(error),
         other => other.into(),
     })?;
-    state.store.set_status(&id, STATUS_IMPORTED, now()).await.context("the session log")?;
-    Ok(id)
+    for id in std::iter::once(&imported.session).chain(&imported.members) {
+        state.store.set_status(id, STATUS_IMPORTED, now()).await.context("the session log")?;
+    }
+    Ok(imported.session)
 }
 
 /// Finds the sessions that `words` name, each once, whose work is not kept in a copy.
 ///
 /// # Errors
-/// [`HostError::Usage`] where a word names no session, and for a session whose work is kept.
+/// [`HostError::Usage`] where a word names no session, for a session whose work is kept, and for an
+/// agent of a session that is none of them.
 pub async fn find_deletable(
     environment: &Environment,
     state: &StateDirs,
@@ -126,18 +130,58 @@ pub async fn find_deletable(
     }
     for session in &sessions {
         check_nothing_kept(state, &session.id, Path::new(&session.root)).await?;
+        if let Some(parent) = parent_left_behind(state, &session.id, &sessions).await? {
+            return Err(HostError::usage(format_args!(
+                "session {} is an agent of session {parent}, and is deleted with it: jm delete {parent}",
+                session.id
+            )));
+        }
     }
     Ok(sessions)
 }
 
-/// Removes a session from the log.
+/// Returns the topmost session that an agent belongs to, where it is there and none of `deleted`.
+async fn parent_left_behind(
+    state: &StateDirs,
+    session: &SessionId,
+    deleted: &[SessionSummary],
+) -> Result<Option<SessionId>, HostError> {
+    let Some(AgentParent { root, .. }) = agent_parent(&*state.store, session).await? else {
+        return Ok(None);
+    };
+    let is_deleted = deleted.iter().any(|deleted| deleted.id == root);
+    match state.store.read(&root, Seq::START, 1).await {
+        Ok(_) if !is_deleted => {
+            let agents = agents_of(&*state.store, &root).await?;
+            Ok(agents.contains(session).then_some(root))
+        }
+        Ok(_) | Err(StoreError::UnknownSession { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Removes a session and its agents from the log. Returns the number of the agents.
 ///
 /// # Errors
 /// [`HostError::Usage`] while another process works on the session.
-pub async fn delete_session(state: &StateDirs, session: &SessionId) -> Result<(), HostError> {
+pub async fn delete_session(state: &StateDirs, session: &SessionId) -> Result<usize, HostError> {
     // Taken first, so that nobody begins to write what is about to be gone.
     let claim = SessionClaim::take(state, session, "delete").await?;
-    let removed = state.store.delete(session).await;
+    let removed = delete_all(state, session).await;
     claim.release().await;
-    removed.context("the session log")
+    removed
+}
+
+/// Removes a claimed session and its agents. The session comes last: as long as it is there its
+/// agents are found.
+async fn delete_all(state: &StateDirs, session: &SessionId) -> Result<usize, HostError> {
+    let agents = agents_of(&*state.store, session).await?;
+    for agent in agents.iter().rev() {
+        let claim = SessionClaim::take(state, agent, "delete").await?;
+        let removed = state.store.delete(agent).await;
+        claim.release().await;
+        removed.context("the session log")?;
+    }
+    state.store.delete(session).await.context("the session log")?;
+    Ok(agents.len())
 }

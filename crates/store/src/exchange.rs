@@ -1,14 +1,16 @@
 //! Sessions as JSON Lines: to carry them elsewhere, to keep them, to look at them with other
 //! programs.
 //!
-//! The first line says which session it is; then comes one line an entry, in order.
-//! `docs/sessions.md` has the format.
+//! The first line says which session it is; then comes one line an entry, in order. Sessions that
+//! belong to it follow in the same way. `docs/sessions.md` has the format.
 
+use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use aho_corasick::AhoCorasick;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use futures_util::stream::{BoxStream, try_unfold};
@@ -24,8 +26,10 @@ use crate::{Entry, MAX_ENTRY_BYTES, NewEntry, SessionSummary, Store, StoreError}
 
 /// The name of the format in the first line.
 const FORMAT: &str = "journeyman-session";
-/// The version of the format that is written, and the newest that is read.
-pub const EXPORT_VERSION: u64 = 1;
+/// The newest version of the format that is read. A session that others belong to is written in it.
+pub const EXPORT_VERSION: u64 = 2;
+/// The version of the format that has one session.
+const VERSION_OF_ONE: u64 = 1;
 /// The status of a session while it is imported, and for ever if the program is killed meanwhile.
 /// Importing it again begins afresh.
 pub const STATUS_IMPORTING: &str = "importing";
@@ -36,6 +40,9 @@ const MAX_LINE_BYTES: u64 = 6 * MAX_ENTRY_BYTES as u64 + 64 * 1024;
 const CHUNK_BYTES: usize = 256 * 1024;
 /// So much is appended at once.
 const BATCH_BYTES: usize = 1024 * 1024;
+/// Maximum number of sessions that belong to an imported one: far more than a session of years has,
+/// and a bound on the memory in which their ids are sought.
+const MAX_MEMBERS: usize = 100_000;
 /// For how long nobody else may write to a session that is imported, in milliseconds; it ends
 /// earlier with the import, or with the process.
 const LEASE_MS: u64 = 60 * 60 * 1000;
@@ -45,8 +52,18 @@ const LEASE_MS: u64 = 60 * 60 * 1000;
 pub enum ImportAs {
     /// Its own.
     Itself,
-    /// Another: it becomes a copy.
+    /// Another: it becomes a copy. Sessions that belong to it get new ids too, and all these ids
+    /// are replaced in their entries.
     Copy(SessionId),
+}
+
+/// The sessions that an import added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The session.
+    pub session: SessionId,
+    /// The sessions that belong to it.
+    pub members: Vec<SessionId>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,6 +77,9 @@ struct Header {
     updated: UnixMillis,
     status: String,
     last: Seq,
+    /// The sessions that follow in the same text, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    members: Vec<SessionId>,
 }
 
 #[derive(Debug, Serialize)]
@@ -119,48 +139,53 @@ fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'de RawV
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// A session as JSON Lines, up to the entry that is its last when this begins. Each item is some
-/// whole lines; no more than a few hundred kilobytes, or one entry, are in memory at a time.
+/// The place of an export.
+struct Exporting {
+    /// The sessions that are not begun.
+    waiting: VecDeque<SessionId>,
+    /// The session that is written, its newest written entry, and its last.
+    current: Option<(SessionId, Seq, Seq)>,
+    /// The sessions after the first, until its line is written.
+    members: Vec<SessionId>,
+}
+
+/// A session as JSON Lines, and after it those that belong to it, each up to the entry that is its
+/// last when it begins. Each item is some whole lines; no more than a few hundred kilobytes, or one
+/// entry, are in memory at a time.
 ///
 /// The items' errors are [`StoreError::UnknownSession`] and failures of the medium; after one there
 /// is no further item.
 pub fn export<'a, S: Store + ?Sized>(
     store: &'a S,
     session: &SessionId,
+    members: &[SessionId],
 ) -> BoxStream<'a, Result<Vec<u8>, StoreError>> {
-    enum At {
-        Header,
-        After(Seq, Seq),
-    }
-    let session = session.clone();
-    try_unfold(At::Header, move |at| {
-        let session = session.clone();
-        async move {
-            match at {
-                At::Header => {
-                    let summary = summary(store, &session).await?;
-                    let last = summary.last;
-                    Ok(Some((header(summary)?, At::After(Seq::START, last))))
+    let waiting = std::iter::once(session).chain(members).cloned().collect();
+    let begin = Exporting { waiting, current: None, members: members.to_vec() };
+    try_unfold(begin, move |mut at| async move {
+        if let Some((session, mut after, last)) = at.current.take().filter(|(_, after, last)| after < last) {
+            let mut lines = Vec::new();
+            for entry in store.read_chunk(&session, after, CHUNK_BYTES).await? {
+                if entry.seq <= last {
+                    line(&entry, &mut lines)?;
                 }
-                At::After(after, last) if after >= last => Ok(None),
-                At::After(mut after, last) => {
-                    let mut lines = Vec::new();
-                    for entry in store.read_chunk(&session, after, CHUNK_BYTES).await? {
-                        if entry.seq <= last {
-                            line(&entry, &mut lines)?;
-                        }
-                        after = entry.seq;
-                    }
-                    Ok((!lines.is_empty()).then_some((lines, At::After(after, last))))
-                }
+                after = entry.seq;
+            }
+            if !lines.is_empty() {
+                at.current = Some((session, after, last));
+                return Ok(Some((lines, at)));
             }
         }
+        let Some(session) = at.waiting.pop_front() else { return Ok(None) };
+        let summary = summary(store, &session).await?;
+        at.current = Some((session, Seq::START, summary.last));
+        Ok(Some((header(summary, std::mem::take(&mut at.members))?, at)))
     })
     .boxed()
 }
 
-/// Writes a session as JSON Lines into a new file with mode 0600, which appears whole and on the
-/// disk, or not at all.
+/// Writes a session as [`export`] does into a new file with mode 0600, which appears whole and on
+/// the disk, or not at all.
 ///
 /// # Errors
 /// [`StoreError::UnknownSession`]; [`StoreError::Io`] when there is such a file already; failures
@@ -168,24 +193,23 @@ pub fn export<'a, S: Store + ?Sized>(
 pub async fn export_file<S: Store + ?Sized>(
     store: &S,
     session: &SessionId,
+    members: &[SessionId],
     path: &Path,
 ) -> Result<(), StoreError> {
     let temporary = path_with_suffix(path, &format!("-new-{:016x}", unique_number()));
-    let written = write_beside(store, session, path, &temporary).await;
+    let written = write_beside(export(store, session, members), path, &temporary).await;
     // A leftover is harmless: its name is not used again.
     drop(fs::remove_file(&temporary));
     written?;
     sync_dir(path.parent().unwrap_or(Path::new("")))
 }
 
-async fn write_beside<S: Store + ?Sized>(
-    store: &S,
-    session: &SessionId,
+async fn write_beside(
+    mut lines: BoxStream<'_, Result<Vec<u8>, StoreError>>,
     path: &Path,
     temporary: &Path,
 ) -> Result<(), StoreError> {
     let failed = |source| StoreError::io("write the exported session", path, source);
-    let mut lines = export(store, session);
     // Nothing is created for a session that isn't there.
     let first = lines.try_next().await?.unwrap_or_default();
     let mut file: File =
@@ -198,10 +222,10 @@ async fn write_beside<S: Store + ?Sized>(
     fs::hard_link(temporary, path).map_err(failed)
 }
 
-/// Adds an exported session to a store, all of it or nothing, and returns its id. Its entries have
-/// their old places and times; nobody holds it.
+/// Adds an exported session to a store with those that belong to it, all or nothing, and returns
+/// their ids. Their entries have their old places and times; nobody holds them.
 ///
-/// While it runs the session is in lists with [`STATUS_IMPORTING`]. `source` is read in this
+/// While it runs the sessions are in lists with [`STATUS_IMPORTING`]. `source` is read in this
 /// thread.
 ///
 /// # Errors
@@ -213,30 +237,82 @@ pub async fn import<S: Store + ?Sized>(
     source: &mut (dyn BufRead + Send),
     name: ImportAs,
     now: UnixMillis,
-) -> Result<SessionId, StoreError> {
-    let mut reader = Reader { source, line: 0, buffer: Vec::new() };
-    let header = reader.header()?;
-    let id = match name {
-        ImportAs::Itself => header.id.clone(),
-        ImportAs::Copy(id) => id,
+) -> Result<Imported, StoreError> {
+    let mut reader = Reader { source, line: 0, buffer: Vec::new(), renamed: None };
+    let header = reader.header("there is nothing in it")?;
+    let imported = match name {
+        ImportAs::Itself => Imported { session: header.id.clone(), members: header.members.clone() },
+        ImportAs::Copy(session) => {
+            let members = header.members.iter().map(|_| SessionId::new(now, unique_number())).collect();
+            Imported { session, members }
+        }
     };
+    reader.rename(&header, &imported)?;
     let holder = format!("an import ({:016x})", unique_number());
-    begin(store, &id, &header, &holder, now).await?;
-    let filled = fill(store, &id, &header, &mut reader).await;
-    let finished = match filled {
-        Ok(()) => store.set_status(&id, &header.status, header.updated).await,
-        Err(error) => Err(error),
-    };
-    match finished {
+    let mut import = Import { store, holder: &holder, now, begun: Vec::new() };
+    match import.add_all(&mut reader, header, &imported).await {
         Ok(()) => {
-            store.release(&id, &holder).await?;
-            Ok(id)
+            for (id, _) in &import.begun {
+                store.release(id, &holder).await?;
+            }
+            Ok(imported)
         }
         Err(error) => {
-            // What can't be taken back now is replaced by the next import.
-            drop(store.delete(&id).await);
+            for (id, _) in &import.begun {
+                // What can't be taken back now is replaced by the next import.
+                drop(store.delete(id).await);
+            }
             Err(error)
         }
+    }
+}
+
+/// An import under way.
+struct Import<'a, S: ?Sized> {
+    store: &'a S,
+    holder: &'a str,
+    now: UnixMillis,
+    /// The sessions that were made, with their first lines.
+    begun: Vec<(SessionId, Header)>,
+}
+
+impl<S: Store + ?Sized> Import<'_, S> {
+    async fn add_all(
+        &mut self,
+        reader: &mut Reader<'_>,
+        header: Header,
+        imported: &Imported,
+    ) -> Result<(), StoreError> {
+        let members = header.members.clone();
+        self.add(reader, header, &imported.session).await?;
+        for (member, id) in members.iter().zip(&imported.members) {
+            let header = reader.header(&format!("session {member} is missing; the file was cut off"))?;
+            if header.id != *member {
+                return Err(
+                    reader.format_error(format!("it is session {}, and {member} should be here", header.id))
+                );
+            }
+            self.add(reader, header, id).await?;
+        }
+        if reader.next()? {
+            return Err(reader.format_error("there is more than the first line says".to_owned()));
+        }
+        for (id, header) in &self.begun {
+            self.store.set_status(id, &header.status, header.updated).await?;
+        }
+        Ok(())
+    }
+
+    async fn add(
+        &mut self,
+        reader: &mut Reader<'_>,
+        header: Header,
+        id: &SessionId,
+    ) -> Result<(), StoreError> {
+        begin(self.store, id, &header, self.holder, self.now).await?;
+        let last = header.last;
+        self.begun.push((id.clone(), header));
+        fill(self.store, id, last, reader).await
     }
 }
 
@@ -267,12 +343,14 @@ async fn begin<S: Store + ?Sized>(
 async fn fill<S: Store + ?Sized>(
     store: &S,
     id: &SessionId,
-    header: &Header,
+    last: Seq,
     reader: &mut Reader<'_>,
 ) -> Result<(), StoreError> {
     let (mut stored, mut batch, mut bytes) = (Seq::START, Vec::new(), 0);
     let mut expected = Seq::START;
-    while let Some((seq, entry)) = reader.entry()? {
+    while expected < last
+        && let Some((seq, entry)) = reader.entry()?
+    {
         expected = expected.next();
         if seq != expected {
             return Err(
@@ -286,10 +364,9 @@ async fn fill<S: Store + ?Sized>(
             bytes = 0;
         }
     }
-    if expected != header.last {
+    if expected != last {
         return Err(reader.format_error(format!(
-            "the entries end with {expected}, and the first line says {}; the file was cut off",
-            header.last
+            "the entries end with {expected}, and the first line says {last}; the file was cut off"
         )));
     }
     store.append(id, stored, batch).await.map(drop)
@@ -300,6 +377,8 @@ struct Reader<'a> {
     source: &'a mut (dyn BufRead + Send),
     line: u64,
     buffer: Vec<u8>,
+    /// The ids that are replaced in entries, and those that take their place.
+    renamed: Option<(AhoCorasick, Vec<String>)>,
 }
 
 impl Reader<'_> {
@@ -338,7 +417,20 @@ impl Reader<'_> {
         }
     }
 
-    fn header(&mut self) -> Result<Header, StoreError> {
+    /// Replaces the ids of the sessions in all entries that follow. One that is alone keeps its
+    /// entries byte for byte.
+    fn rename(&mut self, header: &Header, imported: &Imported) -> Result<(), StoreError> {
+        if header.members.is_empty() || header.id == imported.session {
+            return Ok(());
+        }
+        let old = std::iter::once(&header.id).chain(&header.members).map(SessionId::as_str);
+        let new = std::iter::once(&imported.session).chain(&imported.members).map(SessionId::to_string);
+        let finder = AhoCorasick::new(old).map_err(|error| self.format_error(error.to_string()))?;
+        self.renamed = Some((finder, new.collect()));
+        Ok(())
+    }
+
+    fn header(&mut self, missing: &str) -> Result<Header, StoreError> {
         /// The part of the first line that is read first, so that an error about another version
         /// isn't about a field.
         #[derive(Deserialize)]
@@ -347,7 +439,7 @@ impl Reader<'_> {
             version: u64,
         }
         if !self.next()? {
-            return Err(self.format_error("there is nothing in it".to_owned()));
+            return Err(self.format_error(missing.to_owned()));
         }
         let kind: Kind = self.parse()?;
         if kind.format != FORMAT {
@@ -359,7 +451,15 @@ impl Reader<'_> {
                 kind.version
             )));
         }
-        self.parse()
+        let header: Header = self.parse()?;
+        let named: HashSet<&SessionId> = std::iter::once(&header.id).chain(&header.members).collect();
+        if named.len() <= header.members.len() {
+            return Err(self.format_error("it names a session twice".to_owned()));
+        }
+        if header.members.len() > MAX_MEMBERS {
+            return Err(self.format_error(format!("it names more than {MAX_MEMBERS} sessions")));
+        }
+        Ok(header)
     }
 
     fn entry(&mut self) -> Result<Option<(Seq, NewEntry)>, StoreError> {
@@ -380,6 +480,10 @@ impl Reader<'_> {
             }
         };
         let ReadLine { seq, channel, kind, at, .. } = line;
+        let payload = match &self.renamed {
+            Some((finder, new)) => finder.replace_all_bytes(&payload, new),
+            None => payload,
+        };
         Ok(Some((seq, NewEntry { channel, kind, at, payload })))
     }
 }
@@ -390,11 +494,12 @@ async fn summary<S: Store + ?Sized>(store: &S, session: &SessionId) -> Result<Se
     same.ok_or_else(|| StoreError::UnknownSession { session: session.clone() })
 }
 
-fn header(summary: SessionSummary) -> Result<Vec<u8>, StoreError> {
+fn header(summary: SessionSummary, members: Vec<SessionId>) -> Result<Vec<u8>, StoreError> {
     let SessionSummary { id, root, title, created, updated, last, status } = summary;
-    let (format, version) = (FORMAT.to_owned(), EXPORT_VERSION);
+    let version = if members.is_empty() { VERSION_OF_ONE } else { EXPORT_VERSION };
+    let format = FORMAT.to_owned();
     let mut line = Vec::new();
-    push(&Header { format, version, id, root, title, created, updated, status, last }, &mut line)?;
+    push(&Header { format, version, id, root, title, created, updated, status, last, members }, &mut line)?;
     Ok(line)
 }
 

@@ -48,7 +48,7 @@ pub use entry::{
     Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, NewSession, Origin, STATUS_NEW, SessionSummary, Store,
 };
 pub use error::StoreError;
-pub use exchange::{EXPORT_VERSION, ImportAs, STATUS_IMPORTING, export, export_file, import};
+pub use exchange::{EXPORT_VERSION, ImportAs, Imported, STATUS_IMPORTING, export, export_file, import};
 pub use memory::MemoryStore;
 pub use salvage::{Repaired, Salvage, SavedSession, repair, salvage};
 pub use sqlite::SqliteStore;

@@ -27,7 +27,7 @@ pub use delegate::{
     AgentModel, Agents, ConnectModel, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK, MAX_CONCURRENT_AGENTS,
 };
 pub use input::{AgentInput, InputError, InputKind, UnknownInputKind};
-pub use lookup::is_agent;
+pub use lookup::{agent_parent, agents_of, is_agent};
 pub use role::{
     AgentLimits, AgentOutput, AgentParent, AgentRole, DEFAULT_AGENT_TIME, DEFAULT_AGENT_TURNS, DEFAULT_GRACE,
     EditScope,

@@ -60,7 +60,7 @@ pub(crate) async fn calls_with_ids(
 }
 
 /// Calls `take` for every event of these kinds, in order.
-async fn each_event(
+pub(crate) async fn each_event(
     store: &dyn Store,
     session: &SessionId,
     kinds: &[&str],

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{House, KEY, Person, Server, call, needs, say};
+use crate::support::{House, KEY, Person, Server, Step, call, needs, say};
 
 /// A session of two tasks. Gives its id.
 fn talk(house: &House, server: &Server) -> String {
@@ -165,4 +165,71 @@ fn removing_is_asked_for() {
         assert_eq!(house.sessions().len(), left, "{answer:?}");
     }
     assert_eq!(house.read("new.txt"), "new\n", "what it changed stays");
+}
+
+/// A session with an agent. Gives the ids of both.
+fn talk_with_an_agent(house: &House) -> (String, String) {
+    let server = Server::answering(|_, seen| {
+        let is_agent = seen.body.to_string().contains("You investigate a code base");
+        let task = json!({ "agent": "investigator", "prompt": "Where is the greeting?" });
+        Step::from(match (is_agent, seen.newest().contains("completed its task")) {
+            (true, _) => {
+                call("complete_task", json!({ "report": { "findings": "x", "trace": [], "locations": [] } }))
+            }
+            (false, false) => call("task", task),
+            (false, true) => say("It is in greet.sh."),
+        })
+    });
+    server.run(house, &["look for the greeting"]).run().expect(4);
+    let tree = house.jm(&["show", "--tree", "--json"]).run().expect(0);
+    let tree: Value = serde_json::from_str(&tree.stdout).unwrap();
+    let id = |tree: &Value| tree["session"].as_str().unwrap().to_owned();
+    (id(&tree), id(&tree["agents"][0]))
+}
+
+#[test]
+fn a_session_and_its_agents_are_deleted_together() {
+    let house = House::with_greeter();
+    let (parent, agent) = talk_with_an_agent(&house);
+    house.jm(&["delete", "--yes", &agent]).run().expect(2).says(&[&format!("jm delete {parent}")]);
+    house.jm(&["show", &agent]).run().expect(0);
+    let fork = house.jm(&["fork", &parent]).run().expect(0).stdout.trim().to_owned();
+    house.jm(&["delete", "--yes", &parent]).run().expect(0).prints(&["removed", &parent, "with 1 agent"]);
+    for id in [&parent, &agent] {
+        house.jm(&["show", id]).run().expect(2).says(&["no session begins with"]);
+    }
+    // The fork's log names the agent, too.
+    house.jm(&["show", "--tree", &fork]).run().expect(0).prints(&["its log is not here", "GOAL, 1 turn"]);
+    house.jm(&["delete", "--yes", &fork]).run().expect(0);
+}
+
+#[test]
+fn a_fork_leaves_the_agents_to_the_session_that_started_them() {
+    let house = House::with_greeter();
+    let (parent, agent) = talk_with_an_agent(&house);
+    let fork = house.jm(&["fork", &parent]).run().expect(0).stdout.trim().to_owned();
+    house.jm(&["delete", "--yes", &fork]).run().expect(0);
+    house.jm(&["show", "--tree", &parent]).run().expect(0).prints(&[&agent]);
+    house.jm(&["delete", "--yes", &agent, &parent]).run().expect(0);
+    assert_eq!(house.sessions(), Vec::<Value>::new());
+}
+
+#[test]
+fn an_export_has_the_agents_and_they_come_back() {
+    let house = House::with_greeter();
+    let (parent, agent) = talk_with_an_agent(&house);
+    let shown = |id: &str| house.jm(&["show", "--json", id]).run().expect(0).stdout;
+    let tree = |id: &str| house.jm(&["show", "--tree", id]).run().expect(0).stdout;
+    let before = (shown(&agent), tree(&parent));
+    let text = house.jm(&["export", &parent]).run().expect(0).stdout;
+    let copy = house.jm(&["import", "-", "--copy"]).input(&text).run().expect(0).stdout.trim().to_owned();
+    let (copied, lines) = (tree(&copy), before.1.lines().count());
+    assert!(copied.contains(&copy) && !copied.contains(&agent) && !copied.contains("not here"), "{copied}");
+    assert_eq!(copied.lines().count(), lines);
+    assert_eq!(house.sessions().len(), 2, "a copied agent is no session of a person's");
+
+    house.jm(&["delete", "--yes", &parent]).run().expect(0);
+    house.jm(&["import", "-"]).input(&text).run().expect(0);
+    assert_eq!((shown(&agent), tree(&parent)), before);
+    house.jm(&["delete", "--yes", &copy]).run().expect(0).prints(&["with 1 agent"]);
 }

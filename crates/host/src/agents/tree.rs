@@ -3,12 +3,13 @@
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use journeyman_protocol::{AgentReport, Envelope, Event, RunOutcome, Seq, SessionId};
+use journeyman_store::{Store as _, StoreError};
 use serde::Serialize;
 
-use crate::HostError;
 use crate::events::read_events;
 use crate::format::{format_seconds, outcome_name, preview, quantity};
 use crate::state::StateDirs;
+use crate::{Context as _, HostError};
 
 /// Maximum depth that is read: more than agents can be deep.
 const MAX_DEPTH: usize = 8;
@@ -22,6 +23,9 @@ pub struct AgentTree {
     pub name: Option<String>,
     /// The task, or its beginning.
     pub task: String,
+    /// True if the session is not in the log: it was deleted, came with no export, or the program
+    /// ended before it began.
+    pub is_missing: bool,
     /// The end of the last task of a session that a person started.
     pub outcome: Option<RunOutcome>,
     /// The end of the agent; `None` while it works, or if it was cut off.
@@ -42,7 +46,8 @@ impl AgentTree {
     fn new(session: SessionId, name: Option<String>, task: String) -> Self {
         let (outcome, end, usd) = (None, None, None);
         let (turns, duration_ms, background, agents) = (0, 0, false, Vec::new());
-        Self { session, name, task, outcome, end, turns, usd, duration_ms, background, agents }
+        let is_missing = false;
+        Self { session, name, task, is_missing, outcome, end, turns, usd, duration_ms, background, agents }
     }
 
     /// Returns the tree as lines, a session each.
@@ -67,8 +72,11 @@ impl AgentTree {
         let (turns, time) = (quantity(self.turns, "turn"), format_seconds(self.duration_ms));
         let task = preview(&self.task);
         let beside = if self.background { " in the background" } else { "" };
-        lines
-            .push(format!("{first}{name}{beside} {}  {ending}, {turns}, {time}{cost}: {task}", self.session));
+        let missing = if self.is_missing { " (its log is not here)" } else { "" };
+        let session = &self.session;
+        lines.push(format!(
+            "{first}{name}{beside} {session}{missing}  {ending}, {turns}, {time}{cost}: {task}"
+        ));
         for (place, agent) in self.agents.iter().enumerate() {
             let is_last = place + 1 == self.agents.len();
             let (branch, beside) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -77,7 +85,8 @@ impl AgentTree {
     }
 }
 
-/// Reads the tree of a session from the logs of all of them.
+/// Reads the tree of a session from the logs of all of them. An agent whose log is not there has
+/// what the session that started it knows.
 ///
 /// # Errors
 /// [`HostError`] where a log can't be read.
@@ -92,6 +101,13 @@ fn read_tree<'a>(
 ) -> LocalBoxFuture<'a, Result<AgentTree, HostError>> {
     async move {
         let (session, is_root) = (tree.session.clone(), depth == 0);
+        match state.store.read(&session, Seq::START, 1).await {
+            Err(StoreError::UnknownSession { .. }) if !is_root => {
+                tree.is_missing = true;
+                return Ok(tree);
+            }
+            read => read.context("the session log")?,
+        };
         read_events(state, &session, Seq::START, &mut |envelope| {
             tree.take(envelope, is_root);
             Ok(())

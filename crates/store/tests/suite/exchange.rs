@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use futures_util::TryStreamExt as _;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
-    Entry, ImportAs, MemoryStore, NewEntry, STATUS_IMPORTING, SqliteStore, Store, StoreError, export,
-    export_file, import,
+    Entry, ImportAs, Imported, MemoryStore, NewEntry, STATUS_IMPORTING, SqliteStore, Store, StoreError,
+    export, export_file, import,
 };
 use support::{block_on, entry, session};
 
@@ -46,11 +46,17 @@ async fn fill(store: &dyn Store) -> Vec<Entry> {
 }
 
 async fn text_of(store: &dyn Store, id: &SessionId) -> String {
-    let items: Vec<Vec<u8>> = export(store, id).try_collect().await.unwrap();
+    let items: Vec<Vec<u8>> = export(store, id, &[]).try_collect().await.unwrap();
     String::from_utf8(items.concat()).unwrap()
 }
 
 async fn import_text(store: &dyn Store, text: &str, name: ImportAs) -> Result<SessionId, StoreError> {
+    let imported = import_with_members(store, text, name).await?;
+    assert_eq!(imported.members, []);
+    Ok(imported.session)
+}
+
+async fn import_with_members(store: &dyn Store, text: &str, name: ImportAs) -> Result<Imported, StoreError> {
     import(store, &mut text.as_bytes(), name, UnixMillis(1_000)).await
 }
 
@@ -123,7 +129,7 @@ fn an_empty_and_a_long_session_go_through_too() {
         for _ in 0..30 {
             last = store.append(&session(1), last, vec![entry(&[b'x'; 9_000]); 11]).await.unwrap();
         }
-        let items: Vec<Vec<u8>> = export(store, &session(1)).try_collect().await.unwrap();
+        let items: Vec<Vec<u8>> = export(store, &session(1), &[]).try_collect().await.unwrap();
         assert!(items.len() > 5 && items.iter().all(|item| item.len() < 300_000));
         let text = String::from_utf8(items.concat()).unwrap();
         import_text(store, &text, ImportAs::Copy(session(3))).await.unwrap();
@@ -149,7 +155,7 @@ fn what_is_no_whole_export_is_refused_by_its_line_and_leaves_nothing() {
             ("\n\n{".into(), 3, "EOF"),
             ("# Notes".into(), 1, "expected"),
             (with(0, r#"{"format":"tar","version":1}"#), 1, "should be journeyman-session"),
-            (with(0, r#"{"format":"journeyman-session","version":2}"#), 1, "use a newer one"),
+            (with(0, r#"{"format":"journeyman-session","version":3}"#), 1, "use a newer one"),
             (with(0, r#"{"format":"journeyman-session","version":1}"#), 1, "missing field"),
             (with(0, &lines[0].replace(session(1).as_str(), "../../etc/passwd00")), 1, "not a session id"),
             (with(3, ""), 5, "it is entry 4, and entry 3 should be here"),
@@ -160,7 +166,11 @@ fn what_is_no_whole_export_is_refused_by_its_line_and_leaves_nothing() {
             (with(4, r#"{"seq":4,"kind":"k","at":1,"base64":"?"}"#), 5, "Invalid"),
             (with(4, r#"{"seq":4,"kind":"k","at":1,"channel":"loud","text":""}"#), 5, "unknown variant"),
             (lines[..5].join("\n"), 6, "entries end with 4, and the first line says 11"),
-            (format!("{text}{}", lines[11].replace("\"seq\":11", "\"seq\":12")), 14, "end with 12"),
+            (
+                format!("{text}{}", lines[11].replace("\"seq\":11", "\"seq\":12")),
+                13,
+                "more than the first line says",
+            ),
         ];
         for (text, line, part) in cases {
             match import_text(store, &text, ImportAs::Itself).await.unwrap_err() {
@@ -202,15 +212,93 @@ fn an_exported_file_is_private_whole_and_never_replaces_another() {
         fill(store).await;
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("session.jsonl");
-        let error = export_file(store, &session(9), &path).await.unwrap_err();
+        let error = export_file(store, &session(9), &[], &path).await.unwrap_err();
         assert!(matches!(error, StoreError::UnknownSession { .. }), "{error:?}");
-        export_file(store, &session(1), &path).await.unwrap();
+        export_file(store, &session(1), &[], &path).await.unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), text_of(store, &session(1)).await);
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
-        let error = export_file(store, &session(1), &path).await.unwrap_err();
+        let error = export_file(store, &session(1), &[], &path).await.unwrap_err();
         assert!(error.to_string().contains("exists"), "{error}");
-        let error = export_file(store, &session(1), &home.path().join("no/such")).await.unwrap_err();
+        let error = export_file(store, &session(1), &[], &home.path().join("no/such")).await.unwrap_err();
         assert!(error.to_string().contains("no/such"), "{error}");
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1);
+    });
+}
+
+/// Two sessions whose entries name each other.
+async fn fill_pair(store: &dyn Store) {
+    for (id, other) in [(1, 2), (2, 1)] {
+        store.create(&session(id), "/p", "t", UnixMillis(5)).await.unwrap();
+        let payload = format!("{{\"other\":\"{}\",\"own\":\"{}\"}}", session(other), session(id));
+        store.append(&session(id), Seq::START, vec![entry(payload.as_bytes()); 2]).await.unwrap();
+    }
+}
+
+async fn pair_text(store: &dyn Store) -> String {
+    let items: Vec<Vec<u8>> = export(store, &session(1), &[session(2)]).try_collect().await.unwrap();
+    String::from_utf8(items.concat()).unwrap()
+}
+
+#[test]
+fn a_session_takes_along_those_that_belong_to_it() {
+    over_each(async |store| {
+        fill_pair(store).await;
+        let text = pair_text(store).await;
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 6);
+        let begin = r#"{"format":"journeyman-session","version":2,"#;
+        let members = format!(r#""members":["{}"]}}"#, session(2));
+        assert!(lines[0].starts_with(begin) && lines[0].ends_with(&members), "{}", lines[0]);
+        let copy = import_with_members(store, &text, ImportAs::Copy(session(3))).await.unwrap();
+        let [member] = &copy.members[..] else { panic!("{copy:?}") };
+        for (id, other) in [(&copy.session, member), (member, &copy.session)] {
+            let entries = store.read(id, Seq::START, 9).await.unwrap();
+            let payload = format!("{{\"other\":\"{other}\",\"own\":\"{id}\"}}");
+            assert_eq!(entries.len(), 2);
+            assert!(entries.iter().all(|entry| entry.payload == payload.as_bytes()), "{entries:?}");
+        }
+        for id in [1, 2] {
+            store.delete(&session(id)).await.unwrap();
+        }
+        let own = import_with_members(store, &text, ImportAs::Itself).await.unwrap();
+        assert_eq!(own, Imported { session: session(1), members: vec![session(2)] });
+        assert_eq!(pair_text(store).await, text);
+    });
+}
+
+#[test]
+fn a_session_without_one_that_belongs_to_it_is_refused_and_leaves_nothing() {
+    over_each(async |store| {
+        fill_pair(store).await;
+        let text = pair_text(store).await;
+        let lines: Vec<&str> = text.lines().collect();
+        for id in [1, 2] {
+            store.delete(&session(id)).await.unwrap();
+        }
+        let (first, second) = (session(1), session(2));
+        let cases = [
+            (lines[..3].join("\n"), 4, format!("session {second} is missing")),
+            (lines[..5].join("\n"), 6, "entries end with 1".to_owned()),
+            (
+                text.replacen(&format!("[\"{second}\"]"), &format!("[\"{}\"]", session(3)), 1),
+                4,
+                "should be here".to_owned(),
+            ),
+            (
+                text.replacen(&format!("[\"{second}\"]"), &format!("[\"{first}\"]"), 1),
+                1,
+                "a session twice".to_owned(),
+            ),
+            (text.replacen(&format!(",\"members\":[\"{second}\"]"), "", 1), 4, "more than".to_owned()),
+        ];
+        for (text, line, part) in cases {
+            match import_with_members(store, &text, ImportAs::Itself).await.unwrap_err() {
+                StoreError::BadExport { line: said, detail } => {
+                    assert!(said == line && detail.contains(&part), "{said}: {detail}, not {line}: {part}");
+                }
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(store.find("").await.unwrap(), []);
+        }
     });
 }

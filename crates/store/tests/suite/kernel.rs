@@ -100,7 +100,7 @@ fn a_new_log_whose_flush_fails_is_not_made() {
         let memory = MemoryStore::new();
         block_on(memory.create(&session(1), "/p", "t", UnixMillis(1))).unwrap();
         let file = path.with_file_name("session.jsonl");
-        block_on(export_file(&memory, &session(1), &file)).unwrap_err();
+        block_on(export_file(&memory, &session(1), &[], &file)).unwrap_err();
         assert!(!file.exists());
         return println!("broken");
     }
@@ -188,7 +188,7 @@ fn exhaust(disk: &std::path::Path) {
         assert_eq!(entries.len() as u64, further.0);
         full(&store.fork(&session(1), further, &session(2), "t", UnixMillis(1)).await.unwrap_err());
         assert_eq!(store.find("").await.unwrap().len(), 1);
-        export_file(&store, &session(1), &disk.join("session.jsonl")).await.unwrap_err();
+        export_file(&store, &session(1), &[], &disk.join("session.jsonl")).await.unwrap_err();
         assert!(!disk.join("session.jsonl").exists());
         assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
     });
