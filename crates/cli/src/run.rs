@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription, UserMessage, is_question};
+use journeyman_context::ReadOnlyGoal;
 use journeyman_host::agents::{AgentRun, parse_inputs};
 use journeyman_host::candidates::{connect_candidates, model_without_own};
 use journeyman_host::config::Environment;
@@ -82,7 +83,11 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
         .filter(|_| !display.is_quiet())
         .for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
     // A question in plan mode is answered; a task is planned.
-    let agent = prepared.agent.take().filter(|_| args.agent.is_some() || !is_question(&task.text));
+    let asks = args.asks || is_question(&task.text);
+    if asks {
+        prepared.read_only_goal = ReadOnlyGoal::Answer;
+    }
+    let agent = prepared.agent.take().filter(|_| args.agent.is_some() || !asks);
     let template = prepared.into_template(environment, &dirs, &root, "run", delivery)?;
     if let Some(definition) = agent {
         let task = Some(task.text.as_str()).filter(|task| !task.is_empty());

@@ -16,7 +16,7 @@ use crate::memory::{Note, notes_text};
 use crate::mention::mentions;
 use crate::outlines::{Outlined, outline_map};
 use crate::packing::{Candidate, Decision, Outcome, Room, Selection, Texts, bodies, select};
-use crate::prompt::PromptTexts;
+use crate::prompt::{PromptTexts, ReadOnlyGoal};
 use crate::words::Words;
 use crate::{Estimate, instructions};
 
@@ -63,6 +63,8 @@ pub struct Inputs<'a> {
     pub role: Option<&'a str>,
     /// The permission mode.
     pub mode: Mode,
+    /// The answer that is asked for in mode plan. An agent's own prompt says what it answers.
+    pub goal: ReadOnlyGoal,
     /// The user's own instructions for every project.
     pub user_instructions: Option<&'a str>,
     /// Instructions from the project's own configuration; never presented as the user's words.
@@ -203,7 +205,7 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
         return Err(ContextError::EmptyTask);
     }
     let in_text = inputs.text_protocol.then_some(inputs.tools);
-    let system = system_prompt(inputs.role, inputs.prompts, inputs.mode, in_text);
+    let system = system_prompt(inputs.role, inputs.prompts, (inputs.mode, inputs.goal), in_text);
     let fixed: Tokens = system.iter().map(|part| Estimate.count(&part.text)).sum();
     let left = remaining_budget(task, fixed, inputs.budget)?;
     let share = |most: Tokens, hundredths: u64| Tokens(most.0.min(left * hundredths / 100));
@@ -270,16 +272,17 @@ fn remaining_budget(task: &str, fixed: Tokens, budget: Tokens) -> Result<u64, Co
 }
 
 /// The system prompt alone, for a session whose mode or protocol has changed: what never changes,
-/// then what the mode and the protocol add. `role` is the prompt of an agent; `in_text` has the
-/// tools of a model that is told to write its calls as text.
+/// then what the mode and the protocol add. `role` is the prompt of an agent, which says what the
+/// agent answers; `in_text` has the tools of a model that is told to write its calls as text.
 #[must_use]
 pub fn system_prompt(
     role: Option<&str>,
     prompts: &PromptTexts,
-    mode: Mode,
+    (mode, goal): (Mode, ReadOnlyGoal),
     in_text: Option<&[ToolSpec]>,
 ) -> Vec<SystemText> {
-    let mut session = prompts.mode(mode).to_owned();
+    let goal = if role.is_some() { ReadOnlyGoal::Answer } else { goal };
+    let mut session = prompts.mode(mode, goal).to_owned();
     if let Some(tools) = in_text {
         session.push_str("\n\n");
         session.push_str(&prompts.text_protocol(tools, mode != Mode::Plan));

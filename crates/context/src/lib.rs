@@ -53,6 +53,6 @@ pub use first::{
 pub use instructions::nested_instructions;
 pub use line_commits::{LineCommit, likeliest_passage, line_commits_text, named_lines};
 pub use outlines::{Outlined, Signature, outline_map};
-pub use prompt::{PromptError, PromptTexts};
+pub use prompt::{PromptError, PromptTexts, ReadOnlyGoal};
 pub use rounds::CheckedRound;
 pub use window::WindowBudget;

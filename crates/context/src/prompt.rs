@@ -26,14 +26,16 @@ const TEXT_PROTOCOL: &str = "text-protocol.md";
 const EDIT_FORMAT: &str = "edit-format.md";
 const PLAN: &str = "plan.md";
 const COMPACTION: &str = "compaction.md";
+const READ_ONLY: &str = "read-only.md";
 
 /// The built-in texts.
-const BUILTIN: [BuiltinPrompt; 9] = [
+const BUILTIN: [BuiltinPrompt; 10] = [
     prompt(SYSTEM, include_str!("../prompts/system.md"), &[]),
     prompt("mode-plan.md", include_str!("../prompts/mode-plan.md"), &[]),
     prompt("mode-ask.md", include_str!("../prompts/mode-ask.md"), &[]),
     prompt("mode-edit.md", include_str!("../prompts/mode-edit.md"), &[]),
     prompt("mode-auto.md", include_str!("../prompts/mode-auto.md"), &[]),
+    prompt(READ_ONLY, include_str!("../prompts/read-only.md"), &[]),
     prompt(TEXT_PROTOCOL, include_str!("../prompts/text-protocol.md"), &["edit_format", "tools"]),
     prompt(EDIT_FORMAT, include_str!("../prompts/edit-format.md"), &[]),
     prompt(PLAN, include_str!("../prompts/plan.md"), &["plan"]),
@@ -45,6 +47,16 @@ const BUILTIN: [BuiltinPrompt; 9] = [
 pub struct PromptTexts {
     /// The user's texts, by the names of the files that they replace.
     own: Vec<(&'static str, String)>,
+}
+
+/// The answer that a session in mode plan is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ReadOnlyGoal {
+    /// A plan, where a change is asked for.
+    #[default]
+    Plan,
+    /// Whatever the task asks for.
+    Answer,
 }
 
 /// Why a text can't take the place of a built-in one.
@@ -143,8 +155,9 @@ impl PromptTexts {
     }
 
     /// Returns the description of a mode for the model.
-    pub(crate) fn mode(&self, mode: Mode) -> &str {
+    pub(crate) fn mode(&self, mode: Mode, goal: ReadOnlyGoal) -> &str {
         self.text(match mode {
+            Mode::Plan if goal == ReadOnlyGoal::Answer => READ_ONLY,
             Mode::Plan => "mode-plan.md",
             Mode::Ask => "mode-ask.md",
             Mode::Edit => "mode-edit.md",
@@ -273,7 +286,7 @@ mod tests {
         let mut prompts = PromptTexts::default();
         let hash = prompts.hash();
         prompts.replace("mode-edit.md", "Mode: mine.\n".to_owned()).unwrap();
-        assert_eq!(prompts.mode(Mode::Edit), "Mode: mine.");
+        assert_eq!(prompts.mode(Mode::Edit, ReadOnlyGoal::Plan), "Mode: mine.");
         assert_ne!(prompts.hash(), hash, "the log tells them apart");
         prompts.replace("mode-edit.md", BUILTIN[3].text.to_owned()).unwrap();
         assert_eq!(prompts.hash(), hash);

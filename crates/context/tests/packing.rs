@@ -69,6 +69,7 @@ impl Project {
             line_commits,
             checks: &checks,
             mode: Mode::Auto,
+            goal: journeyman_context::ReadOnlyGoal::Plan,
             user_instructions: None,
             project_instructions: None,
             notes: &[],

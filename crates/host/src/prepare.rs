@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use journeyman_agent::agents::{AgentDefinition, PLANNER};
 use journeyman_agent::{Approver, PlanFirst};
+use journeyman_context::ReadOnlyGoal;
 use journeyman_protocol::{Mode, Plan};
 
 use crate::agents::{AgentTrust, LoadedAgents, load_agents};
@@ -28,6 +29,8 @@ pub struct PreparedRun {
     pub agent: Option<AgentDefinition>,
     /// The plan that the first task is to be carried out by.
     pub plan: Option<Plan>,
+    /// The answer that is asked for in mode plan.
+    pub read_only_goal: ReadOnlyGoal,
     skills: Arc<Skills>,
     connected: ConnectedModel,
 }
@@ -66,7 +69,9 @@ impl PreparedRun {
             Cassette { record: options.record.clone(), replay: options.replay.clone(), day: now().to_date() };
         let connected = connect(&settings.config, environment, &cassette, journeyman_agent::Clock::new(now))?;
         let approver = if prompts.is_some() { Approver::Handle } else { Approver::Nobody };
-        Ok(Self { settings, approver, agents, agent, plan: None, skills: Arc::new(skills), connected })
+        let (plan, read_only_goal) = (None, ReadOnlyGoal::default());
+        let skills = Arc::new(skills);
+        Ok(Self { settings, approver, agents, agent, plan, read_only_goal, skills, connected })
     }
 
     /// Adds keys that must never be shown or kept.
@@ -86,16 +91,19 @@ impl PreparedRun {
         command: &str,
         delivery: Delivery,
     ) -> Result<SessionTemplate, HostError> {
-        let mut builder = match self.connected.is_recorded {
+        let (plan, goal) = (self.plan, self.read_only_goal);
+        let builder = match self.connected.is_recorded {
             // A recording is played back where other agents are defined.
             true => SessionBuilder::new(root),
             false => SessionBuilder::new(root).agents(self.agents.to_agents()),
         };
-        if let Some(plan) = self.plan {
-            builder =
-                builder.adjust_settings(|settings| settings.plan_first = PlanFirst::Given(Box::new(plan)));
-        }
         builder
+            .adjust_settings(move |settings| {
+                settings.read_only_goal = goal;
+                if let Some(plan) = plan {
+                    settings.plan_first = PlanFirst::Given(Box::new(plan));
+                }
+            })
             .environment(environment.clone())
             .state(Arc::clone(state))
             .skills(self.skills)

@@ -108,7 +108,8 @@ impl SessionTemplate {
     /// [`HostError::Usage`] naming the limit and the key that sets it.
     pub fn check_task(&self, task: &str) -> Result<(), HostError> {
         let specs = if self.settings.tool_calling { None } else { Some((self.tools)().specs()) };
-        let system = system_prompt(None, &self.settings.prompts, self.settings.mode, specs.as_deref());
+        let mode = (self.settings.mode, self.settings.read_only_goal);
+        let system = system_prompt(None, &self.settings.prompts, mode, specs.as_deref());
         check_task_fits(task, &system, self.settings.context_budget).map_err(|error| {
             HostError::usage(format_args!(
                 "{error}. The limit is `context_tokens` in your configuration (or $JM_CONTEXT_TOKENS)"

@@ -88,6 +88,7 @@ impl RequestBuilder {
             line_commits,
             checks,
             mode: cx.settings.mode,
+            goal: cx.settings.read_only_goal,
             user_instructions: cx.settings.instructions.as_deref(),
             project_instructions: cx.settings.project_instructions.as_deref(),
             notes: &cx.settings.notes,
@@ -164,7 +165,8 @@ impl RequestBuilder {
             let in_text = (!self.tool_calling).then_some(tools.as_slice());
             let role = cx.role().map(|role| role.system.as_str());
             let prompts = &cx.settings.prompts;
-            let system = system_parts(cx, system_prompt(role, prompts, cx.settings.mode, in_text));
+            let mode = (cx.settings.mode, cx.settings.read_only_goal);
+            let system = system_parts(cx, system_prompt(role, prompts, mode, in_text));
             records.push(Record::Context { system });
         }
         cx.transcript.record_together(records);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_context::PromptTexts;
 use journeyman_context::memory::Note;
+use journeyman_context::{PromptTexts, ReadOnlyGoal};
 use journeyman_model::{Price, Thinking};
 use journeyman_protocol::{
     AcceptedFinding, Mode, ModelLimits, Plan, RelPath, SandboxNeeds, Strength, Tokens,
@@ -161,6 +161,8 @@ pub enum PlanFirst {
 pub struct RunSettings {
     /// The permission mode.
     pub mode: Mode,
+    /// The answer that is asked for in mode plan.
+    pub read_only_goal: ReadOnlyGoal,
     /// The party that answers permission questions.
     pub approver: Approver,
     /// Time after which an unanswered question counts as denied; `None` to wait without limit.
@@ -245,6 +247,7 @@ impl Default for RunSettings {
     fn default() -> Self {
         Self {
             mode: Mode::Edit,
+            read_only_goal: ReadOnlyGoal::default(),
             approver: Approver::Nobody,
             approval_timeout: None,
             concurrency: DEFAULT_CONCURRENCY,

@@ -198,3 +198,23 @@ fn a_wrong_group_ends_in_2_before_anything_is_asked() {
     }
     assert_eq!(server.seen().len(), 0);
 }
+
+#[test]
+fn only_plan_mode_is_told_to_answer_with_a_plan() {
+    let house = House::with_greeter();
+    let server = Server::answering(|_, seen| match seen.tools().contains(&"complete_task".to_owned()) {
+        true => call("complete_task", found()).into(),
+        false => say("It is in greet.sh.").into(),
+    });
+    for arguments in [&["--agent", "investigator", "look"][..], &["--mode", "plan", "where is it?"]] {
+        server.run(&house, arguments).run().expect(0);
+    }
+    server.command(&house, &["ask"], &["describe the greeting"]).run().expect(0);
+    let seen = server.seen();
+    assert_eq!(seen.len(), 3);
+    for request in &seen {
+        let body = request.body.to_string();
+        assert!(body.contains("You can only read: whatever would change something is refused."), "{body}");
+        assert!(!body.contains("answer with a plan"), "{body}");
+    }
+}

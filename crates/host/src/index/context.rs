@@ -119,6 +119,7 @@ impl ContextPlan {
             line_commits: &line_commits,
             checks: &checks,
             mode: settings.mode,
+            goal: settings.read_only_goal,
             user_instructions: config.instructions.as_deref(),
             project_instructions: config.project_instructions.as_deref(),
             notes: &notes,
