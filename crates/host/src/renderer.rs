@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use journeyman_protocol::{CallId, Envelope, Event};
+use journeyman_protocol::{CallId, CallState, Envelope, Event};
 use journeyman_terminal::{Activity, Screen, Style, StyledLine, stderr_screen, stdout_screen};
 
 use crate::event_text::{describe_event, describe_output};
@@ -121,17 +121,12 @@ impl Renderer {
         }
     }
 
-    /// Shows what a person may want to see of an agent while it works: its calls, its questions and
-    /// its problems.
+    /// Shows what a person may want to see of an agent while it works: its calls, those that failed
+    /// or were denied once more, its questions and its problems.
     fn show_agent_event(&mut self, path: &[String], event: &Event) {
         match event {
             Event::PermissionRequired { .. } | Event::PermissionDecided { .. } => self.show_text(event),
-            Event::ToolStart { .. }
-            | Event::FileEdited { .. }
-            | Event::AgentStarted { .. }
-            | Event::AgentFinished { .. }
-            | Event::Warning { .. }
-            | Event::Error { .. } => {
+            event if is_shown_of_agents(event) => {
                 for line in describe_event(event) {
                     let mut whole = StyledLine::new(Style::Dim, format!("  {} │ ", path.join(" › ")));
                     whole.spans.extend(line.spans);
@@ -253,5 +248,19 @@ impl Renderer {
             Stream::Stdout => draw(&mut stdout_screen()),
             Stream::Nowhere => {}
         }
+    }
+}
+
+/// Returns true for an event of an agent that has lines of its own.
+fn is_shown_of_agents(event: &Event) -> bool {
+    match event {
+        Event::ToolEnd { state, .. } => *state != CallState::Completed,
+        Event::ToolStart { .. }
+        | Event::FileEdited { .. }
+        | Event::AgentStarted { .. }
+        | Event::AgentFinished { .. }
+        | Event::Warning { .. }
+        | Event::Error { .. } => true,
+        _ => false,
     }
 }

@@ -218,3 +218,21 @@ fn only_plan_mode_is_told_to_answer_with_a_plan() {
         assert!(!body.contains("answer with a plan"), "{body}");
     }
 }
+
+#[test]
+fn a_call_of_an_agent_that_was_denied_or_failed_is_shown_as_such() {
+    let house = House::with_greeter();
+    let server = Server::answering(|_, seen| match seen.newest() {
+        newest if newest.contains("nowhere.txt") => {
+            call("complete_task", json!({ "response": "none" })).into()
+        }
+        newest if newest.contains("completed its task") => say("Nothing.").into(),
+        newest if newest.contains("Look around.") => Step::from(
+            call("run_command", json!({ "command": "git push" }))
+                .and("read_file", json!({ "path": "nowhere.txt" })),
+        ),
+        _ => call("task", json!({ "agent": "generalist", "prompt": "Look around." })).into(),
+    });
+    let ran = server.run(&house, &["look"]).run().expect(4);
+    ran.says(&["generalist │ ● run git push", "generalist │   denied", "generalist │   failed"]);
+}
