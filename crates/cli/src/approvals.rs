@@ -8,7 +8,7 @@ use journeyman_host::approvals::{
     AnsweredRequest, ApprovalQueue, ApprovalReply, ApprovalRequest, InvalidAnswer,
 };
 use journeyman_host::format::printable;
-use journeyman_protocol::{CallId, Event};
+use journeyman_protocol::{CallId, Envelope};
 use journeyman_terminal::StyledLine;
 use tokio::sync::mpsc;
 
@@ -20,35 +20,49 @@ pub(crate) struct Approvals {
     queue: ApprovalQueue,
     /// The call whose question is on the screen.
     shown: Option<CallId>,
+    /// The answer to a request that is too long to be shown.
+    refusal: Option<PermissionAnswer>,
     keyboard: Keyboard,
 }
 
 impl Approvals {
     pub(crate) fn new(config_dir: Option<PathBuf>) -> Self {
-        Self { queue: ApprovalQueue::new(config_dir), shown: None, keyboard: Keyboard::default() }
+        let (queue, keyboard) = (ApprovalQueue::new(config_dir), Keyboard::default());
+        Self { queue, shown: None, refusal: None, keyboard }
     }
 
     /// Adds the request of an event, or removes one that is decided.
-    pub(crate) fn handle_event(&mut self, event: &Event) {
-        self.queue.handle_event(event);
+    pub(crate) fn handle_event(&mut self, envelope: &Envelope) {
+        self.queue.handle_event(envelope);
         if self.shown.is_some() && self.queue.first().map(|request| &request.call) != self.shown.as_ref() {
             self.shown = None;
             errln!();
         }
     }
 
+    /// Returns true if a question is on the screen.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.shown.is_some()
+    }
+
+    /// Shows the question of the first request, unless it is on the screen.
+    pub(crate) fn show_next(&mut self) {
+        if let Some(request) = self.queue.first().filter(|_| self.shown.is_none()) {
+            // A line that was typed for an earlier request is no answer to this one.
+            self.keyboard.drop_line();
+            self.refusal = show_request(color::stderr(), request);
+            self.shown = self.refusal.is_none().then(|| request.call.clone());
+        }
+    }
+
     /// Waits for the answer to the first request, forever while there is none. Cancel-safe.
     pub(crate) async fn next_answer(&mut self) -> (CallId, PermissionAnswer) {
+        self.show_next();
         let Some(request) = self.queue.first() else { return std::future::pending().await };
         let paint = color::stderr();
         let reply: ApprovalReply = loop {
-            if self.shown.is_none() {
-                // A line that was typed for an earlier request is no answer to this one.
-                self.keyboard.drop_line();
-                match show_request(paint, request) {
-                    Some(refusal) => break refusal.into(),
-                    None => self.shown = Some(request.call.clone()),
-                }
+            if let Some(refusal) = self.refusal.take() {
+                break refusal.into();
             }
             let line = self.keyboard.next_line().await;
             journeyman_terminal::stderr_screen().note_line_end();
@@ -94,12 +108,19 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
     journeyman_terminal::stderr_screen().end_line();
     errln!();
     if let Some(question) = request.question() {
-        errln!("{} {}", paint.yellow("The model asks:"), question.text);
+        let asker = match &request.agent {
+            Some(agent) => format!("The agent {agent} asks:"),
+            None => "The model asks:".to_owned(),
+        };
+        errln!("{} {}", paint.yellow(&asker), question.text);
         for (place, option) in question.options.iter().enumerate() {
             errln!("  {} {option}", paint.bold(&format!("[{}]", place + 1)));
         }
         show_choices(paint, request);
         return None;
+    }
+    if let Some(agent) = &request.agent {
+        errln!("{} {agent}", paint.yellow("The agent asks:"));
     }
     if request.is_edit() {
         let path = request.input.get("path").and_then(serde_json::Value::as_str).unwrap_or_default();

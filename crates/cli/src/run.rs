@@ -181,6 +181,7 @@ pub(crate) async fn watch_and_deliver(
             .show_note(&format!("works in your files: no copy is cheap here ({})", printable(reason)));
     }
     let watched = watch_session(&session, &mut events, &mut terminal).await;
+    terminal.renderer.hold_while(false);
     terminal.renderer.end_line();
     tokio::select! {
         biased;
@@ -225,13 +226,16 @@ impl Surface for Terminal {
     fn show(&mut self, envelope: &Envelope) -> Result<(), HostError> {
         self.display.stream_event(envelope)?;
         self.renderer.show_envelope(envelope);
-        self.approvals.handle_event(&envelope.event);
+        self.approvals.handle_event(envelope);
+        self.renderer.hold_while(self.approvals.is_asking());
         Ok(())
     }
 
     fn next_input(&mut self) -> Pin<Box<dyn Future<Output = SurfaceInput> + '_>> {
         Box::pin(async move {
             loop {
+                self.approvals.show_next();
+                self.renderer.hold_while(self.approvals.is_asking());
                 tokio::select! {
                     biased;
                     () = self.signals.next() => {

@@ -1,19 +1,19 @@
 //! Questions about tool calls that a person answers: the open ones, and the parsing of answers.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
 use journeyman_agent::PermissionAnswer;
 use journeyman_git::CommitRefusal;
 use journeyman_policy::{RuleLayer, Rules};
-use journeyman_protocol::{CallId, Event, Verdict};
+use journeyman_protocol::{CallId, Envelope, Event, SessionId, Verdict};
 use journeyman_sandbox::clean;
 use journeyman_terminal::StyledLine;
 use journeyman_terminal::diff::{FileNames, number_lines};
 use serde_json::Value;
 
 use crate::config::{ConfigError, save_rules};
-use crate::format::printable;
+use crate::format::{preview, printable};
 use crate::highlight::find_tokens_of_file;
 use crate::state::now;
 
@@ -46,6 +46,9 @@ pub struct ApprovalRequest {
     pub diff: Option<String>,
     /// The rules that "always" would add; `None` where that isn't offered.
     pub rules: Option<Rules>,
+    /// The agent whose call it is, with its task, cleaned for a terminal; `None` for the session's
+    /// own call.
+    pub agent: Option<String>,
 }
 
 /// A question of the model's, cleaned for a terminal.
@@ -215,6 +218,8 @@ pub struct ApprovalQueue {
     config_dir: Option<PathBuf>,
     /// The answered request that the session hasn't decided yet.
     undecided: Option<Undecided>,
+    /// The tasks of the agents that work.
+    tasks: HashMap<SessionId, String>,
 }
 
 /// An answered request whose decision is awaited.
@@ -253,9 +258,15 @@ impl ApprovalQueue {
 
     /// Adds the request of an event, or removes one that a rule, a timeout or an interrupt decided.
     /// Returns true if the queue has changed.
-    pub fn handle_event(&mut self, event: &Event) -> bool {
+    pub fn handle_event(&mut self, envelope: &Envelope) -> bool {
         let before = self.requests.len();
-        match event {
+        match &envelope.event {
+            Event::AgentStarted { child, task, .. } => {
+                self.tasks.insert(child.clone(), preview(task));
+            }
+            Event::AgentFinished { child, .. } => {
+                self.tasks.remove(child);
+            }
             Event::PermissionRequired { call, tool, summary, input, verdict, rule, diff } => {
                 // Nobody can agree to rules that can't be read.
                 let parse =
@@ -268,6 +279,7 @@ impl ApprovalQueue {
                     verdict: verdict.clone(),
                     diff: diff.clone(),
                     rules: rule.as_ref().and_then(parse),
+                    agent: self.describe_agent(envelope),
                 });
             }
             Event::PermissionDecided { call, .. } => {
@@ -281,6 +293,13 @@ impl ApprovalQueue {
             _ => {}
         }
         self.requests.len() != before
+    }
+
+    /// Names the agent of an event, with its task: several of one name may work at once.
+    fn describe_agent(&self, envelope: &Envelope) -> Option<String> {
+        let name = (!envelope.agent.is_empty()).then(|| printable(&envelope.agent.join(" › ")))?;
+        let task = self.tasks.get(&envelope.session);
+        Some(task.map_or_else(|| name.clone(), |task| format!("{name} ({task})")))
     }
 
     /// Answers the first request; `None` where there is none.
@@ -316,6 +335,7 @@ mod tests {
             summary: String::new(),
             input: Value::Null,
             verdict: Verdict { decision, level, reason, destroys, rules },
+            agent: None,
             rules: rule.map(|rule| Rules::parse_with_tools(rule, RuleLayer::Session, "", &|_| true).unwrap()),
         }
     }

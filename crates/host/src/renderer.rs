@@ -15,6 +15,10 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum number of files that are listed as edited by one call.
 const MAX_LISTED_EDITS: usize = 8;
 
+/// Maximum number of events that are held back while a person is asked: more than anybody reads
+/// afterwards.
+const MAX_HELD_EVENTS: usize = 1_000;
+
 /// Where lines go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stream {
@@ -51,6 +55,16 @@ pub struct Renderer {
     edits: usize,
     /// The lines about the copy, until something happens in it.
     copy_lines: Vec<StyledLine>,
+    /// The events that are shown when a person has answered; `None` while nobody is asked.
+    held: Option<HeldEvents>,
+}
+
+/// Events that came while a person was asked.
+#[derive(Default)]
+struct HeldEvents {
+    events: Vec<Envelope>,
+    /// The number of those beyond [`MAX_HELD_EVENTS`].
+    dropped: usize,
 }
 
 impl Renderer {
@@ -70,6 +84,7 @@ impl Renderer {
             drawn_at: now,
             edits: 0,
             copy_lines: Vec::new(),
+            held: None,
         }
     }
 
@@ -98,6 +113,9 @@ impl Renderer {
     /// Waits until the progress line may be another, and draws it. Never ends while there is
     /// nothing to wait for. Cancel-safe.
     pub async fn redraw_progress(&mut self) {
+        if self.held.is_some() {
+            return std::future::pending().await;
+        }
         match self.activity.as_mut().and_then(|activity| activity.next_change(Instant::now())) {
             Some(time) => tokio::time::sleep(time).await,
             None => std::future::pending().await,
@@ -113,8 +131,32 @@ impl Renderer {
         }
     }
 
+    /// Holds events and the progress line back while `is_asking`, so that nothing is written over an
+    /// open question. Afterwards the events are shown.
+    pub fn hold_while(&mut self, is_asking: bool) {
+        if is_asking {
+            self.held.get_or_insert_default();
+        } else if let Some(HeldEvents { events, dropped }) = self.held.take() {
+            events.iter().for_each(|envelope| self.show_envelope(envelope));
+            if dropped > 0 {
+                self.show_note(&format!("… and {} meanwhile", quantity(dropped, "more event")));
+            }
+        }
+    }
+
     /// Shows an event of the session, or of one of its agents.
     pub fn show_envelope(&mut self, envelope: &Envelope) {
+        if let Some(held) = &mut self.held {
+            let is_of_use = envelope.agent.is_empty()
+                || is_question(&envelope.event)
+                || is_shown_of_agents(&envelope.event);
+            match held.events.len() < MAX_HELD_EVENTS {
+                true if is_of_use => held.events.push(envelope.clone()),
+                true => {}
+                false => held.dropped += usize::from(is_of_use),
+            }
+            return;
+        }
         match envelope.agent.as_slice() {
             [] => self.show_event(&envelope.event),
             path => self.show_agent_event(path, &envelope.event),
@@ -125,7 +167,7 @@ impl Renderer {
     /// or were denied once more, its questions and its problems.
     fn show_agent_event(&mut self, path: &[String], event: &Event) {
         match event {
-            Event::PermissionRequired { .. } | Event::PermissionDecided { .. } => self.show_text(event),
+            event if is_question(event) => self.show_text(event),
             event if is_shown_of_agents(event) => {
                 for line in describe_event(event) {
                     let mut whole = StyledLine::new(Style::Dim, format!("  {} │ ", path.join(" › ")));
@@ -263,4 +305,9 @@ fn is_shown_of_agents(event: &Event) -> bool {
         | Event::Error { .. } => true,
         _ => false,
     }
+}
+
+/// Returns true for a question about a call, and for its answer.
+fn is_question(event: &Event) -> bool {
+    matches!(event, Event::PermissionRequired { .. } | Event::PermissionDecided { .. })
 }

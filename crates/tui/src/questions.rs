@@ -63,7 +63,7 @@ impl Questions {
     /// Takes an event.
     pub(crate) fn handle_event(&mut self, envelope: &Envelope, now: Instant) {
         let event = &envelope.event;
-        self.queue.handle_event(event);
+        self.queue.handle_event(envelope);
         match event {
             Event::PermissionRequired { call, summary, .. } => {
                 let agent = envelope.agent.last().map(preview);

@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::own_repository::clone_of_this_project;
-use crate::support::{House, KEY, Server, Step, Wire, call, say};
+use crate::support::{House, KEY, Person, Server, Step, Wire, call, needs, say};
 
 const NAMER: &str = "---\ndescription: Names things.\ninputs: {what: string, count: integer}\nmax_cost: 0.5\n---\nYou name things.\n";
 
@@ -235,4 +235,49 @@ fn a_call_of_an_agent_that_was_denied_or_failed_is_shown_as_such() {
     });
     let ran = server.run(&house, &["look"]).run().expect(4);
     ran.says(&["generalist │ ● run git push", "generalist │   denied", "generalist │   failed"]);
+}
+
+#[test]
+fn a_question_names_its_agent_and_nothing_is_written_over_it() {
+    if !needs(&["setsid"]) {
+        return;
+    }
+    let house = House::with_greeter();
+    let (asked, question) = std::sync::mpsc::channel();
+    let question = std::sync::Mutex::new(question);
+    let server = Server::answering(move |_, seen| {
+        let newest = seen.newest();
+        let task = |name: &str| json!({ "agent": "generalist", "prompt": format!("Make {name}.") });
+        Step::from(match () {
+            () if newest.contains("completed its task") => say("Made."),
+            () if newest.contains("doesn't exist") => {
+                call("run_command", json!({ "command": "touch -f bob" }))
+            }
+            () if newest.contains("exit code") => call("complete_task", json!({ "response": "made" })),
+            () if newest.contains("Make ada.") => call("run_command", json!({ "command": "touch -f ada" })),
+            () if newest.contains("Make bob.") => {
+                // Its call comes when the other one's question is on the screen.
+                question.lock().unwrap().recv().unwrap();
+                call("read_file", json!({ "path": "missing.txt" }))
+            }
+            () => call("task", task("ada")).and("task", task("bob")),
+        })
+    });
+    let command = server.command(&house, &["run"], &["--mode", "ask", "--no-check", "make both"]);
+    let mut person = Person::start(command.env("NO_COLOR", "1").command());
+    person.sees("The agent asks: generalist (Make ada.)");
+    person.sees("say what to do instead:");
+    asked.send(()).unwrap();
+    // Bob was told that there is no such file, and asks for the second time.
+    server.wait_for(4);
+    person.types("y\n");
+    person.sees("The agent asks: generalist (Make bob.)");
+    person.sees("say what to do instead:");
+    person.types("y\n");
+    let (_, screen) = person.ends();
+    for question in screen.split("say what to do instead:").skip(1) {
+        // The echo of the answer comes right behind.
+        assert!(question.trim_start_matches(' ').starts_with("y\r\n"), "{screen:?}");
+    }
+    assert!(screen.contains("generalist │ ● read missing.txt"), "{screen}");
 }
