@@ -16,7 +16,7 @@ use crate::args::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
 use crate::color;
 use crate::display::Display;
 use crate::output::print_json_line;
-use crate::run::{print_warnings, prompts_for, run_task};
+use crate::run::{print_warning, print_warnings, prompts_for, run_task};
 use crate::runtime::open_state;
 
 pub(crate) async fn agents(environment: &Environment, args: AgentsArgs) -> Result<u8, HostError> {
@@ -30,7 +30,12 @@ pub(crate) async fn agents(environment: &Environment, args: AgentsArgs) -> Resul
         Some(AgentsCommand::Show { name, listing }) => {
             let loaded = load(&listing)?;
             let agent = loaded.find(&name)?;
-            if listing.json { print_json_line(&describe(agent, true))? } else { show(agent) }
+            if listing.json {
+                print_json_line(&describe(agent, true))?
+            } else {
+                show(agent)
+            }
+            agent.notice().iter().for_each(|notice| print_warning(notice));
         }
         None if args.listing.json => {
             let loaded = load(&args.listing)?;
@@ -74,9 +79,8 @@ fn list(loaded: &LoadedAgents) {
         reportln!("{:width$}  {}", definition.name, printable(&description));
         reportln!("{:width$}  {}", "", color::stdout().dim(&printable(&agent.describe_source())));
     }
-    for problem in &loaded.problems {
-        errln!("{} {}", color::stderr().yellow("warning:"), printable(&problem));
-    }
+    loaded.problems.iter().for_each(|problem| print_warning(problem));
+    loaded.notices().for_each(|notice| print_warning(&notice));
 }
 
 fn show(agent: &LoadedAgent) {
@@ -120,6 +124,7 @@ fn describe(agent: &LoadedAgent, is_whole: bool) -> Value {
         "description": definition.description,
         "source": agent.source.to_string(),
         "replaces": agent.replaces.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "ignored": agent.ignored,
     });
     if let (Some(object), true) = (value.as_object_mut(), is_whole) {
         let limits = &definition.limits;

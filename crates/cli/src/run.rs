@@ -6,7 +6,7 @@ use std::pin::Pin;
 
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription, UserMessage, is_question};
 use journeyman_context::ReadOnlyGoal;
-use journeyman_host::agents::{AgentRun, parse_inputs};
+use journeyman_host::agents::{AgentRun, LoadedAgent, parse_inputs};
 use journeyman_host::candidates::{connect_candidates, model_without_own};
 use journeyman_host::config::Environment;
 use journeyman_host::delegates::model_name;
@@ -93,6 +93,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
         let task = Some(task.text.as_str()).filter(|task| !task.is_empty());
         let inputs = parse_inputs(&definition, task, &args.input)?;
         let run = AgentRun::new(&definition, &inputs, &template)?;
+        run.left_out.iter().for_each(|warning| print_warning(warning));
         return display.print_report(&run_agent(template, run, display).await?);
     }
     let task = SlashCommands::expand_task(environment, &root, task.text)?;
@@ -136,9 +137,24 @@ pub(crate) fn prompts_for(options: &args::RunOptions) -> Option<&'static dyn Pro
 }
 
 pub(crate) fn print_warnings(prepared: &PreparedRun) {
-    for warning in prepared.settings.warnings.iter().chain(&prepared.agents.problems) {
-        errln!("{} {}", color::stderr().yellow("warning:"), printable(&warning));
+    prepared.settings.warnings.iter().chain(&prepared.agents.problems).for_each(|text| print_warning(text));
+    let own = prepared.agent.as_ref().and_then(|agent| prepared.agents.find(&agent.name).ok());
+    match (own.map(LoadedAgent::notice), prepared.agents.notices().count()) {
+        (Some(notice), _) => notice.iter().for_each(|notice| print_warning(notice)),
+        (None, 0) => {}
+        (None, count) => print_warning(&format!(
+            "{} used in part, as jm agents says",
+            if count == 1 {
+                "1 agent of another product is".to_owned()
+            } else {
+                format!("{count} agents of other products are")
+            }
+        )),
     }
+}
+
+pub(crate) fn print_warning(text: &str) {
+    errln!("{} {}", color::stderr().yellow("warning:"), printable(&text));
 }
 
 /// Runs a task in a new session, shows it until it ends, and delivers its work.

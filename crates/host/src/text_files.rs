@@ -159,6 +159,26 @@ impl MarkdownFile {
     /// # Errors
     /// Front matter that has no end, is too long, or isn't a list of fields.
     pub(crate) fn parse(whole: &str) -> Result<Self, String> {
+        Self::parse_as(whole, |yaml| {
+            read_yaml(yaml).map_err(|error| match unquoted_field(yaml) {
+                Some(name) => format!("{error}; put the text of `{name}` in quotes"),
+                None => error,
+            })
+        })
+    }
+
+    /// Takes a file of another product apart, whose front matter may have texts without the quotes
+    /// that YAML wants, such as with a colon in them.
+    ///
+    /// # Errors
+    /// As [`MarkdownFile::parse`].
+    pub(crate) fn parse_loosely(whole: &str) -> Result<Self, String> {
+        Self::parse_as(whole, |yaml| {
+            read_yaml(yaml).or_else(|error| read_yaml(&quote_texts(yaml)).map_err(|_| error))
+        })
+    }
+
+    fn parse_as(whole: &str, read: impl FnOnce(&str) -> Result<Value, String>) -> Result<Self, String> {
         let whole = whole.strip_prefix('\u{feff}').unwrap_or(whole).replace("\r\n", "\n");
         let Some(rest) = whole.strip_prefix("---\n") else {
             return Ok(Self { fields: Map::new(), text: whole });
@@ -176,11 +196,7 @@ impl MarkdownFile {
         // The parser bounds depth, nodes and aliases by itself.
         let value: Value = match yaml.trim() {
             "" => Value::Object(Map::new()),
-            yaml => serde_saphyr::from_str(yaml).map_err(|error| {
-                // The first line: the others quote the file.
-                let error = error.to_string();
-                format!("its front matter is no YAML: {}", error.lines().next().unwrap_or_default())
-            })?,
+            yaml => read(yaml)?,
         };
         match value {
             Value::Object(fields) => Ok(Self { fields, text: text.to_owned() }),
@@ -194,6 +210,40 @@ impl MarkdownFile {
         let words: Vec<&str> = text.split_whitespace().collect();
         (!words.is_empty()).then(|| words.join(" "))
     }
+}
+
+fn read_yaml(yaml: &str) -> Result<Value, String> {
+    serde_saphyr::from_str(yaml).map_err(|error| {
+        // The first line: the others quote the file.
+        let error = error.to_string();
+        format!("its front matter is no YAML: {}", error.lines().next().unwrap_or_default())
+    })
+}
+
+/// Returns the name and the text of a line that would be a field if its text were quoted.
+fn unquoted_line(line: &str) -> Option<(&str, &str)> {
+    let (name, text) = line.split_once(": ")?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let text = text.trim();
+    // These begin something else than a text.
+    let is_plain = !text.is_empty() && !text.starts_with(['"', '\'', '[', '{', '|', '>', '&', '*', '!', '#']);
+    (!name.is_empty() && name.chars().all(is_name) && is_plain && read_yaml(line).is_err())
+        .then_some((name, text))
+}
+
+/// Returns the first field whose text lacks the quotes that YAML wants.
+fn unquoted_field(yaml: &str) -> Option<&str> {
+    yaml.lines().find_map(unquoted_line).map(|(name, _)| name)
+}
+
+/// Puts the texts that YAML can't read in quotes.
+fn quote_texts(yaml: &str) -> String {
+    let quote = |line: &str| match unquoted_line(line) {
+        // A string of JSON is one of YAML.
+        Some((name, text)) => format!("{name}: {}\n", Value::from(text)),
+        None => format!("{line}\n"),
+    };
+    yaml.lines().map(quote).collect()
 }
 
 #[cfg(test)]
@@ -217,6 +267,24 @@ mod tests {
         ] {
             let problem = MarkdownFile::parse(wrong).unwrap_err();
             assert!(problem.contains(expected), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_quotes_is_named_or_read_as_it_is_meant() {
+        let file =
+            "---\nname: a\ndescription: Use it when: \"x\" \\n<example> #1: y\ntools: Read, Grep\n---\nText";
+        let problem = MarkdownFile::parse(file).unwrap_err();
+        assert!(
+            problem.contains("no YAML") && problem.ends_with("put the text of `description` in quotes"),
+            "{problem}"
+        );
+        let read = MarkdownFile::parse_loosely(file).unwrap();
+        let text = |name: &str| read.fields[name].as_str().unwrap().to_owned();
+        assert_eq!(text("description"), "Use it when: \"x\" \\n<example> #1: y");
+        assert_eq!((text("name").as_str(), text("tools").as_str()), ("a", "Read, Grep"));
+        for wrong in ["---\na: [\n---\n", "---\na: b: c\n  d: e: f\n---\n", "---\n: x: y\n---\n"] {
+            assert!(MarkdownFile::parse_loosely(wrong).is_err(), "{wrong}");
         }
     }
 

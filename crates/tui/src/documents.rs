@@ -29,7 +29,12 @@ impl App {
             );
         }
         lines.extend(
-            loaded.problems.iter().map(|problem| StyledLine::new(Style::Warning, printable(problem))),
+            loaded
+                .problems
+                .iter()
+                .cloned()
+                .chain(loaded.notices())
+                .map(|problem| StyledLine::new(Style::Warning, printable(&problem))),
         );
         self.show_document("agents", lines)
     }

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use journeyman_policy::MAIN_AGENT;
+use journeyman_policy::{MAIN_AGENT, check_tool_name};
 use journeyman_protocol::Mode;
 use journeyman_tools::Registry;
 use schemars::JsonSchema;
@@ -18,6 +18,8 @@ use super::template;
 pub const PLANNER: &str = "planner";
 /// The name of the tool that gives a task to an agent by its name.
 pub(crate) const TASK: &str = "task";
+/// The tools that a session adds to those that it is made with.
+const ADDED_TOOLS: [&str; 4] = [TASK, "complete_task", "todo_read", "todo_write"];
 /// The rules that end every agent's system prompt.
 const AGENT_RULES: &str = include_str!("../../prompts/agent_rules.md");
 /// The query of a definition without one.
@@ -25,7 +27,7 @@ const DEFAULT_QUERY: &str = "Begin.";
 /// Maximum characters of a name, which is an argument of a tool.
 const MAX_NAME_CHARS: usize = 60;
 /// Maximum characters of a description: every request of a session that may delegate has it.
-const MAX_DESCRIPTION_CHARS: usize = 1_000;
+pub const MAX_DESCRIPTION_CHARS: usize = 1_000;
 /// Maximum number of inputs.
 const MAX_INPUTS: usize = 32;
 
@@ -37,7 +39,8 @@ pub enum AgentTools {
     ReadOnly,
     /// All of the session but those that ask a person or start agents.
     All,
-    /// These. One that the session doesn't have is an error.
+    /// These. One that the session doesn't offer to agents is left out; a name that no tool has
+    /// anywhere is an error.
     Named(Vec<String>),
 }
 
@@ -112,6 +115,8 @@ pub struct AgentDefinition {
     pub limits: AgentLimits,
     /// The tools.
     pub tools: AgentTools,
+    /// Tools that the agent doesn't get, whatever `tools` says.
+    pub withheld_tools: Vec<String>,
     /// The widest permission mode; the session's own is another limit.
     pub mode: Mode,
     /// The files that tools may change.
@@ -135,6 +140,7 @@ impl AgentDefinition {
             thinking_budget: None,
             limits: AgentLimits::default(),
             tools: AgentTools::default(),
+            withheld_tools: Vec::new(),
             mode: Mode::Plan,
             edits: EditScope::All,
         }
@@ -325,21 +331,47 @@ impl AgentDefinition {
                 !tool.asks_person() && !tool.starts_agents() && (!read_only || tool.is_read_only())
             })
         };
-        Ok(match &self.tools {
+        let mut selected: Vec<String> = match &self.tools {
             AgentTools::ReadOnly => known().into_iter().filter(|name| is_offered(name, true)).collect(),
             AgentTools::All => known().into_iter().filter(|name| is_offered(name, false)).collect(),
             AgentTools::Named(names) => {
-                for name in names {
-                    // Added to the tools of a session that has agents.
-                    if name != TASK && registry.get(name).is_err() {
-                        let (agent, tool) = (self.name.clone(), name.clone());
-                        return Err(DefinitionError::UnknownTool { agent, tool, known: known() });
-                    }
+                let is_unknown =
+                    |name: &&String| check_tool_name(name, &|name| registry.get(name).is_ok()).is_err();
+                if let Some(tool) = names.iter().find(is_unknown) {
+                    let (agent, tool) = (self.name.clone(), tool.clone());
+                    return Err(DefinitionError::UnknownTool { agent, tool, known: known() });
                 }
-                names.clone()
+                names.iter().filter(|name| is_selectable(name, registry)).cloned().collect()
             }
+        };
+        selected.retain(|name| !self.withheld_tools.contains(name));
+        Ok(selected)
+    }
+
+    /// Says which of the named tools a session with these tools doesn't offer to agents; `None` if
+    /// it offers all.
+    #[must_use]
+    pub fn describe_left_out_tools(&self, registry: &Registry) -> Option<String> {
+        let AgentTools::Named(names) = &self.tools else { return None };
+        let missing: Vec<String> = names
+            .iter()
+            .filter(|name| !is_selectable(name, registry))
+            .map(|name| format!("`{name}`"))
+            .collect();
+        (!missing.is_empty()).then(|| {
+            format!(
+                "the agent `{}` works without {}: this session doesn't offer that to agents",
+                self.name,
+                missing.join(", ")
+            )
         })
     }
+}
+
+/// Returns true if an agent gets a tool that its definition names: one of the session that asks
+/// nobody, or one that a session adds by itself.
+fn is_selectable(name: &str, registry: &Registry) -> bool {
+    ADDED_TOOLS.contains(&name) || registry.get(name).is_ok_and(|tool| !tool.asks_person())
 }
 
 /// A definition whose output is of a type.
@@ -441,9 +473,18 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_tool_is_an_error_and_not_left_out() {
-        let named = AgentTools::Named(vec!["read_file".to_owned(), "launch".to_owned()]);
+    fn a_tool_that_the_session_does_not_offer_is_left_out_and_an_unknown_one_is_an_error() {
         let inputs = json!({ "kind": "rs" });
+        let registry = Registry::with_builtin();
+        let elsewhere = ["read_file", "todo_write", "web_search", "ask_user", "mcp__docs__find"];
+        let named = AgentTools::Named(elsewhere.map(str::to_owned).to_vec());
+        let lenient = counter().tools(named, Mode::Plan);
+        let (role, _) = lenient.role(inputs.as_object().unwrap(), &registry).unwrap();
+        assert_eq!(role.tools, ["read_file", "todo_write"]);
+        let said = lenient.describe_left_out_tools(&registry).unwrap();
+        assert!(said.contains("works without `web_search`, `ask_user`, `mcp__docs__find`:"), "{said}");
+        assert_eq!(counter().describe_left_out_tools(&registry), None);
+        let named = AgentTools::Named(vec!["read_file".to_owned(), "launch".to_owned()]);
         let wrong =
             counter().tools(named, Mode::Plan).role(inputs.as_object().unwrap(), &Registry::with_builtin());
         assert!(matches!(wrong, Err(DefinitionError::UnknownTool { tool, .. }) if tool == "launch"));

@@ -81,6 +81,8 @@ struct PreparedAgent {
     role: AgentRole,
     query: String,
     model: AgentModel,
+    /// A sentence about tools that the definition names and the session doesn't offer.
+    left_out: Option<String>,
     context: TaskContext,
     /// True if the agent worked when the program ended.
     was_cut_off: bool,
@@ -120,6 +122,7 @@ impl PreparedAgent {
             role: child_role(parent, member, &context.call, role),
             query,
             model,
+            left_out: definition.describe_left_out_tools(&parent.tools),
             context,
             in_background: false,
             began: Instant::now(),
@@ -138,6 +141,9 @@ impl PreparedAgent {
             task: self.query.chars().take(MAX_TASK_CHARS).collect(),
             background: self.in_background,
         });
+        if let Some(message) = &self.left_out {
+            parent.live.send(Event::Warning { message: message.clone() });
+        }
         parent.live.flush().await;
     }
 }

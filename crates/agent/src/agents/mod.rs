@@ -22,7 +22,9 @@ pub mod session_registry;
 pub(crate) mod task_tool;
 mod template;
 
-pub use definition::{AgentDefinition, AgentTools, DefinitionError, PLANNER, TypedAgent};
+pub use definition::{
+    AgentDefinition, AgentTools, DefinitionError, MAX_DESCRIPTION_CHARS, PLANNER, TypedAgent,
+};
 pub use delegate::{
     AgentModel, Agents, ConnectModel, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK, MAX_CONCURRENT_AGENTS,
 };

@@ -281,3 +281,25 @@ fn a_question_names_its_agent_and_nothing_is_written_over_it() {
     }
     assert!(screen.contains("generalist │ ● read missing.txt"), "{screen}");
 }
+
+#[test]
+fn a_tool_that_a_session_does_not_have_is_left_out_with_a_warning() {
+    let house = House::with_greeter();
+    let front = "description: Helps. When: \"asked\".\ntools: Read, AskUserQuestion, WebSearch, Bash(git:*)\nhooks: {}";
+    house.write(".claude/agents/helper.md", &format!("---\n{front}\n---\nHelp with ${{this}}.\n"));
+    let listed = house.jm(&["agents", "--trust-project"]).run().expect(0);
+    listed.says(&["helper.md: no effect here: `hooks`, the tool `Bash(git:*)`"]);
+    let server = Server::answering(|_, seen| match seen.newest() {
+        newest if newest.contains("completed its task") => say("Helped.").into(),
+        newest if newest.contains("Help me.") => call("complete_task", json!({ "result": "done" })).into(),
+        _ => call("task", json!({ "agent": "helper", "prompt": "Help me." })).into(),
+    });
+    let ran = server.run(&house, &["--trust-project", "look"]).run().expect(4);
+    let warning = "the agent `helper` works without `ask_user`, `web_search`";
+    ran.says(&["1 agent of another product is used in part", warning, "GOAL"]);
+    let seen = server.seen();
+    let agent = seen.iter().find(|seen| seen.body.to_string().contains("Help with ${this}.")).unwrap();
+    assert_eq!(agent.tools(), ["read_file", "complete_task"]);
+    let alone = server.run(&house, &["--trust-project", "--agent", "helper", "Help me."]).run().expect(0);
+    alone.says(&["no effect here: `hooks`", warning]);
+}

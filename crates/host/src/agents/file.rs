@@ -7,9 +7,11 @@ use journeyman_protocol::Mode;
 use serde_json::Value;
 
 use super::file_error::AgentFileError;
+use super::foreign::{PERMISSION_MODE, WITHHELD, translate_fields};
 use super::front_matter::{Fields, split};
-use super::tools::read_tools;
+use super::tools::{read_tools, read_withheld};
 use crate::config::parse_duration;
+use crate::text_files::MarkdownFile;
 
 /// The fields that a definition may have.
 const FIELDS: [&str; 17] = [
@@ -33,8 +35,10 @@ const FIELDS: [&str; 17] = [
 ];
 /// Fields of other products that change nothing here.
 const WITHOUT_EFFECT: [&str; 2] = ["color", "display_name"];
-/// Short names of models in Claude Code, which mean none of another provider.
-const CLAUDE_MODELS: [&str; 4] = ["inherit", "sonnet", "opus", "haiku"];
+/// Fields of other products that mean the same as one of ours, or hold here too.
+const UNDERSTOOD: [&str; 3] = ["kind", "timeout_mins", WITHHELD];
+/// The name for the model of the session.
+const INHERIT: &str = "inherit";
 /// Maximum minutes of an agent, as in the configuration: a year.
 const MAX_MINUTES: f64 = 525_600.0;
 
@@ -47,19 +51,28 @@ pub(super) enum Dialect {
     Other,
 }
 
-/// Reads a definition. A file without a name is named after `stem`, its own name.
+/// Reads a definition. A file without a name is named after `stem`, its own name. Parts of another
+/// product's file that have no effect here are named in `ignored`; in ours they are errors.
 pub(super) fn read_definition(
     text: &str,
     stem: &str,
     dialect: Dialect,
+    ignored: &mut Vec<String>,
 ) -> Result<AgentDefinition, AgentFileError> {
-    let (mut fields, body) = split(text)?;
+    let (mut fields, body) = match dialect {
+        Dialect::Own => split(text, MarkdownFile::parse)?,
+        Dialect::Other => split(text, MarkdownFile::parse_loosely)?,
+    };
+    if dialect == Dialect::Other {
+        let known: Vec<&str> = FIELDS.into_iter().chain(WITHOUT_EFFECT).chain(UNDERSTOOD).collect();
+        ignored.extend(translate_fields(&mut fields, &known)?);
+    }
     let name = fields.text("name")?.unwrap_or_else(|| stem.to_owned());
     let description = fields.text("description")?;
     let description = description.ok_or_else(|| AgentFileError::new("description", "it is missing"))?;
     let mut definition = AgentDefinition::new(name, description);
     read_prompts(&mut definition, &mut fields, &body, dialect)?;
-    read_permissions(&mut definition, &mut fields, dialect)?;
+    read_permissions(&mut definition, &mut fields, dialect, ignored)?;
     read_model(&mut definition, &mut fields)?;
     read_limits(&mut definition, &mut fields)?;
     for name in WITHOUT_EFFECT {
@@ -174,8 +187,14 @@ fn read_permissions(
     definition: &mut AgentDefinition,
     fields: &mut Fields,
     dialect: Dialect,
+    ignored: &mut Vec<String>,
 ) -> Result<(), AgentFileError> {
-    let tools = read_tools(fields.take("tools"))?;
+    // Without an effect, a tool is left out: a part of one must not become all of it.
+    let left_out = (dialect == Dialect::Other).then_some(&mut *ignored);
+    let tools = read_tools(fields.take("tools"), left_out)?;
+    if dialect == Dialect::Other {
+        definition.withheld_tools = read_withheld(fields.take(WITHHELD), ignored)?;
+    }
     let mode = match fields.text("mode")? {
         Some(mode) => {
             let mode = mode.parse::<Mode>();
@@ -184,7 +203,7 @@ fn read_permissions(
         None => None,
     };
     // In Claude Code a wider mode gives permissions, which a definition can't do here.
-    let mode = match fields.text("permissionMode")?.as_deref() {
+    let mode = match fields.text(PERMISSION_MODE)?.as_deref() {
         Some("plan") => Some(Mode::Plan),
         _ => mode,
     };
@@ -205,7 +224,7 @@ fn read_permissions(
 fn read_model(definition: &mut AgentDefinition, fields: &mut Fields) -> Result<(), AgentFileError> {
     #[expect(clippy::cast_possible_truncation, reason = "sampling settings have two digits")]
     let narrow = |number: Option<f64>| number.map(|number| number as f32);
-    definition.model = fields.text("model")?.filter(|model| !CLAUDE_MODELS.contains(&model.as_str()));
+    definition.model = fields.text("model")?.filter(|model| model != INHERIT);
     definition.temperature = narrow(fields.number("temperature", 0.0, 2.0)?);
     definition.top_p = narrow(fields.number("top_p", 0.0, 1.0)?);
     let budget = fields.count("thinking_budget")?;
@@ -251,7 +270,7 @@ mod tests {
     use super::*;
 
     fn own(front: &str) -> Result<AgentDefinition, AgentFileError> {
-        read_definition(&format!("---\n{front}\n---\nYou help.\n"), "helper", Dialect::Own)
+        read_definition(&format!("---\n{front}\n---\nYou help.\n"), "helper", Dialect::Own, &mut Vec::new())
     }
 
     #[test]
@@ -311,7 +330,7 @@ mod tests {
         }
         for text in ["", "no front matter", "---\nname: x\n", "---"] {
             assert_eq!(
-                read_definition(text, "x", Dialect::Own).unwrap_err().field,
+                read_definition(text, "x", Dialect::Own, &mut Vec::new()).unwrap_err().field,
                 "front matter",
                 "{text:?}"
             );
@@ -333,7 +352,7 @@ mod tests {
     fn agents_of_other_products_keep_their_prompts_and_have_all_tools() {
         let text = "---\nname: reviewer\ndescription: Reviews.\nmodel: sonnet\ncolor: blue\ntools: Read, Grep, Bash\n---\n\
                     Use ${HOME} and ${query}.";
-        let read = read_definition(text, "x", Dialect::Other).unwrap();
+        let read = read_definition(text, "x", Dialect::Other, &mut Vec::new()).unwrap();
         let named = ["read_file", "search_text", "run_command"].map(str::to_owned).to_vec();
         assert_eq!((&read.tools, read.mode, &read.model), (&AgentTools::Named(named), Mode::Auto, &None));
         let inputs = json!({ "query": "this" });
@@ -344,11 +363,95 @@ mod tests {
             "---\ndescription: Helps.\ntimeout_mins: 3\n---\nHelp.",
             "helper",
             Dialect::Other,
+            &mut Vec::new(),
         )
         .unwrap();
         assert_eq!(
             (bare.name.as_str(), &bare.tools, bare.limits.time.as_secs()),
             ("helper", &AgentTools::All, 180)
         );
+    }
+
+    /// A file as the `/agents` command of Claude Code writes it, with all that it may have.
+    const CLAUDE: &str = "---\nname: code-reviewer\ndescription: Use this agent when code was written. Examples: \\n\\n\
+                          <example>\\nContext: The user wrote a function.\\nuser: \"Is this right?\"\\nassistant: \"I'll \
+                          ask.\"\\n</example>\ntools: Bash(git add:*, Read, x), Read, Edit, NotebookEdit, mcp_docs_find, \
+                          TodoWrite\ndisallowedTools: Write, Bash(rm:*), NotebookEdit\nmodel: sonnet\nmaxTurns: 7\nskills: \
+                          [a]\nmemory: user\nhooks: {PreToolUse: []}\neffort: high\ncolor: red\npermissionMode: \
+                          acceptEdits\n---\nReview.";
+
+    #[test]
+    fn a_file_of_another_product_is_taken_as_far_as_it_holds_and_the_rest_is_named() {
+        let mut ignored = Vec::new();
+        let read = read_definition(CLAUDE, "x", Dialect::Other, &mut ignored).unwrap();
+        assert!(
+            read.description.starts_with("Use this agent when code was written. Examples: \n\n<example>\n")
+        );
+        assert!(read.description.ends_with("assistant: \"I'll ask.\"\n</example>"), "{}", read.description);
+        assert_eq!((read.limits.turns, &read.model), (7, &None));
+        assert_eq!(
+            read.tools,
+            AgentTools::Named(["read_file", "edit_file", "todo_write"].map(str::to_owned).to_vec()),
+            "a part of a tool is not the whole"
+        );
+        for withheld in
+            ["write_file", "apply_patch", "delete_file", "move_file", "run_command", "delegate_task"]
+        {
+            assert!(
+                read.withheld_tools.iter().any(|tool| tool == withheld),
+                "{withheld}: {:?}",
+                read.withheld_tools
+            );
+        }
+        assert!(!read.withheld_tools.contains(&"edit_file".to_owned()));
+        assert_eq!(
+            ignored,
+            [
+                "`permissionMode`",
+                "`effort`",
+                "`hooks`",
+                "`memory`",
+                "`skills`",
+                "the tool `Bash(git add:*, Read, x)`",
+                "the tool `NotebookEdit`",
+                "the tool `mcp_docs_find`",
+                "the pattern of `Bash(rm:*)` (the whole tool is withheld)",
+            ]
+        );
+        let strict = read_definition(CLAUDE, "x", Dialect::Own, &mut Vec::new()).unwrap_err();
+        assert!(strict.reason.contains("put the text of `description` in quotes"), "{strict}");
+    }
+
+    #[test]
+    fn a_long_description_of_another_product_loses_its_examples() {
+        let mut ignored = Vec::new();
+        let examples = "<example>x</example> ".repeat(80);
+        let text = format!("---\ndescription: Helps. {examples}\nmodel: some-model\n---\nHelp.");
+        let read = read_definition(&text, "x", Dialect::Other, &mut ignored).unwrap();
+        assert_eq!(read.description, "Helps.");
+        assert_eq!(ignored, ["the end of `description`", "`model`"]);
+        let text = format!("---\ndescription: {}\n---\nHelp.", "word ".repeat(400));
+        let read = read_definition(&text, "x", Dialect::Other, &mut ignored).unwrap();
+        assert!(
+            read.description.len() <= 1_000 && read.description.ends_with("word"),
+            "{}",
+            read.description
+        );
+    }
+
+    #[test]
+    fn what_another_products_agent_may_not_use_it_does_not_get() {
+        let text = "---\ndescription: Helps.\ndisallowedTools: Edit, Write, Bash\n---\nHelp.";
+        let read = read_definition(text, "x", Dialect::Other, &mut Vec::new()).unwrap();
+        let inputs = json!({ "query": "this" });
+        let (role, _) = read.role(inputs.as_object().unwrap(), &Registry::with_builtin()).unwrap();
+        let registry = Registry::with_builtin();
+        assert!(role.tools.contains(&"read_file".to_owned()));
+        for tool in &role.tools {
+            assert!(
+                registry.get(tool).unwrap().is_read_only() || tool == "stop_command",
+                "{tool} changes something"
+            );
+        }
     }
 }

@@ -10,9 +10,12 @@ pub(super) struct Fields {
     map: Map<String, Value>,
 }
 
-/// Splits a file into its front matter and its text.
-pub(super) fn split(text: &str) -> Result<(Fields, String), AgentFileError> {
-    let file = MarkdownFile::parse(text).map_err(|why| AgentFileError::new("front matter", why))?;
+/// Splits a file into its front matter and its text. `parse` is a function of [`MarkdownFile`].
+pub(super) fn split(
+    text: &str,
+    parse: fn(&str) -> Result<MarkdownFile, String>,
+) -> Result<(Fields, String), AgentFileError> {
+    let file = parse(text).map_err(|why| AgentFileError::new("front matter", why))?;
     if file.fields.is_empty() {
         let why = "the file has to begin with a line `---`, YAML, and a line `---`";
         return Err(AgentFileError::new("front matter", why));
@@ -24,6 +27,20 @@ impl Fields {
     /// Takes a field as it is.
     pub(super) fn take(&mut self, name: &str) -> Option<Value> {
         self.map.remove(name).filter(|value| !value.is_null())
+    }
+
+    /// Puts a field in.
+    pub(super) fn put(&mut self, name: &str, value: Value) {
+        self.map.insert(name.to_owned(), value);
+    }
+
+    /// Takes all fields but these, and returns their names.
+    pub(super) fn take_others(&mut self, known: &[&str]) -> Vec<String> {
+        let mut others: Vec<String> =
+            self.map.keys().filter(|name| !known.contains(&name.as_str())).cloned().collect();
+        others.sort();
+        self.map.retain(|name, _| known.contains(&name.as_str()));
+        others
     }
 
     /// Takes a text.

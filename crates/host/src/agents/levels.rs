@@ -59,6 +59,8 @@ pub struct LoadedAgent {
     pub source: AgentSource,
     /// The places of other definitions of this name, which don't count.
     pub replaces: Vec<AgentSource>,
+    /// The parts of another product's file that have no effect here.
+    pub ignored: Vec<String>,
 }
 
 impl LoadedAgent {
@@ -73,6 +75,13 @@ impl LoadedAgent {
             nothing if nothing.is_empty() => self.source.to_string(),
             others => format!("{}, in the place of {others}", self.source),
         }
+    }
+
+    /// Returns a sentence about the parts of the file that have no effect.
+    #[must_use]
+    pub fn notice(&self) -> Option<String> {
+        let parts = self.ignored.join(", ");
+        (!self.ignored.is_empty()).then(|| format!("{}: no effect here: {parts}", self.source))
     }
 }
 
@@ -109,6 +118,11 @@ impl LoadedAgents {
         Agents::new(self.agents.iter().map(|agent| agent.definition.clone()).collect())
     }
 
+    /// Returns a sentence about each file that has parts without an effect.
+    pub fn notices(&self) -> impl Iterator<Item = String> {
+        self.agents.iter().filter_map(LoadedAgent::notice)
+    }
+
     /// Reads a file. One that can't be read or used is named, and one too many is left out.
     fn read(
         &mut self,
@@ -116,7 +130,7 @@ impl LoadedAgents {
         name: &str,
         dialect: Dialect,
         left_out: &mut LeftOut,
-    ) -> Option<(PathBuf, String, AgentDefinition)> {
+    ) -> Option<ReadAgent> {
         let path = directory.shown(name);
         if self.agents.len() >= MAX_AGENTS {
             left_out.add(path);
@@ -126,14 +140,14 @@ impl LoadedAgents {
             self.problems.push(format!("{}: {why}; it is left out", printable(&path.display())));
         });
         let text = text.ok()?;
-        let definition = parse(&path, &text, dialect, &mut self.problems)?;
-        Some((path, text, definition))
+        let (definition, ignored) = parse(&path, &text, dialect, &mut self.problems)?;
+        Some(ReadAgent { path, text, definition, ignored })
     }
 
-    fn add(&mut self, definition: AgentDefinition, source: AgentSource) {
+    fn add(&mut self, definition: AgentDefinition, ignored: Vec<String>, source: AgentSource) {
         match self.agents.iter_mut().find(|known| known.definition.name == definition.name) {
             Some(known) => known.replaces.push(source),
-            None => self.agents.push(LoadedAgent { definition, source, replaces: Vec::new() }),
+            None => self.agents.push(LoadedAgent { definition, source, replaces: Vec::new(), ignored }),
         }
     }
 }
@@ -164,12 +178,11 @@ pub fn load_agents(
         let path = format!("{directory}/{AGENTS_DIRECTORY}");
         let Some(files) = TextDirectory::of_project(root, &path) else { continue };
         for name in names_of(&files, &mut loaded.problems) {
-            let Some((path, text, definition)) = loaded.read(&files, &name, dialect, &mut left_out) else {
-                continue;
-            };
+            let Some(read) = loaded.read(&files, &name, dialect, &mut left_out) else { continue };
+            let ReadAgent { path, text, definition, ignored } = read;
             let hash = ContentHash::of(text.as_bytes());
             if is_trusted(trust, store.as_ref(), &path, &hash, &definition)? {
-                loaded.add(definition, AgentSource::Project(path));
+                loaded.add(definition, ignored, AgentSource::Project(path));
             } else {
                 loaded.problems.push(format!(
                     "{}: the agent `{}` is left out, because nobody trusts this version of the file (run jm in a \
@@ -188,28 +201,45 @@ pub fn load_agents(
     for (at, dialect) in own.into_iter().chain(home) {
         let Some(files) = TextDirectory::of_user(&at) else { continue };
         for name in names_of(&files, &mut loaded.problems) {
-            if let Some((path, _, definition)) = loaded.read(&files, &name, dialect, &mut left_out) {
-                loaded.add(definition, AgentSource::User(path));
+            if let Some(read) = loaded.read(&files, &name, dialect, &mut left_out) {
+                loaded.add(read.definition, read.ignored, AgentSource::User(read.path));
             }
         }
     }
     loaded.problems.extend(left_out.describe());
     for (name, text) in BUILT_IN {
-        match read_definition(text, name, Dialect::Own) {
-            Ok(definition) => loaded.add(definition, AgentSource::BuiltIn),
+        match read_definition(text, name, Dialect::Own, &mut Vec::new()) {
+            Ok(definition) => loaded.add(definition, Vec::new(), AgentSource::BuiltIn),
             Err(error) => loaded.problems.push(format!("the built-in agent `{name}`: {error}")),
         }
     }
     Ok(loaded)
 }
 
-fn parse(path: &Path, text: &str, dialect: Dialect, problems: &mut Vec<String>) -> Option<AgentDefinition> {
+/// A definition as its file has it.
+struct ReadAgent {
+    path: PathBuf,
+    text: String,
+    definition: AgentDefinition,
+    ignored: Vec<String>,
+}
+
+/// Reads a definition, and names its parts that have no effect. A wrong one is a problem.
+fn parse(
+    path: &Path,
+    text: &str,
+    dialect: Dialect,
+    problems: &mut Vec<String>,
+) -> Option<(AgentDefinition, Vec<String>)> {
     let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let read = read_definition(text, stem, dialect);
-    read.map_err(|why| {
-        problems.push(format!("{}: {}; it is left out", printable(&path.display()), printable(&why)))
-    })
-    .ok()
+    let mut ignored = Vec::new();
+    match read_definition(text, stem, dialect, &mut ignored) {
+        Ok(definition) => Some((definition, ignored)),
+        Err(why) => {
+            problems.push(format!("{}: {}; it is left out", printable(&path.display()), printable(&why)));
+            None
+        }
+    }
 }
 
 /// Returns true if a person trusts this version of a project's agent. Asks once where a person is.

@@ -2,6 +2,7 @@
 
 mod file;
 mod file_error;
+mod foreign;
 mod front_matter;
 mod group;
 mod levels;

@@ -12,14 +12,16 @@ pub struct AgentRun {
     role: AgentRole,
     /// The first message.
     query: String,
+    /// A sentence about tools that the definition names and the session doesn't offer.
+    pub left_out: Option<String>,
 }
 
 impl AgentRun {
     /// Checks the inputs of an agent, and the tools that it wants.
     ///
     /// # Errors
-    /// [`HostError::Usage`] for inputs that don't fit, for a tool that there isn't, and for a limit
-    /// of cost where the price of the model isn't known.
+    /// [`HostError::Usage`] for inputs that don't fit, and for a limit of cost where the price of the
+    /// model isn't known.
     pub fn new(
         definition: &AgentDefinition,
         inputs: &Map<String, Value>,
@@ -31,7 +33,7 @@ impl AgentRun {
             let limit = format!("max_cost of the agent `{}`", role.name);
             return Err(HostError::unknown_price(&limit, &template.model.name()));
         }
-        Ok(Self { role, query })
+        Ok(Self { role, query, left_out: definition.describe_left_out_tools(&tools) })
     }
 
     /// Starts the agent's session, and gives it the first message.

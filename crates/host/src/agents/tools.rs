@@ -5,42 +5,108 @@ use journeyman_policy::{BUILTIN_TOOLS, check_tool_name};
 use serde_json::Value;
 
 use super::file_error::AgentFileError;
+use super::foreign::WITHHELD;
 
 /// The field.
 const FIELD: &str = "tools";
 /// Maximum number of names.
 const MAX_NAMES: usize = 200;
 
-/// Reads the tools of a definition: `read_only`, `all`, or names.
-pub(super) fn read_tools(value: Option<Value>) -> Result<Option<AgentTools>, AgentFileError> {
-    let names: Vec<String> = match value {
+/// The tools that change the content of files that are there, and those that make others of them.
+const CHANGING: [&str; 5] = ["edit_file", "edit_symbol", "apply_patch", "delete_file", "move_file"];
+/// The tools that write whole files, and those that make others of them.
+const WRITING: [&str; 4] = ["write_file", "apply_patch", "delete_file", "move_file"];
+/// The tool that has another CLI do all of this.
+const DELEGATING: &str = "delegate_task";
+
+/// Reads the tools of a definition: `read_only`, `all`, or names. A name that no tool has is an
+/// error, or is left out and named in `left_out`.
+pub(super) fn read_tools(
+    value: Option<Value>,
+    mut left_out: Option<&mut Vec<String>>,
+) -> Result<Option<AgentTools>, AgentFileError> {
+    let names = match value {
         None => return Ok(None),
-        Some(Value::String(text)) => match text.trim() {
-            "read_only" => return Ok(Some(AgentTools::ReadOnly)),
-            "all" | "*" => return Ok(Some(AgentTools::All)),
-            text => text.split(',').map(|name| name.trim().to_owned()).collect(),
-        },
-        Some(Value::Array(items)) => {
-            let name = |item: &Value| item.as_str().map(|name| name.trim().to_owned());
-            let names: Option<Vec<String>> = items.iter().map(name).collect();
-            names.ok_or_else(|| AgentFileError::new(FIELD, "each has to be a name"))?
-        }
-        Some(_) => return Err(AgentFileError::new(FIELD, "it has to be read_only, all, or a list of names")),
+        Some(Value::String(text)) if text.trim() == "read_only" => return Ok(Some(AgentTools::ReadOnly)),
+        Some(Value::String(text)) if text.trim() == "all" => return Ok(Some(AgentTools::All)),
+        Some(value) => read_names(value, FIELD, "it has to be read_only, all, or a list of names")?,
     };
-    if names.len() > MAX_NAMES {
-        return Err(AgentFileError::new(FIELD, format!("at most {MAX_NAMES} names")));
-    }
     if names.iter().any(|name| name == "*") {
         return Ok(Some(AgentTools::All));
     }
     let mut ours: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
-        let name = own_name(&name)?;
-        if !ours.contains(&name) {
-            ours.push(name);
+        match (own_name(&name), &mut left_out) {
+            (Ok(name), _) if ours.contains(&name) => {}
+            (Ok(name), _) => ours.push(name),
+            (Err(error), None) => return Err(error),
+            (Err(_), Some(_)) if name.is_empty() => {}
+            (Err(_), Some(left_out)) => left_out.push(format!("the tool `{name}`")),
         }
     }
     Ok(Some(AgentTools::Named(ours)))
+}
+
+/// Reads the tools that an agent of another product doesn't get. A tool that is forbidden in part is
+/// forbidden whole, and what does the same by another name goes with it. A name that no tool has
+/// forbids nothing.
+pub(super) fn read_withheld(
+    value: Option<Value>,
+    ignored: &mut Vec<String>,
+) -> Result<Vec<String>, AgentFileError> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    let mut withheld: Vec<String> = Vec::new();
+    for name in read_names(value, WITHHELD, "it has to be a list of names")? {
+        let whole = name.split('(').next().unwrap_or_default().trim();
+        let Ok(tool) = own_name(whole) else { continue };
+        if whole != name {
+            ignored.push(format!("the pattern of `{name}` (the whole tool is withheld)"));
+        }
+        match tool.as_str() {
+            "edit_file" => withheld.extend(CHANGING.map(str::to_owned)),
+            "write_file" => withheld.extend(WRITING.map(str::to_owned)),
+            "run_command" => withheld.push(tool),
+            _ => {
+                withheld.push(tool);
+                continue;
+            }
+        }
+        withheld.push(DELEGATING.to_owned());
+    }
+    withheld.sort();
+    withheld.dedup();
+    Ok(withheld)
+}
+
+/// Reads a list of names, or a text with commas between them.
+fn read_names(value: Value, field: &'static str, expected: &str) -> Result<Vec<String>, AgentFileError> {
+    let names: Vec<String> = match value {
+        Value::String(text) => split_names(&text),
+        Value::Array(items) => {
+            let name = |item: &Value| item.as_str().map(|name| name.trim().to_owned());
+            let names: Option<Vec<String>> = items.iter().map(name).collect();
+            names.ok_or_else(|| AgentFileError::new(field, "each has to be a name"))?
+        }
+        _ => return Err(AgentFileError::new(field, expected)),
+    };
+    match names.len() > MAX_NAMES {
+        true => Err(AgentFileError::new(field, format!("at most {MAX_NAMES} names"))),
+        false => Ok(names),
+    }
+}
+
+/// Splits a text at its commas, but not at those in parentheses: they belong to a pattern.
+fn split_names(text: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let is_between = |c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    };
+    text.split(is_between).map(|name| name.trim().to_owned()).collect()
 }
 
 /// Returns the name of a tool as sessions have it.

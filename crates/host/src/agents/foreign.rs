@@ -1,0 +1,67 @@
+//! Definitions of other products: the fields that hold here, and those that don't.
+
+use journeyman_agent::agents::MAX_DESCRIPTION_CHARS;
+use journeyman_protocol::Mode;
+use serde_json::Value;
+
+use super::file_error::AgentFileError;
+use super::front_matter::Fields;
+
+/// The field with the tools that an agent of Claude Code doesn't get.
+pub(super) const WITHHELD: &str = "disallowedTools";
+/// The field with the permission mode of an agent of Claude Code.
+pub(super) const PERMISSION_MODE: &str = "permissionMode";
+/// The field with the turns of an agent of Claude Code, and ours.
+const TURNS: (&str, &str) = ("maxTurns", "max_turns");
+/// Short names of models in Claude Code, which stand for the session's own here.
+const CLAUDE_MODELS: [&str; 4] = ["inherit", "sonnet", "opus", "haiku"];
+/// Permission modes that give an agent nothing beyond the session's.
+const PLAIN_MODES: [&str; 2] = ["default", "plan"];
+
+/// Translates fields into ours, and takes those that aren't among `known`. Returns the names of the
+/// fields that have no effect.
+pub(super) fn translate_fields(fields: &mut Fields, known: &[&str]) -> Result<Vec<String>, AgentFileError> {
+    let mut ignored = Vec::new();
+    if let Some(turns) = fields.take(TURNS.0) {
+        fields.put(TURNS.1, turns);
+    }
+    if let Some(description) = fields.text("description")? {
+        let (short, is_cut) = shorten(&description);
+        if is_cut {
+            ignored.push("the end of `description`".to_owned());
+        }
+        fields.put("description", Value::String(short));
+    }
+    if let Some(model) = fields.text("model")? {
+        let is_short = CLAUDE_MODELS.contains(&model.as_str());
+        match model.contains('/') {
+            true => fields.put("model", Value::String(model)),
+            // Which provider has it isn't said.
+            false if !is_short => ignored.push("`model`".to_owned()),
+            false => {}
+        }
+    }
+    if let Some(mode) = fields.text(PERMISSION_MODE)? {
+        match PLAIN_MODES.contains(&mode.as_str()) {
+            true if mode == "plan" => fields.put("mode", Value::String(Mode::Plan.to_string())),
+            true => {}
+            false => ignored.push(format!("`{PERMISSION_MODE}`")),
+        }
+    }
+    ignored.extend(fields.take_others(known).into_iter().map(|name| format!("`{name}`")));
+    Ok(ignored)
+}
+
+/// Returns a description that every request of a session may have, and true if its end is missing.
+/// Claude Code writes line ends as `\n`, and examples at the end.
+fn shorten(description: &str) -> (String, bool) {
+    let text = description.replace("\\n", "\n");
+    let text = text.trim();
+    let Some((end, _)) = text.char_indices().nth(MAX_DESCRIPTION_CHARS) else {
+        return (text.to_owned(), false);
+    };
+    let kept = text.get(..end).unwrap_or(text);
+    let example = kept.find("<example>").filter(|at| *at > 0);
+    let end = example.or_else(|| kept.rfind(char::is_whitespace)).unwrap_or(kept.len());
+    (kept.get(..end).unwrap_or(kept).trim_end().to_owned(), true)
+}
