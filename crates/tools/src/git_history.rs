@@ -1,15 +1,17 @@
-//! `git_history` and `git_blame`: which commits changed something, and where lines come from.
+//! `git_history` and `git_blame`: which commits changed something, what isn't committed yet, and
+//! where lines come from.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_git::{BlameHunk, Git, GitError};
+use journeyman_git::{BlameHunk, EntryStatus, Git, GitError, StatusEntry};
 use journeyman_index::history::{Commit, History};
 use journeyman_index::query::Query;
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec, UnixMillis, clip_to_bytes};
+use journeyman_workspace::{FileContent, WorkspaceError, unified_diff};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -35,6 +37,8 @@ const DEFAULT_LINES: u32 = 100;
 const MOST_LINES: u32 = 1_000;
 /// A larger file's lines aren't asked for.
 const FILE_BYTES: usize = 4 * 1024 * 1024;
+/// Maximum number of changed files that are compared with the last commit at once.
+const MAX_DIFFED_FILES: usize = 200;
 /// Maximum bytes of a query in a summary.
 const SUMMARY_BYTES: usize = 100;
 /// A commit's first line is cut here: the rest is asked for by its id.
@@ -48,6 +52,8 @@ struct HistoryArguments {
     query: Option<String>,
     /// Commits (15)
     limit: Option<u64>,
+    /// The uncommitted diff instead
+    uncommitted: Option<bool>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -72,7 +78,8 @@ pub(crate) struct GitBlame {
 
 impl GitHistory {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description = "The newest commits that changed a path, or whose messages have some words.";
+        let description = "The newest commits that changed a path, or whose messages have some words; or \
+                           the uncommitted diff.";
         Self { shape: Shape::of::<HistoryArguments>("git_history", description, root) }
     }
 
@@ -82,6 +89,9 @@ impl GitHistory {
         let query = arguments.query.map(|query| query.trim().to_owned()).filter(|query| !query.is_empty());
         let limit = how_many(arguments.limit, DEFAULT_COMMITS, MOST_COMMITS);
         let git = git_of(context)?;
+        if arguments.uncommitted == Some(true) {
+            return show_uncommitted(context, &git, path.as_ref()).await.map(ToolOutput::text);
+        }
         let Some(history) = context.index.history().await else {
             // Why there is none is git's to say.
             return match git.head().await.map_err(git_failure)? {
@@ -94,6 +104,70 @@ impl GitHistory {
         let text = show_commits(context, &history, path.as_ref(), query.as_deref(), limit);
         Ok(ToolOutput::text(text))
     }
+}
+
+/// Shows the differences between the last commit and the files as they are, beneath a path.
+async fn show_uncommitted(
+    context: &ToolContext,
+    git: &Git,
+    path: Option<&RelPath>,
+) -> Result<String, ToolError> {
+    let status = git.status().await.map_err(git_failure)?;
+    let changed: Vec<&StatusEntry> =
+        status.entries.iter().filter(|entry| is_beneath(entry.path.as_bytes(), path)).collect();
+    let mut answer = Answer::new(context, "");
+    for (place, entry) in changed.iter().enumerate() {
+        if place == MAX_DIFFED_FILES {
+            answer.add_line(&format!("[{} more files are changed; give a path]", changed.len() - place));
+            break;
+        }
+        if answer.may_show(&entry.path) {
+            let diff = uncommitted_diff(context, git, entry).await?;
+            if !diff.lines().all(|line| answer.add_line(&clean_line(line))) {
+                let rest = changed.len() - place - 1;
+                return Ok(answer.into_text(None, &format!("{rest} more files are changed; give a path")));
+            }
+        }
+    }
+    let empty = changed.is_empty().then(|| "Nothing is uncommitted there.\n".to_owned());
+    Ok(answer.into_text(empty, "give a path"))
+}
+
+/// Returns the difference of one file from the last commit, or why there is none to be shown.
+async fn uncommitted_diff(
+    context: &ToolContext,
+    git: &Git,
+    entry: &StatusEntry,
+) -> Result<String, ToolError> {
+    let path = &entry.path;
+    let committed = match entry.entry {
+        EntryStatus::Untracked { .. } => Ok(None),
+        _ => git.show("HEAD", path, FILE_BYTES).await,
+    };
+    let committed = match committed {
+        Ok(bytes) => bytes.map(|bytes| FileContent::from_bytes(bytes, false)),
+        Err(GitError::OutputTooLarge { .. }) => {
+            return Ok(format!("{path}: changed, and too long to be shown\n"));
+        }
+        // Nothing is committed yet.
+        Err(GitError::InvalidRequest(_)) => None,
+        Err(error) => return Err(git_failure(error)),
+    };
+    let now = match context.workspace.read(path, FILE_BYTES as u64) {
+        Ok(content) => Some(content),
+        Err(WorkspaceError::NotFound { .. }) => None,
+        Err(error) => return Ok(format!("{path}: changed; {error}\n")),
+    };
+    let sides = [&committed, &now];
+    if sides.iter().any(|side| side.as_ref().is_some_and(|content| content.text().is_none())) {
+        return Ok(format!("{path}: changed, binary\n"));
+    }
+    // Masked before lines are taken apart: a secret may have several.
+    let [old, new] = sides.map(|side| {
+        let text = side.as_ref().and_then(FileContent::text);
+        text.map(|text| context.index.redactor().redact(text).into_owned())
+    });
+    Ok(unified_diff(path, old.as_deref().map(str::as_bytes), new.as_deref().map(str::as_bytes)))
 }
 
 fn show_commits(
@@ -254,6 +328,10 @@ impl Tool for GitHistory {
 
     fn summary(&self, input: &Value) -> String {
         match self.shape.read::<HistoryArguments>(input) {
+            Ok(HistoryArguments { uncommitted: Some(true), path, .. }) => {
+                let place = path.map(|path| format!(" of {}", shown_on_one_line(&path, SUMMARY_BYTES)));
+                format!("look at the uncommitted diff{}", place.unwrap_or_default())
+            }
             Ok(HistoryArguments { query: Some(query), .. }) => {
                 format!("look for commits of `{}`", shown_on_one_line(&query, SUMMARY_BYTES))
             }

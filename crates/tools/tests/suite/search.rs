@@ -229,6 +229,39 @@ fn git(bench: &Bench, args: &[&str]) {
 }
 
 #[test]
+fn what_is_not_committed_is_told_as_a_diff() {
+    let mut bench = shop();
+    let with_git = Git::new(&bench.root, Arc::clone(&bench.context.sandbox));
+    let index = SharedIndex::new(Arc::clone(&bench.context.workspace), Arc::default(), Some(with_git));
+    bench.context.index = Arc::new(index);
+    git(&bench, &["init", "-q"]);
+    let uncommitted = |path: &str| bench.say("git_history", json!({"uncommitted": true, "path": path}));
+    let before = uncommitted("docs");
+    assert!(
+        before.contains("+++ b/docs/retry.md") && !before.contains("src/"),
+        "nothing is committed: {before}"
+    );
+    git(&bench, &["add", "."]);
+    git(&bench, &["commit", "-qm", "Open a shop"]);
+    assert_eq!(uncommitted("."), "Nothing is uncommitted there.\n");
+    std::fs::write(bench.root.join("docs/retry.md"), format!("# Retries\n\nKey {}.\n", token())).unwrap();
+    std::fs::write(bench.root.join("new.bin"), b"\0\x01").unwrap();
+    std::fs::write(bench.root.join("new.txt"), "new\n").unwrap();
+    let said = uncommitted(".");
+    let masked = format!("+Key {SECRET_MASK}.");
+    for part in ["--- a/docs/retry.md", masked.as_str(), "new.bin: changed, binary", "--- /dev/null", "+new"]
+    {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let said = uncommitted("new.txt");
+    assert!(said.contains("+new") && !said.contains("retry"), "{said}");
+    std::fs::write(bench.root.join("docs/retry.md"), "line\n".repeat(9_000)).unwrap();
+    let said = uncommitted(".");
+    assert!(said.len() < 13_000, "{}", said.len());
+    assert!(said.contains("[there is more; 2 more files are changed; give a path]"), "{said}");
+}
+
+#[test]
 fn commits_and_lines_are_told() {
     let mut bench = shop();
     let said = bench.say("git_history", json!({}));
