@@ -1,8 +1,9 @@
 //! `jm agents`.
 
-use journeyman_agent::agents::{AgentInput, AgentTools};
+use journeyman_agent::agents::{AgentDefinition, AgentInput};
 use journeyman_host::agents::{
-    AgentTrust, LoadedAgent, LoadedAgents, check_group, group_of, load_agents, read_group,
+    AgentTrust, LoadedAgent, LoadedAgents, check_group, describe_edits, describe_tools, group_of,
+    load_agents, read_group,
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
@@ -95,7 +96,8 @@ fn show(agent: &LoadedAgent) {
         reportln!("input   {name}: {kind}{optional} {}", printable(description));
     }
     reportln!("output  {}: {}", definition.output.name, definition.output.schema);
-    reportln!("tools   {} (mode {} at most)", tools_text(&definition.tools), definition.mode);
+    reportln!("tools   {} (mode {} at most)", describe_tools(definition), definition.mode);
+    reportln!("edits   {}", describe_edits(definition.edits));
     let more =
         [limits.tokens.map(|tokens| format!(", {tokens} tokens")), limits.usd.map(|usd| format!(", ${usd}"))];
     let more: String = more.into_iter().flatten().collect();
@@ -106,15 +108,22 @@ fn show(agent: &LoadedAgent) {
         limits.grace.as_secs()
     );
     reportln!("model   {}", definition.model.as_deref().unwrap_or("that of the session"));
-    outln!("\n{}\n\n{}", printable(&definition.system), printable(&definition.query));
+    for (name, value) in sampling(definition) {
+        reportln!("{name} {value}");
+    }
+    outln!("\n{}\n\n{}", printable(&definition.shown_system()), printable(&definition.query));
 }
 
-fn tools_text(tools: &AgentTools) -> String {
-    match tools {
-        AgentTools::ReadOnly => "those that only read".to_owned(),
-        AgentTools::All => "all".to_owned(),
-        AgentTools::Named(names) => names.join(", "),
-    }
+/// Returns what is set of a definition's sampling, by the names of the fields.
+fn sampling(definition: &AgentDefinition) -> Vec<(&'static str, Value)> {
+    // Through text, because 0.1 is no number of 64 bits.
+    let number = |value: Option<f32>| value.and_then(|value| value.to_string().parse::<Value>().ok());
+    let fields = [
+        ("temperature", number(definition.temperature)),
+        ("top_p", number(definition.top_p)),
+        ("thinking_budget", definition.thinking_budget.map(Value::from)),
+    ];
+    fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
 fn describe(agent: &LoadedAgent, is_whole: bool) -> Value {
@@ -133,8 +142,12 @@ fn describe(agent: &LoadedAgent, is_whole: bool) -> Value {
             "output".to_owned(),
             json!({ "name": definition.output.name, "schema": definition.output.schema }),
         );
-        object.insert("tools".to_owned(), json!(tools_text(&definition.tools)));
+        object.insert("tools".to_owned(), json!(describe_tools(definition)));
         object.insert("mode".to_owned(), json!(definition.mode));
+        object.insert("edits".to_owned(), json!(definition.edits));
+        for (name, value) in sampling(definition) {
+            object.insert(name.to_owned(), value);
+        }
         object.insert("model".to_owned(), json!(definition.model));
         object.insert(
             "limits".to_owned(),
@@ -146,7 +159,7 @@ fn describe(agent: &LoadedAgent, is_whole: bool) -> Value {
                 "usd": limits.usd,
             }),
         );
-        object.insert("system".to_owned(), json!(definition.system));
+        object.insert("system".to_owned(), json!(definition.shown_system()));
         object.insert("query".to_owned(), json!(definition.query));
     }
     value

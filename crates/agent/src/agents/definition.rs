@@ -1,5 +1,6 @@
 //! The definition of an agent: what it is for, what it takes and gives, and what it may do.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use journeyman_policy::{MAIN_AGENT, check_tool_name};
@@ -316,6 +317,16 @@ impl AgentDefinition {
             thinking_budget: self.thinking_budget,
         };
         Ok((role, query))
+    }
+
+    /// Returns the system prompt for people: as the model gets it where it has no inputs, else the
+    /// template.
+    #[must_use]
+    pub fn shown_system(&self) -> String {
+        match template::names(&self.system).next() {
+            Some(_) => self.system.clone(),
+            None => template::expand(&self.system, &BTreeMap::new()).unwrap_or_else(|_| self.system.clone()),
+        }
     }
 
     fn inputs_error(&self, error: InputError) -> DefinitionError {

@@ -32,6 +32,21 @@ fn agents_are_listed_and_shown_and_a_wrong_file_is_named() {
         "mode plan at most",
         "30 turns, 600 s, 60 s for the last turn",
     ]);
+    let tester = house.jm(&["agents", "show", "tester"]).run().expect(0);
+    tester.prints(&["edits   files of tests alone"]);
+    let front = "description: x\ntemperature: 0.1\ntop_p: 0.9\nthinking_budget: 2000";
+    house.write(".journeyman/agents/namer.md", &format!("---\n{front}\n---\nName ${{query}}.\n"));
+    house.write(".claude/agents/other.md", "---\ndescription: x\n---\nUse ${HOME} here.\n");
+    let show = |name: &str, more: &[&str]| {
+        house.jm(&[&["agents", "show", name, "--trust-project"], more].concat()).run().expect(0)
+    };
+    show("namer", &[]).prints(&["temperature 0.1\ntop_p 0.9\nthinking_budget 2000\n", "Name ${query}."]);
+    show("other", &[]).prints(&["\nUse ${HOME} here."]);
+    let shown: Value = serde_json::from_str(&show("namer", &["--json"]).stdout).unwrap();
+    assert_eq!(
+        (&shown["temperature"], &shown["top_p"], &shown["thinking_budget"], &shown["edits"]),
+        (&json!(0.1), &json!(0.9), &json!(2_000), &json!("all"))
+    );
     house.jm(&["agents", "show", "planer"]).run().expect(2).says(&["there is no agent `planer`", "planner"]);
 }
 

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::agents::{AgentDefinition, Agents, EditScope};
+use journeyman_agent::agents::{AgentDefinition, Agents};
 use journeyman_protocol::ContentHash;
 
 use super::file::{Dialect, read_definition};
+use super::tools::{describe_edits, describe_tools};
 use crate::config::{Environment, TrustStore};
 use crate::format::printable;
 use crate::prompts::ask_for_trust;
@@ -260,22 +261,17 @@ fn is_trusted(
 
 /// Describes what a person has to know of a project's agent before it is told anything.
 fn describe_powers(definition: &AgentDefinition) -> Vec<(String, String)> {
-    let AgentDefinition { name, description, tools, mode, edits, model, .. } = definition;
+    let AgentDefinition { name, description, mode, edits, model, .. } = definition;
     let replaces = match BUILT_IN.iter().any(|(built_in, _)| built_in == name) {
         true => ", in the place of the built-in one",
         false => "",
     };
-    let mut powers = vec![
+    vec![
         (format!("the agent {name}{replaces}"), description.clone()),
-        ("tools".to_owned(), format!("{tools:?}, in mode {mode} at most")),
+        ("tools".to_owned(), format!("{}; in mode {mode} at most", describe_tools(definition))),
         ("model".to_owned(), model.clone().unwrap_or_else(|| "that of the session".to_owned())),
-    ];
-    let scope = match edits {
-        EditScope::All => "all files that the session may change",
-        EditScope::TestFiles => "files of tests alone",
-    };
-    powers.push(("edits".to_owned(), scope.to_owned()));
-    powers
+        ("edits".to_owned(), describe_edits(*edits).to_owned()),
+    ]
 }
 
 /// Returns the names of a directory's Markdown files in their order. One that begins with `_` is a
@@ -321,6 +317,7 @@ impl LeftOut {
 mod tests {
     use std::cell::RefCell;
 
+    use journeyman_agent::agents::EditScope;
     use journeyman_agent::tools::Registry;
     use journeyman_git::CommitRefusal;
     use journeyman_protocol::{Mode, SessionId};
@@ -453,6 +450,14 @@ mod tests {
         fn confirm_unverified(&self, _: &SessionId) -> std::io::Result<bool> {
             Ok(false)
         }
+    }
+
+    #[test]
+    fn the_question_about_a_projects_agent_names_its_tools_in_words() {
+        let text = "---\ndescription: Helps.\ntools: [read_file, task]\n---\nHelp.";
+        let definition = read_definition(text, "helper", Dialect::Own, &mut Vec::new()).unwrap();
+        let powers = describe_powers(&definition);
+        assert_eq!(powers[1], ("tools".to_owned(), "read_file, task; in mode auto at most".to_owned()));
     }
 
     #[test]

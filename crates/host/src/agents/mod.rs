@@ -14,4 +14,5 @@ pub use file_error::AgentFileError;
 pub use group::{check_group, group_of, read_group};
 pub use levels::{AgentSource, AgentTrust, LoadedAgent, LoadedAgents, load_agents};
 pub use run::{AgentRun, parse_inputs};
+pub use tools::{describe_edits, describe_tools};
 pub use tree::{AgentTree, agent_tree};

@@ -1,6 +1,6 @@
 //! The names of tools in definitions, also as other products write them.
 
-use journeyman_agent::agents::AgentTools;
+use journeyman_agent::agents::{AgentDefinition, AgentTools, EditScope};
 use journeyman_policy::{BUILTIN_TOOLS, check_tool_name};
 use serde_json::Value;
 
@@ -92,6 +92,30 @@ fn read_names(value: Value, field: &'static str, expected: &str) -> Result<Vec<S
     match names.len() > MAX_NAMES {
         true => Err(AgentFileError::new(field, format!("at most {MAX_NAMES} names"))),
         false => Ok(names),
+    }
+}
+
+/// Describes the tools of a definition.
+#[must_use]
+pub fn describe_tools(definition: &AgentDefinition) -> String {
+    let tools = match &definition.tools {
+        AgentTools::ReadOnly => "those that only read".to_owned(),
+        AgentTools::All => "all".to_owned(),
+        AgentTools::Named(names) if names.is_empty() => "none".to_owned(),
+        AgentTools::Named(names) => names.join(", "),
+    };
+    match definition.withheld_tools.as_slice() {
+        [] => tools,
+        withheld => format!("{tools}; never {}", withheld.join(", ")),
+    }
+}
+
+/// Describes the files that the edits of an agent may change.
+#[must_use]
+pub fn describe_edits(scope: EditScope) -> &'static str {
+    match scope {
+        EditScope::All => "all files that the session may change",
+        EditScope::TestFiles => "files of tests alone",
     }
 }
 
