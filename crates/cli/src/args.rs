@@ -331,6 +331,9 @@ pub(crate) enum PlanCommand {
         /// Print one JSON object
         #[arg(long)]
         json: bool,
+        /// Print the TOML that `jm plan edit --stdin` takes
+        #[arg(long, conflicts_with = "json")]
+        toml: bool,
         #[command(flatten)]
         project: ProjectArgs,
     },
@@ -338,7 +341,7 @@ pub(crate) enum PlanCommand {
     Edit {
         /// The session that has it; without one, this directory's newest plan
         session: Option<String>,
-        /// Read the changed plan from standard input instead
+        /// Read the changed plan, as `jm plan show --toml` prints it, from standard input instead
         #[arg(long)]
         stdin: bool,
         #[command(flatten)]

@@ -12,19 +12,21 @@ use serde_json::json;
 use crate::args::{PlanArgs, PlanCommand, ProjectArgs, RunArgs, RunOptions};
 use crate::color;
 use crate::display::is_attended;
-use crate::output::print_json_line;
+use crate::output::{self, print_json_line};
 use crate::run::run;
 use crate::runtime::open_state;
 
 pub(crate) async fn plan(environment: &Environment, args: PlanArgs) -> Result<u8, HostError> {
     match args.command {
-        Some(PlanCommand::Show { session, json, project }) => {
+        Some(PlanCommand::Show { session, json, toml, project }) => {
             let dirs = open_state(environment)?;
             let directory = project.directory.as_deref();
             let FoundPlan { session, plan } =
                 find_plan(environment, &dirs, directory, session.as_deref()).await?;
             if json {
                 print_json_line(&json!({ "session": session, "plan": plan }))?;
+            } else if toml {
+                output::write_stdout(&plan_to_toml(&plan)?);
             } else {
                 outln!("{}\n\n{}", color::stdout().bold(&printable(&plan.task)), printable(&plan));
                 errln!("\ncarry it out with: jm run --plan={session}");
@@ -60,7 +62,7 @@ async fn edit(
     } else {
         return Err(HostError::usage(
             "there is no terminal for an editor; `jm plan edit --stdin` reads the changed plan, in the form of `jm plan \
-             edit`, from standard input",
+             show --toml`, from standard input",
         ));
     };
     match plan_from_toml(&text)? {

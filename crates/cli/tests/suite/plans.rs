@@ -36,6 +36,14 @@ fn a_plan_is_made_shown_edited_and_carried_out() {
     shown.prints(&["write it everywhere", "One file after the other.", "Questions:\n- Is that its name?"]);
     shown.says(&["jm run --plan="]);
 
+    let toml = house.jm(&["plan", "show", "--toml"]).run().expect(0).stdout;
+    assert!(toml.contains("strategy = \"One file after the other.\""), "{toml}");
+    house.jm(&["plan", "edit", "--stdin"]).input(&toml).run().expect(0).prints(&["stays as it was"]);
+    let changed = toml.replace("One file after the other.", "Both at once.");
+    house.jm(&["plan", "edit", "--stdin"]).input(&changed).run().expect(0).prints(&["changed the plan"]);
+    house.jm(&["plan", "show"]).run().expect(0).prints(&["Both at once.", "1. Write the first."]);
+    house.jm(&["plan", "show", "--toml", "--json"]).run().expect(2).says(&["cannot be used with"]);
+
     let edited = "task = \"write it everywhere\"\nstrategy = \"By hand.\"\n[[steps]]\nwhat = \"Write \
                   both.\"\nfiles = [\"one.txt\", \"two.txt\"]\n";
     house.jm(&["plan", "edit", "--stdin"]).input("steps = 1").run().expect(2).says(&["the plan:", "line 1"]);
