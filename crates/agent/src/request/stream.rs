@@ -1,8 +1,11 @@
 //! The streamed reply: emits its pieces as they arrive, and returns the whole at the end.
 
+use std::time::Duration;
+
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_model::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
 use journeyman_protocol::{Event, Message, StopReason, TokenCounter as _, Usage};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::partial::PartialReply;
@@ -12,6 +15,12 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::session::context::Context;
 use crate::transcript::stream_redactor::{RedactedKind, ReplyRedactor};
+
+/// Number of deltas from which on a reply is long: it is read in batches then, because to wake up
+/// for each of hundreds of tokens a second costs more than to handle them.
+const LONG_REPLY: usize = 64;
+/// Time between two batches of a long reply: a screen shows no more of them.
+const BATCH_INTERVAL: Duration = Duration::from_millis(16);
 
 /// The end of a streamed reply.
 pub(crate) enum StreamEnd {
@@ -114,6 +123,10 @@ struct ReplyStream<'a> {
     void: Option<PartialReply>,
     /// The usage that the provider reported of a reply that broke.
     usage: Usage,
+    /// Number of deltas that have arrived.
+    arrived: usize,
+    /// The time when the newest batch of them began.
+    batch: Instant,
 }
 
 impl<'a> ReplyStream<'a> {
@@ -124,7 +137,23 @@ impl<'a> ReplyStream<'a> {
             partial: PartialReply::default(),
             void: None,
             usage: Usage::default(),
+            arrived: 0,
+            batch: Instant::now(),
         }
+    }
+
+    /// Returns the next delta. Those of a long reply that aren't there yet are waited for together.
+    async fn next_delta(&mut self) -> Option<Result<Delta, ModelError>> {
+        self.arrived += 1;
+        if self.arrived > LONG_REPLY {
+            if let Some(arrived) = self.deltas.next().now_or_never() {
+                return arrived;
+            }
+            tokio::time::sleep_until(self.batch + BATCH_INTERVAL).await;
+        }
+        let arrived = self.deltas.next().await;
+        self.batch = Instant::now();
+        arrived
     }
 
     /// Reads the stream to its end.
@@ -143,7 +172,7 @@ impl<'a> ReplyStream<'a> {
                     self.take_usage();
                     return Err(ModelError::Cancelled.into());
                 }
-                delta = self.deltas.next() => delta,
+                delta = self.next_delta() => delta,
             };
             let Some(delta) = delta else { break };
             background.start(cx);
@@ -218,5 +247,37 @@ impl<'a> ReplyStream<'a> {
 fn emit_all(cx: &Context, events: impl IntoIterator<Item = Event>) {
     for event in events {
         cx.transcript.emit(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_reply_is_read_in_batches_and_whole() {
+        const DELTAS: usize = 400;
+        let every = Duration::from_millis(5);
+        let deltas = futures_util::stream::unfold(Instant::now(), |due| async move {
+            tokio::time::sleep_until(due).await;
+            Some((Ok(Delta::Text { block: 0, text: format!("{} ", due.elapsed().as_millis()) }), due + every))
+        });
+        let mut stream = ReplyStream::new(deltas.take(DELTAS).boxed());
+        let begin = Instant::now();
+        let mut read_at = Vec::new();
+        while let Some(delta) = stream.next_delta().await {
+            delta.unwrap();
+            read_at.push(begin.elapsed());
+        }
+        assert_eq!(read_at.len(), DELTAS);
+        let (short, long) = read_at.split_at(LONG_REPLY);
+        let distinct = |times: &[Duration]| times.iter().collect::<BTreeSet<_>>().len();
+        assert_eq!(distinct(short), LONG_REPLY, "the first words are shown at once");
+        let batches = distinct(long);
+        assert!((80..=120).contains(&batches), "{batches} batches of {} deltas", long.len());
+        // The last one isn't held back for longer than a batch.
+        assert!(read_at.last() <= Some(&(every * 400 + BATCH_INTERVAL)), "{:?}", read_at.last());
     }
 }
