@@ -8,7 +8,7 @@ use journeyman_host::delegates::{AUTO, ListedCli, find_delegates, list_delegates
 use journeyman_host::format::printable;
 use journeyman_host::root::project_root;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
-use journeyman_host::{Context as _, HostError, load_trusted};
+use journeyman_host::{Context as _, HostError, load_if_trusted, load_trusted, resolve_settings};
 use journeyman_policy::Risk;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{DelegateArgs, RunArgs, RunOptions};
 use crate::output::print_json_line;
 use crate::risk::{assess_risk, describe_risk};
+use crate::run::prompts_for;
 use crate::runtime::run_until_stopped;
 use crate::{color, run};
 
@@ -37,7 +38,14 @@ pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> R
 /// Lists the CLIs that there are.
 async fn list(environment: &Environment, options: &RunOptions) -> Result<u8, HostError> {
     let root = project_root(environment, options.directory.as_deref())?;
-    let config = load_trusted(environment, &root)?;
+    let (config, is_partial) = match options.trust_project {
+        true => (load_trusted(environment, &root)?, false),
+        false => load_if_trusted(environment, &root)?,
+    };
+    if is_partial {
+        let note = "note: the project's configuration isn't trusted, so CLIs that it sets up aren't listed";
+        errln!("{}", color::stderr().yellow(note));
+    }
     let all = list_delegates(&config, environment, &root).await?;
     if options.output.json {
         print_json_line(&all)?;
@@ -92,7 +100,8 @@ async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<
         errln!("leave out --direct to have it done confined, in a copy of the project, and verified");
         return Ok(EXIT_HIGH);
     }
-    let config = load_trusted(environment, &root)?;
+    let trust = journeyman_host::RunOptions { trust_project: options.trust_project, ..Default::default() };
+    let config = resolve_settings(environment, &root, &trust, None, prompts_for(options))?.config;
     let delegates = find_delegates(&config, environment, Some(&root)).with_model(options.model.model.clone());
     let name = match args.to.as_str() {
         AUTO => delegates.first_installed().map_err(HostError::usage)?.adapter.name().to_owned(),

@@ -106,7 +106,8 @@ pub use prepare::PreparedRun;
 pub use project::{ProjectContext, configured_secrets};
 pub use prompts::Prompts;
 pub use settings::{
-    ADMIN_CONFIG, ADMIN_POLICY, EarlierRun, ResolvedSettings, RunOptions, load_trusted, resolve_settings,
+    ADMIN_CONFIG, ADMIN_POLICY, EarlierRun, ResolvedSettings, RunOptions, load_if_trusted, load_trusted,
+    resolve_settings,
 };
 pub use surface::{Surface, SurfaceInput, watch_session};
 pub use template::SessionTemplate;

@@ -6,7 +6,9 @@ use journeyman_agent::{Checks, StartOptions};
 use journeyman_protocol::Mode;
 use toml::Value;
 
-use crate::config::{Config, ConfigError, Environment, Flag, LoadedConfig, ProjectTrust, TrustStore, load};
+use crate::config::{
+    Config, ConfigError, Environment, Flag, LoadedConfig, ProjectTrust, TrustStore, load, load_own,
+};
 use crate::prompts::ask_for_trust;
 use crate::{HostError, Prompts};
 
@@ -125,13 +127,29 @@ pub fn resolve_settings(
     Ok(ResolvedSettings { config, asked, warnings })
 }
 
-/// Returns the configuration for commands that use nothing of it that a project may set, so that
-/// nothing needs trust.
+/// Loads the configuration for commands that run nothing and send nothing because of it, so that a
+/// project's part needs no trust.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong configuration.
 pub fn load_trusted(environment: &Environment, root: &Path) -> Result<Config, HostError> {
     Ok(load(environment, root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config)
+}
+
+/// Loads the configuration for commands that show what it sets and ask nobody. A project's part that
+/// the user doesn't trust is left out, as the second value says.
+///
+/// # Errors
+/// [`HostError::Usage`] for a wrong configuration.
+pub fn load_if_trusted(environment: &Environment, root: &Path) -> Result<(Config, bool), HostError> {
+    let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
+    let trust = store.as_ref().map_or(ProjectTrust::Nothing, ProjectTrust::Remembered);
+    let admin = Some(Path::new(ADMIN_CONFIG));
+    match load(environment, root, &[], trust, admin) {
+        Ok(loaded) => Ok((loaded.config, false)),
+        Err(ConfigError::Untrusted { .. }) => Ok((load_own(environment, admin)?, true)),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn load_with_trust(

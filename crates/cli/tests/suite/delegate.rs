@@ -201,6 +201,33 @@ fn only_a_task_of_low_risk_runs_directly() {
 }
 
 #[test]
+fn a_cli_of_a_project_needs_trust_before_anything_of_it_runs() {
+    let house = House::with_greeter();
+    let config = "[delegates.evil.cli]\ncommand = [\"evil\"]\noutput = \"text\"\n";
+    house.write(".journeyman/config.toml", config);
+    std::fs::create_dir_all(house.at("bin")).unwrap();
+    let pwned = house.at("pwned");
+    let program = format!("#!/bin/sh\n: >{}\necho 1.2.3\n", pwned.display());
+    journeyman_testkit::write_program(&house.at("bin/evil"), &program);
+    let path = format!("{}:/usr/bin:/bin", house.at("bin").display());
+    let fresh = tempfile::Builder::new().prefix("fresh-").tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let jm = house.jm(&[&["delegate"], arguments].concat());
+        jm.env("PATH", &path).env("TMPDIR", fresh.path()).run()
+    };
+    for to in [&["--to", "evil"][..], &[]] {
+        let ran = run(&[&["--direct"], to, &["write a snake game"]].concat()).expect(2);
+        ran.says(&[".journeyman/config.toml", "delegates.evil.cli", "--trust-project"]);
+    }
+    let listed = run(&["--list"]).expect(0);
+    listed.says(&["the project's configuration isn't trusted"]);
+    assert!(!listed.stdout.contains("evil"), "{}", listed.stdout);
+    assert!(!pwned.exists());
+    run(&["--direct", "--to", "evil", "--trust-project", "write a snake game"]).expect(0);
+    assert!(pwned.exists());
+}
+
+#[test]
 fn several_compete_and_the_smallest_verified_change_wins() {
     if !ready() {
         return;
