@@ -9,10 +9,12 @@ use std::fmt;
 
 use serde::Serialize;
 
+mod conditions;
 mod normalize;
 mod paths;
 mod words;
 
+use conditions::Unmet;
 pub use paths::ProjectPaths;
 use words::{MatchedWord, TaskWords, Vocabulary, WordClass};
 
@@ -53,6 +55,10 @@ pub enum RiskRule {
     HighWord,
     /// The text has a word that no list has.
     UnknownWord,
+    /// The text refers to something that it doesn't begin.
+    Reference,
+    /// The text has a word that is harmless only in a game or an exercise, or not with its others.
+    Condition,
     /// The text has a word of low risk, and all of its words are known.
     LowWord,
     /// The text is known, and does not ask for anything that stands alone.
@@ -70,7 +76,7 @@ pub struct RiskAssessment {
     pub evidence: Option<String>,
     /// The reason, as one sentence without a full stop.
     pub reason: String,
-    /// The versions of the word lists, such as `en 1, zh 1`.
+    /// The versions of the word lists, such as `en 2, zh 2`.
     pub word_lists: String,
 }
 
@@ -106,7 +112,7 @@ impl RiskClassifier {
         Self { vocabulary: Vocabulary::built_in() }
     }
 
-    /// Returns the versions of the word lists, such as `en 1, zh 1`.
+    /// Returns the versions of the word lists, such as `en 2, zh 2`.
     #[must_use]
     pub fn word_lists(&self) -> &str {
         &self.vocabulary.versions
@@ -135,7 +141,7 @@ impl RiskClassifier {
         if let Some(found) = find(WordClass::High) {
             return by_word(Risk::High, RiskRule::HighWord, found);
         }
-        let low = find(WordClass::Low).or_else(|| find(WordClass::Making));
+        let low = [WordClass::Low, WordClass::Kind, WordClass::Making].into_iter().find_map(find);
         match (low, self.vocabulary.find_unknown(&task)) {
             (None, _) => {
                 self.decide(Risk::High, RiskRule::Unknown, None, "nothing says that the task stands alone")
@@ -146,7 +152,16 @@ impl RiskClassifier {
                 Some(word),
                 "the task has a word that is not known",
             ),
-            (Some(found), None) => by_word(Risk::Low, RiskRule::LowWord, found),
+            (Some(found), None) => match self.vocabulary.find_unmet(text, &task) {
+                Some(Unmet::Reference(word)) => self.decide(
+                    Risk::High,
+                    RiskRule::Reference,
+                    Some(word.word.to_owned()),
+                    "the task refers to something that it doesn't begin",
+                ),
+                Some(Unmet::Word(word)) => by_word(Risk::High, RiskRule::Condition, word),
+                None => by_word(Risk::Low, RiskRule::LowWord, found),
+            },
         }
     }
 

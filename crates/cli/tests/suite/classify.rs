@@ -28,7 +28,7 @@ fn a_task_is_classified_with_its_reason() {
     assert_eq!(
         ran.stdout,
         "low  the task asks for a game: `snake`\n     \
-         it can run directly, in a fresh directory (word lists en 1, zh 1)\n"
+         it can run directly, in a fresh directory (word lists en 2, zh 2)\n"
     );
     let ran = house.jm(&["classify", "写一个示例,把旧的删除"]).run().expect(6);
     assert!(ran.stdout.starts_with("high the task "), "{}", ran.stdout);
@@ -40,7 +40,7 @@ fn a_task_is_classified_with_its_reason() {
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
     let expected = json!({
         "risk": "high", "rule": "high_word", "evidence": "delete",
-        "reason": "the task removes or stops something", "word_lists": "en 1, zh 1",
+        "reason": "the task removes or stops something", "word_lists": "en 2, zh 2",
     });
     assert_eq!(answer, expected);
     house.jm(&["classify"]).run().expect(2).says(&["TEXT"]);

@@ -10,7 +10,7 @@ use crate::protect::{Protection, protection_of_text};
 /// The paths of a project, as far as a pure function has to be told of them.
 #[derive(Clone, Copy)]
 pub struct ProjectPaths<'a> {
-    /// The project's root: absolute, free of links.
+    /// The project's root: absolute, free of links; empty without a project.
     pub root: &'a str,
     /// Returns true if git tracks something under a name. The argument is an absolute path, or a
     /// path or a file name as a text has it (`src/main.rs`, `main.rs`), with `/` between names.
@@ -78,10 +78,11 @@ impl ProjectPaths<'_> {
         if let Some(reason) = judge_names(&names) {
             return Some(reason);
         }
-        if !is_absolute(path) || begins_with(&names, &root) {
+        let has_project = !self.root.is_empty();
+        if !is_absolute(path) || has_project && begins_with(&names, &root) {
             return Some(IN_PROJECT);
         }
-        if begins_with(&root, &names) {
+        if has_project && begins_with(&root, &names) {
             return Some(HOLDS_PROJECT);
         }
         if (self.is_tracked)(path) {

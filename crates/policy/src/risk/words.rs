@@ -1,6 +1,7 @@
 //! Word lists, and finding their words in a task.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use aho_corasick::AhoCorasick;
 use rust_stemmers::{Algorithm, Stemmer};
@@ -28,13 +29,39 @@ pub(super) enum WordClass {
     High,
     /// The task makes something that stands alone.
     Low,
+    /// The task makes something of a known kind, such as a game.
+    Kind,
     /// Something new is made.
     Making,
+    /// A keyboard, a window: a game may use them.
+    Device,
+    /// All of something, or again and again.
+    Quantity,
+    /// Things that only a program has, of which all may be meant.
+    Counted,
+    /// Things that a user may have.
+    Kept,
+    /// Parts of a program, which may be those of one that exists.
+    Part,
+    /// Parts of a text.
+    Data,
     /// Nothing: other words decide.
     Plain,
 }
 
-const CLASSES: [WordClass; 4] = [WordClass::High, WordClass::Low, WordClass::Making, WordClass::Plain];
+const CLASSES: [WordClass; 11] = [
+    WordClass::High,
+    WordClass::Low,
+    WordClass::Kind,
+    WordClass::Making,
+    WordClass::Device,
+    WordClass::Quantity,
+    WordClass::Counted,
+    WordClass::Kept,
+    WordClass::Part,
+    WordClass::Data,
+    WordClass::Plain,
+];
 
 /// A file of words.
 #[derive(Debug, Deserialize)]
@@ -44,7 +71,14 @@ struct WordList {
     language: String,
     high: Vec<WordGroup>,
     low: Vec<WordGroup>,
+    kind: Vec<WordGroup>,
     making: Vec<WordGroup>,
+    device: Vec<WordGroup>,
+    quantity: Vec<WordGroup>,
+    counted: Vec<WordGroup>,
+    kept: Vec<WordGroup>,
+    part: Vec<WordGroup>,
+    data: Vec<WordGroup>,
     plain: Vec<WordGroup>,
 }
 
@@ -92,6 +126,40 @@ struct Entry {
     length: usize,
 }
 
+impl Entry {
+    fn found(&self) -> MatchedWord<'_> {
+        MatchedWord { word: &self.word, about: &self.about }
+    }
+}
+
+/// A word in a task.
+#[derive(Debug)]
+pub(super) struct Occurrence<'a> {
+    pub(super) place: Place,
+    pub(super) word: MatchedWord<'a>,
+}
+
+/// The place of a word in a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Numbers of English words.
+    Latin(Range<usize>),
+    /// Bytes of the text without anything but letters and digits.
+    Han(Range<usize>),
+}
+
+impl Place {
+    /// Returns true if another place is a part of this one, and not all of it.
+    fn is_longer_than(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Latin(this), Self::Latin(other)) | (Self::Han(this), Self::Han(other)) => {
+                this.start <= other.start && other.end <= this.end && this != other
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Vocabulary {
     /// Reads the built-in lists. Without them, which a test rules out, every task is of high risk.
     pub(super) fn built_in() -> Self {
@@ -104,7 +172,19 @@ impl Vocabulary {
             lists.iter().map(|list| format!("{} {}", list.language, list.version)).collect();
         let mut classes: HashMap<WordClass, Vec<WordGroup>> = HashMap::new();
         for list in lists {
-            let groups = [list.high, list.low, list.making, list.plain];
+            let groups = [
+                list.high,
+                list.low,
+                list.kind,
+                list.making,
+                list.device,
+                list.quantity,
+                list.counted,
+                list.kept,
+                list.part,
+                list.data,
+                list.plain,
+            ];
             for (class, groups) in CLASSES.into_iter().zip(groups) {
                 classes.entry(class).or_default().extend(groups);
             }
@@ -117,8 +197,32 @@ impl Vocabulary {
     pub(super) fn find(&self, task: &TaskWords, class: WordClass) -> Option<MatchedWord<'_>> {
         let words = self.classes.get(&class)?;
         let place = words.find_han(task).or_else(|| words.find_latin(task, class == WordClass::High))?;
-        let entry = words.entries.get(place)?;
-        Some(MatchedWord { word: &entry.word, about: &entry.about })
+        Some(words.entries.get(place)?.found())
+    }
+
+    /// Returns the words of `task` that are of `class`, and not part of a longer word of a class that
+    /// has no conditions.
+    pub(super) fn find_each(&self, task: &TaskWords, class: WordClass) -> Vec<Occurrence<'_>> {
+        let covers = [WordClass::Kind, WordClass::Low, WordClass::Plain];
+        let covering: Vec<_> = covers.iter().flat_map(|cover| self.places(task, *cover)).collect();
+        let is_covered = |place: &Place| covering.iter().any(|(cover, _)| cover.is_longer_than(place));
+        let found = self.places(task, class).into_iter().filter(|(place, _)| !is_covered(place));
+        found.map(|(place, entry)| Occurrence { place, word: entry.found() }).collect()
+    }
+
+    fn places(&self, task: &TaskWords, class: WordClass) -> Vec<(Place, &Entry)> {
+        let Some(words) = self.classes.get(&class) else { return Vec::new() };
+        let latin = (0..task.latin.len()).flat_map(|start| {
+            let phrases = task.lengths(start).filter_map(move |length| {
+                Some((Place::Latin(start..start + length), words.find_phrase(task, start, length)?))
+            });
+            phrases.collect::<Vec<_>>()
+        });
+        let han = words.han.iter().flat_map(|han| han.find_overlapping_iter(&task.squeezed));
+        let han = han.filter_map(|found| {
+            Some((Place::Han(found.range()), *words.han_entries.get(found.pattern().as_usize())?))
+        });
+        latin.chain(han).filter_map(|(place, entry)| Some((place, words.entries.get(entry)?))).collect()
     }
 
     /// Returns the first word of `task`, or the first Chinese character, that no list has.
@@ -241,6 +345,21 @@ impl TaskWords {
         Self { latin, squeezed }
     }
 
+    /// Returns the English words as they are written.
+    pub(super) fn latin(&self) -> impl Iterator<Item = &str> {
+        self.latin.iter().map(|word| word.text.as_str())
+    }
+
+    /// Returns the stem of an English word.
+    pub(super) fn stem_at(&self, place: usize) -> Option<&str> {
+        self.latin.get(place).map(|word| word.stem.as_str())
+    }
+
+    /// Returns the text without anything but letters and digits.
+    pub(super) fn squeezed(&self) -> &str {
+        &self.squeezed
+    }
+
     /// Returns the numbers of words from `start` that may be one word or phrase.
     fn lengths(&self, start: usize) -> std::ops::RangeInclusive<usize> {
         let following = self.latin.iter().skip(start).take(MAX_JOINED);
@@ -273,9 +392,9 @@ mod tests {
     #[test]
     fn the_built_in_lists_are_read() {
         let vocabulary = Vocabulary::built_in();
-        assert_eq!(vocabulary.versions, "en 1, zh 1");
+        assert_eq!(vocabulary.versions, "en 2, zh 2");
         for class in CLASSES {
-            assert!(vocabulary.classes[&class].entries.len() > 30, "{class:?}");
+            assert!(vocabulary.classes[&class].entries.len() > 10, "{class:?}");
         }
     }
 

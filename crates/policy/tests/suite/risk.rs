@@ -14,6 +14,11 @@ const DISGUISED: &str = include_str!("../data/risk-disguised.tsv");
 /// Tasks of low risk whose words nobody put on the lists.
 const UNSEEN: &str = include_str!("../data/risk-unseen.tsv");
 
+/// Tasks in plain words alone.
+const PLAIN: &str = include_str!("../data/risk-plain.tsv");
+/// Tasks of high risk that people found to pass for low ones.
+const REPORTED: &str = include_str!("../data/risk-reported.tsv");
+
 /// The words of the first specification of the classifier, which the lists began with.
 const FIRST_HIGH: &[&str] =
     &["修改", "编辑", "删除", "移动", "Jarvis", "backend", "frontend", "git", "config", ".env"];
@@ -94,11 +99,15 @@ fn no_task_of_high_risk_is_found_to_be_low() {
         (TASKS, false, [0, 56, 1, 37]),
         (TASKS, true, [0, 64, 2, 43]),
         (PARAPHRASES, false, [0, 51, 0, 12]),
-        (PARAPHRASES, true, [0, 39, 1, 18]),
+        (PARAPHRASES, true, [0, 39, 2, 18]),
         (DISGUISED, false, [0, 34, 0, 0]),
         (DISGUISED, true, [0, 26, 0, 0]),
         (UNSEEN, false, [0, 0, 11, 15]),
-        (UNSEEN, true, [0, 0, 9, 15]),
+        (UNSEEN, true, [0, 0, 10, 15]),
+        (PLAIN, false, [0, 20, 0, 18]),
+        (PLAIN, true, [0, 20, 1, 22]),
+        (REPORTED, false, [0, 6, 0, 0]),
+        (REPORTED, true, [0, 14, 0, 0]),
     ];
     for (table, is_set_aside, expected) in figures {
         let counted = count(table, |task| task.is_set_aside() == is_set_aside);
@@ -138,6 +147,14 @@ fn the_rules_are_tried_in_their_order() {
         ("Write a demo for the zorp", None, Risk::High, RiskRule::UnknownWord, Some("zorp")),
         ("写一个给狱长的示例", None, Risk::High, RiskRule::UnknownWord, Some("给")),
         ("Напиши demo", None, Risk::High, RiskRule::UnknownWord, None),
+        // So do references, and words that have a condition.
+        ("Write a new version of the program", None, Risk::High, RiskRule::Reference, Some("program")),
+        ("写一个函数放在项目", None, Risk::High, RiskRule::Reference, Some("项目")),
+        ("Write a program with a loop where the program ends", None, Risk::Low, RiskRule::LowWord, None),
+        ("Write a page with the keyboard", None, Risk::High, RiskRule::Condition, Some("keyboard")),
+        ("Write a game with the keyboard", None, Risk::Low, RiskRule::LowWord, Some("game")),
+        ("Write a game with all pictures", None, Risk::High, RiskRule::Condition, Some("all")),
+        ("Write a game with all numbers", None, Risk::Low, RiskRule::LowWord, Some("game")),
         ("Write a demo", Some("/tmp/demo"), Risk::Low, RiskRule::LowWord, Some("demo")),
         ("Write a demo", None, Risk::Low, RiskRule::LowWord, Some("demo")),
         // What isn't known is of high risk.
@@ -161,7 +178,7 @@ fn an_assessment_explains_itself() {
         rule: RiskRule::HighWord,
         evidence: Some("push".to_owned()),
         reason: "the task names a part of a project".to_owned(),
-        word_lists: "en 1, zh 1".to_owned(),
+        word_lists: "en 2, zh 2".to_owned(),
     };
     assert_eq!(found, expected);
     let json = serde_json::to_value(&found).unwrap();
@@ -201,6 +218,16 @@ fn targets_that_matter_are_of_high_risk() {
     for path in ["/tmp/x", "/var/tmp/x", "/home/me/snake", "/home/me/shop2", "D:\\games\\snake", "/work/new"]
     {
         assert_eq!(assess("Write a snake game", Some(path)).0, Risk::Low, "{path}");
+    }
+}
+
+#[test]
+fn without_a_project_nothing_is_in_it() {
+    let project = ProjectPaths { root: "", is_tracked: &|_| false };
+    let risk = |path| CLASSIFIER.assess("Write a snake game", Some(path), &project).risk;
+    assert_eq!((risk("/tmp/x"), risk("/home/me/snake")), (Risk::Low, Risk::Low));
+    for path in ["x", "/", "/home/me", "/home/me/.ssh", "/etc/x"] {
+        assert_eq!(risk(path), Risk::High, "{path}");
     }
 }
 
