@@ -79,7 +79,7 @@ pub use container::{
 };
 pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;
-pub use namespaces::replace_descriptor;
+pub use namespaces::{Guard, replace_descriptor};
 pub use network::{
     Connection, Forward, HostPattern, HostPatternError, HostProxy, Network, NetworkRules, Upstream,
     UpstreamFuture,

@@ -1,11 +1,12 @@
 //! The start of a helper process: it does the work of its kind, and never returns.
 
 use super::helper_arguments::{
-    BUBBLEWRAP_ARGUMENT, INSIDE_ARGUMENT, LANDLOCK_ARGUMENT, MOUNT_ARGUMENT, WAIT_ARGUMENT, is_helper,
+    BUBBLEWRAP_ARGUMENT, GUARD_ARGUMENT, INSIDE_ARGUMENT, LANDLOCK_ARGUMENT, MOUNT_ARGUMENT, WAIT_ARGUMENT,
+    is_helper,
 };
 use super::init::send_message;
 use super::messages::HelperMessage;
-use super::{bubblewrap, init, landlock_only, mounter, sys};
+use super::{bubblewrap, guard, init, landlock_only, mounter, sys};
 
 /// Does a helper's work if this process was started as one; returns at once if not.
 pub(crate) fn run_helper_if_asked() {
@@ -26,6 +27,9 @@ fn run_helper() -> ! {
     let argument = std::env::args_os().nth(2);
     if argument.as_ref().is_some_and(|argument| argument == INSIDE_ARGUMENT) {
         bubblewrap::run_inner();
+    }
+    if argument.as_ref().is_some_and(|argument| argument == GUARD_ARGUMENT) {
+        guard::run();
     }
     if has_threads() {
         // Namespaces can't be entered with threads, and what follows would break the threads' own

@@ -19,6 +19,7 @@ mod cgroups;
 mod files;
 mod filter;
 mod framing;
+mod guard;
 mod helper;
 mod helper_arguments;
 mod hidden;
@@ -52,6 +53,7 @@ use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use bubblewrap::Bubblewrap;
+pub use guard::Guard;
 pub(crate) use helper::run_helper_if_asked;
 pub(crate) use helper_arguments::is_inside_sandbox;
 pub(crate) use landlock_only::LandlockOnly;

@@ -31,7 +31,7 @@ use std::time::Instant;
 use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use supervisor::run as run_supervisor;
+pub(super) use supervisor::{Children, EndReason, kill_descendants, run as run_supervisor, wait_for_end};
 
 use super::c_string::c_string;
 use super::filter::{self, Confinement};

@@ -105,7 +105,7 @@ impl Drop for Private<'_> {
     }
 }
 
-enum EndReason {
+pub(in super::super) enum EndReason {
     Command(WaitStatus),
     /// The agent said so, or is gone.
     StopRequested,
@@ -224,7 +224,11 @@ fn drop_user_privileges() -> Result<(), Errno> {
 }
 
 /// Reaps until the command ends, or is to end.
-fn wait_for_end(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<EndReason, Errno> {
+pub(in super::super) fn wait_for_end(
+    control: &OwnedFd,
+    signals: &OwnedFd,
+    command: Pid,
+) -> Result<EndReason, Errno> {
     loop {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
@@ -248,7 +252,7 @@ fn wait_for_end(control: &OwnedFd, signals: &OwnedFd, command: Pid) -> Result<En
 
 /// Kills children until there are none. Orphans of theirs become children. Where they can't be
 /// listed, the command and its group are killed, if they may live, and it is told.
-fn kill_descendants(children: &Children, mut command: Option<Pid>) -> Result<(), Errno> {
+pub(in super::super) fn kill_descendants(children: &Children, mut command: Option<Pid>) -> Result<(), Errno> {
     let mut round: u32 = 0;
     loop {
         loop {
@@ -281,10 +285,10 @@ fn kill_descendants(children: &Children, mut command: Option<Pid>) -> Result<(),
 
 /// This process's children, as the kernel lists them. Open before the command begins: later there
 /// may be no descriptor to be had.
-struct Children(File);
+pub(in super::super) struct Children(File);
 
 impl Children {
-    fn open() -> Result<Self, Errno> {
+    pub(in super::super) fn open() -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = rustix::fs::open(c"/proc/thread-self/children", flags, Mode::empty())?;
         Ok(Self(file.into()))
