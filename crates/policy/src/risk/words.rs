@@ -200,8 +200,8 @@ impl Vocabulary {
         Some(words.entries.get(place)?.found())
     }
 
-    /// Returns the words of `task` that are of `class`, and not part of a longer word of a class that
-    /// has no conditions.
+    /// Returns the words of `task` that are of `class`, and not part of a longer word of a class
+    /// that has no conditions.
     pub(super) fn find_each(&self, task: &TaskWords, class: WordClass) -> Vec<Occurrence<'_>> {
         let covers = [WordClass::Kind, WordClass::Low, WordClass::Plain];
         let covering: Vec<_> = covers.iter().flat_map(|cover| self.places(task, *cover)).collect();
