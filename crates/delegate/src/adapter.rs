@@ -45,6 +45,8 @@ pub struct Capabilities {
     pub model: bool,
     /// True if it has a sandbox of its own, which a flag turns off.
     pub own_sandbox: bool,
+    /// It tells its cost in US dollars.
+    pub cost: bool,
 }
 
 /// The things of the user's that a CLI needs.

@@ -7,13 +7,11 @@ use serde_json::Value;
 
 use crate::adapter::{paths, provider, strings, variables};
 use crate::bounds::{MAX_NAME_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip};
-use crate::line::{
-    dollars_at, guard_slash, list_at, output_of, parse_object, summarize, text_at, tokens_at, unknown,
-};
+use crate::line::{dollars_at, guard_slash, list_at, output_of, summarize, text_at, tokens_at, unknown};
 use crate::progress::{Progress, kind_of, kind_of_status};
 use crate::{
     Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
-    Requirements, Step,
+    Requirements, Spent, Step,
 };
 
 /// The attempt of one request at which a refused key is final. Before it the CLI may renew a login.
@@ -37,7 +35,14 @@ impl Adapter for Claude {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { needs_workspace: true, streaming: true, resume: true, model: true, own_sandbox: false }
+        Capabilities {
+            needs_workspace: true,
+            streaming: true,
+            resume: true,
+            model: true,
+            own_sandbox: false,
+            cost: true,
+        }
     }
 
     fn requirements(&self) -> Requirements {
@@ -85,20 +90,19 @@ impl Adapter for Claude {
     }
 
     fn converse(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation> {
-        let earlier = request.spent.cost.unwrap_or_default();
-        Box::new(ClaudeConversation { progress: Progress::new(self.name()), earlier })
+        Box::new(ClaudeConversation { progress: Progress::new(self.name()), earlier: request.spent })
     }
 }
 
 struct ClaudeConversation {
     progress: Progress,
-    /// US dollars of the session's earlier runs, which the CLI counts again, unlike tokens.
-    earlier: f64,
+    /// The session's earlier runs.
+    earlier: Spent,
 }
 
 impl Conversation for ClaudeConversation {
     fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = parse_object(line) else { return unknown(line) };
+        let Some(value) = self.progress.parse(line) else { return unknown(line) };
         let events = match (text_at(&value, "/type"), text_at(&value, "/subtype")) {
             ("system", "init") => {
                 self.progress.take_session(text_at(&value, "/session_id")).into_iter().collect()
@@ -168,6 +172,18 @@ impl ClaudeConversation {
         events
     }
 
+    /// Returns true if the cost in a result is that of the whole session. Versions of the CLI
+    /// differ: some tell the cost of the run alone, as all do with its tokens.
+    fn counts_earlier(&self, result: &Value, cost: f64) -> bool {
+        let models = result.get("modelUsage").and_then(Value::as_object);
+        // In doubt a cost counts twice, so that a budget holds.
+        let has_tokens = models.is_none_or(|models| {
+            let counted: u64 = models.values().map(|model| tokens_at(model, "/outputTokens").0).sum();
+            counted >= (self.earlier.usage.output + self.progress.usage.output).0
+        });
+        has_tokens && self.earlier.cost.is_some_and(|earlier| cost >= earlier)
+    }
+
     fn read_result(&mut self, value: &Value) -> Vec<DelegateEvent> {
         let mut events: Vec<_> =
             self.progress.take_session(text_at(value, "/session_id")).into_iter().collect();
@@ -182,7 +198,8 @@ impl ClaudeConversation {
         usage.output = tokens_at(value, "/usage/output_tokens");
         usage.thinking = tokens_at(value, "/usage/output_tokens_details/thinking_tokens");
         let cost = dollars_at(value, "/total_cost_usd");
-        self.progress.cost = cost.map(|cost| (cost - self.earlier).max(0.0));
+        let earlier = |cost| if self.counts_earlier(value, cost) { self.earlier.cost } else { None };
+        self.progress.cost = cost.map(|cost| cost - earlier(cost).unwrap_or_default());
         events.push(self.progress.usage_event());
         self.progress.finished = true;
         let subtype = text_at(value, "/subtype");
@@ -308,6 +325,31 @@ mod tests {
         let session = Some("s-1".to_owned());
         let message = "Done.".to_owned();
         assert_eq!(outcome, Outcome { message, session, usage, cost: Some(0.5), failure: None });
+    }
+
+    #[test]
+    fn a_cost_of_the_run_alone_is_no_cost_of_the_session() {
+        let result = |cost: f64, output: Option<u64>| {
+            let models = output.map_or_else(String::new, |output| {
+                format!(r#","modelUsage":{{"m":{{"outputTokens":{output}}}}}"#)
+            });
+            format!(
+                r#"{{"type":"result","subtype":"success","total_cost_usd":{cost},"usage":{{"output_tokens":4}}{models}}}"#
+            )
+        };
+        let mut request = request("");
+        request.spent.cost = Some(0.25);
+        request.spent.usage.output = journeyman_protocol::Tokens(10);
+        for (cost, output, expected) in [
+            (0.75, None, 0.5),
+            (0.125, None, 0.125),
+            (0.75, Some(14), 0.5),
+            (0.75, Some(4), 0.75),
+            (0.125, Some(14), 0.125),
+        ] {
+            let (_, outcome) = read(&Claude, &request, &[INIT, &result(cost, output)], Some(0), "");
+            assert_eq!(outcome.cost, Some(expected), "{cost} {output:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::adapter::{paths, provider, strings};
 use crate::bounds::{
     MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OPEN_TOOLS, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, clip, one_line,
 };
-use crate::line::{list_at, output_of, parse_object, summarize, text_at, tokens_at, unknown};
+use crate::line::{list_at, output_of, summarize, text_at, tokens_at, unknown};
 use crate::progress::{Progress, kind_of};
 use crate::{
     Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
@@ -37,7 +37,14 @@ impl Adapter for Codex {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { needs_workspace: true, streaming: true, resume: true, model: true, own_sandbox: true }
+        Capabilities {
+            needs_workspace: true,
+            streaming: true,
+            resume: true,
+            model: true,
+            own_sandbox: true,
+            cost: false,
+        }
     }
 
     fn requirements(&self) -> Requirements {
@@ -100,7 +107,7 @@ struct CodexConversation {
 
 impl Conversation for CodexConversation {
     fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = parse_object(line) else { return unknown(line) };
+        let Some(value) = self.progress.parse(line) else { return unknown(line) };
         let null = Value::Null;
         let item = value.get("item").unwrap_or(&null);
         let events = match text_at(&value, "/type") {

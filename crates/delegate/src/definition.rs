@@ -195,6 +195,7 @@ impl Adapter for ConfiguredCli {
             resume: is_acp || !self.definition.resume.is_empty(),
             model: is_acp || !self.definition.model.is_empty(),
             own_sandbox: false,
+            cost: matches!(&self.definition.output, Output::JsonLines(paths) if paths.cost.is_some()),
         }
     }
 

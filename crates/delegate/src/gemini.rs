@@ -11,7 +11,7 @@ use crate::adapter::{paths, provider, strings, variables};
 use crate::bounds::{
     MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip,
 };
-use crate::line::{guard_slash, parse_object, summarize, text_at, tokens_at, unknown};
+use crate::line::{guard_slash, summarize, text_at, tokens_at, unknown};
 use crate::progress::{Progress, kind_of};
 use crate::{
     Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
@@ -44,7 +44,14 @@ impl Adapter for Gemini {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { needs_workspace: true, streaming: true, resume: true, model: true, own_sandbox: true }
+        Capabilities {
+            needs_workspace: true,
+            streaming: true,
+            resume: true,
+            model: true,
+            own_sandbox: true,
+            cost: false,
+        }
     }
 
     fn requirements(&self) -> Requirements {
@@ -121,7 +128,7 @@ struct GeminiConversation {
 
 impl Conversation for GeminiConversation {
     fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = parse_object(line) else { return unknown(line) };
+        let Some(value) = self.progress.parse(line) else { return unknown(line) };
         let kind = text_at(&value, "/type");
         let events = match kind {
             "init" => self.progress.take_session(text_at(&value, "/session_id")).into_iter().collect(),

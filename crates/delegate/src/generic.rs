@@ -4,7 +4,7 @@ use journeyman_protocol::Tokens;
 use serde_json::Value;
 
 use crate::bounds::{MAX_LINE_BYTES, MAX_TEXT_BYTES, clip};
-use crate::line::{parse_object, unknown};
+use crate::line::unknown;
 use crate::output::Paths;
 use crate::progress::{Progress, kind_of};
 use crate::{Conversation, DelegateEvent, FailureKind, Outcome, Step};
@@ -105,7 +105,7 @@ impl LinesConversation {
 
 impl Conversation for LinesConversation {
     fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = parse_object(line) else { return unknown(line) };
+        let Some(value) = self.progress.parse(line) else { return unknown(line) };
         let events = self.read(&value);
         if events.is_empty() { unknown(line) } else { Step { events, ..Step::default() } }
     }

@@ -11,6 +11,66 @@ use crate::{
     AcpOptions, Adapter, ConfiguredCli, Definition, DelegateEvent, Outcome, Output, Paths, builtin_adapters,
 };
 
+/// The first line of a run and its last one, with `@` for the message, of each built-in CLI that
+/// tells events by lines.
+const ENDS: &[(&str, &str, &str)] = &[
+    (
+        "claude",
+        r#"{"type":"system","subtype":"init","session_id":"s-1"}"#,
+        r#"{"type":"result","subtype":"success","is_error":false,"result":"@","session_id":"s-1","total_cost_usd":0.5}"#,
+    ),
+    (
+        "codex",
+        r#"{"type":"thread.started","thread_id":"s-1"}"#,
+        r#"{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":2},"note":"@"}"#,
+    ),
+    (
+        "gemini",
+        r#"{"type":"init","session_id":"s-1"}"#,
+        r#"{"type":"result","status":"success","note":"@","stats":{"input_tokens":1}}"#,
+    ),
+    (
+        "opencode",
+        r#"{"type":"step_start","sessionID":"s-1","part":{}}"#,
+        r#"{"type":"step_finish","sessionID":"s-1","part":{"reason":"stop","note":"@"}}"#,
+    ),
+];
+
+#[test]
+fn a_last_line_that_is_hard_to_read_is_no_failure() {
+    for (name, first, last) in ENDS {
+        let adapter = crate::builtin_adapter(name).unwrap();
+        let end = |last: &[u8], exit| {
+            let mut conversation = adapter.converse(&request("x"));
+            conversation.receive(first.as_bytes());
+            conversation.receive(last);
+            conversation.end(Some(exit), "").failure.map(|failure| failure.kind)
+        };
+        let long = last.replace('@', &"x".repeat(MAX_LINE_BYTES));
+        let mut lines: Vec<Vec<u8>> =
+            [r"\ud83d", "\t"].map(|bad| last.replace('@', bad).into_bytes()).to_vec();
+        lines.push(
+            last.replace('@', "~").bytes().map(|byte| if byte == b'~' { 0xff } else { byte }).collect(),
+        );
+        lines.push(format!("\u{feff}{last}").into_bytes());
+        lines.push(format!("(node:1) Warning: {last}").into_bytes());
+        lines.push(long.into_bytes());
+        lines.push(last.replace("\"@\"", "NaN").into_bytes());
+        for line in lines {
+            let start = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
+            assert_eq!(end(&line, 0), None, "{name}: {start}");
+        }
+        // A stream that is cut off is a failure, and so is an exit code.
+        let half = &last.as_bytes()[..last.len() / 2];
+        assert_eq!(end(half, 0), Some(crate::FailureKind::CutOff), "{name}");
+        assert_eq!(
+            end(last.replace("\"@\"", "NaN").as_bytes(), 1),
+            Some(crate::FailureKind::CutOff),
+            "{name}"
+        );
+    }
+}
+
 /// Words that the output of the CLIs has, of which lines are put together.
 const WORDS: &[&str] = &[
     "type",

@@ -22,10 +22,81 @@ const TELLING_FIELDS: &[&str] = &[
     "prompt",
 ];
 
-/// Returns the object that a line is, unless it is another thing or too long.
-pub(crate) fn parse_object(line: &[u8]) -> Option<Value> {
-    let value = (line.len() <= MAX_LINE_BYTES).then(|| serde_json::from_slice::<Value>(line).ok())??;
-    value.is_object().then_some(value)
+/// The replacement of half a surrogate pair, as an escape.
+const REPLACEMENT: &str = "\\ufffd";
+
+/// A line of output as JSON.
+pub(crate) enum ParsedLine {
+    /// It is an object.
+    Object(Value),
+    /// It is an object that can't be read: too long, or of characters that JSON doesn't have.
+    Unreadable,
+    /// It is something else, or only the beginning of an object.
+    Other,
+}
+
+/// Parses a line. Text before the object is left out, and a character that JSON or UTF-8 doesn't
+/// have is replaced.
+pub(crate) fn parse_line(line: &[u8]) -> ParsedLine {
+    let text = String::from_utf8_lossy(line.get(..line.len().min(MAX_LINE_BYTES)).unwrap_or(line));
+    let text =
+        text.trim_start_matches(|character: char| character.is_whitespace() || character == '\u{feff}');
+    // A brace inside of what comes before is no object.
+    let start = if text.starts_with('{') { Some(0) } else { text.find("{\"") };
+    let Some(text) = start.and_then(|start| text.get(start..)) else { return ParsedLine::Other };
+    if line.len() > MAX_LINE_BYTES {
+        return ParsedLine::Unreadable;
+    }
+    match parse_value(text).or_else(|_| parse_value(&mend(text))) {
+        Ok(value) => ParsedLine::Object(value),
+        // The stream ended within the line.
+        Err(error) if error.is_eof() => ParsedLine::Other,
+        Err(_) => ParsedLine::Unreadable,
+    }
+}
+
+/// Parses the value that a text begins with.
+fn parse_value(text: &str) -> Result<Value, serde_json::Error> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    values.next().unwrap_or_else(|| serde_json::from_str(text))
+}
+
+/// Replaces halves of surrogate pairs, and control characters.
+fn mend(text: &str) -> String {
+    let mut mended = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|character: char| character == '\\' || character.is_ascii_control()) {
+        let (before, from) = rest.split_at(at);
+        mended.push_str(before);
+        let (kept, length) = match (surrogate_at(from), from.get(6..).and_then(surrogate_at)) {
+            (Some(Surrogate::High), Some(Surrogate::Low)) => (from.get(..12).unwrap_or_default(), 12),
+            (Some(_), _) => (REPLACEMENT, 6),
+            (None, _) if from.starts_with('\\') => {
+                let length = 1 + from.chars().nth(1).map_or(0, char::len_utf8);
+                (from.get(..length).unwrap_or_default(), length)
+            }
+            (None, _) => (" ", 1),
+        };
+        mended.push_str(kept);
+        rest = from.get(length..).unwrap_or_default();
+    }
+    mended.push_str(rest);
+    mended
+}
+
+/// One half of the pair that stands for a character.
+enum Surrogate {
+    High,
+    Low,
+}
+
+/// Returns the half that the escape at the beginning of a text is.
+fn surrogate_at(text: &str) -> Option<Surrogate> {
+    match u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()? {
+        0xd800..=0xdbff => Some(Surrogate::High),
+        0xdc00..=0xdfff => Some(Surrogate::Low),
+        _ => None,
+    }
 }
 
 /// Returns the step of a line that means nothing to an adapter; an empty line says nothing.
@@ -100,4 +171,45 @@ pub(crate) fn output_of(content: &Value) -> String {
 pub(crate) fn guard_slash(prompt: &str) -> String {
     let guard = if prompt.trim_start().starts_with('/') { "Task: " } else { "" };
     [guard, prompt].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(line: impl AsRef<[u8]>) -> Option<Value> {
+        match parse_line(line.as_ref()) {
+            ParsedLine::Object(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_bad_character_costs_itself_alone() {
+        let text = |text: &str| Some(json!({ "a": text, "b": 1 }));
+        for (line, expected) in [
+            (&br#"{"a":"x\ud83d","b":1}"#[..], text("x\u{fffd}")),
+            (br#"{"a":"\udc00\ud83d\ude00","b":1}"#, text("\u{fffd}\u{1f600}")),
+            (br#"{"a":"\\ud83d \"\ud83dx","b":1}"#, text("\\ud83d \"\u{fffd}x")),
+            (b"{\"a\":\"x\xff\",\"b\":1}", text("x\u{fffd}")),
+            (b"\xef\xbb\xbf {\"a\":\"x\",\"b\":1}", text("x")),
+            (b"(node:1) Warning: {old}{\"a\":\"x\",\"b\":1}", text("x")),
+            (b"{\"a\":\"x\ty\",\"b\":1}", text("x y")),
+            (b"{\"a\":\"x\",\"b\":1} (node:1) Warning", text("x")),
+            (b"[1]", None),
+            (b"no {object}", None),
+        ] {
+            assert_eq!(object(line), expected, "{}", String::from_utf8_lossy(line));
+        }
+    }
+
+    #[test]
+    fn what_lies_within_a_broken_object_is_no_object() {
+        assert!(matches!(parse_line(br#"{"a":x,"b":{"type":"result"}}"#), ParsedLine::Unreadable));
+        assert!(matches!(parse_line(br#"{"a":{"type":"result"}"#), ParsedLine::Other), "it is cut off");
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_LINE_BYTES));
+        assert!(matches!(parse_line(long.as_bytes()), ParsedLine::Unreadable));
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::adapter::{paths, provider, strings, variables};
 use crate::bounds::{MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip, one_line};
-use crate::line::{dollars_at, list_at, output_of, parse_object, summarize, text_at, tokens_at, unknown};
+use crate::line::{dollars_at, list_at, output_of, summarize, text_at, tokens_at, unknown};
 use crate::progress::{Progress, kind_of, kind_of_status};
 use crate::{
     Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
@@ -35,7 +35,14 @@ impl Adapter for Opencode {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { needs_workspace: true, streaming: true, resume: true, model: true, own_sandbox: false }
+        Capabilities {
+            needs_workspace: true,
+            streaming: true,
+            resume: true,
+            model: true,
+            own_sandbox: false,
+            cost: true,
+        }
     }
 
     fn requirements(&self) -> Requirements {
@@ -100,7 +107,7 @@ struct OpencodeConversation {
 
 impl Conversation for OpencodeConversation {
     fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = parse_object(line) else { return unknown(line) };
+        let Some(value) = self.progress.parse(line) else { return unknown(line) };
         let null = Value::Null;
         let part = value.get("part").unwrap_or(&null);
         let told = match text_at(&value, "/type") {

@@ -4,7 +4,10 @@ use std::fmt;
 
 use journeyman_protocol::{Usage, clip_to_bytes};
 
+use serde_json::Value;
+
 use crate::bounds::{MAX_TEXT_BYTES, clip, one_line, session_id};
+use crate::line::{ParsedLine, parse_line};
 use crate::{DelegateEvent, Failure, FailureKind, Outcome};
 
 /// Words about a key that is missing or refused, in lower case.
@@ -84,12 +87,25 @@ pub(crate) struct Progress {
     pub last_problem: Option<String>,
     /// True if the CLI said that the run is over.
     pub finished: bool,
+    /// True if the last object can't be read, so that nobody knows what it said.
+    pub unreadable: bool,
 }
 
 impl Progress {
     /// Begins a run of the CLI with this name.
     pub(crate) fn new(cli: impl Into<String>) -> Self {
         Self { cli: cli.into(), ..Self::default() }
+    }
+
+    /// Parses a line; `None` for one that isn't an object, or can't be read.
+    pub(crate) fn parse(&mut self, line: &[u8]) -> Option<Value> {
+        let (value, unreadable) = match parse_line(line) {
+            ParsedLine::Object(value) => (Some(value), false),
+            ParsedLine::Unreadable => (None, true),
+            ParsedLine::Other => return None,
+        };
+        self.unreadable = unreadable;
+        value
     }
 
     /// Takes the session's id, and returns the event the first time.
@@ -151,6 +167,8 @@ impl Progress {
         let code = match (self.finished, exit) {
             // Whoever ran it ended it after its last word.
             (true, None | Some(0)) => return None,
+            // Its last word can't be read; all before it could, and it ended as one that is done.
+            (false, Some(0)) if self.unreadable && self.session.is_some() => return None,
             (_, code) => code,
         };
         let failed = code.is_some_and(|code| code != 0);

@@ -171,6 +171,7 @@ fn the_list_says_what_is_installed_and_what_it_may_reach() {
     assert_eq!((&first["login"], &first["hosts"][0]), (&"$GREETER_KEY".into(), &"api.greeter.test".into()));
     let able = json!({
         "needs_workspace": true, "streaming": true, "resume": true, "model": true, "own_sandbox": false,
+        "cost": true,
     });
     assert_eq!(first["capabilities"], able);
     let text = jm(&house, &["delegate", "--list"]).run().expect(0).stdout;

@@ -24,7 +24,7 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
 use self::tool_calls::{OpenTools, text_of};
-use crate::line::{guard_slash, parse_object, text_at, tokens_at, unknown};
+use crate::line::{guard_slash, text_at, tokens_at, unknown};
 use crate::output::AcpOptions;
 use crate::progress::{Progress, kind_of};
 use crate::{CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome, Step};
@@ -327,7 +327,7 @@ impl AcpConversation {
 
 impl Conversation for AcpConversation {
     fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(mut value) = parse_object(line) else { return unknown(line) };
+        let Some(mut value) = self.progress.parse(line) else { return unknown(line) };
         let id = value.get("id").cloned().and_then(|id| serde_json::from_value::<RequestId>(id).ok());
         let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
         let mut params = || value.get_mut("params").map(Value::take).unwrap_or_default();
