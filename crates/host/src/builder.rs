@@ -386,11 +386,17 @@ pub(crate) fn run_settings(
         Some(member) => (member.price, member.model.name()),
         None => (connected.price, connected.name.clone()),
     };
+    let cli = parse_model_name(&connected.name);
     if config.budget_usd.is_some() && price.is_none() {
-        return Err(HostError::unknown_price("--budget", &model));
+        return Err(match cli {
+            Some((cli, _)) => HostError::usage(format_args!(
+                "--budget needs the cost, which {cli} doesn't tell; give --timeout in its place, or a CLI that tells it"
+            )),
+            None => HostError::unknown_price("--budget", &model),
+        });
     }
     // Who names a CLI has asked for it to be run.
-    let asks = approver == Approver::Handle && parse_model_name(&connected.name).is_none();
+    let asks = approver == Approver::Handle && cli.is_none();
     let default_mode = if asks { Mode::Edit } else { Mode::Auto };
     let standard = RunSettings::default();
     Ok(RunSettings {

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use journeyman_delegate::DELEGATE_TOOL;
 use journeyman_protocol::{
     AgentReport, CallState, CheckOutcome, CompressionPhase, ContextCategory, ContextShare, Diagnostic,
     ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict, HonestyFinding, Plan, RelPath,
@@ -9,6 +10,7 @@ use journeyman_protocol::{
     Tokens, UnavailableTier, Usage, group_digits,
 };
 use journeyman_terminal::{Style, StyledLine};
+use serde_json::Value;
 
 use crate::format::{format_seconds, preview, printable, quantity};
 
@@ -94,6 +96,7 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         }
         Event::ToolStart { .. }
         | Event::ToolEnd { .. }
+        | Event::ToolCustomEvent { .. }
         | Event::FileEdited { .. }
         | Event::TurnFinished { .. }
         | Event::FileChanged { .. }
@@ -140,6 +143,9 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
             Some(lines) => describe_command_end(*state, preview, *lines),
             None => describe_tool_end(*state, preview),
         },
+        Event::ToolCustomEvent { tool, kind, data, .. } if tool == DELEGATE_TOOL => {
+            describe_cli_step(kind, data).into_iter().collect()
+        }
         Event::TurnFinished { stop, usage, .. } => describe_cut_off(stop, usage).into_iter().collect(),
         Event::FileEdited { change, .. } => vec![marked_line(Style::Good, "✎", format!(" {}", change.path))],
         Event::FileChanged { change } => {
@@ -343,6 +349,21 @@ pub fn describe_output(event: &Event) -> Option<Vec<StyledLine>> {
     Some(described)
 }
 
+/// Describes a step of another CLI at work: a tool that it uses, one that failed, a problem.
+fn describe_cli_step(kind: &str, data: &Value) -> Option<StyledLine> {
+    let text = |name: &str| data.get(name).and_then(Value::as_str).unwrap_or_default();
+    match kind {
+        "tool_start" => {
+            Some(dim_line(format!("  • {}", preview(format_args!("{} {}", text("tool"), text("summary"))))))
+        }
+        "tool_end" if data.get("failed").and_then(Value::as_bool) == Some(true) => {
+            Some(note_line(format!("    failed: {}", preview(text("output").trim_start()))))
+        }
+        "warning" => Some(note_line(format!("  ! {}", preview(text("text"))))),
+        _ => None,
+    }
+}
+
 fn describe_tool_end(state: CallState, result: &str) -> Vec<StyledLine> {
     let mark = match state {
         CallState::Completed => return Vec::new(),
@@ -473,6 +494,23 @@ mod tests {
         }
         assert!(describe(&Event::CopyDiscarded { files: 0 }).is_empty());
         assert_eq!(describe(&Event::CopyDiscarded { files: 2 }), ["discarded, with 2 changed files"]);
+    }
+
+    #[test]
+    fn the_tools_of_another_cli_have_a_line_each() {
+        let event = |kind: &str, data| Event::ToolCustomEvent {
+            call: journeyman_protocol::CallId::new("c"),
+            tool: DELEGATE_TOOL.to_owned(),
+            kind: kind.to_owned(),
+            data,
+        };
+        let start = serde_json::json!({ "tool": "Bash", "summary": "make\u{1b}[31m test" });
+        assert_eq!(describe(&event("tool_start", start)), ["  • Bash make test"]);
+        let end = |failed| serde_json::json!({ "failed": failed, "output": "no rule\nto make" });
+        assert_eq!(describe(&event("tool_end", end(true))), ["    failed: no rule …"]);
+        for (kind, data) in [("tool_end", end(false)), ("unknown", serde_json::json!({ "line": "x" }))] {
+            assert!(describe(&event(kind, data)).is_empty());
+        }
     }
 
     fn ended(state: CallState, preview: &str, output_lines: u64) -> Event {

@@ -268,7 +268,8 @@ pub(crate) fn connect_delegate(
     limits.set_window(ModelLimits::MAX_WINDOW, LimitSource::Table);
     let connected = ConnectedModel::from_model(Arc::new(director), name);
     // What the CLI tells of its cost is counted with its calls.
-    Ok(ConnectedModel { price: Some(Price::FREE), limits, secrets, ..connected })
+    let price = settings.adapter.capabilities().cost.then_some(Price::FREE);
+    Ok(ConnectedModel { price, limits, secrets, ..connected })
 }
 
 /// Returns the model of a group whose members have this one.
