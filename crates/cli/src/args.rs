@@ -308,7 +308,7 @@ pub(crate) struct DelegateArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) file: Option<PathBuf>,
     /// The CLI: claude, codex, gemini, opencode, or one of your configuration; auto is the first
-    /// one installed
+    /// one installed that has a login
     #[arg(long, value_name = "NAME", default_value = AUTO)]
     pub(crate) to: String,
     /// Run it as you would, not confined and without checks, in a fresh directory or in that of -C;

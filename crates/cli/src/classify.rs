@@ -9,7 +9,7 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::input::read_argument;
-use journeyman_host::root::project_root;
+use journeyman_host::root::find_project;
 use journeyman_host::task_input::MAX_TASK_BYTES;
 use journeyman_host::task_risk::TaskRisk;
 use journeyman_policy::Risk;
@@ -36,10 +36,13 @@ pub(crate) struct ClassifyArgs {
 
 pub(crate) async fn classify(environment: &Environment, args: &ClassifyArgs) -> Result<u8, HostError> {
     let text = read_argument("task", &args.text, MAX_TASK_BYTES)?;
-    let root = project_root(environment, args.answer.project.directory.as_deref())?;
+    let root = find_project(environment, args.answer.project.directory.as_deref())?;
     let target = args.path.as_ref().map(|path| environment.cwd.join(path));
-    let git = Git::new(&root, Arc::new(Sandbox::new(SandboxSettings::default())));
-    let found = TaskRisk::read(&root, &git).await.assess(&text, target.as_deref()).await?;
+    let git = Git::new(
+        root.as_deref().unwrap_or(&environment.cwd),
+        Arc::new(Sandbox::new(SandboxSettings::default())),
+    );
+    let found = TaskRisk::read(root.as_deref(), &git).await.assess(&text, target.as_deref()).await?;
     if args.answer.json {
         print_json_line(&found)?;
     } else {

@@ -1,19 +1,24 @@
 //! `jm delegate`: a task for another coding CLI.
 
-use std::path::Path;
+use std::fmt;
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use journeyman_delegate::{DelegateEvent, Delegates, DirectRun};
-use journeyman_host::config::Environment;
-use journeyman_host::delegates::{AUTO, ListedCli, find_delegates, list_delegates};
-use journeyman_host::format::printable;
-use journeyman_host::root::project_root;
+use journeyman_delegate::{DelegateEvent, Delegates, DirectRun, FreshDirectory};
+use journeyman_host::config::{Environment, parse_duration};
+use journeyman_host::delegates::{
+    AUTO, ListedCli, find_delegates, list_delegates, make_fresh_directory, remove_abandoned_directories,
+};
+use journeyman_host::format::{preview, printable};
+use journeyman_host::root::find_project;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
 use journeyman_host::{Context as _, HostError, load_if_trusted, load_trusted, resolve_settings};
 use journeyman_policy::Risk;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::args::{DelegateArgs, RunArgs, RunOptions};
+use crate::args::{DelegateArgs, OutputArgs, RunArgs, RunOptions};
 use crate::output::print_json_line;
 use crate::risk::{assess_risk, describe_risk};
 use crate::run::prompts_for;
@@ -24,6 +29,7 @@ use crate::{color, run};
 const EXIT_HIGH: u8 = 6;
 
 pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> Result<u8, HostError> {
+    remove_abandoned_directories(environment);
     if args.list {
         return list(environment, &args.options).await;
     }
@@ -37,16 +43,20 @@ pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> R
 
 /// Lists the CLIs that there are.
 async fn list(environment: &Environment, options: &RunOptions) -> Result<u8, HostError> {
-    let root = project_root(environment, options.directory.as_deref())?;
+    let root = find_project(environment, options.directory.as_deref())?;
+    let configured = root.as_deref().unwrap_or(&environment.cwd);
     let (config, is_partial) = match options.trust_project {
-        true => (load_trusted(environment, &root)?, false),
-        false => load_if_trusted(environment, &root)?,
+        true => (load_trusted(environment, configured)?, false),
+        false => load_if_trusted(environment, configured)?,
     };
     if is_partial {
         let note = "note: the project's configuration isn't trusted, so CLIs that it sets up aren't listed";
         errln!("{}", color::stderr().yellow(note));
     }
-    let all = list_delegates(&config, environment, &root).await?;
+    if io::stderr().is_terminal() && !options.output.quiet {
+        errln!("{}", color::stderr().dim("asking the CLIs for their versions"));
+    }
+    let all = list_delegates(&config, environment, root.as_deref()).await?;
     if options.output.json {
         print_json_line(&all)?;
         return Ok(0);
@@ -80,7 +90,13 @@ async fn list(environment: &Environment, options: &RunOptions) -> Result<u8, Hos
 /// Gives a task of low risk to a CLI that isn't confined.
 async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<u8, HostError> {
     let options = &args.options;
-    let root = project_root(environment, None)?;
+    if let Some(flag) = flags_without_effect(options).first() {
+        return Err(HostError::usage(format_args!(
+            "--direct runs the CLI alone, without a session, so {flag} has no effect; leave out one of them"
+        )));
+    }
+    let time_limit = options.limits.timeout.as_deref().map(read_time_limit).transpose()?;
+    let root = find_project(environment, None)?;
     let file = args.file.as_ref().map(|path| environment.cwd.join(path));
     let source = match (args.task.as_deref(), file.as_deref()) {
         (Some(task), _) => TaskSource::Argument(task),
@@ -89,60 +105,120 @@ async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<
     };
     let data = if args.data.is_some() { PipedData::Wanted } else { PipedData::IfAny };
     let task = read_task("task", source, data)?.text;
-    let fresh = options.directory.is_none();
-    let directory = match &options.directory {
-        Some(directory) => environment.cwd.join(directory).canonicalize().context("opening the directory")?,
-        None => std::env::temp_dir().join(format!("jm-delegate-{:x}", fastrand::u64(..))),
-    };
-    let risk = assess_risk(&root, &task, &directory).await?;
+    let workplace = Workplace::open(environment, options.directory.as_deref())?;
+    let directory = workplace.path();
+    let risk = assess_risk(root.as_deref(), &task, directory).await?;
     if risk.risk == Risk::High {
         errln!("{} {}", color::stderr().red("not run:"), printable(&describe_risk(&risk)));
         errln!("leave out --direct to have it done confined, in a copy of the project, and verified");
         return Ok(EXIT_HIGH);
     }
     let trust = journeyman_host::RunOptions { trust_project: options.trust_project, ..Default::default() };
-    let config = resolve_settings(environment, &root, &trust, None, prompts_for(options))?.config;
-    let delegates = find_delegates(&config, environment, Some(&root)).with_model(options.model.model.clone());
+    let configured = root.as_deref().unwrap_or(directory);
+    let config = resolve_settings(environment, configured, &trust, None, prompts_for(options))?.config;
+    let delegates = find_delegates(&config, environment, root.as_deref());
+    let delegates = delegates.with_model(options.model.model.clone());
     let name = match args.to.as_str() {
         AUTO => delegates.first_installed().map_err(HostError::usage)?.adapter.name().to_owned(),
         name => name.to_owned(),
     };
-    // Before a directory is made for nothing.
     let settings = delegates.find(&name).map_err(HostError::usage)?;
     delegates.find_program(settings).map_err(HostError::usage)?;
-    if fresh {
-        std::fs::create_dir(&directory).context("making a fresh directory")?;
-    }
     if !options.output.quiet {
-        errln!(
-            "{}",
-            color::stderr().dim(&printable(&format!(
-                "{name} in {}, {}",
-                directory.display(),
-                describe_risk(&risk)
-            )))
-        );
+        let text = format!("{name} in {}, {}", directory.display(), describe_risk(&risk));
+        errln!("{}", color::stderr().dim(&printable(&text)));
     }
-    run_in(&delegates, &name, &task, &directory, fresh, options).await
+    run_in(&delegates, &name, &task, workplace, time_limit, &options.output).await
+}
+
+/// Returns the flags that a run without a session can't obey.
+fn flags_without_effect(options: &RunOptions) -> Vec<&'static str> {
+    let RunOptions { check, accept_finding, delivery, limits, model, .. } = options;
+    let flags = [
+        ("--mode", options.mode.is_some()),
+        ("--plan-first", options.plan_first.is_some()),
+        ("--check", !check.is_empty()),
+        ("--no-check", options.no_check),
+        ("--accept-finding", !accept_finding.is_empty()),
+        ("--verified-needs", options.verified_needs.is_some()),
+        ("--notice", options.notice.is_some()),
+        ("--max-iterations", options.max_iterations.is_some()),
+        ("--max-turns", limits.max_turns.is_some()),
+        ("--budget", limits.budget.is_some()),
+        ("--base-url", model.base_url.is_some()),
+        ("--wire", model.wire.is_some()),
+        ("--max-output-tokens", model.max_output_tokens.is_some()),
+        ("--temperature", model.temperature.is_some()),
+        ("--record", model.record.is_some()),
+        ("--replay", model.replay.is_some()),
+        ("--isolate", delivery.isolate),
+        ("--in-place", delivery.in_place),
+        ("--no-land", delivery.no_land),
+        ("--commit", delivery.commit),
+        ("--branch", delivery.branch.is_some()),
+        ("--message", delivery.commit_message.is_some()),
+        ("--no-verify", delivery.no_verify),
+    ];
+    flags.into_iter().filter_map(|(flag, is_set)| is_set.then_some(flag)).collect()
+}
+
+fn read_time_limit(text: &str) -> Result<Duration, HostError> {
+    let problem = || HostError::usage(format_args!("--timeout `{text}` is no time such as 90s, 10m or 2h"));
+    parse_duration(text).filter(|time| !time.is_zero()).ok_or_else(problem)
+}
+
+/// The directory that a run works in.
+enum Workplace {
+    /// One that the user named.
+    Named(PathBuf),
+    /// One that was made for the run, and is removed with this value unless it is kept.
+    Fresh(FreshDirectory),
+}
+
+impl Workplace {
+    fn open(environment: &Environment, named: Option<&Path>) -> Result<Self, HostError> {
+        Ok(match named {
+            Some(named) => {
+                Self::Named(environment.cwd.join(named).canonicalize().context("opening the directory")?)
+            }
+            None => Self::Fresh(make_fresh_directory(environment)?),
+        })
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Named(path) => path,
+            Self::Fresh(directory) => directory.path(),
+        }
+    }
 }
 
 async fn run_in(
     delegates: &Delegates,
     name: &str,
     task: &str,
-    directory: &Path,
-    is_fresh: bool,
-    options: &RunOptions,
+    mut workplace: Workplace,
+    time_limit: Option<Duration>,
+    output: &OutputArgs,
 ) -> Result<u8, HostError> {
     let stop = CancellationToken::new();
-    let run = DirectRun { prompt: task, directory, is_fresh };
-    let (quiet, stream) = (options.output.quiet, options.output.stream_json);
-    let mut watch = |event: &DelegateEvent| show_event(event, quiet || options.output.json, stream);
+    let directory = workplace.path().to_owned();
+    let is_fresh = matches!(workplace, Workplace::Fresh(_));
+    let run = DirectRun { prompt: task, directory: &directory, is_fresh, time_limit };
+    let mut view = EventView {
+        is_quiet: output.quiet || output.json,
+        is_stream: output.stream_json,
+        ..EventView::default()
+    };
+    let mut watch = |event: &DelegateEvent| view.show(event);
     let ran = run.run(delegates, name, stop.clone(), &mut watch);
     let end = run_until_stopped(ran, &stop).await?.map_err(HostError::failed)?;
+    if let Workplace::Fresh(directory) = &mut workplace {
+        directory.keep();
+    }
     let failure = end.outcome.failure.as_ref().map(|failure| failure.message.clone());
     let code = u8::from(failure.is_some());
-    if options.output.json || stream {
+    if output.json || output.stream_json {
         print_json_line(&json!({
             "success": failure.is_none(),
             "message": end.outcome.message,
@@ -157,10 +233,13 @@ async fn run_in(
         }))?;
         return Ok(code);
     }
+    let was_shown = view.end(&end.outcome.message);
     if let Some(failure) = failure {
         errln!("{}: {} failed: {}", color::stderr().red("error"), name, printable(&failure));
     }
-    outln!("{}", printable(&end.outcome.message));
+    if !was_shown {
+        outln!("{}", printable(&end.outcome.message));
+    }
     for (word, paths) in [("created", &end.created), ("changed", &end.changed), ("deleted", &end.deleted)] {
         for path in paths {
             outln!("{word} {}", printable(&directory.join(path).display()));
@@ -169,21 +248,68 @@ async fn run_in(
     Ok(code)
 }
 
-/// Shows an event as it comes.
-fn show_event(event: &DelegateEvent, quiet: bool, stream: bool) {
-    match event {
-        _ if quiet && !stream => {}
-        DelegateEvent::ToolStart { tool, summary, .. } if stream => {
-            print_json_line(&json!({ "event": "tool_start", "tool": tool, "summary": summary })).ok();
+/// Shows the events of a run as they come.
+#[derive(Default)]
+struct EventView {
+    is_quiet: bool,
+    is_stream: bool,
+    /// The text that was shown since the last line of another kind, without an end of its line.
+    text: String,
+}
+
+impl EventView {
+    fn show(&mut self, event: &DelegateEvent) {
+        match event {
+            _ if self.is_stream => show_as_json(event),
+            _ if self.is_quiet => {}
+            DelegateEvent::Text(text) => {
+                err!("{}", printable(text));
+                self.text.push_str(text);
+            }
+            DelegateEvent::ToolStart { tool, summary, .. } => {
+                self.show_line(format_args!("• {tool} {summary}"));
+            }
+            DelegateEvent::ToolEnd { failed: true, output, .. } => {
+                self.show_line(format_args!("  failed: {}", preview(output.trim_start())));
+            }
+            DelegateEvent::Warning(text) => self.show_line(format_args!("! {text}")),
+            _ => {}
         }
-        DelegateEvent::Text(text) if stream => {
-            print_json_line(&json!({ "event": "text", "text": text })).ok();
-        }
-        DelegateEvent::ToolStart { tool, summary, .. } => {
-            errln!("{}", printable(&format_args!("• {tool} {summary}")));
-        }
-        DelegateEvent::Text(text) => err!("{}", printable(&text)),
-        DelegateEvent::Warning(text) => errln!("{}", printable(&format_args!("! {text}"))),
-        _ => {}
     }
+
+    fn show_line(&mut self, line: fmt::Arguments<'_>) {
+        self.end_line();
+        self.text.clear();
+        errln!("{}", printable(&line));
+    }
+
+    fn end_line(&self) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            errln!("");
+        }
+    }
+
+    /// Ends the line that was shown last. Returns true if a person has just read this message.
+    fn end(&self, message: &str) -> bool {
+        self.end_line();
+        let message = message.trim();
+        let is_read = io::stdout().is_terminal() && io::stderr().is_terminal();
+        is_read && !message.is_empty() && self.text.trim_end().ends_with(message)
+    }
+}
+
+fn show_as_json(event: &DelegateEvent) {
+    let told = match event {
+        DelegateEvent::ToolStart { id, tool, summary } => {
+            json!({ "event": "tool_start", "id": id, "tool": tool, "summary": summary })
+        }
+        DelegateEvent::ToolEnd { id, failed, output } => {
+            json!({ "event": "tool_end", "id": id, "failed": failed, "output": output })
+        }
+        DelegateEvent::Text(text) => json!({ "event": "text", "text": text }),
+        DelegateEvent::Warning(text) => json!({ "event": "warning", "text": text }),
+        _ => return,
+    };
+    // Nobody may read any more; the run goes on.
+    print_json_line(&told).ok();
 }

@@ -16,7 +16,11 @@ pub(crate) fn describe_risk(found: &RiskAssessment) -> String {
 }
 
 /// Finds the risk of a task whose result goes to a directory.
-pub(crate) async fn assess_risk(root: &Path, task: &str, target: &Path) -> Result<RiskAssessment, HostError> {
-    let git = Git::new(root, Arc::new(Sandbox::new(SandboxSettings::default())));
+pub(crate) async fn assess_risk(
+    root: Option<&Path>,
+    task: &str,
+    target: &Path,
+) -> Result<RiskAssessment, HostError> {
+    let git = Git::new(root.unwrap_or(target), Arc::new(Sandbox::new(SandboxSettings::default())));
     TaskRisk::read(root, &git).await.assess(task, Some(target)).await
 }

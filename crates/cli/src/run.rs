@@ -99,7 +99,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     let task = SlashCommands::expand_task(environment, &root, task.text)?;
     template.check_task(&task)?;
     if args.with.is_some() && !display.is_quiet() {
-        let risk = describe_risk(&assess_risk(&root, &task, &root).await?);
+        let risk = describe_risk(&assess_risk(Some(&root), &task, &root).await?);
         errln!("{}", color::stderr().dim(&printable(&format_args!("{risk}; confined"))));
     }
     if let Some(models) = candidates {

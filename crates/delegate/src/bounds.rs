@@ -2,6 +2,9 @@
 
 use journeyman_protocol::clip_to_bytes;
 
+/// Maximum bytes of output of a run, after which the CLI is ended: 300 seconds of the most
+/// talkative one are far below.
+pub const MAX_RUN_OUTPUT_BYTES: u64 = 1 << 30;
 /// Maximum bytes of a line that is parsed. A longer one becomes an unknown event.
 pub const MAX_LINE_BYTES: usize = 2 << 20;
 /// Maximum bytes kept of a line that means nothing to an adapter.

@@ -8,11 +8,13 @@ use std::time::{Duration, SystemTime};
 
 use journeyman_protocol::{SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{
-    Limits, Live, Network, Outcome as End, Request, Sandbox, SandboxError, SandboxSettings, Stdin, Streams,
+    Guard, Limits, Live, Network, Outcome as End, Request, Sandbox, SandboxError, SandboxSettings, Stdin,
+    Streams,
 };
 use tokio_util::sync::CancellationToken;
 
 use crate::access::Access;
+use crate::bounds::MAX_RUN_OUTPUT_BYTES;
 use crate::exchange::{RunEnd, read_to_end};
 use crate::input::open_input;
 use crate::settings::{DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
@@ -41,6 +43,9 @@ pub enum DirectError {
     /// Its input could not be made.
     #[error("its input can't be made: {0}")]
     Input(std::io::Error),
+    /// Its end with this program can't be made sure of.
+    #[error("a guard of its processes can't be made: {0}")]
+    Guard(std::io::Error),
     /// It could not be started or watched.
     #[error(transparent)]
     Run(#[from] SandboxError),
@@ -55,6 +60,8 @@ pub struct DirectRun<'a> {
     pub directory: &'a Path,
     /// True for a directory that was made for the run, whose settings nobody else wrote.
     pub is_fresh: bool,
+    /// The time that it may take, in place of the CLI's setting and the built-in limit.
+    pub time_limit: Option<Duration>,
 }
 
 /// The end of a run that wasn't confined.
@@ -74,8 +81,8 @@ pub struct DirectEnd {
 
 impl DirectRun<'_> {
     /// Runs a CLI in the directory, with the user's own settings, but without the keys of others.
-    /// Its own permission prompts and sandbox stay as they are. `stop` and the time limit end it
-    /// with all processes that it started.
+    /// Its own permission prompts and sandbox stay as they are. `stop`, the time limit and the end
+    /// of this program in any way end it with all processes that it started.
     ///
     /// # Errors
     /// [`DirectError`] where nothing ran.
@@ -96,7 +103,10 @@ impl DirectRun<'_> {
         let marker = format!("{}-{:x}", std::process::id(), fastrand::u64(..));
         let mut argv: Vec<OsString> = vec![program.into_os_string()];
         argv.extend(std::mem::take(&mut command.argv).into_iter().skip(1));
-        command.argv = input.as_ref().map_or_else(|| argv.clone(), |input| input.connect(argv.clone()));
+        let argv = input.as_ref().map_or_else(|| argv.clone(), |input| input.connect(argv.clone()));
+        // Ends the CLI where it is dropped.
+        let guard = Guard::open().map_err(DirectError::Guard)?;
+        command.argv = guard.wrap(argv).map_err(DirectError::Guard)?;
         let command = self.sandbox_request(settings, command, &access, delegates, &marker);
         let sandbox = Sandbox::new(SandboxSettings {
             allow: vec![SandboxTier::Unconfined],
@@ -108,7 +118,7 @@ impl DirectRun<'_> {
         let leftovers = Leftovers(marker);
         let running = sandbox.spawn(command, stop.clone()).await?;
         let ended = read_to_end(running, stop, input, conversation, watch).await;
-        drop(leftovers);
+        drop((leftovers, guard));
         let RunEnd { outcome, completed } = ended?;
         let after = list_files(self.directory);
         let only_in = |one: &Files, other: &Files| {
@@ -164,8 +174,9 @@ impl DirectRun<'_> {
         request.streams = Streams::Separate;
         request.live = Live::Whole;
         request.limits = Limits {
-            wall: settings.time_limit.unwrap_or(DIRECT_TIME),
+            wall: self.time_limit.or(settings.time_limit).unwrap_or(DIRECT_TIME),
             output_bytes: KEPT_OUTPUT,
+            flood_bytes: Some(MAX_RUN_OUTPUT_BYTES),
             ..Limits::default()
         };
         request

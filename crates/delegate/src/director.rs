@@ -5,18 +5,13 @@ use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::tool::{DELEGATE_TOOL, SESSION_GONE, SESSION_LINE};
+use crate::tool::{BRIEF, DELEGATE_TOOL, SESSION_GONE, SESSION_LINE};
 
 /// The beginning of a text that the program itself puts into a conversation, and that asks for
 /// nothing.
 const REMINDER: &str = "<system-reminder>";
 /// The beginning of the result of a call that ended with its process.
 const CUT_OFF: &str = "cut off: ";
-/// The words to a CLI beside the task and its context.
-const BRIEF: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
-                     change; don't only describe it, and don't commit it. When you stop, the project's checks run, \
-                     and you get the results if one fails. Sum up at the end what you changed and why.\n\n";
-
 /// Maximum bytes of a failure that ends a task.
 const MAX_FAILURE_BYTES: usize = 4 * 1024;
 

@@ -57,6 +57,7 @@ mod direct;
 mod director;
 mod display;
 mod exchange;
+mod fresh;
 mod gemini;
 mod generic;
 mod homes;
@@ -86,6 +87,7 @@ pub use detection::{
 };
 pub use direct::{DirectEnd, DirectError, DirectRun};
 pub use director::Director;
+pub use fresh::{FreshDirectory, remove_abandoned};
 pub use gemini::Gemini;
 pub use opencode::Opencode;
 pub use output::{AcpOptions, Output, Paths};

@@ -10,15 +10,18 @@ use journeyman_sandbox::{HostEnvironment, Outcome, Request, Sandbox, Toolchains,
 use tokio_util::sync::CancellationToken;
 
 use crate::program::{find_program, visible_paths};
-use crate::{Adapter, Installation, Machine, VERSION_ARGUMENT, detect, explain_missing};
+use crate::{
+    Adapter, Credentials, Installation, Machine, VERSION_ARGUMENT, detect, explain_missing, find_credentials,
+};
 
 /// Time that a confined run may take unless the user sets another: agents think for minutes.
 pub const CONFINED_TIME: Duration = Duration::from_secs(300);
 /// The same for a run of a task of low risk that isn't confined.
 pub const DIRECT_TIME: Duration = Duration::from_secs(60);
 
-/// Time that a program may take to say its version: some load half a gigabyte for it.
-const VERSION_TIME: Duration = Duration::from_secs(10);
+/// Time that a program may take to say its version: some load half a gigabyte for it, and all are
+/// asked at once.
+const VERSION_TIME: Duration = Duration::from_secs(60);
 
 /// A CLI with the user's settings.
 #[derive(Clone)]
@@ -76,11 +79,17 @@ pub enum DelegateError {
     #[error("{0}")]
     NotInstalled(String),
     /// None is installed.
-    #[error("none of {} is installed", .known.join(", "))]
+    #[error("none of {} is installed{}", .known.join(", "), install_advice(.install))]
     NoneInstalled {
         /// The names that there are.
         known: Vec<String>,
+        /// A command that installs the first one; empty if nobody knows one.
+        install: String,
     },
+}
+
+fn install_advice(command: &str) -> String {
+    if command.is_empty() { String::new() } else { format!("; install one, such as by `{command}`") }
 }
 
 impl Delegates {
@@ -147,12 +156,34 @@ impl Delegates {
         })
     }
 
-    /// Returns the first CLI that is installed.
+    /// Returns the first CLI that is installed and has a login; where none has one, the first that
+    /// is installed.
     ///
     /// # Errors
     /// [`DelegateError::NoneInstalled`].
     pub fn first_installed(&self) -> Result<&DelegateSettings, DelegateError> {
-        self.installed().next().ok_or_else(|| DelegateError::NoneInstalled { known: self.names() })
+        let first = self.installed().find(|one| self.has_login(one)).or_else(|| self.installed().next());
+        first.ok_or_else(|| {
+            let mut hints = self.all.iter().map(|one| one.adapter.install_hint());
+            let install = hints.find(|hint| !hint.is_empty()).unwrap_or_default().to_owned();
+            DelegateError::NoneInstalled { known: self.names(), install }
+        })
+    }
+
+    /// Returns false for a CLI of which no login or key is found, and that has no settings which
+    /// may stand for one.
+    fn has_login(&self, one: &DelegateSettings) -> bool {
+        let requirements = one.adapter.requirements().for_model(one.model.as_deref());
+        let machine = UserMachine { delegates: self, versions: &BTreeMap::new() };
+        one.base_url.is_some()
+            || !one.network.is_empty()
+            || !one.arguments.is_empty()
+            || requirements
+                .providers
+                .iter()
+                .flat_map(|it| &it.base_urls)
+                .any(|name| machine.has_variable(name))
+            || find_credentials(&requirements, &machine) != Credentials::Missing
     }
 
     /// Looks for a CLI; `None` if it isn't installed. `versions` are what programs say of

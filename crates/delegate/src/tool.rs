@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::access::Access;
+use crate::bounds::MAX_RUN_OUTPUT_BYTES;
 use crate::display::{EventSink, describe_end, shorten};
 use crate::exchange::{RunEnd, read_to_end};
 use crate::homes::{Home, Homes};
@@ -30,6 +31,10 @@ use crate::{CommandLine, CommandRequest, FailureKind, Outcome, Spent};
 
 /// The name of the tool.
 pub const DELEGATE_TOOL: &str = "delegate_task";
+/// The words to a CLI beside the task and its context.
+pub(crate) const BRIEF: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
+                     change; don't only describe it, and don't commit it. When you stop, the project's checks run, \
+                     and you get the results if one fails. Sum up at the end what you changed and why.\n\n";
 /// The beginning of the error about a session of a CLI's that is not there any more.
 pub(crate) const SESSION_GONE: &str = "this session of the CLI is not kept any more";
 /// The beginning of the line with the id of a CLI's session.
@@ -40,8 +45,6 @@ const ENV_PROGRAM: &str = "/usr/bin/env";
 const MAX_PROMPT_BYTES: usize = 4 * 1024 * 1024;
 /// Output that the sandbox itself keeps: what counts has been read line by line.
 const KEPT_OUTPUT: usize = 16 * 1024;
-/// Output after which a CLI is ended: 300 seconds of the most talkative one are far below.
-const MAX_OUTPUT: u64 = 1024 * 1024 * 1024;
 /// Maximum bytes of a prompt in a summary.
 const SUMMARY_BYTES: usize = 160;
 /// The prompt in the command that policy judges and rules name: the real one may be anything.
@@ -122,7 +125,7 @@ impl Tool for DelegateTool {
     fn summary(&self, input: &Value) -> String {
         let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
         let to = shorten(text("to"), SUMMARY_BYTES);
-        format!("give {to} a task: {}", shorten(text("prompt"), SUMMARY_BYTES))
+        format!("give {to} a task: {}", shorten(task_in(text("prompt")), SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {
@@ -322,7 +325,7 @@ impl Run<'_> {
         request.limits = Limits {
             wall: time_limit(self.settings),
             output_bytes: KEPT_OUTPUT,
-            flood_bytes: Some(MAX_OUTPUT),
+            flood_bytes: Some(MAX_RUN_OUTPUT_BYTES),
             ..Limits::default()
         };
         request
@@ -399,6 +402,14 @@ fn advise(to: &str, kind: FailureKind) -> String {
     }
 }
 
+/// Returns what a person asked for in a prompt, which may have a brief and a project's context
+/// around it.
+fn task_in(prompt: &str) -> &str {
+    let Some(rest) = prompt.strip_prefix(BRIEF) else { return prompt };
+    let fenced = rest.strip_prefix("<task").and_then(|rest| rest.split_once(">\n"));
+    fenced.map_or(rest, |(_, rest)| rest.split("\n</task").next().unwrap_or(rest))
+}
+
 /// Returns the beginning of a text up to so many bytes.
 fn shorten_lines(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or_default()
@@ -411,4 +422,19 @@ fn quote(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_has_the_words_of_a_person() {
+        let context = format!("{BRIEF}<task>\nfix it\nnow\n</task>\n\n<files>\na\n</files>");
+        assert_eq!(task_in(&context), "fix it\nnow");
+        let numbered = format!("{BRIEF}<task-2>\nwhat is <task>?\n</task-2>\nmore");
+        assert_eq!(task_in(&numbered), "what is <task>?");
+        assert_eq!(task_in(&format!("{BRIEF}plain words")), "plain words");
+        assert_eq!(task_in("<task>\nof a model's"), "<task>\nof a model's");
+    }
 }

@@ -4,16 +4,20 @@
 //! CLI's own. So a session, a session that is opened again and a candidate work with one as with
 //! any model. `delegate/auto` is the first one that is installed.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_delegate::{Access, Capabilities, Credentials, DelegateSettings, Delegates, builtin_adapters};
+use journeyman_delegate::{
+    Access, Capabilities, Credentials, DelegateSettings, Delegates, FreshDirectory, builtin_adapters,
+    remove_abandoned,
+};
 use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
 use serde::Serialize;
 
-use crate::HostError;
 use crate::config::{Config, DelegateConfig, Environment};
 use crate::sandboxes::allowed_tiers;
+use crate::{Context as _, HostError};
 
 /// The beginning of the names of models that are CLIs.
 const PREFIX: &str = "delegate/";
@@ -96,6 +100,28 @@ pub struct ListedCli {
     pub problem: Option<String>,
 }
 
+/// Makes a directory for a task of low risk, and removes those that killed programs left.
+///
+/// # Errors
+/// [`HostError`] where it can't be made, or there is no state directory to record it in.
+pub fn make_fresh_directory(environment: &Environment) -> Result<FreshDirectory, HostError> {
+    let records = fresh_records(environment)?;
+    let parent = environment.vars.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
+    FreshDirectory::create(parent, &records).context("making a fresh directory")
+}
+
+/// Removes the directories for tasks of low risk that killed programs left.
+pub fn remove_abandoned_directories(environment: &Environment) {
+    if let Ok(records) = fresh_records(environment) {
+        remove_abandoned(&records);
+    }
+}
+
+fn fresh_records(environment: &Environment) -> Result<PathBuf, HostError> {
+    let state = environment.state_dir().ok_or_else(|| HostError::usage("there is no state directory"))?;
+    Ok(state.join("fresh-directories"))
+}
+
 /// Lists the CLIs that there are, in the order of preference. Each one that is installed is asked
 /// for its version, confined.
 ///
@@ -104,9 +130,12 @@ pub struct ListedCli {
 pub async fn list_delegates(
     config: &Config,
     environment: &Environment,
-    root: &Path,
+    root: Option<&Path>,
 ) -> Result<Vec<ListedCli>, HostError> {
-    let delegates = find_delegates(config, environment, Some(root));
+    let delegates = find_delegates(config, environment, root);
+    // Without a project they are asked in an empty directory.
+    let fresh = if root.is_none() { Some(make_fresh_directory(environment)?) } else { None };
+    let root = root.or(fresh.as_ref().map(FreshDirectory::path)).unwrap_or(&environment.cwd);
     let sandbox = Sandbox::new(SandboxSettings {
         allow: allowed_tiers(config)?,
         allow_root: config.sandbox_allow_root,
@@ -176,13 +205,57 @@ mod tests {
     }
 
     #[test]
+    fn a_cli_with_a_login_comes_before_one_without() {
+        let directory = tempfile::tempdir().unwrap();
+        for program in ["claude", "codex"] {
+            journeyman_testkit::write_program(&directory.path().join(program), "#!/bin/sh\n");
+        }
+        let first = |key: &str| {
+            let path = directory.path().to_owned().into_os_string();
+            let mut vars: std::collections::BTreeMap<_, _> = [("PATH".into(), path)].into();
+            vars.insert(key.into(), "key".into());
+            let environment = Environment { vars, home: None, cwd: "/".into() };
+            let delegates = find_delegates(&Config::default(), &environment, None);
+            delegates.first_installed().unwrap().adapter.name().to_owned()
+        };
+        assert_eq!(first("OPENAI_API_KEY"), "codex");
+        assert_eq!(first("ANTHROPIC_API_KEY"), "claude");
+        assert_eq!(first("OTHER"), "claude", "the order of preference counts where none has a login");
+    }
+
+    #[test]
+    fn a_budget_needs_a_cli_that_tells_its_cost() {
+        let directory = tempfile::tempdir().unwrap();
+        for program in ["claude", "codex"] {
+            journeyman_testkit::write_program(&directory.path().join(program), "#!/bin/sh\n");
+        }
+        let keys = ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"].map(|key| (key.into(), "key".into()));
+        let mut vars: std::collections::BTreeMap<_, _> = keys.into();
+        vars.insert("PATH".into(), directory.path().to_owned().into_os_string());
+        let environment = Environment { vars, home: None, cwd: "/".into() };
+        let config = Config { budget_usd: Some(1.0), ..Config::default() };
+        let settings = |cli| {
+            let connected = crate::models::connect_delegate(&config, &environment, cli, None).unwrap();
+            let approver = journeyman_agent::Approver::Nobody;
+            crate::builder::run_settings(&config, &connected, approver, journeyman_agent::Checks::Off)
+        };
+        assert!(settings("claude").is_ok());
+        let error = settings("codex").err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains("which codex doesn't tell"), "{error}");
+    }
+
+    #[test]
     fn a_cli_that_is_unknown_or_not_installed_says_what_to_do() {
         let error =
             |cli| crate::models::connect_delegate(&Config::default(), &environment(), cli, None).err();
         for (cli, expected) in [
             ("codex", "codex is not installed; install it with `npm install -g @openai/codex`"),
             ("other", "there is no CLI `other`; there are claude, codex, gemini, opencode"),
-            (AUTO, "none of claude, codex, gemini, opencode is installed"),
+            (
+                AUTO,
+                "none of claude, codex, gemini, opencode is installed; install one, such as by `npm install -g \
+                 @anthropic-ai/claude-code`",
+            ),
         ] {
             let message = error(cli).map(|error| error.to_string()).unwrap_or_default();
             assert!(message.contains(expected), "{message}");

@@ -14,18 +14,36 @@ use crate::config::Environment;
 /// root, a home directory, or what holds the home directory.
 pub fn project_root(environment: &Environment, given: Option<&Path>) -> Result<PathBuf, HostError> {
     let root = find_root(environment, given)?;
-    let home = resolved_home(environment);
-    let what = match home {
-        _ if root.parent().is_none() => "the root of the file system",
-        Some(home) if home == root => "your home directory",
+    match describe_wide_root(environment, &root) {
+        None => Ok(root),
+        Some(what) => Err(HostError::usage(format_args!(
+            "{} is {what}, not a project; change to the project's directory, or name it with -C",
+            root.display()
+        ))),
+    }
+}
+
+/// Returns the root that [`project_root`] would return; `None` in a directory that is no project,
+/// for commands that need none.
+///
+/// # Errors
+/// [`HostError::Usage`] where it is no directory.
+pub fn find_project(environment: &Environment, given: Option<&Path>) -> Result<Option<PathBuf>, HostError> {
+    let root = find_root(environment, given)?;
+    Ok(describe_wide_root(environment, &root).is_none().then_some(root))
+}
+
+/// Describes a directory that holds more than a project.
+fn describe_wide_root(environment: &Environment, root: &Path) -> Option<&'static str> {
+    match resolved_home(environment) {
+        _ if root.parent().is_none() => Some("the root of the file system"),
+        Some(home) if home == root => Some("your home directory"),
         // A home of `/` says nothing: some containers have no other.
-        Some(home) if home.parent().is_some() && home.starts_with(&root) => "what holds your home directory",
-        _ => return Ok(root),
-    };
-    Err(HostError::usage(format_args!(
-        "{} is {what}, not a project; change to the project's directory, or name it with -C",
-        root.display()
-    )))
+        Some(home) if home.parent().is_some() && home.starts_with(root) => {
+            Some("what holds your home directory")
+        }
+        _ => None,
+    }
 }
 
 /// Returns the root that [`project_root`] would return without refusing any: for lists of what

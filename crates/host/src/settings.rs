@@ -136,8 +136,8 @@ pub fn load_trusted(environment: &Environment, root: &Path) -> Result<Config, Ho
     Ok(load(environment, root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config)
 }
 
-/// Loads the configuration for commands that show what it sets and ask nobody. A project's part that
-/// the user doesn't trust is left out, as the second value says.
+/// Loads the configuration for commands that show what it sets and ask nobody. A project's part
+/// that the user doesn't trust is left out, as the second value says.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong configuration.

@@ -56,13 +56,16 @@ impl TrackedNames {
 
 impl TaskRisk {
     /// Reads what `git` tracks in the project at `root`. If git fails, every file name in a task
-    /// counts as tracked.
-    pub async fn read(root: &Path, git: &Git) -> Self {
+    /// counts as tracked. Without a project nothing is in it.
+    pub async fn read(root: Option<&Path>, git: &Git) -> Self {
         Self {
             classifier: RiskClassifier::new(),
             git: git.clone(),
-            root: root.to_string_lossy().into_owned(),
-            tracked: TrackedNames::read(git).await,
+            root: root.map(|root| root.to_string_lossy().into_owned()).unwrap_or_default(),
+            tracked: match root {
+                Some(_) => TrackedNames::read(git).await,
+                None => TrackedNames::Known(HashSet::new()),
+            },
         }
     }
 

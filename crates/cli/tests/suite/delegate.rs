@@ -25,7 +25,7 @@ with open(kept, "a") as file:
     file.write("x")
 tell(session=session)
 tell(text="looking at greet.sh\n")
-if "sleep for ever" in prompt and "politely at once" not in prompt:
+if "about sleep" in prompt or "sleep for ever" in prompt and "politely at once" not in prompt:
     open("half", "w").write("half\n")
     tell(text="sleeping\n")
     time.sleep(1000)
@@ -95,6 +95,9 @@ fn a_task_ends_verified_after_a_failing_check_went_back_into_the_clis_own_sessio
     assert_eq!(report.changes[0].kind, FileChangeKind::Modified);
     assert_eq!(house.read("greet.sh"), POLITE);
     assert!(ran.stderr.contains("high risk:"), "{}", ran.stderr);
+    // The call's line has the task, not the brief around it.
+    let shown = jm(&house, &["show", &report.session.to_string()]).run().expect(0).stdout;
+    assert!(shown.contains("give greeter a task: make the greeting polite"), "{shown}");
     // The log has what the CLI did, and nothing of its key.
     let id = report.session.to_string();
     let shown = jm(&house, &["show", &id, "--json"]).run().expect(0).stdout;
@@ -199,6 +202,48 @@ fn only_a_task_of_low_risk_runs_directly() {
     assert!(told["message"].as_str().unwrap().starts_with("run "), "{told}");
     assert_eq!(house.read("greet.sh"), GREETER[0].1);
     assert!(told["directory"].as_str().unwrap().starts_with(fresh.path().to_str().unwrap()));
+}
+
+#[test]
+fn a_direct_run_obeys_a_time_limit_and_refuses_what_has_no_effect() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let fresh = tempfile::Builder::new().prefix("fresh-").tempdir().unwrap();
+    let task = "write a snake game about sleep";
+    let run = |flags: &[&str]| {
+        let arguments = [&["delegate", "--direct", "--to", "greeter"], flags, &[task]].concat();
+        jm(&house, &arguments).env("TMPDIR", fresh.path()).run()
+    };
+    for flags in [&["--check", "true"][..], &["--commit"], &["--budget", "1"], &["--isolate"]] {
+        let named = format!("so {} has no effect", flags[0]);
+        run(flags).expect(2).says(&[named.as_str()]);
+    }
+    run(&["--timeout", "1s"]).expect(1).says(&["greeter failed: it was ended at its time limit, after 1 s"]);
+}
+
+#[test]
+fn a_killed_direct_run_leaves_no_process_and_its_directory_is_swept() {
+    if !ready() {
+        return;
+    }
+    let house = house();
+    let fresh = tempfile::Builder::new().prefix("fresh-").tempdir().unwrap();
+    let task = "write a snake game about sleep";
+    let arguments = ["delegate", "--direct", "--stream-json", "--to", "greeter", task];
+    let running = jm(&house, &arguments).env("TMPDIR", fresh.path()).start();
+    running.line_with("sleeping");
+    let program = format!("/usr/bin/python3 {} --json", house.at("bin/greeter").display());
+    assert!(is_running(&program));
+    running.signal(rustix::process::Signal::KILL);
+    running.gone();
+    wait_until("the CLI is gone", || !is_running(&program));
+    let left = || std::fs::read_dir(fresh.path()).unwrap().count();
+    assert_eq!(left(), 1, "nobody could remove the directory");
+    // From anywhere, also where there is no project.
+    jm(&house, &["delegate", "--list"]).dir(house.at("home")).run().expect(0).prints(&["greeter"]);
+    assert_eq!(left(), 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::fake::{Installed, block_on};
 
 fn run(installed: &Installed, name: &str, directory: &Path, prompt: &str) -> Result<DirectEnd, DirectError> {
-    let run = DirectRun { prompt, directory, is_fresh: true };
+    let run = DirectRun { prompt, directory, is_fresh: true, time_limit: None };
     block_on(run.run(&installed.delegates, name, CancellationToken::new(), &mut |_| ()))
 }
 
@@ -40,7 +40,7 @@ fn it_streams_and_its_exit_code_and_errors_are_told() {
     let directory = tempfile::tempdir().unwrap();
     let mut events = Vec::new();
     let prompt = "say hello\nedit new 1\nrun echo wrong >&2; exit 3\nfail it can't";
-    let run = DirectRun { prompt, directory: directory.path(), is_fresh: true };
+    let run = DirectRun { prompt, directory: directory.path(), is_fresh: true, time_limit: None };
     let mut watch = |event: &DelegateEvent| events.push(event.clone());
     let end = block_on(run.run(&installed.delegates, "fake", CancellationToken::new(), &mut watch)).unwrap();
     assert_eq!(end.end, End::Exited(1));
@@ -73,6 +73,30 @@ fn its_time_limit_ends_processes_that_left_its_group() {
     let before = alive();
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(alive(), before);
+}
+
+#[test]
+fn the_time_limit_of_a_run_beats_the_setting() {
+    if !journeyman_testkit::has_program("/usr/bin/python3") {
+        return;
+    }
+    let installed = Installed::new(Some(Duration::from_secs(1000)));
+    let directory = tempfile::tempdir().unwrap();
+    let time_limit = Some(Duration::from_secs(1));
+    let run = DirectRun { prompt: "sleep 1000", directory: directory.path(), is_fresh: true, time_limit };
+    let end = block_on(run.run(&installed.delegates, "fake", CancellationToken::new(), &mut |_| ())).unwrap();
+    assert_eq!(end.end, End::TimedOut);
+}
+
+#[test]
+fn much_output_is_no_reason_to_end_it() {
+    if !journeyman_testkit::has_program("/usr/bin/python3") {
+        return;
+    }
+    let installed = Installed::new(None);
+    let directory = tempfile::tempdir().unwrap();
+    let end = run(&installed, "fake", directory.path(), "flood 5000000\nsay all of it").unwrap();
+    assert_eq!((end.outcome.failure, end.outcome.message.as_str()), (None, "all of it"));
 }
 
 #[test]

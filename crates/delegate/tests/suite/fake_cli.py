@@ -53,6 +53,9 @@ for line in prompt.splitlines():
     elif word == "sleep":
         tell("text", text="sleeping\n")
         time.sleep(float(rest))
+    elif word == "flood":
+        for _ in range(int(rest) // 1000):
+            tell("text", text="x" * 1000)
     elif word == "leave":
         # A process of its own session, which outlives its parent and its group.
         child = f"{rest}; sleep 1000"
