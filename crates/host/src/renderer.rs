@@ -131,8 +131,8 @@ impl Renderer {
         }
     }
 
-    /// Holds events and the progress line back while `is_asking`, so that nothing is written over an
-    /// open question. Afterwards the events are shown.
+    /// Holds events and the progress line back while `is_asking`, so that nothing is written over
+    /// an open question. Afterwards the events are shown.
     pub fn hold_while(&mut self, is_asking: bool) {
         if is_asking {
             self.held.get_or_insert_default();

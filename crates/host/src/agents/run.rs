@@ -20,8 +20,8 @@ impl AgentRun {
     /// Checks the inputs of an agent, and the tools that it wants.
     ///
     /// # Errors
-    /// [`HostError::Usage`] for inputs that don't fit, and for a limit of cost where the price of the
-    /// model isn't known.
+    /// [`HostError::Usage`] for inputs that don't fit, and for a limit of cost where the price of
+    /// the model isn't known.
     pub fn new(
         definition: &AgentDefinition,
         inputs: &Map<String, Value>,

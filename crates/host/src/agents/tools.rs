@@ -47,8 +47,8 @@ pub(super) fn read_tools(
     Ok(Some(AgentTools::Named(ours)))
 }
 
-/// Reads the tools that an agent of another product doesn't get. A tool that is forbidden in part is
-/// forbidden whole, and what does the same by another name goes with it. A name that no tool has
+/// Reads the tools that an agent of another product doesn't get. A tool that is forbidden in part
+/// is forbidden whole, and what does the same by another name goes with it. A name that no tool has
 /// forbids nothing.
 pub(super) fn read_withheld(
     value: Option<Value>,
