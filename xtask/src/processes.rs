@@ -33,6 +33,11 @@ const PLACES: &[(&str, &str)] = &[
         "`cargo --version` and `rustc --version` of the user's own PATH, before the demo's session begins",
     ),
     ("crates/sandbox/src/namespaces/ready.rs", "this program itself, as the helper that builds the sandbox"),
+    (
+        "crates/sandbox/src/namespaces/guard.rs",
+        "the command of a request with the back-end \"none\", as a direct run of a CLI that a person asks for; a \
+         project's own CLI needs trust before; cli/tests/suite/delegate.rs",
+    ),
     ("crates/sandbox/src/namespaces/mount.rs", "this program itself, as the helper that mounts an overlay"),
     ("crates/sandbox/src/namespaces/sys.rs", "the command itself, at the end of building its sandbox"),
     (

@@ -381,22 +381,9 @@ pub(crate) fn run_settings(
     approver: Approver,
     checks: Checks,
 ) -> Result<RunSettings, HostError> {
-    // A group's own replies are free.
-    let (price, model) = match &connected.member {
-        Some(member) => (member.price, member.model.name()),
-        None => (connected.price, connected.name.clone()),
-    };
-    let cli = parse_model_name(&connected.name);
-    if config.budget_usd.is_some() && price.is_none() {
-        return Err(match cli {
-            Some((cli, _)) => HostError::usage(format_args!(
-                "--budget needs the cost, which {cli} doesn't tell; give --timeout in its place, or a CLI that tells it"
-            )),
-            None => HostError::unknown_price("--budget", &model),
-        });
-    }
+    check_budget(config, connected)?;
     // Who names a CLI has asked for it to be run.
-    let asks = approver == Approver::Handle && cli.is_none();
+    let asks = approver == Approver::Handle && parse_model_name(&connected.name).is_none();
     let default_mode = if asks { Mode::Edit } else { Mode::Auto };
     let standard = RunSettings::default();
     Ok(RunSettings {
@@ -460,6 +447,24 @@ pub(crate) fn run_settings(
         today: connected.day.clone().unwrap_or_else(|| now().to_date()),
         ..standard
     })
+}
+
+/// Refuses a budget where the cost of the model can't be known.
+fn check_budget(config: &Config, connected: &ConnectedModel) -> Result<(), HostError> {
+    // A group's own replies are free.
+    let (price, model) = match &connected.member {
+        Some(member) => (member.price, member.model.name()),
+        None => (connected.price, connected.name.clone()),
+    };
+    if config.budget_usd.is_some() && price.is_none() {
+        return Err(match parse_model_name(&connected.name) {
+            Some((cli, _)) => HostError::usage(format_args!(
+                "--budget needs the cost, which {cli} doesn't tell; give --timeout in its place, or a CLI that tells it"
+            )),
+            None => HostError::unknown_price("--budget", &model),
+        });
+    }
+    Ok(())
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "sampling settings have two digits")]

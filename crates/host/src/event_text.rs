@@ -48,18 +48,7 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
             };
             vec![dim_line(format!("context: about {tokens} tokens{found}{listed}{with}"))]
         }
-        Event::ContextCompression { phase: CompressionPhase::Start, .. } => {
-            vec![dim_line("the conversation gets long: shortening it")]
-        }
-        Event::ContextCompression { before, after: Some(after), .. } => {
-            let (before, after) = (group_digits(before.0), group_digits(after.0));
-            vec![dim_line(format!(
-                "  shortened from about {before} tokens to {after}; the log keeps all of it"
-            ))]
-        }
-        Event::ContextCompression { failure: Some(failure), .. } => {
-            vec![note_line(printable(&format_args!("  the conversation was not shortened: {failure}")))]
-        }
+        Event::ContextCompression { .. } => describe_compression(event),
         Event::Retry { attempt, of, wait_ms, reason } => {
             let wait = format_seconds(*wait_ms);
             vec![note_line(printable(&format_args!("{reason}; attempt {attempt} of {of} in {wait}")))]
@@ -107,6 +96,24 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
         | Event::ReminderSent { .. } => describe_step(event),
         // The others are for audits, or repeat another event.
         other => describe_copy(other),
+    }
+}
+
+fn describe_compression(event: &Event) -> Vec<StyledLine> {
+    match event {
+        Event::ContextCompression { phase: CompressionPhase::Start, .. } => {
+            vec![dim_line("the conversation gets long: shortening it")]
+        }
+        Event::ContextCompression { before, after: Some(after), .. } => {
+            let (before, after) = (group_digits(before.0), group_digits(after.0));
+            vec![dim_line(format!(
+                "  shortened from about {before} tokens to {after}; the log keeps all of it"
+            ))]
+        }
+        Event::ContextCompression { failure: Some(failure), .. } => {
+            vec![note_line(printable(&format_args!("  the conversation was not shortened: {failure}")))]
+        }
+        _ => Vec::new(),
     }
 }
 

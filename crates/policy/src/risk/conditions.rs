@@ -4,7 +4,7 @@
 //! says harm. So a task of low risk has to ask for a game or an exercise where it is about input
 //! devices, about all of something, or goes on; and it refers to nothing that it doesn't begin.
 
-use super::words::{MatchedWord, Occurrence, Place, TaskWords, Vocabulary, WordClass};
+use super::words::{MatchedWord, Occurrence, TaskWords, Vocabulary, WordClass, WordPlace};
 
 /// English words that end the name of the thing that is made.
 const ENDS_OF_NAME: &[&str] = &[
@@ -84,10 +84,10 @@ impl Vocabulary {
         let counted = self.find_each(task, WordClass::Counted);
         let is_counted = |found: &Occurrence<'_>| {
             counted.iter().any(|counted| match (&found.place, &counted.place) {
-                (Place::Latin(quantity), Place::Latin(counted)) => {
+                (WordPlace::Latin(quantity), WordPlace::Latin(counted)) => {
                     (quantity.end..=quantity.end + MAX_BETWEEN).contains(&counted.start)
                 }
-                (Place::Han(quantity), Place::Han(counted)) => quantity.end == counted.start,
+                (WordPlace::Han(quantity), WordPlace::Han(counted)) => quantity.end == counted.start,
                 _ => false,
             })
         };
@@ -98,12 +98,12 @@ impl Vocabulary {
     /// Returns several things that a user may have, or several programs.
     fn find_several(&self, task: &TaskWords) -> Option<MatchedWord<'_>> {
         let words: Vec<&str> = task.latin().collect();
-        let is_many = |place: &Place| match place {
-            Place::Latin(place) => {
+        let is_many = |place: &WordPlace| match place {
+            WordPlace::Latin(place) => {
                 let last = place.end.checked_sub(1).and_then(|last| words.get(last));
                 last.is_some_and(|word| word.ends_with('s') && !word.ends_with("ss"))
             }
-            Place::Han(place) => {
+            WordPlace::Han(place) => {
                 let before = task.squeezed().get(..place.start).unwrap_or_default();
                 before.ends_with('个') && !ONE_OF.iter().any(|one| before.ends_with(one))
             }
@@ -122,8 +122,8 @@ impl Vocabulary {
     /// named before.
     fn find_reference(&self, task: &TaskWords) -> Option<MatchedWord<'_>> {
         let words: Vec<&str> = task.latin().collect();
-        let is_reference = |place: &Place| match place {
-            Place::Latin(place) => {
+        let is_reference = |place: &WordPlace| match place {
+            WordPlace::Latin(place) => {
                 let stem = task.stem_at(place.start);
                 let is_new = !(0..place.start).any(|earlier| task.stem_at(earlier) == stem);
                 let before = |distance: usize| place.start.checked_sub(distance).and_then(|at| words.get(at));
@@ -133,7 +133,7 @@ impl Vocabulary {
                     .any(|word| DEFINITE.contains(word));
                 is_new && (is_definite || before(1).is_some_and(|word| PREPOSITIONS.contains(word)))
             }
-            Place::Han(place) => {
+            WordPlace::Han(place) => {
                 let before = task.squeezed().get(..place.start).unwrap_or_default();
                 BEFORE_EXISTING.iter().any(|word| before.ends_with(word))
             }
@@ -153,8 +153,8 @@ impl Vocabulary {
         let name = task.latin().take_while(|word| !ENDS_OF_NAME.contains(word)).count();
         let squeezed = task.squeezed();
         self.find_each(&task, WordClass::Kind).iter().any(|found| match &found.place {
-            Place::Latin(place) => place.start < name,
-            Place::Han(place) => {
+            WordPlace::Latin(place) => place.start < name,
+            WordPlace::Han(place) => {
                 let before = squeezed.get(..place.start).unwrap_or_default();
                 place.end == squeezed.len() || BEGINNINGS.iter().any(|word| before.ends_with(word))
             }

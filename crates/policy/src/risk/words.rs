@@ -135,20 +135,20 @@ impl Entry {
 /// A word in a task.
 #[derive(Debug)]
 pub(super) struct Occurrence<'a> {
-    pub(super) place: Place,
+    pub(super) place: WordPlace,
     pub(super) word: MatchedWord<'a>,
 }
 
 /// The place of a word in a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WordPlace {
     /// Numbers of English words.
     Latin(Range<usize>),
     /// Bytes of the text without anything but letters and digits.
     Han(Range<usize>),
 }
 
-impl Place {
+impl WordPlace {
     /// Returns true if another place is a part of this one, and not all of it.
     fn is_longer_than(&self, other: &Self) -> bool {
         match (self, other) {
@@ -205,22 +205,22 @@ impl Vocabulary {
     pub(super) fn find_each(&self, task: &TaskWords, class: WordClass) -> Vec<Occurrence<'_>> {
         let covers = [WordClass::Kind, WordClass::Low, WordClass::Plain];
         let covering: Vec<_> = covers.iter().flat_map(|cover| self.places(task, *cover)).collect();
-        let is_covered = |place: &Place| covering.iter().any(|(cover, _)| cover.is_longer_than(place));
+        let is_covered = |place: &WordPlace| covering.iter().any(|(cover, _)| cover.is_longer_than(place));
         let found = self.places(task, class).into_iter().filter(|(place, _)| !is_covered(place));
         found.map(|(place, entry)| Occurrence { place, word: entry.found() }).collect()
     }
 
-    fn places(&self, task: &TaskWords, class: WordClass) -> Vec<(Place, &Entry)> {
+    fn places(&self, task: &TaskWords, class: WordClass) -> Vec<(WordPlace, &Entry)> {
         let Some(words) = self.classes.get(&class) else { return Vec::new() };
         let latin = (0..task.latin.len()).flat_map(|start| {
             let phrases = task.lengths(start).filter_map(move |length| {
-                Some((Place::Latin(start..start + length), words.find_phrase(task, start, length)?))
+                Some((WordPlace::Latin(start..start + length), words.find_phrase(task, start, length)?))
             });
             phrases.collect::<Vec<_>>()
         });
         let han = words.han.iter().flat_map(|han| han.find_overlapping_iter(&task.squeezed));
         let han = han.filter_map(|found| {
-            Some((Place::Han(found.range()), *words.han_entries.get(found.pattern().as_usize())?))
+            Some((WordPlace::Han(found.range()), *words.han_entries.get(found.pattern().as_usize())?))
         });
         latin.chain(han).filter_map(|(place, entry)| Some((place, words.entries.get(entry)?))).collect()
     }
