@@ -35,7 +35,7 @@ fn agents_are_listed_and_shown_and_a_wrong_file_is_named() {
     let tester = house.jm(&["agents", "show", "tester"]).run().expect(0);
     tester.prints(&["edits   files of tests alone"]);
     let front = "description: x\ntemperature: 0.1\ntop_p: 0.9\nthinking_budget: 2000";
-    house.write(".journeyman/agents/namer.md", &format!("---\n{front}\n---\nName ${{query}}.\n"));
+    house.write(".journeyman/agents/namer.md", format!("---\n{front}\n---\nName ${{query}}.\n"));
     house.write(".claude/agents/other.md", "---\ndescription: x\n---\nUse ${HOME} here.\n");
     let show = |name: &str, more: &[&str]| {
         house.jm(&[&["agents", "show", name, "--trust-project"], more].concat()).run().expect(0)
@@ -248,7 +248,7 @@ fn a_call_of_an_agent_that_was_denied_or_failed_is_shown_as_such() {
         ),
         _ => call("task", json!({ "agent": "generalist", "prompt": "Look around." })).into(),
     });
-    let ran = server.run(&house, &["look"]).run().expect(4);
+    let ran = server.run(&house, &["look"]).run().expect(6);
     ran.says(&["generalist │ ● run git push", "generalist │   denied", "generalist │   failed"]);
 }
 
@@ -301,7 +301,7 @@ fn a_question_names_its_agent_and_nothing_is_written_over_it() {
 fn a_tool_that_a_session_does_not_have_is_left_out_with_a_warning() {
     let house = House::with_greeter();
     let front = "description: Helps. When: \"asked\".\ntools: Read, AskUserQuestion, WebSearch, Bash(git:*)\nhooks: {}";
-    house.write(".claude/agents/helper.md", &format!("---\n{front}\n---\nHelp with ${{this}}.\n"));
+    house.write(".claude/agents/helper.md", format!("---\n{front}\n---\nHelp with ${{this}}.\n"));
     let listed = house.jm(&["agents", "--trust-project"]).run().expect(0);
     listed.says(&["helper.md: no effect here: `hooks`, the tool `Bash(git:*)`"]);
     let server = Server::answering(|_, seen| match seen.newest() {
