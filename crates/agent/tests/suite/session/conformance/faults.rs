@@ -115,7 +115,10 @@ const FAULTS: &[Fault] = &[
     (
         17,
         "unknown tools of a definition are ignored",
-        &["an_unknown_tool_is_an_error_and_not_left_out", "a_wrong_field_is_named"],
+        &[
+            "a_tool_that_the_session_does_not_offer_is_left_out_and_an_unknown_one_is_an_error",
+            "a_wrong_field_is_named",
+        ],
     ),
     (
         18,
