@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::processes::{add_key, find_key};
+use crate::delegated;
 use crate::scene::{ATTEMPT, SCENE, Said, Scene};
 use crate::sys;
 
@@ -27,9 +28,11 @@ pub(crate) enum Stand {
     Mount,
     /// A copied directory, with a cache of the project's.
     Directory,
-    /// An overlay of it, for another coding CLI: with a home of its own, and a network of one host
-    /// and one address.
+    /// An overlay of it, with a home and a network as another coding CLI has them: one host and one
+    /// address.
     Delegate,
+    /// The project, for a CLI that `delegate_task` runs.
+    Tool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,7 +69,7 @@ fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
     request.read_only = vec![scene.shown.clone(), scene.program.parent().unwrap().to_owned()];
     request.needs = order.tier.max_needs();
     request.base = match order.stand {
-        Stand::Project => None,
+        Stand::Project | Stand::Tool => None,
         Stand::Mount | Stand::Delegate => {
             let [upper, work] = ["upper", "work"].map(|name| order.layers.join(name));
             let plan = OverlayPlan { lower: scene.root.clone(), upper, work };
@@ -121,6 +124,13 @@ async fn command(order: &Order, has_keys: bool) -> Said {
     }
     let settings = settings(order);
     let sandbox = Sandbox::new(settings);
+    if order.stand == Stand::Tool {
+        if let Err(error) = sandbox.enforcement(&order.tier.max_needs()).await {
+            return of_error(error);
+        }
+        let planted_key = || has_keys && find_key(c"jm-planted").is_ok();
+        return delegated::run(&order.scene, &order.layers, sandbox, planted_key).await;
+    }
     let request = match request(order, &sandbox) {
         Ok(request) => request,
         Err(error) => return of_error(error),

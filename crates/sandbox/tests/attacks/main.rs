@@ -20,6 +20,7 @@ mod attempt;
 #[allow(dead_code, reason = "the other tests use the rest")]
 #[path = "../suite/common/mod.rs"]
 mod common;
+mod delegated;
 mod place;
 mod scene;
 mod sys;

@@ -135,7 +135,7 @@ impl Place {
     /// All that no attempt may change.
     fn look(&self, stand: Stand) -> BTreeMap<PathBuf, String> {
         let project: &[&str] = match stand {
-            Stand::Project => &["project/.git", "project/.journeyman"],
+            Stand::Project | Stand::Tool => &["project/.git", "project/.journeyman"],
             // Commands change the copy alone.
             Stand::Mount | Stand::Directory | Stand::Delegate => &["project"],
         };
