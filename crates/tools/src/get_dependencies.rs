@@ -60,7 +60,7 @@ pub(crate) struct GetDependencies {
 
 impl GetDependencies {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description = "What a file of the project depends on, or what depends on it.";
+        let description = "What a file depends on, or what depends on it.";
         Self { shape: Shape::of::<GetDependenciesArguments>("get_dependencies", description, root) }
     }
 

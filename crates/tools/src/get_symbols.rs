@@ -41,7 +41,7 @@ pub(crate) struct GetSymbols {
 
 impl GetSymbols {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description = "What a file defines, or where a name is defined: lines and signatures.";
+        let description = "What a file defines, or where a name is defined.";
         Self { shape: Shape::of::<GetSymbolsArguments>("get_symbols", description, root) }
     }
 

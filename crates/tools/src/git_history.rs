@@ -52,7 +52,7 @@ struct HistoryArguments {
     query: Option<String>,
     /// Commits (15)
     limit: Option<u64>,
-    /// The uncommitted diff instead
+    /// The diff instead
     uncommitted: Option<bool>,
 }
 
@@ -78,8 +78,8 @@ pub(crate) struct GitBlame {
 
 impl GitHistory {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description = "The newest commits that changed a path, or whose messages have some words; or \
-                           the uncommitted diff.";
+        let description =
+            "Newest commits of a path or with words in their messages; or the uncommitted diff.";
         Self { shape: Shape::of::<HistoryArguments>("git_history", description, root) }
     }
 
@@ -244,7 +244,7 @@ fn sort_by_message(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
 
 impl GitBlame {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description = "Which commits a file's lines come from, as last committed.";
+        let description = "Commits of a file's lines, as last committed.";
         Self { shape: Shape::of::<BlameArguments>("git_blame", description, root) }
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct ListFiles {
 
 impl ListFiles {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description = "Lists the project's files; ignored ones are left out.";
+        let description = "Lists the project's files, without ignored ones.";
         Self { shape: Shape::of::<ListFilesArguments>("list_files", description, root) }
     }
 

@@ -55,7 +55,7 @@ impl DeleteFile {
 
 impl MoveFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description = "Moves or renames a file. What names it has to be changed besides.";
+        let description = "Moves or renames a file. Change what names it, too.";
         Self { shape: Shape::of::<MoveFileArguments>("move_file", description, root) }
     }
 
