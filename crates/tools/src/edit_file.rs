@@ -62,8 +62,8 @@ struct EditRequest {
 
 impl EditFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description = "Replaces text in a file. `search` must occur once: copy whole lines from the file, enough \
-                           of them to be unique, or set replace_all.";
+        let description = "Replaces text in a file. `search` must occur once: copy whole lines, enough to be \
+                           unique, or set replace_all.";
         Self { shape: Shape::of::<EditFileArguments>("edit_file", description, root) }
     }
 

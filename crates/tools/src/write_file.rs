@@ -35,8 +35,7 @@ pub(crate) struct WriteFile {
 
 impl WriteFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        let description =
-            "Creates a file, or replaces one that you have read. To change parts of a file use edit_file.";
+        let description = "Creates a file, or replaces one that you have read; edit_file changes parts.";
         Self { shape: Shape::of::<WriteFileArguments>("write_file", description, root) }
     }
 
