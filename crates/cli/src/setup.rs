@@ -39,7 +39,7 @@ pub(crate) async fn setup(environment: &Environment, args: &SetupArgs) -> Result
         return Ok(1);
     }
     let stop = CancellationToken::new();
-    let progress = RoundProgress::new(!args.json, true);
+    let mut progress = RoundProgress::new(!args.json, true);
     let mut observer = |step| progress.observe(step);
     let evidence = run_until_stopped(project.run_setup(&plan, &stop, &mut observer), &stop).await?;
     stderr_screen().clear_progress();

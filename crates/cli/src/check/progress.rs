@@ -1,7 +1,5 @@
 //! The progress of a round: one line that says what runs, and a line for each result.
 
-use std::sync::{Mutex, PoisonError};
-
 use journeyman_agent::verify::Progress;
 use journeyman_host::checks::describe_result;
 use journeyman_host::format::preview;
@@ -15,15 +13,15 @@ pub(crate) struct RoundProgress {
     prints_results: bool,
     shows_progress: bool,
     /// The newest reason why a check didn't run.
-    last_reason: Mutex<Option<String>>,
+    last_reason: Option<String>,
 }
 
 impl RoundProgress {
     pub(crate) fn new(prints_results: bool, shows_progress: bool) -> Self {
-        Self { prints_results, shows_progress, last_reason: Mutex::default() }
+        Self { prints_results, shows_progress, last_reason: None }
     }
 
-    pub(crate) fn observe(&self, step: Progress) {
+    pub(crate) fn observe(&mut self, step: Progress) {
         match step {
             Progress::Started { index, of, check } => {
                 let text = format!("{}/{of} {} {}", index + 1, check.kind, preview(&check.command));
@@ -51,13 +49,12 @@ impl RoundProgress {
 
     /// Cuts a reason why a check didn't run that was the last one's too, such as a long one of the
     /// sandbox.
-    fn shorten_reason(&self, mut evidence: Evidence) -> Evidence {
+    fn shorten_reason(&mut self, mut evidence: Evidence) -> Evidence {
         if let CheckOutcome::NotRun { reason } = &mut evidence.outcome {
-            let mut last = self.last_reason.lock().unwrap_or_else(PoisonError::into_inner);
-            if last.as_ref() == Some(reason) {
+            if self.last_reason.as_ref() == Some(reason) {
                 "for the same reason".clone_into(reason);
             } else {
-                *last = Some(reason.clone());
+                self.last_reason = Some(reason.clone());
             }
         }
         evidence

@@ -1,7 +1,5 @@
 //! One round of checks, with what it prints.
 
-use std::sync::Arc;
-
 use journeyman_host::HostError;
 use journeyman_host::checks::{CheckedProject, RoundResult, SelectedChecks, describe_verdict};
 use journeyman_host::config::Environment;
@@ -38,9 +36,8 @@ impl Round<'_> {
             false => self.project.find_checks(files.unwrap_or_default()).await?,
         };
         let selected = selection.select(found);
-        let progress = Arc::new(RoundProgress::new(!self.args.json, !self.args.quiet));
-        let observed = Arc::clone(&progress);
-        let mut observer = move |step| observed.observe(step);
+        let mut progress = RoundProgress::new(!self.args.json, !self.args.quiet);
+        let mut observer = |step| progress.observe(step);
         let result = self.project.run(&selected.chosen, selection.fix, stop, &mut observer).await;
         stderr_screen().clear_progress();
         let result = result?;

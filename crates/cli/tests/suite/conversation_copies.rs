@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::conversation::chat;
-use crate::support::{House, Person, Server, call, needs, needs_sandbox, polite_edit, say};
+use crate::support::{House, Person, Reply, Server, call, needs, needs_sandbox, polite_edit, say};
 
 #[test]
 fn work_in_a_copy_is_landed_in_the_review_and_the_session_goes_on() {
@@ -95,13 +95,7 @@ fn the_files_of_a_copy_go_back_to_an_earlier_message() {
         return;
     }
     let house = House::with_greeter();
-    let create = call("write_file", json!({"path": "notes.txt", "content": "polite\n"}));
-    let server = Server::chat([
-        call("edit_file", polite_edit()),
-        say("The greeting is polite now."),
-        create,
-        say("There are notes."),
-    ]);
+    let server = serve_two_tasks([]);
     let mut person = chat_of_two_tasks(&server, &house);
     person.types("/back\r");
     person.sees("conversation, in a new copy");
@@ -171,14 +165,7 @@ fn conversation_and_files_of_a_copy_go_back_together() {
         return;
     }
     let house = House::with_greeter();
-    let create = call("write_file", json!({"path": "notes.txt", "content": "polite\n"}));
-    let server = Server::chat([
-        call("edit_file", polite_edit()),
-        say("The greeting is polite now."),
-        create,
-        say("There are notes."),
-        say("Another way."),
-    ]);
+    let server = serve_two_tasks([say("Another way.")]);
     let mut person = chat_of_two_tasks(&server, &house);
     person.types("/back\r");
     person.sees("conversation and files");
@@ -207,13 +194,7 @@ fn a_copy_goes_back_to_one_of_its_checkpoints_and_forth() {
         return;
     }
     let house = House::with_greeter();
-    let create = call("write_file", json!({"path": "notes.txt", "content": "polite\n"}));
-    let server = Server::chat([
-        call("edit_file", polite_edit()),
-        say("The greeting is polite now."),
-        create,
-        say("There are notes."),
-    ]);
+    let server = serve_two_tasks([]);
     let mut person = chat(&server, &house, &["--isolate", "--no-check"]);
     person.sees("say what to do");
     person.types("/checkpoints\r");
@@ -245,6 +226,18 @@ fn a_copy_goes_back_to_one_of_its_checkpoints_and_forth() {
     assert_eq!(person.ends().0, 0);
     assert!(house.read("greet.sh").contains("Hello"));
     assert!(!house.project().join("notes.txt").exists());
+}
+
+/// A model that makes the greeting polite and writes notes, and then says more.
+fn serve_two_tasks<const MORE: usize>(more: [Reply; MORE]) -> Server {
+    let create = call("write_file", json!({"path": "notes.txt", "content": "polite\n"}));
+    let replies = [
+        call("edit_file", polite_edit()),
+        say("The greeting is polite now."),
+        create,
+        say("There are notes."),
+    ];
+    Server::chat(replies.into_iter().chain(more))
 }
 
 /// Gives a session two tasks, whose changes stay in its copy.
