@@ -1,7 +1,5 @@
 //! Messages that arrive while a task runs.
 
-use std::sync::Arc;
-
 use journeyman_protocol::{Event, MessageKind, ReminderCategory};
 
 use super::context::Context;
@@ -10,7 +8,6 @@ use crate::approval::approvals::Approvals;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
-use crate::request::lookup::look_up_message;
 use crate::supervision::Supervision;
 use crate::transcript::record::MessageId;
 
@@ -56,8 +53,7 @@ impl IncomingMessages<'_> {
         let found = if spoke {
             let may_show = self.approvals.may_show(self.cx.settings.mode);
             let said = user_text(&kept);
-            self.supervision.look_for_commits_of_message(self.cx, Arc::clone(&may_show), &said);
-            look_up_message(self.cx, may_show, &said).await
+            self.supervision.look_up_message(self.cx, may_show, &said).await
         } else {
             None
         };

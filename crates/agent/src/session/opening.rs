@@ -20,7 +20,7 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::planning::{needs_plan, plan_task};
 use crate::request::builder::RequestBuilder;
-use crate::request::lookup::{look_up, look_up_message};
+use crate::request::lookup::look_up;
 use crate::supervision::Supervision;
 use crate::transcript::record::{MessageId, QueuedMessage, Record};
 use crate::verification::Verification;
@@ -122,8 +122,7 @@ impl TaskOpening<'_> {
         } else {
             let may_show = self.approvals.may_show(self.cx.settings.mode);
             let message = user_text(&kept);
-            self.supervision.look_for_commits_of_message(self.cx, Arc::clone(&may_show), &message);
-            let found = look_up_message(self.cx, may_show, &message).await;
+            let found = self.supervision.look_up_message(self.cx, may_show, &message).await;
             said.extend(kept.into_iter().map(|queued| queued.text).chain(found));
         }
         said.extend(context);

@@ -21,6 +21,7 @@ use crate::AgentError;
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
 use crate::request::line_commits::LineCommits;
+use crate::request::lookup::look_up_message;
 use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::Record;
@@ -92,15 +93,17 @@ impl Supervision {
         Ok(self.check_progress(cx))
     }
 
-    /// Starts looking for the commits that last changed the lines that a later message names. They
-    /// are told after a step.
-    pub(crate) fn look_for_commits_of_message(
+    /// Looks up what a later message of the user is about, as [`look_up_message`]. Also starts
+    /// looking for the commits that last changed the lines that it names, which are told after a
+    /// step.
+    pub(crate) async fn look_up_message(
         &mut self,
-        cx: &Context,
+        cx: &mut Context,
         may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
         message: &str,
-    ) {
-        self.line_commits.start_for_message(cx, may_show, message);
+    ) -> Option<String> {
+        self.line_commits.start_for_message(cx, Arc::clone(&may_show), message);
+        look_up_message(cx, may_show, message).await
     }
 
     /// Starts looking for the commits that last changed some lines. Those that aren't taken in time
