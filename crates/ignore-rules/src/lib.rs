@@ -22,12 +22,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use ignore::Match;
-use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use journeyman_root_fs::{Links, open_root, read_beneath, read_path, read_up_to};
 
+mod glob;
+mod rules;
 pub mod tool_directories;
 pub mod walk;
+
+pub use rules::{Rules, Verdict};
 
 /// Files that hold ignore rules; the later one of a directory counts more.
 pub const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
@@ -87,17 +89,10 @@ pub fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
 }
 
 /// Parses the rule files of one directory, the ones that count more later.
-pub fn parse_rules<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Arc<Gitignore> {
-    let mut builder = GitignoreBuilder::new("");
-    for text in texts {
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        for line in text.split(|&byte| byte == b'\n') {
-            let line = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
-            // A line that is no pattern is skipped, as git skips it.
-            drop(builder.add_line(None, &line));
-        }
-    }
-    Arc::new(builder.build().unwrap_or_else(|_| Gitignore::empty()))
+pub fn parse_rules<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Arc<Rules> {
+    let mut rules = Rules::default();
+    texts.for_each(|text| rules.add(text));
+    Arc::new(rules)
 }
 
 /// The rules of one directory, and through `outer` those of the directories above it. `S` tells one
@@ -105,7 +100,7 @@ pub fn parse_rules<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Arc<Gitignore> 
 #[derive(Debug)]
 pub struct RuleLayer<S = ()> {
     /// Parsed when the first path is matched: most directories have no path that has to be.
-    matcher: OnceLock<Arc<Gitignore>>,
+    rules: OnceLock<Arc<Rules>>,
     /// The directory's path.
     dir: Vec<u8>,
     /// Its rule files as they were seen when the directory was read.
@@ -127,26 +122,26 @@ impl<S> RuleLayer<S> {
     /// Adds the rules of the directory at `dir`, which holds these rule files. They are loaded when
     /// they are needed first.
     pub fn new(dir: &[u8], files: Vec<(&'static [u8], S)>, outer: Option<Arc<Self>>) -> Arc<Self> {
-        let (matcher, dir, position) = (OnceLock::new(), dir.to_vec(), Position::beneath(dir));
-        Arc::new(Self { matcher, dir, files, position, outer })
+        let (rules, dir, position) = (OnceLock::new(), dir.to_vec(), Position::beneath(dir));
+        Arc::new(Self { rules, dir, files, position, outer })
     }
 
     /// Adds the parsed rules of the directory at `dir`, if there are any.
-    pub fn from_parsed(matcher: Arc<Gitignore>, dir: &[u8], outer: Option<Arc<Self>>) -> Option<Arc<Self>> {
-        Self::layered(matcher, dir, Position::beneath(dir), outer)
+    pub fn from_parsed(rules: Arc<Rules>, dir: &[u8], outer: Option<Arc<Self>>) -> Option<Arc<Self>> {
+        Self::layered(rules, dir, Position::beneath(dir), outer)
     }
 
     fn layered(
-        matcher: Arc<Gitignore>,
+        rules: Arc<Rules>,
         dir: &[u8],
         position: Position,
         outer: Option<Arc<Self>>,
     ) -> Option<Arc<Self>> {
-        if matcher.is_empty() {
+        if rules.is_empty() {
             return outer;
         }
-        let (matcher, dir, files) = (OnceLock::from(matcher), dir.to_vec(), Vec::new());
-        Some(Arc::new(Self { matcher, dir, files, position, outer }))
+        let (rules, dir, files) = (OnceLock::from(rules), dir.to_vec(), Vec::new());
+        Some(Arc::new(Self { rules, dir, files, position, outer }))
     }
 }
 
@@ -159,7 +154,7 @@ impl Position {
 /// The source of rules that aren't parsed yet.
 pub trait RuleSource<S> {
     /// Loads the rules of the directory `dir` from its rule files.
-    fn load(&self, dir: &[u8], files: &[(&'static [u8], S)]) -> Arc<Gitignore>;
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], S)]) -> Arc<Rules>;
 }
 
 /// The source of rules that are all parsed already.
@@ -167,8 +162,8 @@ pub trait RuleSource<S> {
 pub struct ParsedRules;
 
 impl<S> RuleSource<S> for ParsedRules {
-    fn load(&self, _dir: &[u8], _files: &[(&'static [u8], S)]) -> Arc<Gitignore> {
-        Arc::new(Gitignore::empty())
+    fn load(&self, _dir: &[u8], _files: &[(&'static [u8], S)]) -> Arc<Rules> {
+        Arc::new(Rules::default())
     }
 }
 
@@ -183,22 +178,17 @@ pub fn is_ignored<S>(
 ) -> bool {
     let mut next = layers;
     while let Some(layer) = next {
-        let matcher = layer.matcher.get_or_init(|| source.load(&layer.dir, &layer.files));
+        let rules = layer.rules.get_or_init(|| source.load(&layer.dir, &layer.files));
         let verdict = match &layer.position {
-            Position::Beneath(lead) => match_path(matcher, path.get(*lead..).unwrap_or(path), is_dir),
-            Position::Above(lead) => match_path(matcher, &[lead, path].concat(), is_dir),
+            Position::Beneath(lead) => rules.match_path(path.get(*lead..).unwrap_or(path), is_dir),
+            Position::Above(lead) => rules.match_path(&[lead, path].concat(), is_dir),
         };
         match verdict {
-            Match::Ignore(()) => return true,
-            Match::Whitelist(()) => return false,
-            Match::None => next = layer.outer.as_ref(),
+            Some(verdict) => return verdict == Verdict::Ignored,
+            None => next = layer.outer.as_ref(),
         }
     }
     is_dir && tool_directories::is_skipped(name)
-}
-
-fn match_path(matcher: &Gitignore, path: &[u8], is_dir: bool) -> Match<()> {
-    matcher.matched(OsStr::from_bytes(path), is_dir).map(|_| ())
 }
 
 /// Reads the rules that hold in the project at `root` and come from outside of its own rule files:
@@ -241,8 +231,8 @@ fn above<S>(
     if !lead.is_empty() {
         lead.push(b'/');
     }
-    let matcher = parse_rules(texts.iter().map(Vec::as_slice));
-    RuleLayer::layered(matcher, b"", Position::Above(lead), outer)
+    let rules = parse_rules(texts.iter().map(Vec::as_slice));
+    RuleLayer::layered(rules, b"", Position::Above(lead), outer)
 }
 
 /// Returns the exclude file of the repository whose top is `top`. A linked work tree has that of

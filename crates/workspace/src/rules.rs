@@ -5,10 +5,9 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use ignore::gitignore::Gitignore;
 use journeyman_ignore_rules::tool_directories::skipped_names;
 use journeyman_ignore_rules::{
-    ParsedRules, RULE_FILES, is_copies_directory, is_ignored, outside_rules, parse_rules, read_rules,
+    ParsedRules, RULE_FILES, Rules, is_copies_directory, is_ignored, outside_rules, parse_rules, read_rules,
 };
 use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_root_fs::{Links, open_regular};
@@ -21,7 +20,7 @@ pub(crate) type RuleLayer = journeyman_ignore_rules::RuleLayer<FileStat>;
 
 /// A rule file's identity, so that it is parsed once.
 type RuleFileId = (u64, u64, i64, i64);
-type RulesByDir = HashMap<Vec<u8>, (Vec<RuleFileId>, Arc<Gitignore>)>;
+type RulesByDir = HashMap<Vec<u8>, (Vec<RuleFileId>, Arc<Rules>)>;
 
 fn rule_file_id(seen: &FileStat) -> RuleFileId {
     (seen.ino, seen.size, seen.mtime, seen.ctime)
@@ -106,30 +105,30 @@ impl RuleCache {
         dir: BorrowedFd<'_>,
         path: &[u8],
         files: &[(&'static [u8], FileStat)],
-    ) -> (Arc<Gitignore>, Option<()>) {
+    ) -> (Arc<Rules>, Option<()>) {
         let found: Vec<(FileStat, RuleFile)> =
             files.iter().filter_map(|(name, _)| open_rule_file(dir, name)).collect();
         let now: Vec<RuleFileId> = found.iter().map(|(seen, _)| rule_file_id(seen)).collect();
         let then = files.iter().filter(|(_, seen)| seen.is_file()).map(|(_, seen)| rule_file_id(seen));
         let as_seen = then.eq(now.iter().copied()).then_some(());
         let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-        let matcher = match parsed.get(path) {
-            Some((known, matcher)) if *known == now => matcher.clone(),
+        let rules = match parsed.get(path) {
+            Some((known, rules)) if *known == now => rules.clone(),
             _ => {
                 let texts: Vec<Vec<u8>> = found.iter().map(|(_, file)| file.read()).collect();
-                let matcher = parse_rules(texts.iter().map(Vec::as_slice));
-                parsed.insert(path.to_vec(), (now, matcher.clone()));
-                matcher
+                let rules = parse_rules(texts.iter().map(Vec::as_slice));
+                parsed.insert(path.to_vec(), (now, rules.clone()));
+                rules
             }
         };
-        (matcher, as_seen)
+        (rules, as_seen)
     }
 }
 
 /// Rules made of contents that are known, such as those of a checkpoint: `files` are paths and
 /// texts.
 pub(crate) struct FixedRules {
-    matchers: HashMap<Vec<u8>, Arc<Gitignore>>,
+    by_dir: HashMap<Vec<u8>, Arc<Rules>>,
     outermost: Option<Arc<RuleLayer>>,
 }
 
@@ -142,8 +141,8 @@ impl FixedRules {
             let cut = path.iter().rposition(|&byte| byte == b'/').unwrap_or_default();
             texts.entry(path.get(..cut).unwrap_or_default().to_vec()).or_default().push(text);
         }
-        let matchers = texts.into_iter().map(|(dir, texts)| (dir, parse_rules(texts.into_iter()))).collect();
-        Self { matchers, outermost }
+        let by_dir = texts.into_iter().map(|(dir, texts)| (dir, parse_rules(texts.into_iter()))).collect();
+        Self { by_dir, outermost }
     }
 
     /// Returns true if the file at `path`, or a directory above it, was ignored.
@@ -162,8 +161,8 @@ impl FixedRules {
     }
 
     fn descend_into(&self, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {
-        match self.matchers.get(dir) {
-            Some(matcher) => RuleLayer::from_parsed(matcher.clone(), dir, outer),
+        match self.by_dir.get(dir) {
+            Some(rules) => RuleLayer::from_parsed(rules.clone(), dir, outer),
             None => outer,
         }
     }

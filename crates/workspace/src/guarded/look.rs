@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
 
-use ignore::gitignore::Gitignore;
 use journeyman_protocol::{GuardRules, RelPath};
 use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat};
 use rustix::io::Errno;
@@ -27,7 +26,7 @@ use crate::walk::visit::device_of;
 use journeyman_ignore_rules::RULE_FILES;
 use journeyman_ignore_rules::tool_directories::is_no_project;
 use journeyman_ignore_rules::walk::DirNames;
-use journeyman_ignore_rules::{RuleSource, is_ignored};
+use journeyman_ignore_rules::{RuleSource, Rules, is_ignored};
 
 /// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
 const MAX_NAMES: usize = 8_000_000;
@@ -326,11 +325,11 @@ fn stat_rule_file(dir: BorrowedFd<'_>, name: &'static [u8]) -> Option<(&'static 
 }
 
 impl RuleSource<FileStat> for BuildProducts<'_> {
-    fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore> {
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Rules> {
         let path: &[u8] = if dir.is_empty() { b"." } else { dir };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let Ok(open) = self.root_dir.open_beneath(path, flags, Links::Refuse) else {
-            return Arc::new(Gitignore::empty());
+            return Arc::new(Rules::default());
         };
         self.rules.load(open.as_fd(), dir, files).0
     }

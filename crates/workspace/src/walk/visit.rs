@@ -7,7 +7,6 @@ use std::slice::Iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ignore::gitignore::Gitignore;
 use rustix::fs::{AtFlags, FileType, OFlags, statat};
 use rustix::io::Errno;
 
@@ -22,7 +21,7 @@ use crate::walk::plan::ListedDir;
 use crate::walk::shared::WalkState;
 use crate::walk::visited::{DirTask, VisitedContent, VisitedDir, VisitedItem};
 use journeyman_ignore_rules::walk::{DirNames, compare_paths};
-use journeyman_ignore_rules::{CACHE_TAG_FILE, RULE_FILES, RuleSource, is_ignored};
+use journeyman_ignore_rules::{CACHE_TAG_FILE, RULE_FILES, RuleSource, Rules, is_ignored};
 
 /// So often a directory is listed in which something is another kind of thing at each look.
 const MAX_LISTINGS: usize = 8;
@@ -55,19 +54,19 @@ struct DirReader<'a> {
 }
 
 impl RuleSource<FileStat> for WalkState<'_> {
-    fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Gitignore> {
+    fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Rules> {
         let path: &[u8] = if dir.is_empty() { b"." } else { dir };
         let Ok(opened) =
             self.plan.root_dir.open_beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
         else {
             self.unsure.store(true, Ordering::Relaxed);
-            return Arc::new(Gitignore::empty());
+            return Arc::new(Rules::default());
         };
-        let (matcher, as_seen) = self.plan.rules.load(opened.as_fd(), dir, files);
+        let (rules, as_seen) = self.plan.rules.load(opened.as_fd(), dir, files);
         if as_seen.is_none() {
             self.unsure.store(true, Ordering::Relaxed);
         }
-        matcher
+        rules
     }
 }
 
