@@ -80,7 +80,19 @@ fn tree_rss(pid: u32) -> u64 {
         .and_then(|statm| statm.split(' ').nth(1)?.parse::<u64>().ok())
         .unwrap_or_default()
         * 4096;
-    own + children(Path::new(&place)).into_iter().map(tree_rss).sum::<u64>()
+    let children = children(Path::new(&place)).into_iter().filter(|child| !share_memory(pid, *child));
+    own + children.map(tree_rss).sum::<u64>()
+}
+
+/// Returns true if two processes are in one address space, as a new child is until it starts its
+/// program: its pages are its parent's, not as many again.
+fn share_memory(one: u32, other: u32) -> bool {
+    /// `KCMP_VM` of `linux/kcmp.h`.
+    const ADDRESS_SPACES: libc::c_int = 1;
+    let pid = |pid: u32| libc::pid_t::try_from(pid).unwrap_or_default();
+    // SAFETY: the call takes numbers only and changes nothing.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, pid(one), pid(other), ADDRESS_SPACES, 0, 0) };
+    order == 0
 }
 
 fn children(process: &Path) -> Vec<u32> {
