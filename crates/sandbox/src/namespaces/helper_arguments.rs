@@ -5,6 +5,9 @@
 pub(super) const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
 /// The second argument of a helper that makes what namespaces it can before it knows its command.
 pub(super) const WAIT_ARGUMENT: &str = "wait";
+/// The second argument of a helper that makes none before it knows its command, since they have to
+/// lie in those of a mount, or the network is the host's.
+pub(super) const IDLE_ARGUMENT: &str = "idle";
 /// The second argument of a helper that mounts.
 pub(super) const MOUNT_ARGUMENT: &str = "mount";
 /// The second argument of a helper that starts `bwrap`.

@@ -53,10 +53,10 @@ impl<T> AtStage<T> for Result<T, Errno> {
     }
 }
 
-/// Prepares a sandbox and becomes its pid 1; never returns. With `waits`, namespaces are made
-/// before the policy comes.
-pub(super) fn run(control: &OwnedFd, waits: bool) -> ! {
-    report_failure(control, prepare_sandbox(control, waits));
+/// Prepares a sandbox and becomes its pid 1; never returns. With `early`, namespaces are made before
+/// the policy comes.
+pub(super) fn run(control: &OwnedFd, early: bool) -> ! {
+    report_failure(control, prepare_sandbox(control, early));
     sys::exit(125)
 }
 
@@ -78,14 +78,17 @@ const EARLY_NAMESPACES: libc::c_int =
 /// The namespaces that begin with pid 1: the mounts are the host's of that moment.
 const LATE_NAMESPACES: libc::c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWCGROUP;
 
-/// Makes the namespaces that can be made before there is a command, and waits for one. Nothing of
-/// it is known here yet.
-fn wait_for_policy(control: &OwnedFd) -> Result<(), SetupFailure> {
+/// Makes the namespaces that can be made before there is a command.
+fn make_early_namespaces() -> Result<(), SetupFailure> {
     // In the new namespace this process is nobody until it is mapped.
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     sys::unshare(EARLY_NAMESPACES).at_stage(Stage::Namespaces)?;
     map_single_user(uid.as_raw(), gid.as_raw()).at_stage(Stage::Identity)?;
-    start_loopback().at_stage(Stage::Loopback)?;
+    start_loopback().at_stage(Stage::Loopback)
+}
+
+/// Waits for a command, of which nothing is known here yet.
+fn wait_for_policy(control: &OwnedFd) -> Result<(), SetupFailure> {
     send_message(control, HelperMessage::Waiting);
     let max_wait = Timespec::try_from(MAX_WAIT).map_err(|_| Errno::INVAL).at_stage(Stage::Policy)?;
     loop {
@@ -99,7 +102,7 @@ fn wait_for_policy(control: &OwnedFd) -> Result<(), SetupFailure> {
     }
 }
 
-fn prepare_sandbox(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
+fn prepare_sandbox(control: &OwnedFd, early: bool) -> Result<(), SetupFailure> {
     send_message(control, HelperMessage::Hello);
     // Modes are as given while the root is built; the command gets its own mask back.
     let mask = rustix::process::umask(Mode::empty());
@@ -107,9 +110,10 @@ fn prepare_sandbox(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
         // Only root may, and only root need: a user's groups give what the user has anyway.
         rustix::thread::set_thread_groups(&[]).at_stage(Stage::Identity)?;
     }
-    if waits {
-        wait_for_policy(control)?;
+    if early {
+        make_early_namespaces()?;
     }
+    wait_for_policy(control)?;
     let mut header = [0; HEADER_BYTES];
     let mut passed = Vec::new();
     pass::receive_exact(control, &mut header, &mut passed).at_stage(Stage::Policy)?;
@@ -117,13 +121,13 @@ fn prepare_sandbox(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
     let mut body = vec![0; length];
     read_exact(control, &mut body).at_stage(Stage::Policy)?;
     let policy = Policy::decode(&body).ok_or(SetupFailure(Stage::Policy, 1, Errno::PROTO))?;
-    if waits && (policy.joins || !policy.own_network) {
+    if early && (policy.joins || !policy.own_network) {
         // The namespaces are made, and aren't those that it needs.
         return Err(SetupFailure(Stage::Policy, 2, Errno::PROTO));
     }
     // Open here and in pid 1, which ends last. What the agent opened may be where this process
     // can't come to any more.
-    let _witness = match (policy.witness, waits.then(|| passed.pop()).flatten()) {
+    let _witness = match (policy.witness, early.then(|| passed.pop()).flatten()) {
         (Some(_), Some(file)) => Some(lock_witness(file)),
         (path, _) => path.map(open_witness),
     }
@@ -133,7 +137,7 @@ fn prepare_sandbox(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
     merge_outputs(&policy).at_stage(Stage::Supervise)?;
     let _lock = if policy.joins { Some(join_namespaces(passed).at_stage(Stage::Join)?) } else { None };
     let network = if policy.own_network { EARLY_NAMESPACES } else { EARLY_NAMESPACES & !libc::CLONE_NEWNET };
-    let namespaces = if waits { LATE_NAMESPACES } else { LATE_NAMESPACES | network };
+    let namespaces = if early { LATE_NAMESPACES } else { LATE_NAMESPACES | network };
     cgroups::enter_groups(&policy.groups).at_stage(Stage::Groups)?;
     let gate = if policy.groups.iter().any(CgroupEntry::is_joined) {
         Some(eventfd(0, EventfdFlags::CLOEXEC).at_stage(Stage::Groups)?)
@@ -141,7 +145,7 @@ fn prepare_sandbox(control: &OwnedFd, waits: bool) -> Result<(), SetupFailure> {
         None
     };
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: gate.as_ref() };
-    let body = || match init.run(waits) {
+    let body = || match init.run(early) {
         Ok(()) => 0,
         Err(SetupFailure(stage, index, errno)) => {
             send_message(control, HelperMessage::Failed { stage, index, errno: errno.raw_os_error() });

@@ -14,7 +14,7 @@ use super::c_string::c_string;
 use super::cgroups::{Cgroups, Lease};
 use super::filter::{self, Confinement};
 use super::framing::MAX_BODY_BYTES;
-use super::helper_arguments::{WAIT_ARGUMENT, is_helper};
+use super::helper_arguments::{IDLE_ARGUMENT, WAIT_ARGUMENT, is_helper};
 use super::hidden::HiddenFiles;
 use super::plan::{self, RootPlan};
 use super::policy::{Canary, Policy};
@@ -73,10 +73,11 @@ pub(super) enum WatchedProcess {
 
 impl WatchedProcess {
     /// Returns the second argument of the helper.
-    pub(super) fn helper_argument(self) -> Option<&'static str> {
+    pub(super) fn helper_argument(self) -> &'static str {
         match self {
-            Self::Init { early } => early.then_some(WAIT_ARGUMENT),
-            Self::Outside(argument) => Some(argument),
+            Self::Init { early: true } => WAIT_ARGUMENT,
+            Self::Init { early: false } => IDLE_ARGUMENT,
+            Self::Outside(argument) => argument,
         }
     }
 

@@ -64,7 +64,7 @@ use crate::request::Request;
 use crate::run::Running;
 use crate::{SandboxError, SandboxSettings};
 use caches::Caches;
-use job::{HostCache, WatchedProcess, prepare_job};
+use job::{HostCache, prepare_job};
 use launch::{Launched, launch_job, launch_unattended};
 use ready::ReadyHelper;
 
@@ -96,11 +96,10 @@ impl Namespaces {
         let begun = Instant::now();
         let joined = self.caches.find_mount(&self.settings, &request).await?;
         let mut job = prepare_job(&self.settings, request, joined, None, &self.known)?;
-        if job.watched_process == (WatchedProcess::Init { early: true }) {
-            job.waiting = self.ready.take();
-        }
+        let argument = job.watched_process.helper_argument();
+        job.waiting = self.ready.take(argument);
         let Launched { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
-        let next = self.ready.next(&self.settings);
+        let next = self.ready.next(&self.settings, argument);
         let completed = async move {
             let seen = watcher.run().await;
             next.start();

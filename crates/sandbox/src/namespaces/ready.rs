@@ -3,9 +3,11 @@
 //! Executing a program and making a network namespace takes about as long as all the rest of a
 //! sandbox. So from the second command of a sandbox on, a helper is started when a command has
 //! ended, for the next one: it has user, network and IPC namespaces and a host name of its own, of
-//! which nothing depends on a command, and waits for its policy. It knows nothing, has nothing
-//! mounted, serves one command, and ends with the agent, whose end of its socket it waits at. What
-//! a command without one that waits gets is the same, made by the same steps in the same order.
+//! which nothing depends on a command, and waits for its policy. For commands in a mount, whose
+//! namespaces these have to lie in, it has none yet: so a mount is held by commands alone. It knows
+//! nothing, has nothing mounted, serves one command, and ends with the agent, whose end of its
+//! socket it waits at. What a command without one that waits gets is the same, made by the same
+//! steps in the same order.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -18,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
 
-use super::helper_arguments::{HELPER_ARGUMENT, WAIT_ARGUMENT};
+use super::helper_arguments::HELPER_ARGUMENT;
 use super::messages::{HelperMessage, MESSAGE_BYTES};
 use super::pass;
 use crate::{SandboxError, SandboxSettings};
@@ -53,7 +55,7 @@ pub(super) struct WaitingHelper {
 
 impl WaitingHelper {
     /// Starts one, with this second argument.
-    pub(super) fn start(settings: &SandboxSettings, argument: Option<&str>) -> Result<Self, SandboxError> {
+    pub(super) fn start(settings: &SandboxSettings, argument: &str) -> Result<Self, SandboxError> {
         let program = settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
         let error = |source| SandboxError::Start { path: program.clone(), source };
         let (control, theirs) = UnixStream::pair().map_err(error)?;
@@ -65,7 +67,7 @@ impl WaitingHelper {
         rustix::pipe::fcntl_setpipe_size(&stdout, PIPE_BYTES).ok();
         let mut command = Command::new(&program);
         // Nothing of ours: neither variables nor the terminal's signals.
-        command.arg(HELPER_ARGUMENT).args(argument).env_clear();
+        command.args([HELPER_ARGUMENT, argument]).env_clear();
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(out).stderr(err);
         let child = command.spawn().map_err(error)?;
@@ -133,23 +135,23 @@ pub(super) struct ReadyHelper(Arc<Mutex<HelperSlot>>);
 struct HelperSlot {
     /// Commands so far.
     commands: u32,
-    waiting: Option<WaitingHelper>,
+    waiting: Option<(&'static str, WaitingHelper)>,
 }
 
 impl ReadyHelper {
-    /// Takes the waiting helper for a command that begins. A helper that has failed, or is too old,
-    /// is ended.
-    pub(super) fn take(&self) -> Option<WaitingHelper> {
+    /// Takes the helper that was started with this argument, for a command that begins. A helper of
+    /// another kind, or one that has failed or is too old, is ended.
+    pub(super) fn take(&self, argument: &str) -> Option<WaitingHelper> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         slot.commands = slot.commands.saturating_add(1);
         let taken = slot.waiting.take();
         drop(slot);
-        taken.and_then(|mut waiting| waiting.is_sound().then_some(waiting))
+        taken.and_then(|(kind, mut waiting)| (kind == argument && waiting.is_sound()).then_some(waiting))
     }
 
-    /// Returns the means to start a helper when that command has ended.
-    pub(super) fn next(&self, settings: &SandboxSettings) -> NextHelper {
-        NextHelper { slot: Arc::downgrade(&self.0), settings: settings.clone() }
+    /// Returns the means to start a helper with this argument when that command has ended.
+    pub(super) fn next(&self, settings: &SandboxSettings, argument: &'static str) -> NextHelper {
+        NextHelper { slot: Arc::downgrade(&self.0), settings: settings.clone(), argument }
     }
 }
 
@@ -157,6 +159,7 @@ impl ReadyHelper {
 pub(super) struct NextHelper {
     slot: Weak<Mutex<HelperSlot>>,
     settings: SandboxSettings,
+    argument: &'static str,
 }
 
 impl NextHelper {
@@ -169,10 +172,10 @@ impl NextHelper {
                 return;
             }
             // Where none can be started, the next command says why.
-            let Ok(started) = WaitingHelper::start(&self.settings, Some(WAIT_ARGUMENT)) else { return };
+            let Ok(started) = WaitingHelper::start(&self.settings, self.argument) else { return };
             let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
             if wanted(&slot) {
-                slot.waiting = Some(started);
+                slot.waiting = Some((self.argument, started));
             }
         }));
     }

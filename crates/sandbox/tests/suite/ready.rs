@@ -8,6 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
+use crate::common::place::Place;
 use crate::common::{block_on, project};
 use journeyman_sandbox::{Completed, Outcome, Request, Sandbox, Streams};
 use rustix::process::{Pid, Signal};
@@ -15,16 +16,23 @@ use tokio_util::sync::CancellationToken;
 
 /// The command line of a helper that makes its namespaces before it knows its command.
 const HELPER: &str = "__jm-sandbox-helper\0wait";
+/// That of one which makes none, because its command's lie in those of a mount, and which is called
+/// by a name of its own here: other tests have theirs.
+const IDLE_HELPER: &str = "idle-of-a-test\0__jm-sandbox-helper\0idle";
 
 /// The helpers of an agent that wait. What has become pid 1 of a sandbox isn't called so only as
 /// long as the command takes to begin and end.
 fn waiting(agent: u32) -> Vec<Pid> {
+    helpers(HELPER, agent)
+}
+
+fn helpers(kind: &str, agent: u32) -> Vec<Pid> {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let helpers = entries.filter_map(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).ok()?;
         let status = std::fs::read_to_string(entry.path().join("status")).ok()?;
         let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().to_owned();
-        let is_one = String::from_utf8_lossy(&line).contains(HELPER) && parent == agent.to_string();
+        let is_one = String::from_utf8_lossy(&line).contains(kind) && parent == agent.to_string();
         is_one.then(|| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)).flatten()
     });
     helpers.collect()
@@ -79,6 +87,37 @@ fn one_waits_from_the_second_command_on_serves_one_and_ends_with_its_sandbox() {
     the_one(me);
     drop(sandbox);
     assert_eq!(waiting(me), []);
+}
+
+#[test]
+fn a_command_in_a_mount_takes_one_without_namespaces() {
+    let (me, place, mut settings) = (std::process::id(), Place::new(), common::settings());
+    let helper = place.at("idle-of-a-test");
+    std::os::unix::fs::symlink(common::helper(), &helper).unwrap();
+    settings.helper = Some(helper);
+    let sandbox = Sandbox::new(settings);
+    let Some(mounted) = place.mount("copy") else { return };
+    let run = |command: &str| {
+        let completed = run(&sandbox, place.request(&mounted, command));
+        assert_eq!(completed.outcome, Outcome::Exited(0), "{command}: {}", completed.combined.text);
+        completed.stdout.text
+    };
+    let idle = || helpers(IDLE_HELPER, me);
+    run("echo one > made");
+    run("cat made; echo two > made");
+    eventually("the start of a helper", || idle().len() == 1);
+    // What it waited for is its own command, in the mount as it is now.
+    assert_eq!(run("cat made; wc -l < /proc/net/dev"), "two\n3\n");
+
+    // Of the other kind it is of no use: it goes, and one of that kind comes.
+    eventually("the next helper", || idle().len() == 1);
+    shell(&sandbox, &place.root(), "true");
+    eventually("the end of the helper that was of no use", || idle().is_empty());
+    run("true");
+    eventually("a helper for the mount", || idle().len() == 1);
+    drop(mounted);
+    drop(sandbox);
+    assert_eq!(idle(), []);
 }
 
 /// Not a test by itself: the agent that [`one_that_waits_ends_with_a_killed_agent`] kills.
