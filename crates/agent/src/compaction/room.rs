@@ -10,6 +10,9 @@ use crate::session::context::Context;
 const AGE_AT: u64 = 50;
 /// Part of the input room that a compaction leaves to the request, in hundredths.
 const ROOM_AFTER: u64 = 45;
+/// Part of the input room that a request may have where the task, or results that the model has yet
+/// to read, need it, in hundredths.
+const MAX_AFTER: u64 = 92;
 /// Part of the input room for the newest results, which don't age.
 const KEPT_RESULTS: u64 = 15;
 /// Part of the input room that aging has to free, or else it waits.
@@ -57,6 +60,11 @@ impl Room {
     pub(super) fn after_compaction(self, fixed: Tokens) -> Tokens {
         let left = self.input.0.saturating_sub(fixed.0);
         Tokens(self.part(ROOM_AFTER).0.saturating_sub(fixed.0).max(left * 2 / 5))
+    }
+
+    /// Returns the maximum tokens of the messages after a compaction.
+    pub(super) fn limit_after_compaction(self, fixed: Tokens) -> Tokens {
+        Tokens(self.part(MAX_AFTER).0.saturating_sub(fixed.0)).max(self.after_compaction(fixed))
     }
 }
 

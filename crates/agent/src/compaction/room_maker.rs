@@ -176,8 +176,19 @@ impl RoomMaker {
         let may_ask = cx.settings.compaction.summarize && !inflated && reason != CompressionReason::Overflow;
         let material = size.to_counted(Tokens(room.input.0 * MATERIAL_SHARE / 100));
         let prose = if may_ask { summarize(cx, material, stages.stop).await } else { None };
-        let room = room.after_compaction(size.to_predicted(size.fixed));
-        let facts = Facts { said, evidence: stages.evidence, notes, room: size.to_counted(room) };
+        let fixed = size.to_predicted(size.fixed);
+        let limit = match reason {
+            // The window isn't known well: the request has to become shorter by far.
+            CompressionReason::Overflow => room.after_compaction(fixed),
+            _ => room.limit_after_compaction(fixed),
+        };
+        let facts = Facts {
+            said,
+            evidence: stages.evidence,
+            notes,
+            room: size.to_counted(room.after_compaction(fixed)),
+            limit: size.to_counted(limit),
+        };
         let plain = facts.compact(cx, None);
         let with_prose = prose.map(|prose| facts.compact(cx, Some(&prose)));
         // Prose that is too long has no place in the state.
@@ -297,8 +308,10 @@ struct Facts<'a> {
     said: Vec<String>,
     evidence: &'a [Evidence],
     notes: Vec<String>,
-    /// Maximum tokens of the messages, as they are counted here.
+    /// Tokens of the messages, as they are counted here.
     room: Tokens,
+    /// Maximum tokens of the messages, as they are counted here.
+    limit: Tokens,
 }
 
 impl Facts<'_> {
@@ -330,7 +343,6 @@ impl Facts<'_> {
         });
         let facts = StateFacts {
             said: &self.said,
-            task_is_shown: true,
             todos: todos.collect(),
             evidence: checks.collect(),
             hashes: hashes.collect(),
@@ -343,6 +355,7 @@ impl Facts<'_> {
             prose,
             notes: &self.notes,
             room: self.room,
+            limit: self.limit,
             counter: cx.meter.counter(),
         })
     }

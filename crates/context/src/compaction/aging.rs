@@ -19,6 +19,11 @@ const MAX_ARGUMENT_BYTES: usize = 160;
 /// Maximum bytes of an error in a line.
 const MAX_ERROR_BYTES: usize = 240;
 
+/// The tool that runs commands.
+pub(super) const COMMAND_TOOL: &str = "run_command";
+/// The words of a line between what it is about and the handle.
+const AGED: &str = " is no longer shown; read_file with path output:";
+
 /// A result that is replaced by one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgedResult {
@@ -93,16 +98,24 @@ fn line_for(call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], is_error:
     if images > 0 {
         about.push_str(&format!(", {images} images"));
     }
-    let failed = if is_error {
-        let first = texts.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
-        format!(" failed: {}", clip_to_bytes(first.unwrap_or_default(), MAX_ERROR_BYTES))
-    } else {
-        String::new()
+    let first = texts.iter().flat_map(|text| text.lines()).map(str::trim).find(|line| !line.is_empty());
+    let first = clip_to_bytes(first.unwrap_or_default(), MAX_ERROR_BYTES);
+    let outcome = match is_error {
+        true => format!(" failed: {first}"),
+        // Its first line is the exit code.
+        false if tool == COMMAND_TOOL => format!(": {first}"),
+        false => String::new(),
     };
-    format!(
-        "[{tool}{gap}{arguments}{failed} ({about}) is no longer shown; read_file with path output:{id} shows it \
-         again]"
-    )
+    format!("[{tool}{gap}{arguments}{outcome} ({about}){AGED}{id} shows it again]")
+}
+
+/// Returns the outcome that the line of an aged result tells; `None` for any other text.
+pub(super) fn aged_outcome<'a>(call: &ToolUse, text: &'a str) -> Option<&'a str> {
+    let told = text.strip_prefix('[')?.strip_prefix(call.name.as_str())?;
+    let told = told.trim_start().strip_prefix(argument_of(&call.input).as_str())?;
+    let (told, _) = told.rsplit_once(AGED)?;
+    let (outcome, _) = told.rsplit_once(" (")?;
+    Some(outcome.trim_start_matches(" failed").trim_start_matches(": "))
 }
 
 /// Returns the argument that tells the most about a call: a path, a command or a pattern.
@@ -162,6 +175,34 @@ mod tests {
         assert_eq!(age_results(&messages, Tokens(0), &counter()).0, [], "lines don't age");
         let room = Tokens(3 * counter().count(&long).0 + 100);
         assert_eq!(age_results(&before, room, &counter()).0.len(), 3, "newer results fit the room");
+    }
+
+    #[test]
+    fn a_line_tells_how_a_command_ended() {
+        let command = |text: &str| ToolUse {
+            id: CallId::new("c1"),
+            name: COMMAND_TOOL.to_owned(),
+            input: json!({ "command": text }),
+            malformed: None,
+            signature: None,
+        };
+        let line = |call: &ToolUse, result: &str, is_error| {
+            line_for(Some(call), &call.id, &[ResultPart::Text { text: result.to_owned() }], is_error)
+        };
+        let tests = command("cargo test (all): now");
+        let passed = line(&tests, "exit code 0\n12 passed\n", false);
+        assert_eq!(
+            passed,
+            "[run_command cargo test (all): now: exit code 0 (2 lines, 22 bytes) is no longer shown; read_file with \
+             path output:c1 shows it again]"
+        );
+        assert_eq!(aged_outcome(&tests, &passed), Some("exit code 0"));
+        assert_eq!(
+            aged_outcome(&tests, &line(&tests, "exit code 101 (x)\n", true)),
+            Some("exit code 101 (x)")
+        );
+        assert_eq!(aged_outcome(&command("ls"), &passed), None);
+        assert_eq!(aged_outcome(&tests, "exit code 0"), None);
     }
 
     #[test]

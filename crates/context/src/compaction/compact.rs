@@ -1,6 +1,6 @@
 //! Replaces all but the newest messages by the state of the work.
 
-use journeyman_protocol::{Block, Message, ResultPart, Role, Tokens};
+use journeyman_protocol::{Block, Message, ResultPart, Role, TokenCounter as _, Tokens};
 use serde_json::Value;
 
 use super::shorten::shorten;
@@ -12,8 +12,15 @@ use crate::fence::fenced;
 const OPENING_SHARE: u64 = 40;
 /// The share of the room for the newest messages.
 const TAIL_SHARE: u64 = 35;
+/// The share of the limit that the task may take where it is longer than its share of the room.
+const TASK_SHARE: u64 = 35;
+/// The share of the limit that is left to the state beside results that the model has yet to read.
+const STATE_SHARE: u64 = 12;
 /// A shorter string of a call's arguments is never shortened, in bytes.
 const MIN_ARGUMENT_BYTES: usize = 200;
+/// Attempts at shortening the newest messages, each to a smaller part of it, in hundredths.
+const SHORTENINGS: u32 = 5;
+const SMALLER_PART: u64 = 75;
 /// The text in place of an image that there is no room for.
 const OMITTED_IMAGE: &str = "[an image, no longer shown]";
 
@@ -32,8 +39,11 @@ pub struct CompactionInput<'a> {
     pub prose: Option<&'a str>,
     /// Context from hooks.
     pub notes: &'a [String],
-    /// Maximum tokens of all messages afterwards.
+    /// Tokens of all messages afterwards. Only the task, and results that the model has yet to read,
+    /// may take more.
     pub room: Tokens,
+    /// Maximum tokens of all messages afterwards, at least `room`.
+    pub limit: Tokens,
     /// Counts tokens.
     pub counter: &'a Counter,
 }
@@ -56,20 +66,31 @@ pub struct CompactedTranscript {
 }
 
 /// Shortens a conversation. A call and its result are never parted, and the last reply with its
-/// results always stays. The same input gives the same result.
+/// results always stays. The task, and results that the model has yet to read, stay whole where the
+/// limit allows it. The same input gives the same result.
 #[must_use]
 pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
-    let CompactionInput { messages, opening, mut state, facts, prose, notes, room, counter } = input;
-    let (head, opening) = kept_opening(messages, opening, room.share(OPENING_SHARE), counter);
+    let CompactionInput { messages, opening, mut state, facts, prose, notes, room, limit, counter } = input;
+    let limit = limit.max(room);
+    let task = facts.said.first().map(|task| task.trim()).unwrap_or_default();
+    let rooms = OpeningRoom { all: room.share(OPENING_SHARE), task: limit.share(TASK_SHARE) };
+    let (head, opening) = kept_opening(messages, opening, task, rooms, counter);
     let head_tokens: Tokens = head.iter().map(|block| counter.count_block(block)).sum();
+    let state_room = limit.share(STATE_SHARE).max(Tokens(2 * PREAMBLE_TOKENS));
+    let beside_head = Tokens(limit.0.saturating_sub(head_tokens.0 + state_room.0));
     let tail_room = room.share(TAIL_SHARE);
     let begin = tail_start(messages, tail_room, counter);
     let (left_out, tail) = messages.split_at_checked(begin).unwrap_or((messages, &[]));
     let first = left_out.first().filter(|it| it.role == Role::User);
     state.absorb(left_out.get(usize::from(first.is_some())..).unwrap_or_default());
+    let tail_room = if has_unread_results(tail) { tail_room.max(beside_head) } else { tail_room };
     let shortened = shorten_tail(tail, tail_room, counter);
     let tail_tokens = count_messages(shortened.as_deref().unwrap_or(tail), counter);
     let text_room = room.0.saturating_sub(head_tokens.0 + tail_tokens.0);
+    let text_room = text_room.max(state_room.0.min(limit.0.saturating_sub(head_tokens.0 + tail_tokens.0)));
+    let is_shown = |block: &Block| matches!(block, Block::Text { text } if text.contains(task));
+    let is_shown = usize::from(head.iter().any(is_shown)).min(facts.said.len());
+    let facts = StateFacts { said: facts.said.get(is_shown..).unwrap_or_default(), ..facts };
     let text = state.render(&facts, prose, notes, Tokens(text_room.saturating_sub(PREAMBLE_TOKENS)), counter);
     let mut head = head;
     head.push(Block::text(format!("{PREAMBLE}{}", fenced("state", &[], text.trim_end()))));
@@ -98,11 +119,26 @@ impl Share for Tokens {
     }
 }
 
-/// Returns the beginning of the conversation, shortened if it doesn't fit.
+/// Returns true if the newest messages end in results, which the model gets with the next request.
+fn has_unread_results(tail: &[Message]) -> bool {
+    let last = tail.last().filter(|message| message.role == Role::User);
+    last.is_some_and(|it| it.content.iter().any(|block| matches!(block, Block::ToolResult { .. })))
+}
+
+/// The room for the beginning of the conversation.
+#[derive(Clone, Copy)]
+struct OpeningRoom {
+    all: Tokens,
+    /// The task stays whole up to here, also where that is more than there is for all.
+    task: Tokens,
+}
+
+/// Returns the beginning of the conversation, shortened if it doesn't fit: the task last.
 fn kept_opening(
     messages: &[Message],
     opening: usize,
-    room: Tokens,
+    task: &str,
+    room: OpeningRoom,
     counter: &Counter,
 ) -> (Vec<Block>, usize) {
     let first = messages.first().filter(|it| it.role == Role::User);
@@ -110,15 +146,32 @@ fn kept_opening(
     // A result belongs to a call that is gone.
     let mut head: Vec<Block> =
         blocks.iter().filter(|block| !matches!(block, Block::ToolResult { .. })).cloned().collect();
-    let mut left = room;
+    let mut left = room.all;
     let count = head.len() as u64;
     for (at, block) in head.iter_mut().enumerate() {
         let part = Tokens(left.0 / (count - at as u64).max(1));
-        shorten_block(block, part, counter);
+        if !keep_task(block, task, OpeningRoom { all: part, ..room }, counter) {
+            shorten_block(block, part, counter);
+        }
         left = Tokens(left.0.saturating_sub(counter.count_block(block).0));
     }
     let opening = head.len();
     (head, opening)
+}
+
+/// Shortens what follows the task in a text, which begins with it. Returns false if the text hasn't
+/// the task, or the task alone is too long.
+fn keep_task(block: &mut Block, task: &str, room: OpeningRoom, counter: &Counter) -> bool {
+    let Block::Text { text } = block else { return false };
+    let Some((before, after)) = text.split_once(task).filter(|_| !task.is_empty()) else { return false };
+    let kept = counter.count(before) + counter.count(task);
+    if kept > room.all.max(room.task) {
+        return false;
+    }
+    if let Some(short) = shorten(after, Tokens(room.all.0.saturating_sub(kept.0)), None, counter) {
+        *text = format!("{before}{task}\n{}", short.trim_start());
+    }
+    true
 }
 
 /// Returns the index of the first message that stays. Before it every call has its result.
@@ -142,9 +195,22 @@ fn shorten_tail(tail: &[Message], room: Tokens, counter: &Counter) -> Option<Vec
     if count_messages(tail, counter) <= room {
         return None;
     }
+    let blocks = tail.iter().flat_map(|message| &message.content);
+    let mut part = fair_part(blocks.map(|block| counter.count_block(block)).collect(), room);
+    for _ in 1..SHORTENINGS {
+        let shortened = shorten_pieces(tail, part, counter);
+        if count_messages(&shortened, counter) <= room {
+            return Some(shortened);
+        }
+        // Names, ids and notes of what is missing take tokens too.
+        part = part.share(SMALLER_PART);
+    }
+    Some(shorten_pieces(tail, part, counter))
+}
+
+/// Shortens each text that has more tokens than `part`.
+fn shorten_pieces(tail: &[Message], part: Tokens, counter: &Counter) -> Vec<Message> {
     let mut tail = tail.to_vec();
-    let pieces = |message: &Message| message.content.len() as u64;
-    let part = Tokens(room.0 / tail.iter().map(pieces).sum::<u64>().max(1));
     for block in tail.iter_mut().flat_map(|message| message.content.iter_mut()) {
         match block {
             Block::ToolResult { id, content, .. } => {
@@ -156,9 +222,10 @@ fn shorten_tail(tail: &[Message], room: Tokens, counter: &Counter) -> Option<Vec
                                 *text = short;
                             }
                         }
-                        image @ ResultPart::Image(_) => {
-                            *image = ResultPart::Text { text: OMITTED_IMAGE.to_owned() };
+                        ResultPart::Image(image) if counter.count_image(image) > part => {
+                            *part_of = ResultPart::Text { text: OMITTED_IMAGE.to_owned() };
                         }
+                        ResultPart::Image(_) => {}
                     }
                 }
             }
@@ -167,7 +234,23 @@ fn shorten_tail(tail: &[Message], room: Tokens, counter: &Counter) -> Option<Vec
             Block::Thinking { .. } => {}
         }
     }
-    Some(tail)
+    tail
+}
+
+/// Returns the tokens that each piece may have, so that all fit: short ones leave theirs to the
+/// others.
+fn fair_part(mut needs: Vec<Tokens>, room: Tokens) -> Tokens {
+    needs.sort_unstable();
+    let (mut left, mut open) = (room.0, needs.len() as u64);
+    for need in needs {
+        let part = left / open.max(1);
+        if need.0 > part {
+            return Tokens(part);
+        }
+        left -= need.0;
+        open -= 1;
+    }
+    room
 }
 
 /// Shortens a text, and replaces an image by a line, if it doesn't fit.
@@ -238,6 +321,7 @@ mod tests {
             prose: None,
             notes: &[],
             room: Tokens(room),
+            limit: Tokens(room),
             counter: counter(),
         }
     }
@@ -287,6 +371,63 @@ mod tests {
         assert!(compacted.kept >= 2 && compacted.tail.is_empty());
         assert_eq!(compacted.tokens, count_messages(&result, counter()));
         assert!(compacted.tokens <= Tokens(3_000), "{}", compacted.tokens);
+    }
+
+    #[test]
+    fn a_result_that_nobody_has_read_stays_whole_where_the_limit_allows_it() {
+        let mut messages = vec![Message::user_text("do it")];
+        for number in 0..20 {
+            messages.extend(exchange(number, "looking on", &"a line of output\n".repeat(300)));
+        }
+        let [last, result] = &messages[39..] else { panic!() };
+        let (last, result) = (last.clone(), result.clone());
+        let limited = CompactionInput { limit: Tokens(3_500), ..input(&messages, 1_500) };
+        let unread = compact(limited);
+        let shown = after(&messages, &unread);
+        assert_pairs_are_whole(&shown);
+        assert!(shown.ends_with(&[last, result]), "{shown:?}");
+        assert!(Tokens(1_500) < unread.tokens && unread.tokens <= Tokens(3_500), "{}", unread.tokens);
+        assert!(shown[0].text().contains("Commands that ran"), "the state has its room: {shown:?}");
+        messages.push(Message::assistant_text("I read it."));
+        messages.push(Message::user_text("Go on."));
+        let read = compact(CompactionInput { limit: Tokens(3_500), ..input(&messages, 1_500) });
+        assert!(read.tokens <= Tokens(1_500), "{}", read.tokens);
+    }
+
+    #[test]
+    fn results_of_one_reply_leave_room_to_each_other() {
+        assert_eq!(fair_part(vec![Tokens(900), Tokens(10), Tokens(40)], Tokens(400)), Tokens(350));
+        assert_eq!(fair_part(vec![Tokens(900), Tokens(800)], Tokens(400)), Tokens(200));
+        assert_eq!(fair_part(vec![Tokens(9)], Tokens(400)), Tokens(400));
+        assert_eq!(fair_part(Vec::new(), Tokens(400)), Tokens(400));
+    }
+
+    #[test]
+    fn the_task_stays_in_the_users_words() {
+        let filler = |from: usize| -> String {
+            (from..from + 40)
+                .map(|at| format!("The part {} tells about the past.\n", "x".repeat(at)))
+                .collect()
+        };
+        let task = format!("{}The column foo_id keeps its name.\n{}", filler(0), filler(40));
+        let map = "src/ a.rs b.rs c.rs\n".repeat(400);
+        let mut messages = vec![Message::user_text(format!("<task>\n{task}</task>\n{map}"))];
+        for number in 0..9 {
+            messages.extend(exchange(number, "looking on", &"a line of output\n".repeat(300)));
+        }
+        let said = [task.clone(), "And use tabs.".to_owned()];
+        let of = |room, limit| {
+            let facts = StateFacts { said: &said, ..StateFacts::default() };
+            let input = CompactionInput { facts, limit: Tokens(limit), ..input(&messages, room) };
+            let compacted = compact(input);
+            assert!(compacted.tokens <= Tokens(limit), "{}", compacted.tokens);
+            Message { role: Role::User, content: compacted.head }.text()
+        };
+        let whole = of(2_000, 6_000);
+        assert!(whole.contains(task.trim()) && whole.contains("bytes left out"), "{whole}");
+        assert!(whole.contains("And use tabs.") && !whole.contains("- \"The part"), "{whole}");
+        let short = of(1_200, 1_200);
+        assert!(!short.contains(&task) && short.contains("\"The column foo_id keeps its name.\""), "{short}");
     }
 
     #[test]

@@ -47,6 +47,17 @@ const CUES: &[(Kind, &[&str])] = &[
             "made it worse",
             "wrong approach",
             "unsuccessful",
+            "no difference",
+            "no luck",
+            "same error",
+            "still fail",
+            "still hang",
+            "still crash",
+            "still broken",
+            "didn't fix",
+            "did not fix",
+            "did nothing",
+            "in vain",
             "wouldn't",
             "doesn't compile",
             "不行",
@@ -118,6 +129,26 @@ const CUES: &[(Kind, &[&str])] = &[
     ),
 ];
 
+/// Beginnings of sentences that announce a step and say nothing that outlives it.
+const ANNOUNCING: &[&str] = &[
+    "let me",
+    "let's",
+    "now ",
+    "next",
+    "looking at",
+    "reading",
+    "checking",
+    "i'll look",
+    "i'll check",
+    "i'll read",
+    "i'll now",
+    "i will look",
+    "i will check",
+    "i will read",
+    "i will now",
+    "i'm going to",
+];
+
 /// Splits a text into sentences and lines, without code blocks and quoted program output.
 pub(super) fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
@@ -166,19 +197,30 @@ pub(super) fn kind_of(sentence: &str) -> Option<Kind> {
     }
     let lower = sentence.to_lowercase().replace('\u{2019}', "'");
     let cued = CUES.iter().find(|(_, cues)| cues.iter().any(|cue| lower.contains(cue)));
-    cued.map(|(kind, _)| *kind).or_else(|| has_value(sentence).then_some(Kind::Decision))
+    cued.map(|(kind, _)| *kind)
 }
 
-/// Returns true if a sentence gives a number that has a meaning of its own: more than one digit, or
-/// a decimal.
-fn has_value(sentence: &str) -> bool {
-    let bytes = sentence.as_bytes();
-    bytes.windows(2).any(|pair| pair.iter().all(u8::is_ascii_digit))
-        || bytes.windows(3).any(|three| {
-            three.first().is_some_and(u8::is_ascii_digit)
-                && three.get(1) == Some(&b'.')
-                && three.get(2).is_some_and(u8::is_ascii_digit)
-        })
+/// Returns the weight of a model's sentence: 2 for a statement of some kind, 1 for one that names
+/// something, 0 for any other; `None` for one that only announces the next step.
+pub(super) fn weight_of(sentence: &str) -> Option<u8> {
+    if kind_of(sentence).is_some() {
+        return Some(2);
+    }
+    let lower = sentence.to_lowercase().replace('\u{2019}', "'");
+    let announces = ANNOUNCING.iter().any(|words| lower.starts_with(words));
+    (!announces).then(|| u8::from(names_something(sentence)))
+}
+
+/// Returns true if a sentence has a number, or a word that is written like a path or like a name of
+/// code.
+fn names_something(sentence: &str) -> bool {
+    sentence.split_whitespace().any(|word| {
+        let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`' && c != ')');
+        let mut pairs = bare.chars().zip(bare.chars().skip(1));
+        bare.contains(|c: char| c.is_ascii_digit() || matches!(c, '/' | '_' | '`' | '(' | ':' | '.' | '='))
+            || pairs.any(|(first, second)| first.is_lowercase() && second.is_uppercase())
+            || word.starts_with("--") && !bare.is_empty()
+    })
 }
 
 #[cfg(test)]
@@ -199,12 +241,31 @@ mod tests {
             ("Don\u{2019}t change the public API", Some(Kind::Constraint)),
             ("Patching the parser doesn't work, it must be the lexer.", Some(Kind::Failure)),
             ("I decided to go through the cache.", Some(Kind::Decision)),
-            ("The port is 8443 there.", Some(Kind::Decision)),
             ("Shall I remove the old one too?", Some(Kind::Question)),
             ("Let me look at the file.", None),
         ];
         for (sentence, kind) in cases {
             assert_eq!(kind_of(sentence), kind, "{sentence}");
+        }
+    }
+
+    #[test]
+    fn sentences_that_name_something_weigh_more_than_others() {
+        let cases = [
+            ("We use the cache because it is there.", Some(2)),
+            ("The port is 8443 there.", Some(1)),
+            ("Max retries is 5.", Some(1)),
+            ("The relevant file is src/mod5.py.", Some(1)),
+            ("parseHeader belongs to the reader.", Some(1)),
+            ("La función load_settings lee la configuración.", Some(1)),
+            ("The flag --no-cache comes first.", Some(1)),
+            ("The user wants tabs, no spaces.", Some(0)),
+            ("Der Dienst lauscht am Socket.", Some(0)),
+            ("Let me look at src/mod5.py.", None),
+            ("Now the next module.", None),
+        ];
+        for (sentence, weight) in cases {
+            assert_eq!(weight_of(sentence), weight, "{sentence}");
         }
     }
 }

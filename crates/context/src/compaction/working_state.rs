@@ -8,9 +8,9 @@ use journeyman_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::aging::argument_of;
+use super::aging::{COMMAND_TOOL, aged_outcome, argument_of};
 use super::section::{Item, Section, render};
-use super::sentences::{Kind, kind_of, sentences};
+use super::sentences::{Kind, kind_of, sentences, weight_of};
 
 /// Maximum statements of one kind. With [`MAX_BYTES`](super::sentences) each they have about 30,000
 /// tokens, of which a request shows its share.
@@ -21,9 +21,15 @@ const MAX_FILES: usize = 400;
 const MAX_COMMANDS: usize = 60;
 /// Maximum bytes of one error of a call.
 const MAX_ERROR_BYTES: usize = 240;
+/// Maximum bytes of an answer of the user.
+const MAX_ANSWER_BYTES: usize = 1_000;
 /// A message of the user that is longer is given by its statements where room is short, in tokens.
 const LONG_MESSAGE: Tokens = Tokens(400);
+/// The rank of a short message of the user, and of a demand in a long one.
+const WHOLE_MESSAGE: u8 = 3;
 
+/// The tool that asks the user.
+const ASKING_TOOL: &str = "ask_user";
 /// The tools that change the files that they name.
 const CHANGING_TOOLS: [&str; 7] =
     ["edit_file", "write_file", "apply_edit", "apply_patch", "edit_symbol", "delete_file", "move_file"];
@@ -47,6 +53,9 @@ fn paths_of(input: &Value) -> impl Iterator<Item = &str> {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WorkingState {
+    /// Answers of the user to questions of the model, with the question.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<String>,
     /// Statements of the model: what it chose and found out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<String>,
@@ -81,8 +90,6 @@ pub struct FileNote {
 pub struct StateFacts<'a> {
     /// The user's messages, in their words, oldest first. The first one is the task.
     pub said: &'a [String],
-    /// True if the kept beginning of the conversation has the task already.
-    pub task_is_shown: bool,
     /// The todos, a line each.
     pub todos: Vec<String>,
     /// The newest results of the project's checks, a line each.
@@ -111,7 +118,9 @@ impl WorkingState {
                 }
             }
         }
-        for list in [&mut self.decisions, &mut self.constraints, &mut self.failures, &mut self.questions] {
+        drop_light(&mut self.decisions, MAX_STATEMENTS);
+        let Self { answers, decisions, constraints, failures, questions, .. } = self;
+        for list in [answers, decisions, constraints, failures, questions] {
             bound_both_ends(list, MAX_STATEMENTS);
         }
         bound_both_ends(&mut self.commands, MAX_COMMANDS);
@@ -129,9 +138,10 @@ impl WorkingState {
         for sentence in sentences(text) {
             let list = match kind_of(sentence) {
                 Some(Kind::Constraint) => &mut self.constraints,
-                Some(Kind::Decision) => &mut self.decisions,
                 Some(Kind::Failure) => &mut self.failures,
                 Some(Kind::Question) => &mut self.questions,
+                Some(Kind::Decision) => &mut self.decisions,
+                None if weight_of(sentence).is_some() => &mut self.decisions,
                 None => continue,
             };
             push_new(list, sentence.to_owned());
@@ -151,14 +161,19 @@ impl WorkingState {
     fn absorb_result(&mut self, call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], is_error: bool) {
         let tool = call.map_or(id.as_str(), |call| call.name.as_str());
         let about = call.map(|call| argument_of(&call.input)).unwrap_or_default();
-        let text = parts.iter().find_map(|part| match part {
-            ResultPart::Text { text } => text.lines().map(str::trim).find(|line| !line.is_empty()),
+        let texts = parts.iter().filter_map(|part| match part {
+            ResultPart::Text { text } => Some(text.trim()),
             ResultPart::Image(_) => None,
         });
-        let first = clip_to_bytes(text.unwrap_or_default(), MAX_ERROR_BYTES);
+        let text = texts.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
+        let first = text.lines().next().unwrap_or_default().trim_end();
+        let first = call.and_then(|call| aged_outcome(call, first)).unwrap_or(first);
+        let first = clip_to_bytes(first, MAX_ERROR_BYTES);
         if is_error {
             push_new(&mut self.failures, format!("{tool} {about}: {first}"));
-        } else if tool == "run_command" {
+        } else if tool == ASKING_TOOL {
+            push_new(&mut self.answers, format!("{about} {}", clip_to_bytes(text, MAX_ANSWER_BYTES)));
+        } else if tool == COMMAND_TOOL {
             let line = format!("{about}: {first}");
             // The newest run of a command stands at the end.
             self.commands.retain(|known| *known != line);
@@ -175,22 +190,19 @@ impl WorkingState {
         budget: Tokens,
         counter: &dyn TokenCounter,
     ) -> String {
-        let shown = usize::from(facts.task_is_shown);
-        let said = facts.said.iter().skip(shown);
         let short_of_room = Tokens(budget.0 * 2 / 5);
-        let all: Tokens = facts.said.iter().skip(shown).map(|text| counter.count(text)).sum();
-        let said = Section {
-            heading: "The user said, oldest first:",
-            share: 40,
-            items: said
-                .flat_map(|text| {
-                    if all <= short_of_room || counter.count(text) <= LONG_MESSAGE {
-                        return vec![Item { text: format!("\"{}\"", text.trim()), rank: 1 }];
-                    }
-                    statements_of(text)
-                })
-                .collect(),
-        };
+        let all: Tokens = facts.said.iter().map(|text| counter.count(text)).sum();
+        let said = facts.said.iter().flat_map(|text| {
+            if all <= short_of_room || counter.count(text) <= LONG_MESSAGE {
+                return vec![Item { text: format!("\"{}\"", text.trim()), rank: WHOLE_MESSAGE }];
+            }
+            statements_of(text)
+        });
+        let said = Section { heading: "The user said, oldest first:", share: 40, items: said.collect() };
+        let decisions = self
+            .decisions
+            .iter()
+            .map(|text| Item { text: text.clone(), rank: weight_of(text).unwrap_or_default() });
         let hash = |path: &str| facts.hashes.iter().find(|(known, _)| known == path).map(|(_, hash)| hash);
         let file = |file: &FileNote| Item {
             text: match (file.changed, hash(&file.path)) {
@@ -207,10 +219,11 @@ impl WorkingState {
         };
         let sections = [
             said,
+            Section::new("The user's answers to questions:", 6, self.answers.iter().cloned()),
             Section::new("Rules noted on the way:", 8, self.constraints.iter().cloned()),
             Section::new("Plan and progress:", 8, facts.todos.iter().cloned()),
             Section::new("Tried, and failed:", 12, self.failures.iter().cloned()),
-            Section::new("Decided and found out:", 12, self.decisions.iter().cloned()),
+            Section { heading: "Decided and found out:", share: 12, items: decisions.collect() },
             Section::new("Newest results of the project's checks:", 4, facts.evidence.iter().cloned()),
             files,
             Section::new("Summary:", 10, prose.map(str::to_owned)),
@@ -222,25 +235,37 @@ impl WorkingState {
     }
 }
 
-/// Returns the statements of a long message: its first sentence, which says what it is about, and
-/// those that require or tell something.
+/// Returns the sentences of a long message, each once. Those that require something come first,
+/// then its first one, which says what it is about, and those that state or name something.
 fn statements_of(text: &str) -> Vec<Item> {
-    let told = sentences(text).into_iter().enumerate().filter_map(|(at, sentence)| {
-        let kind = kind_of(sentence);
-        let rank = match kind {
-            Some(Kind::Constraint) => 2,
-            Some(_) => 1,
-            None if at == 0 => 1,
-            None => return None,
+    let mut known = HashSet::new();
+    let told = sentences(text).into_iter().enumerate().filter(|(_, sentence)| known.insert(*sentence));
+    let item = |(at, sentence): (usize, &str)| {
+        let rank = match kind_of(sentence) {
+            Some(Kind::Constraint) => WHOLE_MESSAGE,
+            _ if at == 0 => 2,
+            _ => weight_of(sentence).unwrap_or_default(),
         };
-        Some(Item { text: format!("\"{sentence}\""), rank })
-    });
-    told.collect()
+        Item { text: format!("\"{sentence}\""), rank }
+    };
+    told.map(item).collect()
 }
 
 fn push_new(list: &mut Vec<String>, text: String) {
     if !list.contains(&text) {
         list.push(text);
+    }
+}
+
+/// Drops the oldest sentences of little weight from a list that is too long.
+fn drop_light(list: &mut Vec<String>, limit: usize) {
+    for weight in [0, 1] {
+        let mut over = list.len().saturating_sub(limit);
+        list.retain(|text| {
+            let drop = over > 0 && weight_of(text).unwrap_or_default() == weight;
+            over -= usize::from(drop);
+            !drop
+        });
     }
 }
 
@@ -304,6 +329,59 @@ mod tests {
     }
 
     #[test]
+    fn what_the_user_answered_and_how_aged_commands_ended_is_kept() {
+        let mut state = WorkingState::default();
+        let aged = "[run_command make test failed: exit code 2 (9 lines, 80 bytes) is no longer shown; read_file with \
+                    path output:c2 shows it again]";
+        state.absorb(&[
+            Message {
+                role: Role::Assistant,
+                content: vec![
+                    call("c1", "ask_user", json!({ "question": "Which store?", "options": ["a", "b"] })),
+                    call("c2", "run_command", json!({ "command": "make test" })),
+                ],
+            },
+            Message {
+                role: Role::User,
+                content: vec![
+                    Block::result(
+                        CallId::new("c1"),
+                        "The user answers: SQLite,\nand keep the old file",
+                        false,
+                    ),
+                    Block::result(CallId::new("c2"), aged, true),
+                ],
+            },
+        ]);
+        assert_eq!(state.answers, ["Which store? The user answers: SQLite,\nand keep the old file"]);
+        assert_eq!(state.failures, ["run_command make test: exit code 2"]);
+        let text = state.render(&StateFacts::default(), None, &[], Tokens(200), &Estimate);
+        assert!(text.contains("The user's answers to questions:\n- Which store?"), "{text}");
+    }
+
+    #[test]
+    fn sentences_in_plain_words_are_kept_and_light_ones_go_first() {
+        let mut state = WorkingState::default();
+        state.absorb(&[Message::assistant_text(
+            "The relevant file is src/mod5.py. Tried a mutex; still hangs. Max retries is 5. Now the next module. The \
+             user wants tabs.",
+        )]);
+        assert_eq!(
+            state.decisions,
+            ["The relevant file is src/mod5.py.", "Max retries is 5.", "The user wants tabs."]
+        );
+        assert_eq!(state.failures, ["Tried a mutex; still hangs."]);
+        for round in 0..MAX_STATEMENTS {
+            let name = "x".repeat(round + 1);
+            state.absorb(&[Message::assistant_text(format!("Some words about the {name} thing."))]);
+        }
+        assert_eq!(state.decisions.len(), MAX_STATEMENTS);
+        assert_eq!(state.decisions[..2], ["The relevant file is src/mod5.py.", "Max retries is 5."]);
+        let text = state.render(&StateFacts::default(), None, &[], Tokens(60), &Estimate);
+        assert!(text.contains("src/mod5.py") && text.contains("retries is 5"), "{text}");
+    }
+
+    #[test]
     fn a_tenth_compaction_has_what_the_first_had() {
         let mut state = worked();
         for round in 0..400 {
@@ -317,10 +395,9 @@ mod tests {
 
     #[test]
     fn the_text_has_the_users_words_and_stays_within_its_budget() {
-        let said = ["fix the cache".to_owned(), "never touch vendor/, and keep the port 8443".to_owned()];
+        let said = ["never touch vendor/, and keep the port 8443".to_owned()];
         let facts = StateFacts {
             said: &said,
-            task_is_shown: true,
             todos: vec!["[pending] add a test".to_owned()],
             hashes: vec![("src/cache.rs".to_owned(), "9f86d081".to_owned())],
             ..StateFacts::default()
@@ -335,7 +412,6 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
-        assert!(!text.contains("fix the cache"), "the task is shown elsewhere: {text}");
         for budget in [0, 20, 60, 150] {
             let text = worked().render(&facts, None, &[], Tokens(budget), &Estimate);
             assert!(Estimate.count(&text).0 <= budget + 10, "{budget}: {text}");
@@ -349,7 +425,7 @@ mod tests {
             "the task".to_owned(),
             format!("About the release. {filler} Never publish before 17:30. {filler}"),
         ];
-        let facts = StateFacts { said: &said, task_is_shown: true, ..StateFacts::default() };
+        let facts = StateFacts { said: &said, ..StateFacts::default() };
         let text = WorkingState::default().render(&facts, None, &[], Tokens(800), &Estimate);
         assert!(
             text.contains("\"About the release.\"") && text.contains("\"Never publish before 17:30.\""),
