@@ -2,11 +2,10 @@
 
 use journeyman_protocol::{ModelLimits, Tokens};
 
-/// Words that the limit follows, of OpenAI and compatible servers, Gemini, llama.cpp, vLLM, xAI and
-/// others.
-const BEFORE_LIMIT: [&str; 9] = [
-    "maximum context length is",
-    "maximum context length of",
+/// Words that the limit follows, of OpenAI and compatible servers, Gemini, llama.cpp, vLLM, xAI,
+/// Cerebras, Vertex AI, LM Studio, TGI, Cohere, DashScope, SGLang and others.
+const BEFORE_LIMIT: &[&str] = &[
+    "maximum context length",
     "available context size",
     "context window of",
     "maximum number of tokens allowed",
@@ -14,9 +13,18 @@ const BEFORE_LIMIT: [&str; 9] = [
     "maximum model length of",
     "model token limit:",
     "exceeds the limit of",
+    "while limit is",
+    "only supports up to",
+    "context length of only",
+    "must have less than",
+    "prompt cannot exceed",
+    "input length should be [1,",
+    "'s context length (",
 ];
 /// Words that follow the limit, of Anthropic: `210000 tokens > 200000 maximum`.
 const AFTER_LIMIT: &str = " maximum";
+/// Words of Anthropic before a sum and the limit: `exceed context limit: 188240 + 21333 > 200000`.
+const BEFORE_SUM: &str = "exceed context limit:";
 /// Maximum distance of the limit from the words before it.
 const MAX_DISTANCE: usize = 4;
 
@@ -33,7 +41,12 @@ pub fn refused_window(message: &str) -> Option<Tokens> {
         let (text, _) = message.split_once(AFTER_LIMIT)?;
         leading_number(text.rsplit(' ').next()?)
     };
-    let window = after_words.or_else(before_words)?;
+    let after_sum = || {
+        let (_, sum) = message.split_once(BEFORE_SUM)?;
+        let (_, limit) = sum.split_once('>')?;
+        leading_number(limit.trim_start())
+    };
+    let window = after_words.or_else(before_words).or_else(after_sum)?;
     (ModelLimits::MIN_WINDOW..=ModelLimits::MAX_WINDOW).contains(&window).then_some(window)
 }
 
@@ -66,6 +79,39 @@ mod tests {
             ("The decoder prompt is longer than the maximum model length of 32,768.", Some(32_768)),
             ("This model's maximum prompt length is 131072 but the request contains 150000.", Some(131_072)),
             ("Invalid request: Your request exceeded model token limit: 262144", Some(262_144)),
+            ("Input length (33000) exceeds model's maximum context length (32768).", Some(32_768)),
+            ("The prompt is too long: 140000, model maximum context length: 131071", Some(131_071)),
+            (
+                "Prompt contains 40960 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
+                Some(32_768),
+            ),
+            (
+                "Please reduce the length of the messages or completion. Current length is 9000 while limit is 8192",
+                Some(8_192),
+            ),
+            (
+                "input length and `max_tokens` exceed context limit: 188240 + 21333 > 200000, decrease input length",
+                Some(200_000),
+            ),
+            (
+                "the input token count is 1200000 but the model only supports up to 1048576. Reduce the input",
+                Some(1_048_576),
+            ),
+            (
+                "Trying to keep the first 9273 tokens when context the overflows. However, the model is loaded with \
+                 context length of only 8192 tokens, which is not enough.",
+                Some(8_192),
+            ),
+            ("`inputs` must have less than 4096 tokens. Given: 5000", Some(4_096)),
+            (
+                "too many tokens: total number of tokens in the prompt cannot exceed 4096 - received 5021.",
+                Some(4_096),
+            ),
+            ("Range of input length should be [1, 129024]", Some(129_024)),
+            (
+                "The input (40000 tokens) is longer than the model's context length (32768 tokens).",
+                Some(32_768),
+            ),
             ("maximum context length is 12 tokens", None),
             ("maximum context length is 99999999999999999999999 tokens", None),
             ("maximum context length is small; see the 4096 pages of the manual", None),

@@ -202,7 +202,8 @@ fn one_line(message: &str) -> String {
 
 /// Phrases that say that the request or its response exceeds the context, of (in order) OpenAI and
 /// compatible servers, Anthropic, Gemini, llama.cpp, Ollama, LM Studio, vLLM, xAI, Moonshot,
-/// MiniMax, Zhipu, Together, Groq, GitHub Copilot, Bedrock.
+/// MiniMax, Zhipu, Together, Groq, GitHub Copilot, Bedrock, Vertex AI, Nova, LM Studio, Cohere,
+/// DashScope, TGI.
 const TOO_LONG_PHRASES: &[&str] = &[
     "context_length_exceeded",
     "maximum context length",
@@ -233,6 +234,13 @@ const TOO_LONG_PHRASES: &[&str] = &[
     "prompt token count of",
     "input is too long for",
     "input token count exceeds",
+    "but the model only supports up to",
+    "number of input tokens exceeds maximum length",
+    "when context the overflows",
+    "reached context length of",
+    "tokens in the prompt cannot exceed",
+    "range of input length should be",
+    "`inputs` must have less than",
 ];
 
 /// Phrases that say that the model, its template or its server can't call tools, of Ollama,

@@ -155,6 +155,36 @@ const CASES: &[(u16, &str, Meaning)] = &[
         Model,
     ),
     (400, r#"{"error":"the input length exceeds the context length"}"#, TooLong),
+    (
+        400,
+        r#"{"error":"Trying to keep the first 9273 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}"#,
+        TooLong,
+    ),
+    (
+        400,
+        r#"{"error":{"code":400,"message":"Unable to submit request because the input token count is 1200000 but the model only supports up to 1048576.","status":"INVALID_ARGUMENT"}}"#,
+        TooLong,
+    ),
+    (
+        400,
+        r#"{"message":"Input Tokens Exceeded: Number of input tokens exceeds maximum length. Please update the input to try again."}"#,
+        TooLong,
+    ),
+    (
+        400,
+        r#"{"message":"too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 5000."}"#,
+        TooLong,
+    ),
+    (
+        400,
+        r#"{"error":{"message":"<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]","type":"invalid_request_error"}}"#,
+        TooLong,
+    ),
+    (
+        422,
+        r#"{"error":"Input validation error: `inputs` must have less than 4096 tokens. Given: 5000","error_type":"validation"}"#,
+        TooLong,
+    ),
     // llama.cpp
     (
         400,
