@@ -7,6 +7,7 @@ use journeyman_workspace::{Body, Listing, Workspace};
 
 use crate::Estimate;
 use crate::cut::{LEAST, cut};
+use crate::fence::fenced;
 
 /// File names of such instructions in common products, the shared name first.
 const NAMES: [&str; 7] = [
@@ -82,6 +83,31 @@ pub fn nested_instructions(workspace: &Workspace, directories: &BTreeSet<RelPath
         found.push((path, cut(text.trim_end(), NESTED_BUDGET, None).text));
     }
     found
+}
+
+/// The beginning of what the model is told with the instructions of a directory; the file follows.
+const REMINDER: &str = "Instructions of the project for what is beneath the directory of ";
+
+/// Words the instructions of a directory for the model.
+#[must_use]
+pub fn nested_instructions_text(path: &RelPath, text: &str) -> String {
+    let path = path.to_string();
+    let text = fenced("instructions", &[("path", &path)], text);
+    format!(
+        "{REMINDER}{path}. Where they conflict with others of the project, the nearest file wins; the task and the \
+         rules come first.\n{text}"
+    )
+}
+
+/// Returns the file whose instructions a text has, if it is one of [`nested_instructions_text`],
+/// perhaps within a tag.
+pub(crate) fn nested_instructions_file(text: &str) -> Option<&str> {
+    let told = match text.starts_with('<') {
+        true => text.split_once('\n')?.1,
+        false => text,
+    };
+    let (file, _) = told.strip_prefix(REMINDER)?.split_once(". Where they conflict")?;
+    Some(file)
 }
 
 /// Replaces lines that only name another file (`@docs/style.md`) by its text, as Claude Code and

@@ -50,7 +50,7 @@ pub use first::{
     ContextError, Inputs, PackReport, Packed, PackedItem, SystemText, check_task_fits, first, follow_up,
     system_prompt,
 };
-pub use instructions::nested_instructions;
+pub use instructions::{nested_instructions, nested_instructions_text};
 pub use line_commits::{LineCommit, likeliest_passage, line_commits_text, named_lines};
 pub use outlines::{Outlined, Signature, outline_map};
 pub use prompt::{PromptError, PromptTexts, ReadOnlyGoal};

@@ -8,7 +8,7 @@ use journeyman_context::compaction::{
 use journeyman_model::ModelError;
 use journeyman_protocol::{
     Block, CheckOutcome, CompressionMethod, CompressionPhase, CompressionReason, ErrorPhase, Event, Evidence,
-    ResultPart, TodoStatus, Tokens, ToolSpec,
+    LimitSource, ModelLimits, ResultPart, TodoStatus, Tokens, ToolSpec,
 };
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,12 @@ const NUMBER_BYTES: usize = 24;
 const SEPARATOR_BYTES: usize = 4;
 /// Part of the input room for the conversation that the model summarizes, in hundredths.
 const MATERIAL_SHARE: u64 = 60;
+/// Summaries in a row that may fail before no more are asked for.
+const MAX_FAILED_SUMMARIES: u32 = 2;
+/// Tokens of older messages, as they are counted here, from which a summary is worth a request.
+const MIN_SUMMARIZED: Tokens = Tokens(2_000);
+/// The newest messages, which a compaction doesn't leave out: a reply and its results.
+const NEWEST_MESSAGES: usize = 2;
 /// Hexadecimal digits of a file's hash in the state: enough to tell versions apart.
 const HASH_DIGITS: usize = 12;
 
@@ -52,6 +58,8 @@ pub(crate) struct RoomMaker {
     removed_results: bool,
     /// The turn in which the transcript was last shortened, counted over the session.
     shortened_in: Option<(u64, u32)>,
+    /// Summaries in a row that the model failed to write.
+    failed_summaries: u32,
 }
 
 /// The stages that shortening a conversation needs.
@@ -104,13 +112,14 @@ impl RoomMaker {
         tools: &[ToolSpec],
     ) -> Result<bool, AgentError> {
         let sent = Size::of_next(stages.cx, tools);
-        let known = stages.cx.meter.limits().window;
         if self.refused.is_some_and(|refused| sent.predicted >= refused) {
             return Ok(false);
         }
         self.refused = Some(sent.predicted);
-        let window = Tokens(sent.predicted.min(known).0 * REFUSED_SHARE / 100);
-        stages.cx.meter.set_refused_window(window);
+        let (known, input) = (stages.cx.meter.limits(), Room::of_model(stages.cx).input);
+        if let Some(window) = assumed_window(known, input, sent.predicted) {
+            stages.cx.meter.set_refused_window(window);
+        }
         let room = Room::of_model(stages.cx);
         self.age(stages.cx, room, sent, tools);
         let after = self.shorten(&mut stages, CompressionReason::Overflow, room, tools).await?;
@@ -170,12 +179,12 @@ impl RoomMaker {
         // The user's words are read from the log.
         cx.transcript.flush().await?;
         let said = user_messages(&**cx.transcript.log().store(), &cx.session).await?;
-        let last = cx.transcript.state().compaction.as_ref();
-        let inflated = last.is_some_and(|last| last.inflated);
-        // After a refusal the model may refuse the material too.
-        let may_ask = cx.settings.compaction.summarize && !inflated && reason != CompressionReason::Overflow;
-        let material = size.to_counted(Tokens(room.input.0 * MATERIAL_SHARE / 100));
-        let prose = if may_ask { summarize(cx, material, stages.stop).await } else { None };
+        let prose = if self.may_summarize(cx, reason) {
+            let material = size.to_counted(Tokens(room.input.0 * MATERIAL_SHARE / 100));
+            self.summarize(cx, material, stages.stop).await
+        } else {
+            None
+        };
         let fixed = size.to_predicted(size.fixed);
         let limit = match reason {
             // The window isn't known well: the request has to become shorter by far.
@@ -191,10 +200,8 @@ impl RoomMaker {
         };
         let plain = facts.compact(cx, None);
         let with_prose = prose.map(|prose| facts.compact(cx, Some(&prose)));
-        // Prose that is too long has no place in the state.
         let helps = |it: &CompactedTranscript| {
-            let is_short = it.tokens.0.saturating_mul(100) <= size.messages.0 * MUST_SHRINK_TO;
-            is_short && it.head != plain.head
+            it.shows_prose && it.tokens.0.saturating_mul(100) <= size.messages.0 * MUST_SHRINK_TO
         };
         let inflated = with_prose.as_ref().is_some_and(|it| !helps(it));
         let (result, method) = match with_prose.filter(helps) {
@@ -208,7 +215,7 @@ impl RoomMaker {
         }
         let CompactedTranscript { mut head, opening, kept, tail, state, .. } = result;
         redact(cx, &mut head);
-        let summary = head.last().and_then(|block| match block {
+        let summary = head.get(opening).and_then(|block| match block {
             Block::Text { text } => Some(text.clone()),
             _ => None,
         });
@@ -218,6 +225,65 @@ impl RoomMaker {
         let after = Size::of_next(cx, tools);
         emit_end(cx, reason, before, (Some(after.predicted), Some(method)), summary, None);
         Ok(after)
+    }
+
+    /// Returns true if the model's prose is worth its request.
+    fn may_summarize(&self, cx: &Context, reason: CompressionReason) -> bool {
+        if !cx.settings.compaction.summarize {
+            return false;
+        }
+        let state = cx.transcript.state();
+        match reason {
+            // The model may refuse the material too.
+            CompressionReason::Overflow => false,
+            CompressionReason::Manual => true,
+            CompressionReason::Threshold => {
+                let inflated = state.compaction.as_ref().is_some_and(|last| last.inflated);
+                let older = state.messages.iter().skip(1).rev().skip(NEWEST_MESSAGES);
+                let tokens = older.map(|message| cx.meter.counter().count_message(message)).sum::<Tokens>();
+                !inflated && self.failed_summaries < MAX_FAILED_SUMMARIES && tokens >= MIN_SUMMARIZED
+            }
+        }
+    }
+
+    /// Asks the model for prose. A failure is no reason not to shorten the conversation.
+    async fn summarize(
+        &mut self,
+        cx: &mut Context,
+        material: Tokens,
+        stop: &CancellationToken,
+    ) -> Option<String> {
+        let model = Arc::clone(&cx.model);
+        let asked = request_summary(
+            &*model,
+            cx.settings.prompts.compaction(),
+            &cx.transcript.state().messages,
+            material,
+            stop,
+        )
+        .await;
+        match asked {
+            Ok((text, usage)) => {
+                self.failed_summaries = 0;
+                let mut counters = cx.transcript.state().counters;
+                counters.usage += usage;
+                cx.transcript.record(Record::Counters(counters));
+                cx.record_use(&usage, cx.settings.price.as_ref().map(|price| price.cost(&usage)));
+                Some(cx.redactor.redact(&text).into_owned())
+            }
+            Err(ModelError::Cancelled) => None,
+            Err(error) => {
+                self.failed_summaries += 1;
+                let from_now_on = if self.failed_summaries == MAX_FAILED_SUMMARIES {
+                    "; from now on none is asked for"
+                } else {
+                    ""
+                };
+                let message = format!("the model wrote no summary of the conversation: {error}{from_now_on}");
+                cx.transcript.emit_warning(ErrorPhase::Model, message);
+                None
+            }
+        }
     }
 
     /// Replaces old results by lines, if that frees enough. Returns the size of the next request.
@@ -270,32 +336,11 @@ fn argument_bytes(value: &Value) -> usize {
     }
 }
 
-/// Asks the model for prose. A failure is no reason not to shorten the conversation.
-async fn summarize(cx: &mut Context, material: Tokens, stop: &CancellationToken) -> Option<String> {
-    let model = Arc::clone(&cx.model);
-    let asked = request_summary(
-        &*model,
-        cx.settings.prompts.compaction(),
-        &cx.transcript.state().messages,
-        material,
-        stop,
-    )
-    .await;
-    match asked {
-        Ok((text, usage)) => {
-            let mut counters = cx.transcript.state().counters;
-            counters.usage += usage;
-            cx.transcript.record(Record::Counters(counters));
-            cx.record_use(&usage, cx.settings.price.as_ref().map(|price| price.cost(&usage)));
-            Some(cx.redactor.redact(&text).into_owned())
-        }
-        Err(ModelError::Cancelled) => None,
-        Err(error) => {
-            let message = format!("the model wrote no summary of the conversation: {error}");
-            cx.transcript.emit_warning(ErrorPhase::Model, message);
-            None
-        }
-    }
+/// Returns the window to assume after a refusal; `None` if the known one, which the refusal named,
+/// explains it.
+fn assumed_window(known: &ModelLimits, input: Tokens, refused: Tokens) -> Option<Tokens> {
+    let explains = known.source == LimitSource::Refusal && refused > input;
+    (!explains).then(|| Tokens(refused.min(known.window).0 * REFUSED_SHARE / 100))
 }
 
 fn turn_of(cx: &Context) -> (u64, u32) {
@@ -388,6 +433,17 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_window_that_a_refusal_names_is_taken_as_it_is() {
+        let known =
+            |source| ModelLimits { window: Tokens(10_000), source, ..ModelLimits::careful_default(false) };
+        let after = |source, refused| assumed_window(&known(source), Tokens(8_000), Tokens(refused));
+        assert_eq!(after(LimitSource::Refusal, 9_000), None);
+        assert_eq!(after(LimitSource::Refusal, 7_000), Some(Tokens(6_300)), "it doesn't explain the refusal");
+        assert_eq!(after(LimitSource::Table, 9_000), Some(Tokens(8_100)));
+        assert_eq!(after(LimitSource::Table, 20_000), Some(Tokens(9_000)));
+    }
 
     #[test]
     fn arguments_are_never_taken_for_shorter_than_they_are() {

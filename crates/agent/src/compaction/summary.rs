@@ -1,5 +1,7 @@
 //! The prose of a compaction, which the model writes.
 
+use std::time::Duration;
+
 use futures_util::StreamExt as _;
 use journeyman_model::{Delta, Model, ModelError, ModelRequest, SystemPart};
 use journeyman_protocol::{
@@ -9,6 +11,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum tokens of the prose.
 const MAX_OUTPUT: Tokens = Tokens(1_500);
+/// Maximum time for the prose, with all attempts: the session waits for it.
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum bytes of one result in the material.
 const MAX_RESULT_BYTES: usize = 1_200;
 /// Maximum bytes of one text in the material.
@@ -18,8 +22,22 @@ const MAX_TEXT_BYTES: usize = 4_000;
 /// shown.
 ///
 /// # Errors
-/// The model's error, and a reply without text.
+/// The model's error, a reply without text, and [`ModelError::Protocol`] after two minutes.
 pub(super) async fn request_summary(
+    model: &dyn Model,
+    instructions: &str,
+    messages: &[Message],
+    room: Tokens,
+    stop: &CancellationToken,
+) -> Result<(String, Usage), ModelError> {
+    let asked = request_prose(model, instructions, messages, room, stop);
+    tokio::time::timeout(TIMEOUT, asked).await.unwrap_or_else(|_| {
+        let seconds = TIMEOUT.as_secs();
+        Err(ModelError::Protocol(format!("the summary wasn't complete after {seconds} seconds")))
+    })
+}
+
+async fn request_prose(
     model: &dyn Model,
     instructions: &str,
     messages: &[Message],
@@ -89,7 +107,30 @@ fn written(message: &Message) -> String {
 
 #[cfg(test)]
 mod tests {
+    use journeyman_model::DeltaStream;
+
     use super::*;
+
+    #[derive(Debug)]
+    struct Hanging;
+
+    impl Model for Hanging {
+        fn name(&self) -> String {
+            "house/slow".to_owned()
+        }
+
+        fn stream<'a>(&'a self, _: &'a ModelRequest, _: CancellationToken) -> DeltaStream<'a> {
+            Box::pin(futures_util::stream::pending())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_model_that_says_nothing_is_not_waited_for_any_longer() {
+        let messages = [Message::user_text("do it")];
+        let asked =
+            request_summary(&Hanging, "sum up", &messages, Tokens(1_000), &CancellationToken::new()).await;
+        assert!(matches!(&asked, Err(ModelError::Protocol(why)) if why.contains("120 seconds")), "{asked:?}");
+    }
 
     #[test]
     fn the_newest_part_that_fits_is_shown_and_fenced() {

@@ -67,9 +67,11 @@ impl Supervision {
         self.facts = StepFacts::default();
     }
 
-    /// Forgets the results of calls, which the model doesn't see any more.
+    /// Forgets what the model has seen of results and instructions, some of which it doesn't any
+    /// more.
     pub(crate) fn forget_results(&mut self) {
         self.detector.forget_results();
+        self.nested.forget();
     }
 
     /// Runs the supervision after a step. `Some` ends the task because of a stall.

@@ -1,12 +1,12 @@
 //! Instructions of directories, given to the model when work goes there.
 //!
 //! A directory's `AGENTS.md` or the like holds for what is beneath it. The transcript tells which
-//! ones the model has; after a compaction they are given again.
+//! ones the model has. A compaction keeps them; what it has no room for is given again.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use journeyman_context::{fenced, nested_instructions};
+use journeyman_context::{nested_instructions, nested_instructions_text};
 use journeyman_protocol::{Block, RelPath, ReminderCategory};
 use journeyman_tools::Seen;
 
@@ -19,18 +19,16 @@ use crate::session::context::Context;
 pub(super) struct NestedInstructions {
     /// Directories whose instructions the model has, if there are any.
     looked: HashSet<RelPath>,
-    /// The number of messages at the last look: fewer means that some were left out.
-    messages: usize,
 }
 
 impl NestedInstructions {
+    /// Looks at all directories again with the next look: messages left the transcript.
+    pub(super) fn forget(&mut self) {
+        self.looked.clear();
+    }
+
     /// Looks for instructions that hold for the files seen so far.
     pub(super) async fn look(&mut self, cx: &mut Context, seen: &Seen) -> Result<(), AgentError> {
-        let messages = cx.transcript.state().messages.len();
-        if messages < self.messages {
-            self.looked.clear();
-        }
-        self.messages = messages;
         let mut new = BTreeSet::new();
         for file in seen.entries().iter().filter(|file| !file.outside) {
             let mut path = file.path.parent();
@@ -49,20 +47,10 @@ impl NestedInstructions {
         let found =
             run_blocking("reading instructions", move || nested_instructions(&workspace, &new)).await?;
         for (path, text) in found {
-            let path = path.to_string();
-            let opening = fenced("instructions", &[("path", &path)], "");
-            let opening = opening.lines().next().unwrap_or_default();
-            if has_text(cx, opening) {
-                continue;
+            let text = nested_instructions_text(&path, &text);
+            if !has_text(cx, &text) {
+                cx.transcript.remind_model(ReminderCategory::File, text);
             }
-            let text = fenced("instructions", &[("path", &path)], &text);
-            cx.transcript.remind_model(
-                ReminderCategory::File,
-                format!(
-                    "Instructions of the project for what is beneath the directory of {path}. Where they conflict \
-                     with others of the project, the nearest file wins; the task and the rules come first.\n{text}"
-                ),
-            );
         }
         Ok(())
     }
@@ -110,6 +98,7 @@ mod tests {
         nested.look(&mut test.cx, &seen).await.unwrap();
         assert_eq!(test.cx.transcript.state().messages.len(), messages, "once");
         test.cx.transcript.record(crate::transcript::record::Record::Cleared);
+        nested.forget();
         nested.look(&mut test.cx, &seen).await.unwrap();
         assert!(test.last_text().contains("Use tabs."), "again, since nothing of it is left");
     }

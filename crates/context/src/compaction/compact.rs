@@ -1,5 +1,7 @@
 //! Replaces all but the newest messages by the state of the work.
 
+use std::collections::HashSet;
+
 use journeyman_protocol::{Block, Message, ResultPart, Role, TokenCounter as _, Tokens};
 use serde_json::Value;
 
@@ -7,6 +9,7 @@ use super::shorten::shorten;
 use super::working_state::{StateFacts, WorkingState};
 use crate::counting::Counter;
 use crate::fence::fenced;
+use crate::instructions::nested_instructions_file;
 
 /// The share of the room for the beginning of the conversation, in hundredths.
 const OPENING_SHARE: u64 = 40;
@@ -18,6 +21,8 @@ const TASK_SHARE: u64 = 35;
 const STATE_SHARE: u64 = 12;
 /// A shorter string of a call's arguments is never shortened, in bytes.
 const MIN_ARGUMENT_BYTES: usize = 200;
+/// The share of the limit for instructions of directories.
+const INSTRUCTIONS_SHARE: u64 = 15;
 /// Attempts at shortening the newest messages, each to a smaller part of it, in hundredths.
 const SHORTENINGS: u32 = 5;
 const SMALLER_PART: u64 = 75;
@@ -35,7 +40,7 @@ pub struct CompactionInput<'a> {
     pub state: WorkingState,
     /// Facts from outside the conversation.
     pub facts: StateFacts<'a>,
-    /// A summary that a model wrote.
+    /// A new summary that a model wrote, in place of the one that the state has.
     pub prose: Option<&'a str>,
     /// Context from hooks.
     pub notes: &'a [String],
@@ -51,7 +56,8 @@ pub struct CompactionInput<'a> {
 /// A shortened conversation: the first message, then the newest messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompactedTranscript {
-    /// The content of the first message: the beginning of the conversation, then the state.
+    /// The content of the first message: the beginning of the conversation, the state, and the
+    /// instructions of directories that the model works in.
     pub head: Vec<Block>,
     /// The number of blocks of the head that begin the conversation.
     pub opening: usize,
@@ -61,6 +67,8 @@ pub struct CompactedTranscript {
     pub tail: Vec<Message>,
     /// The state, for the next compaction.
     pub state: WorkingState,
+    /// True if a new summary is a part of the state: one that is too long has no place in it.
+    pub shows_prose: bool,
     /// The tokens of all messages.
     pub tokens: Tokens,
 }
@@ -75,12 +83,14 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let task = facts.said.first().map(|task| task.trim()).unwrap_or_default();
     let rooms = OpeningRoom { all: room.share(OPENING_SHARE), task: limit.share(TASK_SHARE) };
     let (head, opening) = kept_opening(messages, opening, task, rooms, counter);
-    let head_tokens: Tokens = head.iter().map(|block| counter.count_block(block)).sum();
-    let state_room = limit.share(STATE_SHARE).max(Tokens(2 * PREAMBLE_TOKENS));
-    let beside_head = Tokens(limit.0.saturating_sub(head_tokens.0 + state_room.0));
     let tail_room = room.share(TAIL_SHARE);
     let begin = tail_start(messages, tail_room, counter);
     let (left_out, tail) = messages.split_at_checked(begin).unwrap_or((messages, &[]));
+    let instructions = kept_instructions((left_out, tail), limit.share(INSTRUCTIONS_SHARE), counter);
+    let pinned = head.iter().chain(&instructions);
+    let head_tokens: Tokens = pinned.map(|block| counter.count_block(block)).sum();
+    let state_room = limit.share(STATE_SHARE).max(Tokens(2 * PREAMBLE_TOKENS));
+    let beside_head = Tokens(limit.0.saturating_sub(head_tokens.0 + state_room.0));
     let first = left_out.first().filter(|it| it.role == Role::User);
     state.absorb(left_out.get(usize::from(first.is_some())..).unwrap_or_default());
     let tail_room = if has_unread_results(tail) { tail_room.max(beside_head) } else { tail_room };
@@ -91,12 +101,26 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let is_shown = |block: &Block| matches!(block, Block::Text { text } if text.contains(task));
     let is_shown = usize::from(head.iter().any(is_shown)).min(facts.said.len());
     let facts = StateFacts { said: facts.said.get(is_shown..).unwrap_or_default(), ..facts };
-    let text = state.render(&facts, prose, notes, Tokens(text_room.saturating_sub(PREAMBLE_TOKENS)), counter);
+    let text_room = Tokens(text_room.saturating_sub(PREAMBLE_TOKENS));
+    let plain = state.prose.take();
+    let without = prose.map(|_| state.render(&facts, notes, text_room, counter));
+    state.prose = prose.map(str::to_owned).or(plain);
+    let text = state.render(&facts, notes, text_room, counter);
+    let shows_prose = without.is_some_and(|without| without != text);
     let mut head = head;
     head.push(Block::text(format!("{PREAMBLE}{}", fenced("state", &[], text.trim_end()))));
+    head.extend(instructions);
     let tokens = counter.count_message(&Message { role: Role::User, content: head.clone() }) + tail_tokens;
     let kept = if shortened.is_some() { 0 } else { tail.len() };
-    CompactedTranscript { head, opening, kept, tail: shortened.unwrap_or_default(), state, tokens }
+    CompactedTranscript {
+        head,
+        opening,
+        kept,
+        tail: shortened.unwrap_or_default(),
+        state,
+        shows_prose,
+        tokens,
+    }
 }
 
 /// The introduction of the state.
@@ -117,6 +141,38 @@ impl Share for Tokens {
     fn share(self, hundredths: u64) -> Self {
         Self(self.0 * hundredths / 100)
     }
+}
+
+/// Returns the instructions of directories that are left out, the newest of each file, as far as
+/// there is room.
+fn kept_instructions(
+    (left_out, tail): (&[Message], &[Message]),
+    room: Tokens,
+    counter: &Counter,
+) -> Vec<Block> {
+    let mut files: HashSet<&str> = user_texts(tail).filter_map(nested_instructions_file).collect();
+    let (mut left, mut kept) = (room.0, Vec::new());
+    for text in user_texts(left_out) {
+        if !nested_instructions_file(text).is_some_and(|file| files.insert(file)) {
+            continue;
+        }
+        let block = Block::text(text);
+        if let Some(rest) = left.checked_sub(counter.count_block(&block).0) {
+            left = rest;
+            kept.push(block);
+        }
+    }
+    kept.reverse();
+    kept
+}
+
+/// Returns the texts of the user's side, the newest first.
+fn user_texts(messages: &[Message]) -> impl Iterator<Item = &str> {
+    let users = messages.iter().filter(|message| message.role == Role::User);
+    users.flat_map(|message| &message.content).rev().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        _ => None,
+    })
 }
 
 /// Returns true if the newest messages end in results, which the model gets with the next request.
@@ -428,6 +484,37 @@ mod tests {
         assert!(whole.contains("And use tabs.") && !whole.contains("- \"The part"), "{whole}");
         let short = of(1_200, 1_200);
         assert!(!short.contains(&task) && short.contains("\"The column foo_id keeps its name.\""), "{short}");
+    }
+
+    #[test]
+    fn instructions_of_directories_stay() {
+        let told = |path: &str, text: &str| {
+            let path = journeyman_protocol::RelPath::parse(path).unwrap();
+            let text = crate::nested_instructions_text(&path, text);
+            Block::text(format!("<system-reminder>\n{text}\n</system-reminder>"))
+        };
+        let mut messages = vec![Message::user_text("do it")];
+        for number in 0..20 {
+            let mut next = exchange(number, "looking on", &"a line of output\n".repeat(30));
+            match number {
+                1 => next[1].content.push(told("web/AGENTS.md", "Use spaces.")),
+                2 => next[1].content.push(told("web/AGENTS.md", "Use tabs.")),
+                3 => next[1].content.push(told("core/AGENTS.md", &"Much to say. ".repeat(900))),
+                _ => {}
+            }
+            messages.extend(next);
+        }
+        let mut head = vec![Block::text("do it")];
+        for _ in 0..3 {
+            let compacted = compact(input(&messages, 1_500));
+            assert!(compacted.tokens <= Tokens(1_500), "{}", compacted.tokens);
+            head.clone_from(&compacted.head);
+            messages = after(&messages, &compacted);
+            messages.extend(exchange(99, "on", &"a line of output\n".repeat(200)));
+        }
+        let text = Message { role: Role::User, content: head }.text();
+        assert_eq!(text.matches("Use tabs.").count(), 1, "{text}");
+        assert!(!text.contains("Use spaces.") && !text.contains("Much to say."), "{text}");
     }
 
     #[test]

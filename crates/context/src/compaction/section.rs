@@ -4,6 +4,9 @@ use std::collections::VecDeque;
 
 use journeyman_protocol::{TokenCounter, Tokens};
 
+/// Tokens of the line that says how many items are missing.
+const MISSING_TOKENS: u64 = 10;
+
 /// A section: a heading and its items, oldest first.
 pub(super) struct Section {
     pub(super) heading: &'static str,
@@ -46,7 +49,7 @@ pub(super) fn render(sections: &[Section], budget: Tokens, counter: &dyn TokenCo
         .map(|section| section.items.iter().map(|item| counter.count(&item.text).0 + 3).collect())
         .collect();
     let heading = |section: &Section| counter.count(section.heading).0 + 2;
-    let needs: Vec<u64> = sections
+    let mut needs: Vec<u64> = sections
         .iter()
         .zip(&costs)
         .map(
@@ -56,9 +59,27 @@ pub(super) fn render(sections: &[Section], budget: Tokens, counter: &dyn TokenCo
         )
         .collect();
     let shares: Vec<u64> = sections.iter().map(|section| section.share).collect();
+    let choose_within = |needs: &[u64]| -> Vec<Vec<bool>> {
+        let given = divide(needs, &shares, budget.0);
+        let parts = sections.iter().zip(&costs).zip(needs.iter().zip(given));
+        let chosen = parts.map(|((section, costs), (need, given))| {
+            let note = if given < *need { MISSING_TOKENS } else { 0 };
+            choose(&section.items, costs, given.saturating_sub(heading(section) + note))
+        });
+        chosen.collect()
+    };
+    let mut chosen = choose_within(&needs);
+    // A section of which nothing fits leaves its part to the others.
+    loop {
+        let is_in_vain = |(need, chosen): (&u64, &Vec<bool>)| *need > 0 && !chosen.contains(&true);
+        let Some(at) = needs.iter().zip(&chosen).position(is_in_vain) else { break };
+        if let Some(need) = needs.get_mut(at) {
+            *need = 0;
+        }
+        chosen = choose_within(&needs);
+    }
     let mut out = String::new();
-    for ((section, costs), given) in sections.iter().zip(&costs).zip(divide(&needs, &shares, budget.0)) {
-        let chosen = choose(&section.items, costs, given.saturating_sub(heading(section)));
+    for (section, chosen) in sections.iter().zip(chosen) {
         let count = chosen.iter().filter(|is_chosen| **is_chosen).count();
         if count == 0 {
             continue;
@@ -124,6 +145,16 @@ mod tests {
         assert!(text.starts_with("Items:\n- item number 0 ") && text.contains("- item number 99 "), "{text}");
         assert!(!text.contains("number 50 ") && text.contains(" more, in the log)"), "{text}");
         assert!(Estimate.count(&text) <= Tokens(110), "{text}");
+    }
+
+    #[test]
+    fn a_section_of_which_nothing_fits_takes_no_room() {
+        let section = |heading, share, text: String| Section::new(heading, share, [text]);
+        let fits = || section("Facts:", 20, "one two three four five six seven eight nine ten".to_owned());
+        let alone = render(&[fits()], Tokens(40), &Estimate);
+        assert!(alone.starts_with("Facts:\n- one two"), "{alone}");
+        let beside = render(&[section("Summary:", 80, "word ".repeat(400)), fits()], Tokens(40), &Estimate);
+        assert_eq!(beside, alone);
     }
 
     #[test]

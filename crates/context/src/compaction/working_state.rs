@@ -28,6 +28,8 @@ const LONG_MESSAGE: Tokens = Tokens(400);
 /// The rank of a short message of the user, and of a demand in a long one.
 const WHOLE_MESSAGE: u8 = 3;
 
+/// The heading of a model's summary.
+const SUMMARY: &str = "Summary of what came before the newest messages:";
 /// The tool that asks the user.
 const ASKING_TOOL: &str = "ask_user";
 /// The tools that change the files that they name.
@@ -68,6 +70,9 @@ pub struct WorkingState {
     /// Questions that the model asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<String>,
+    /// The newest summary that a model wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prose: Option<String>,
     /// Commands and how they ended, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
@@ -185,7 +190,6 @@ impl WorkingState {
     pub(super) fn render(
         &self,
         facts: &StateFacts<'_>,
-        prose: Option<&str>,
         notes: &[String],
         budget: Tokens,
         counter: &dyn TokenCounter,
@@ -226,7 +230,7 @@ impl WorkingState {
             Section { heading: "Decided and found out:", share: 12, items: decisions.collect() },
             Section::new("Newest results of the project's checks:", 4, facts.evidence.iter().cloned()),
             files,
-            Section::new("Summary:", 10, prose.map(str::to_owned)),
+            Section::new(SUMMARY, 10, self.prose.clone()),
             Section::new("Notes of hooks:", 2, notes.iter().cloned()),
             Section::new("Commands that ran:", 3, self.commands.iter().cloned()),
             Section::new("Questions that were asked:", 1, self.questions.iter().cloned()),
@@ -355,7 +359,7 @@ mod tests {
         ]);
         assert_eq!(state.answers, ["Which store? The user answers: SQLite,\nand keep the old file"]);
         assert_eq!(state.failures, ["run_command make test: exit code 2"]);
-        let text = state.render(&StateFacts::default(), None, &[], Tokens(200), &Estimate);
+        let text = state.render(&StateFacts::default(), &[], Tokens(200), &Estimate);
         assert!(text.contains("The user's answers to questions:\n- Which store?"), "{text}");
     }
 
@@ -377,7 +381,7 @@ mod tests {
         }
         assert_eq!(state.decisions.len(), MAX_STATEMENTS);
         assert_eq!(state.decisions[..2], ["The relevant file is src/mod5.py.", "Max retries is 5."]);
-        let text = state.render(&StateFacts::default(), None, &[], Tokens(60), &Estimate);
+        let text = state.render(&StateFacts::default(), &[], Tokens(60), &Estimate);
         assert!(text.contains("src/mod5.py") && text.contains("retries is 5"), "{text}");
     }
 
@@ -402,18 +406,19 @@ mod tests {
             hashes: vec![("src/cache.rs".to_owned(), "9f86d081".to_owned())],
             ..StateFacts::default()
         };
-        let text = worked().render(&facts, Some("All went well."), &[], Tokens(2_000), &Estimate);
+        let state = WorkingState { prose: Some("All went well.".to_owned()), ..worked() };
+        let text = state.render(&facts, &[], Tokens(2_000), &Estimate);
         for part in [
             "\"never touch vendor/, and keep the port 8443\"",
             "- [pending] add a test",
             "- src/cache.rs (changed, now 9f86d081)",
             "- run_command cargo test: error[E0308]",
-            "Summary:\n- All went well.",
+            "Summary of what came before the newest messages:\n- All went well.",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
         for budget in [0, 20, 60, 150] {
-            let text = worked().render(&facts, None, &[], Tokens(budget), &Estimate);
+            let text = worked().render(&facts, &[], Tokens(budget), &Estimate);
             assert!(Estimate.count(&text).0 <= budget + 10, "{budget}: {text}");
         }
     }
@@ -426,7 +431,7 @@ mod tests {
             format!("About the release. {filler} Never publish before 17:30. {filler}"),
         ];
         let facts = StateFacts { said: &said, ..StateFacts::default() };
-        let text = WorkingState::default().render(&facts, None, &[], Tokens(800), &Estimate);
+        let text = WorkingState::default().render(&facts, &[], Tokens(800), &Estimate);
         assert!(
             text.contains("\"About the release.\"") && text.contains("\"Never publish before 17:30.\""),
             "{text}"

@@ -23,6 +23,8 @@ cases![
     a_hook_keeps_what_it_wants_or_forbids_it,
     a_result_that_aged_is_read_again_after_a_restart,
     a_summary_that_is_too_long_is_left_out_the_next_time_too,
+    a_model_that_fails_to_sum_up_is_not_asked_for_ever,
+    a_directorys_instructions_are_in_the_request_after_a_compaction,
 ];
 
 const WINDOW: Tokens = Tokens(12_000);
@@ -244,4 +246,38 @@ async fn a_summary_that_is_too_long_is_left_out_the_next_time_too() {
     assert_eq!(report.text, "all were read", "{}", report.summary);
     let largest = told.requests().iter().filter(|request| !asks_for_summary(request)).map(tokens).max();
     assert!(largest.unwrap() <= WINDOW, "{largest:?}");
+    let asked = told.requests().iter().filter(|request| asks_for_summary(request)).count();
+    let made = compressions(&bench).len();
+    assert!(made > 3 && asked <= made.div_ceil(2), "{asked} summaries for {made} compactions");
+}
+
+async fn a_model_that_fails_to_sum_up_is_not_asked_for_ever() {
+    let files = files(80);
+    let mut bench = bench(&files);
+    let read = reader(80, "I begin.");
+    let told = Told::by(move |request| match asks_for_summary(request) {
+        true => fails(ModelError::Protocol("no".to_owned())),
+        false => read(request),
+    });
+    let session = bench.start(&told, settings(WINDOW, true));
+    session.handle.send("Read all files.").await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
+    assert_eq!(report.text, "all were read", "{}", report.summary);
+    let asked = told.requests().iter().filter(|request| asks_for_summary(request)).count();
+    assert_eq!((asked, compressions(&bench).len() > 3), (2, true));
+}
+
+async fn a_directorys_instructions_are_in_the_request_after_a_compaction() {
+    let mut files = files(80);
+    files.push(("src/AGENTS.md".to_owned(), "Use tabs in src.\n".to_owned()));
+    let mut bench = bench(&files);
+    let told = Told::by(reader(80, "I begin."));
+    let session = bench.start(&told, settings(WINDOW, false));
+    session.handle.send("Read all files.").await.unwrap();
+    session.handle.wait_until_finished().await.unwrap();
+    assert!(compressions(&bench).len() > 3);
+    for request in &told.requests()[1..] {
+        let text: String = request.messages.iter().map(|message| message.text()).collect();
+        assert_eq!(text.matches("Use tabs in src.").count(), 1, "{text}");
+    }
 }
