@@ -1,33 +1,43 @@
 //! Reading edits out of a model's reply, in any of the formats models write.
 
+pub(crate) mod announced;
 pub(crate) mod block;
 pub(crate) mod blocks;
 mod detect;
 pub(crate) mod edit_block;
 pub(crate) mod hunks;
+mod lenient_json;
 pub(crate) mod markers;
 pub(crate) mod pairs;
 pub(crate) mod paths;
 mod reading;
 pub(crate) mod search_replace;
 pub(crate) mod tags;
+mod text_calls;
+mod thinking;
 pub(crate) mod tool;
 pub(crate) mod udiff;
 pub(crate) mod v4a;
 pub(crate) mod whole;
 
+use journeyman_protocol::RelPath;
+
+use crate::edit::EditOp;
 use block::{BlockProblem, ProblemKind};
 use blocks::{MAX_REPLY_BYTES, parse_blocks};
-pub use detect::detect;
+pub use detect::{detect, detect_in};
 pub use reading::{Format, Reading, Source};
 pub(crate) use reading::{ReplyLine, ReplyLines};
+pub use text_calls::{NamedCall, read_named_calls};
+pub use thinking::without_thinking;
 pub use whole::strip_fence;
 
 /// Reads a reply in a format, or in the one that it seems to be written in.
 ///
 /// The text decides over the named format: a reply that has nothing of the named format and is
 /// plainly in another is read in the other format. If no format is named, edits in a second format
-/// are not read, and the reading has a problem that says so.
+/// are not read, and the reading has a problem that says so; but whole files beside other edits are
+/// read too. Thinking in the text is left out ([`without_thinking`]).
 #[must_use]
 pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
     if source.reply.len() > MAX_REPLY_BYTES {
@@ -35,17 +45,19 @@ pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
         let problem = BlockProblem { kind: ProblemKind::TooMuch, line: 1, subject: None, message };
         return Reading { format, problems: vec![problem], ..Reading::default() };
     }
-    let Some(chosen) = format.or_else(|| detect(source.reply)) else {
+    let reply = without_thinking(source.reply);
+    let source = &Source { reply: &reply, ..*source };
+    let Some(chosen) = format.or_else(|| detect_in(source)) else {
         return Reading { prose: source.reply.trim().to_owned(), ..Reading::default() };
     };
-    let mut reading = read_as(source, chosen);
+    let mut reading = read_as(source, chosen, format.is_none());
     let nothing = reading.edits.is_empty() && reading.problems.is_empty();
     if nothing
-        && let Some(other) = detect(source.reply)
+        && let Some(other) = detect_in(source)
         && other != chosen
         && !matches!(other, Format::Whole | Format::Lazy)
     {
-        return read_as(source, other);
+        return read_as(source, other, false);
     }
     if format.is_none() && matches!(chosen, Format::Whole | Format::Lazy) {
         let doubtful: Vec<BlockProblem> =
@@ -53,12 +65,15 @@ pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
         reading.problems.extend(doubtful);
     }
     if format.is_none() && chosen != Format::Tool {
+        if !matches!(chosen, Format::Whole | Format::Lazy) {
+            read_files_beside(&mut reading, source);
+        }
         refuse_second(&mut reading, chosen);
     }
     reading
 }
 
-fn read_as(source: &Source<'_>, format: Format) -> Reading {
+fn read_as(source: &Source<'_>, format: Format, detected: bool) -> Reading {
     match format {
         Format::Edit => {
             let blocks = parse_blocks(source.reply);
@@ -72,10 +87,31 @@ fn read_as(source: &Source<'_>, format: Format) -> Reading {
         Format::Blocks => search_replace::read(source),
         Format::Udiff => udiff::read(source),
         Format::Patch => v4a::read(source),
-        Format::Whole => whole::read(source, false),
-        Format::Lazy => whole::read(source, true),
+        Format::Whole => whole::read(source, false, detected),
+        Format::Lazy => whole::read(source, true, detected),
         Format::Tool => tool::read(source),
     }
+}
+
+/// Reads the whole files that stand beside edits in another format: new ones, and those of which a
+/// block has most. What else stands in a named fence there explains the edits.
+fn read_files_beside(reading: &mut Reading, source: &Source<'_>) {
+    let prose = reading.prose.clone();
+    let beside = Source { reply: &prose, ..*source };
+    let Some(format @ (Format::Whole | Format::Lazy)) = detect_in(&beside) else { return };
+    let files = read_as(&beside, format, true);
+    let named: Vec<RelPath> = reading.edits.iter().map(|edit| edit.path.clone()).collect();
+    for edit in files.edits {
+        let has_text = |op: &EditOp| match op {
+            EditOp::Rewrite { content } | EditOp::Lazy { content } => !content.trim().is_empty(),
+            _ => false,
+        };
+        let whole = edit.ops.iter().all(has_text) && whole::seems_partial(&beside, &edit).is_none();
+        if whole && !named.contains(&edit.path) {
+            reading.edits.push(edit);
+        }
+    }
+    reading.prose = files.prose;
 }
 
 /// Says that the text around the edits has edits in another format.

@@ -53,7 +53,10 @@ pub use edit::{Edit, EditOp, LineKind, OpContext, PatchHunk, PatchLine, Replace,
 pub use files::{FileProblem, Files};
 pub use formats::block::{BlockProblem, ProblemKind, TextCall};
 pub use formats::blocks::{Blocks, Item, parse_blocks};
-pub use formats::{Format, Reading, Source, detect, read, strip_fence};
+pub use formats::{
+    Format, NamedCall, Reading, Source, detect, detect_in, read, read_named_calls, strip_fence,
+    without_thinking,
+};
 pub use outcome::{
     Applied, Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Spot,
     Strategy,

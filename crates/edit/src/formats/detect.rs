@@ -4,8 +4,12 @@ use std::collections::BTreeMap;
 
 use journeyman_protocol::RelPath;
 
+use crate::formats::announced::{announced_path, announces_file, path_in_first_comment};
+use crate::formats::lenient_json::first_value_end;
 use crate::formats::markers::{Mark, parse_mark};
-use crate::formats::{Format, ReplyLine, ReplyLines, Source, pairs, paths, tags};
+use crate::formats::thinking::without_thinking;
+use crate::formats::whole::SHELL_LANGUAGES;
+use crate::formats::{Format, ReplyLine, ReplyLines, Source, pairs, paths, tags, text_calls, tool};
 use crate::place::placeholders;
 
 /// The format a reply is written in, from its own marks; `None` where it has none.
@@ -14,11 +18,20 @@ use crate::place::placeholders;
 /// last, and what stands in them is their content.
 #[must_use]
 pub fn detect(reply: &str) -> Option<Format> {
+    let nothing: BTreeMap<RelPath, String> = BTreeMap::new();
+    detect_in(&Source { reply, path: None, finished: true, files: &nothing })
+}
+
+/// As [`detect`], with the files: names without a directory or an ending are known by them.
+#[must_use]
+pub fn detect_in(source: &Source<'_>) -> Option<Format> {
+    let thoughtless = without_thinking(source.reply);
+    let reply = thoughtless.as_ref();
+    let source = Source { reply, ..*source };
     if is_tool_arguments(reply) {
         return Some(Format::Tool);
     }
-    let nothing: BTreeMap<RelPath, String> = BTreeMap::new();
-    let source = Source { reply, path: None, finished: true, files: &nothing };
+    let calls = text_calls::CallStarts::new(reply);
     let mut named: Option<(u8, usize, usize)> = None;
     // A fence that names no file, and how far unnamed conflict marks have come in one that does.
     let (mut unnamed, mut conflict) = (false, 0);
@@ -59,7 +72,7 @@ pub fn detect(reply: &str) -> Option<Format> {
             let (next, second) = first_lines_from(reply, row.start + row.text.len());
             let first = next.trim_start();
             let known = format_of_unique_line(next, second).is_some() || begins_arguments(first, reply, &row);
-            let above = || paths::find_name_above(&source, from, row.start).name.is_some();
+            let above = || is_named_above(&source, (from, row.start), row.start + row.text.len(), info);
             if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
                 named = Some((sign, length, row.start + row.text.len()));
@@ -79,6 +92,10 @@ pub fn detect(reply: &str) -> Option<Format> {
         if let Some(format) = format_of_unique_line(row.text, next) {
             return Some(format);
         }
+        if calls.begins_edit(&row) {
+            return Some(Format::Tool);
+        }
+        json |= !unnamed && matches!(sign, b'{' | b'[') && begins_edit_arguments(reply, &row);
     }
     // The last fence may be missing.
     if let Some((_, _, body)) = named {
@@ -91,6 +108,30 @@ pub fn detect(reply: &str) -> Option<Format> {
         None if json && has_tool_argument_keys(reply) => Some(Format::Tool),
         None => None,
     }
+}
+
+/// Returns true if the lines above a fence, or the comment that its block begins with, name a file.
+fn is_named_above(source: &Source<'_>, (from, at): (usize, usize), body: usize, info: &str) -> bool {
+    let above = paths::find_name_above(source, from, at);
+    if above.name.is_some() {
+        return true;
+    }
+    let language = info.split_whitespace().next().unwrap_or_default();
+    if SHELL_LANGUAGES.contains(&language) {
+        return false;
+    }
+    above.prose.is_some_and(|line| announces_file(line) && announced_path(line).is_some())
+        || path_in_first_comment(source.reply.get(body..).unwrap_or_default(), source).is_some()
+}
+
+/// Returns true if an edit's arguments begin on this line, beside prose.
+fn begins_edit_arguments(reply: &str, row: &ReplyLine<'_>) -> bool {
+    let rest = reply.get(row.start..).unwrap_or_default();
+    let value = rest.get(..first_value_end(rest)).unwrap_or_default();
+    has_tool_argument_keys(value)
+        && tool::PATH_KEYS
+            .iter()
+            .any(|key| memchr::memmem::find(value.as_bytes(), format!("\"{key}\"").as_bytes()).is_some())
 }
 
 /// The first two lines from an offset that aren't blank.
@@ -178,6 +219,8 @@ pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
         "\"contents\"",
         "\"insert_line\"",
         "\"command\"",
+        "\"code_edit\"",
     ];
-    names.iter().any(|name| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some())
+    let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
+    names.into_iter().any(has) || has("\"function\"") && has("\"arguments\"")
 }

@@ -6,6 +6,7 @@ use crate::edit::{LineKind, PatchHunk, PatchLine};
 use crate::files::exists;
 use crate::formats::Source;
 use crate::formats::block::{BlockProblem, ProblemKind};
+use crate::formats::paths::path_in_checkout;
 
 /// A longer reply is not read: no model's output limit is near it.
 pub(crate) const MAX_REPLY_BYTES: usize = 16 << 20;
@@ -199,6 +200,9 @@ pub(crate) fn resolve_path(source: &Source<'_>, names: &[&str], sided: bool) -> 
         if let Some(path) = inner.filter(known) {
             return Ok(path);
         }
+    }
+    if let Some(path) = ways.iter().find_map(|way| path_in_checkout(way, source)) {
+        return Ok(path);
     }
     if let (true, Some(path)) = (ways.iter().any(|way| way.starts_with('/')), source.path) {
         return Ok(path.clone());

@@ -51,10 +51,51 @@ pub(crate) fn resolve_path(given: &str, source: &Source<'_>) -> Result<RelPath, 
             if let Some(path) = named {
                 return Ok(path.clone());
             }
+            if let Some(path) = path_in_checkout(given, source) {
+                return Ok(path);
+            }
         }
         _ => {}
     }
     parsed.map_err(|error| error.to_string())
+}
+
+/// Directories in which tools that models were trained with check a project out.
+const CHECKOUTS: [&str; 12] = [
+    "testbed",
+    "workspace",
+    "workspaces",
+    "repo",
+    "app",
+    "project",
+    "home",
+    "root",
+    "mnt",
+    "tmp",
+    "work",
+    "Users",
+];
+
+/// The file that an absolute path means in another checkout of the project: the one beneath the
+/// fewest of its directories that is there. A name alone is taken beneath a known place only.
+pub(crate) fn path_in_checkout(given: &str, source: &Source<'_>) -> Option<RelPath> {
+    /// No checkout lies deeper.
+    const MAX_DROPPED: usize = 8;
+    let inner = given.strip_prefix('/')?;
+    let known = inner.split('/').next().is_some_and(|first| CHECKOUTS.contains(&first));
+    let mut rest = inner;
+    for _ in 0..MAX_DROPPED {
+        rest = rest.split_once('/')?.1;
+        if !rest.contains('/') && !known {
+            return None;
+        }
+        if let Ok(path) = RelPath::parse(rest)
+            && exists(source.files, &path)
+        {
+            return Some(path);
+        }
+    }
+    None
 }
 
 /// A path for a file that is written whole: the caller's where the named one isn't there and has
@@ -99,8 +140,13 @@ pub(crate) fn path_on_fence(info: &str) -> Option<&str> {
     if info.len() > MAX_NAME_LINE_BYTES {
         return None;
     }
+    let in_braces = info.contains('{');
     for word in info.split_whitespace() {
         let word = word.trim_matches(['{', '}', ',']);
+        // `{.python filename="a.py"}`: a class is the language.
+        if in_braces && word.starts_with('.') && !word.contains(['/', '=']) {
+            continue;
+        }
         let (key, value) = match word.split_once(['=', ':']) {
             Some((key, value)) if !key.contains(['.', '/', '\\']) && !value.starts_with('\\') => (key, value),
             _ => ("", word),
@@ -156,13 +202,25 @@ pub(crate) fn path_on_line<'a>(line: &'a str, source: &Source<'_>) -> Option<&'a
     {
         name = strip_markup(before);
     }
+    name = without_frame(name);
     if name.is_empty() || name.contains(['<', '>', '|', '"', '\n']) {
         return None;
     }
     (looks_like_path(name) || exists_as_file(name, source)).then_some(name)
 }
 
-fn strip_markup(name: &str) -> &str {
+/// The only word of a line that otherwise has signs alone: `=== a.rs ===`, `📄 a.rs`, `[a.rs]`.
+fn without_frame(name: &str) -> &str {
+    let mut words = name.split_whitespace().filter(|word| word.contains(char::is_alphanumeric));
+    let (Some(only), None) = (words.next(), words.next()) else { return name };
+    let within = |open, close| only.strip_prefix(open).and_then(|inner| inner.strip_suffix(close));
+    match within('[', ']').or_else(|| within('(', ')')) {
+        Some(inner) if !inner.contains(['[', ']', '(', ')']) => inner,
+        _ => strip_markup(only),
+    }
+}
+
+pub(crate) fn strip_markup(name: &str) -> &str {
     name.trim()
         .trim_end_matches(':')
         .trim_matches(['*', '`', '\'', '"', ' ', '\t'])
@@ -190,7 +248,7 @@ fn path_in_tag(line: &str) -> Option<&str> {
 }
 
 /// Returns true if a text has the form of a path with an ending or a directory.
-fn looks_like_path(name: &str) -> bool {
+pub(crate) fn looks_like_path(name: &str) -> bool {
     let plain = !name.is_empty()
         && !name.contains(char::is_whitespace)
         && !name.contains("://")
@@ -293,19 +351,6 @@ pub(crate) fn paths_in_prose(line: &str, source: &Source<'_>) -> Vec<RelPath> {
         }
     }
     found
-}
-
-/// The one path in backticks or bold in a line that announces what follows (`Create `a/b.rs`:`).
-pub(crate) fn announced_path(line: &str) -> Option<&str> {
-    let line = line.trim();
-    if line.len() > MAX_NAME_LINE_BYTES || !line.trim_end_matches(['*', '_']).ends_with(':') {
-        return None;
-    }
-    // Between a pair of marks stands every other piece.
-    let marked = |mark: &'static str| line.split(mark).skip(1).step_by(2).map(str::trim);
-    let mut names = marked("`").chain(marked("**")).map(strip_markup).filter(|name| looks_like_path(name));
-    let first = names.next()?;
-    names.all(|name| name == first).then_some(first)
 }
 
 /// A file that is there and whose name is like a word of a line, in words.

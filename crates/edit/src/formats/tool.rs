@@ -1,15 +1,14 @@
 //! The arguments of an edit tool, as JSON: one edit, or a list of them, in the spellings of the
 //! known tools.
 
-use std::borrow::Cow;
-
 use journeyman_protocol::RelPath;
 use serde_json::{Map, Value};
 
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
-use crate::formats::{Format, Reading, Source, detect, paths, strip_fence};
+use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
+use crate::formats::{Format, Reading, Source, detect, paths, strip_fence, text_calls, whole};
 use crate::lines::line_at;
 
 pub(crate) const PATH_KEYS: [&str; 10] = [
@@ -54,7 +53,7 @@ const LINE_HINT_KEYS: [&str; 5] = ["line_hint", "lineHint", "start_line", "start
 pub(crate) const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
 const EDIT_LIST_KEYS: [&str; 4] = ["edits", "replacements", "changes", "operations"];
 /// Keys under which calls carry their arguments one level deeper.
-const WRAPPER_KEYS: [&str; 5] = ["arguments", "input", "parameters", "params", "args"];
+const WRAPPER_KEYS: [&str; 6] = ["arguments", "input", "parameters", "params", "args", "function"];
 /// Arguments wrapped more often than this are not arguments.
 const MAX_WRAPPER_DEPTH: usize = 4;
 
@@ -64,6 +63,22 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
     let reading = Reading { format: Some(Format::Tool), ..Reading::default() };
     let mut tool = ArgumentsReader { source, line: 1, reading };
     let mut prose: Vec<&str> = Vec::new();
+    let calls = text_calls::read_named_calls(reply);
+    if calls.iter().any(|call| text_calls::is_edit(&call.arguments)) {
+        let mut from = 0;
+        for call in &calls {
+            prose.push(reply.get(from..call.range.start).unwrap_or_default());
+            from = call.range.end;
+            tool.line = line_at(reply, call.range.start);
+            // A call that reads or searches is no edit.
+            if text_calls::is_edit(&call.arguments) {
+                tool.read_value(&call.arguments, None, 0);
+            }
+        }
+        prose.push(reply.get(from..).unwrap_or_default());
+        tool.reading.prose = join_prose(&mut prose);
+        return tool.reading;
+    }
     let (mut at, mut counted) = (0, 0);
     while let Some((start, end)) = find_arguments(reply, at) {
         tool.line =
@@ -120,80 +135,6 @@ fn find_arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
 fn looks_like_arguments(text: &str) -> bool {
     let inner = text.trim_start_matches(['{', '[']).trim_start();
     inner.starts_with(['"', '{'])
-}
-
-/// Returns the end of a text's first value: behind its last bracket, whatever stands in its
-/// strings.
-fn first_value_end(text: &str) -> usize {
-    let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
-    for (at, byte) in text.bytes().enumerate() {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' if in_string => escaped = true,
-            b'"' => in_string = !in_string,
-            b'{' | b'[' if !in_string => depth += 1,
-            b'}' | b']' if !in_string => {
-                depth = depth.saturating_sub(1);
-                if depth == 0 {
-                    return at + 1;
-                }
-            }
-            _ => {}
-        }
-    }
-    text.len()
-}
-
-/// Reads JSON; with commas before closing brackets, which mean nothing else, and raw line breaks in
-/// strings.
-fn parse_json_leniently(text: &str) -> Result<Value, serde_json::Error> {
-    let error = match serde_json::from_str(text) {
-        Ok(value) => return Ok(value),
-        Err(error) => error,
-    };
-    if error.is_eof() {
-        return Err(error);
-    }
-    match repair_json(text) {
-        Cow::Owned(text) => serde_json::from_str(&text).map_err(|_| error),
-        Cow::Borrowed(_) => Err(error),
-    }
-}
-
-/// The text without trailing commas, and with the control characters in its strings escaped.
-fn repair_json(text: &str) -> Cow<'_, str> {
-    let mut out = String::with_capacity(text.len());
-    let (mut in_string, mut escaped, mut changed) = (false, false, false);
-    for (at, c) in text.char_indices() {
-        if in_string {
-            match c {
-                _ if escaped => escaped = false,
-                '\\' => escaped = true,
-                '"' => in_string = false,
-                '\n' | '\r' | '\t' => {
-                    changed = true;
-                    out.push_str(match c {
-                        '\n' => "\\n",
-                        '\r' => "\\r",
-                        _ => "\\t",
-                    });
-                    continue;
-                }
-                _ => {}
-            }
-        } else if c == '"' {
-            in_string = true;
-        } else if c == ',' {
-            let next =
-                text.get(at + 1..).unwrap_or_default().bytes().find(|byte| !byte.is_ascii_whitespace());
-            if matches!(next, Some(b'}' | b']')) {
-                changed = true;
-                continue;
-            }
-        }
-        out.push(c);
-    }
-    if changed { Cow::Owned(out) } else { Cow::Borrowed(text) }
 }
 
 struct ArgumentsReader<'s, 'a> {
@@ -295,6 +236,13 @@ impl ArgumentsReader<'_, '_> {
             && matches!(inner, Value::Object(_) | Value::String(_) | Value::Array(_))
         {
             return self.read_value(inner, path, depth + 1);
+        }
+        // A sketch of the file in which remarks stand for what stays.
+        if let (Some(Value::String(sketch)), Some(named)) = (object.get("code_edit"), path) {
+            return match paths::resolve_path(named, self.source) {
+                Ok(path) => self.reading.edits.push(whole::to_edit(self.source, path, sketch, true)),
+                Err(why) => self.add_problem(ProblemKind::Path, Some(named), why),
+            };
         }
         let given = path.map(str::to_owned);
         if let Ok(op) = self.read_edit_op(object, path) {

@@ -10,6 +10,7 @@ use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp};
 use crate::files::exists;
+use crate::formats::announced::{announced_path, announces_file, path_in_first_comment};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::{Format, Reading, ReplyLine, ReplyLines, Source, paths};
@@ -18,7 +19,7 @@ use crate::lines::{line_at, without_break};
 use crate::place::placeholders;
 
 /// Languages of fences that hold commands to run, not files, unless the fence has a name.
-const SHELL_LANGUAGES: [&str; 12] = [
+pub(crate) const SHELL_LANGUAGES: [&str; 12] = [
     "bash",
     "sh",
     "shell",
@@ -43,8 +44,8 @@ const MAX_FENCE_MARKS: usize = 32;
 const MAX_FENCES: usize = 64;
 
 /// Reads a reply. In a lazy one an unfenced text is the file, and every change of a file that is
-/// there is a merge.
-pub(crate) fn read(source: &Source<'_>, lazy: bool) -> Reading {
+/// there is a merge. Where the format was `detected`, a name in words needs more around it.
+pub(crate) fn read(source: &Source<'_>, lazy: bool, detected: bool) -> Reading {
     let format = if lazy { Format::Lazy } else { Format::Whole };
     let mut reading = Reading { format: Some(format), ..Reading::default() };
     let containers = fenced_blocks(source);
@@ -68,7 +69,7 @@ pub(crate) fn read(source: &Source<'_>, lazy: bool) -> Reading {
         }
         return reading;
     }
-    let mut out = WholeFileReader { source, lazy, reading, prose: Vec::new(), from: 0 };
+    let mut out = WholeFileReader { source, lazy, detected, reading, prose: Vec::new(), from: 0 };
     out.read_blocks(&containers);
     let rest = source.reply.get(out.from..).unwrap_or_default();
     out.prose.push(rest);
@@ -275,6 +276,8 @@ fn is_fence_named(source: &Source<'_>, rows: &[(ReplyLine<'_>, FenceLine<'_>)], 
 struct WholeFileReader<'s, 'a> {
     source: &'s Source<'a>,
     lazy: bool,
+    /// Nobody said that the reply has whole files.
+    detected: bool,
     reading: Reading,
     prose: Vec<&'a str>,
     from: usize,
@@ -307,9 +310,16 @@ impl<'a> WholeFileReader<'_, 'a> {
                     let content = self.content_of(&path, body);
                     let edit = to_edit(self.source, path, content, self.lazy);
                     // Prose names a file for a part of it as well.
-                    let partial = || seems_partial(self.source, &edit).filter(|_| several);
+                    let partial = || match self.detected {
+                        true => keeps_too_little(self.source, &edit),
+                        false => seems_partial(self.source, &edit).filter(|_| several),
+                    };
                     if let Some(problem) = partial().filter(|_| block.name.is_none()) {
                         self.reading.problems.push(problem);
+                        continue;
+                    }
+                    // What words name after the file itself is its output, or a part of it.
+                    if self.detected && block.name.is_none() && self.has_edit(&edit.path) {
                         continue;
                     }
                     // The last word on a file counts.
@@ -319,6 +329,10 @@ impl<'a> WholeFileReader<'_, 'a> {
                 Err((name, why)) => self.reading.problems.push(paths::path_problem(block.line, name, why)),
             }
         }
+    }
+
+    fn has_edit(&self, path: &RelPath) -> bool {
+        self.reading.edits.iter().any(|edit| edit.path == *path)
     }
 
     /// A block's text without the line break before its last fence; with it where a blank line ends
@@ -429,9 +443,15 @@ impl<'a> WholeFileReader<'_, 'a> {
         if let Some(name) = block.name {
             return Some(resolved(name));
         }
-        let line = block.prose?;
-        if SHELL_LANGUAGES.contains(&block.language) {
+        let is_shell = SHELL_LANGUAGES.contains(&block.language);
+        let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
+        let in_comment = || path_in_first_comment(body, self.source).filter(|_| !is_shell);
+        let Some(line) = block.prose else { return in_comment().map(resolved) };
+        if is_shell {
             return self.script_of_block(block, line).map(Ok);
+        }
+        if self.detected && !announces_file(line) {
+            return in_comment().map(resolved);
         }
         let called = self
             .source
@@ -446,7 +466,7 @@ impl<'a> WholeFileReader<'_, 'a> {
                 None
             }
             ([], Some(path)) => Some(Ok(path.clone())),
-            ([], None) => paths::announced_path(line).map(resolved),
+            ([], None) => announced_path(line).or_else(in_comment).map(resolved),
         }
     }
 }
@@ -473,7 +493,7 @@ pub fn strip_fence<'a>(path: &RelPath, content: &'a str) -> Option<&'a str> {
 }
 
 /// Returns the edit that a file's whole content requests.
-fn to_edit(source: &Source<'_>, path: RelPath, content: &str, lazy: bool) -> Edit {
+pub(crate) fn to_edit(source: &Source<'_>, path: RelPath, content: &str, lazy: bool) -> Edit {
     let content = content.to_owned();
     let remark = placeholders::find_placeholder("", &content).is_some();
     let partial = remark
@@ -504,6 +524,31 @@ pub(crate) fn seems_partial(source: &Source<'_>, edit: &Edit) -> Option<BlockPro
     let message = format!(
         "the block has {new} lines and the file {old}: if it is the whole file, send it as <edit><file>…</file><replace>…; if \
          it is a part, send what to search and what to put there"
+    );
+    let (kind, subject) = (ProblemKind::Malformed, Some(edit.path.to_string()));
+    Some(BlockProblem { kind, line: line_at(source.reply, at), subject, message })
+}
+
+/// A block for a file that words name: a part of the file, or an example, where it has less than
+/// half of the file's different lines.
+fn keeps_too_little(source: &Source<'_>, edit: &Edit) -> Option<BlockProblem> {
+    /// So few lines may all be other ones.
+    const MAX_STUB_LINES: usize = 3;
+    let [EditOp::Rewrite { content }] = edit.ops.as_slice() else { return None };
+    let Ok(Some(old)) = source.files.text(&edit.path) else { return None };
+    let lines = |text: &str| -> HashSet<String> {
+        text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    };
+    let (old, new) = (lines(&old), lines(content));
+    let kept = old.intersection(&new).count();
+    if old.len() <= MAX_STUB_LINES || kept * 2 >= old.len() {
+        return None;
+    }
+    let at = source.reply.find(content.as_str()).unwrap_or_default();
+    let message = format!(
+        "the block has {kept} of the file's {} different lines, so it may be a part of it or an example: put the \
+         path alone on the line above the fence for a whole file, or send what to search and what to put there",
+        old.len()
     );
     let (kind, subject) = (ProblemKind::Malformed, Some(edit.path.to_string()));
     Some(BlockProblem { kind, line: line_at(source.reply, at), subject, message })

@@ -21,5 +21,6 @@ mod slips;
 mod strategies;
 mod strategy_properties;
 mod symbols;
+mod whole_replies;
 mod windows;
 mod wrong_placements;

@@ -1,0 +1,262 @@
+//! Tool calls that models write into their text, in the notations they were trained with: a server
+//! that doesn't know a model's notation passes them on as text.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+
+use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
+use crate::formats::tags::{attribute_value, trim_content_breaks};
+use crate::formats::tool::{CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS};
+use crate::formats::{ReplyLine, ReplyLines};
+
+/// More calls of one reply are a loop, not work.
+const MAX_CALLS: usize = 100;
+/// More parameters than any tool has.
+const MAX_PARAMETERS: usize = 50;
+/// How a line begins that opens a call.
+const OPENINGS: [&str; 5] = ["<tool_call>", "<function=", "<invoke name=", "[TOOL_CALLS]", "<write_to_file>"];
+
+/// A call with a tool's name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedCall {
+    /// The tool, as the model calls it.
+    pub name: String,
+    /// The arguments: an object.
+    pub arguments: Value,
+    /// The call's bytes in the text.
+    pub range: Range<usize>,
+}
+
+/// Reads the calls that a text has, in order: `<tool_call>` with JSON, `<function=…>`,
+/// `<invoke name="…">`, `[TOOL_CALLS]` with JSON. A call that isn't closed is none.
+#[must_use]
+pub fn read_named_calls(text: &str) -> Vec<NamedCall> {
+    let mut calls = Vec::new();
+    let mut from = 0;
+    for row in ReplyLines::new(text) {
+        if row.start < from || calls.len() >= MAX_CALLS {
+            continue;
+        }
+        let at = row.start + (row.text.len() - row.text.trim_start().len());
+        let found = read_calls_at(text, at);
+        if let Some(last) = found.last() {
+            from = last.range.end;
+        }
+        calls.extend(found);
+    }
+    calls
+}
+
+/// Returns true for arguments that change a file, in words of the known edit tools.
+pub(crate) fn is_edit(arguments: &Value) -> bool {
+    const OTHERS: [&str; 5] = ["edits", "code_edit", "insert_text", "insert_line", "symbol"];
+    let mut keys = OLD_TEXT_KEYS.iter().chain(&NEW_TEXT_KEYS).chain(&CONTENT_KEYS).chain(&OTHERS);
+    keys.any(|key| arguments.get(*key).is_some())
+}
+
+/// Finds the lines of a text at which a call begins.
+pub(crate) struct CallStarts<'a> {
+    text: &'a str,
+    has_any: bool,
+}
+
+impl<'a> CallStarts<'a> {
+    pub(crate) fn new(text: &'a str) -> Self {
+        let has = |opening: &str| memchr::memmem::find(text.as_bytes(), opening.as_bytes()).is_some();
+        Self { text, has_any: OPENINGS.into_iter().any(has) }
+    }
+
+    /// Returns true if the call of an edit begins on this line.
+    pub(crate) fn begins_edit(&self, row: &ReplyLine<'_>) -> bool {
+        if !self.has_any {
+            return false;
+        }
+        let at = row.start + (row.text.len() - row.text.trim_start().len());
+        read_calls_at(self.text, at).iter().any(|call| is_edit(&call.arguments))
+    }
+}
+
+fn read_calls_at(text: &str, at: usize) -> Vec<NamedCall> {
+    let rest = text.get(at..).unwrap_or_default();
+    let Some(opening) = OPENINGS.into_iter().find(|opening| rest.starts_with(opening)) else {
+        return Vec::new();
+    };
+    let end_of = |closing: &str| rest.find(closing).map(|end| (end, end + closing.len()));
+    let inner = |from: usize, to: usize| rest.get(from..to).unwrap_or_default();
+    let one = |name: &str, arguments: Map<String, Value>, end: usize| {
+        let arguments = Value::Object(arguments);
+        vec![NamedCall { name: name.trim().to_owned(), arguments, range: at..at + end }]
+    };
+    match opening {
+        "<tool_call>" => {
+            let Some((last, end)) = end_of("</tool_call>") else { return Vec::new() };
+            let body = inner(opening.len(), last);
+            if body.trim_start().starts_with("<function=") {
+                let start = at + opening.len() + (body.len() - body.trim_start().len());
+                return read_calls_at(text, start)
+                    .into_iter()
+                    .map(|call| NamedCall { range: at..at + end, ..call })
+                    .collect();
+            }
+            named_values(body, &(at..at + end))
+        }
+        "[TOOL_CALLS]" => {
+            let blank = inner(opening.len(), rest.len());
+            let start = opening.len() + (blank.len() - blank.trim_start().len());
+            let end = start + first_value_end(inner(start, rest.len()));
+            named_values(inner(start, end), &(at..at + end))
+        }
+        "<function=" => {
+            let (Some(head), Some((last, end))) = (rest.find('>'), end_of("</function>")) else {
+                return Vec::new();
+            };
+            let name = inner(opening.len(), head);
+            one(name, parameters(inner(head + 1, last), "<parameter=", "</parameter>", str::to_owned), end)
+        }
+        "<invoke name=" => {
+            let (Some(head), Some((last, end))) = (rest.find('>'), end_of("</invoke>")) else {
+                return Vec::new();
+            };
+            let name = attribute_value(inner("<invoke ".len(), head), "name").unwrap_or_default();
+            let key = |head: &str| attribute_value(head, "name").unwrap_or_default().to_owned();
+            one(name, parameters(inner(head + 1, last), "<parameter ", "</parameter>", key), end)
+        }
+        _ => {
+            let Some((last, end)) = end_of("</write_to_file>") else { return Vec::new() };
+            let body = inner(opening.len(), last);
+            let mut arguments = Map::new();
+            for (key, closing) in [("path", "</path>"), ("content", "</content>")] {
+                let open = format!("<{key}>");
+                let value = body.find(&open).and_then(|from| {
+                    let from = from + open.len();
+                    body.get(from..body.rfind(closing)?)
+                });
+                if let Some(value) = value {
+                    arguments.insert(key.to_owned(), Value::String(text_of(key, value)));
+                }
+            }
+            one("write_to_file", arguments, end)
+        }
+    }
+}
+
+/// Reads `{"name", "arguments"}`, or a list of such.
+fn named_values(json: &str, range: &Range<usize>) -> Vec<NamedCall> {
+    let values = match parse_json_leniently(json.trim()) {
+        Ok(Value::Array(list)) => list,
+        Ok(value) => vec![value],
+        Err(_) => return Vec::new(),
+    };
+    let named = values.into_iter().take(MAX_CALLS).filter_map(|value| {
+        let value = value.get("function").filter(|inner| inner.is_object()).unwrap_or(&value);
+        let name = value.get("name")?.as_str()?.to_owned();
+        let arguments =
+            ["arguments", "parameters", "args", "input"].iter().find_map(|key| value.get(*key))?;
+        // Encoded twice.
+        let arguments = match arguments {
+            Value::String(text) => parse_json_leniently(text).ok()?,
+            other => other.clone(),
+        };
+        arguments.is_object().then(|| NamedCall { name, arguments, range: range.clone() })
+    });
+    named.collect()
+}
+
+/// Reads parameters, each between an opening tag with its name and a closing tag. A text may have a
+/// closing tag itself: the last one before the next parameter counts.
+fn parameters(
+    body: &str,
+    opening: &str,
+    closing: &str,
+    key_of: impl Fn(&str) -> String,
+) -> Map<String, Value> {
+    let mut found = Map::new();
+    let mut starts: Vec<usize> = memchr::memmem::find_iter(body.as_bytes(), opening.as_bytes())
+        .filter(|start| {
+            body.get(..*start).is_some_and(|before| before.is_empty() || before.ends_with(['\n', '>', ' ']))
+        })
+        .take(MAX_PARAMETERS)
+        .collect();
+    starts.push(body.len());
+    for pair in starts.windows(2) {
+        let [start, next] = pair else { continue };
+        let piece = body.get(*start..*next).unwrap_or_default();
+        let Some(head) = piece.find('>') else { continue };
+        let key = key_of(piece.get(opening.len()..head).unwrap_or_default().trim());
+        let Some(value) = piece.rfind(closing).and_then(|end| piece.get(head + 1..end)) else { continue };
+        if !key.is_empty() {
+            let value = text_of(&key, value);
+            found.insert(key, Value::String(value));
+        }
+    }
+    found
+}
+
+/// A parameter's text; a file's content keeps its last line break.
+fn text_of(key: &str, raw: &str) -> String {
+    let text = trim_content_breaks(raw);
+    let ends = CONTENT_KEYS.contains(&key) && !text.is_empty() && !text.ends_with('\n');
+    if ends { format!("{text}\n") } else { text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn calls_of_each_notation() {
+        let edit = json!({"path": "a.py", "old_string": "x < 1", "new_string": "y\n  z"});
+        let inner = json!({"name": "edit", "arguments": edit});
+        let parameters = |opening: &str, closing: &str| {
+            edit.as_object()
+                .unwrap()
+                .iter()
+                .map(|(key, value)| {
+                    let head = opening.replace("KEY", key);
+                    format!("{head}\n{}\n{closing}\n", value.as_str().unwrap())
+                })
+                .collect::<String>()
+        };
+        let in_function = parameters("<parameter=KEY>", "</parameter>");
+        let in_invoke = parameters("<parameter name=\"KEY\">", "</parameter>");
+        for text in [
+            format!("<tool_call>\n{inner}\n</tool_call>"),
+            format!("I change it.\n[TOOL_CALLS] [{inner}]"),
+            format!("<tool_call>\n<function=edit>\n{in_function}</function>\n</tool_call>"),
+            format!("<function=edit>\n{in_function}</function>"),
+            format!("<function_calls>\n<invoke name=\"edit\">\n{in_invoke}</invoke>\n</function_calls>"),
+            format!(
+                "<tool_call>{}</tool_call>",
+                json!({"type": "function", "function": {"name": "edit", "arguments": edit.to_string()}})
+            ),
+        ] {
+            let calls = read_named_calls(&text);
+            let read: Vec<_> = calls.iter().map(|call| (call.name.as_str(), &call.arguments)).collect();
+            assert_eq!(read, [("edit", &edit)], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_is_cut_off_or_quoted_is_none() {
+        for text in [
+            "<tool_call>\n{\"name\": \"edit\", \"arguments\": {",
+            "<function=edit>\n<parameter=path>a</parameter>\n",
+            "Write `<tool_call>{\"name\": \"a\", \"arguments\": {}}</tool_call>` then.",
+        ] {
+            assert_eq!(read_named_calls(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn several_calls_stay_in_order() {
+        let text = "<tool_call>{\"name\": \"a\", \"arguments\": {}}</tool_call>\nthen\n\
+            <tool_call>{\"name\": \"b\", \"arguments\": {}}</tool_call>\n";
+        let names: Vec<String> = read_named_calls(text).into_iter().map(|call| call.name).collect();
+        assert_eq!(names, ["a", "b"]);
+        let file = "<write_to_file>\n<path>a.py</path>\n<content>\nA = 1\n</content>\n</write_to_file>";
+        assert_eq!(read_named_calls(file)[0].arguments, json!({"path": "a.py", "content": "A = 1\n"}));
+    }
+}
