@@ -18,6 +18,24 @@ const NO_TESTS: i32 = 5;
 /// Reasons of a success that proves nothing.
 const NO_TEST_RAN: &str = "it passed without running a single test";
 const ALL_LEFT_OUT: &str = "it passed without running a single test: all of them are skipped or ignored";
+const SAID_NOTHING: &str = "it passed and said nothing, where its runner tells of the tests that it ran";
+/// Runners that tell of the tests that they ran, however quiet they are asked to be.
+const TELLING_RUNNERS: [&str; 14] = [
+    "pytest",
+    "unittest",
+    "cargo test",
+    "cargo nextest",
+    "go test",
+    "node --test",
+    "jest",
+    "vitest",
+    "mocha",
+    "rspec",
+    "phpunit",
+    "ctest",
+    "mix test",
+    "dotnet test",
+];
 /// A quoted line of output is cut to this many bytes.
 const MAX_QUOTE_BYTES: usize = 200;
 
@@ -45,16 +63,21 @@ fn failed_check(exit_code: Option<i32>, reason: String) -> CheckOutcome {
 }
 
 fn judge_success(check: &Check, output: &str) -> CheckOutcome {
-    match tests_missing(check.kind, output) {
+    match tests_missing(check, output) {
         Some(reason) => not_run(reason),
         None => CheckOutcome::Passed,
     }
 }
 
 /// Says so when a test command succeeded without running a test.
-fn tests_missing(kind: CheckKind, output: &str) -> Option<&'static str> {
-    if !matches!(kind, CheckKind::Test | CheckKind::Custom) {
+fn tests_missing(check: &Check, output: &str) -> Option<&'static str> {
+    if !matches!(check.kind, CheckKind::Test | CheckKind::Custom) {
         return None;
+    }
+    let is_redirected = check.command.contains(['>', '|']);
+    let tells = TELLING_RUNNERS.iter().any(|runner| check.command.contains(runner));
+    if output.trim().is_empty() && tells && !is_redirected {
+        return Some(SAID_NOTHING);
     }
     match no_tests::count(output).ran_and_skipped() {
         (Some(0), 0) => Some(NO_TEST_RAN),
@@ -155,6 +178,15 @@ mod tests {
         let skipped = "not run: it passed without running a single test: all of them are skipped or ignored";
         let cases: &[(&str, Outcome, &str, &str)] = &[
             ("x", Exited(0), "", "passed"),
+            // A module of the project's own in the place of the runner.
+            (
+                "python3 -m pytest -q",
+                Exited(0),
+                "\n",
+                "not run: it passed and said nothing, where its runner tells of the tests that it ran",
+            ),
+            ("python3 -m pytest -qq", Exited(0), ".    [100%]\n", "passed"),
+            ("python3 -m pytest > log", Exited(0), "", "passed"),
             ("x", Exited(1), "boo", "failed: exit code 1"),
             ("x", Exited(5), "boo", "failed: exit code 5"),
             ("x", Signaled(9), "", "failed: killed by signal 9"),
