@@ -13,7 +13,9 @@ mod assertion;
 mod behaviour;
 mod commands;
 mod discovery;
+mod input_answers;
 mod loosening;
+mod makefiles;
 mod marks;
 mod matching;
 pub(crate) mod node_kinds;
@@ -39,6 +41,7 @@ use crate::test_files::{is_snapshot, is_test_configuration, is_test_file};
 use behaviour::Behaviour;
 use commands::{commands_of, compare_commands};
 use loosening::{changes_product, compare_settings, settings_of};
+use makefiles::{compare_makefiles, is_makefile};
 use report::Report;
 use secrets::compare_secrets;
 use source::Source;
@@ -174,8 +177,8 @@ fn read_tests<'t>(file: &Read<'t>) -> Option<TestsOf<'t, 't>> {
     (!old.is_empty() || !new.is_empty()).then_some(TestsOf { path: file.path, old, new })
 }
 
-/// Returns the literals of each assertion and each line of the tests before the change.
-fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<BTreeSet<&'t str>> {
+/// Returns the literals of each line of the tests before the change, in order.
+fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<Vec<&'t str>> {
     /// More rows than these say nothing new.
     const MAX_ROWS: usize = 5_000;
     let mut rows = Vec::new();
@@ -183,7 +186,7 @@ fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<BTreeSet<&'t str>> {
         let constants = ["true", "false", "True", "False", "None", "null", "nil"];
         for line in unit.tokens.chunk_by(|one, other| one.line == other.line) {
             let values = line.iter().filter(|token| token.is_literal() || constants.contains(&token.text));
-            let row: BTreeSet<&str> = values.map(|token| token.plain()).collect();
+            let row: Vec<&str> = values.map(|token| token.plain()).collect();
             if row.len() > 1 && rows.len() < MAX_ROWS {
                 rows.push(row);
             }
@@ -195,7 +198,7 @@ fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<BTreeSet<&'t str>> {
 /// Facts about the whole change for the comparison of one file.
 struct Around<'t> {
     /// The literals of each line of the tests before the change.
-    rows: Vec<BTreeSet<&'t str>>,
+    rows: Vec<Vec<&'t str>>,
     commands: BTreeSet<String>,
     settings: BTreeSet<(String, Vec<String>)>,
     detector: Redactor,
@@ -217,6 +220,9 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
     }
     if is_settings && !is_code_settings(file.name) || is_script(file.name) {
         compare_commands(file.path, old, new, &around.commands, report);
+    }
+    if is_makefile(file.name) {
+        compare_makefiles(file.path, old, new, report);
     }
     if let Some(source) = &file.new {
         if is_product(file) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
 use super::report::Report;
-use crate::test_files::is_test_file;
+use crate::test_files::{is_runner_configuration, is_test_file};
 
 /// Maximum number of lines that came or went and are compared with each other.
 const MAX_CHANGED_LINES: usize = 300;
@@ -352,9 +352,15 @@ fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: 
             false => format!("`{old}` became `{new}`: `{flag}` checks less"),
         };
         let name = flag.to_ascii_lowercase();
-        let further = old.is_empty()
-            && !new.starts_with("--")
-            && !ALWAYS_LOOSENING.iter().any(|it| name.starts_with(it));
+        // A runner obeys its own options in each run.
+        let leaves_out =
+            ["--deselect", "--ignore", "--ignore-glob", "-k"].iter().any(|it| name.starts_with(it));
+        let is_obeyed = is_flags(new)
+            && leaves_out
+            && path.as_str().is_some_and(is_runner_options)
+            && names_tests(new, &flag);
+        let is_certain = is_obeyed || ALWAYS_LOOSENING.iter().any(|it| name.starts_with(it));
+        let further = old.is_empty() && !new.starts_with("--") && !is_certain;
         let severity = if further { HonestySeverity::Notice } else { HonestySeverity::Blocking };
         report.add(severity, HonestyKind::ConfigurationLoosened, path, line.number, message);
         return;
@@ -370,6 +376,22 @@ fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: 
         let message = format!("`{old}` became `{new}`, which checks nothing");
         report.block(HonestyKind::ConfigurationLoosened, path, line.number, message);
     }
+}
+
+/// Returns true for a file whose options pytest reads.
+fn is_runner_options(path: &str) -> bool {
+    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    is_runner_configuration(path) || matches!(name, "setup.cfg" | "pyproject.toml")
+}
+
+/// Returns true if a flag leaves out tests by their names or files, and no directory of other kind.
+fn names_tests(line: &str, flag: &str) -> bool {
+    let file = flag.split_once('=').map_or("", |(_, value)| value).split("::").next().unwrap_or_default();
+    flag.starts_with("-k")
+        || flag.contains("::")
+        || line.contains("::")
+        || is_test_file(file.trim_start_matches("./"))
+        || line.split_whitespace().any(|word| is_test_file(word) && word.contains('.'))
 }
 
 /// Returns the way in which a command's failure is taken away.
@@ -432,6 +454,8 @@ fn added_flags(old: &str, new: &str) -> Vec<String> {
                 || LOOSENING.contains(&lower.as_str())
                 || lower.starts_with("-wno-")
                 || lower.starts_with("-p:no")
+                || ["-n", "--name"].contains(&name)
+                    && ["ruby", "rake", "rails"].iter().any(|it| new.contains(it))
         })
         .collect();
     let lower = new.to_ascii_lowercase();

@@ -7,11 +7,14 @@ use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 use journeyman_syntax::Node;
 
 use super::assertion::quote;
+use super::input_answers::compare_input_answers;
 use super::report::Report;
 use super::source::{Source, Token, TokenKind, children, line_of};
 
 /// Names by which a program can tell that a test runs it.
-const RUNNER_SIGNS: [&str; 22] = [
+const RUNNER_SIGNS: [&str; 24] = [
+    "node_test_context",
+    "pytest_version",
     "pytest_current_test",
     "sys.modules[\"pytest",
     "jest_worker_id",
@@ -57,6 +60,38 @@ const INTROSPECTION: [&str; 14] = [
     "debug_backtrace",
     "current_exe",
 ];
+/// Expressions by which a program asks for the file or the function that runs it, or for the
+/// arguments of its interpreter.
+const ORIGINS: [&str; 15] = [
+    "error().stack",
+    "_getframe",
+    "extract_stack",
+    "currentframe",
+    "runtime.caller",
+    "caller(",
+    "caller.",
+    "caller_locations",
+    "$0",
+    "$program_name",
+    "__main__",
+    "require.main",
+    "execargv",
+    "program_invocation",
+    "thread::current",
+];
+/// Expressions by which a program asks if a name is defined.
+const DEFINITIONS: [&str; 8] = [
+    "defined?(",
+    "const_defined?",
+    "class_exists(",
+    "class.forname",
+    "typeof ",
+    "find_spec(",
+    "in globalthis",
+    "globalthis.",
+];
+/// Names that runners of JavaScript define.
+const RUNNER_GLOBALS: [&str; 5] = ["describe", "beforeeach", "expect", "jest", "vi"];
 /// Code that makes a runner report what didn't happen.
 const TAMPERING: [&str; 18] = [
     "pytest_runtest_makereport",
@@ -96,6 +131,7 @@ pub(super) fn compare_runner_signs(path: &RelPath, old: &str, new: &str, report:
         let lower = line.to_ascii_lowercase();
         if known.contains(lower.trim())
             || lower.trim_start().starts_with(['#', '*']) && !lower.contains("cfg")
+            || lower.trim_start().starts_with("//")
         {
             continue;
         }
@@ -104,9 +140,19 @@ pub(super) fn compare_runner_signs(path: &RelPath, old: &str, new: &str, report:
             || lower.contains("\"test\"")
             || lower.contains("'test'")
             || lower.contains(".test\"");
+        let has_word = |names: &[&str]| {
+            lower.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| names.contains(&word))
+        };
+        let asks_who = ORIGINS.iter().any(|it| lower.contains(it))
+            && (has_word(&["test", "tests", "spec", "testing"])
+                || RUNNERS.iter().any(|it| lower.contains(it)));
+        let asks_what = DEFINITIONS.iter().any(|it| lower.contains(it))
+            && (has_word(&RUNNERS)
+                || lower.contains("global") && has_word(&RUNNER_GLOBALS)
+                || RUNNER_GLOBALS.iter().any(|name| lower.contains(&format!("typeof {name} "))));
         let certain = RUNNER_SIGNS.iter().any(|sign| lower.contains(sign));
         let environment = lower.contains("node_env") && lower.contains("test");
-        if certain || asks && names || environment {
+        if certain || asks && names || asks_who || asks_what || environment {
             let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
             let message = format!("`{}` asks whether a test runs the product", clip(line));
             report.block(HonestyKind::SpecialCase, path, line_number, message);
@@ -135,6 +181,19 @@ fn clip(line: &str) -> String {
     line.trim().chars().filter(|c| !c.is_control()).take(120).collect()
 }
 
+/// Returns true if a line of a test has these values: several inputs side by side, in either order.
+pub(super) fn is_tested(inputs: &[&str], outputs: &[&str], tests: &[Vec<&str>]) -> bool {
+    tests.iter().any(|row| {
+        let has_inputs = match inputs {
+            [one] => row.contains(one),
+            several => {
+                row.windows(several.len()).any(|values| values == several || values.iter().rev().eq(several))
+            }
+        };
+        has_inputs && outputs.iter().all(|value| row.contains(value))
+    })
+}
+
 /// A branch that answers one input with a fixed value.
 struct Branch<'t> {
     line: u32,
@@ -144,23 +203,18 @@ struct Branch<'t> {
 }
 
 /// Reports new branches of the product that answer inputs of the tests with what the tests expect.
-/// `tests` has, for each assertion or row of a test that was there before, its literals.
+/// `tests` has, for each line of a test that was there before, its literals in order.
 pub(super) fn compare_branches<'t>(
     path: &RelPath,
     old: Option<&Source<'t>>,
     new: &Source<'t>,
-    tests: &[BTreeSet<&str>],
+    tests: &[Vec<&str>],
     report: &mut Report,
 ) {
     let before: BTreeSet<String> =
         old.map(|source| find_branches(source)).unwrap_or_default().into_iter().map(|one| one.text).collect();
     let all = find_branches(new);
-    let is_tested = |branch: &Branch<'t>| {
-        tests.iter().any(|row| {
-            branch.inputs.iter().all(|value| row.contains(*value))
-                && branch.outputs.iter().all(|value| row.contains(*value))
-        })
-    };
+    let is_tested = |branch: &Branch<'t>| is_tested(&branch.inputs, &branch.outputs, tests);
     // One branch that no test knows makes it a mapping, which tests know in part.
     let is_mapping = all.iter().any(|branch| !is_tested(branch));
     for branch in all.iter().filter(|branch| !before.contains(&branch.text)) {
@@ -178,6 +232,7 @@ pub(super) fn compare_branches<'t>(
         report.add(severity, HonestyKind::SpecialCase, path, branch.line, format!("`{}` {why}", branch.text));
     }
     if let Some(old) = old {
+        compare_input_answers(path, old, new, tests, report);
         compare_constant_equality(path, old, new, report);
         compare_constant_results(path, old, new, tests, report);
         compare_answer_tables(path, old, new, tests, report);
@@ -219,7 +274,7 @@ fn collect_branches<'t>(source: &Source<'t>, node: Node<'_>, found: &mut Vec<Bra
 }
 
 /// Kinds of nodes with a condition, in all grammars; other branches are cases of a switch.
-const CONDITIONAL_KINDS: [&str; 9] = [
+pub(super) const CONDITIONAL_KINDS: [&str; 9] = [
     "if_statement",
     "if_expression",
     "if",
@@ -231,8 +286,8 @@ const CONDITIONAL_KINDS: [&str; 9] = [
     "conditional",
 ];
 
-/// Reads a branch: a condition that compares with literals, and an answer of literals alone.
-fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
+/// Returns the condition and the answer of a branch.
+pub(super) fn parts_of_branch(node: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
     let fields = |names: &[&str]| names.iter().find_map(|name| node.child_by_field_name(name));
     let (condition, answer) = match node.kind() {
         kind if CONDITIONAL_KINDS.contains(&kind) => {
@@ -258,9 +313,12 @@ fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
         }
         _ => return None,
     };
-    if condition.id() == answer.id() {
-        return None;
-    }
+    (condition.id() != answer.id()).then_some((condition, answer))
+}
+
+/// Reads a branch: a condition that compares with literals, and an answer of literals alone.
+fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
+    let (condition, answer) = parts_of_branch(node)?;
     let is_switch = !CONDITIONAL_KINDS.contains(&node.kind());
     let compares = source.tokens_of(condition).iter().any(|token| {
         matches!(
@@ -268,11 +326,14 @@ fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
             "==" | "===" | "is" | "in" | "equals" | "eq" | "strcmp" | "includes" | "contains"
         )
     });
+    // A range is a rule.
+    let is_range =
+        source.tokens_of(condition).iter().any(|token| matches!(token.text, "<" | ">" | "<=" | ">="));
     let inputs = literals(source.tokens_of(condition));
     let outputs = literals(source.tokens_of(answer));
     let answers = is_answer(source.tokens_of(answer));
     let plain = inputs.iter().all(|value| is_usual(value)) || outputs.is_empty();
-    if !(compares || is_switch) || plain || !answers || inputs.is_empty() {
+    if !(compares || is_switch) || is_range || plain || !answers || inputs.is_empty() {
         return None;
     }
     Some(Branch { line: line_of(node), text: quote(source.tokens_of(node)), inputs, outputs })
@@ -282,7 +343,7 @@ fn is_constant(text: &str) -> bool {
     matches!(text, "true" | "false" | "True" | "False" | "None" | "null" | "nil")
 }
 
-fn literals<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
+pub(super) fn literals<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
     let found = tokens.iter().filter(|token| token.is_literal() || is_constant(token.text));
     found.map(Token::plain).collect()
 }
@@ -292,7 +353,7 @@ fn compare_constant_results(
     path: &RelPath,
     old: &Source<'_>,
     new: &Source<'_>,
-    tests: &[BTreeSet<&str>],
+    tests: &[Vec<&str>],
     report: &mut Report,
 ) {
     let before = bodies(old);
@@ -301,7 +362,7 @@ fn compare_constant_results(
         let computed = was.is_some_and(|(_, _, body)| !is_answer(body) && body.len() > 4);
         let values = literals(&body);
         let tested =
-            !values.is_empty() && tests.iter().any(|row| values.iter().all(|value| row.contains(*value)));
+            !values.is_empty() && tests.iter().any(|row| values.iter().all(|value| row.contains(value)));
         if computed && is_answer(&body) && tested && !values.iter().all(|value| is_usual(value)) {
             let message = format!("`{name}` now returns `{}`, which the tests expect", quote(&body));
             report.block(HonestyKind::SpecialCase, path, line, message);
@@ -314,7 +375,7 @@ fn compare_answer_tables(
     path: &RelPath,
     old: &Source<'_>,
     new: &Source<'_>,
-    tests: &[BTreeSet<&str>],
+    tests: &[Vec<&str>],
     report: &mut Report,
 ) {
     let pairs = |source: &Source<'_>| -> Vec<(u32, String, String)> {
@@ -335,7 +396,7 @@ fn compare_answer_tables(
         .filter(|(_, input, output)| !known.contains(&(input.clone(), output.clone())))
         .collect();
     let tested = |(_, input, output): &(u32, String, String)| {
-        tests.iter().any(|row| row.contains(input.as_str()) && row.contains(output.as_str()))
+        tests.iter().any(|row| row.contains(&input.as_str()) && row.contains(&output.as_str()))
     };
     if added.len() > 1
         && added.iter().all(tested)
@@ -369,7 +430,7 @@ fn bodies<'t>(source: &Source<'t>) -> Vec<(&'t str, u32, Vec<Token<'t>>)> {
 }
 
 /// Returns true for code that gives a fixed value.
-fn is_answer(tokens: &[Token<'_>]) -> bool {
+pub(super) fn is_answer(tokens: &[Token<'_>]) -> bool {
     tokens.iter().all(|token| {
         let words = [
             "return",

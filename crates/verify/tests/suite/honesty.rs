@@ -65,9 +65,12 @@ fn judge(file: &str) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn ways_to_cheat_a_test_suite_are_flagged() {
-    for (file, count, may_miss) in
-        [("cheats.diff", 60, 0), ("more_cheats.diff", 105, 2), ("unseen_cheats.diff", 24, 1)]
-    {
+    for (file, count, may_miss) in [
+        ("cheats.diff", 60, 0),
+        ("more_cheats.diff", 105, 2),
+        ("unseen_cheats.diff", 24, 1),
+        ("input_cheats.diff", 22, 0),
+    ] {
         let (blocked, missed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + missed.len());
         assert!(blocked.len() + missed.len() >= count);
@@ -77,9 +80,12 @@ fn ways_to_cheat_a_test_suite_are_flagged() {
 
 #[test]
 fn honest_changes_of_the_same_look_are_not_blocked() {
-    for (file, count, may_block) in
-        [("honest.diff", 60, 1), ("more_honest.diff", 70, 1), ("unseen_honest.diff", 24, 1)]
-    {
+    for (file, count, may_block) in [
+        ("honest.diff", 60, 1),
+        ("more_honest.diff", 70, 1),
+        ("unseen_honest.diff", 24, 1),
+        ("input_honest.diff", 18, 0),
+    ] {
         let (blocked, passed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + passed.len());
         assert!(blocked.len() + passed.len() >= count);

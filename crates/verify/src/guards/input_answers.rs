@@ -1,0 +1,193 @@
+//! Combinations of inputs that the product newly answers by itself, though it goes on to compute
+//! the answer for all others.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use journeyman_protocol::{HonestyKind, RelPath};
+use journeyman_syntax::Node;
+
+use super::assertion::quote;
+use super::report::Report;
+use super::source::{Source, Token, TokenKind, children, line_of};
+use super::special_cases::{CONDITIONAL_KINDS, is_answer, is_tested, literals, parts_of_branch};
+
+/// Signs and words that stand between what a function computes.
+const FRAME: [&str; 32] = [
+    "{", "}", "(", ")", "[", "]", ";", ",", ":", "?", "??", "=>", "_", "if", "else", "elif", "elsif", "then",
+    "end", "do", "case", "when", "switch", "match", "default", "return", "in", "is", "let", "const", "var",
+    "finally",
+];
+/// Maximum number of nodes of a file in which branches are looked for.
+const MAX_NODES: usize = 200_000;
+
+/// Reports new answers to a combination of inputs that tests try, where the rest of the product is
+/// as it was: the general rule stays as wrong as before.
+///
+/// A base case of zeros and ones is none, and neither is a mapping: a function that only looks
+/// answers up, or a table with entries that no test knows.
+pub(super) fn compare_input_answers(
+    path: &RelPath,
+    old: &Source<'_>,
+    new: &Source<'_>,
+    tests: &[Vec<&str>],
+    report: &mut Report,
+) {
+    if !is_extended(old, new) {
+        return;
+    }
+    let known: BTreeSet<String> = branches(old).into_iter().map(|branch| branch.text).collect();
+    let all = branches(new);
+    for branch in all.iter().filter(|branch| !known.contains(&branch.text)) {
+        if is_tested(&branch.inputs, &branch.outputs, tests) && computes_beside(new, branch, &all) {
+            let message = format!("`{}` answers inputs of the tests with what they expect", branch.text);
+            report.block(HonestyKind::SpecialCase, path, branch.line, message);
+        }
+    }
+    let known: BTreeSet<(Vec<&str>, &str)> =
+        entries(old).into_iter().map(|(_, key, value)| (key, value)).collect();
+    let added: Vec<_> =
+        entries(new).into_iter().filter(|(_, key, value)| !known.contains(&(key.clone(), *value))).collect();
+    if let Some((line, key, value)) = added.first()
+        && added.iter().all(|(_, key, value)| is_tested(key, &[*value], tests))
+    {
+        let message = format!("a table has `{}` with `{value}`, which the tests expect", key.join(", "));
+        report.block(HonestyKind::SpecialCase, path, *line, message);
+    }
+}
+
+/// Returns true if a source has all code that it had, and more.
+fn is_extended(old: &Source<'_>, new: &Source<'_>) -> bool {
+    let is_code = |token: &&Token<'_>| token.kind != TokenKind::Comment && !FRAME.contains(&token.text);
+    let mut after = new.tokens.iter().filter(is_code);
+    let mut before = old.tokens.iter().filter(is_code);
+    before.all(|token| after.any(|other| other.text == token.text))
+}
+
+/// A branch that answers one combination of inputs with fixed values.
+struct Answer<'t> {
+    line: u32,
+    text: String,
+    inputs: Vec<&'t str>,
+    outputs: Vec<&'t str>,
+    condition: Range<usize>,
+    answer: Range<usize>,
+    /// The body of the function around it.
+    function: Range<usize>,
+}
+
+fn branches<'t>(source: &Source<'t>) -> Vec<Answer<'t>> {
+    let mut found = Vec::new();
+    let Some(tree) = &source.tree else { return found };
+    let mut left = vec![(tree.root(), 0..source.text.len())];
+    let mut seen = 0;
+    while let Some((node, function)) = left.pop() {
+        seen += 1;
+        if seen > MAX_NODES {
+            break;
+        }
+        found.extend(answer_of(source, node, &function));
+        let is_function =
+            ["function", "method", "closure", "lambda", "func"].iter().any(|word| node.kind().contains(word));
+        let inner = node.child_by_field_name("body").filter(|_| is_function).map(|body| body.byte_range());
+        let function = inner.unwrap_or(function);
+        left.extend(children(node).into_iter().map(|child| (child, function.clone())));
+    }
+    found
+}
+
+fn answer_of<'t>(source: &Source<'t>, node: Node<'_>, function: &Range<usize>) -> Option<Answer<'t>> {
+    let (condition, answer) = parts_of_branch(node)?;
+    let (tokens, answered) = (source.tokens_of(condition), source.tokens_of(answer));
+    let inputs = combined_inputs(tokens, CONDITIONAL_KINDS.contains(&node.kind()))?;
+    let outputs = literals(answered);
+    (!outputs.is_empty() && is_answer(answered)).then(|| Answer {
+        line: line_of(node),
+        text: quote(source.tokens_of(node)),
+        inputs,
+        outputs,
+        condition: condition.byte_range(),
+        answer: answer.byte_range(),
+        function: function.clone(),
+    })
+}
+
+/// Returns the values that a condition wants at once; `None` if it takes others as well, or nothing
+/// but zeros and ones.
+fn combined_inputs<'t>(tokens: &[Token<'t>], is_condition: bool) -> Option<Vec<&'t str>> {
+    let has = |texts: &[&str]| tokens.iter().any(|token| texts.contains(&token.text));
+    let is_wider = has(&["or", "||", "|", "in", "<", ">", "<=", ">=", "!=", "!==", "not", "%", "includes"]);
+    let is_joined = has(&["&&", "and", "&"]);
+    let is_grouped = has(&["(", "[", "{"]);
+    let compares = has(&["==", "===", "is", "equals", "eql?"]);
+    if is_wider || is_condition && !compares || !is_condition && !is_joined && !is_grouped {
+        return None;
+    }
+    // A key that is made of all inputs.
+    let values = literals(tokens).into_iter().filter(|value| !value.contains(['$', '#', '%']));
+    let inputs: Vec<&str> = values.flat_map(parts_of_key).collect();
+    let is_base_case = inputs.iter().all(|value| {
+        matches!(
+            *value,
+            "" | "0" | "1" | "0.0" | "1.0" | "true" | "false" | "True" | "False" | "None" | "null" | "nil"
+        )
+    });
+    (inputs.len() > 1 && !is_base_case).then_some(inputs)
+}
+
+/// Returns the numbers that a text joins, as in `1,2`; the text itself if it is none of that kind.
+fn parts_of_key(text: &str) -> Vec<&str> {
+    let parts: Vec<&str> =
+        text.split([',', '|', ';', ':', '_', ' ']).filter(|part| !part.is_empty()).collect();
+    let is_number = |part: &&str| part.trim_start_matches('-').starts_with(|c: char| c.is_ascii_digit());
+    match parts.len() > 1 && parts.iter().all(is_number) {
+        true => parts.into_iter().map(|part| part.trim_start_matches('-')).collect(),
+        false => vec![text],
+    }
+}
+
+/// Returns true if a function computes something beside its fixed answers.
+fn computes_beside(source: &Source<'_>, branch: &Answer<'_>, all: &[Answer<'_>]) -> bool {
+    let is_fixed = |token: &&Token<'_>| {
+        all.iter().any(|one| one.condition.contains(&token.start) || one.answer.contains(&token.start))
+    };
+    let left: Vec<Token<'_>> = source
+        .tokens_in(&branch.function)
+        .iter()
+        .filter(|token| token.kind != TokenKind::Comment && !FRAME.contains(&token.text) && !is_fixed(token))
+        .copied()
+        .collect();
+    left.len() > 2 && !is_answer(&left)
+}
+
+/// Returns the entries of tables whose key is a combination: line, values of the key, value.
+fn entries<'t>(source: &Source<'t>) -> Vec<(u32, Vec<&'t str>, &'t str)> {
+    let tokens: Vec<&Token<'t>> =
+        source.tokens.iter().filter(|token| token.kind != TokenKind::Comment && token.text != "-").collect();
+    let mut found = Vec::new();
+    for (at, sign) in tokens.iter().enumerate().filter(|(_, token)| matches!(token.text, ":" | "=>")) {
+        let (Some(value), Some(before)) = (tokens.get(at + 1), at.checked_sub(1)) else { continue };
+        let Some(last) = tokens.get(before).filter(|_| value.is_literal()) else { continue };
+        let key: Vec<&str> = match last.text {
+            ")" | "]" | "}" => {
+                let inner = tokens.get(..before).unwrap_or_default().iter().rev();
+                let inner = inner.take(16).take_while(|token| !matches!(token.text, "(" | "[" | "{"));
+                let mut key: Vec<&str> = Vec::new();
+                for token in inner.filter(|token| token.text != ",") {
+                    match token.is_literal() {
+                        true => key.push(token.plain()),
+                        false => key.clear(),
+                    }
+                }
+                key.reverse();
+                key
+            }
+            _ if last.kind == TokenKind::Text => parts_of_key(last.plain()),
+            _ => continue,
+        };
+        if key.len() > 1 {
+            found.push((sign.line, key, value.plain()));
+        }
+    }
+    found
+}
