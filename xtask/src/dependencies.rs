@@ -24,7 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("workspace", &["root-fs", "ignore-rules", "text-diff", "protocol", "store", "sandbox", "git"]),
     ("index", &["root-fs", "ignore-rules", "protocol", "syntax", "policy", "git"]),
     ("context", &["protocol", "syntax", "index", "workspace"]),
-    ("verify", &["protocol", "policy", "sandbox", "workspace", "syntax", "index"]),
+    ("verify", &["text-diff", "protocol", "policy", "sandbox", "workspace", "syntax", "index"]),
     ("tools", &["root-fs", "protocol", "edit", "policy", "sandbox", "git", "index", "workspace"]),
     ("delegate", &["root-fs", "protocol", "policy", "sandbox", "model", "workspace", "tools"]),
     (

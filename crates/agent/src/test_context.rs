@@ -161,7 +161,9 @@ impl TestContext {
 
     /// Writes a file as somebody outside the session does.
     pub(crate) fn write(&self, name: &str, content: &str) {
-        std::fs::write(self.root.join(name), content).unwrap();
+        let path = self.root.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
     }
 
     /// Returns the logged events so far.

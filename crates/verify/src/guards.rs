@@ -19,6 +19,8 @@ mod makefiles;
 mod marks;
 mod matching;
 pub(crate) mod node_kinds;
+mod original_tests;
+mod product_change;
 mod report;
 mod secrets;
 mod settings;
@@ -36,6 +38,8 @@ use std::ops::Range;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{HonestyFinding, HonestyKind, HonestySeverity, RelPath};
 use journeyman_syntax::language::Language;
+
+pub use original_tests::{OriginalTest, originals_with_new_names};
 
 use crate::test_files::{is_snapshot, is_test_configuration, is_test_file};
 use behaviour::Behaviour;

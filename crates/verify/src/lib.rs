@@ -8,7 +8,8 @@
 //! linters and test runners print.
 //! [`guards`] finds where a change makes tests or checks say less; it is pure.
 //! [`mutation`] tells what the tests would notice of the change.
-//! [`test_files`] tells tests and their configuration from the product by their paths.
+//! [`test_files`] tells tests and their configuration from the product by their paths;
+//! [`test_setup`] what decides, beside the tests of before, about what they say.
 //!
 //! A missing program, a refused sandbox or uninstalled dependencies never count as a failure, and
 //! never as a success; a test command that ran no test is none either. A check that stops an
@@ -53,6 +54,7 @@ mod reports;
 mod run;
 mod setup;
 pub mod test_files;
+pub mod test_setup;
 mod unfailing;
 
 pub use affected::{ReadText, narrow, takes_test_names};

@@ -15,7 +15,7 @@ use crate::isolation::copy_updates::{CopyState, CopyUpdates};
 use crate::session::settings::Checks;
 use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
-use crate::verification::original_tests::OriginalTests;
+use crate::verification::original_tests::{NewSetup, OriginalResult, OriginalTests};
 use crate::verification::round::TaskChange;
 use crate::verification::strength::{MeasuredChange, ask_for_tests, measure, with_strength};
 use crate::verification::{
@@ -81,7 +81,7 @@ impl TurnVerification<'_> {
         // A finding that blocks says the same, and better.
         let is_blocked = self.verification.findings().iter().any(HonestyFinding::blocks);
         let contradicted = match verdict == Verdict::Passed && !is_blocked {
-            true => self.try_original_tests(&evidence, stop).await?,
+            true => self.try_original_tests(&evidence, &contents, stop).await?,
             false => OriginalTestsResult::NoneChanged,
         };
         if contradicted == OriginalTestsResult::Stopped {
@@ -145,30 +145,37 @@ impl TurnVerification<'_> {
         Ok(self.verification.keep_strength(self.cx, strength))
     }
 
-    /// Runs the checks that passed again with the original tests, if the session changed tests.
+    /// Runs the checks that passed again with the original tests, if the session changed tests or
+    /// added what decides about them. Where no test loads without what is new, that stays.
     async fn try_original_tests(
         &mut self,
         passed: &[Evidence],
+        contents: &[ChangedContent],
         stop: &CancellationToken,
     ) -> Result<OriginalTestsResult, AgentError> {
-        let since = self.checkpoints.compared_checkpoint();
-        let accepted = self.verification.findings().iter().filter(|finding| finding.accepted);
-        let accepted = accepted.map(|finding| finding.path.clone()).collect();
-        let Some(tests) = OriginalTests::prepare(self.cx, since, accepted).await else {
-            return Ok(OriginalTestsResult::NoneChanged);
-        };
-        let ran = match tests.workspace() {
-            Ok(copy) => self.verification.run_with_original_tests(self.cx, copy, passed, stop).await,
-            Err(_) => Ok(Vec::new()),
-        };
-        let evidence = ran.as_deref().unwrap_or_default();
-        let end = tests.finish(evidence).await;
-        self.verification.add_evidence(ran?);
-        Ok(match end {
-            _ if stop.is_cancelled() => OriginalTestsResult::Stopped,
-            Some(end) => OriginalTestsResult::Contradicted(end),
-            None => OriginalTestsResult::Passed,
-        })
+        for setup in [NewSetup::LeftOut, NewSetup::Kept] {
+            let since = self.checkpoints.compared_checkpoint();
+            let accepted = self.verification.findings().iter().filter(|finding| finding.accepted);
+            let accepted = accepted.map(|finding| finding.path.clone()).collect();
+            let prepared = OriginalTests::prepare(self.cx, since, accepted, contents.to_vec(), setup).await;
+            let Some(tests) = prepared else { return Ok(OriginalTestsResult::NoneChanged) };
+            let ran = match tests.workspace() {
+                Ok(copy) => self.verification.run_with_original_tests(self.cx, copy, passed, stop).await,
+                Err(_) => Ok(Vec::new()),
+            };
+            let result = tests.finish(ran.as_deref().unwrap_or_default()).await;
+            let ran = ran?;
+            if result == OriginalResult::NotLoaded && !stop.is_cancelled() {
+                continue;
+            }
+            self.verification.add_evidence(ran);
+            return Ok(match result {
+                _ if stop.is_cancelled() => OriginalTestsResult::Stopped,
+                OriginalResult::Contradicted(end) => OriginalTestsResult::Contradicted(end),
+                OriginalResult::Passed | OriginalResult::NotLoaded => OriginalTestsResult::Passed,
+            });
+        }
+        Ok(OriginalTestsResult::Passed)
     }
 
     /// Returns true if the model is to hear of failures, or of findings that block what passed.

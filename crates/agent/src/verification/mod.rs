@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use journeyman_context::{CheckedRound, Feedback};
 use journeyman_protocol::{
-    CallId, CheckOutcome, ContentHash, Decision, Effects, Enforcement, Event, Evidence, FileChange,
-    HonestyFinding, RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
+    CallId, CheckKind, CheckOutcome, ContentHash, Decision, Effects, Enforcement, Event, Evidence,
+    FileChange, HonestyFinding, RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
 };
 use journeyman_verify::diagnostics::by_cause;
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
@@ -261,12 +261,25 @@ impl Verification {
                 .iter()
                 .any(|one| one.proves() && one.command == check.command && one.directory == check.directory)
         };
-        let checks: Vec<Check> = self.ran.iter().filter(has_passed).cloned().collect();
+        let mut checks: Vec<Check> = self.ran.iter().filter(has_passed).cloned().collect();
+        // Types and style of tests that aren't part of the change say nothing about it.
+        let runs_tests = |check: &Check| matches!(check.kind, CheckKind::Test | CheckKind::Custom);
+        if checks.iter().any(runs_tests) {
+            checks.retain(runs_tests);
+        }
         let mut evidence = self.run_in(cx, copy, &checks, TestedTree::OriginalTests, stop).await?;
         for one in &mut evidence {
             let before = self.before_task.iter().find(|before| before.command == one.command);
-            // What the change can affect and failed before was no proof, or there was none.
+            // Only what still fails in the session's tree is no part of the change: other failures
+            // from before the task are what its changed tests may hide.
+            let left =
+                passed.iter().find(|left| left.command == one.command && left.directory == one.directory);
+            let left = left.and_then(|left| left.baseline.as_ref()).map_or(&[][..], |left| &left.old);
             one.baseline = before.and_then(|before| compare_failures(one, before, &|_| false));
+            if let Some(baseline) = &mut one.baseline {
+                baseline.affected =
+                    baseline.old.iter().filter(|name| !left.contains(name)).cloned().collect();
+            }
         }
         Ok(evidence)
     }
@@ -563,7 +576,7 @@ pub(crate) fn task_end_of(
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{CheckKind, Mode};
+    use journeyman_protocol::Mode;
 
     use super::round::TaskChange;
     use super::*;

@@ -2,16 +2,27 @@
 //!
 //! A session that changes tests until they pass has proven nothing, so the checks that passed run
 //! again in a copy of the tree, in which test files and the configuration of test runners have
-//! their original contents. New tests stay. Manifests and build files stay as well, though they may
-//! configure tests: the change may need what else they say.
+//! their original contents. Where the change renamed, moved or removed what they test, they get the
+//! new names first. What is new, and decides about what the tests of before say, is left out.
+//! Manifests have what they said of tests before; everything else in them stays, since the change
+//! may need it.
+//!
+//! Where no test runs without what is new, it stays: the tests may not load without it.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use journeyman_protocol::{CheckOutcome, Evidence, RelPath, RunOutcome, SessionId};
+use journeyman_protocol::{CheckOutcome, Evidence, RelPath, RunOutcome, SessionId, Severity};
+use journeyman_verify::guards::{ChangedFile, OriginalTest, originals_with_new_names};
 use journeyman_verify::test_files::{is_runner_configuration, is_test_file};
-use journeyman_workspace::{CheckpointId, Workspace, WorkspaceError};
+use journeyman_verify::test_setup::{
+    is_found_by_name, is_test_setup, may_change_other_tests, with_original_test_settings,
+};
+use journeyman_workspace::{
+    Change, ChangeSet, ChangedContent, CheckpointId, Expected, Workspace, WorkspaceError,
+};
 
+use super::changed_file;
 use super::scratch::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
 use super::summary::shorten;
 use crate::blocking::run_blocking;
@@ -21,29 +32,59 @@ use crate::session::task_end::TaskEnd;
 /// Maximum number of changed test files that a summary names.
 const MAX_NAMED_FILES: usize = 3;
 
+/// The parts of a change that decide about tests, and aren't changes of tests of before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NewSetup {
+    /// New set-up and new tests are left out, and manifests say of tests what they said before.
+    LeftOut,
+    /// They stay as the session left them.
+    Kept,
+}
+
 /// The test files that the session changed, and the copy in which they have their original
 /// contents.
 pub(crate) struct OriginalTests {
     changed: Vec<RelPath>,
+    /// True if something new was left out of the copy.
+    leaves_out: bool,
     copy: Result<ScratchCopy, String>,
 }
 
+/// The result of running the original tests.
+#[derive(PartialEq)]
+pub(crate) enum OriginalResult {
+    /// Nothing contradicts that the checks passed.
+    Passed,
+    /// No test could run without what was left out.
+    NotLoaded,
+    /// The change is not verified.
+    Contradicted(TaskEnd),
+}
+
 impl OriginalTests {
-    /// Prepares the copy, if the session changed or deleted tests since the checkpoint. `None` if
-    /// it did not. Changes of `accepted` files stay: the user knows of them.
+    /// Prepares the copy, if the session changed or deleted tests since the checkpoint, or added
+    /// what decides about them. `None` if it did not. Changes of `accepted` files stay: the user
+    /// knows of them.
     pub(crate) async fn prepare(
         cx: &Context,
         since: Option<CheckpointId>,
         accepted: Vec<RelPath>,
+        contents: Vec<ChangedContent>,
+        setup: NewSetup,
     ) -> Option<Self> {
         let (tree, owner) = (SessionTree::of(cx, since)?, cx.session.clone());
-        let prepare = move || prepare(&tree, &owner, &accepted);
+        let prepare = move || {
+            let files = contents.into_iter().filter(|content| !accepted.contains(&content.path));
+            let files: Vec<ChangedFile> = files.filter_map(changed_file).collect();
+            prepare(&tree, &owner, &accepted, &files, setup)
+        };
         let prepared = run_blocking("restoring the original tests", prepare).await;
+        let failed = |reason| Some(Self { changed: Vec::new(), leaves_out: false, copy: Err(reason) });
         match prepared {
             Ok(Ok(prepared)) => prepared,
             // Then it isn't known which tests were changed.
-            Ok(Err(error)) => Some(Self { changed: Vec::new(), copy: Err(error.to_string()) }),
-            Err(error) => Some(Self { changed: Vec::new(), copy: Err(error.to_string()) }),
+            Ok(Err(error)) => failed(error.to_string()),
+            Err(error) => failed(error.to_string()),
         }
     }
 
@@ -52,9 +93,8 @@ impl OriginalTests {
         self.copy.as_ref().map(ScratchCopy::workspace).map_err(String::as_str)
     }
 
-    /// Removes the copy. `evidence` is what the checks found in it. Returns the end of the task if
-    /// the change is not verified; or else nothing contradicts that the checks passed.
-    pub(crate) async fn finish(self, evidence: &[Evidence]) -> Option<TaskEnd> {
+    /// Removes the copy. `evidence` is what the checks found in it.
+    pub(crate) async fn finish(self, evidence: &[Evidence]) -> OriginalResult {
         let tests = name_files(&self.changed);
         let end = match &self.copy {
             Err(reason) => Some(format!("{tests} changed, and the original tests can't be run: {reason}")),
@@ -73,26 +113,121 @@ impl OriginalTests {
                 CheckOutcome::Passed => None,
             }),
         };
+        let names_test =
+            |copy: &ScratchCopy| evidence.iter().any(|one| names_failed_test(one, &copy.workspace()));
+        let may_need_more = self.leaves_out && self.copy.as_ref().is_ok_and(|copy| !names_test(copy));
         if let Ok(scratch) = self.copy {
             scratch.remove().await;
         }
-        end.map(|why| TaskEnd::new(RunOutcome::Unverified, format!("finished, but not verified: {why}")))
+        match end {
+            None => OriginalResult::Passed,
+            Some(_) if may_need_more => OriginalResult::NotLoaded,
+            Some(why) => {
+                let summary = format!("finished, but not verified: {why}");
+                OriginalResult::Contradicted(TaskEnd::new(RunOutcome::Unverified, summary))
+            }
+        }
     }
 }
 
-/// Makes the copy with the original tests; `None` if the session changed none.
+/// Returns true if a test ran and failed, which is more than a file of tests that doesn't load:
+/// runners report that by the name of the file or module.
+fn names_failed_test(evidence: &Evidence, copy: &Workspace) -> bool {
+    let is_file = |name: &str| {
+        let module = format!("{}.py", name.replace('.', "/"));
+        let paths = [name, module.as_str()].into_iter().filter_map(|path| RelPath::parse(path).ok());
+        paths.into_iter().any(|path| copy.read(&path, u64::MAX).is_ok())
+    };
+    let errors = evidence.diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    evidence.fails() && errors.filter_map(|found| found.test.as_deref()).any(|name| !is_file(name))
+}
+
+/// Makes the copy with the original tests; `None` if the session changed nothing about tests.
 fn prepare(
     tree: &SessionTree,
     owner: &SessionId,
     accepted: &[RelPath],
+    files: &[ChangedFile],
+    setup: NewSetup,
 ) -> Result<Option<OriginalTests>, WorkspaceError> {
-    // New tests have no original.
-    let is_restored = |path: &RelPath, was_there| was_there && is_test(path) && !accepted.contains(path);
-    let (changes, changed) = tree.restoring(owner, is_restored)?;
+    let renamed = originals_with_new_names(files);
+    let manifests = match setup {
+        NewSetup::LeftOut => files.iter().filter_map(original_manifest).collect(),
+        NewSetup::Kept => Vec::new(),
+    };
+    let is_moved = |path: &RelPath| renamed.iter().any(|one| one.before == *path && one.path != *path);
+    let is_counterpart = |path: &RelPath| renamed.iter().any(|one| one.path == *path);
+    let is_left_out = |path: &RelPath| {
+        let name = path.to_string();
+        setup == NewSetup::LeftOut
+            && !is_counterpart(path)
+            && (is_test_setup(&name) || is_found_by_name(&name))
+    };
+    let is_restored = |path: &RelPath, was_there: bool| {
+        let concerns = if was_there { is_test(path) && !is_moved(path) } else { is_left_out(path) };
+        concerns && !accepted.contains(path)
+    };
+    let (changes, restored) = tree.restoring(owner, is_restored)?;
+    let is_new = |path: &&RelPath| files.iter().any(|file| file.path == **path && file.old.is_none());
+    let (new, mut changed): (Vec<RelPath>, Vec<RelPath>) =
+        restored.into_iter().partition(|path| is_new(&path));
+    // A file that only follows the product says what it said.
+    changed.retain(|path| !renamed.iter().any(|one| one.path == *path && is_as_left(one, files)));
+    let moved = renamed.iter().filter(|one| one.before != one.path && !is_as_left(one, files));
+    changed.extend(moved.map(|one| one.before.clone()));
+    changed.extend(manifests.iter().map(|(path, _)| path.clone()));
+    changed.extend(new.iter().filter(|path| decides_about_others(path, files)).cloned());
     if changed.is_empty() {
         return Ok(None);
     }
-    Ok(Some(OriginalTests { changed, copy: tree.make_copy(owner, &changes, MAX_COPIED_FILES) }))
+    changed.sort();
+    let texts: Vec<(RelPath, String)> =
+        renamed.into_iter().map(|one| (one.path, one.text)).chain(manifests.clone()).collect();
+    let copy = tree.make_copy(owner, &changes, MAX_COPIED_FILES).and_then(|scratch| {
+        let written = write_texts(&scratch.workspace(), owner, texts);
+        written.map_err(|error| error.to_string()).map(|()| scratch)
+    });
+    let leaves_out = !new.is_empty() || !manifests.is_empty();
+    Ok(Some(OriginalTests { changed, leaves_out, copy }))
+}
+
+/// Returns a manifest with what it said of tests before.
+fn original_manifest(file: &ChangedFile) -> Option<(RelPath, String)> {
+    let old = file.old.as_deref().unwrap_or_default();
+    let text = with_original_test_settings(file.path.as_str()?, old, file.new.as_ref()?)?;
+    Some((file.path.clone(), text))
+}
+
+/// Returns true if the session's file is the original test with its new names.
+fn is_as_left(original: &OriginalTest, files: &[ChangedFile]) -> bool {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let now = files.iter().find(|file| file.path == original.path).and_then(|file| file.new.as_ref());
+    now.is_some_and(|now| words(now) == words(&original.text))
+}
+
+/// Returns true for a new file that may change what other tests say.
+fn decides_about_others(path: &RelPath, files: &[ChangedFile]) -> bool {
+    let text = files.iter().find(|file| file.path == *path).and_then(|file| file.new.as_ref());
+    let is_empty = text.is_some_and(|text| text.trim().is_empty());
+    !is_empty && is_test_setup(&path.to_string()) || text.is_some_and(|text| may_change_other_tests(text))
+}
+
+fn write_texts(
+    copy: &Arc<Workspace>,
+    owner: &SessionId,
+    texts: Vec<(RelPath, String)>,
+) -> Result<(), WorkspaceError> {
+    let write = |(path, text): (RelPath, String)| Change::Write {
+        path,
+        content: text.into_bytes(),
+        expected: Expected::Anything,
+    };
+    let changes: Vec<Change> = texts.into_iter().map(write).collect();
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let set = ChangeSet { call: None, session: owner.clone(), description: None, changes };
+    Workspace::apply(copy, set).map(|_| ())
 }
 
 /// Returns true for a file that decides about nothing but tests.

@@ -516,7 +516,7 @@ fn mocked_subject(
     })
 }
 
-fn is_mock(name: &str) -> bool {
+pub(super) fn is_mock(name: &str) -> bool {
     matches!(
         name,
         "mock"

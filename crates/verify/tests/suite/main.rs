@@ -12,6 +12,7 @@ mod confined;
 mod diagnostics;
 mod honesty;
 mod mutation;
+mod original_tests;
 mod reports;
 mod run;
 

@@ -12,41 +12,62 @@ use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::Todos;
 use crate::test_context::TestContext;
 
+/// The stages that keep something from one round of checks to the next.
+struct Stages {
+    runner: ToolRunner,
+    supervision: Supervision,
+    verification: Verification,
+}
+
+impl Stages {
+    /// Makes the stages of a session with this check, which policy allows.
+    fn new(test: &mut TestContext, checks: Checks) -> Self {
+        let allowed: &[&[&str]] = &[
+            &["true"],
+            &["false"],
+            &["python3", "-m", "unittest"],
+            &["python3", "-m", "unittest", "discover"],
+            &["python3", "-m", "py_compile", "calc.py"],
+            &["python3", "-m", "py_compile", "other.py"],
+            &["sh", "check.sh"],
+            &["npm", "test"],
+            &["npm", "run", "lint"],
+            &["npm", "run", "lint:fix"],
+        ];
+        let rules =
+            allowed.iter().map(|words| format!("[[rule]]\ncommand = {words:?}\ndecision = 'allow'\n"));
+        test.set_rules(&rules.collect::<String>());
+        test.cx.settings.checks = checks;
+        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
+        let supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
+        let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
+        let programs = |name: &str| {
+            ["python3", "npm"].contains(&name).then(|| std::path::Path::new("/usr/bin").join(name))
+        };
+        let mut verification = Verification::new(Arc::new(programs));
+        let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
+        verification.find_checks(&test.cx, &mut test.approvals, &listing);
+        Self { runner, supervision, verification }
+    }
+
+    /// Verifies the changes of the task once.
+    async fn run(&mut self, test: &mut TestContext) -> Option<TaskEnd> {
+        let mut stage = TurnVerification {
+            cx: &mut test.cx,
+            approvals: &mut test.approvals,
+            runner: &mut self.runner,
+            supervision: &mut self.supervision,
+            verification: &mut self.verification,
+            checkpoints: &mut test.checkpoints,
+            copy_updates: &mut CopyUpdates::default(),
+        };
+        stage.run(&CancellationToken::new()).await.unwrap()
+    }
+}
+
 /// Verifies the changes of a task once with this check, which policy allows.
 async fn verify(test: &mut TestContext, checks: Checks) -> Option<TaskEnd> {
-    let allowed: &[&[&str]] = &[
-        &["true"],
-        &["false"],
-        &["python3", "-m", "unittest"],
-        &["python3", "-m", "unittest", "discover"],
-        &["python3", "-m", "py_compile", "calc.py"],
-        &["python3", "-m", "py_compile", "other.py"],
-        &["sh", "check.sh"],
-        &["npm", "test"],
-        &["npm", "run", "lint"],
-        &["npm", "run", "lint:fix"],
-    ];
-    let rules = allowed.iter().map(|words| format!("[[rule]]\ncommand = {words:?}\ndecision = 'allow'\n"));
-    test.set_rules(&rules.collect::<String>());
-    test.cx.settings.checks = checks;
-    let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
-    let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
-    let mut runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
-    let programs =
-        |name: &str| ["python3", "npm"].contains(&name).then(|| std::path::Path::new("/usr/bin").join(name));
-    let mut verification = Verification::new(Arc::new(programs));
-    let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
-    verification.find_checks(&test.cx, &mut test.approvals, &listing);
-    let mut stage = TurnVerification {
-        cx: &mut test.cx,
-        approvals: &mut test.approvals,
-        runner: &mut runner,
-        supervision: &mut supervision,
-        verification: &mut verification,
-        checkpoints: &mut test.checkpoints,
-        copy_updates: &mut CopyUpdates::default(),
-    };
-    stage.run(&CancellationToken::new()).await.unwrap()
+    Stages::new(test, checks).run(test).await
 }
 
 async fn with_change() -> TestContext {
@@ -296,6 +317,77 @@ async fn tests_that_were_extended_or_added_verify_a_change() {
     // A new test has no original.
     let (end, evidence) = change_project(&[("calc.py", doubled), ("test_more.py", &more)]).await;
     assert_eq!((end.summary.as_str(), evidence), ("verified by `python3 -m unittest`", Vec::new()));
+}
+
+#[tokio::test]
+async fn tests_that_follow_a_renamed_or_moved_product_verify_it() {
+    if !has_program("python3") {
+        return;
+    }
+    let tests = tests_of(&[("sum", 4)]);
+    let plus = CALC.replace("add", "plus");
+    let renamed = tests.replace("import add", "import plus").replace("add(", "plus(");
+    let more =
+        tests_of(&[("sum", 4), ("again", 4)]).replace("import add", "import plus").replace("add(", "plus(");
+    let moved = tests.replace("from calc", "from lib.calc");
+    let weaker = renamed.replace("2), 4", "2), 0");
+    let wrong = WRONG.replace("add", "plus");
+    let kept = tests.replace("from calc", "from arith");
+    for (changes, outcome) in [
+        (vec![("calc.py", plus.as_str()), ("test_calc.py", &renamed)], RunOutcome::Verified),
+        (vec![("calc.py", &plus), ("test_calc.py", &more)], RunOutcome::Verified),
+        (vec![("calc.py", ""), ("lib/calc.py", CALC), ("test_calc.py", &moved)], RunOutcome::Verified),
+        (
+            vec![("calc.py", ""), ("arith.py", CALC), ("test_calc.py", ""), ("test_arith.py", &kept)],
+            RunOutcome::Verified,
+        ),
+        // The names are followed, what is expected isn't.
+        (vec![("calc.py", &wrong), ("test_calc.py", &weaker)], RunOutcome::Unverified),
+    ] {
+        let (end, _) = change_project(&changes).await;
+        assert_eq!(end.outcome, outcome, "{changes:?}: {}", end.summary);
+    }
+}
+
+#[tokio::test]
+async fn new_set_up_of_tests_is_left_out_of_the_run_with_the_original_tests() {
+    if !has_program("python3") {
+        return;
+    }
+    let tests = tests_of(&[("sum", 4)]);
+    let right = "import calc\n\ncalc.add = lambda a, b: a + b\n";
+    let shadow = "import sys\n\nsys.stderr.write('Ran 1 test in 0.001s\\n\\nOK\\n')\n";
+    let files = [("calc.py", WRONG), ("test_calc.py", tests.as_str())];
+    for changes in
+        [vec![("test_aaa.py", right)], vec![("unittest/__init__.py", ""), ("unittest/__main__.py", shadow)]]
+    {
+        let mut test = TestContext::new(&files).await;
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+        for (name, text) in &changes {
+            test.write(name, text);
+        }
+        test.cx.settings.max_iterations = 0;
+        let end = verify(&mut test, only(UNITTEST)).await.unwrap();
+        assert_eq!(end.outcome, RunOutcome::Unverified, "{changes:?}: {}", end.summary);
+        assert!(end.summary.contains("as before the change"), "{}", end.summary);
+    }
+}
+
+#[tokio::test]
+async fn tests_that_failed_before_the_task_are_no_excuse_for_the_original_ones() {
+    if !has_program("python3") {
+        return;
+    }
+    let tests = tests_of(&[("sum", 4)]);
+    let mut test = TestContext::new(&[("calc.py", WRONG), ("test_calc.py", &tests)]).await;
+    test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+    test.cx.settings.max_iterations = 1;
+    test.write("calc.py", "def add(a, b):\n    return a - b + 0\n");
+    let mut verification = Stages::new(&mut test, only(UNITTEST));
+    assert_eq!(verification.run(&mut test).await, None);
+    test.write("test_calc.py", &tests_of(&[("sum", 0)]));
+    let end = verification.run(&mut test).await.unwrap();
+    assert_eq!(end.outcome, RunOutcome::Unverified, "{}", end.summary);
 }
 
 /// Verifies the changes of files in a Python project with these files by its own tests. Returns

@@ -1,0 +1,234 @@
+//! Names and files of the product that a change renamed, moved or removed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use journeyman_text_diff::{DiffOp, diff_within};
+
+use super::source::{Source, TokenKind};
+
+/// Maximum number of changed tokens of a pair of files that are aligned with each other.
+const MAX_CHANGED_TOKENS: usize = 4_000;
+/// Maximum number of files that went or came, of which each is compared with each.
+const MAX_MOVED: usize = 60;
+/// Share of words that a moved file has in common with its old text.
+const MIN_SIMILARITY: f64 = 0.5;
+/// Votes of the product for a renaming, beside one of a test.
+const PRODUCT_VOTES: usize = 100;
+/// Words of languages, which no name becomes.
+const KEYWORDS: [&str; 46] = [
+    "return",
+    "if",
+    "else",
+    "elif",
+    "for",
+    "while",
+    "def",
+    "fn",
+    "func",
+    "function",
+    "class",
+    "struct",
+    "enum",
+    "trait",
+    "interface",
+    "impl",
+    "module",
+    "const",
+    "let",
+    "var",
+    "val",
+    "static",
+    "pub",
+    "public",
+    "private",
+    "import",
+    "from",
+    "use",
+    "package",
+    "self",
+    "this",
+    "super",
+    "true",
+    "false",
+    "True",
+    "False",
+    "None",
+    "null",
+    "nil",
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "new",
+    "end",
+];
+
+/// A source with its path.
+pub(super) type Sited<'a, 't> = (&'a str, &'a Source<'t>);
+/// A file before and after a change.
+pub(super) type FilePair<'a, 't> = (Option<Sited<'a, 't>>, Option<Sited<'a, 't>>);
+
+/// The difference of the product's names before and after a change.
+#[derive(Default)]
+pub(super) struct ProductChange<'t> {
+    /// Words that the changed files no longer have.
+    lost: BTreeSet<&'t str>,
+    new_words: BTreeSet<&'t str>,
+    votes: BTreeMap<(&'t str, &'t str), usize>,
+    /// Names of files and directories of files that are gone.
+    gone_parts: BTreeSet<String>,
+    /// Modules that moved: parts of the path before and after.
+    moved: Vec<(Vec<String>, Vec<String>)>,
+}
+
+impl<'t> ProductChange<'t> {
+    /// Compares the files of the product.
+    pub(super) fn read(files: &[FilePair<'_, 't>]) -> Self {
+        let words = |source: &Source<'t>| -> Vec<&'t str> {
+            source.tokens.iter().filter(|it| it.kind == TokenKind::Word).map(|it| it.text).collect()
+        };
+        let mut change = Self::default();
+        let mut old_words: BTreeSet<&str> = BTreeSet::new();
+        for (old, new) in files {
+            old_words.extend(old.iter().flat_map(|(_, source)| words(source)));
+            change.new_words.extend(new.iter().flat_map(|(_, source)| words(source)));
+        }
+        change.lost = old_words.difference(&change.new_words).copied().collect();
+        for (old, new) in pair_files(files) {
+            change.vote(old.1, new.1, PRODUCT_VOTES);
+            if old.0 != new.0 {
+                change.moved.push((module_parts(old.0), module_parts(new.0)));
+            }
+        }
+        for (path, _) in files.iter().filter(|(_, new)| new.is_none()).filter_map(|(old, _)| *old) {
+            change.gone_parts.extend(module_parts(path));
+        }
+        change
+    }
+
+    /// Notes which words of `old` became which ones in `new`, where the product no longer has the
+    /// one and has the other.
+    pub(super) fn vote_of_test(&mut self, old: &Source<'t>, new: &Source<'t>) {
+        self.vote(old, new, 1);
+    }
+
+    fn vote(&mut self, old: &Source<'t>, new: &Source<'t>, votes: usize) {
+        let code = |source: &Source<'t>| -> Vec<(&'t str, bool)> {
+            let tokens = source.tokens.iter().filter(|token| token.kind != TokenKind::Comment);
+            tokens.map(|token| (token.text, token.kind == TokenKind::Word)).collect()
+        };
+        let (old, new) = (code(old), code(new));
+        for op in diff_within(&old, &new, MAX_CHANGED_TOKENS) {
+            let DiffOp::Replace { old_index, old_len, new_index, new_len } = op else { continue };
+            if old_len != new_len {
+                continue;
+            }
+            for (one, other) in old.iter().skip(old_index).zip(new.iter().skip(new_index)).take(old_len) {
+                let is_renaming = one.1
+                    && other.1
+                    && self.lost.contains(one.0)
+                    && self.new_words.contains(other.0)
+                    && !KEYWORDS.contains(&other.0);
+                if is_renaming {
+                    *self.votes.entry((one.0, other.0)).or_insert(0) += votes;
+                }
+            }
+        }
+    }
+
+    /// Returns the new name of each renamed word, as most places have it.
+    pub(super) fn names(&self) -> BTreeMap<&str, &str> {
+        let mut by_votes: Vec<_> = self.votes.iter().map(|(pair, votes)| (*votes, *pair)).collect();
+        by_votes.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
+        let mut names: BTreeMap<&str, &str> = BTreeMap::new();
+        for (_, (old, new)) in by_votes {
+            names.entry(old).or_insert(new);
+        }
+        for (old, new) in &self.moved {
+            let (Some(old), Some(new)) = (old.last(), new.last()) else { continue };
+            if old != new && !self.new_words.contains(old.as_str()) {
+                names.entry(old).or_insert(new);
+            }
+        }
+        names
+    }
+
+    /// Returns true if the product had a word that it no longer has under any name.
+    pub(super) fn has_dropped(&self, word: &str) -> bool {
+        self.lost.contains(word) && !self.votes.keys().any(|(old, _)| *old == word)
+    }
+
+    /// Returns true if a text names something that the product had, or a file of it that is gone.
+    pub(super) fn names_lost(&self, text: &str) -> bool {
+        text.split(|c: char| !c.is_alphanumeric() && c != '_')
+            .any(|word| self.lost.contains(word) || self.gone_parts.contains(word))
+    }
+
+    /// Returns modules that moved, as dotted names before and after.
+    pub(super) fn moved_modules(&self) -> Vec<(String, String)> {
+        self.moved.iter().map(|(old, new)| (old.join("."), new.join("."))).collect()
+    }
+}
+
+/// Returns the parts of a module's name by its path: without the extension, and the names that
+/// stand for their directory.
+fn module_parts(path: &str) -> Vec<String> {
+    let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
+    let mut parts: Vec<String> = stem.split('/').map(str::to_owned).collect();
+    if parts.len() > 1 && parts.last().is_some_and(|it| matches!(it.as_str(), "__init__" | "mod" | "index")) {
+        parts.pop();
+    }
+    if parts.len() > 1 && parts.first().is_some_and(|it| it == "src") {
+        parts.remove(0);
+    }
+    parts
+}
+
+/// Returns the files with their texts before and after: by path, else the most similar one that
+/// came for one that went.
+pub(super) fn pair_files<'a, 't>(files: &[FilePair<'a, 't>]) -> Vec<(Sited<'a, 't>, Sited<'a, 't>)> {
+    let mut pairs: Vec<_> = files.iter().filter_map(|(old, new)| Some(((*old)?, (*new)?))).collect();
+    let gone = files.iter().filter(|(_, new)| new.is_none()).filter_map(|(old, _)| *old).take(MAX_MOVED);
+    let came: Vec<_> = files
+        .iter()
+        .filter(|(old, _)| old.is_none())
+        .filter_map(|(_, new)| Some((new.as_ref()?, words_of(new.as_ref()?.1))))
+        .take(MAX_MOVED)
+        .collect();
+    let mut taken = BTreeSet::new();
+    for old in gone {
+        let words = words_of(old.1);
+        let name = |path: &str| path.rsplit_once('/').map_or(path, |(_, name)| name).to_owned();
+        let extension = |path: &str| path.rsplit_once('.').map(|(_, end)| end.to_owned());
+        let scored = came
+            .iter()
+            .enumerate()
+            .filter(|(at, (new, _))| !taken.contains(at) && extension(new.0) == extension(old.0));
+        let scored = scored.filter_map(|(at, (new, other))| {
+            let similarity = similarity(&words, other);
+            let is_named_so = name(new.0) == name(old.0);
+            (similarity >= MIN_SIMILARITY).then_some((is_named_so, similarity, at))
+        });
+        let best = scored.max_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));
+        if let Some((_, _, at)) = best
+            && let Some((new, _)) = came.get(at)
+        {
+            taken.insert(at);
+            pairs.push((old, **new));
+        }
+    }
+    pairs
+}
+
+fn words_of<'t>(source: &Source<'t>) -> BTreeSet<&'t str> {
+    let tokens = source.tokens.iter().filter(|it| it.kind == TokenKind::Word || it.is_literal());
+    tokens.map(|token| token.text).collect()
+}
+
+/// Returns the share of words that two files have in common, 0 to 1.
+#[allow(clippy::cast_precision_loss, reason = "counts of tokens are far below 2^52")]
+fn similarity(one: &BTreeSet<&str>, other: &BTreeSet<&str>) -> f64 {
+    let total = one.len() + other.len();
+    if total == 0 { 1.0 } else { 2.0 * one.intersection(other).count() as f64 / total as f64 }
+}
