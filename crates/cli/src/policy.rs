@@ -64,7 +64,7 @@ fn promote(environment: &Environment, args: &PolicyPromoteArgs) -> Result<u8, Ho
     let root = project_root(environment, args.project.directory.as_deref())?;
     let found = Promotion::find(environment, &*open_state(environment)?, &root)?;
     if found.rules.is_empty() {
-        errln!("the instruction files have no hard rule with a path or a command in backticks");
+        errln!("the instruction files have no hard rule that names a path or a command");
         return Ok(1);
     }
     let policy = found.policy_text();

@@ -193,5 +193,9 @@ fn hard_rules_become_rules_and_checks() {
     let judged = house.jm(&["policy", "check", "--tool", "write_file", "--path", "vendor/a.py"]).run();
     assert_eq!(judged.code(), 7, "{}", judged.stdout);
     house.jm(&["policy", "check", "--tool", "write_file", "--path", "shop.py"]).run();
+    for command in ["rm -rf vendor", "mv vendor/a.py ."] {
+        let judged = house.jm(&["policy", "check", command]).run();
+        assert_eq!(judged.code(), 7, "{command}: {}", judged.stdout);
+    }
     assert!(house.read(".journeyman/config.toml").starts_with("checks = ["));
 }

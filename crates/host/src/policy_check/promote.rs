@@ -1,13 +1,13 @@
 //! Hard rules of the project's instructions, as rules of a policy and as checks.
 //!
 //! "Never touch `vendor/`" in an `AGENTS.md` is a request to a model. As a rule it holds whatever
-//! the model does.
+//! the model does by the tools that write, and by commands that remove or move what they name.
 
 use std::path::{Path, PathBuf};
 
 use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::RelPath;
-use journeyman_workspace::Body;
+use journeyman_workspace::{Body, StatKind};
 
 use super::query::find_checks;
 use crate::config::{Environment, add_project_line, save_project_rules};
@@ -20,12 +20,43 @@ const FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 const MAX_BYTES: u64 = 1 << 20;
 /// Maximum rules of all files together.
 const MAX_RULES: usize = 50;
-/// Beginnings of sentences that forbid, and verbs of what they forbid.
-const FORBIDDING: [&str; 6] = ["never", "do not", "don't", "must not", "mustn't", "must never"];
+/// Words that forbid, and verbs of what they forbid.
+const FORBIDDING: [&str; 9] = [
+    "never",
+    "do not",
+    "don't",
+    "must not",
+    "mustn't",
+    "must never",
+    "should not",
+    "should never",
+    "may not",
+];
 const CHANGING: [&str; 9] =
     ["touch", "edit", "modify", "change", "write to", "write", "delete", "remove", "alter"];
+const RUNNING: [&str; 5] = ["run", "execute", "invoke", "call", "use"];
+/// Words that forbid changes of what a line names, behind it or around it.
+const PROTECTING: [&str; 10] = [
+    "not be touched",
+    "not be edited",
+    "not be modified",
+    "not be changed",
+    "not be deleted",
+    "not be removed",
+    "never be changed",
+    "read-only",
+    "hands off",
+    "keep out of",
+];
+/// Words that allow it to whoever asks.
+const CONDITIONAL: [&str; 5] = ["without asking", "unless", "ask before", "ask first", "without permission"];
 /// Words that demand a command.
 const DEMANDING: [&str; 3] = ["always run", "must run", "always execute"];
+/// Beginnings of words behind "before" that mean the end of a task.
+const ENDINGS: [&str; 9] =
+    ["you ", "finish", "commit", "submit", "push", "stop", "opening", "done", "complet"];
+/// Commands that change or remove the files that they name.
+const CHANGING_COMMANDS: &str = r#"["mv", "rm", "rmdir", "shred", "tee", "touch", "truncate", "unlink"]"#;
 /// The tools that change files.
 const WRITING_TOOLS: &str =
     r#"["apply_edit", "apply_patch", "delete_file", "edit_file", "edit_symbol", "move_file", "write_file"]"#;
@@ -44,23 +75,42 @@ pub struct HardRule {
 /// The demand of a hard rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Demand {
-    /// These paths may not be changed.
-    Protect(Vec<String>),
+    /// These paths may not be changed, or a person is asked.
+    Protect {
+        /// The patterns of the paths.
+        paths: Vec<String>,
+        /// True if the rule allows it to whoever asks.
+        asks: bool,
+    },
+    /// The command that begins with these words may not run.
+    Forbid(Vec<String>),
     /// This command verifies every change.
     Check(String),
 }
 
 impl HardRule {
-    /// Returns the rule as a `[[rule]]` of a `policy.toml`; `None` for a check.
+    /// Returns the rule as one or two `[[rule]]`s of a `policy.toml`; `None` for a check.
     #[must_use]
     pub fn to_toml(&self) -> Option<String> {
-        let Demand::Protect(paths) = &self.demand else { return None };
-        let paths: Vec<String> = paths.iter().map(|path| toml_text(path)).collect();
-        Some(format!(
-            "[[rule]]\ntools = {WRITING_TOOLS}\npaths = [{}]\ndecision = \"deny\"\nreason = {}\n",
-            paths.join(", "),
-            toml_text(&format!("{}:{} forbids it", self.file, self.line))
-        ))
+        let list = |texts: &[String]| texts.iter().map(|text| toml_text(text)).collect::<Vec<_>>().join(", ");
+        let reason = toml_text(&format!("{}:{} forbids it", self.file, self.line));
+        match &self.demand {
+            Demand::Protect { paths, asks } => {
+                let rest = format!(
+                    "paths = [{}]\ndecision = \"{}\"\nreason = {reason}\n",
+                    list(paths),
+                    if *asks { "ask" } else { "deny" }
+                );
+                Some(format!(
+                    "[[rule]]\ntools = {WRITING_TOOLS}\n{rest}\n[[rule]]\ncommand = [{CHANGING_COMMANDS}]\n{rest}"
+                ))
+            }
+            Demand::Forbid(words) => {
+                let words = list(words);
+                Some(format!("[[rule]]\ncommand = [{words}]\ndecision = \"deny\"\nreason = {reason}\n"))
+            }
+            Demand::Check(_) => None,
+        }
     }
 }
 
@@ -73,9 +123,9 @@ fn toml_text(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Finds the hard rules of a text.
+/// Finds the hard rules of a text. `find` tells if a path is there, and if it is a directory.
 #[must_use]
-pub fn find_hard_rules(file: &str, text: &str) -> Vec<HardRule> {
+pub fn find_hard_rules(file: &str, text: &str, find: &dyn Fn(&str) -> Option<bool>) -> Vec<HardRule> {
     let mut rules = Vec::new();
     let mut in_code = false;
     for (number, line) in text.lines().enumerate() {
@@ -84,34 +134,57 @@ pub fn find_hard_rules(file: &str, text: &str) -> Vec<HardRule> {
         if in_code || fence || rules.len() >= MAX_RULES {
             continue;
         }
-        let lower = line.to_lowercase();
-        let quoted = quoted_parts(line);
-        let demand = if forbids(&lower) {
-            let paths: Vec<String> = quoted.iter().filter_map(|part| path_pattern(part)).collect();
-            (!paths.is_empty()).then_some(Demand::Protect(paths))
-        } else if DEMANDING.iter().any(|words| lower.contains(words)) {
-            quoted
-                .first()
-                .filter(|command| command.contains(char::is_alphabetic))
-                .map(|command| Demand::Check((*command).to_owned()))
-        } else {
-            None
-        };
-        if let Some(demand) = demand {
+        if let Some(demand) = demand_of(line, find) {
             rules.push(HardRule { file: file.to_owned(), line: number + 1, demand });
         }
     }
     rules
 }
 
-fn forbids(lower: &str) -> bool {
+fn demand_of(line: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<Demand> {
+    let lower = line.to_lowercase().replace('\u{2019}', "'");
+    let quoted = quoted_parts(line);
+    let is_left_alone = lower.contains("leave ") && lower.contains(" alone");
+    if forbids(&lower, &CHANGING) || is_left_alone || PROTECTING.iter().any(|words| lower.contains(words)) {
+        let mut paths: Vec<String> =
+            quoted.iter().filter_map(|part| path_pattern(part, &lower, find)).collect();
+        if quoted.is_empty() {
+            paths.extend(line.split_whitespace().filter_map(|word| bare_path(word, find)));
+        }
+        let asks = CONDITIONAL.iter().any(|words| lower.contains(words));
+        return (!paths.is_empty()).then_some(Demand::Protect { paths, asks });
+    }
+    let command = *quoted.first().filter(|command| command.contains(char::is_alphabetic))?;
+    if forbids(&lower, &RUNNING) {
+        let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
+        let is_command = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        // "Never use `unwrap`" speaks of code.
+        let runs = words.len() > 1 || !lower.contains("use ") && !lower.contains("call ");
+        return (runs && is_command(words.first()?)).then_some(Demand::Forbid(words));
+    }
+    demands(&lower).then(|| Demand::Check(command.to_owned()))
+}
+
+/// Returns true if a line demands that a command is run, or that it passes.
+fn demands(lower: &str) -> bool {
+    let at_the_end = || {
+        let mut before = lower.match_indices("before ").filter_map(|(at, word)| lower.get(at + word.len()..));
+        before.any(|after| ENDINGS.iter().any(|end| after.starts_with(end)))
+    };
+    let after_changes =
+        || ["after every", "after each", "after any"].iter().any(|words| lower.contains(words));
+    DEMANDING.iter().any(|words| lower.contains(words))
+        || lower.contains("run `") && (at_the_end() || after_changes())
+        || lower.contains("` passes")
+        || lower.contains("` must pass")
+}
+
+fn forbids(lower: &str, verbs: &[&str]) -> bool {
     FORBIDDING.iter().any(|no| {
         lower.match_indices(no).any(|(at, _)| {
             let after = lower.get(at + no.len()..).unwrap_or_default().trim_start();
             let after = after.strip_prefix("ever ").unwrap_or(after);
-            CHANGING
-                .iter()
-                .any(|verb| after.strip_prefix(verb).is_some_and(|rest| rest.starts_with([' ', ':'])))
+            verbs.iter().any(|verb| after.strip_prefix(verb).is_some_and(|rest| rest.starts_with([' ', ':'])))
         })
     })
 }
@@ -121,17 +194,34 @@ fn quoted_parts(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// Returns the pattern of a path, with everything beneath a directory; `None` for what is none.
-fn path_pattern(text: &str) -> Option<String> {
-    let looks = (text.contains('/') || text.contains('.') || text.contains('*'))
+/// Returns the pattern of a path in backticks: of a directory with everything beneath it, of a name
+/// alone in every directory; `None` for what is no path.
+fn path_pattern(text: &str, lower: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<String> {
+    let text = text.trim_start_matches("./");
+    let found = find(text.trim_end_matches('/'));
+    let looks = (text.contains(['/', '.', '*']) || found.is_some())
         && !text.contains(char::is_whitespace)
         && !text.starts_with(['/', '~'])
         && !text.contains("..");
-    let text = text.trim_start_matches("./");
-    looks.then(|| match text.strip_suffix('/') {
+    if !looks {
+        return None;
+    }
+    let is_ending = text.starts_with('.') && found.is_none() && lower.contains(" ending");
+    Some(match text.strip_suffix('/') {
         Some(directory) => format!("{directory}/**"),
+        None if found == Some(true) => format!("{text}/**"),
+        None if is_ending => format!("**/*{text}"),
+        None if !text.contains('/') => format!("**/{text}"),
         None => text.to_owned(),
     })
+}
+
+/// Returns the pattern of a path that stands in a line without backticks: of one that is there.
+fn bare_path(word: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<String> {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_'));
+    let path = word.trim_end_matches('.').trim_start_matches("./");
+    let is_path = path.contains(['/', '.']) && find(path.trim_end_matches('/')).is_some();
+    is_path.then(|| path_pattern(path, "", find)).flatten()
 }
 
 /// The hard rules of a project's instructions, and where they go.
@@ -153,12 +243,16 @@ impl Promotion {
     /// [`HostError::Failed`] where the project can't be opened.
     pub fn find(environment: &Environment, state: &StateDirs, root: &Path) -> Result<Self, HostError> {
         let workspace = state.open_workspace(root)?;
+        let find = |path: &str| {
+            let found = workspace.stat(&RelPath::parse(path).ok()?).ok().flatten()?;
+            Some(found.kind == StatKind::Directory)
+        };
         let mut rules = Vec::new();
         for name in FILES {
             let Ok(path) = RelPath::parse(name) else { continue };
             let Ok(content) = workspace.read(&path, MAX_BYTES) else { continue };
             if let Body::Text(text) = content.body {
-                rules.extend(find_hard_rules(name, &text.text));
+                rules.extend(find_hard_rules(name, &text.text, &find));
             }
         }
         rules.truncate(MAX_RULES);
@@ -213,33 +307,64 @@ impl Promotion {
 mod tests {
     use super::*;
 
+    fn find(path: &str) -> Option<bool> {
+        match path {
+            "third_party" | "data/fixtures" | "migrations" | "infra/prod" => Some(true),
+            "package-lock.json" => Some(false),
+            _ => None,
+        }
+    }
+
     #[test]
     fn hard_rules_are_told_from_advice() {
-        let text = "# Rules\n\
-                    - Never touch `vendor/` or `schema.sql`.\n\
-                    - Don't edit generated code.\n\
-                    - Always run `make lint` before you stop.\n\
-                    - You must not modify `src/*.gen.rs`!\n\
-                    - Prefer small changes to `src/lib.rs`.\n\
-                    ```\nNever touch `a/b`\n```\n\
-                    - never change `/etc/passwd` or `../other`\n";
-        let demands: Vec<(usize, Demand)> =
-            find_hard_rules("AGENTS.md", text).into_iter().map(|rule| (rule.line, rule.demand)).collect();
-        let protect = |paths: &[&str]| Demand::Protect(paths.iter().map(|path| (*path).to_owned()).collect());
-        assert_eq!(
-            demands,
-            [
-                (2, protect(&["vendor/**", "schema.sql"])),
-                (4, Demand::Check("make lint".to_owned())),
-                (5, protect(&["src/*.gen.rs"])),
-            ]
-        );
+        let protect = |paths: &[&str]| Demand::Protect {
+            paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+            asks: false,
+        };
+        let check = |command: &str| Demand::Check(command.to_owned());
+        let forbid = |command: &str| Demand::Forbid(command.split(' ').map(str::to_owned).collect());
+        let cases = [
+            ("- Never touch `vendor/` or `schema.sql`.", Some(protect(&["vendor/**", "**/schema.sql"]))),
+            ("- You must not modify `src/*.gen.rs`!", Some(protect(&["src/*.gen.rs"]))),
+            ("Don\u{2019}t edit `data/fixtures`.", Some(protect(&["data/fixtures/**"]))),
+            ("The directory `dist/` must not be changed.", Some(protect(&["dist/**"]))),
+            ("`legacy/` is read-only.", Some(protect(&["legacy/**"]))),
+            ("Please leave the `third_party` folder alone.", Some(protect(&["third_party/**"]))),
+            ("Files ending in `.pb.go` are generated; do not edit them.", Some(protect(&["**/*.pb.go"]))),
+            ("Do not edit files in migrations/.", Some(protect(&["migrations/**"]))),
+            ("Hands off package-lock.json!", Some(protect(&["**/package-lock.json"]))),
+            (
+                "Don't touch anything in infra/prod without asking.",
+                Some(Demand::Protect { paths: vec!["infra/prod/**".to_owned()], asks: true }),
+            ),
+            ("- Always run `make lint` before you stop.", Some(check("make lint"))),
+            ("Run `npm test` before committing.", Some(check("npm test"))),
+            ("After every change, run `cargo fmt --check`.", Some(check("cargo fmt --check"))),
+            ("Make sure `pytest -q` passes.", Some(check("pytest -q"))),
+            ("Never run `git push --force`.", Some(forbid("git push --force"))),
+            ("Do not use `rm -rf`.", Some(forbid("rm -rf"))),
+            ("You must not call `terraform apply`.", Some(forbid("terraform apply"))),
+            ("Never use `unwrap`.", None),
+            ("- Don't edit generated code.", None),
+            ("- Prefer small changes to `src/lib.rs`.", None),
+            ("Run `make db` before starting the server.", None),
+            ("Never touch user data in and/or of a request.", None),
+            ("- never change `/etc/passwd` or `../other`", None),
+        ];
+        for (line, demand) in cases {
+            let found =
+                find_hard_rules("AGENTS.md", &format!("```\nNever touch `a/b`\n```\n{line}\n"), &find);
+            let rule = |demand| HardRule { file: "AGENTS.md".to_owned(), line: 4, demand };
+            assert_eq!(found, demand.map(rule).into_iter().collect::<Vec<_>>(), "{line}");
+        }
     }
 
     #[test]
     fn a_rule_is_one_that_policy_reads() {
-        let rules = find_hard_rules("AGENTS.md", "Never edit `a\"b\\/c.rs`.");
-        let text = rules[0].to_toml().unwrap();
-        assert!(Rules::parse(&text, RuleLayer::Project, "x").is_ok(), "{text}");
+        for line in ["Never edit `a\"b\\/c.rs`.", "Never run `git push --force`.", "`x/` is read-only"] {
+            let rules = find_hard_rules("AGENTS.md", line, &find);
+            let text = rules[0].to_toml().unwrap();
+            assert!(Rules::parse(&text, RuleLayer::Project, "x").is_ok(), "{text}");
+        }
     }
 }
