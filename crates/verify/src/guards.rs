@@ -28,6 +28,7 @@ mod source;
 mod special_cases;
 mod statements;
 mod suppressions;
+mod test_helpers;
 mod tests_changed;
 mod units;
 mod vocabulary;
@@ -51,6 +52,7 @@ use secrets::compare_secrets;
 use source::Source;
 use special_cases::{compare_branches, compare_runner_signs, compare_tampering};
 use suppressions::compare_suppressions;
+use test_helpers::{compare_helpers, is_test_program};
 use tests_changed::{TestsOf, compare_tests};
 use units::find_units;
 
@@ -106,6 +108,7 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
     compare_tests(&tests, &behaviour, &mut report);
     let around = Around {
         rows: known_rows(&tests),
+        called: tests.iter().flat_map(|file| &file.old).flat_map(|unit| unit.words.iter().copied()).collect(),
         commands: files
             .iter()
             .filter(|file| file.has_changed())
@@ -135,13 +138,10 @@ fn read_files(files: &[ChangedFile]) -> Vec<Read<'_>> {
             continue;
         }
         left -= old + new;
-        read.push(Read {
-            path: &file.path,
-            name,
-            is_test: is_test_file(name),
-            old: file.old.as_deref().map(|text| Source::new(name, text)),
-            new: file.new.as_deref().map(|text| Source::new(name, text)),
-        });
+        let source = |text| Source::new(name, text);
+        let (old, new) = (file.old.as_deref().map(source), file.new.as_deref().map(source));
+        let is_test = is_test_file(name) || old.as_ref().is_some_and(is_test_program);
+        read.push(Read { path: &file.path, name, is_test, old, new });
     }
     read
 }
@@ -203,6 +203,8 @@ fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<Vec<&'t str>> {
 struct Around<'t> {
     /// The literals of each line of the tests before the change.
     rows: Vec<Vec<&'t str>>,
+    /// The words of tests before the change.
+    called: BTreeSet<&'t str>,
     commands: BTreeSet<String>,
     settings: BTreeSet<(String, Vec<String>)>,
     detector: Redactor,
@@ -232,6 +234,9 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
         if is_product(file) {
             compare_branches(file.path, file.old.as_ref(), source, &around.rows, report);
             compare_runner_signs(file.path, old, new, report);
+            if let Some(before) = &file.old {
+                compare_helpers(file.path, before, source, &around.called, report);
+            }
         } else if file.is_test || is_test_configuration(file.name) {
             compare_tampering(file.path, old, new, report);
         }

@@ -17,6 +17,22 @@ const TEST_SCRIPTS: [&str; 7] = ["test", "pretest", "posttest", "unit", "spec", 
 /// Sections of Python's manifests that configure test runners.
 const RUNNER_SECTIONS: [&str; 5] = ["tool.pytest", "tool:pytest", "pytest", "tool.coverage", "tool.nose2"];
 
+/// Extensions of data that programs read.
+const DATA_EXTENSIONS: [&str; 9] = ["json", "jsonl", "csv", "tsv", "txt", "xml", "yml", "yaml", "toml"];
+
+/// Returns true for data that programs may read.
+#[must_use]
+pub fn is_data(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, extension)| DATA_EXTENSIONS.contains(&extension))
+}
+
+/// Returns true for a source of a program, in a language that is known.
+#[must_use]
+pub fn is_program(path: &str) -> bool {
+    let is_document = path.rsplit_once('.').is_some_and(|(_, end)| ["md", "html", "css"].contains(&end));
+    Language::from_path(path).is_some() && !is_data(path) && !is_document
+}
+
 /// Returns true for a file that runs, or is read, before tests that don't name it: the
 /// configuration of a runner, the set-up of a directory of tests, or a module in the place of the
 /// runner.

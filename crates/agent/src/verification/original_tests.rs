@@ -14,16 +14,17 @@ use std::sync::Arc;
 
 use journeyman_protocol::{CheckOutcome, Evidence, RelPath, RunOutcome, SessionId, Severity};
 use journeyman_verify::guards::{ChangedFile, OriginalTest, originals_with_new_names};
-use journeyman_verify::test_files::{is_runner_configuration, is_test_file};
+use journeyman_verify::test_files::{is_runner_configuration, is_test_configuration, is_test_file};
 use journeyman_verify::test_setup::{
-    is_found_by_name, is_test_setup, may_change_other_tests, with_original_test_settings,
+    is_data, is_found_by_name, is_program, is_test_setup, may_change_other_tests, with_original_test_settings,
 };
 use journeyman_workspace::{
-    Change, ChangeSet, ChangedContent, CheckpointId, Expected, Workspace, WorkspaceError,
+    Change, ChangeSet, ChangedContent, CheckpointId, Expected, ListOptions, Workspace, WorkspaceError,
 };
 
 use super::changed_file;
 use super::scratch::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
+use super::setup::MAX_LISTED_FILES;
 use super::summary::shorten;
 use crate::blocking::run_blocking;
 use crate::session::context::Context;
@@ -31,6 +32,9 @@ use crate::session::task_end::TaskEnd;
 
 /// Maximum number of changed test files that a summary names.
 const MAX_NAMED_FILES: usize = 3;
+
+/// Maximum bytes of programs that are read to tell which of them name data.
+const MAX_READ_BYTES: u64 = 16 << 20;
 
 /// The parts of a change that decide about tests, and aren't changes of tests of before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +77,12 @@ impl OriginalTests {
         setup: NewSetup,
     ) -> Option<Self> {
         let (tree, owner) = (SessionTree::of(cx, since)?, cx.session.clone());
+        let workspace = Arc::clone(&cx.workspace);
         let prepare = move || {
             let files = contents.into_iter().filter(|content| !accepted.contains(&content.path));
             let files: Vec<ChangedFile> = files.filter_map(changed_file).collect();
-            prepare(&tree, &owner, &accepted, &files, setup)
+            let data = changed_test_data(&workspace, &files);
+            prepare(&tree, &owner, &accepted, &TextChange { files: &files, data: &data, setup })
         };
         let prepared = run_blocking("restoring the original tests", prepare).await;
         let failed = |reason| Some(Self { changed: Vec::new(), leaves_out: false, copy: Err(reason) });
@@ -142,14 +148,55 @@ fn names_failed_test(evidence: &Evidence, copy: &Workspace) -> bool {
     evidence.fails() && errors.filter_map(|found| found.test.as_deref()).any(|name| !is_file(name))
 }
 
+/// The texts of a change.
+struct TextChange<'a> {
+    files: &'a [ChangedFile],
+    /// Changed data that only tests read.
+    data: &'a [RelPath],
+    setup: NewSetup,
+}
+
+/// Returns the changed data files that tests name, and no program of the product does: they hold
+/// what tests expect. None where the product is too large to tell.
+fn changed_test_data(workspace: &Workspace, files: &[ChangedFile]) -> Vec<RelPath> {
+    let is_data = |file: &&ChangedFile| {
+        let path = file.path.as_str().unwrap_or_default();
+        file.old.is_some() && is_data(path) && !is_test(&file.path) && !is_test_configuration(path)
+    };
+    let mut data: Vec<&ChangedFile> = files.iter().filter(is_data).collect();
+    if data.is_empty() {
+        return Vec::new();
+    }
+    let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
+    let listing = workspace.list(options).unwrap_or_default();
+    let mut named_by_tests = Vec::new();
+    let mut left = MAX_READ_BYTES;
+    for path in listing.paths.iter().filter(|path| path.as_str().is_some_and(is_program)) {
+        let Some(text) = workspace.read(path, left).ok().and_then(|it| it.text().map(str::to_owned)) else {
+            return Vec::new();
+        };
+        left = left.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        let names = |file: &ChangedFile| {
+            let path = file.path.to_string();
+            text.contains(path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name))
+        };
+        if is_test(path) {
+            named_by_tests.extend(data.iter().filter(|file| names(file)).map(|file| file.path.clone()));
+        } else {
+            data.retain(|file| !names(file));
+        }
+    }
+    data.into_iter().map(|file| file.path.clone()).filter(|path| named_by_tests.contains(path)).collect()
+}
+
 /// Makes the copy with the original tests; `None` if the session changed nothing about tests.
 fn prepare(
     tree: &SessionTree,
     owner: &SessionId,
     accepted: &[RelPath],
-    files: &[ChangedFile],
-    setup: NewSetup,
+    change: &TextChange<'_>,
 ) -> Result<Option<OriginalTests>, WorkspaceError> {
+    let TextChange { files, data, setup } = *change;
     let renamed = originals_with_new_names(files);
     let manifests = match setup {
         NewSetup::LeftOut => files.iter().filter_map(original_manifest).collect(),
@@ -164,7 +211,8 @@ fn prepare(
             && (is_test_setup(&name) || is_found_by_name(&name))
     };
     let is_restored = |path: &RelPath, was_there: bool| {
-        let concerns = if was_there { is_test(path) && !is_moved(path) } else { is_left_out(path) };
+        let is_original = is_test(path) && !is_moved(path) || data.contains(path);
+        let concerns = if was_there { is_original } else { is_left_out(path) };
         concerns && !accepted.contains(path)
     };
     let (changes, restored) = tree.restoring(owner, is_restored)?;

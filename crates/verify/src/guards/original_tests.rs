@@ -10,6 +10,7 @@ use super::product_change::{FilePair, ProductChange, pair_files};
 use super::source::{Source, TokenKind, children};
 use super::units::{Unit, find_units};
 use super::{ChangedFile, Read, is_product, read_files};
+use crate::test_setup::is_program;
 
 /// A test file as it was before a change, which can run on the changed product.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,12 +65,6 @@ pub fn originals_with_new_names(files: &[ChangedFile]) -> Vec<OriginalTest> {
 
 fn pair_of<'a, 't>(file: &'a Read<'t>) -> FilePair<'a, 't> {
     (file.old.as_ref().map(|old| (file.name, old)), file.new.as_ref().map(|new| (file.name, new)))
-}
-
-fn is_program(path: &str) -> bool {
-    Language::from_path(path).is_some_and(|language| {
-        !matches!(language, Language::Json | Language::Yaml | Language::Toml | Language::Html | Language::Css)
-    })
 }
 
 /// A test file between its old text and the product's new names.

@@ -408,7 +408,7 @@ fn compare_answer_tables(
 }
 
 /// Returns the functions of a source: name, line, and the tokens of the body.
-fn bodies<'t>(source: &Source<'t>) -> Vec<(&'t str, u32, Vec<Token<'t>>)> {
+pub(super) fn bodies<'t>(source: &Source<'t>) -> Vec<(&'t str, u32, Vec<Token<'t>>)> {
     let mut found = Vec::new();
     let Some(tree) = &source.tree else { return found };
     let mut left = vec![tree.root()];

@@ -12,6 +12,7 @@ use super::marks::{Mark, hides_by_tag, holds_elsewhere, mark_of_decoration, new_
 use super::node_kinds::{is_block, is_call, is_closure, is_conditional, is_decoration, is_function};
 use super::source::{Source, Token, TokenKind, children, is_comment, is_text, line_of};
 use super::statements::Statements;
+use super::test_helpers::is_test_program;
 use super::vocabulary::{
     is_focus, is_group_call, is_skip, is_skipping_test_call, is_test_attribute, is_test_call,
 };
@@ -93,7 +94,9 @@ struct Scope {
 /// Finds the tests and helpers of a file; none in a file of the product, unless it has tests of its
 /// own.
 pub(super) fn find_units<'t>(path: &str, source: &Source<'t>) -> Vec<Unit<'t>> {
-    let in_tests = is_test_file(path) || path.ends_with(".py") && source.text.contains("import unittest");
+    let in_tests = is_test_file(path)
+        || path.ends_with(".py") && source.text.contains("import unittest")
+        || is_test_program(source);
     let mut walk = Walk {
         source,
         statements: Statements { source, dialect: dialect_of(source.language) },

@@ -374,6 +374,33 @@ async fn new_set_up_of_tests_is_left_out_of_the_run_with_the_original_tests() {
 }
 
 #[tokio::test]
+async fn data_that_only_tests_read_has_its_original_content() {
+    if !has_program("python3") {
+        return;
+    }
+    let test_of = |read: &str| {
+        format!(
+            "import json, unittest\n{read}\n\n\nclass Sums(unittest.TestCase):\n    def test_sum(self):\n        \
+             for a, b, c in json.load(open('cases.json')):\n            self.assertEqual(add(a, b), c)\n"
+        )
+    };
+    let (test_text, product) = (test_of("from calc import add"), "import json\nCASES = 'cases.json'\n");
+    for (more, outcome) in [("", RunOutcome::Unverified), (product, RunOutcome::Verified)] {
+        let calc = format!("{more}{CALC}");
+        let files =
+            [("calc.py", calc.as_str()), ("cases.json", "[[2, 2, 4]]\n"), ("test_calc.py", &test_text)];
+        let mut test = TestContext::new(&files).await;
+        test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
+        test.write("calc.py", &format!("{more}{WRONG}"));
+        test.write("cases.json", "[[2, 2, 0]]\n");
+        test.cx.settings.max_iterations = 0;
+        let end = verify(&mut test, only(UNITTEST)).await.unwrap();
+        // Data that the product reads is the product's.
+        assert_eq!(end.outcome, outcome, "{}", end.summary);
+    }
+}
+
+#[tokio::test]
 async fn tests_that_failed_before_the_task_are_no_excuse_for_the_original_ones() {
     if !has_program("python3") {
         return;
