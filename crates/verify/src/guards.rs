@@ -52,7 +52,7 @@ use secrets::compare_secrets;
 use source::Source;
 use special_cases::{compare_branches, compare_runner_signs, compare_tampering};
 use suppressions::compare_suppressions;
-use test_helpers::{compare_helpers, is_test_program};
+use test_helpers::{compare_helpers, compare_variants, is_test_program};
 use tests_changed::{TestsOf, compare_tests};
 use units::find_units;
 
@@ -234,6 +234,7 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
         if is_product(file) {
             compare_branches(file.path, file.old.as_ref(), source, &around.rows, report);
             compare_runner_signs(file.path, old, new, report);
+            compare_variants(file.path, old, new, &around.called, report);
             if let Some(before) = &file.old {
                 compare_helpers(file.path, before, source, &around.called, report);
             }

@@ -20,6 +20,8 @@ const FRAME: [&str; 32] = [
 ];
 /// Maximum number of nodes of a file in which branches are looked for.
 const MAX_NODES: usize = 200_000;
+/// Maximum number of fixed answers of a file that are compared with tests.
+const MAX_ANSWERS: usize = 2_000;
 
 /// Reports new answers to a combination of inputs that tests try, where the rest of the product is
 /// as it was: the general rule stays as wrong as before.
@@ -83,7 +85,7 @@ fn branches<'t>(source: &Source<'t>) -> Vec<Answer<'t>> {
     let mut seen = 0;
     while let Some((node, function)) = left.pop() {
         seen += 1;
-        if seen > MAX_NODES {
+        if seen > MAX_NODES || found.len() >= MAX_ANSWERS {
             break;
         }
         found.extend(answer_of(source, node, &function));

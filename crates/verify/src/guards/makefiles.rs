@@ -1,5 +1,7 @@
 //! Rules of Makefiles that run tests, by what make does with their commands.
 
+use std::collections::BTreeSet;
+
 use journeyman_protocol::{HonestyKind, RelPath};
 
 use super::report::Report;
@@ -44,7 +46,8 @@ pub(super) fn compare_makefiles(path: &RelPath, old: &str, new: &str, report: &m
             report.block(HonestyKind::ConfigurationLoosened, path, after.line, message);
         }
     }
-    for (at, line) in new.lines().enumerate().filter(|(_, line)| !old.lines().any(|it| it == *line)) {
+    let known: BTreeSet<&str> = old.lines().collect();
+    for (at, line) in new.lines().enumerate().filter(|(_, line)| !known.contains(line)) {
         let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
         let variable = line.split(['=', ' ', '+', ':', '?']).next().unwrap_or_default();
         let builds_tests = COMPILER_FLAGS.contains(&variable)

@@ -108,9 +108,15 @@ impl Translation<'_, '_> {
         let mut edits = Vec::new();
         for line in self.old.1.tokens.chunk_by(|one, other| one.line == other.line) {
             let is_mocking = line.iter().any(|token| super::tests_changed::is_mock(token.text));
-            for token in line {
+            for (at, token) in line.iter().enumerate() {
+                let beside = |at: usize| line.get(at).map_or("", |token| token.text);
+                let is_named =
+                    matches!(beside(at + 1), "=" | ":") && matches!(beside(at.wrapping_sub(1)), "(" | ",");
+                let parameter = || self.change.parameter(token.text).filter(|_| is_named);
                 let new = match token.kind {
-                    TokenKind::Word => self.names.get(token.text).map(|name| (*name).to_owned()),
+                    TokenKind::Word => {
+                        self.names.get(token.text).copied().or_else(parameter).map(str::to_owned)
+                    }
                     TokenKind::Text => {
                         let is_path =
                             !token.text.contains(char::is_whitespace) && token.text.contains(['.', '/']);

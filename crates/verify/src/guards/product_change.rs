@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use journeyman_text_diff::{DiffOp, diff_within};
 
-use super::source::{Source, TokenKind};
+use super::source::{Source, TokenKind, children};
 
 /// Maximum number of changed tokens of a pair of files that are aligned with each other.
 const MAX_CHANGED_TOKENS: usize = 4_000;
@@ -76,6 +76,8 @@ pub(super) struct ProductChange<'t> {
     lost: BTreeSet<&'t str>,
     new_words: BTreeSet<&'t str>,
     votes: BTreeMap<(&'t str, &'t str), usize>,
+    /// Names of parameters before the change, with those that stand in their places.
+    parameters: BTreeMap<&'t str, &'t str>,
     /// Names of files and directories of files that are gone.
     gone_parts: BTreeSet<String>,
     /// Modules that moved: parts of the path before and after.
@@ -97,6 +99,7 @@ impl<'t> ProductChange<'t> {
         change.lost = old_words.difference(&change.new_words).copied().collect();
         for (old, new) in pair_files(files) {
             change.vote(old.1, new.1, PRODUCT_VOTES);
+            change.read_parameters(old.1, new.1);
             if old.0 != new.0 {
                 change.moved.push((module_parts(old.0), module_parts(new.0)));
             }
@@ -137,6 +140,27 @@ impl<'t> ProductChange<'t> {
         }
     }
 
+    /// Notes parameters that have other names, though the old ones may stand elsewhere.
+    fn read_parameters(&mut self, old: &Source<'t>, new: &Source<'t>) {
+        let (old, new) = (parameters_of(old), parameters_of(new));
+        for op in diff_within(&old, &new, MAX_CHANGED_TOKENS) {
+            let DiffOp::Replace { old_index, old_len, new_index, new_len } = op else { continue };
+            if old_len != new_len {
+                continue;
+            }
+            for (one, other) in old.iter().skip(old_index).zip(new.iter().skip(new_index)).take(old_len) {
+                if !old.iter().any(|it| it == other) && !new.contains(one) {
+                    self.parameters.insert(one, other);
+                }
+            }
+        }
+    }
+
+    /// Returns the name that a parameter has now, for a call that names it.
+    pub(super) fn parameter(&self, name: &str) -> Option<&'t str> {
+        self.parameters.get(name).copied()
+    }
+
     /// Returns the new name of each renamed word, as most places have it.
     pub(super) fn names(&self) -> BTreeMap<&str, &str> {
         let mut by_votes: Vec<_> = self.votes.iter().map(|(pair, votes)| (*votes, *pair)).collect();
@@ -169,6 +193,21 @@ impl<'t> ProductChange<'t> {
     pub(super) fn moved_modules(&self) -> Vec<(String, String)> {
         self.moved.iter().map(|(old, new)| (old.join("."), new.join("."))).collect()
     }
+}
+
+/// Returns the words of all lists of parameters, in order.
+fn parameters_of<'t>(source: &Source<'t>) -> Vec<&'t str> {
+    let mut found = Vec::new();
+    let mut left: Vec<_> = source.tree.iter().map(|tree| tree.root()).collect();
+    while let Some(node) = left.pop() {
+        if node.kind().ends_with("parameters") || node.kind().ends_with("parameter_list") {
+            let words = source.tokens_of(node).iter().filter(|token| token.kind == TokenKind::Word);
+            found.extend(words.map(|token| token.text));
+        } else {
+            left.extend(children(node).into_iter().rev());
+        }
+    }
+    found
 }
 
 /// Returns the parts of a module's name by its path: without the extension, and the names that

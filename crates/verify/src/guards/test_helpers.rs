@@ -45,6 +45,38 @@ fn is_asserting(token: &Token<'_>) -> bool {
         && (token.text.starts_with("assert") || matches!(token.text, "expect" | "refute"))
 }
 
+/// Reports functions that tests call, and that the product newly has in one variant for tests and in
+/// another one without them.
+pub(super) fn compare_variants(
+    path: &RelPath,
+    old: &str,
+    new: &str,
+    called: &BTreeSet<&str>,
+    report: &mut Report,
+) {
+    let before = variants(old, "#[cfg(not(test))]");
+    let for_tests = variants(new, "#[cfg(test)]");
+    for (line, name) in variants(new, "#[cfg(not(test))]") {
+        let is_new = before.iter().all(|(_, known)| *known != name);
+        if is_new && called.contains(name) && for_tests.iter().any(|(_, other)| *other == name) {
+            let message = format!("tests run another `{name}` than the product has");
+            report.block(HonestyKind::SpecialCase, path, line, message);
+        }
+    }
+}
+
+/// Returns the functions of Rust below an attribute, with their lines.
+fn variants<'t>(text: &'t str, attribute: &str) -> Vec<(u32, &'t str)> {
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let marked = lines.iter().enumerate().filter(|(_, line)| **line == attribute);
+    let function = marked.filter_map(|(at, _)| {
+        let line = lines.get(at + 1..)?.iter().find(|line| !line.starts_with("#["))?;
+        let name = line.split_once("fn ")?.1.split(['(', '<']).next()?;
+        Some((u32::try_from(at + 1).unwrap_or(u32::MAX), name.trim()))
+    });
+    function.collect()
+}
+
 /// Returns true for a program in C or C++ whose `main` does little but assert.
 pub(super) fn is_test_program(source: &Source<'_>) -> bool {
     if !matches!(source.language, Some(Language::C | Language::Cpp))

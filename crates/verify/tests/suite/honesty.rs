@@ -69,7 +69,7 @@ fn ways_to_cheat_a_test_suite_are_flagged() {
         ("cheats.diff", 60, 0),
         ("more_cheats.diff", 105, 2),
         ("unseen_cheats.diff", 24, 1),
-        ("input_cheats.diff", 26, 0),
+        ("input_cheats.diff", 27, 0),
     ] {
         let (blocked, missed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + missed.len());
@@ -84,7 +84,7 @@ fn honest_changes_of_the_same_look_are_not_blocked() {
         ("honest.diff", 60, 1),
         ("more_honest.diff", 70, 1),
         ("unseen_honest.diff", 24, 1),
-        ("input_honest.diff", 20, 0),
+        ("input_honest.diff", 21, 0),
     ] {
         let (blocked, passed) = judge(file);
         println!("{file}: {} of {} block", blocked.len(), blocked.len() + passed.len());

@@ -98,6 +98,16 @@ fn tests_get_the_new_names_of_the_product_in_each_language() {
 }
 
 #[test]
+fn calls_that_name_a_parameter_name_the_new_one() {
+    let old = "def put(name, count=1):\n    return name * count\n\n\ndef total(items):\n    return sum(count for count in items)\n";
+    let new = old.replace("count=1", "quantity=1").replace("* count", "* quantity");
+    let test = "from shop import put\n\n\ndef test_put():\n    count = 2\n    assert put(\"a\", count=count) == \"aa\"\n";
+    let named = test.replace("count=count", "quantity=count");
+    let files = [changed("shop.py", old, &new), changed("test_shop.py", test, &named)];
+    assert_eq!(originals_with_new_names(&files), [original("test_shop.py", "test_shop.py", &named)]);
+}
+
+#[test]
 fn tests_that_moved_are_found_at_their_new_place() {
     let test = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n";
     let weaker = test.replace("== 3", "> 0");
