@@ -60,6 +60,16 @@ pub fn project_state_dir(environment: &Environment, root: &Path) -> Result<PathB
     Ok(project_dir(&state_dir, root))
 }
 
+/// Returns the files that standard output and standard error of this program go to.
+pub(crate) fn output_files() -> Vec<PathBuf> {
+    let file_of = |name: &str| {
+        let there = Path::new("/proc/self/fd").join(name);
+        std::fs::metadata(&there).ok().filter(std::fs::Metadata::is_file)?;
+        std::fs::read_link(there).ok()
+    };
+    ["1", "2"].into_iter().filter_map(file_of).collect()
+}
+
 fn project_dir(state_dir: &Path, root: &Path) -> PathBuf {
     let name = ContentHash::of(root.as_os_str().as_bytes()).to_string();
     state_dir.join("projects").join(name.get(..16).unwrap_or(&name))
@@ -123,6 +133,7 @@ impl StateDirs {
     pub fn open_workspace(&self, root: &Path) -> Result<Workspace, HostError> {
         let options = Options {
             own_dir: Some(self.dir.clone()),
+            own_files: output_files(),
             clock: Some(Clock::new(now)),
             guarded: Some(GUARD_RULES),
             ..Options::new(self.project_dir(root), Arc::clone(&self.blobs))

@@ -207,7 +207,10 @@ impl IgnoredFiles {
         let is_left_out = |name: &Vec<u8>| {
             let path = [prefix.as_slice(), name].concat();
             let is_file = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(&path)).is_ok();
-            let is_other = is_git(name) || is_sibling(name) || self.project.rules.is_own(&path);
+            let is_other = is_git(name)
+                || is_sibling(name)
+                || self.project.rules.is_own(&path)
+                || self.project.rules.is_own_output(&path);
             !(is_file || is_other || covered.contains(path.as_slice()))
         };
         names.into_iter().filter(is_left_out).collect()

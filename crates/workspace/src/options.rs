@@ -23,6 +23,10 @@ pub struct Options {
     /// A directory that holds these and more of the program's own. Where it lies in the tree, it is
     /// as invisible as git's own, and nothing is written there.
     pub own_dir: Option<PathBuf>,
+    /// Files that the program itself writes while it works, such as one that its output goes to.
+    /// Where they lie in the tree they are no part of it: nobody's change, and nothing is written
+    /// there.
+    pub own_files: Vec<PathBuf>,
     /// Which paths nobody but the person changes: no copy and no command's layer lands them, except
     /// what an edit in the copy wrote, which was judged by itself. Without it nothing that comes
     /// out of them is looked at for what it is.
@@ -42,6 +46,7 @@ impl Options {
             limits: Limits::default(),
             clock: None,
             own_dir: None,
+            own_files: Vec::new(),
             guarded: None,
             removed_dir: None,
         }

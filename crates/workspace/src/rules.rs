@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use journeyman_ignore_rules::tool_directories::skipped_names;
@@ -50,18 +50,25 @@ pub(crate) struct RuleCache {
     outside: OnceLock<OutsideRules>,
     /// Directories of our own that lie in the tree, where somebody has their state in a project.
     own: Vec<RelPath>,
+    /// Files in the tree that we write ourselves.
+    own_files: Vec<RelPath>,
 }
 
 impl RuleCache {
-    /// Of the tree at `root`, given the directories that are ours wherever they are.
-    pub(crate) fn with_own<'a>(root: &Path, dirs: impl IntoIterator<Item = &'a Path>) -> Self {
+    /// Of the tree at `root`, given the directories and files that are ours wherever they are.
+    pub(crate) fn with_own<'a>(
+        root: &Path,
+        dirs: impl IntoIterator<Item = &'a Path>,
+        files: &[PathBuf],
+    ) -> Self {
         let mut own: Vec<RelPath> = dirs.into_iter().filter_map(|dir| path_from_root(root, dir)).collect();
         own.sort();
         own.dedup();
         // What lies in another one of them goes with it.
         let all = own.clone();
         own.retain(|dir| !all.iter().any(|other| other != dir && dir.as_path().starts_with(other.as_path())));
-        Self { own, ..Self::default() }
+        let own_files = files.iter().filter_map(|file| path_from_root(root, file)).collect();
+        Self { own, own_files, ..Self::default() }
     }
 
     /// Directories of our own in the tree.
@@ -75,8 +82,16 @@ impl RuleCache {
         is_copies_directory(last_component(path)) || self.own.iter().any(|own| own.as_bytes() == path)
     }
 
+    /// Returns true if a file is one that we write ourselves.
+    pub(crate) fn is_own_output(&self, path: &[u8]) -> bool {
+        self.own_files.iter().any(|own| own.as_bytes() == path)
+    }
+
     /// Returns true if a file is ours.
     pub(crate) fn is_own_file(&self, path: &RelPath) -> bool {
+        if self.is_own_output(path.as_bytes()) {
+            return true;
+        }
         let mut above = Some(path.clone());
         while let Some(at) = above {
             if self.is_own(at.as_bytes()) {
@@ -89,13 +104,17 @@ impl RuleCache {
 
     /// The rules that come from outside the tree's own rule files. Read once.
     pub(crate) fn outer_rules(&self, root: &Path) -> Option<Arc<RuleLayer>> {
-        self.outside.get_or_init(|| OutsideRules::read(root)).layers.clone()
+        self.outside_rules(root).layers.clone()
     }
 
     /// Returns a hash that is the same for two walks with the same rules but for the tree's own
     /// files.
     pub(crate) fn rules_hash(&self, root: &Path) -> ContentHash {
-        self.outside.get_or_init(|| OutsideRules::read(root)).print
+        self.outside_rules(root).print
+    }
+
+    fn outside_rules(&self, root: &Path) -> &OutsideRules {
+        self.outside.get_or_init(|| OutsideRules::read(root, &self.own_files))
     }
 
     /// The rules of the directory `dir` at `path`. `None` in place of the second where a rule file
@@ -187,8 +206,12 @@ fn open_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Option<(FileStat, RuleFil
 }
 
 impl OutsideRules {
-    fn read(root: &Path) -> Self {
+    fn read(root: &Path, own_files: &[RelPath]) -> Self {
         let mut texts = skipped_names().collect::<Vec<_>>().join(&b'/');
+        for file in own_files {
+            texts.push(0);
+            texts.extend_from_slice(file.as_bytes());
+        }
         let layers = outside_rules(root, &RULE_FILES, |text| {
             texts.extend_from_slice(&(text.len() as u64).to_le_bytes());
             texts.extend_from_slice(text);

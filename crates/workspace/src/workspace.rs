@@ -257,7 +257,7 @@ fn open_at(
     let own_repositories = repositories_in(root_dir.root())
         .map_err(|errno| WorkspaceError::Root { path: root.to_owned(), source: errno.into() })?;
     let own = [Some(options.state_dir.as_path()), Some(options.blobs.dir()), options.own_dir.as_deref()];
-    let rules = RuleCache::with_own(root, own.into_iter().flatten());
+    let rules = RuleCache::with_own(root, own.into_iter().flatten(), &options.own_files);
     let (root, base) = (root.to_owned(), Mutex::new(base));
     let project =
         Arc::new(Project { root_dir, root, base, options, failpoint, rules, own_repositories, blob_store });

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use journeyman_protocol::{CopyState, Event, RunOutcome};
+use journeyman_protocol::{CopyState, Event, RunOutcome, RunReport};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -78,6 +78,28 @@ fn verified_work_is_landed_in_one_step_and_can_be_taken_back() {
 
     house.jm(&["undo"]).run().expect(0).prints(&["restored greet.sh"]);
     assert_eq!(house.tree(), before);
+}
+
+#[test]
+fn what_it_prints_into_the_project_is_nobodys_change() {
+    if !needs(&["make"]) || !needs_sandbox() {
+        return;
+    }
+    for place in ["--isolate", "--in-place"] {
+        let house = House::with_greeter();
+        let log = house.project().join("err.log");
+        let server = Server::chat([call("edit_file", polite_edit()), say("Polite now.")]);
+        let mut command = server.run(&house, &[place, "--json", "be polite"]).command();
+        let ran = command.stderr(std::fs::File::create(&log).unwrap()).output().unwrap();
+        let report: RunReport = serde_json::from_slice(&ran.stdout).unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{place}: {}", report.summary);
+        let changed: Vec<String> = report.changes.iter().map(|change| change.path.to_string()).collect();
+        assert_eq!(changed, ["greet.sh"], "{place}");
+        let printed = house.read("err.log");
+        assert!(printed.contains("verifying round 1") && !printed.contains("round 2"), "{printed}");
+        house.jm(&["undo"]).run().expect(0).prints(&["1 file taken back"]);
+        assert_eq!(house.read("err.log"), printed, "{place}");
+    }
 }
 
 #[test]

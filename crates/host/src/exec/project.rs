@@ -18,7 +18,7 @@ use journeyman_workspace::{
 };
 
 use crate::sessions::new_session_id;
-use crate::state::{StateDirs, now};
+use crate::state::{StateDirs, now, output_files};
 use crate::{Context as _, HostError};
 
 /// Maximum size of the contents that are kept while the command runs, in bytes.
@@ -91,6 +91,7 @@ impl CommandProject {
             Arc::new(Blobs::open(&state.0.join("blobs"), MAX_KEPT_BYTES).context("a place for contents")?);
         let options = Options {
             own_dir: Some(dirs.dir.clone()),
+            own_files: output_files(),
             clock: Some(Clock::new(now)),
             removed_dir: Some(dirs.project_dir(root).join("removed")),
             ..Options::new(state.0.join("project"), blobs)

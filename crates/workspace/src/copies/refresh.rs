@@ -24,12 +24,14 @@ use crate::copies::tiers;
 use crate::copies::tiers::overlay;
 use crate::error::WorkspaceError;
 use crate::files::remove::remove_tree;
+use crate::journal::record::DirRecord;
 use crate::landing::changes::{CopyChanges, LandOptions, Landing, OnConflict};
 use crate::landing::collect::with_renames;
 use crate::landing::contested;
 use crate::options::Options;
 use crate::snapshot::compare::{dir_records, drop_rule_changes};
 use crate::snapshot::differences::{Difference, diff_trees, directories_only_in};
+use crate::snapshot::own_changes::is_own_change;
 use crate::snapshot::tree::Tree;
 use crate::workspace::{Workspace, open_base};
 
@@ -125,6 +127,7 @@ impl IsolatedCopy {
         // What is about to be changed isn't shared: the old layer counts until the new one is
         // complete.
         let own: HashSet<&[u8]> = changes.files.iter().map(|file| file.path.as_bytes()).collect();
+        let decided = decided_by_layer(self.workspace.base().as_ref(), changes);
         let made = overlay::begin_layer(user, &files, new)
             .and_then(|()| overlay::share_layer(&files, old, new, &own))
             .and_then(|()| {
@@ -133,7 +136,7 @@ impl IsolatedCopy {
             })
             .and_then(|mounted| {
                 let journal = overlay::refresh_journal_dir(&files, new);
-                let landing = land_in(user, mounted.clone(), &journal, changes)?;
+                let landing = land_in(user, mounted.clone(), &journal, &decided)?;
                 remove_tree(&journal)?;
                 Ok((mounted, landing))
             });
@@ -166,6 +169,23 @@ impl IsolatedCopy {
     fn lost_error(&self) -> WorkspaceError {
         WorkspaceError::UnknownCopy { session: self.info.session.clone() }
     }
+}
+
+/// Returns those of the user's changes whose place the copy's layer decides, and the other side of
+/// a rename. The others show through as they are, even those that the user changes again by now:
+/// they must not become the copy's.
+fn decided_by_layer(base: Option<&Base>, changes: &CopyChanges) -> CopyChanges {
+    let is_own = |path: &RelPath| is_own_change(base, path);
+    let mut decided: HashSet<&RelPath> =
+        changes.files.iter().map(|file| &file.path).filter(|path| is_own(path)).collect();
+    for (file, from) in changes.files.iter().filter_map(|file| Some((file, file.from.as_ref()?))) {
+        if is_own(from) || decided.contains(&file.path) {
+            decided.extend([&file.path, from]);
+        }
+    }
+    let files = changes.files.iter().filter(|file| decided.contains(&file.path)).cloned().collect();
+    let dirs = |dirs: &[DirRecord]| dirs.iter().filter(|dir| is_own(&dir.path)).cloned().collect();
+    CopyChanges { files, made: dirs(&changes.made), removed: dirs(&changes.removed), ..changes.clone() }
 }
 
 /// Ends a refresh that a crash cut off: what it changed so far is taken back.

@@ -23,6 +23,7 @@ use crate::snapshot::compare::{dir_records, drop_rule_changes};
 use crate::snapshot::differences::{Difference, diff_trees, directories_only_in};
 use crate::snapshot::entry::{FileKind, FileState, TreeEntry};
 use crate::snapshot::observe::observe_file;
+use crate::snapshot::own_changes::is_own_change;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 use journeyman_ignore_rules::is_git;
@@ -61,7 +62,9 @@ impl Landings<'_> {
             &mut found,
             contested::read(&self.workspace.project.copy_dir(&info.session))?,
         )?;
-        found.retain(|difference| !difference.path.components().any(is_git));
+        let mounted = copy.base();
+        let is_own = |path: &RelPath| is_own_change(mounted.as_ref(), path);
+        found.retain(|difference| !difference.path.components().any(is_git) && is_own(&difference.path));
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let mut large = LargeFiles::of(&self.workspace.project.copy_dir(&info.session));
         for difference in &mut found {
@@ -70,7 +73,10 @@ impl Landings<'_> {
         large.remove_unwanted()?;
         copy.project.blob_store.sync()?;
         self.workspace.project.blob_store.sync()?;
-        let (made, removed) = (directories_only_in(&now, &base), directories_only_in(&base, &now));
+        let (mut made, mut removed) = (directories_only_in(&now, &base), directories_only_in(&base, &now));
+        for dirs in [&mut made, &mut removed] {
+            dirs.retain(|dir| RelPath::parse(&dir.path).is_ok_and(|path| is_own(&path)));
+        }
         let made = dir_records(&copy.project.root_dir, &made, true);
         let objections = match LandingFilter::of(self.workspace) {
             Some(filter) => {

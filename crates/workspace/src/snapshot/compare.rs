@@ -41,6 +41,10 @@ pub(crate) fn drop_rule_changes(
     }
     let mut kept = Vec::with_capacity(found.len());
     for mut difference in found {
+        // One checkpoint may be of a time when the file wasn't ours.
+        if inputs.rules.is_own_file(&difference.path) {
+            continue;
+        }
         match (&difference.before, &difference.after) {
             (None, Some(_))
                 if rules.as_ref().is_some_and(|rules| rules.is_ignored(difference.path.as_bytes())) => {}

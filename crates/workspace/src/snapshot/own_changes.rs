@@ -16,13 +16,18 @@ const OPAQUE_ATTRIBUTE: &str = "user.overlay.opaque";
 /// Keeps of the differences in a copy those that its upper layer makes. Another one is the user's
 /// save beneath the mount: nobody in the copy made it, and the next refresh takes it over.
 pub(crate) fn retain_own(base: Option<&Base>, found: &mut TreeDifferences) {
-    let Some(Base::Mounted(mounted)) = base else { return };
-    let Some(upper) = mounted.upper() else { return };
-    let is_own = |path: &RelPath| decides_path(upper, path);
+    let is_own = |path: &RelPath| is_own_change(base, path);
     found.files.retain(|difference| is_own(&difference.path));
     found.made.retain(|dir| is_own(&dir.path));
     found.removed.retain(|dir| is_own(&dir.path));
     found.modes.retain(|dir| is_own(&dir.path));
+}
+
+/// Returns true if a difference of a copy at the path is the copy's own, rather than the user's
+/// save that shows through. A copy without a layer shows nothing of the user's tree.
+pub(crate) fn is_own_change(base: Option<&Base>, path: &RelPath) -> bool {
+    let Some(Base::Mounted(mounted)) = base else { return true };
+    mounted.upper().is_none_or(|upper| decides_path(upper, path))
 }
 
 /// Returns true if the layer decides what is at the path. In doubt it does.

@@ -264,6 +264,7 @@ impl WalkState<'_> {
                         number.is_some(),
                     ))
                 }
+                FileType::RegularFile if self.plan.rules.is_own_output(&path) => None,
                 FileType::RegularFile | FileType::Symlink => {
                     let Some(seen) = self.stat_if_asked(reading, bytes, name.kind)? else {
                         same &= known.is_none() && !gone;

@@ -157,6 +157,26 @@ fn siblings_of_an_open_transaction_are_seen_by_nobody() {
 }
 
 #[test]
+fn a_file_that_we_write_ourselves_is_no_part_of_the_tree() {
+    let project = Project::with(&[("a", "1"), ("out.log", "before"), ("sub/b", "1")]);
+    // Known from a time when it was a file like any other.
+    let before = project.open().checkpoint(&support::session(1), "before").unwrap();
+    let options = Options { own_files: vec![project.root().join("out.log")], ..project.options() };
+    let workspace = Workspace::open(&project.root(), options).unwrap();
+    let changed = command(&workspace, || {
+        project.write("a", "2");
+        project.write("out.log", "what we print");
+        project.write("sub/out.log", "another's");
+    });
+    assert_eq!(changed.unwrap(), "~a +sub/out.log");
+    assert_eq!(shown(&workspace.history().changes_since(&before).unwrap()), "~a +sub/out.log");
+    let refused = apply(&workspace, vec![write("out.log", "x")]).unwrap_err();
+    assert!(matches!(refused, WorkspaceError::Own { .. }), "{refused}");
+    workspace.undo(UndoTarget::To(before)).unwrap();
+    assert_eq!((project.text("a"), project.text("out.log")), ("1".into(), "what we print".into()));
+}
+
+#[test]
 fn our_own_directories_in_the_tree_are_no_part_of_it() {
     let project = Project::with(&[("a", "1"), ("sub/proj/b", "1")]);
     let own = project.root().join("deep/.state/journeyman");

@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use journeyman_protocol::RelPath;
 use journeyman_workspace::limits::Limits;
 use journeyman_workspace::{
-    IsolatedCopy, Options, RefreshReport, Tier, UndoTarget, Workspace, WorkspaceError,
+    IsolatedCopy, LandOptions, Options, RefreshReport, Tier, UndoTarget, Workspace, WorkspaceError,
 };
 
 use crate::support::{apply, delete, model, rel, session, set_mode, shown, write};
@@ -308,6 +308,36 @@ fn what_the_user_saves_beneath_while_a_command_runs() {
     inside.undo(UndoTarget::Session(session(1))).unwrap();
     assert_eq!((text(&copy, "both").as_deref(), project.text("mine").as_str()), (Some("1"), "by the user"));
     assert_eq!(text(&copy, "mine").as_deref(), Some("by the user"));
+}
+
+#[test]
+fn what_the_user_goes_on_changing_is_never_the_copys() {
+    let project = project_with(&[("log", "0\n"), ("mine", "1"), ("gone", "1")]);
+    let (tools, workspace) = (Tools::of(&project), project.open());
+    let Some(mut copy) = isolate(&workspace, &tools, Tier::Overlay) else { return };
+    apply(copy.workspace(), vec![write("mine", "copy")]).unwrap();
+    let (root, stop) = (project.root(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
+    let stopped = std::sync::Arc::clone(&stop);
+    let writer = std::thread::spawn(move || {
+        use std::io::Write as _;
+        let mut log = fs::OpenOptions::new().append(true).open(root.join("log")).unwrap();
+        while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
+            log.write_all(b"1\n").unwrap();
+        }
+    });
+    for _ in 0..10 {
+        let refreshed = copy.refresh(&workspace, &tools.means(&[Tier::Overlay])).unwrap();
+        assert_eq!((refreshed.merged, refreshed.conflicts), (vec![], vec![]));
+        assert_eq!(differing(&workspace, &copy), "~mine");
+    }
+    fs::remove_file(project.root().join("gone")).unwrap();
+    project.write("new/file", "2");
+    assert_eq!(differing(&workspace, &copy), "~mine");
+    let changes = workspace.landings().changes(&copy).unwrap();
+    let landing = workspace.land(&changes, &LandOptions::default()).unwrap();
+    assert_eq!((landing.conflicts, project.text("mine").as_str()), (vec![], "copy"));
+    stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    writer.join().unwrap();
 }
 
 #[test]
