@@ -7,7 +7,7 @@ use journeyman_protocol::{
     AgentReport, CallState, CheckOutcome, CompressionPhase, ContextCategory, ContextShare, Diagnostic,
     ErrorSeverity, Event, Evidence, FileChangeKind, FileConflict, HonestyFinding, Plan, RelPath,
     ReminderCategory, ResumeStrategy, StopReason, Strength, StrengthReport, Termination, Todo, TodoStatus,
-    Tokens, UnavailableTier, Usage, group_digits,
+    Tokens, UnavailableTier, Usage, group_digits, label_check,
 };
 use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
@@ -54,13 +54,17 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
             vec![note_line(printable(&format_args!("{reason}; attempt {attempt} of {of} in {wait}")))]
         }
         Event::VerifyStarted { checks, round } => {
-            let list = preview(checks.join(" · "));
+            let list = match checks.is_empty() {
+                true => "no check can run".to_owned(),
+                false => preview(checks.join(" · ")),
+            };
             vec![StyledLine::new(Style::Strong, "verifying").with_text(format!(" round {round}: {list}"))]
         }
-        Event::CheckStarted { command, original_tests, before_task, .. } => {
+        Event::CheckStarted { command, directory, original_tests, before_task, .. } => {
             let tree =
                 if *before_task { " on the tree before the task" } else { name_tests(*original_tests) };
-            vec![dim_line(format!("  $ {}{tree}", preview(command)))]
+            let command = preview(label_check(command, directory.as_ref()));
+            vec![dim_line(format!("  $ {command}{tree}"))]
         }
         Event::CheckResult { evidence } => describe_evidence(evidence),
         Event::VerifyFinished { fed_back: true, .. } => {
@@ -403,7 +407,7 @@ fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
     if !compared.is_empty() {
         return compared;
     }
-    let command = format!("{}{}", printable(&evidence.command), name_tests(evidence.original_tests));
+    let command = format!("{}{}", printable(&evidence.label()), name_tests(evidence.original_tests));
     let took = format_seconds(evidence.duration_ms);
     match &evidence.outcome {
         CheckOutcome::Passed => vec![marked_line(Style::Good, "✓", format!(" {command} ({took})"))],

@@ -165,7 +165,7 @@ pub fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
         CheckOutcome::NotRun { reason } => paint.yellow(&format!("not run ({})", printable(&reason))),
     };
     let with = if evidence.original_tests { " with the original tests" } else { "" };
-    format!("{}: {}{with} — {result}", evidence.kind, printable(&evidence.command))
+    format!("{}: {}{with} — {result}", evidence.kind, printable(&evidence.label()))
 }
 
 /// Where the work of a session is, and what can be done with it.

@@ -170,6 +170,15 @@ impl CheckOutcome {
     }
 }
 
+/// Names a check for people: packages of one repository have checks with the same command.
+#[must_use]
+pub fn label_check(command: &str, directory: Option<&RelPath>) -> String {
+    match directory {
+        Some(directory) => format!("{command} (in {directory})"),
+        None => command.to_owned(),
+    }
+}
+
 /// The record of a check that ran: its command, directory, sandbox and result. A verified run
 /// carries such records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -237,6 +246,12 @@ impl Evidence {
             flaky: Vec::new(),
             baseline: None,
         }
+    }
+
+    /// Returns the command with its directory, as people read it.
+    #[must_use]
+    pub fn label(&self) -> String {
+        label_check(&self.command, self.directory.as_ref())
     }
 
     /// Returns true if the check failed, and not only with failures from before the task that the

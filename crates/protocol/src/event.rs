@@ -521,6 +521,9 @@ pub enum Event {
         kind: CheckKind,
         /// The command.
         command: String,
+        /// The working directory, relative to the root; `None` is the root.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        directory: Option<RelPath>,
         /// True if the check runs once more, in a copy with the test files as they were before the
         /// session changed them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -52,7 +52,7 @@ mod usage;
 
 pub use agent::{AgentReport, Termination};
 pub use call::{Approval, CallRecord, CallState, CallStep, CallTransition};
-pub use check::{Baseline, CheckKind, CheckOutcome, Diagnostic, Evidence, Severity, TestCounts};
+pub use check::{Baseline, CheckKind, CheckOutcome, Diagnostic, Evidence, Severity, TestCounts, label_check};
 pub use clip::clip_to_bytes;
 pub use clock::Clock;
 pub use context::{ContextCategory, ContextShare};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use journeyman_protocol::{CallId, Event, group_digits};
+use journeyman_protocol::{CallId, Event, group_digits, label_check};
 
 use crate::wrap::cut_line;
 use crate::{Style, StyledLine};
@@ -103,8 +103,9 @@ impl Activity {
                 self.begin(next, now);
             }
             Event::VerifyStarted { checks, .. } => (self.checks, self.checked) = (checks.len(), 0),
-            Event::CheckStarted { command, .. } => {
+            Event::CheckStarted { command, directory, .. } => {
                 self.checked += 1;
+                let command = label_check(command, directory.as_ref());
                 let command =
                     format!("check {} of {}: {command}", self.checked, self.checks.max(self.checked));
                 self.begin(Doing::Check(command), now);
@@ -301,6 +302,7 @@ mod tests {
         let check = |command: &str| Event::CheckStarted {
             kind: CheckKind::Test,
             command: command.to_owned(),
+            directory: None,
             original_tests: false,
             before_task: false,
         };

@@ -10,7 +10,7 @@ use journeyman_host::event_text::describe_event;
 use journeyman_host::format::printable;
 use journeyman_protocol::{
     AgentState, CallId, CheckOutcome, EditDiff, Envelope, Event, FileChange, Mode, RunOutcome, RunReport,
-    Seq, StopReason, Todo, TodoStatus,
+    Seq, StopReason, Todo, TodoStatus, label_check,
 };
 use journeyman_terminal::markdown::{self, Splitter};
 use journeyman_terminal::{Activity, Style, StyledLine};
@@ -470,10 +470,10 @@ impl Conversation {
             Event::VerifyStarted { checks, .. } => {
                 self.checks = (0, checks.len());
             }
-            Event::CheckStarted { command, original_tests, .. } => {
+            Event::CheckStarted { command, directory, original_tests, .. } => {
                 self.checks.0 += 1;
                 let again = if *original_tests { " with the original tests" } else { "" };
-                let command = format!("{}{again}", printable(command));
+                let command = format!("{}{again}", printable(&label_check(command, directory.as_ref())));
                 let place = (self.checks.0, self.checks.1.max(self.checks.0));
                 self.check = Some(OpenCheck { command, place, output: String::new() });
             }

@@ -34,6 +34,10 @@ use crate::transcript::running::CallChange;
 const MAX_UNANSWERED: u32 = 3;
 /// Maximum bytes of a diff shown with a question. Nobody reads more before saying yes.
 const MAX_DIFF_BYTES: usize = 64 * 1024;
+/// The tool names under which checks, and the step that fetches what they need, are authorized:
+/// rules use these names.
+pub(crate) const CHECK_TOOL: &str = "check";
+pub(crate) const SETUP_TOOL: &str = "setup";
 /// The author name of a hook's decision.
 pub(crate) const HOOK_AUTHOR: &str = "hook";
 /// The author name of a refusal by an agent's definition.
@@ -267,11 +271,12 @@ impl Approvals {
             return Authorization::Ask(ready, PermissionQuestion { judged, rules, diff: None });
         }
         let verdict = judged.verdict;
-        let text = format!(
-            "denied: {} needs a person's permission ({}) and nobody can be asked here. \
-             Go on without it if you can.",
-            ready.call.name, verdict.reason
-        );
+        let why = format!("needs a person's permission ({}) and nobody can be asked here", verdict.reason);
+        // The result of a call is for the model, the reason why a check didn't run for people.
+        let text = match ready.call.name.as_str() {
+            CHECK_TOOL | SETUP_TOOL => format!("it {why}"),
+            name => format!("denied: {name} {why}. Go on without it if you can."),
+        };
         Authorization::Done(self.refuse_unanswered(cx, &ready.call, verdict, text))
     }
 

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use journeyman_context::{CheckedRound, Feedback};
 use journeyman_protocol::{
-    CallId, CheckKind, CheckOutcome, ContentHash, Decision, Effects, Enforcement, Event, Evidence,
-    FileChange, HonestyFinding, RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
+    CallId, CheckKind, ContentHash, Decision, Effects, Enforcement, Event, Evidence, FileChange,
+    HonestyFinding, RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
 };
 use journeyman_verify::diagnostics::by_cause;
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
 use journeyman_verify::test_files::is_test_file;
-use journeyman_verify::{Check, FindProgram, Progress, RunContext, RunLimits, Verdict, compare_failures};
+use journeyman_verify::{Check, FindProgram, Progress, RunContext, RunLimits, compare_failures};
 use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
 use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::approval::approvals::Approvals;
+use crate::approval::approvals::{Approvals, CHECK_TOOL};
 use crate::blocking::run_blocking;
 use crate::request::prose_edits::how_to_edit;
 use crate::session::context::Context;
@@ -40,10 +40,8 @@ mod summary;
 
 use caches::SessionCaches;
 use setup::{MAX_LISTED_FILES, Setup};
-use summary::{describe_passed, list_names, shorten};
+pub(crate) use summary::{fails_as_before, task_end_of};
 
-/// The tool name under which checks are authorized: rules use this name.
-const CHECK_TOOL: &str = "check";
 /// Maximum number of unchanged tests that are read for the inputs that they try, and their bytes.
 const MAX_UNCHANGED_TESTS: usize = 40;
 const MAX_TEST_BYTES: u64 = 512 << 10;
@@ -456,9 +454,9 @@ async fn show_step(
             return Ok(());
         }
         Progress::Started { check, .. } => {
-            let (kind, command) = (check.kind, check.command);
+            let Check { kind, command, directory, .. } = check;
             let before_task = tree == TestedTree::BeforeTask;
-            cx.transcript.emit(Event::CheckStarted { kind, command, original_tests, before_task });
+            cx.transcript.emit(Event::CheckStarted { kind, command, directory, original_tests, before_task });
         }
         Progress::Finished { evidence, .. } => {
             // The evidence has the end of the output.
@@ -510,12 +508,6 @@ pub(crate) fn feed_back(
     cx.transcript.add_user_text(text);
 }
 
-/// Returns true if every failure was there before the task.
-pub(crate) fn fails_as_before(evidence: &[Evidence]) -> bool {
-    let mut failing = evidence.iter().filter(|one| one.fails()).peekable();
-    failing.peek().is_some() && failing.all(Evidence::fails_as_before)
-}
-
 /// Returns true if findings block a change whose checks pass, and the model wasn't told of the same
 /// ones right before: then it has no way to remove them, and only the user can accept them.
 pub(crate) fn has_new_blocking(cx: &Context, findings: &[HonestyFinding]) -> bool {
@@ -524,59 +516,10 @@ pub(crate) fn has_new_blocking(cx: &Context, findings: &[HonestyFinding]) -> boo
     round.count > 0 && last.is_none_or(|last| last.failures != round.failures)
 }
 
-/// Describes the end of a task whose checks ran.
-pub(crate) fn task_end_of(
-    verdict: Verdict,
-    evidence: &[Evidence],
-    iterations: u32,
-    cannot_fail: &dyn Fn(&str) -> bool,
-) -> TaskEnd {
-    if verdict == Verdict::Failed && fails_as_before(evidence) {
-        let names: Vec<&String> =
-            evidence.iter().filter_map(|one| one.baseline.as_ref()).flat_map(|it| &it.affected).collect();
-        let why = format!(
-            "finished, but not verified: nothing new fails{}",
-            list_names("failed before the task as well, where the change can have effects", &names)
-        );
-        return TaskEnd::new(RunOutcome::Unverified, why);
-    }
-    if verdict == Verdict::Failed {
-        let rounds = match iterations {
-            0 => String::new(),
-            1 => " after a round of feedback".to_owned(),
-            n => format!(" after {n} rounds of feedback"),
-        };
-        return TaskEnd::new(RunOutcome::ChecksFail, format!("finished, but checks fail{rounds}"));
-    }
-    if verdict == Verdict::Passed {
-        let passed: Vec<&Evidence> = evidence.iter().filter(|one| one.proves()).collect();
-        return TaskEnd::new(
-            RunOutcome::Verified,
-            describe_passed(&passed, evidence.len() - passed.len(), cannot_fail),
-        );
-    }
-    if let Some(empty) = evidence.iter().find(|one| journeyman_verify::ran_no_test(&one.outcome))
-        && let CheckOutcome::NotRun { reason } = &empty.outcome
-    {
-        let why = format!("finished, but not verified: `{}`: {reason}", shorten(&empty.command));
-        return TaskEnd::new(RunOutcome::Unverified, why);
-    }
-    let reason = evidence
-        .iter()
-        .find_map(|one| match &one.outcome {
-            CheckOutcome::NotRun { reason } => Some(format!(" ({reason})")),
-            _ => None,
-        })
-        .unwrap_or_default();
-    TaskEnd::new(
-        RunOutcome::Unverified,
-        format!("finished; what would prove the change could not run{reason}"),
-    )
-}
-
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::Mode;
+    use journeyman_protocol::{Baseline, CheckOutcome, Mode};
+    use journeyman_verify::Verdict;
 
     use super::round::TaskChange;
     use super::*;
@@ -612,7 +555,7 @@ mod tests {
         let [Evidence { outcome: CheckOutcome::NotRun { reason }, .. }] = &evidence[..] else {
             panic!("{evidence:?}")
         };
-        assert!(reason.starts_with("denied: check needs a person's permission"), "{reason}");
+        assert!(reason.starts_with("it needs a person's permission"), "{reason}");
         assert!(!test.root.join("ran").exists());
         assert_eq!(journeyman_verify::verdict(&evidence), Verdict::NothingRan);
     }
@@ -668,6 +611,13 @@ mod tests {
     #[test]
     fn the_verdict_and_the_rounds_make_the_outcome() {
         let passed = || evidence(CheckKind::Test, CheckOutcome::Passed);
+        let fails_as_it_did = || Evidence {
+            baseline: Some(Baseline { old: vec!["TestAdd".to_owned()], ..Baseline::default() }),
+            ..evidence(
+                CheckKind::Test,
+                CheckOutcome::Failed { exit_code: Some(1), reason: "exit code 1".to_owned() },
+            )
+        };
         let not_run = || evidence(CheckKind::Lint, CheckOutcome::NotRun { reason: "no clippy".to_owned() });
         for (verdict, evidence, iterations, outcome, summary) in [
             (Verdict::Passed, vec![passed()], 0, RunOutcome::Verified, "verified by `cargo test`"),
@@ -692,6 +642,13 @@ mod tests {
                 0,
                 RunOutcome::Unverified,
                 "finished; what would prove the change could not run (no clippy)",
+            ),
+            (
+                Verdict::NothingRan,
+                vec![evidence(CheckKind::Types, CheckOutcome::Passed), fails_as_it_did()],
+                0,
+                RunOutcome::Unverified,
+                "finished, but not verified: nothing new fails; failed before the task as well: TestAdd",
             ),
             (
                 Verdict::NothingRan,

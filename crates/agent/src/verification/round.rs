@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_protocol::{CheckKind, Event, Evidence, RelPath, Severity};
+use journeyman_protocol::{CheckKind, Event, Evidence, RelPath, Severity, label_check};
 use journeyman_verify::{Check, compare_failures, failure_identity, is_held_back, narrow, takes_test_names};
 use journeyman_workspace::{ChangedContent, CheckpointId, Workspace};
 use tokio::task::JoinHandle;
@@ -124,7 +124,8 @@ impl Verification {
         self.set_up(cx, approvals, stop).await?;
         let (checks, mut evidence) = self.permitted_checks(cx, approvals, stop).await?;
         let round = cx.transcript.state().counters.rounds;
-        let commands = checks.iter().map(|check| check.command.clone()).collect();
+        let commands = checks.iter().map(|check| label_check(&check.command, check.directory.as_ref()));
+        let commands = commands.collect();
         cx.transcript.emit(Event::VerifyStarted { checks: commands, round });
         for refused in &evidence {
             cx.transcript.emit(Event::CheckResult { evidence: refused.clone() });

@@ -10,14 +10,12 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
-use crate::approval::approvals::Approvals;
+use crate::approval::approvals::{Approvals, SETUP_TOOL};
 use crate::blocking::run_blocking;
 use crate::session::context::Context;
 
 /// Maximum number of files that a search in the project visits.
 pub(super) const MAX_LISTED_FILES: usize = 20_000;
-/// The tool name under which the step is authorized: rules use this name.
-const SETUP_TOOL: &str = "setup";
 
 /// The answer to a proposal.
 pub(super) enum Proposal {

@@ -76,7 +76,7 @@ pub(crate) async fn measure(
     let report = if took * MIN_RUNS > budget {
         let (took, budget) = (took.as_secs(), budget.as_secs());
         StrengthReport::unmeasured(format!(
-            "the tests take {took} s, too long for the {budget} s of `notice_budget`"
+            "the tests take {took} s, and {MIN_RUNS} more runs don't fit into the {budget} s of `notice_budget`"
         ))
     } else {
         cx.transcript.record(Record::Checking { running: true });

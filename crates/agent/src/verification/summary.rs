@@ -1,23 +1,82 @@
-//! The words for checks that passed.
+//! The words for what checks say.
 
-use journeyman_protocol::{CheckKind, Evidence};
+use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RunOutcome};
+use journeyman_verify::Verdict;
+
+use crate::session::task_end::TaskEnd;
 
 /// Maximum number of checks that the summary names.
 const MAX_NAMED_CHECKS: usize = 3;
 /// Maximum number of characters of a command in the summary.
 const MAX_NAMED_CHARS: usize = 80;
 
-/// Names the checks that passed, tests first: they say more than types and lint.
-pub(super) fn describe_passed(
-    passed: &[&Evidence],
-    not_run: usize,
+/// Returns true if every failure was there before the task.
+pub(crate) fn fails_as_before(evidence: &[Evidence]) -> bool {
+    let mut failing = evidence.iter().filter(|one| one.fails()).peekable();
+    failing.peek().is_some() && failing.all(Evidence::fails_as_before)
+}
+
+/// Describes the end of a task whose checks ran.
+pub(crate) fn task_end_of(
+    verdict: Verdict,
+    evidence: &[Evidence],
+    iterations: u32,
     cannot_fail: &dyn Fn(&str) -> bool,
-) -> String {
+) -> TaskEnd {
+    if verdict == Verdict::Failed && fails_as_before(evidence) {
+        let names: Vec<&String> =
+            evidence.iter().filter_map(|one| one.baseline.as_ref()).flat_map(|it| &it.affected).collect();
+        let why = format!(
+            "finished, but not verified: nothing new fails{}",
+            list_names("failed before the task as well, and the change can affect it", &names)
+        );
+        return TaskEnd::new(RunOutcome::Unverified, why);
+    }
+    if verdict == Verdict::Failed {
+        let rounds = match iterations {
+            0 => String::new(),
+            1 => " after a round of feedback".to_owned(),
+            n => format!(" after {n} rounds of feedback"),
+        };
+        return TaskEnd::new(RunOutcome::ChecksFail, format!("finished, but checks fail{rounds}"));
+    }
+    if verdict == Verdict::Passed {
+        let passed: Vec<&Evidence> = evidence.iter().filter(|one| one.proves()).collect();
+        return TaskEnd::new(
+            RunOutcome::Verified,
+            describe_passed(&passed, evidence.len() - passed.len(), cannot_fail),
+        );
+    }
+    if let Some(empty) = evidence.iter().find(|one| journeyman_verify::ran_no_test(&one.outcome))
+        && let CheckOutcome::NotRun { reason } = &empty.outcome
+    {
+        let why = format!("finished, but not verified: `{}`: {reason}", shorten(&empty.command));
+        return TaskEnd::new(RunOutcome::Unverified, why);
+    }
+    let reason = evidence.iter().find_map(|one| match &one.outcome {
+        CheckOutcome::NotRun { reason } => Some(reason),
+        _ => None,
+    });
+    let why = match reason {
+        Some(reason) => format!("finished; what would prove the change could not run ({reason})"),
+        None => {
+            let baselines = evidence.iter().filter_map(|one| one.baseline.as_ref());
+            let old: Vec<&String> = baselines.flat_map(|it| &it.old).collect();
+            let old = list_names("failed before the task as well", &old);
+            format!("finished, but not verified: nothing new fails{old}")
+        }
+    };
+    TaskEnd::new(RunOutcome::Unverified, why)
+}
+
+/// Names the checks that passed, tests first: they say more than types and lint.
+fn describe_passed(passed: &[&Evidence], not_run: usize, cannot_fail: &dyn Fn(&str) -> bool) -> String {
     let mut named = passed.to_vec();
     named.sort_by_key(|one| !matches!(one.kind, CheckKind::Test | CheckKind::Custom));
-    let commands = named.iter().take(MAX_NAMED_CHECKS).map(|one| match cannot_fail(&one.command) {
-        true => format!("`{}`, which can't fail", shorten(&one.command)),
-        false => format!("`{}`", shorten(&one.command)),
+    let commands = named.iter().take(MAX_NAMED_CHECKS).map(|one| {
+        let place = one.directory.as_ref().map(|directory| format!(" in {directory}")).unwrap_or_default();
+        let weak = if cannot_fail(&one.command) { ", which can't fail" } else { "" };
+        format!("`{}`{place}{weak}", shorten(&one.command))
     });
     let mut text = format!("verified by {}", commands.collect::<Vec<_>>().join(", "));
     if let Some(more) = passed.len().checked_sub(MAX_NAMED_CHECKS).filter(|more| *more > 0) {
@@ -42,7 +101,7 @@ pub(super) fn describe_passed(
 }
 
 /// Returns a part of a summary that names some tests or failures; empty if there are none.
-pub(super) fn list_names(what: &str, names: &[&String]) -> String {
+fn list_names(what: &str, names: &[&String]) -> String {
     if names.is_empty() {
         return String::new();
     }

@@ -298,6 +298,7 @@ pub(crate) fn checked(command: &str, failure: Option<&str>) -> Vec<Event> {
         Event::CheckStarted {
             kind: CheckKind::Test,
             command: command.to_owned(),
+            directory: None,
             original_tests: false,
             before_task: false,
         },

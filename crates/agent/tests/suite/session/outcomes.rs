@@ -308,12 +308,12 @@ fn times(replies: u64) -> Usage {
 async fn time_is_a_limit_too() {
     let marker = Marker::new();
     let command = marker.command();
-    for milliseconds in [0, 1, 10, 100] {
+    for (milliseconds, time) in [(0, "0 s"), (1, "1 ms"), (10, "10 ms"), (100, "100 ms")] {
         for step in [model::stalls(), calls([("c1", "run_command", json!({ "command": command }))])] {
             let mut bench = Bench::new(&[]);
             let settings = RunSettings { timeout: Duration::from_millis(milliseconds), ..auto() };
             let report = bench.run(&Told::new([step, model::stalls()]), settings).await;
-            let summary = format!("time ran out after {milliseconds} ms");
+            let summary = format!("time ran out after {time}");
             let ended = (report.outcome, report.exit_code, report.summary.clone());
             assert_eq!(ended, (RunOutcome::Limit, 5, summary));
             assert_eq!(marker.alive(), 0);
