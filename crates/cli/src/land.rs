@@ -91,21 +91,19 @@ fn print_report(report: &LandReport) {
         _ => paint.yellow(&line),
     };
     outln!("{}", paint.bold(&line));
+    let land_flags = match report.end {
+        LandOutcome::Unverified => " --unverified",
+        LandOutcome::Conflicts => " --on-conflict markers|mine|theirs",
+        LandOutcome::WouldLand if !report.copy.conflicts.is_empty() => " --on-conflict markers|mine|theirs",
+        _ => "",
+    };
     output::write_report(&report_text::format_location(
         &report.session,
         Some(&report.copy),
         report.commit.as_ref(),
+        land_flags,
         paint,
     ));
-    match report.end {
-        LandOutcome::Unverified => {
-            outln!("land it all the same with: jm land {} --unverified", report.session)
-        }
-        LandOutcome::Conflicts => {
-            outln!("say how: jm land {} --on-conflict markers|mine|theirs", report.session)
-        }
-        _ => {}
-    }
     if let Some(reason) = &report.not_committed {
         outln!("{} {}", paint.red("not committed:"), printable(&reason));
     }

@@ -89,7 +89,8 @@ pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> Str
         push_line(&mut out, &paint.bold(&head));
     }
     push_line(&mut out, &format_cost(report));
-    out.push_str(&format_location(&report.session, report.copy.as_ref(), report.commit.as_ref(), paint));
+    let (copy, commit) = (report.copy.as_ref(), report.commit.as_ref());
+    out.push_str(&format_location(&report.session, copy, commit, "", paint));
     if let Some(command) = resume_command(report) {
         push_line(&mut out, &format!("go on with: {command}"));
     }
@@ -168,12 +169,14 @@ pub fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
     format!("{}: {}{with} — {result}", evidence.kind, printable(&evidence.label()))
 }
 
-/// Where the work of a session is, and what can be done with it.
+/// Where the work of a session is, and what can be done with it. `land_flags` are those of the
+/// command that lands it.
 #[must_use]
 pub fn format_location(
     session: &SessionId,
     copy: Option<&CopyReport>,
     commit: Option<&CommitReport>,
+    land_flags: &str,
     paint: Paint,
 ) -> String {
     let mut out = String::new();
@@ -190,7 +193,7 @@ pub fn format_location(
         if *state == CopyState::Kept {
             push_line(&mut out, &format!("kept in its copy ({tier}); your files are as they were"));
             push_line(&mut out, &format!("look at it with: jm land {session} --dry-run"));
-            push_line(&mut out, &format!("land it with: jm land {session}"));
+            push_line(&mut out, &format!("land it with: jm land {session}{land_flags}"));
             push_line(&mut out, &format!("drop it with: jm discard {session}"));
         }
     }

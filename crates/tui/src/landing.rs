@@ -72,7 +72,7 @@ impl App {
         let id = self.resting.take().filter(|resting| resting.is_in_copy)?.id;
         match settled {
             Ok(None) => None,
-            Ok(Some(copy)) => Some(format_location(&id, Some(&copy), None, Paint::PLAIN)),
+            Ok(Some(copy)) => Some(format_location(&id, Some(&copy), None, "", Paint::PLAIN)),
             Err(error) => Some(format!("the copy of session {id} stays: {error}")),
         }
         .filter(|text| !text.is_empty())

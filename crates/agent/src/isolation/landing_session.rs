@@ -208,9 +208,13 @@ impl<'a> LandingSession<'a> {
         let summary = match looked.conflicts.len() {
             0 if landing == 0 => "your files have it all already".to_owned(),
             0 => format!("{} would be landed{verified}", count_files(landing)),
-            some => {
-                format!("{} would be landed but for conflicts in {some}{verified}", count_files(files.len()))
+            some if landing == 0 => {
+                format!(
+                    "nothing would be landed: {some} of {} in conflict{verified}",
+                    count_files(files.len())
+                )
             }
+            some => format!("{} would be landed; {some} in conflict{verified}", count_files(landing)),
         };
         let mut would = LandReport::new(self.session, LandOutcome::WouldLand, summary, copy.kept_report());
         would.copy.merged.clone_from(&looked.merged);
@@ -273,7 +277,15 @@ impl<'a> LandingSession<'a> {
         stop: &CancellationToken,
     ) -> Result<LandReport, AgentError> {
         let kept_on = self.remove_landed_copy().await;
-        let conflicts = conflicts_of(&landing);
+        let mut conflicts = conflicts_of(&landing);
+        for conflict in &mut conflicts {
+            conflict.reason.push_str(match request.on_conflict {
+                OnConflict::Refuse => "",
+                OnConflict::Markers => "; it has conflict markers now",
+                OnConflict::Mine => "; it stays as you have it",
+                OnConflict::Theirs => "; it is as the session has it now",
+            });
+        }
         let changes = landing.applied.changes;
         let mut copy = report_of(tier, CopyState::Landed);
         (copy.merged, copy.conflicts) = (landing.merged, conflicts);
@@ -606,8 +618,12 @@ fn conflicts_of(landing: &Landing) -> Vec<FileConflict> {
 
 fn conflict_report(session: &SessionId, tier: Tier, landing: &Landing) -> LandReport {
     let contested = landing.conflicts.iter().map(|(path, _)| path);
-    let contested: Vec<RelPath> = contested.filter(|path| !landing.refused.contains(path)).cloned().collect();
+    let is_theirs = |path: &&RelPath| !landing.refused.contains(path) && !landing.too_large.contains(path);
+    let contested: Vec<RelPath> = contested.filter(is_theirs).cloned().collect();
     let mut why = Vec::new();
+    if !landing.too_large.is_empty() {
+        why.push(format!("too large to be landed: {}", list_names(&landing.too_large)));
+    }
     if !landing.refused.is_empty() {
         let names = list_names(&landing.refused);
         why.push(format!("a command in the copy made or changed {names}, which only you may land"));

@@ -121,7 +121,11 @@ fn unverified_work_is_kept_until_somebody_decides() {
 
     let dry = house.jm(&["land", "--dry-run"]).run().expect(0);
     dry.prints(&["+    echo \"Hello, $1!\"", "1 file would be landed; nothing verified it"]);
-    house.jm(&["land"]).run().expect(6).prints(&["nothing verified it", "--unverified"]);
+    let refused = house.jm(&["land"]).run().expect(6);
+    refused.prints(&["nothing verified it"]);
+    // The command that was just refused is no advice.
+    let advice: Vec<&str> = refused.stdout.lines().filter(|line| line.contains("land it")).collect();
+    assert_eq!(advice, [format!("land it with: jm land {session} --unverified")]);
     assert_eq!(house.tree(), before);
 
     let landed = json_of(&house.jm(&["land", &session, "--unverified", "--json"]).run().expect(0));

@@ -91,6 +91,9 @@ pub struct Landing {
     /// Those conflicts that have nothing to do with the user's changes: what a command made or
     /// changed there may not be landed.
     pub refused: Vec<RelPath>,
+    /// Those conflicts that have nothing to do with the user's changes either: they are larger than
+    /// what is kept of a file.
+    pub too_large: Vec<RelPath>,
     /// Files that the user's tree has already as the copy has them.
     pub already: Vec<RelPath>,
     /// Those conflicts that the word on conflicts found no way with, each with the reason: the

@@ -11,6 +11,7 @@ use crate::landing::Landings;
 use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, Landing, OnConflict};
 use crate::landing::collect::find_renames;
 use crate::landing::plan::{ExtraOperations, LandingPlanner};
+use crate::landing::verdict::is_about_size;
 use crate::landing::verdict::is_same;
 use crate::snapshot::capture::ContentMode;
 use crate::snapshot::compare::drop_rule_changes;
@@ -73,8 +74,10 @@ impl Landings<'_> {
             });
             let is_refused = |path: &RelPath| changes.objections.iter().any(|(other, _)| other == path);
             let refused = plan.conflicts.iter().map(|(path, _)| path).filter(|path| is_refused(path));
+            let too_large = plan.conflicts.iter().filter(|(_, reason)| is_about_size(reason));
             let mut landing = Landing {
                 refused: refused.cloned().collect(),
+                too_large: too_large.map(|(path, _)| path.clone()).collect(),
                 applied: Applied { id: ChangeId::NONE, changes: done.collect() },
                 merged: plan.merged,
                 conflicts: plan.conflicts,

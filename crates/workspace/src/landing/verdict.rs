@@ -14,6 +14,8 @@ use crate::snapshot::entry::{FileKind, FileState};
 use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::transaction::staging::executable_mode;
 
+/// The beginning of the reasons for files that are too large.
+const TOO_LARGE: &str = "it is larger than what is kept of a file";
 /// The advice for a file that can't be landed.
 const BY_HAND: &str = "it has to be taken from the copy by hand";
 /// The reasons for files that can be landed, but not undone.
@@ -402,8 +404,13 @@ fn with_mode(after: FileAfter, mode: u32) -> FileAfter {
     FileAfter { state: FileState { mode, ..after.state }, mode: Some(mode), ..after }
 }
 
+/// Returns true if a conflict's reason is only the file's size.
+pub(crate) fn is_about_size(reason: &str) -> bool {
+    reason.starts_with(TOO_LARGE)
+}
+
 fn too_large(but: &str) -> String {
-    format!("it is larger than what is kept of a file; {but}")
+    format!("{TOO_LARGE}; {but}")
 }
 
 fn conflict(
