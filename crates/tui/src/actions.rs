@@ -139,6 +139,7 @@ impl App {
             JobEnd::WatchEnded { session, ended } => self.end_watch(&session, ended),
             JobEnd::StatusRead(extra) => self.surroundings.extra = extra,
             JobEnd::BranchRead(branch) => self.surroundings.branch = branch,
+            JobEnd::TreeRead(tree) => tree.into_iter().for_each(|tree| self.conversation.compare_tree(tree)),
             JobEnd::CopySettled(settled, again) => self.finish_landing(settled, again.map(|again| *again))?,
         }
         Ok(Flow::Continue)

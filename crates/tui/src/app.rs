@@ -15,7 +15,7 @@ use journeyman_host::format::{preview, printable};
 use journeyman_host::index::ProjectSymbol;
 use journeyman_host::known_models::{KnownModels, ListedModels};
 use journeyman_host::{Context as _, HostError};
-use journeyman_protocol::{CallId, Envelope, Event, SessionId, Tokens};
+use journeyman_protocol::{CallId, ContentHash, Envelope, Event, SessionId, Tokens};
 use journeyman_terminal::{Style, StyledLine};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -74,6 +74,8 @@ pub(crate) enum JobEnd {
     WatchEnded { session: SessionId, ended: Option<Result<(), HostError>> },
     /// The branch was read.
     BranchRead(Option<String>),
+    /// The project's files were looked at: the hash of the tree.
+    TreeRead(Option<ContentHash>),
     /// The session's copy was landed or dropped, or not; then it may be under review again.
     CopySettled(Result<SettledCopy, HostError>, Option<Box<(CopyReview, LandingPreview)>>),
 }
@@ -451,6 +453,7 @@ impl App {
         }
         if let Event::Done { report } = &envelope.event {
             self.read_status();
+            self.read_tree();
             if self.is_in_copy() && !report.changes.is_empty() {
                 self.say(Style::Dim, "  this is in a copy: /diff shows it, lands it or drops it");
             }
@@ -487,7 +490,6 @@ impl App {
         match beginning {
             Beginning::New(message) => {
                 self.open_new_session().await;
-                self.read_branch();
                 if let Some(message) = message {
                     self.send_message(message).await;
                 }

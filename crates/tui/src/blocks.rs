@@ -360,7 +360,10 @@ fn report_lines(report: &RunReport, detail: Detail<'_>) -> Vec<StyledLine> {
         | RunOutcome::Interrupted => (Style::Warning, "•"),
         RunOutcome::Error | RunOutcome::ChecksFail | RunOutcome::PermissionNeeded => (Style::Bad, "✗"),
     };
-    let mut lines = vec![StyledLine::new(style, format!("{mark} {}", printable(&report.summary)))];
+    let mut lines = Vec::new();
+    if !report.summary.is_empty() {
+        lines.push(StyledLine::new(style, format!("{mark} {}", printable(&report.summary))));
+    }
     let mut seen = HashSet::new();
     let sized = report.diffstat.iter().map(|file| {
         seen.insert(&file.path);

@@ -1,6 +1,6 @@
 //! The facts of the status line: the model, the mode, the sandbox, tokens, cost, evidence.
 
-use journeyman_protocol::{ContextShare, Event, Mode, RunOutcome, Tokens, Usage, group_digits};
+use journeyman_protocol::{ContentHash, ContextShare, Event, Mode, RunOutcome, Tokens, Usage, group_digits};
 
 /// The state of the session's changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,6 +47,8 @@ pub(crate) struct Facts {
     current_usd: Option<f64>,
     /// The state of the session's changes.
     pub(crate) proof: Proof,
+    /// The tree that checks passed on, if the newest changes are verified.
+    pub(crate) verified_tree: Option<ContentHash>,
     /// The parts of the newest first request.
     pub(crate) shares: Vec<ContextShare>,
 }
@@ -83,8 +85,16 @@ impl Facts {
                     RunOutcome::ChecksFail => Proof::Failing,
                     _ => Proof::Unverified,
                 };
+                self.verified_tree = report.tree.filter(|_| self.proof == Proof::Verified);
             }
             _ => {}
+        }
+    }
+
+    /// Takes note of the tree as it is: what checks proved holds for no other one.
+    pub(crate) fn compare_tree(&mut self, now: ContentHash) {
+        if let Some(verified) = self.verified_tree {
+            self.proof = if now == verified { Proof::Verified } else { Proof::Unverified };
         }
     }
 

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use journeyman_host::event_text::describe_event;
 use journeyman_host::format::printable;
 use journeyman_protocol::{
-    AgentState, CallId, CheckOutcome, EditDiff, Envelope, Event, FileChange, Mode, RunOutcome, RunReport,
-    Seq, StopReason, Todo, TodoStatus, label_check,
+    AgentState, CallId, CheckOutcome, ContentHash, EditDiff, Envelope, Event, FileChange, Mode, RunOutcome,
+    RunReport, Seq, StopReason, Todo, TodoStatus, label_check,
 };
 use journeyman_terminal::markdown::{self, Splitter};
 use journeyman_terminal::{Activity, Style, StyledLine};
@@ -101,6 +101,8 @@ pub(crate) struct Conversation {
     activity: Activity,
     turnings: Vec<Turning>,
     last_report: Option<Box<RunReport>>,
+    /// The newest error of the run.
+    newest_error: Option<String>,
     position: Seq,
 }
 
@@ -123,6 +125,7 @@ impl Conversation {
             activity: Activity::new(now),
             turnings: Vec::new(),
             last_report: None,
+            newest_error: None,
             position: Seq::START,
         }
     }
@@ -279,6 +282,10 @@ impl Conversation {
             Event::StateChanged { state } => self.state = *state,
             Event::TodoChanged { current, .. } => self.todos.clone_from(current),
             Event::Done { report } => self.end_run(report),
+            Event::Error { message, .. } => {
+                self.newest_error = Some(message.clone());
+                self.push_lines(event);
+            }
             _ if self.apply_reply(event) || self.apply_call(event) || self.apply_check(event) => {}
             other => self.push_lines(other),
         }
@@ -286,6 +293,7 @@ impl Conversation {
 
     fn begin_run(&mut self, task: &str, seq: Option<Seq>) {
         self.text = OpenText::default();
+        self.newest_error = None;
         (self.thinking, self.has_thought) = (None, false);
         self.state = AgentState::Working;
         self.push(Block::Message(task.to_owned()), true);
@@ -305,11 +313,17 @@ impl Conversation {
         let has_work = !report.changes.is_empty() || !report.evidence.is_empty();
         let is_answer = match report.outcome {
             RunOutcome::Answered => true,
-            RunOutcome::Unverified => !has_work,
+            RunOutcome::Unverified => !has_work && !report.text.trim().is_empty(),
             _ => false,
         };
         if !is_answer {
-            self.push(Block::Report(Box::new(report.clone())), true);
+            let mut shown = report.clone();
+            // The error that ended the run stands right above.
+            let is_told = self.newest_error.take().is_some_and(|error| error == report.summary);
+            if is_told {
+                shown.summary.clear();
+            }
+            self.push(Block::Report(Box::new(shown)), !is_told);
         }
         self.last_report = Some(Box::new(report.clone()));
     }
@@ -523,6 +537,13 @@ impl Conversation {
     /// Takes note of the state of the changes after something outside of the session changed them.
     pub(crate) fn note_proof(&mut self, proof: Proof) {
         self.facts.proof = proof;
+    }
+
+    /// Takes note of the project's files as they are, unless a run changes them.
+    pub(crate) fn compare_tree(&mut self, now: ContentHash) {
+        if self.state == AgentState::Ready {
+            self.facts.compare_tree(now);
+        }
     }
 
     /// Takes note of the mode that the next run will have.

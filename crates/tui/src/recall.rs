@@ -196,6 +196,8 @@ impl App {
         self.link = Some(link);
         notes.iter().for_each(|note| self.say(Style::Warning, note));
         self.read_status();
+        self.read_branch();
+        self.read_tree();
         self.presentation.invalidate();
     }
 
@@ -423,8 +425,9 @@ impl App {
                     )
                 }));
                 self.conversation.push_note(lines);
-                // No check has seen the files as they are now.
+                // No check has seen the files as they are now, unless they are those of before.
                 self.conversation.note_proof(Proof::Unverified);
+                self.read_tree();
             }
             Ok(None) => self.say(Style::Dim, "nothing was changed"),
             Err(HostError::Failed { source, .. }) if is_nothing_since(&*source) => {
@@ -511,6 +514,18 @@ impl App {
             let read = journeyman_agent::result_texts(&*state.store, &id, MAX_RESULT_BYTES).await;
             JobEnd::ResultsRead(read.unwrap_or_default())
         }));
+    }
+
+    /// Begins to look at the project's files, if checks passed on them: the person may have changed
+    /// them since, or taken the change back. A copy is the session's alone.
+    pub(crate) fn read_tree(&mut self) {
+        let is_verified = self.conversation.facts().verified_tree.is_some();
+        let resting = self.resting.as_ref().and_then(|resting| resting.template.as_ref());
+        let template = self.link.as_ref().map(|link| &link.template).or(resting);
+        let Some(template) = template.filter(|_| is_verified && !self.is_in_copy()) else { return };
+        let workspace = std::sync::Arc::clone(&template.project.workspace);
+        let looking = tokio::task::spawn_blocking(move || workspace.history().tree_hash());
+        self.jobs.push(Box::pin(async move { JobEnd::TreeRead(looking.await.ok().and_then(Result::ok)) }));
     }
 
     /// Begins to read the branch, for the status line.

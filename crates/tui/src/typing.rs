@@ -110,8 +110,7 @@ impl App {
         } else if self.conversation.is_working() {
             self.interrupt();
         } else {
-            self.notice =
-                Some("Ctrl-D ends the conversation; the session can be gone on with later".to_owned());
+            self.notice = Some("Ctrl-D ends the conversation; you can resume the session later".to_owned());
         }
         Flow::Continue
     }

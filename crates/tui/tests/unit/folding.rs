@@ -1,12 +1,14 @@
 //! The same events give the same blocks, whoever watches and from where.
 
 use journeyman_protocol::{
-    CallId, CallState, EditDiff, Event, FileChange, FileChangeKind, RelPath, Seq, StopReason, Usage,
+    CallId, CallState, ContentHash, EditDiff, ErrorPhase, ErrorSeverity, Event, FileChange, FileChangeKind,
+    RelPath, RunOutcome, RunReport, Seq, StopReason, Usage,
 };
 use serde_json::json;
 
 use super::player::{Player, command, done, finished, started, streamed};
 use crate::blocks::{Block, Entry};
+use crate::facts::Proof;
 use crate::fold::TurningCheckpoint;
 
 const REPLY: &str = "# A title\n\nSome *words* in a paragraph\nof two lines.\n\n- one\n- two\n\n```rust\nfn a() {}\n\n```\nThe end.";
@@ -108,6 +110,65 @@ fn a_reply_that_was_cut_off_keeps_what_was_shown() {
     ];
     let prose = entries(events).into_iter().filter(|entry| matches!(entry.block, Block::Prose(_))).count();
     assert_eq!(prose, 1);
+}
+
+/// The end of a run with this report.
+fn ended(outcome: RunOutcome, summary: &str, change: impl Fn(&mut RunReport)) -> Vec<Event> {
+    let mut events = done(outcome, summary);
+    for event in &mut events {
+        if let Event::Done { report } = event {
+            change(report);
+        }
+    }
+    events
+}
+
+#[test]
+fn what_checks_proved_holds_for_no_other_tree() {
+    let (checked, other) = (ContentHash::of(b"checked"), ContentHash::of(b"other"));
+    let mut player = Player::new(80, 24);
+    let kind = FileChangeKind::Modified;
+    let verified = ended(RunOutcome::Verified, "verified", |report| {
+        report.changes = vec![FileChange { path: RelPath::parse("a.txt").unwrap(), kind }];
+        report.tree = Some(checked);
+    });
+    player.play([vec![started("go on")], verified].concat());
+    let proof = |player: &Player| player.conversation.facts().proof;
+    assert_eq!(proof(&player), Proof::Verified);
+    for (now, expected) in [(other, Proof::Unverified), (checked, Proof::Verified)] {
+        player.conversation.compare_tree(now);
+        assert_eq!(proof(&player), expected);
+    }
+    player.take(started("more"));
+    player.conversation.compare_tree(other);
+    assert_eq!(proof(&player), Proof::Verified, "a run that goes on changes files itself");
+}
+
+#[test]
+fn the_error_that_ended_a_run_is_told_once() {
+    let (severity, phase) = (ErrorSeverity::Error, ErrorPhase::Model);
+    let error = |message: &str| Event::Error { severity, phase, message: message.to_owned() };
+    let told = |last: &str| {
+        let end = ended(RunOutcome::Error, "no connection", |_| {});
+        let reports = entries([vec![started("go on"), error(last)], end].concat());
+        reports.into_iter().find_map(|entry| match entry.block {
+            Block::Report(report) => Some(report.summary),
+            _ => None,
+        })
+    };
+    assert_eq!(told("no connection").as_deref(), Some(""));
+    assert_eq!(told("another one").as_deref(), Some("no connection"));
+}
+
+#[test]
+fn an_empty_answer_is_not_passed_over() {
+    let has_report = |text: &str| {
+        let end = ended(RunOutcome::Unverified, "nothing changed", |report| report.text = text.to_owned());
+        let blocks = entries([vec![started("go on")], end].concat());
+        blocks.iter().any(|entry| matches!(entry.block, Block::Report(_)))
+    };
+    assert!(has_report(""));
+    assert!(!has_report("It is so."));
 }
 
 #[test]
