@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use journeyman_protocol::{FileChange, RelPath, group_digits};
+use journeyman_protocol::{FileChange, FileChangeKind, RelPath, group_digits};
 use journeyman_workspace::DestructiveChange;
 
 /// Maximum number of items named in one sentence.
@@ -80,17 +80,29 @@ fn append_rest_count(mut text: String, all: usize) -> String {
     text
 }
 
-/// Lists the files that a command changed, for a question; `None` if there are none.
-pub(crate) fn list_changed_files(changes: &[FileChange]) -> Option<String> {
-    Some(match changes {
-        [] => return None,
-        [one] => one.path.to_string(),
-        _ => {
-            let names = changes.iter().take(MAX_NAMED).map(|change| change.path.to_string());
-            let names = append_rest_count(names.collect::<Vec<_>>().join(", "), changes.len());
-            format!("{} files: {names}", group_digits(changes.len() as u64))
-        }
-    })
+/// Says what a command would do to files, for a question, deletions first; `None` if nothing.
+pub(crate) fn describe_changes(changes: &[FileChange]) -> Option<String> {
+    use FileChangeKind::{Added, Deleted, Modified};
+    let parts =
+        [(Deleted, "delete"), (Modified, "change"), (Added, "add")].into_iter().filter_map(|(kind, verb)| {
+            let of_kind: Vec<&RelPath> =
+                changes.iter().filter(|change| change.kind == kind).map(|change| &change.path).collect();
+            let names =
+                of_kind.iter().take(MAX_NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            Some(match of_kind.len() {
+                0 => return None,
+                1 => format!("{verb} {names}"),
+                count => {
+                    format!(
+                        "{verb} {} files: {}",
+                        group_digits(count as u64),
+                        append_rest_count(names, count)
+                    )
+                }
+            })
+        });
+    let parts: Vec<String> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// Lists files with the reason for each.
@@ -145,6 +157,20 @@ mod tests {
         let expected = "It would delete 41 ignored files: build/ (40 files, 80 B), .env (6 B). `jm undo` can bring them back.";
         assert_eq!(describe_recoverable(&losses).unwrap(), expected);
         assert_eq!(describe_recoverable(&[]), None);
+    }
+
+    #[test]
+    fn what_is_done_to_files_is_called_by_its_name() {
+        let change = |path: &str, kind| FileChange { path: RelPath::parse(path).unwrap(), kind };
+        let changes = [
+            change("a", FileChangeKind::Modified),
+            change("b", FileChangeKind::Deleted),
+            change("c", FileChangeKind::Added),
+            change("d", FileChangeKind::Deleted),
+        ];
+        assert_eq!(describe_changes(&changes).unwrap(), "delete 2 files: b, d; change a; add c");
+        assert_eq!(describe_changes(&changes[1..2]).unwrap(), "delete b");
+        assert_eq!(describe_changes(&[]), None);
     }
 
     #[test]

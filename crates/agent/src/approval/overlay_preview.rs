@@ -17,7 +17,7 @@ use super::approvals::Approvals;
 use super::authorization::{ApprovedCall, JudgedCall, PermissionQuestion};
 use crate::AgentError;
 use crate::approval::destructive_changes::{
-    describe_lost, describe_recoverable, list_changed_files, list_reasons,
+    describe_changes, describe_lost, describe_recoverable, list_reasons,
 };
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
@@ -223,9 +223,7 @@ async fn decide_landing(
     let reason = format!(
         "{}. It was tried out, and nothing of it is in place yet.{}{}",
         contained.verdict.reason,
-        list_changed_files(&tried.changes())
-            .map(|files| format!(" It would change {files}."))
-            .unwrap_or_default(),
+        describe_changes(&tried.changes()).map(|what| format!(" It would {what}.")).unwrap_or_default(),
         recoverable.map(|files| format!(" {files}")).unwrap_or_default()
     );
     let mut rules = contained.verdict.rules.clone();

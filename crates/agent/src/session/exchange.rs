@@ -116,7 +116,8 @@ impl ReplyProgress {
         }
         (self.cut_off >= MAX_CUT_OFF_REPLIES).then(|| {
             let why = format!(
-                "the reply was cut off at the output limit ({} tokens), {} times in a row",
+                "the reply was cut off at the output limit ({} tokens), {} times in a row; --max-output-tokens \
+                 may raise it",
                 self.cut_off_tokens, self.cut_off
             );
             TaskEnd::new(RunOutcome::Limit, why)

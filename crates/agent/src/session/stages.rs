@@ -229,6 +229,7 @@ impl Session {
     /// Returns the stages that verify changes.
     pub(super) fn turn_verification(&mut self) -> TurnVerification<'_> {
         TurnVerification {
+            said_nothing: self.replies.last_text().trim().is_empty(),
             cx: &mut self.cx,
             approvals: &mut self.approvals,
             runner: &mut self.runner,

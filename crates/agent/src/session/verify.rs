@@ -48,6 +48,8 @@ pub(super) struct TurnVerification<'a> {
     pub(super) verification: &'a mut Verification,
     pub(super) checkpoints: &'a mut Checkpoints,
     pub(super) copy_updates: &'a mut CopyUpdates,
+    /// True if the model's last reply has no words.
+    pub(super) said_nothing: bool,
 }
 
 impl TurnVerification<'_> {
@@ -257,11 +259,16 @@ impl TurnVerification<'_> {
             return TaskEnd::new(RunOutcome::PermissionNeeded, why);
         }
         let only_ignored = !self.checkpoints.ignored_changes(self.cx).await.is_empty();
+        if self.cx.settings.mode == Mode::Plan && self.said_nothing {
+            let why = "the model's reply is empty, so nothing is answered; ask again, or try another model";
+            return TaskEnd::new(RunOutcome::Error, why);
+        }
         if self.cx.settings.mode == Mode::Plan {
             return TaskEnd::new(RunOutcome::Answered, "answered; nothing is changed in plan mode");
         }
         let why = match only_ignored {
             true => "finished; only ignored files changed, so there was nothing to verify",
+            false if self.said_nothing => "finished; no file changed, and the model's last reply is empty",
             false => "finished; no file changed, so there was nothing to verify",
         };
         TaskEnd::new(RunOutcome::Unverified, why)

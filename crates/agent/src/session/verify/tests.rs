@@ -60,6 +60,7 @@ impl Stages {
             verification: &mut self.verification,
             checkpoints: &mut test.checkpoints,
             copy_updates: &mut CopyUpdates::default(),
+            said_nothing: false,
         };
         stage.run(&CancellationToken::new()).await.unwrap()
     }

@@ -165,7 +165,8 @@ fn cut_short() -> Vec<Row> {
             end: (
                 RunOutcome::Limit,
                 5,
-                "the reply was cut off at the output limit (10 tokens), 3 times in a row",
+                "the reply was cut off at the output limit (10 tokens), 3 times in a row; --max-output-tokens may \
+                 raise it",
             ),
             text: "three",
             changes: &[],
