@@ -105,7 +105,7 @@ pub async fn find_demo_obstacle(
 
 /// Returns why a program can't even say its version: rustup's stand-ins are there before any
 /// toolchain is.
-async fn find_failure(environment: &Environment, program: &str) -> Option<String> {
+pub(crate) async fn find_failure(environment: &Environment, program: &str) -> Option<String> {
     let mut command = tokio::process::Command::new(program);
     command.arg("--version").current_dir("/").env_clear().envs(&environment.vars);
     command.stdin(Stdio::null()).kill_on_drop(true);

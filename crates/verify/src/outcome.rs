@@ -132,6 +132,10 @@ fn could_not_run(check: &Check, code: i32, output: &str) -> Option<String> {
     if output.contains("no such command: `clippy`") || output.contains("'cargo-clippy' is not installed") {
         return Some("clippy is not installed; `rustup component add clippy` installs it".to_owned());
     }
+    // rustup's stand-ins are there before any toolchain is.
+    if output.contains("rustup could not choose a version of") {
+        return Some("Rust has no toolchain here; `rustup default stable` installs one".to_owned());
+    }
     // Cargo, while the sandbox keeps it off the network.
     if output.contains("--offline was specified") || output.contains("in the offline mode") {
         return Some(
@@ -168,6 +172,13 @@ mod tests {
             CheckOutcome::Failed { reason, .. } => format!("failed: {reason}"),
             CheckOutcome::NotRun { reason } => format!("not run: {reason}"),
         }
+    }
+
+    #[test]
+    fn a_stand_in_without_a_toolchain_tests_nothing() {
+        let said = "error: rustup could not choose a version of cargo to run, because one wasn't specified";
+        let judged = word("cargo test", &Outcome::Exited(1), said);
+        assert_eq!(judged, "not run: Rust has no toolchain here; `rustup default stable` installs one");
     }
 
     #[test]

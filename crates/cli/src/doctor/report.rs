@@ -3,6 +3,7 @@
 use journeyman_host::doctor::{
     CopiesReport, Examination, KeyReport, SandboxSurvey, StoredState, TierProbe, TierReport, one_line,
 };
+use journeyman_host::format::printable;
 use journeyman_host::sandboxes::list_protections;
 
 use crate::color::{self, Paint};
@@ -20,17 +21,20 @@ pub(super) fn print_examination(found: &Examination) {
     reportln!("\n{}", paint.bold("sandbox"));
     print_sandbox(paint, &found.sandbox);
 
-    reportln!("\n{}", paint.bold("copies (jm run --isolate)"));
+    reportln!("\n{}", paint.bold("copies (jm run works in one where it is cheap)"));
     print_copies(paint, &found.copies);
 
     reportln!("\n{}", paint.bold("programs"));
     for program in &found.programs {
         reportln!(
             "  {} {:<9} {}",
-            format_mark(paint, program.installed),
+            format_mark(paint, program.installed && program.problem.is_none()),
             program.name,
             paint.dim(program.purpose)
         );
+        if let Some(problem) = &program.problem {
+            reportln!("      doesn't run: {}", printable(problem));
+        }
     }
 
     reportln!("\n{}", paint.bold("keys (names only)"));

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::HostError;
 use crate::config::{Config, Environment};
+use crate::demo::find_failure;
 use crate::models::all_providers;
 use crate::state::StateDirs;
 
@@ -31,10 +32,10 @@ const PROGRAMS: [(&str, &str); 15] = [
     ("docker", "commands in containers, where you allow them"),
     ("podman", "the same, in place of docker"),
     ("bwrap", "commands where this program may make no namespaces itself"),
-    ("claude", "not used yet"),
-    ("codex", "not used yet"),
-    ("gemini", "not used yet"),
-    ("opencode", "not used yet"),
+    ("claude", "tasks that you give it: jm delegate --to claude"),
+    ("codex", "tasks that you give it: jm delegate --to codex"),
+    ("gemini", "tasks that you give it: jm delegate --to gemini"),
+    ("opencode", "tasks that you give it: jm delegate --to opencode"),
 ];
 
 /// The findings of an examination, as `jm doctor --json` prints them.
@@ -86,6 +87,9 @@ pub struct ProgramReport {
     pub name: &'static str,
     /// True if it is installed.
     pub installed: bool,
+    /// Why it can't be used although it is there, such as a stand-in without a toolchain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// The purpose.
     #[serde(rename = "for")]
     pub purpose: &'static str,
@@ -130,11 +134,16 @@ pub async fn examine(
     progress: fn(&str),
 ) -> Result<Examination, HostError> {
     let sandbox = survey_sandboxes(state, config).await?;
-    let programs = PROGRAMS.iter().map(|(name, purpose)| ProgramReport {
-        name,
-        installed: environment.has_program(name),
-        purpose,
-    });
+    let mut programs = Vec::with_capacity(PROGRAMS.len());
+    for (name, purpose) in PROGRAMS {
+        let installed = environment.has_program(name);
+        // rustup's stand-in is there before any toolchain is.
+        let problem = match installed && name == "cargo" {
+            true => find_failure(environment, name).await,
+            false => None,
+        };
+        programs.push(ProgramReport { name, installed, problem, purpose });
+    }
     let keys = all_providers(&Config::default()).into_iter().map(|provider| KeyReport {
         set: provider.key_env.iter().filter(|name| environment.var(name).is_some()).cloned().collect(),
         provider: provider.name,
@@ -153,7 +162,7 @@ pub async fn examine(
         stored,
         sandbox,
         copies,
-        programs: programs.collect(),
+        programs,
         keys: keys.collect(),
     })
 }
