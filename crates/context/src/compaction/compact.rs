@@ -44,8 +44,8 @@ pub struct CompactionInput<'a> {
     pub prose: Option<&'a str>,
     /// Context from hooks.
     pub notes: &'a [String],
-    /// Tokens of all messages afterwards. Only the task, and results that the model has yet to read,
-    /// may take more.
+    /// Tokens of all messages afterwards. Only the task, and results that the model has yet to
+    /// read, may take more.
     pub room: Tokens,
     /// Maximum tokens of all messages afterwards, at least `room`.
     pub limit: Tokens,
