@@ -45,6 +45,7 @@ pub use original_tests::{OriginalTest, originals_with_new_names};
 use crate::test_files::{is_snapshot, is_test_configuration, is_test_file};
 use behaviour::Behaviour;
 use commands::{commands_of, compare_commands};
+use input_answers::compare_input_answers;
 use loosening::{changes_product, compare_settings, settings_of};
 use makefiles::{compare_makefiles, is_makefile};
 use report::Report;
@@ -236,6 +237,7 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
             compare_runner_signs(file.path, old, new, report);
             compare_variants(file.path, old, new, &around.called, report);
             if let Some(before) = &file.old {
+                compare_input_answers(file.path, before, source, &around.rows, report);
                 compare_helpers(file.path, before, source, &around.called, report);
             }
         } else if file.is_test || is_test_configuration(file.name) {

@@ -182,6 +182,20 @@ mod tests {
     }
 
     #[test]
+    fn a_runner_that_says_nothing_proves_nothing() {
+        // A module of the project's own in the place of the runner.
+        let nothing = "not run: it passed and said nothing, where its runner tells of the tests that it ran";
+        for (command, output, expected) in [
+            ("python3 -m pytest -q", "\n", nothing),
+            ("python3 -m pytest -qq", ".    [100%]\n", "passed"),
+            ("python3 -m pytest > log", "", "passed"),
+            ("sh check.sh", "", "passed"),
+        ] {
+            assert_eq!(word(command, &Outcome::Exited(0), output), expected, "{command}");
+        }
+    }
+
+    #[test]
     fn judgement_table() {
         use Outcome::{Cancelled, Exited, OutputLimit, SetupFailed, Signaled, TimedOut};
         use journeyman_sandbox::{NotStarted, NotStartedCause};
@@ -189,15 +203,6 @@ mod tests {
         let skipped = "not run: it passed without running a single test: all of them are skipped or ignored";
         let cases: &[(&str, Outcome, &str, &str)] = &[
             ("x", Exited(0), "", "passed"),
-            // A module of the project's own in the place of the runner.
-            (
-                "python3 -m pytest -q",
-                Exited(0),
-                "\n",
-                "not run: it passed and said nothing, where its runner tells of the tests that it ran",
-            ),
-            ("python3 -m pytest -qq", Exited(0), ".    [100%]\n", "passed"),
-            ("python3 -m pytest > log", Exited(0), "", "passed"),
             ("x", Exited(1), "boo", "failed: exit code 1"),
             ("x", Exited(5), "boo", "failed: exit code 5"),
             ("x", Signaled(9), "", "failed: killed by signal 9"),

@@ -1,5 +1,5 @@
-//! What decides, beside the tests of before, about what they say: files that run before them, and
-//! what manifests say of tests.
+//! Set-up of tests: files that run before tests that don't name them, and what manifests say of
+//! tests.
 
 use journeyman_syntax::language::Language;
 use serde_json::{Map, Value};

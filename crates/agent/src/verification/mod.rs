@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use journeyman_context::{CheckedRound, Feedback};
 use journeyman_protocol::{
-    CallId, CheckKind, ContentHash, Decision, Effects, Enforcement, Event, Evidence, FileChange,
-    HonestyFinding, RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
+    CallId, ContentHash, Decision, Effects, Enforcement, Event, Evidence, FileChange, HonestyFinding,
+    RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
 };
 use journeyman_verify::diagnostics::by_cause;
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
@@ -39,6 +39,7 @@ mod suite_times;
 mod summary;
 
 use caches::SessionCaches;
+use original_tests::{changed_file, keep_tests};
 use setup::{MAX_LISTED_FILES, Setup};
 pub(crate) use summary::{fails_as_before, task_end_of};
 
@@ -260,11 +261,7 @@ impl Verification {
                 .any(|one| one.proves() && one.command == check.command && one.directory == check.directory)
         };
         let mut checks: Vec<Check> = self.ran.iter().filter(has_passed).cloned().collect();
-        // Types and style of tests that aren't part of the change say nothing about it.
-        let runs_tests = |check: &Check| matches!(check.kind, CheckKind::Test | CheckKind::Custom);
-        if checks.iter().any(runs_tests) {
-            checks.retain(runs_tests);
-        }
+        keep_tests(&mut checks);
         let mut evidence = self.run_in(cx, copy, &checks, TestedTree::OriginalTests, stop).await?;
         for one in &mut evidence {
             let before = self.before_task.iter().find(|before| before.command == one.command);
@@ -402,12 +399,6 @@ fn changes_of(step: &Progress) -> Vec<FileChange> {
     }
 }
 
-/// Returns a change of a text; `None` for other files.
-fn changed_file(content: ChangedContent) -> Option<ChangedFile> {
-    let text = |bytes: Option<Vec<u8>>| bytes.map(String::from_utf8).transpose().ok();
-    Some(ChangedFile { path: content.path, old: text(content.before)?, new: text(content.after)? })
-}
-
 /// Returns tests that didn't change, which tell the inputs that they try; none where they can't be
 /// listed, because they only add to what is found.
 fn unchanged_tests(workspace: &Workspace, changed: &[ChangedFile]) -> Vec<ChangedFile> {
@@ -518,7 +509,7 @@ pub(crate) fn has_new_blocking(cx: &Context, findings: &[HonestyFinding]) -> boo
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{Baseline, CheckOutcome, Mode};
+    use journeyman_protocol::{Baseline, CheckKind, CheckOutcome, Mode};
     use journeyman_verify::Verdict;
 
     use super::round::TaskChange;

@@ -12,7 +12,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use journeyman_protocol::{CheckOutcome, Evidence, RelPath, RunOutcome, SessionId, Severity};
+use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RelPath, RunOutcome, SessionId, Severity};
+use journeyman_verify::Check;
 use journeyman_verify::guards::{ChangedFile, OriginalTest, originals_with_new_names};
 use journeyman_verify::test_files::{is_runner_configuration, is_test_configuration, is_test_file};
 use journeyman_verify::test_setup::{
@@ -22,7 +23,6 @@ use journeyman_workspace::{
     Change, ChangeSet, ChangedContent, CheckpointId, Expected, ListOptions, Workspace, WorkspaceError,
 };
 
-use super::changed_file;
 use super::scratch::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
 use super::setup::MAX_LISTED_FILES;
 use super::summary::shorten;
@@ -204,10 +204,18 @@ fn prepare(
     };
     let is_moved = |path: &RelPath| renamed.iter().any(|one| one.before == *path && one.path != *path);
     let is_counterpart = |path: &RelPath| renamed.iter().any(|one| one.path == *path);
+    // Without it, the modules of the directory would have other names.
+    let emptied: Vec<RelPath> = match setup {
+        NewSetup::LeftOut => {
+            files.iter().filter(|file| is_new_package(file)).map(|it| it.path.clone()).collect()
+        }
+        NewSetup::Kept => Vec::new(),
+    };
     let is_left_out = |path: &RelPath| {
         let name = path.to_string();
         setup == NewSetup::LeftOut
             && !is_counterpart(path)
+            && !emptied.contains(path)
             && (is_test_setup(&name) || is_found_by_name(&name))
     };
     let is_restored = |path: &RelPath, was_there: bool| {
@@ -224,19 +232,26 @@ fn prepare(
     let moved = renamed.iter().filter(|one| one.before != one.path && !is_as_left(one, files));
     changed.extend(moved.map(|one| one.before.clone()));
     changed.extend(manifests.iter().map(|(path, _)| path.clone()));
-    changed.extend(new.iter().filter(|path| decides_about_others(path, files)).cloned());
+    changed.extend(new.iter().chain(&emptied).filter(|path| decides_about_others(path, files)).cloned());
     if changed.is_empty() {
         return Ok(None);
     }
     changed.sort();
+    let leaves_out = !new.is_empty() || !manifests.is_empty() || !emptied.is_empty();
+    let empty = emptied.into_iter().map(|path| (path, String::new()));
     let texts: Vec<(RelPath, String)> =
-        renamed.into_iter().map(|one| (one.path, one.text)).chain(manifests.clone()).collect();
+        renamed.into_iter().map(|one| (one.path, one.text)).chain(manifests).chain(empty).collect();
     let copy = tree.make_copy(owner, &changes, MAX_COPIED_FILES).and_then(|scratch| {
         let written = write_texts(&scratch.workspace(), owner, texts);
         written.map_err(|error| error.to_string()).map(|()| scratch)
     });
-    let leaves_out = !new.is_empty() || !manifests.is_empty();
     Ok(Some(OriginalTests { changed, leaves_out, copy }))
+}
+
+/// Returns true for a new file that makes a package of a directory of tests.
+fn is_new_package(file: &ChangedFile) -> bool {
+    let path = file.path.to_string();
+    file.old.is_none() && path.ends_with("/__init__.py") && is_test_file(&path) && is_test_setup(&path)
 }
 
 /// Returns a manifest with what it said of tests before.
@@ -276,6 +291,21 @@ fn write_texts(
     }
     let set = ChangeSet { call: None, session: owner.clone(), description: None, changes };
     Workspace::apply(copy, set).map(|_| ())
+}
+
+/// Returns a change of a text; `None` for other files.
+pub(super) fn changed_file(content: ChangedContent) -> Option<ChangedFile> {
+    let text = |bytes: Option<Vec<u8>>| bytes.map(String::from_utf8).transpose().ok();
+    Some(ChangedFile { path: content.path, old: text(content.before)?, new: text(content.after)? })
+}
+
+/// Leaves out checks of types and style where there are tests: of tests that aren't part of the
+/// change they say nothing.
+pub(super) fn keep_tests(checks: &mut Vec<Check>) {
+    let runs_tests = |check: &Check| matches!(check.kind, CheckKind::Test | CheckKind::Custom);
+    if checks.iter().any(runs_tests) {
+        checks.retain(runs_tests);
+    }
 }
 
 /// Returns true for a file that decides about nothing but tests.

@@ -7,7 +7,6 @@ use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 use journeyman_syntax::Node;
 
 use super::assertion::quote;
-use super::input_answers::compare_input_answers;
 use super::report::Report;
 use super::source::{Source, Token, TokenKind, children, line_of};
 
@@ -232,7 +231,6 @@ pub(super) fn compare_branches<'t>(
         report.add(severity, HonestyKind::SpecialCase, path, branch.line, format!("`{}` {why}", branch.text));
     }
     if let Some(old) = old {
-        compare_input_answers(path, old, new, tests, report);
         compare_constant_equality(path, old, new, report);
         compare_constant_results(path, old, new, tests, report);
         compare_answer_tables(path, old, new, tests, report);

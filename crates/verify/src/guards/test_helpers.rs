@@ -45,8 +45,8 @@ fn is_asserting(token: &Token<'_>) -> bool {
         && (token.text.starts_with("assert") || matches!(token.text, "expect" | "refute"))
 }
 
-/// Reports functions that tests call, and that the product newly has in one variant for tests and in
-/// another one without them.
+/// Reports functions that tests call, and that the product newly has in two variants: one for tests
+/// and one for all else.
 pub(super) fn compare_variants(
     path: &RelPath,
     old: &str,

@@ -359,10 +359,14 @@ async fn new_set_up_of_tests_is_left_out_of_the_run_with_the_original_tests() {
     let right = "import calc\n\ncalc.add = lambda a, b: a + b\n";
     let shadow = "import sys\n\nsys.stderr.write('Ran 1 test in 0.001s\\n\\nOK\\n')\n";
     let files = [("calc.py", WRONG), ("test_calc.py", tests.as_str())];
-    for changes in
-        [vec![("test_aaa.py", right)], vec![("unittest/__init__.py", ""), ("unittest/__main__.py", shadow)]]
-    {
-        let mut test = TestContext::new(&files).await;
+    // Without a package, the runner finds none of its tests.
+    let files_in_directory = [("calc.py", WRONG), ("tests/test_calc.py", tests.as_str())];
+    for (files, changes) in [
+        (&files, vec![("test_aaa.py", right)]),
+        (&files, vec![("unittest/__init__.py", ""), ("unittest/__main__.py", shadow)]),
+        (&files_in_directory, vec![("tests/__init__.py", right)]),
+    ] {
+        let mut test = TestContext::new(files).await;
         test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         for (name, text) in &changes {
             test.write(name, text);
