@@ -17,7 +17,7 @@ use journeyman_terminal::ColorChoice;
 
 pub(crate) use agents::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
 pub(crate) use candidate_list::CandidateList;
-pub(crate) use numbers::{allow_negative_numbers, parse_count};
+pub(crate) use numbers::{allow_negative_numbers, parse_checkpoint, parse_count};
 pub(crate) use options::{DeliveryArgs, LimitArgs, ModelArgs, OutputArgs, RunOptions};
 pub(crate) use policy::{
     PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyPromoteArgs, PolicyTestArgs,
@@ -651,7 +651,7 @@ pub(crate) struct UndoArgs {
     /// The session's id, or its beginning; without one, the newest that changed something here
     pub(crate) session: Option<String>,
     /// Take back everything since this checkpoint, whichever session changed it
-    #[arg(long, value_name = "CHECKPOINT", conflicts_with = "session")]
+    #[arg(long, value_name = "CHECKPOINT", value_parser = parse_checkpoint, conflicts_with = "session")]
     pub(crate) to: Option<u64>,
     /// Work in this directory instead of the session's own
     #[arg(short = 'C', long = "directory", value_name = "DIR")]
@@ -680,10 +680,10 @@ pub(crate) struct CheckpointsArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The checkpoint to compare with [built-in: the one before the newest run]
-    #[arg(value_name = "A")]
+    #[arg(value_name = "A", value_parser = parse_checkpoint)]
     pub(crate) from: Option<u64>,
     /// A later checkpoint [built-in: the files as they are]
-    #[arg(value_name = "B")]
+    #[arg(value_name = "B", value_parser = parse_checkpoint)]
     pub(crate) to: Option<u64>,
     /// Only how much, a line a file
     #[arg(long)]

@@ -6,6 +6,7 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
+use journeyman_host::task_input::is_piped;
 use serde_json::json;
 
 use crate::args::{Cli, build_command, define_command};
@@ -57,8 +58,9 @@ impl CommandError {
                     errln!("\n  {} {advice}", color::stderr().green("tip:"));
                 }
                 let text = error.to_string();
-                let first = text.lines().next().unwrap_or_default();
-                (EXIT_USAGE, first.trim_start_matches("error: ").to_owned())
+                let said: Vec<&str> =
+                    text.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
+                (EXIT_USAGE, said.join(" ").trim_start_matches("error: ").to_owned())
             }
             Self::Host(error) => {
                 errln!("{}: {}", color::stderr().red("error"), shown_error(error));
@@ -83,7 +85,8 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
     let is_conversation = is_task || first.is_none_or(is_flag_of_commands);
     if is_conversation && !wants_result(&arguments) && chat::is_possible() {
         arguments.insert(at, "chat".into());
-    } else if is_task {
+    } else if is_task || is_conversation && is_piped() {
+        // What comes through a pipe is the task.
         arguments.insert(at, "run".into());
     }
     let matches = define_command().try_get_matches_from(&arguments).or_else(|error| match error.kind() {

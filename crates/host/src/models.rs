@@ -563,7 +563,7 @@ fn find_key(
     if found.is_none() && !provider.key_env.is_empty() && cassette.replay.is_none() {
         return Err(ConfigError::Model(format!(
             "no key for {}: set {}; or use a local model: `--model ollama/NAME`, or `--base-url \
-             http://127.0.0.1:8080 --wire chat --model NAME` for any compatible server",
+             http://127.0.0.1:8080/v1 --wire chat --model NAME` for any compatible server",
             provider.name,
             provider.key_env.join(" or ")
         )));

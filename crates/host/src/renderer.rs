@@ -48,6 +48,10 @@ pub struct Renderer {
     prefix: Option<String>,
     /// Summaries of the calls that await a decision.
     pending_calls: HashMap<CallId, String>,
+    /// Summaries of the calls that run.
+    open_calls: HashMap<CallId, String>,
+    /// The call that was shown last.
+    newest_call: Option<CallId>,
     /// The activity of the session, where a progress line is shown.
     activity: Option<Activity>,
     drawn_at: Instant,
@@ -80,6 +84,8 @@ impl Renderer {
             has_streamed: false,
             prefix: None,
             pending_calls: HashMap::new(),
+            open_calls: HashMap::new(),
+            newest_call: None,
             activity,
             drawn_at: now,
             edits: 0,
@@ -255,12 +261,32 @@ impl Renderer {
             }
             other => {
                 let output = describe_output(other).filter(|_| self.shows_output);
-                let lines = output.unwrap_or_else(|| describe_event(other));
+                let mut lines = output.unwrap_or_else(|| describe_event(other));
+                self.name_call(other, &mut lines);
                 lines.iter().for_each(|line| self.write_line(line));
                 if let Event::Error { message, .. } = other {
                     self.with_screen(|screen| screen.note_error(&printable(message)));
                 }
             }
+        }
+    }
+
+    /// Names the call that lines are about where the calls of others stand in between.
+    fn name_call(&mut self, event: &Event, lines: &mut [StyledLine]) {
+        match event {
+            Event::ToolStart { call, summary, .. } => {
+                self.newest_call = Some(call.clone());
+                self.open_calls.insert(call.clone(), preview(summary));
+            }
+            Event::ToolEnd { call, .. } => {
+                let label = self.open_calls.remove(call);
+                if let (Some(label), Some(first)) = (label, lines.first_mut())
+                    && self.newest_call.as_ref() != Some(call)
+                {
+                    first.push(Style::Dim, &format!("  ({label})"));
+                }
+            }
+            _ => {}
         }
     }
 

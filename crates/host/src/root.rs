@@ -17,7 +17,7 @@ pub fn project_root(environment: &Environment, given: Option<&Path>) -> Result<P
     match describe_wide_root(environment, &root) {
         None => Ok(root),
         Some(what) => Err(HostError::usage(format_args!(
-            "{} is {what}, not a project; change to the project's directory, or name it with -C",
+            "{} {what} and is not a project; change to the project's directory, or name it with -C",
             root.display()
         ))),
     }
@@ -36,12 +36,10 @@ pub fn find_project(environment: &Environment, given: Option<&Path>) -> Result<O
 /// Describes a directory that holds more than a project.
 fn describe_wide_root(environment: &Environment, root: &Path) -> Option<&'static str> {
     match resolved_home(environment) {
-        _ if root.parent().is_none() => Some("the root of the file system"),
-        Some(home) if home == root => Some("your home directory"),
+        _ if root.parent().is_none() => Some("is the root of the file system"),
+        Some(home) if home == root => Some("is your home directory"),
         // A home of `/` says nothing: some containers have no other.
-        Some(home) if home.parent().is_some() && home.starts_with(root) => {
-            Some("what holds your home directory")
-        }
+        Some(home) if home.parent().is_some() && home.starts_with(root) => Some("holds your home directory"),
         _ => None,
     }
 }

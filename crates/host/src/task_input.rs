@@ -83,6 +83,12 @@ pub fn read_task(what: &str, source: TaskSource<'_>, piped: PipedData) -> Result
     }
 }
 
+/// Returns true if something comes through standard input, or its end does.
+#[must_use]
+pub fn is_piped() -> bool {
+    open_stdin().is_some_and(|stdin| is_readable_within(&stdin, FIRST_BYTE_TIMEOUT))
+}
+
 /// Returns standard input if it is a pipe, a socket or a file.
 fn open_stdin() -> Option<File> {
     let stdin = std::io::stdin().as_fd().try_clone_to_owned().ok()?;

@@ -263,8 +263,8 @@ pub enum WorkspaceError {
     },
     /// No checkpoint has this id (any more).
     #[error(
-        "there is no checkpoint {id}; it may have been dropped to keep the journal small, or the journal is damaged, \
-         which `jm doctor` tells"
+        "there is no checkpoint {id}; `jm checkpoints` lists those that are kept, and `jm doctor` tells if the journal \
+         is damaged"
     )]
     UnknownCheckpoint {
         /// The id.

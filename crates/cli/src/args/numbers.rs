@@ -10,6 +10,11 @@ pub(crate) fn parse_count<T: FromStr + From<u8> + PartialOrd>(text: &str) -> Res
     number.ok_or("it takes a whole number, 1 or more")
 }
 
+/// Parses the number of a checkpoint.
+pub(crate) fn parse_checkpoint(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "it takes the number of a checkpoint; `jm checkpoints` lists them")
+}
+
 /// Lets the flags of a command take negative numbers, so that the flag says what it takes: `-1`
 /// would otherwise count as an unknown flag.
 pub(crate) fn allow_negative_numbers(command: Command) -> Command {

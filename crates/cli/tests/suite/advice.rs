@@ -215,6 +215,69 @@ fn a_demo_whose_cargo_does_not_run_says_what_does_not() {
 }
 
 #[test]
+fn a_question_without_an_answer_is_an_error() {
+    let house = House::new();
+    let server = Server::chat([say(""), say("")]);
+    let ran = server.command(&house, &["ask"], &["what is this?"]).run().expect(1);
+    ran.prints(&["the model's reply is empty, so nothing is answered"]);
+    let ran = server.run(&house, &["what is this?"]).run().expect(4);
+    ran.prints(&["no file changed, and the model's last reply is empty"]);
+}
+
+#[test]
+fn a_call_that_fails_beside_others_is_named() {
+    let house = House::new();
+    house.write("there", "x");
+    let read = |path: &str| json!({ "path": path });
+    let both = call("read_file", read("missing")).and("read_file", read("there"));
+    let server = Server::chat([both, say("One is missing.")]);
+    let ran = server.run(&house, &["read both"]).run().expect(4);
+    ran.says(&["  failed  (read missing)"]);
+    let server = Server::chat([call("read_file", read("missing")), say("It is missing.")]);
+    let ran = server.run(&house, &["read it"]).run().expect(4);
+    ran.says(&["● read missing\n  failed\n"]);
+}
+
+#[test]
+fn a_checkpoint_is_a_number_of_the_list() {
+    let house = House::new();
+    for arguments in [&["diff", "nope"][..], &["undo", "--to", "nope"]] {
+        house.jm(arguments).run().expect(2).says(&["it takes the number of a checkpoint; `jm checkpoints`"]);
+    }
+    house.jm(&["diff", "99"]).run().expect(1).says(&["there is no checkpoint 99; `jm checkpoints` lists"]);
+    let ran = house.jm(&["land", "--json", "--dry-run", "a", "b"]).run().expect(2);
+    let ran_json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(ran_json["error"], "unexpected argument 'b' found");
+    let ran = house.jm(&["plan", "--json", "show", "99"]).run().expect(2);
+    let ran_json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let error = ran_json["error"].as_str().unwrap();
+    assert!(
+        error.starts_with("the subcommand '99' cannot be used with") && error.contains("--json"),
+        "{error}"
+    );
+}
+
+#[test]
+fn checks_of_several_packages_are_told_apart() {
+    if !needs_sandbox() || !needs(&["make"]) {
+        return;
+    }
+    let house = House::new();
+    for package in ["one", "two"] {
+        house.write(&format!("{package}/Makefile"), "test:\n\t@grep -q . notes\n");
+        house.write(&format!("{package}/notes"), "x\n");
+    }
+    let write = |path: &str| call("write_file", json!({ "path": path, "content": "y\n" }));
+    let server = Server::chat([
+        write("one/more").and("write_file", json!({ "path": "two/more", "content": "y" })),
+        say("Done."),
+    ]);
+    let ran = server.run(&house, &["add notes"]).run().expect(0);
+    ran.prints(&["`make test` in one", "`make test` in two", "make test (in one) — passed"]);
+    ran.says(&["make test (in one) · make test (in two)", "$ make test (in two)", "✓ make test (in one)"]);
+}
+
+#[test]
 fn a_sandbox_in_a_sandbox_is_said_in_a_sentence() {
     if !needs_sandbox() {
         return;

@@ -36,9 +36,9 @@ fn the_file_systems_root_and_the_home_directory_are_no_projects() {
     let above = home.parent().unwrap();
     let server = Server::chat([say("")]);
     for (dir, what) in [
-        ("/", "/ is the root of the file system, not a project"),
-        (home.to_str().unwrap(), "is your home directory, not a project"),
-        (above.to_str().unwrap(), "is what holds your home directory, not a project"),
+        ("/", "/ is the root of the file system and is not a project"),
+        (home.to_str().unwrap(), "is your home directory and is not a project"),
+        (above.to_str().unwrap(), "holds your home directory and is not a project"),
     ] {
         let advice = "change to the project's directory, or name it with -C";
         server.run(&house, &["-C", dir, "look"]).run().expect(2).says(&[what, advice]);

@@ -104,6 +104,16 @@ fn a_pipe_that_nobody_writes_to_holds_no_task_up() {
 }
 
 #[test]
+fn a_pipe_into_flags_alone_is_the_task() {
+    let house = House::with_greeter();
+    let server = Server::chat([say("Done.")]);
+    let flags = ["--wire", "chat", "--model", "m", "--base-url", &server.url()];
+    house.jm(&flags).env("JM_API_KEY", "x").input("look around").run().expect(4).says(&["Done."]);
+    assert!(server.seen()[0].newest().contains("look around"), "{}", server.seen()[0].newest());
+    house.jm(&[]).input("look around").run().expect(2).says(&["no model is set"]);
+}
+
+#[test]
 fn no_task_is_a_usage_error_before_anything_happens() {
     let house = House::with_greeter();
     let empty = house.at("empty.txt");

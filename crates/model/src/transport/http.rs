@@ -288,11 +288,15 @@ impl ResponseBody {
 /// Formats an error and its causes in one line, each once. The outermost error says only that a
 /// request attempt.
 fn format_chain(error: &reqwest::Error) -> String {
+    /// Causes that only name the layer in which the next one happened.
+    const LAYERS: [&str; 4] =
+        ["client error (Connect)", "tcp connect error", "dns error", "error resolving DNS"];
     let mut parts: Vec<String> = Vec::new();
     let mut source = error.source();
     while let Some(cause) = source {
         let text = cause.to_string();
-        if !parts.iter().any(|part| part.contains(&text)) {
+        let is_layer = cause.source().is_some() && LAYERS.contains(&text.as_str());
+        if !is_layer && !parts.iter().any(|part| part.contains(&text)) {
             parts.push(text);
         }
         source = cause.source();
