@@ -128,10 +128,7 @@ fn is_named_above(source: &Source<'_>, (from, at): (usize, usize), body: usize, 
 fn begins_edit_arguments(reply: &str, row: &ReplyLine<'_>) -> bool {
     let rest = reply.get(row.start..).unwrap_or_default();
     let value = rest.get(..first_value_end(rest)).unwrap_or_default();
-    has_tool_argument_keys(value)
-        && tool::PATH_KEYS
-            .iter()
-            .any(|key| memchr::memmem::find(value.as_bytes(), format!("\"{key}\"").as_bytes()).is_some())
+    is_edit_object(value)
 }
 
 /// The first two lines from an offset that aren't blank.
@@ -148,7 +145,7 @@ fn begins_arguments(line: &str, reply: &str, fence: &ReplyLine<'_>) -> bool {
     let sign: String = fence.text.trim().chars().take_while(|c| matches!(c, '`' | '~')).collect();
     let closing = memchr::memmem::find(body.as_bytes(), format!("\n{sign}").as_bytes());
     let block = closing.and_then(|end| body.get(..end)).unwrap_or(body);
-    line.starts_with("<edit>") || line.starts_with(['{', '[']) && has_tool_argument_keys(block)
+    line.starts_with("<edit>") || line.starts_with(['{', '[']) && is_edit_object(block)
 }
 
 /// Returns true if the tag on this line begins a block and isn't a word about one.
@@ -198,7 +195,17 @@ fn format_of_hunk_header(line: &str) -> Format {
 /// Returns true if the reply is the arguments of a tool and nothing else.
 fn is_tool_arguments(reply: &str) -> bool {
     let text = reply.trim_start();
-    text.starts_with(['{', '[']) && has_tool_argument_keys(text)
+    let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
+    let called = || has("\"function\"") && has("\"arguments\"");
+    text.starts_with(['{', '[']) && (has_tool_argument_keys(text) || called())
+}
+
+/// Returns true for JSON that only an edit can be: it names a file, or its old text. Files of JSON
+/// have a `command` or a `content` as well.
+fn is_edit_object(json: &str) -> bool {
+    let has = |key: &&str| memchr::memmem::find(json.as_bytes(), format!("\"{key}\"").as_bytes()).is_some();
+    let old = ["old_string", "oldString", "old_str", "oldText", "old_text", "code_edit", "insert_line"];
+    old.iter().any(has) || has_tool_argument_keys(json) && tool::PATH_KEYS.iter().any(has)
 }
 
 /// Returns true if a text has a key that the arguments of edit tools have.
@@ -222,5 +229,5 @@ pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
         "\"code_edit\"",
     ];
     let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
-    names.into_iter().any(has) || has("\"function\"") && has("\"arguments\"")
+    names.into_iter().any(has)
 }

@@ -81,6 +81,18 @@ fn files_are_named_in_words() {
 }
 
 #[test]
+fn json_with_words_of_edits_is_the_file_that_is_named() {
+    for text in [
+        "{\n  \"servers\": {\"a\": {\"command\": \"npx\", \"args\": []}}\n}\n",
+        "{\n  \"function\": \"x\",\n  \"arguments\": [{\"name\": \"y\"}]\n}\n",
+        "[\n  {\"content\": \"x\"}\n]\n",
+    ] {
+        let reply = format!("conf/a.json\n\n```json\n{text}```\n");
+        assert_eq!(written(&reply), [made("conf/a.json", text)], "{text}");
+    }
+}
+
+#[test]
 fn words_about_a_file_are_no_new_version_of_it() {
     for reply in [
         "In `src/calc.py`:\n\n```python\nprint(add(1, 2))\n```\n",
