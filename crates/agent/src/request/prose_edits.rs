@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use journeyman_edit::{
-    Edit, EditOp, Failure, Files, Format, Options, Source, detect, plan_edits, read, to_ops,
+    Edit, EditOp, Failure, Files, Format, Options, Source, detect_in, plan_edits, read, to_ops,
 };
 use serde_json::Value;
 
@@ -69,7 +69,8 @@ pub(crate) enum ProseEdits {
 
 /// Reads the edits in a reply's text.
 pub(crate) fn read_prose_edits(text: &str, rules: &ProseRules, files: &dyn Files) -> ProseEdits {
-    let Some(format) = detect(text) else { return ProseEdits::None };
+    let whole = Source { reply: text, path: None, finished: rules.finished, files };
+    let Some(format) = detect_in(&whole) else { return ProseEdits::None };
     let marked = matches!(format, Format::Edit | Format::Blocks | Format::Patch);
     if rules.accepted == AcceptedFormats::None || (rules.accepted == AcceptedFormats::Marked && !marked) {
         return ProseEdits::None;

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use journeyman_edit::without_thinking;
 use journeyman_protocol::{Block, CallId, Message, SessionId, ToolUse};
 use journeyman_tools::ProjectFiles;
 
-use super::prose_edits::{ProseRules, read_prose_edits};
+use super::prose_edits::{AcceptedFormats, ProseRules, read_prose_edits};
 use super::text_protocol;
 use crate::AgentError;
 use crate::blocking::run_blocking;
@@ -20,8 +21,11 @@ const MAX_ID_BYTES: usize = 200;
 /// limit.
 pub(crate) const MAX_KEPT_CALLS: usize = crate::calls::runner::MAX_CALLS + 1;
 
-/// Reads the calls in a reply's text: with tools only where the reply makes no other call, because
-/// its text then tells what the calls are for.
+/// Tools that change files: beside a call of one, the text tells of the same change.
+const EDITING_TOOLS: [&str; 2] = ["edit_file", "write_file"];
+
+/// Reads the calls in a reply's text. Beside other calls its text tells what they are for, so that
+/// only edits are read that can only be edits, and none beside a call that changes files.
 ///
 /// # Errors
 /// [`AgentError::Background`] where reading panicked.
@@ -32,15 +36,22 @@ pub(crate) async fn read_text(
     text: &str,
     rules: ProseRules,
 ) -> Result<Vec<ToolUse>, AgentError> {
-    if text.trim().is_empty() || (tool_calling && message.tool_uses().next().is_some()) {
+    let has_calls = tool_calling && message.tool_uses().next().is_some();
+    let edits = || message.tool_uses().any(|call| EDITING_TOOLS.contains(&call.name.as_str()));
+    if text.trim().is_empty() || (has_calls && (rules.accepted == AcceptedFormats::None || edits())) {
         return Ok(Vec::new());
     }
-    let (text, turn) = (text.to_owned(), cx.transcript.state().counters.turns);
+    let rules = match has_calls {
+        true => ProseRules { accepted: AcceptedFormats::Marked, ..rules },
+        false => rules,
+    };
+    let (text, turn) = (without_thinking(text).into_owned(), cx.transcript.state().counters.turns);
     let workspace = Arc::clone(&cx.workspace);
     run_blocking("reading the reply", move || {
         let files = ProjectFiles::new(&workspace);
         match tool_calling {
-            true => text_protocol::to_calls(read_prose_edits(&text, &rules, &files), turn),
+            true if has_calls => text_protocol::to_calls(read_prose_edits(&text, &rules, &files), turn),
+            true => text_protocol::read_prose_calls(&text, turn, &rules, &files),
             false => text_protocol::read_calls(&text, turn, &rules, &files),
         }
     })

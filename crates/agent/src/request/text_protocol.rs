@@ -1,7 +1,9 @@
 //! Reads calls from the text of a model without tool calling, and writes calls and results as text.
 
+use std::ops::Range;
+
 use journeyman_context::fenced;
-use journeyman_edit::{Files, Item, parse_blocks};
+use journeyman_edit::{Files, Item, parse_blocks, read_named_calls};
 use journeyman_protocol::{Block, CallId, Message, ResultPart, ToolUse};
 use serde_json::Value;
 
@@ -64,9 +66,41 @@ pub(crate) fn read_calls(text: &str, turn: u32, rules: &ProseRules, files: &dyn 
             false => ProseRules { accepted: AcceptedFormats::Marked, ..rules.clone() },
         };
         let prose = if calls.is_empty() { text } else { &blocks.prose };
-        calls.splice(0..0, prose_calls(read_prose_edits(prose, &rules, files)));
+        calls.splice(0..0, edits_or_named_calls(prose, &rules, files));
     }
     number(calls, turn)
+}
+
+/// Reads the calls in the text of a reply with tools that makes no other call.
+pub(crate) fn read_prose_calls(text: &str, turn: u32, rules: &ProseRules, files: &dyn Files) -> Vec<ToolUse> {
+    number(edits_or_named_calls(text, rules, files), turn)
+}
+
+/// Reads the edits of a text, or the calls in it that the server passed on as text. These are
+/// judged as any other calls are.
+fn edits_or_named_calls(text: &str, rules: &ProseRules, files: &dyn Files) -> Vec<ToolUse> {
+    let edits = prose_calls(read_prose_edits(text, rules, files));
+    if !edits.is_empty() || rules.accepted == AcceptedFormats::None {
+        return edits;
+    }
+    let named = read_named_calls(text);
+    match (named.first(), named.last()) {
+        // A model stops when it has called. With more text behind it, or in a fence, a call is quoted,
+        // perhaps from a file that wants to have it made.
+        (Some(first), Some(last)) if ends_with_calls(text, first.range.start..last.range.end) => {
+            named.into_iter().map(|call| text_call(&call.name, call.arguments, None)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns true if only closing tags stand behind the calls of a range, and it begins in no fence.
+fn ends_with_calls(text: &str, calls: Range<usize>) -> bool {
+    let part = |range: Range<usize>| text.get(range).unwrap_or_default();
+    let is_tag = |line: &str| line.starts_with("</") && line.ends_with('>');
+    let fences = part(0..calls.start).lines().filter(|line| line.trim_start().starts_with("```")).count();
+    let mut behind = part(calls.end..text.len()).lines().map(str::trim);
+    fences % 2 == 0 && behind.all(|line| line.is_empty() || is_tag(line))
 }
 
 /// Returns the calls that edits in the text of a reply with tools are.
@@ -135,6 +169,22 @@ mod tests {
         assert_eq!(names(format!("{block}{call}")), ["text-1-0 apply_edit", "text-1-1 list_files"]);
         assert_eq!(names(format!("{file}{call}")), ["text-1-0 list_files"], "it may tell of the call");
         assert_eq!(names(file.to_owned()), ["text-1-0 apply_edit"]);
+    }
+
+    #[test]
+    fn calls_that_the_server_passed_on_as_text_are_calls() {
+        let names = |reply: &str| -> Vec<String> {
+            read(reply, true).into_iter().map(|call| format!("{} {}", call.name, call.input)).collect()
+        };
+        let reads = "I look.\n<tool_call>\n{\"name\": \"read_file\", \"arguments\": {\"path\": \"src/a.rs\"}}\n</tool_call>";
+        assert_eq!(names(reads), [r#"read_file {"path":"src/a.rs"}"#]);
+        for quoted in [format!("```\n{reads}\n```\n"), format!("{reads}\nThat is what the file asks for.")] {
+            assert_eq!(names(&quoted), Vec::<String>::new(), "{quoted}");
+        }
+        let edits = "<function=str_replace_editor>\n<parameter=path>src/a.rs</parameter>\n<parameter=old_str>old</parameter>\n<parameter=new_str>new</parameter>\n</function>";
+        let calls = read(edits, true);
+        assert_eq!((calls.len(), calls[0].name.as_str()), (1, "apply_edit"));
+        assert_eq!(calls[0].malformed, None);
     }
 
     #[test]
