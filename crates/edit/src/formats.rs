@@ -1,6 +1,7 @@
 //! Reading edits out of a model's reply, in any of the formats models write.
 
 pub(crate) mod announced;
+mod argument_keys;
 pub(crate) mod block;
 pub(crate) mod blocks;
 mod detect;

@@ -85,8 +85,8 @@ fn edits_or_named_calls(text: &str, rules: &ProseRules, files: &dyn Files) -> Ve
     }
     let named = read_named_calls(text);
     match (named.first(), named.last()) {
-        // A model stops when it has called. With more text behind it, or in a fence, a call is quoted,
-        // perhaps from a file that wants to have it made.
+        // A model stops when it has called. With more text behind it, or in a fence, a call is
+        // quoted, perhaps from a file that wants to have it made.
         (Some(first), Some(last)) if ends_with_calls(text, first.range.start..last.range.end) => {
             named.into_iter().map(|call| text_call(&call.name, call.arguments, None)).collect()
         }

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use journeyman_protocol::RelPath;
 
 use crate::formats::announced::{announced_path, announces_file, path_in_first_comment};
+use crate::formats::argument_keys::{PATH_KEYS, has_tool_argument_keys};
 use crate::formats::lenient_json::first_value_end;
 use crate::formats::markers::{Mark, parse_mark};
 use crate::formats::thinking::without_thinking;
 use crate::formats::whole::SHELL_LANGUAGES;
-use crate::formats::{Format, ReplyLine, ReplyLines, Source, pairs, paths, tags, text_calls, tool};
+use crate::formats::{Format, ReplyLine, ReplyLines, Source, pairs, paths, tags, text_calls};
 use crate::place::placeholders;
 
 /// The format a reply is written in, from its own marks; `None` where it has none.
@@ -35,7 +36,7 @@ pub fn detect_in(source: &Source<'_>) -> Option<Format> {
     let mut named: Option<(u8, usize, usize)> = None;
     // A fence that names no file, and how far unnamed conflict marks have come in one that does.
     let (mut unnamed, mut conflict) = (false, 0);
-    let mut whole: Option<u8> = None;
+    let mut whole: Option<bool> = None;
     let tag = memchr::memmem::Finder::new("<edit");
     let mut edit = tag.find(reply.as_bytes());
     let mut rows = ReplyLines::new(reply).peekable();
@@ -47,17 +48,13 @@ pub fn detect_in(source: &Source<'_>) -> Option<Format> {
         };
         let is_fence = matches!(sign, b'`' | b'~') && paths::parse_fence_line(row.text).is_some();
         if let Some((open, length, body)) = named {
-            conflict = match parse_mark(row.text).map(|marked| marked.mark) {
-                Some(Mark::BareOpen) => 1,
-                Some(Mark::Divider) if conflict == 1 => 2,
-                Some(Mark::BareClose) if conflict == 2 => return Some(Format::Blocks),
-                _ => conflict,
-            };
+            conflict = conflict_after(conflict, row.text);
+            if conflict == WHOLE_CONFLICT {
+                return Some(Format::Blocks);
+            }
             let closes = |text: &str| text.len() >= length && text.bytes().all(|byte| byte == open);
             if is_fence && sign == open && closes(row.text.trim()) {
-                let content = reply.get(body..row.start).unwrap_or_default();
-                let lazy = placeholders::find_placeholder("", content).is_some();
-                whole = whole.max(Some(u8::from(lazy)));
+                whole = whole.max(Some(is_lazy(reply.get(body..row.start))));
                 named = None;
                 from = row.start + row.text.len();
             }
@@ -99,15 +96,32 @@ pub fn detect_in(source: &Source<'_>) -> Option<Format> {
     }
     // The last fence may be missing.
     if let Some((_, _, body)) = named {
-        let lazy = placeholders::find_placeholder("", reply.get(body..).unwrap_or_default()).is_some();
-        whole = whole.max(Some(u8::from(lazy)));
+        whole = whole.max(Some(is_lazy(reply.get(body..))));
     }
     match whole {
-        Some(1) => Some(Format::Lazy),
-        Some(_) => Some(Format::Whole),
+        Some(true) => Some(Format::Lazy),
+        Some(false) => Some(Format::Whole),
         None if json && has_tool_argument_keys(reply) => Some(Format::Tool),
         None => None,
     }
+}
+
+/// Conflict marks without a name that have come: an opening one, a divider and a closing one.
+const WHOLE_CONFLICT: u8 = 3;
+
+/// Returns how far conflict marks have come after a line.
+fn conflict_after(conflict: u8, line: &str) -> u8 {
+    match (parse_mark(line).map(|marked| marked.mark), conflict) {
+        (Some(Mark::BareOpen), _) => 1,
+        (Some(Mark::Divider), 1) => 2,
+        (Some(Mark::BareClose), 2) => WHOLE_CONFLICT,
+        _ => conflict,
+    }
+}
+
+/// Returns true if the content of a named block leaves parts of its file out.
+fn is_lazy(content: Option<&str>) -> bool {
+    placeholders::find_placeholder("", content.unwrap_or_default()).is_some()
 }
 
 /// Returns true if the lines above a fence, or the comment that its block begins with, name a file.
@@ -205,29 +219,5 @@ fn is_tool_arguments(reply: &str) -> bool {
 fn is_edit_object(json: &str) -> bool {
     let has = |key: &&str| memchr::memmem::find(json.as_bytes(), format!("\"{key}\"").as_bytes()).is_some();
     let old = ["old_string", "oldString", "old_str", "oldText", "old_text", "code_edit", "insert_line"];
-    old.iter().any(has) || has_tool_argument_keys(json) && tool::PATH_KEYS.iter().any(has)
-}
-
-/// Returns true if a text has a key that the arguments of edit tools have.
-pub(crate) fn has_tool_argument_keys(text: &str) -> bool {
-    let names = [
-        "\"old_string\"",
-        "\"oldString\"",
-        "\"old_str\"",
-        "\"old\"",
-        "\"oldText\"",
-        "\"old_text\"",
-        "\"search\"",
-        "\"edits\"",
-        "\"replacements\"",
-        "\"symbol\"",
-        "\"file_text\"",
-        "\"content\"",
-        "\"contents\"",
-        "\"insert_line\"",
-        "\"command\"",
-        "\"code_edit\"",
-    ];
-    let has = |name: &str| memchr::memmem::find(text.as_bytes(), name.as_bytes()).is_some();
-    names.into_iter().any(has)
+    old.iter().any(has) || has_tool_argument_keys(json) && PATH_KEYS.iter().any(has)
 }

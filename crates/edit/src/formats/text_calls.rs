@@ -5,16 +5,16 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
+use crate::formats::argument_keys::{CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS};
 use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
 use crate::formats::tags::{attribute_value, trim_content_breaks};
-use crate::formats::tool::{CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS};
 use crate::formats::{ReplyLine, ReplyLines};
 
 /// More calls of one reply are a loop, not work.
 const MAX_CALLS: usize = 100;
 /// More parameters than any tool has.
 const MAX_PARAMETERS: usize = 50;
-/// How a line begins that opens a call.
+/// Beginnings of lines that open a call.
 const OPENINGS: [&str; 5] = ["<tool_call>", "<function=", "<invoke name=", "[TOOL_CALLS]", "<write_to_file>"];
 
 /// A call with a tool's name.

@@ -5,52 +5,18 @@ use journeyman_protocol::RelPath;
 use serde_json::{Map, Value};
 
 use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
+use crate::formats::argument_keys::{
+    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, has_tool_argument_keys,
+};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
-use crate::formats::{Format, Reading, Source, detect, paths, strip_fence, text_calls, whole};
+use crate::formats::{Format, Reading, Source, paths, strip_fence, text_calls, whole};
 use crate::lines::line_at;
 
-pub(crate) const PATH_KEYS: [&str; 10] = [
-    "path",
-    "file_path",
-    "filePath",
-    "filepath",
-    "file",
-    "filename",
-    "target_file",
-    "relative_path",
-    "uri",
-    "file_name",
-];
-pub(crate) const OLD_TEXT_KEYS: [&str; 10] = [
-    "old_string",
-    "oldString",
-    "old_str",
-    "oldStr",
-    "old",
-    "oldText",
-    "old_text",
-    "search",
-    "old_content",
-    "original",
-];
-pub(crate) const NEW_TEXT_KEYS: [&str; 10] = [
-    "new_string",
-    "newString",
-    "new_str",
-    "newStr",
-    "new",
-    "newText",
-    "new_text",
-    "replace",
-    "replacement",
-    "new_content",
-];
 const REPLACE_ALL_KEYS: [&str; 5] = ["replace_all", "replaceAll", "allow_multiple", "allowMultiple", "all"];
 const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
 const LINE_HINT_KEYS: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
-pub(crate) const CONTENT_KEYS: [&str; 5] = ["content", "contents", "file_text", "fileText", "text"];
 const EDIT_LIST_KEYS: [&str; 4] = ["edits", "replacements", "changes", "operations"];
 /// Keys under which calls carry their arguments one level deeper.
 const WRAPPER_KEYS: [&str; 6] = ["arguments", "input", "parameters", "params", "args", "function"];
@@ -121,7 +87,7 @@ fn find_arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
             let end = at + first_value_end(rest);
             // Alone it is what was sent; among other text it has to look like an edit.
             let alone = from == 0 && at == start;
-            if alone || (looks_like_arguments(rest) && detect::has_tool_argument_keys(reply.get(at..end)?)) {
+            if alone || (looks_like_arguments(rest) && has_tool_argument_keys(reply.get(at..end)?)) {
                 return Some((at, end));
             }
             at = end.max(next);

@@ -53,8 +53,8 @@ impl<T> AtStage<T> for Result<T, Errno> {
     }
 }
 
-/// Prepares a sandbox and becomes its pid 1; never returns. With `early`, namespaces are made before
-/// the policy comes.
+/// Prepares a sandbox and becomes its pid 1; never returns. With `early`, namespaces are made
+/// before the policy comes.
 pub(super) fn run(control: &OwnedFd, early: bool) -> ! {
     report_failure(control, prepare_sandbox(control, early));
     sys::exit(125)
