@@ -33,7 +33,11 @@ pub(crate) struct TimedAnswer {
 /// The reply as a model would write it; `None` where the format can't say it.
 pub(crate) fn reply(format: Format, path: &str, case: &Case) -> Option<String> {
     let Case { search, replace, .. } = case;
+    // In a block, a replacement of one blank line looks like none, which takes the blank line of
+    // the search text along.
+    let is_blank_line = replace.is_empty() && search.ends_with('\n');
     Some(match format {
+        Format::Blocks | Format::Edit if is_blank_line => return None,
         Format::Tool => json!({"path": path, "old_string": search, "new_string": replace}).to_string(),
         Format::Blocks => {
             let new = if replace.is_empty() { String::new() } else { format!("{replace}\n") };

@@ -64,9 +64,9 @@ struct LinesBelow<'a> {
     search: Vec<&'a str>,
     replacement: Vec<&'a str>,
     next: Vec<&'a str>,
-    /// All of the search text's lines are found to the last byte and stay, and others follow: a
-    /// blank line after those sets them apart.
-    inserts_lines: bool,
+    /// All of the search text's lines are found to the last byte and stay, and others follow that a
+    /// blank line sets apart: so does one after them.
+    inserts_paragraph: bool,
 }
 
 impl<'a> LinesBelow<'a> {
@@ -94,14 +94,14 @@ impl<'a> LinesBelow<'a> {
         } else {
             return None;
         };
-        let inserts_lines = (closed || hunk.whole_lines)
+        let inserts_paragraph = (closed || hunk.whole_lines)
             && strategy == Strategy::Exact
             && replacement
                 .strip_prefix(search)
-                .is_some_and(|more| more.starts_with('\n') && !more.trim().is_empty());
+                .is_some_and(|more| more.starts_with("\n\n") && !more.trim().is_empty());
         let back = |text: &'a str| text.rsplit('\n').map(str::trim_end).take(MAX_COMPARED_LINES).collect();
         let next = next.lines().map(str::trim_end).take(MAX_COMPARED_LINES).collect();
-        Some(Self { search: back(search), replacement: back(replacement), next, inserts_lines })
+        Some(Self { search: back(search), replacement: back(replacement), next, inserts_paragraph })
     }
 
     /// Returns the number of the replacement's last lines that already follow the match. Where the
@@ -114,7 +114,7 @@ impl<'a> LinesBelow<'a> {
             let distinctive = own().any(|line| is_distinctive(line));
             let kept = own().eq(self.search.iter().take(*count));
             let blank = own().all(|line| line.is_empty());
-            !(blank && self.inserts_lines)
+            !(blank && self.inserts_paragraph)
                 && (!ends_alike || (*count > 1 && distinctive && !kept))
                 && own().rev().eq(self.next.iter().take(*count))
         };

@@ -37,6 +37,9 @@ pub(crate) struct IndentStyles {
     given_levels: Option<(usize, usize)>,
     /// Spaces by which a line after one that opens a block is deeper, where all are so.
     opened_step: Option<usize>,
+    /// No line of the texts is more than one level deeper or less deep than the one before, and the
+    /// last is as deep as the first at most: blocks within blocks, not continued lines.
+    is_nested: bool,
     /// Spaces a level in the file, where that can be told.
     file_step: Option<usize>,
     /// Most of the file's indented lines begin with a tab.
@@ -50,6 +53,7 @@ impl IndentStyles {
     pub(crate) fn learn_styles<'a>(given: impl Iterator<Item = &'a str>, file: &str) -> Self {
         let lines: Vec<&str> = given.filter(|line| !line.trim().is_empty()).collect();
         let given: Vec<&str> = lines.iter().map(|line| split_indent(line).0).collect();
+        let given_levels = levels_between(&given);
         // The lines of a long comment are one space deeper than their block.
         let code =
             || file.lines().take(MAX_EXAMINED_LINES).filter(|line| !line.trim_start().starts_with('*'));
@@ -58,7 +62,8 @@ impl IndentStyles {
         let spaces = file_lines().filter(|indent| indent.starts_with(' ')).count();
         Self {
             given_step: common_step(given.iter().copied()),
-            given_levels: levels_between(&given),
+            given_levels,
+            is_nested: given_levels.is_some_and(|(step, _)| goes_by_levels(&given, step)),
             opened_step: opened_step(&lines),
             file_step: common_step(file_lines()),
             file_tabs: tabs > spaces,
@@ -77,11 +82,12 @@ impl IndentStyles {
 
     /// So many spaces between lines of the search and replacement texts in the file's levels, where
     /// both are known and differ. A wider step may be the continuation of a line: it is a level
-    /// where there are two of it.
+    /// after a line that opens a block, and where lines go into one and out of it by levels.
     fn file_width(&self, spaces: usize) -> Option<usize> {
         let ((step, levels), own) = (self.given_levels?, self.file_step?);
         let is_level = own.is_multiple_of(step)
-            || (step.is_multiple_of(own) && (levels > 1 || self.opened_step == Some(step)));
+            || (step.is_multiple_of(own)
+                && ((levels > 1 && self.is_nested) || self.opened_step == Some(step)));
         (step != own && is_level && spaces.is_multiple_of(step)).then(|| spaces / step * own)
     }
 
@@ -226,9 +232,23 @@ impl IndentMap {
                 let step = self.styles.given_step.filter(|step| blanks.len().is_multiple_of(*step))?;
                 Some("\t".repeat(blanks.len() / step))
             }
-            (true, _, false) => Some(" ".repeat(blanks.len() * self.styles.file_step?)),
+            (true, _, false) => {
+                let width = self.tab_columns().or(self.styles.file_step)?;
+                Some(" ".repeat(blanks.len() * width))
+            }
             _ => None,
         }
+    }
+
+    /// The spaces that a tab of the search text stands for, where its other lines are indented as
+    /// the file's: nothing moved then, and tabs were written for so many columns.
+    fn tab_columns(&self) -> Option<usize> {
+        let is_kept = |(from, to): &(String, String)| from == to && from.starts_with(' ');
+        let (tabs, to) = self.pairs.iter().find(|(from, _)| from.starts_with('\t'))?;
+        let columns = to.len() / tabs.len();
+        let is_so = |(from, to): &(String, String)| *to == " ".repeat(from.len() * columns);
+        let mut tabbed = self.pairs.iter().filter(|(from, _)| from.starts_with('\t'));
+        (self.pairs.iter().any(is_kept) && tabbed.all(is_so)).then_some(columns)
     }
 
     /// One level in both styles, where two matched lines are one or more apart: the smallest
@@ -304,6 +324,14 @@ fn levels_between(indents: &[&str]) -> Option<(usize, usize)> {
         .find(|step| most > least && widths.iter().all(|width| (width - least).is_multiple_of(*step)))?;
     let spaces = indents.iter().all(|indent| indent.bytes().all(|byte| byte == b' '));
     spaces.then_some((step, (most - least) / step))
+}
+
+/// Returns true if indentations change by one level of `step` spaces at once, and end no deeper
+/// than they begin.
+fn goes_by_levels(indents: &[&str], step: usize) -> bool {
+    let is_level = |pair: &[&str]| matches!(pair, [one, next] if one.len().abs_diff(next.len()) <= step);
+    let ends = indents.first().zip(indents.last());
+    indents.windows(2).all(is_level) && ends.is_some_and(|(first, last)| last.len() <= first.len())
 }
 
 /// The spaces by which the line after one that opens a block is deeper, if all such lines agree.

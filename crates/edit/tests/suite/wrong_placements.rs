@@ -283,3 +283,33 @@ fn blanks_of_new_blank_lines_are_carried_over_too() {
     // Blanks that no line has say nothing.
     assert_eq!(written(file, "one();\ntwo();", "one();\n  \ntwo(2);"), "f {\n    one();\n\n    two(2);\n}\n");
 }
+
+#[test]
+fn continued_lines_are_no_levels() {
+    // A file with levels of two blanks, whose lines go on four deeper.
+    let file = "class A {\n  void f() {\n    one();\n    two();\n    three();\n  }\n}\n";
+    assert_eq!(
+        written(file, "\ntwo();\nthree();", "\nint b =\n    one().stream()\n        .all();\nthree();"),
+        file.replace("    two();\n", "    int b =\n        one().stream()\n            .all();\n")
+    );
+    // Blocks within blocks are levels, though nothing opens them at a line's end.
+    assert_eq!(
+        written(file, "\ntwo();\nthree();", "\n<ul>\n    <li>\n        x\n    </li>\n</ul>\nthree();"),
+        file.replace("    two();\n", "    <ul>\n      <li>\n        x\n      </li>\n    </ul>\n")
+    );
+}
+
+#[test]
+fn a_tab_stands_for_the_columns_that_it_replaced() {
+    let file = "class A {\n  int f() {\n    int a = 1;\n    return a;\n  }\n}\n";
+    assert_eq!(
+        written(file, "  int f() {\n\tint a = 1;", "  int f() {\n\tint a =\n\t\tone();"),
+        file.replace("a = 1;", "a =\n        one();")
+    );
+}
+
+#[test]
+fn a_line_with_a_blank_one_after_it_is_not_set_apart_twice() {
+    let file = "a();\nb();\n\nc();\n";
+    refused(file, "b();", "b();\nnew();\n");
+}
