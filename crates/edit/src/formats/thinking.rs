@@ -49,8 +49,10 @@ pub fn without_thinking(text: &str) -> Cow<'_, str> {
                 Some(end) => row.start..end,
                 None => continue,
             }
-        } else if !blanked && ends_thinking(line) {
-            0..end_of_line
+        } else if ends_thinking(line) {
+            // With a tag that is left over, a second look would take all before it for thinking.
+            let tag = row.text.rfind("</").unwrap_or_default();
+            if blanked { row.start + tag..end_of_line } else { 0..end_of_line }
         } else {
             continue;
         };
@@ -143,6 +145,10 @@ mod tests {
             assert_eq!(read.trim(), rest.trim(), "{text}");
             assert!(read.ends_with(rest), "{text}");
         }
+        let left_over = format!("<think>a</think>\n{BLOCK}\nDone.\n</think>\n");
+        let read = without_thinking(&left_over);
+        assert_eq!((read.matches("SEARCH").count(), read.contains("think")), (1, false), "{read}");
+        assert_eq!(without_thinking(&read), read, "a second look changes nothing");
         let two = format!("<think>a</think>\n{BLOCK}<thinking>\n{BLOCK}</thinking>\nb");
         let read = without_thinking(&two);
         assert_eq!(read.matches("SEARCH").count(), 1, "{read}");
