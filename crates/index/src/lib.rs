@@ -52,6 +52,7 @@ pub mod texts;
 pub mod tokens;
 pub mod vectors;
 pub mod watch;
+mod write_lock;
 
 pub use error::IndexError;
 pub use project::Project;

@@ -10,16 +10,15 @@ mod manifest;
 mod refresh;
 mod seed;
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use journeyman_policy::secrets::Redactor;
-use rustix::fs::FlockOperation;
 
 use crate::IndexError;
 use crate::segment::merge_segments;
 use crate::snapshot::{LiveSegment, Snapshot};
+use crate::write_lock::WriteLock;
 use manifest::Manifest;
 pub(crate) use manifest::SEGMENT_PREFIX;
 pub use refresh::{Options, Progress, Report};
@@ -50,12 +49,6 @@ pub struct Index {
 struct IndexState {
     generation: u64,
     snapshot: Arc<Snapshot>,
-}
-
-/// The right to write, until it is dropped.
-#[derive(Debug)]
-struct WriteLock {
-    _file: File,
 }
 
 impl Index {
@@ -172,19 +165,7 @@ impl Index {
 
     /// Takes the right to write. Without `wait`, `None` where another process has it.
     fn lock(&self, wait: bool) -> Result<Option<WriteLock>, IndexError> {
-        Self::lock_directory(&self.directory, wait)
-    }
-
-    fn lock_directory(directory: &Path, wait: bool) -> Result<Option<WriteLock>, IndexError> {
-        let path = directory.join(LOCK_FILE_NAME);
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(IndexError::io("opening", &path))?;
-        let how = if wait { FlockOperation::LockExclusive } else { FlockOperation::NonBlockingLockExclusive };
-        match rustix::fs::flock(&file, how) {
-            Ok(()) => Ok(Some(WriteLock { _file: file })),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(IndexError::io("locking", &path)(error.into())),
-        }
+        WriteLock::take(&self.directory.join(LOCK_FILE_NAME), wait)
     }
 
     /// Returns an unused name for a segment.

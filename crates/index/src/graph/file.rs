@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use memmap2::Mmap;
-use rustix::fs::FlockOperation;
 
 use super::Edge;
 use super::edge::ContentIdentity;
@@ -19,6 +18,7 @@ use super::names::{self, DefinitionRow};
 use super::resolved::ResolvedGraph;
 use crate::IndexError;
 use crate::segment::{Cursor, format_version, map_file, put_bytes, put_number};
+use crate::write_lock::WriteLock;
 
 /// The magic bytes. The version follows them.
 const MAGIC: &[u8; 8] = b"JMGRAPH\x01";
@@ -121,12 +121,7 @@ impl SavedGraph {
     /// # Errors
     /// [`IndexError::Io`].
     pub(super) fn save(found: &ResolvedGraph, directory: &Path) -> Result<(), IndexError> {
-        let path = directory.join(LOCK_FILE_NAME);
-        let lock = File::options().create(true).truncate(false).write(true).open(&path);
-        let lock = lock.map_err(IndexError::io("opening", &path))?;
-        if rustix::fs::flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Ok(());
-        }
+        let Some(_lock) = WriteLock::take(&directory.join(LOCK_FILE_NAME), false)? else { return Ok(()) };
         let body = encode_body(found);
         let path = directory.join(NEW_FILE_NAME);
         // Without waiting for the disk: after a power failure a broken file fails its checksum, and

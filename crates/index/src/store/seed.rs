@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::Index;
 use super::manifest::Manifest;
+use super::{Index, LOCK_FILE_NAME};
 use crate::IndexError;
+use crate::write_lock::WriteLock;
 
 /// Files beside the segments that are replaced as a whole, as segments are.
 const HISTORY_FILE_NAME: &str = "history";
@@ -19,7 +20,7 @@ impl Index {
     /// is then built from nothing.
     pub fn seed(directory: &Path, from: &Path) -> Result<(), IndexError> {
         std::fs::create_dir_all(directory).map_err(IndexError::io("making", directory))?;
-        let Some(_lock) = Self::lock_directory(directory, false)? else { return Ok(()) };
+        let Some(_lock) = WriteLock::take(&directory.join(LOCK_FILE_NAME), false)? else { return Ok(()) };
         if !Manifest::read(directory)?.segments.is_empty() {
             return Ok(());
         }

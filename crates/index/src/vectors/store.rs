@@ -3,17 +3,16 @@
 //! One process at a time writes, which a file lock ensures; any number read. Parts are added under
 //! unused names, and replaced ones are removed afterwards: readers that have them mapped keep them.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
-use rustix::fs::FlockOperation;
 
 use super::part::{Link, PartContents, RowVisitor, TextKey, VectorPart, key_of, write};
 use super::view::{View, embeddable_files};
 use super::{Embedder, quantise::Quantised};
+use crate::write_lock::WriteLock;
 use crate::{IndexError, Snapshot};
 
 const DIRECTORY_NAME: &str = "vectors";
@@ -172,16 +171,9 @@ impl Vectors {
     }
 
     /// Takes the right to write; `None` where another process has it.
-    pub(super) fn lock(&self) -> Result<Option<File>, IndexError> {
+    pub(super) fn lock(&self) -> Result<Option<WriteLock>, IndexError> {
         std::fs::create_dir_all(&self.directory).map_err(IndexError::io("making", &self.directory))?;
-        let path = self.directory.join(LOCK_FILE_NAME);
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(IndexError::io("opening", &path))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(file)),
-            Err(rustix::io::Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(IndexError::io("locking", &path)(error.into())),
-        }
+        WriteLock::take(&self.directory.join(LOCK_FILE_NAME), false)
     }
 
     /// Writes a part and shows it. The caller must hold the lock.
