@@ -4,6 +4,7 @@
 //!   says `skipped: …` and returns, unless `JM_REQUIRE_ALL=1` is set, as in CI, where it fails.
 //! - [`again!`] runs one test of the same program as a process of its own, for tests that kill a
 //!   process, that need another user or namespace, or that measure a whole process.
+//! - [`pass_on_store!`] writes the part of a store double that only passes calls on.
 //! - [`copy_program`] and [`write_program`] make programs that can be executed at once.
 //!
 //! ```no_run
@@ -14,6 +15,8 @@
 //! # }
 //! ```
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failure here is a failed test")]
+
+mod store_double;
 
 use std::io::Write as _;
 use std::path::Path;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
-use journeyman_store::{Entry, NewEntry, SessionSummary, Store, StoreError};
+use journeyman_store::{Entry, NewEntry, Store, StoreError};
+use journeyman_testkit::pass_on_store;
 
 /// What is asked of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +61,8 @@ impl<G: Gate> Gated<G> {
 }
 
 impl<G: Gate> Store for Gated<G> {
+    pass_on_store!(inner: fork, read_records, read_chunk, changed, sessions, find, delete);
+
     fn create(
         &self,
         id: &SessionId,
@@ -71,17 +74,6 @@ impl<G: Gate> Store for Gated<G> {
         self.pass(Op::Create, &[], move |store| {
             async move { store.create(&id, &root, &title, now).await }.boxed()
         })
-    }
-
-    fn fork(
-        &self,
-        parent: &SessionId,
-        at: Seq,
-        child: &SessionId,
-        title: &str,
-        now: UnixMillis,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.fork(parent, at, child, title, now)
     }
 
     fn append(
@@ -105,40 +97,6 @@ impl<G: Gate> Store for Gated<G> {
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
         let session = session.clone();
         self.pass(Op::Read, &[], move |store| async move { store.read(&session, after, limit).await }.boxed())
-    }
-
-    fn read_records(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        self.inner.read_records(session, after, limit)
-    }
-
-    fn read_chunk(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        bytes: usize,
-    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        self.inner.read_chunk(session, after, bytes)
-    }
-
-    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
-        self.inner.changed(session, after)
-    }
-
-    fn sessions(
-        &self,
-        root: Option<&str>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.inner.sessions(root, limit)
-    }
-
-    fn find(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.inner.find(prefix)
     }
 
     fn set_status(
@@ -171,9 +129,5 @@ impl<G: Gate> Store for Gated<G> {
         self.pass(Op::Release, &[], move |store| {
             async move { store.release(&session, &holder).await }.boxed()
         })
-    }
-
-    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.delete(session)
     }
 }

@@ -11,7 +11,8 @@ use std::future::{pending, ready};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
-use journeyman_store::{Entry, MemoryStore, NewEntry, SessionSummary, Store, StoreError};
+use journeyman_store::{Entry, MemoryStore, NewEntry, Store, StoreError};
+use journeyman_testkit::pass_on_store;
 use tokio::sync::Semaphore;
 
 /// The fate of an append.
@@ -89,15 +90,7 @@ impl Gated {
 }
 
 impl Store for Gated {
-    fn create(
-        &self,
-        id: &SessionId,
-        root: &str,
-        title: &str,
-        now: UnixMillis,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.create(id, root, title, now)
-    }
+    pass_on_store!(inner: create, read_records, changed, fork, sessions, find, set_status, lease, release, delete);
 
     fn append(
         &self,
@@ -173,68 +166,5 @@ impl Store for Gated {
             return pending().boxed();
         }
         self.inner.read_chunk(session, after, bytes)
-    }
-
-    fn read_records(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        self.inner.read_records(session, after, limit)
-    }
-
-    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
-        self.inner.changed(session, after)
-    }
-
-    fn fork(
-        &self,
-        parent: &SessionId,
-        at: Seq,
-        child: &SessionId,
-        title: &str,
-        now: UnixMillis,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.fork(parent, at, child, title, now)
-    }
-
-    fn sessions(
-        &self,
-        root: Option<&str>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.inner.sessions(root, limit)
-    }
-
-    fn find(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.inner.find(prefix)
-    }
-
-    fn set_status(
-        &self,
-        session: &SessionId,
-        status: &str,
-        now: UnixMillis,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.set_status(session, status, now)
-    }
-
-    fn lease(
-        &self,
-        session: &SessionId,
-        holder: &str,
-        now: UnixMillis,
-        ttl_ms: u64,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.lease(session, holder, now, ttl_ms)
-    }
-
-    fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.release(session, holder)
-    }
-
-    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.delete(session)
     }
 }

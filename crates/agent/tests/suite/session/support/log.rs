@@ -8,7 +8,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_agent::{Record, record_of};
 use journeyman_protocol::{CallId, CallState, Event, Message, Seq, SessionId, UnixMillis};
-use journeyman_store::{Entry, NewEntry, SessionSummary, Store, StoreError};
+use journeyman_store::{Entry, NewEntry, Store, StoreError};
+use journeyman_testkit::pass_on_store;
 
 use super::invariants::Fold;
 
@@ -178,15 +179,7 @@ impl Watched {
 }
 
 impl Store for Watched {
-    fn create(
-        &self,
-        id: &SessionId,
-        root: &str,
-        title: &str,
-        now: UnixMillis,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.create(id, root, title, now)
-    }
+    pass_on_store!(inner: create, read, read_records, read_chunk, changed, sessions, find, set_status, lease, release, delete);
 
     fn fork(
         &self,
@@ -226,75 +219,5 @@ impl Store for Watched {
             Ok(last)
         }
         .boxed()
-    }
-
-    fn read(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        self.inner.read(session, after, limit)
-    }
-
-    fn read_records(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        self.inner.read_records(session, after, limit)
-    }
-
-    fn read_chunk(
-        &self,
-        session: &SessionId,
-        after: Seq,
-        bytes: usize,
-    ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        self.inner.read_chunk(session, after, bytes)
-    }
-
-    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
-        self.inner.changed(session, after)
-    }
-
-    fn sessions(
-        &self,
-        root: Option<&str>,
-        limit: usize,
-    ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.inner.sessions(root, limit)
-    }
-
-    fn find(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        self.inner.find(prefix)
-    }
-
-    fn set_status(
-        &self,
-        session: &SessionId,
-        status: &str,
-        now: UnixMillis,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.set_status(session, status, now)
-    }
-
-    fn lease(
-        &self,
-        session: &SessionId,
-        holder: &str,
-        now: UnixMillis,
-        ttl_ms: u64,
-    ) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.lease(session, holder, now, ttl_ms)
-    }
-
-    fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.release(session, holder)
-    }
-
-    fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.inner.delete(session)
     }
 }
