@@ -101,8 +101,8 @@ impl Tool for ApplyPatch {
         false
     }
 
-    fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
-        diff_edits(workspace, &self.parse_patch(input).ok()?.edits)
+    fn diff(&self, workspace: &Workspace, input: &Value) -> Result<Option<String>, ToolError> {
+        diff_edits(workspace, &self.parse_patch(input)?.edits)
     }
 
     fn call<'a>(

@@ -7,7 +7,9 @@ use futures_util::future::BoxFuture;
 use journeyman_edit::{Allow, EditOp, OpContext, OpError, Outcome, Refusal, Replace, apply_ops};
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec, clip_to_bytes};
-use journeyman_workspace::{Change, ChangeSet, Expected, Workspace, WorkspaceError, unified_diff};
+use journeyman_workspace::{
+    Change, ChangeSet, Expected, FileContent, Workspace, WorkspaceError, unified_diff,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -104,26 +106,13 @@ impl EditFile {
 }
 
 fn apply_edits(context: &ToolContext, request: EditRequest) -> Result<ToolOutput, ToolError> {
-    let path = request.path;
-    let content = match context.workspace.read(&path, context.limits.file_bytes) {
-        Ok(content) => content,
-        Err(WorkspaceError::NotFound { .. }) => return Err(not_found(&context.workspace, path)),
-        Err(error) => return Err(error.into()),
-    };
-    let Some(text) = content.text() else { return Err(ToolError::Binary { path, size: content.size }) };
+    let several = request.pairs.len() > 1;
+    let (path, why) = (request.path.clone(), request.why.clone());
+    let content = read_content(&context.workspace, &path, context.limits)?;
+    let text = text_of(&content, &path)?;
     let sight = context.seen.compare(&path, &content.hash);
     refuse_stale(context, &path, &content)?;
-    let ops = edit_ops(request.pairs, request.all);
-    let with = OpContext { path: &path, shown: None, allow: Allow::default() };
-    let outcome = apply_ops(Some(text), &ops, &with);
-    let several = ops.len() > 1;
-    if let Some(refused) = outcome.failed.first() {
-        return Err(edit_error(path, refused, several));
-    }
-    let new = match &outcome.content {
-        Some(new) if !outcome.is_unchanged() => new.clone(),
-        _ => return Err(ToolError::Edit { path, edit: None, refusal: Box::new(Refusal::NoChange) }),
-    };
+    let (new, outcome) = place_edits(text, request)?;
     if new.contains(SECRET_MASK) && !text.contains(SECRET_MASK) {
         return Err(ToolError::Masked { path });
     }
@@ -133,7 +122,7 @@ fn apply_edits(context: &ToolContext, request: EditRequest) -> Result<ToolOutput
     let applied = context.workspace.apply(ChangeSet {
         call: Some(context.call.clone()),
         session: context.session.clone(),
-        description: request.why,
+        description: why,
         changes: vec![Change::Write { path: path.clone(), content: bytes, expected }],
     })?;
     context.seen.left_by(&context.workspace, &applied.changes);
@@ -144,15 +133,39 @@ fn apply_edits(context: &ToolContext, request: EditRequest) -> Result<ToolOutput
         .with_changes(&context.workspace, applied.changes))
 }
 
-/// Returns the changes of a call whose texts are found in the file.
-fn diff_edits(workspace: &Workspace, request: EditRequest) -> Option<String> {
-    let content = workspace.read(&request.path, ToolLimits::default().file_bytes).ok()?;
-    let text = content.text()?;
-    let ops = edit_ops(request.pairs, request.all);
-    let with = OpContext { path: &request.path, shown: None, allow: Allow::default() };
-    let outcome = apply_ops(Some(text), &ops, &with);
-    let new = outcome.content.as_ref().filter(|_| outcome.failed.is_empty() && !outcome.is_unchanged())?;
-    Some(unified_diff(&request.path, Some(text.as_bytes()), Some(new.as_bytes())))
+/// Returns the changes of a call.
+fn diff_edits(workspace: &Workspace, request: EditRequest) -> Result<String, ToolError> {
+    let path = request.path.clone();
+    let content = read_content(workspace, &path, ToolLimits::default())?;
+    let text = text_of(&content, &path)?;
+    let (new, _) = place_edits(text, request)?;
+    Ok(unified_diff(&path, Some(text.as_bytes()), Some(new.as_bytes())))
+}
+
+fn read_content(workspace: &Workspace, path: &RelPath, limits: ToolLimits) -> Result<FileContent, ToolError> {
+    workspace.read(path, limits.file_bytes).map_err(|error| match error {
+        WorkspaceError::NotFound { .. } => not_found(workspace, path.clone()),
+        error => error.into(),
+    })
+}
+
+fn text_of<'a>(content: &'a FileContent, path: &RelPath) -> Result<&'a str, ToolError> {
+    content.text().ok_or_else(|| ToolError::Binary { path: path.clone(), size: content.size })
+}
+
+/// Places all edits of a call in a file's text. Returns the new text with what was done.
+fn place_edits(text: &str, request: EditRequest) -> Result<(String, Outcome), ToolError> {
+    let EditRequest { path, pairs, all, .. } = request;
+    let ops = edit_ops(pairs, all);
+    let outcome =
+        apply_ops(Some(text), &ops, &OpContext { path: &path, shown: None, allow: Allow::default() });
+    if let Some(refused) = outcome.failed.first() {
+        return Err(edit_error(path, refused, ops.len() > 1));
+    }
+    match &outcome.content {
+        Some(new) if !outcome.is_unchanged() => Ok((new.clone(), outcome)),
+        _ => Err(ToolError::Edit { path, edit: None, refusal: Box::new(Refusal::NoChange) }),
+    }
 }
 
 fn edit_ops(pairs: Vec<Pair>, all: bool) -> Vec<EditOp> {
@@ -210,8 +223,8 @@ impl Tool for EditFile {
         false
     }
 
-    fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
-        diff_edits(workspace, self.parse_request(input).ok()?)
+    fn diff(&self, workspace: &Workspace, input: &Value) -> Result<Option<String>, ToolError> {
+        diff_edits(workspace, self.parse_request(input)?).map(Some)
     }
 
     fn call<'a>(

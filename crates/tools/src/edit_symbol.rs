@@ -103,8 +103,8 @@ impl Tool for EditSymbol {
         false
     }
 
-    fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
-        diff_edits(workspace, &[self.parse_request(input).ok()?.edit])
+    fn diff(&self, workspace: &Workspace, input: &Value) -> Result<Option<String>, ToolError> {
+        diff_edits(workspace, &[self.parse_request(input)?.edit])
     }
 
     fn call<'a>(

@@ -100,11 +100,17 @@ fn written_content(change: &Change) -> Option<(RelPath, ContentHash)> {
     }
 }
 
-/// Returns the changes that edits would make, as a unified diff; `None` where they have no place.
-pub(crate) fn diff_edits(workspace: &Workspace, edits: &[Edit]) -> Option<String> {
+/// Returns the changes that edits would make, as a unified diff; `None` where they make none.
+///
+/// # Errors
+/// [`ToolError::Plan`] where an edit has no place.
+pub(crate) fn diff_edits(workspace: &Workspace, edits: &[Edit]) -> Result<Option<String>, ToolError> {
     let plan = plan_edits(edits, &Options::default(), &ProjectFiles::new(workspace));
-    if !plan.failed.is_empty() || plan.changes.is_empty() {
-        return None;
+    if !plan.failed.is_empty() {
+        return Err(ToolError::Plan { problems: describe_failures(&plan) });
+    }
+    if plan.changes.is_empty() {
+        return Ok(None);
     }
     let diff = |change: &FileChange| {
         let (before, after) =
@@ -112,7 +118,7 @@ pub(crate) fn diff_edits(workspace: &Workspace, edits: &[Edit]) -> Option<String
         let moved = change.to.as_ref().map(|to| format!("rename from {}\nrename to {to}\n", change.path));
         format!("{}{}", moved.unwrap_or_default(), unified_diff(&change.path, before, after))
     };
-    Some(plan.changes.iter().map(diff).collect())
+    Ok(Some(plan.changes.iter().map(diff).collect()))
 }
 
 fn describe_failures(plan: &Plan) -> String {

@@ -56,8 +56,11 @@ pub trait Tool: Send + Sync {
 
     /// Returns the changes that a call with `input` would make, as a unified diff for the person
     /// who is asked about the call. `None` where that isn't known without making the call.
-    fn diff(&self, _workspace: &Workspace, _input: &Value) -> Option<String> {
-        None
+    ///
+    /// # Errors
+    /// Where the call has no chance: what it would fail with.
+    fn diff(&self, _workspace: &Workspace, _input: &Value) -> Result<Option<String>, ToolError> {
+        Ok(None)
     }
 
     /// Returns the maximum duration of a call before it is cancelled; `None` for no limit. A tool

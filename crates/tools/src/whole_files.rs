@@ -121,10 +121,14 @@ impl Tool for DeleteFile {
         false
     }
 
-    fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
-        let (path, _) = self.parse_request(input).ok()?;
-        let old = workspace.read(&path, ToolLimits::default().file_bytes).ok()?;
-        Some(unified_diff(&path, Some(old.text()?.as_bytes()), None))
+    fn diff(&self, workspace: &Workspace, input: &Value) -> Result<Option<String>, ToolError> {
+        let (path, _) = self.parse_request(input)?;
+        let old = match workspace.read(&path, ToolLimits::default().file_bytes) {
+            Err(WorkspaceError::NotFound { .. }) => return Err(not_found(workspace, path)),
+            old => old.ok(),
+        };
+        let text = old.as_ref().and_then(FileContent::text);
+        Ok(text.map(|text| unified_diff(&path, Some(text.as_bytes()), None)))
     }
 
     fn call<'a>(

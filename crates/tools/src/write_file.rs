@@ -144,19 +144,19 @@ impl Tool for WriteFile {
         false
     }
 
-    fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
-        let arguments: WriteFileArguments = self.shape.read(input).ok()?;
-        let path = self.shape.path(&arguments.path).ok()?;
+    fn diff(&self, workspace: &Workspace, input: &Value) -> Result<Option<String>, ToolError> {
+        let arguments: WriteFileArguments = self.shape.read(input)?;
+        let path = self.shape.path(&arguments.path)?;
         let old = match workspace.read(&path, ToolLimits::default().file_bytes) {
             Ok(old) => Some(old),
             Err(WorkspaceError::NotFound { .. }) => None,
-            Err(_) => return None,
+            Err(_) => return Ok(None),
         };
-        let before = match &old {
-            Some(old) => Some(old.text()?.as_bytes()),
-            None => None,
-        };
-        Some(unified_diff(&path, before, Some(arguments.content.as_bytes())))
+        let before = old.as_ref().and_then(FileContent::text);
+        if old.is_some() && before.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(unified_diff(&path, before.map(str::as_bytes), Some(arguments.content.as_bytes()))))
     }
 
     fn call<'a>(

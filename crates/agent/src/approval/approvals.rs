@@ -328,7 +328,7 @@ impl Approvals {
         for (place, (ready, question)) in asked.iter().enumerate() {
             let diff = match &question.diff {
                 Some(diff) => Some(diff.clone()),
-                None => self.diff_call(cx, &ready.call).await,
+                None => self.diff_call(cx, &ready.call).await.ok().flatten(),
             };
             let answer = self.open_question(cx, ready, question, diff);
             waiting.push(async move { (place, answer.await.ok()) });
@@ -387,13 +387,33 @@ impl Approvals {
         Ok(answered.into_iter().map(|(_, answer)| answer).collect())
     }
 
-    /// Returns the changes that a call would make, for the person who is asked about the call.
-    async fn diff_call(&self, cx: &Context, call: &ToolUse) -> Option<String> {
+    /// Returns the failure that a call would end with, so that nobody is asked about the call:
+    /// `None` where it may succeed, and for a call that a rule asks about, which may keep a file
+    /// from being read.
+    pub(crate) async fn foresee_failure(
+        &self,
+        cx: &Context,
+        ready: &ApprovedCall,
+        question: &PermissionQuestion,
+    ) -> Option<FinishedCall> {
+        if question.diff.is_some() || !question.judged.verdict.rules.is_empty() {
+            return None;
+        }
+        let failure = self.diff_call(cx, &ready.call).await.err()?;
+        Some(FinishedCall::without_output(CallState::Failed, failure))
+    }
+
+    /// Returns the changes that a call would make, for the person who is asked about the call. An
+    /// error is what the call would fail with.
+    async fn diff_call(&self, cx: &Context, call: &ToolUse) -> Result<Option<String>, String> {
         let (registry, workspace, call) =
             (Arc::clone(&self.registry), Arc::clone(&cx.workspace), call.clone());
-        let compare = move || registry.get(&call.name).ok()?.diff(&workspace, &call.input);
-        let diff = run_blocking("comparing what a call would change", compare).await.ok().flatten()?;
-        (diff.len() <= MAX_DIFF_BYTES).then(|| cx.redactor.redact(&diff).into_owned())
+        let compare = move || registry.get(&call.name).and_then(|tool| tool.diff(&workspace, &call.input));
+        let Ok(diff) = run_blocking("comparing what a call would change", compare).await else {
+            return Ok(None);
+        };
+        let diff = diff.map_err(|error| error.to_string())?.filter(|diff| diff.len() <= MAX_DIFF_BYTES);
+        Ok(diff.map(|diff| cx.redactor.redact(&diff).into_owned()))
     }
 
     /// Opens a question about one call.

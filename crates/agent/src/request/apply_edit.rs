@@ -10,7 +10,9 @@ use journeyman_edit::{Allow, Edit, EditOp, FileOps, OpContext, Outcome, Refusal,
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolLimits, ToolOutput, refuse_stale, summarize_files};
-use journeyman_workspace::{Body, Change, ChangeSet, Expected, Workspace, WorkspaceError, unified_diff};
+use journeyman_workspace::{
+    Body, Change, ChangeSet, Expected, FileContent, Workspace, WorkspaceError, unified_diff,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -79,21 +81,28 @@ impl Tool for ApplyEdit {
         false
     }
 
-    fn diff(&self, workspace: &Workspace, input: &Value) -> Option<String> {
-        let EditInput { path, ops, .. } = parse_input(input).ok()?;
+    fn diff(&self, workspace: &Workspace, input: &Value) -> Result<Option<String>, ToolError> {
+        let EditInput { path, ops, .. } = parse_input(input)?;
         let old = match workspace.read(&path, ToolLimits::default().file_bytes) {
-            Ok(old) => Some(old.text()?.to_owned()),
+            Ok(old) => Some(old),
             Err(WorkspaceError::NotFound { .. }) => None,
-            Err(_) => return None,
+            Err(_) => return Ok(None),
         };
+        let text = old.as_ref().and_then(FileContent::text);
+        if old.is_some() && text.is_none() {
+            return Ok(None);
+        }
         let with = OpContext { path: &path, shown: None, allow: Allow::default() };
-        let outcome = apply_ops(old.as_deref(), &ops, &with);
+        let outcome = apply_ops(text, &ops, &with);
+        if let Some(refusal) = outcome.failed.first() {
+            return Err(ToolError::Plan { problems: format!("{path}: {refusal}") });
+        }
         // A new name is no difference; the arguments name it.
-        if !outcome.failed.is_empty() || outcome.rename.is_some() {
-            return None;
+        if outcome.rename.is_some() {
+            return Ok(None);
         }
         let new = outcome.content.as_deref().map(str::as_bytes);
-        Some(unified_diff(&path, old.as_deref().map(str::as_bytes), new))
+        Ok(Some(unified_diff(&path, text.map(str::as_bytes), new)))
     }
 
     fn call<'a>(

@@ -11,6 +11,7 @@ use crate::session::support::model::{Told, call, calls, calls_of, result, says};
 cases![
     every_mode_and_every_kind_of_call,
     nobody_is_never_waited_for,
+    nobody_is_asked_about_an_edit_that_cannot_be_made,
     an_answer_reaches_one_call,
     a_denial_reaches_the_model,
     allowed_for_the_session_is_the_same_call_only,
@@ -90,6 +91,27 @@ async fn every_mode_and_every_kind_of_call() {
             }
         }
     }
+}
+
+async fn nobody_is_asked_about_an_edit_that_cannot_be_made() {
+    let edit = |search: &str| json!({ "path": "a.txt", "search": search, "replace": "b" });
+    let (wrong, right) = ("nowhere in it", "a");
+    let mut bench = Bench::new(&[("a.txt", "a\n")]);
+    let told = Told::new([
+        calls([("futile", "edit_file", edit(wrong))]),
+        // The first of these may make the place of the second.
+        calls([("good", "edit_file", edit(right)), ("after it", "edit_file", edit(wrong))]),
+        says("done"),
+    ]);
+    let settings = RunSettings { approver: Approver::Handle, checks: Checks::Off, ..in_mode(Mode::Ask) };
+    let mut session = bench.start(&told, settings);
+    session.handle.send("do it").await.unwrap();
+    let asked = answering(&mut session, &PermissionAnswer::allow()).await;
+    assert_eq!(asked, [CallId::new("good"), CallId::new("after it")]);
+    assert_eq!(bench.log.states("futile"), [CallState::Pending, CallState::Failed]);
+    let said = [result(&told.requests()[1], "futile"), result(&told.requests()[2], "after it")];
+    assert!(said.iter().all(|said| said.starts_with("`a.txt`: ")), "{said:?}");
+    assert_eq!(bench.file("a.txt").as_deref(), Some("b\n"));
 }
 
 async fn nobody_is_never_waited_for() {
