@@ -49,7 +49,8 @@ enum UndoCommand {
     Redo,
 }
 
-fn print_undone(UndoResult { report, sessions, steps, violations }: &UndoResult, kind: UndoCommand) -> u8 {
+fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
+    let UndoResult { report, sessions, steps, violations, .. } = undone;
     let paint = color::stdout();
     for violation in violations {
         outln!("a command that was cut off did what it may not: {violation}");
@@ -80,6 +81,7 @@ fn print_undone(UndoResult { report, sessions, steps, violations }: &UndoResult,
             "{kept} what damaged lines of the journal may have recorded: the undo is incomplete; see: jm doctor"
         );
     }
+    undone.commit_notes().for_each(|note| write_report(&format!("{note}\n")));
     let whose = match (sessions.as_slice(), report.sessions.as_slice()) {
         ([session], [_]) => describe_session(session),
         (_, [session]) => format!("session {session}"),

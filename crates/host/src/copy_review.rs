@@ -99,7 +99,8 @@ impl CopyReview {
             redone => redone.context("redo")?,
         };
         self.record_unverified().await?;
-        Ok(Some(UndoResult { report, sessions: Vec::new(), steps: 1, violations: Vec::new() }))
+        let (sessions, violations, commits) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Some(UndoResult { report, sessions, steps: 1, violations, commits }))
     }
 
     /// Takes back what was changed in the copy: by a session, or since one of its checkpoints.

@@ -3,11 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use journeyman_agent::{STATUS_FORKED, State};
-use journeyman_protocol::{FileChange, GuardViolation, RelPath, SessionId, UnixMillis};
+use journeyman_protocol::{
+    CommitReport, Envelope, Event, FileChange, GuardViolation, RelPath, Seq, SessionId, UnixMillis,
+};
 use journeyman_store::{SessionSummary, Store as _};
 use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
 
 use crate::config::Environment;
+use crate::events::read_events;
+use crate::format::printable;
 use crate::root::find_root;
 use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session, started_by_people};
 use crate::state::StateDirs;
@@ -27,6 +31,8 @@ pub struct UndoResult {
     pub steps: usize,
     /// Guarded paths that commands changed which were cut off, each with what became of it.
     pub violations: Vec<GuardViolation>,
+    /// The commits of the changes that were taken back. An undo is of files: they stay.
+    pub commits: Vec<CommitReport>,
 }
 
 /// Takes back the newest run of the project, or the session that `word` names. `directory` takes
@@ -64,7 +70,7 @@ pub async fn undo_session(
     let Some(session) = session.filter(|session| is_named || !has_later_change(&workspace, session)) else {
         // The journal also has the changes of `jm apply`, under an id of its own.
         let undone = undo_target(&workspace, UndoTarget::LastRun, RecoveredCalls::default())?;
-        return Ok(Some(undone.with_sessions(state).await));
+        return Ok(Some(undone.with_sessions(state).await.with_commits(state).await));
     };
     if !is_named {
         check_not_in_copy(&workspace, &session.id)?;
@@ -79,7 +85,7 @@ pub async fn undo_session(
     claim.release().await;
     // A session whose work is in a copy may have landed some before.
     let undone = undone.or_else(|error| check_not_in_copy(&workspace, &session.id).and(Err(error)))?;
-    Ok(Some(undone.with_sessions(state).await))
+    Ok(Some(undone.with_sessions(state).await.with_commits(state).await))
 }
 
 /// Asks about taking back an earlier session where the newest one changed nothing. Returns false if
@@ -125,7 +131,7 @@ pub async fn undo_to_checkpoint(
     };
     let undone = undone.await;
     SessionClaim::release_all(claims).await;
-    Ok(undone?.with_sessions(state).await)
+    Ok(undone?.with_sessions(state).await.with_commits(state).await)
 }
 
 /// Changes again what the newest undo took back.
@@ -146,6 +152,7 @@ pub async fn redo(
         sessions: Vec::new(),
         steps: 1,
         violations: Vec::new(),
+        commits: Vec::new(),
     };
     Ok(redone.with_sessions(state).await)
 }
@@ -159,6 +166,33 @@ impl UndoResult {
             self.sessions.extend(found.into_iter().find(|session| session.id == *id));
         }
         self
+    }
+
+    /// Looks up the commits of the sessions. A log that can't be read has none.
+    async fn with_commits(mut self, state: &StateDirs) -> Self {
+        let mut commits = Vec::new();
+        let mut note = |envelope: &Envelope| {
+            if let Event::Committed { commit } = &envelope.event {
+                commits.push(commit.clone());
+            }
+            Ok(())
+        };
+        for session in &self.sessions {
+            read_events(state, &session.id, Seq::START, &mut note).await.ok();
+        }
+        self.commits = commits;
+        self
+    }
+
+    /// Says of each commit that it stays, and how it is taken back.
+    pub fn commit_notes(&self) -> impl Iterator<Item = String> {
+        self.commits.iter().map(|CommitReport { id, branch, subject }| {
+            let short = id.get(..12).unwrap_or(id);
+            let on = branch.as_ref().map_or_else(String::new, |branch| format!(" on {branch}"));
+            printable(&format_args!(
+                "commit {short}{on} stays ({subject}); to take it back: git revert {short}"
+            ))
+        })
     }
 }
 
@@ -300,5 +334,6 @@ pub(crate) fn undo_target(
             report.conflicts.push((path, reason));
         }
     }
-    Ok(UndoResult { report, sessions: Vec::new(), steps, violations: recovered.violations })
+    let violations = recovered.violations;
+    Ok(UndoResult { report, sessions: Vec::new(), steps, violations, commits: Vec::new() })
 }

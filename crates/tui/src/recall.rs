@@ -424,6 +424,9 @@ impl App {
                         format!("  {} stays: {}", printable(path), printable(reason)),
                     )
                 }));
+                lines.extend(
+                    result.commit_notes().map(|note| StyledLine::new(Style::Warning, format!("  {note}"))),
+                );
                 self.conversation.push_note(lines);
                 // No check has seen the files as they are now, unless they are those of before.
                 self.conversation.note_proof(Proof::Unverified);

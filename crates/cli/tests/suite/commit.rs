@@ -213,8 +213,13 @@ fn a_hook_formats_what_is_committed_and_undo_takes_it_back() {
     assert_eq!(house.git(&["show", "HEAD:greet.sh"]), format!("{POLITE}# formatted\n"));
     assert!(house.git(&["log", "-1", "--format=%B"]).ends_with("Ticket: 7\n\n"));
     is_clean(&house);
-    house.jm(&["undo", report.session.as_str()]).run().expect(0);
+    let head = house.git(&["rev-parse", "--short=12", "HEAD"]);
+    let revert = format!("git revert {}", head.trim());
+    let undone = house.jm(&["undo", report.session.as_str()]).run().expect(0);
+    assert!(undone.stdout.contains(&revert), "{}", undone.stdout);
     assert_eq!(house.read("greet.sh"), before);
+    let redone = house.jm(&["redo"]).run().expect(0);
+    assert!(!redone.stdout.contains("git revert"), "{}", redone.stdout);
 }
 
 #[test]
