@@ -40,7 +40,7 @@ impl Session {
             return TaskEnd::interrupted();
         }
         if self.cx.transcript.state().last_turn.is_none() {
-            let text = format!("{reason}: {}; the agent has one last turn", end.summary);
+            let text = format!("{}; the agent has one last turn to hand in its result", end.summary);
             self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, text);
             self.cx.transcript.add_user_text(LAST_TURN.replace("${reason}", reason_text(reason)));
             self.cx.transcript.record(Record::LastTurn { reason });
@@ -65,11 +65,9 @@ impl Session {
         if stop.is_cancelled() {
             return TaskEnd::interrupted();
         }
-        let why =
-            taken.err().map_or_else(|| "it did not complete the task".to_owned(), |error| error.to_string());
-        self.cx
-            .transcript
-            .emit_warning(ErrorPhase::Lifecycle, format!("recovery_turn: the last turn failed: {why}"));
+        let why = taken.err().map_or_else(String::new, |error| format!(": {error}"));
+        let text = format!("the last turn brought no result either{why}");
+        self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, text);
         end
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use journeyman_protocol::{AgentState, ErrorPhase, RunOutcome, Termination};
+use journeyman_protocol::{AgentState, RunOutcome, Termination};
 use tokio_util::sync::CancellationToken;
 
 use super::agent_end::completed;
@@ -121,11 +121,9 @@ impl Session {
     }
 
     /// Ends the turn of an agent that made no call: its work ends by a call alone.
-    fn finish_agent_turn(&mut self) -> Option<TaskEnd> {
-        let text = "protocol_violation: the agent stopped calling tools and did not call complete_task";
-        self.cx.transcript.emit_warning(ErrorPhase::Model, text.to_owned());
-        let why = "the agent stopped calling tools but did not call `complete_task`";
-        Some(TaskEnd::new(RunOutcome::Error, why).terminated(Termination::NoCompleteTaskCall))
+    fn finish_agent_turn() -> TaskEnd {
+        let why = "the model stopped without handing in a result (it did not call `complete_task`)";
+        TaskEnd::new(RunOutcome::Error, why).terminated(Termination::NoCompleteTaskCall)
     }
 
     /// Verifies the changes, unless the model, a person or a hook has more to say.
@@ -148,7 +146,7 @@ impl Session {
             return Ok(Some(end));
         }
         if self.cx.role().is_some() {
-            return Ok(self.finish_agent_turn());
+            return Ok(Some(Self::finish_agent_turn()));
         }
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let (seen, text) = (self.runner.seen_files(), self.replies.last_text());
