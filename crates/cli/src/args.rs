@@ -54,7 +54,7 @@ pub(crate) const COMMAND_GROUPS: [(&str, &[&str]); 6] = [
 #[derive(Debug, Parser)]
 #[command(name = "jm", version, about, arg_required_else_help = true, max_term_width = help::MAX_COLUMNS)]
 pub(crate) struct Cli {
-    /// Colour in what is written, `auto` where it goes to a terminal: auto, always or never
+    /// When to use colour: auto (only on a terminal), always or never
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_default_value = true)]
     pub(crate) color: ColorChoice,
     #[command(subcommand)]
@@ -66,13 +66,13 @@ pub(crate) enum Command {
     /// Work with the agent in a conversation; `jm` alone does the same
     #[command(after_help = include_str!("../help/chat.txt"))]
     Chat(Box<ChatArgs>),
-    /// Take a task to a verified change in this directory
+    /// Carry out a task and verify the change
     #[command(after_help = include_str!("../help/run.txt"))]
     Run(Box<RunArgs>),
     /// Plan a task, show or edit a plan; `jm run --plan` carries it out
     #[command(after_help = include_str!("../help/plan.txt"), args_conflicts_with_subcommands = true)]
     Plan(Box<PlanArgs>),
-    /// Take a task to a verified change by another coding CLI: claude, codex, gemini, opencode, …
+    /// Carry out a task with another coding CLI (claude, codex, gemini, opencode), and verify it
     #[command(after_help = include_str!("../help/delegate.txt"))]
     Delegate(Box<DelegateArgs>),
     /// Ask a question about this project; nothing is changed
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     Exec(Box<crate::exec::ExecArgs>),
     /// Watch a whole run on a built-in project, offline, with a scripted model
     Demo(DemoArgs),
-    /// Say what works on this machine, which keys are set, and if stored state is damaged
+    /// Check this machine: sandboxes, keys that are set, stored state
     #[command(after_help = include_str!("../help/doctor.txt"))]
     Doctor(DoctorArgs),
     /// List sessions, newest first
@@ -140,10 +140,10 @@ pub(crate) enum Command {
     /// Shorten the conversation of a session, or take that back
     #[command(after_help = include_str!("../help/compact.txt"))]
     Compact(Box<CompactArgs>),
-    /// Take back what a session changed
+    /// Undo the changes of a session
     #[command(after_help = include_str!("../help/undo.txt"))]
     Undo(UndoArgs),
-    /// Do again what the newest undo took back
+    /// Reapply what the newest undo took back
     #[command(after_help = include_str!("../help/redo.txt"))]
     Redo(RedoArgs),
     /// List the checkpoints that `jm undo --to` can go back to
@@ -169,7 +169,7 @@ pub(crate) enum Command {
     /// Write a session out: whole, for another program, or to be read
     #[command(after_help = include_str!("../help/export.txt"))]
     Export(ExportArgs),
-    /// Take in a session that `jm export` wrote
+    /// Import a session written by `jm export`
     #[command(after_help = include_str!("../help/import.txt"))]
     Import(ImportArgs),
     /// Remove sessions for good
@@ -184,7 +184,7 @@ pub(crate) enum Command {
     /// Say what is allowed, asked about and denied, and why
     #[command(after_help = include_str!("../help/policy.txt"))]
     Policy(PolicyArgs),
-    /// Tell whether a task is of low or high risk, and why
+    /// Classify a task as low or high risk, and why
     #[command(after_help = include_str!("../help/classify.txt"))]
     Classify(crate::classify::ClassifyArgs),
     /// Print the configuration and where each value comes from
@@ -220,7 +220,7 @@ pub(crate) struct RunArgs {
     /// piped beside a task is attached to it
     #[arg(value_name = "TASK", conflicts_with = "file")]
     pub(crate) task: Option<String>,
-    /// `-` waits for piped data, however late its first byte comes
+    /// `-` waits for piped data, even if it starts late
     #[arg(value_name = "-", value_parser = parse_dash)]
     pub(crate) data: Option<()>,
     /// Read the task from a file
@@ -251,7 +251,7 @@ pub(crate) struct RunArgs {
     /// CLI's own then
     #[arg(long, value_name = "NAME", conflicts_with_all = ["agent", "base_url"])]
     pub(crate) with: Option<String>,
-    /// Run the task so many times in parallel, or by each of these CLIs (`own` is your model), each
+    /// Run the task N times in parallel, or by each of these CLIs (`own` is your model), each
     /// in its own copy; the smallest verified change is offered
     #[arg(long, value_name = "N|NAMES", value_parser = candidate_list::parse_candidates, conflicts_with = "with")]
     pub(crate) candidates: Option<CandidateList>,
@@ -301,7 +301,7 @@ pub(crate) struct DelegateArgs {
     /// The task, in quotes; `-`, or nothing and a pipe, reads it from standard input
     #[arg(value_name = "TASK", conflicts_with = "file")]
     pub(crate) task: Option<String>,
-    /// `-` waits for piped data, however late its first byte comes
+    /// `-` waits for piped data, even if it starts late
     #[arg(value_name = "-", value_parser = parse_dash)]
     pub(crate) data: Option<()>,
     /// Read the task from a file
@@ -311,7 +311,7 @@ pub(crate) struct DelegateArgs {
     /// one installed that has a login
     #[arg(long, value_name = "NAME", default_value = AUTO)]
     pub(crate) to: String,
-    /// Run it as you would, not confined and without checks, in a fresh directory or in that of -C;
+    /// Run it without confinement and checks, in a fresh directory or in that of -C;
     /// only for a task of low risk
     #[arg(long)]
     pub(crate) direct: bool,
@@ -355,7 +355,7 @@ pub(crate) struct AskArgs {
     /// is piped beside a question is attached to it
     #[arg(value_name = "QUESTION")]
     question: Option<String>,
-    /// `-` waits for piped data, however late its first byte comes
+    /// `-` waits for piped data, even if it starts late
     #[arg(value_name = "-", value_parser = parse_dash)]
     data: Option<()>,
     /// An image that goes with the question: PNG, JPEG, GIF or WebP (repeatable)
@@ -410,8 +410,7 @@ pub(crate) struct ResumeArgs {
     /// Give up the task that was cut off instead of finishing it
     #[arg(long)]
     pub(crate) close: bool,
-    /// Land the work once it is verified, although the run was to leave it in its copy (--no-land,
-    /// --candidates)
+    /// Land the work once it is verified, even if the run used --no-land or --candidates
     #[arg(long, conflicts_with_all = ["no_land", "in_place"])]
     pub(crate) land: bool,
     #[command(flatten)]
@@ -436,9 +435,9 @@ pub(crate) fn parse_dash(argument: &str) -> Result<(), String> {
 
 #[derive(Debug, Args)]
 pub(crate) struct LandArgs {
-    /// The session's id, or its beginning; without one, this directory's only kept work
+    /// The session's id, or its beginning; default: this directory's only session with kept work
     pub(crate) session: Option<String>,
-    /// The treatment of files that you changed too, in ways that don't go together
+    /// How to resolve files that both you and the session changed
     #[arg(long, value_enum, value_name = "HOW", default_value_t = OnConflictArg::Refuse)]
     pub(crate) on_conflict: OnConflictArg,
     /// Only show what would be landed
@@ -467,7 +466,7 @@ pub(crate) struct LandArgs {
     pub(crate) json: bool,
 }
 
-/// The treatment of files that both changed.
+/// How files that both changed are resolved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnConflictArg {
     /// Nothing at all is landed
@@ -482,7 +481,7 @@ pub(crate) enum OnConflictArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiscardArgs {
-    /// The session's id, or its beginning; without one, this directory's only kept work
+    /// The session's id, or its beginning; default: this directory's only session with kept work
     pub(crate) session: Option<String>,
     /// All candidates of this session's task whose work is still kept
     #[arg(long, value_name = "SESSION", conflicts_with = "session")]

@@ -106,7 +106,7 @@ impl EventPrinter {
     }
 }
 
-/// Says why a session has no end.
+/// Prints why a session has not ended.
 fn print_state(session: &SessionId, SessionState { status, holder }: SessionState) {
     match (status.as_str(), holder) {
         (STATE_RUNNING, Some(holder)) => {

@@ -47,7 +47,7 @@ impl Director {
         let answered = messages.iter().rposition(|message| message.role == Role::Assistant);
         let newest = messages.get(answered.map_or(0, |at| at + 1)..).unwrap_or_default();
         let asked: Vec<&str> = newest.iter().flat_map(texts).collect();
-        let result = newest.iter().flat_map(|message| &message.content).rev().find_map(as_result);
+        let result = newest.iter().flat_map(|message| &message.content).rev().find_map(first_result_text);
         let (failure, said) = match result {
             Some((text, true)) => (Some(text), None),
             Some((text, false)) => (None, Some(text)),
@@ -127,7 +127,7 @@ fn texts(message: &Message) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the first part of a call's result, and true if it failed.
-fn as_result(block: &Block) -> Option<(&str, bool)> {
+fn first_result_text(block: &Block) -> Option<(&str, bool)> {
     match block {
         Block::ToolResult { content, is_error, .. } => match content.first() {
             Some(ResultPart::Text { text }) => Some((text.as_str(), *is_error)),

@@ -209,7 +209,7 @@ impl Shared {
             return Err(ToolError::Cancelled);
         }
         let spent = resume.as_ref().and_then(|id| self.spent(to, id)).unwrap_or_default();
-        let run = Run { settings, program, access, home, prompt, resume: resume.as_deref(), spent };
+        let run = CliRun { settings, program, access, home, prompt, resume: resume.as_deref(), spent };
         let recording = CommandRecording::begin(context).await?;
         let ended = run.read(context, &recording, self.delegates.host().home.as_deref()).await;
         let changes = recording.end(ended.as_ref().ok().map(|end| &end.completed)).await?;
@@ -265,7 +265,7 @@ impl Shared {
 }
 
 /// One run with everything found.
-struct Run<'a> {
+struct CliRun<'a> {
     settings: &'a DelegateSettings,
     program: PathBuf,
     access: Access,
@@ -276,7 +276,7 @@ struct Run<'a> {
     spent: Spent,
 }
 
-impl Run<'_> {
+impl CliRun<'_> {
     /// Returns the run as the adapter builds its command from it.
     fn command_request<'a>(&'a self, context: &'a ToolContext) -> CommandRequest<'a> {
         CommandRequest {

@@ -193,7 +193,7 @@ async fn check(own: &UserGitRunner<'_>, name: &str) -> Result<String, GitError> 
         return Err(bad().into());
     }
     let said = own.run(UserCommand::new(["check-ref-format", "--branch", name])).await?;
-    // Git also expands a name that means the previous branch, which is not a name.
+    // Git expands `-` and `@{-1}` to the previous branch: a name that it changes is refused.
     if !said.is_done() || said.bytes.trim_ascii_end() != name.as_bytes() {
         return Err(bad().into());
     }

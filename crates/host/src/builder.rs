@@ -179,7 +179,7 @@ impl SessionBuilder {
         /// Sets the name of who holds the session, for whoever finds it held.
         holder: String => holder);
 
-    /// Sets the model. Its price isn't known, so no budget in dollars holds.
+    /// Sets the model. Its price isn't known, so a budget in dollars can't be enforced.
     #[must_use]
     pub fn model(self, model: impl Model + 'static) -> Self {
         let name = model.name();

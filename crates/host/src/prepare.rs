@@ -93,7 +93,7 @@ impl PreparedRun {
     ) -> Result<SessionTemplate, HostError> {
         let (plan, goal) = (self.plan, self.read_only_goal);
         let builder = match self.connected.is_recorded {
-            // A recording is played back where other agents are defined.
+            // A recording may be replayed on a machine with other agents.
             true => SessionBuilder::new(root),
             false => SessionBuilder::new(root).agents(self.agents.to_agents()),
         };

@@ -167,14 +167,14 @@ async fn parent_left_behind(
 pub async fn delete_session(state: &StateDirs, session: &SessionId) -> Result<usize, HostError> {
     // Taken first, so that nobody begins to write what is about to be gone.
     let claim = SessionClaim::take(state, session, "delete").await?;
-    let removed = delete_all(state, session).await;
+    let removed = delete_with_agents(state, session).await;
     claim.release().await;
     removed
 }
 
 /// Removes a claimed session and its agents. The session comes last: as long as it is there its
 /// agents are found.
-async fn delete_all(state: &StateDirs, session: &SessionId) -> Result<usize, HostError> {
+async fn delete_with_agents(state: &StateDirs, session: &SessionId) -> Result<usize, HostError> {
     let agents = agents_of(&*state.store, session).await?;
     for agent in agents.iter().rev() {
         let claim = SessionClaim::take(state, agent, "delete").await?;

@@ -104,8 +104,8 @@ impl TextDirectory {
                 FileType::Directory => names.directories.push(name.to_owned()),
                 FileType::RegularFile => names.files.push(name.to_owned()),
                 FileType::Symlink => {
-                    // A link of the user's may lead to either. Reading one of the project's fails,
-                    // which is told.
+                    // A symbolic link in the user's directories may lead to a file or a directory.
+                    // Reading one in the project fails with an error.
                     if self.links == Links::Follow {
                         names.directories.push(name.to_owned());
                     }

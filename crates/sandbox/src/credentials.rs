@@ -92,7 +92,7 @@ fn blank_credentials(text: &[u8]) -> Option<Vec<u8>> {
         let end = line.trim_ascii_end();
         let was_secret = goes_on;
         let value = if was_secret { Some(0) } else { secret_value(end) };
-        // A backslash has the value go on in the next line.
+        // A backslash at the end continues the value on the next line.
         goes_on = value.is_some() && end.last() == Some(&b'\\');
         match value {
             Some(at) => {

@@ -70,7 +70,8 @@ pub struct Forward {
 }
 
 /// A host name, or `*.` and the end of one, which stands for every name below it, not for itself.
-/// Lower case, ASCII; never an address, never `*` alone, never a top-level domain's all.
+/// Lower case, ASCII; never an address, never `*` alone, never a wildcard of a
+/// whole top-level domain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostPattern {
     name: String,

@@ -195,7 +195,7 @@ struct NoBackend {
 impl NoBackend {
     fn combine(self, later: Self) -> Self {
         let error = match (self.error, later.error) {
-            // One that works and gives too little says more than one that doesn't work.
+            // The error of a back-end that runs but enforces too little explains more.
             (_, error) if self.works.is_none() && later.works.is_some() => error,
             (
                 SandboxError::Unavailable { reason, fix },

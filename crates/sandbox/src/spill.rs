@@ -76,7 +76,7 @@ impl Spilling {
 
     /// Removes the file of a command that didn't run.
     pub(crate) fn abandon(self) {
-        // It is empty, and whoever asked for it hears why there is no command.
+        // It is empty, and the caller gets the error of the command.
         std::fs::remove_file(&self.path).ok();
     }
 }

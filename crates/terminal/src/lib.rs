@@ -35,6 +35,6 @@ pub mod wrap;
 
 pub use activity::Activity;
 pub use paint::Paint;
-pub use screen::{Capability, ColorChoice, Screen, Size, choose_color};
+pub use screen::{ColorChoice, OutputKind, Screen, Size, choose_color};
 pub use standard::{has_one_reader, stderr_screen, stdout_screen, was_error_shown};
 pub use styled_text::{Style, StyledLine, Token};

@@ -16,7 +16,7 @@ const HANGING_INDENT: usize = 2;
 
 /// The kind of place that a stream leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Capability {
+pub enum OutputKind {
     /// A file, a pipe, a program: texts are written as they are.
     Stream,
     /// A terminal that knows no cursor.
@@ -70,7 +70,7 @@ pub struct Size {
     pub rows: usize,
 }
 
-impl Capability {
+impl OutputKind {
     /// Returns the capability of a stream, as [`choose_color`] says. <https://no-color.org>: any
     /// value of `NO_COLOR` that isn't empty says no, where nothing was chosen.
     #[must_use]
@@ -145,7 +145,7 @@ enum Prose {
 /// Writes to one stream, and knows where its cursor is.
 pub struct Screen {
     out: Box<dyn Write + Send>,
-    capability: Capability,
+    capability: OutputKind,
     size: Box<dyn Fn() -> Size + Send>,
     prose: Prose,
     /// True if the cursor stands behind text.
@@ -163,7 +163,7 @@ impl Screen {
     /// Makes the screen of a stream; `size` gives the terminal's size each time it is needed.
     pub fn new(
         out: impl Write + Send + 'static,
-        capability: Capability,
+        capability: OutputKind,
         size: impl Fn() -> Size + Send + 'static,
     ) -> Self {
         Self {
@@ -182,7 +182,7 @@ impl Screen {
     /// Returns true if the stream leads to a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        matches!(self.capability, Capability::Dumb | Capability::Plain | Capability::Color)
+        matches!(self.capability, OutputKind::Dumb | OutputKind::Plain | OutputKind::Color)
     }
 
     /// Returns the paint for the stream.
@@ -299,7 +299,7 @@ impl Screen {
         };
         let blocks = splitter.push(piece);
         self.replace_open(&mut open, &blocks);
-        if self.capability == Capability::Color {
+        if self.capability == OutputKind::Color {
             self.show_open(&mut splitter, &mut open);
         }
         self.prose = Prose::Markdown(splitter, open);
@@ -362,7 +362,7 @@ impl Screen {
     pub fn clear_progress(&mut self) {
         let Some((_, columns)) = self.progress.take() else { return };
         match self.capability {
-            Capability::Color => self.send("\r\x1b[K"),
+            OutputKind::Color => self.send("\r\x1b[K"),
             _ => self.send(&format!("\r{}\r", " ".repeat(columns))),
         }
     }
@@ -552,7 +552,7 @@ mod tests {
     }
 
     impl Display {
-        fn screen(&self, capability: Capability, columns: usize, rows: usize) -> Screen {
+        fn screen(&self, capability: OutputKind, columns: usize, rows: usize) -> Screen {
             Screen::new(self.clone(), capability, move || Size { columns, rows })
         }
 
@@ -573,7 +573,7 @@ mod tests {
 
     #[test]
     fn the_progress_line_is_gone_before_anything_else_is_written() {
-        for capability in [Capability::Color, Capability::Plain] {
+        for capability in [OutputKind::Color, OutputKind::Plain] {
             let display = Display::default();
             let mut screen = display.screen(capability, 20, 10);
             screen.show_progress(Some(&line("waiting for a very slow model")));
@@ -595,7 +595,7 @@ mod tests {
 
     #[test]
     fn streams_and_dumb_terminals_have_no_progress_line() {
-        for capability in [Capability::Stream, Capability::Dumb] {
+        for capability in [OutputKind::Stream, OutputKind::Dumb] {
             let display = Display::default();
             display.screen(capability, 20, 10).show_progress(Some(&line("waiting")));
             assert!(display.lines().is_empty(), "{capability:?}");
@@ -605,7 +605,7 @@ mod tests {
     #[test]
     fn an_open_block_is_shown_and_then_replaced() {
         let display = Display::default();
-        let mut screen = display.screen(Capability::Color, 20, 10);
+        let mut screen = display.screen(OutputKind::Color, 20, 10);
         screen.push_markdown("It is **very im");
         assert_eq!(display.lines(), ["It is **very"]);
         screen.push_markdown("portant** to be here now");
@@ -620,7 +620,7 @@ mod tests {
     #[test]
     fn a_block_taller_than_the_screen_comes_in_pieces() {
         let display = Display::default();
-        let mut screen = display.screen(Capability::Color, 12, 5);
+        let mut screen = display.screen(OutputKind::Color, 12, 5);
         let words: Vec<String> = (0..60).map(|number| format!("word{number}")).collect();
         for word in &words {
             screen.push_markdown(&format!("{word} "));
@@ -637,7 +637,7 @@ mod tests {
     #[test]
     fn a_stream_gets_the_source() {
         let display = Display::default();
-        let mut screen = display.screen(Capability::Stream, 12, 5);
+        let mut screen = display.screen(OutputKind::Stream, 12, 5);
         screen.push_markdown("Some **long words** that ");
         screen.push_markdown("go on");
         screen.end_line();
@@ -651,7 +651,7 @@ mod tests {
     #[test]
     fn thinking_is_wrapped() {
         let display = Display::default();
-        let mut screen = display.screen(Capability::Plain, 12, 5);
+        let mut screen = display.screen(OutputKind::Plain, 12, 5);
         screen.push_dim("I have to th");
         screen.push_dim("ink about it");
         screen.write_line(&line("  a line with words"));
@@ -666,13 +666,13 @@ mod tests {
             columns in 12_usize..40,
         ) {
             let [streamed, at_once] = [Display::default(), Display::default()];
-            let mut screen = streamed.screen(Capability::Color, columns, 500);
+            let mut screen = streamed.screen(OutputKind::Color, columns, 500);
             let characters: Vec<char> = source.chars().collect();
             for piece in characters.chunks(size) {
                 screen.push_markdown(&piece.iter().collect::<String>());
             }
             screen.end_line();
-            at_once.screen(Capability::Color, columns, 500).write_markdown(&source);
+            at_once.screen(OutputKind::Color, columns, 500).write_markdown(&source);
             prop_assert_eq!(streamed.lines(), at_once.lines());
         }
     }

@@ -3,14 +3,14 @@
 use std::io::IsTerminal as _;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::{Capability, Screen, Size};
+use crate::{OutputKind, Screen, Size};
 
 static STDERR: LazyLock<Mutex<Screen>> = LazyLock::new(|| {
-    let capability = Capability::of_stream(&std::io::stderr());
+    let capability = OutputKind::of_stream(&std::io::stderr());
     Mutex::new(Screen::new(std::io::stderr(), capability, || Size::of_terminal(std::io::stderr())))
 });
 static STDOUT: LazyLock<Mutex<Screen>> = LazyLock::new(|| {
-    let capability = Capability::of_stream(&std::io::stdout());
+    let capability = OutputKind::of_stream(&std::io::stdout());
     Mutex::new(Screen::new(std::io::stdout(), capability, || Size::of_terminal(std::io::stdout())))
 });
 

@@ -14,9 +14,9 @@ use crate::unread_output::Unread;
 
 /// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each
 /// other's way.
-pub const MOST_IN_BACKGROUND: usize = 8;
+pub const MAX_IN_BACKGROUND: usize = 8;
 /// Commands that have ended and whose last output can still be read.
-const MOST_ENDED: usize = 32;
+const MAX_ENDED: usize = 32;
 
 /// Bytes of output that a notice of an exit has: an error and its trace.
 const TAIL_BYTES: usize = 2_000;
@@ -195,7 +195,7 @@ impl Background {
         let mut jobs = self.lock();
         let running: Vec<&str> =
             jobs.jobs.iter().filter(|job| job.is_running()).map(|job| job.id.as_str()).collect();
-        if running.len() >= MOST_IN_BACKGROUND {
+        if running.len() >= MAX_IN_BACKGROUND {
             return Err(ToolError::TooManyCommands { running: running.join(", ") });
         }
         jobs.count += 1;
@@ -212,7 +212,7 @@ impl Background {
         });
         jobs.jobs.push(Arc::clone(&job));
         let ended = jobs.jobs.iter().filter(|job| !job.is_running()).count();
-        if ended > MOST_ENDED
+        if ended > MAX_ENDED
             && let Some(oldest) = jobs.jobs.iter().position(|job| !job.is_running())
         {
             jobs.jobs.remove(oldest);

@@ -19,7 +19,7 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// As long as a call may wait for news: well below any limit of a call, and long enough that
 /// waiting for a build takes few calls.
-const MOST_SECONDS: u64 = 60;
+const MAX_SECONDS: u64 = 60;
 /// A name is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 40;
 
@@ -54,7 +54,7 @@ impl CommandOutput {
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let Reading { id, wait_s } = self.shape.read(&input)?;
         let job = context.background.get(&id)?;
-        let seconds = wait_s.unwrap_or_default().min(MOST_SECONDS);
+        let seconds = wait_s.unwrap_or_default().min(MAX_SECONDS);
         if seconds > 0 {
             tokio::select! {
                 biased;

@@ -24,13 +24,13 @@ use crate::{Sight, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 /// Lines shown before and after each change.
 const CONTEXT_LINES: usize = 2;
 /// Lines shown in all: the model wrote the change, and only has to see where it landed.
-const MOST_LINES: usize = 40;
+const MAX_LINES: usize = 40;
 /// Bytes shown in all, for the same reason.
-const MOST_BYTES: usize = 4_000;
+const MAX_BYTES: usize = 4_000;
 /// Places shown of a replacement of all places.
-const MOST_PLACES: usize = 10;
+const MAX_PLACES: usize = 10;
 /// More edits than this in one call are a rewrite.
-const MOST_EDITS: usize = 100;
+const MAX_EDITS: usize = 100;
 #[derive(Deserialize, JsonSchema)]
 struct EditFileArguments {
     path: String,
@@ -89,9 +89,9 @@ impl EditFile {
         if pairs.is_empty() {
             return Err(self.shape.argument_error("`search` and `replace`, or `edits`, are missing"));
         }
-        if pairs.len() > MOST_EDITS {
+        if pairs.len() > MAX_EDITS {
             return Err(self.shape.argument_error(format!(
-                "{} edits are too many for one call; at most {MOST_EDITS}",
+                "{} edits are too many for one call; at most {MAX_EDITS}",
                 pairs.len()
             )));
         }
@@ -196,9 +196,9 @@ fn edit_report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> 
     if let Some(broken) = &outcome.broken {
         report.push_str(&broken_syntax_note(broken.line, &broken.message));
     }
-    let changed = outcome.changed.get(..MOST_PLACES).unwrap_or(&outcome.changed);
-    let lines = groups_around(text, changed, CONTEXT_LINES, MOST_LINES);
-    report.push_str(clip_to_bytes(&lines, MOST_BYTES));
+    let changed = outcome.changed.get(..MAX_PLACES).unwrap_or(&outcome.changed);
+    let lines = groups_around(text, changed, CONTEXT_LINES, MAX_LINES);
+    report.push_str(clip_to_bytes(&lines, MAX_BYTES));
     report
 }
 

@@ -140,7 +140,7 @@ pub enum ToolError {
     #[error(
         "{most} commands run in the background already ({running}), and more are not started; stop one with \
          stop_command",
-        most = crate::MOST_IN_BACKGROUND
+        most = crate::MAX_IN_BACKGROUND
     )]
     TooManyCommands {
         /// Their names.

@@ -19,7 +19,7 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 /// Uses of an answer: enough to see who would be affected.
 const DEFAULT_USES: u64 = 60;
 /// Beyond this the bound on bytes cuts anyway.
-const MOST_USES: u64 = 1_000;
+const MAX_USES: u64 = 1_000;
 /// Definitions that are shown before the uses.
 const MAX_DEFINITIONS: usize = 20;
 /// A longer name is no name.
@@ -64,7 +64,7 @@ impl FindReferences {
         if symbol.name().is_empty() || symbol.name().contains(char::is_whitespace) {
             return Err(self.shape.argument_error("`symbol` must be one name; search_code takes questions"));
         }
-        let limit = how_many(arguments.limit, DEFAULT_USES, MOST_USES);
+        let limit = how_many(arguments.limit, DEFAULT_USES, MAX_USES);
         let wanted = ReferenceQuery { symbol, under, limit };
         let context = context.clone();
         in_background(move || find_references(&context, &wanted)).await

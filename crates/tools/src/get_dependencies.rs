@@ -20,7 +20,7 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 /// Steps that are gone unless the call says otherwise: what is one step away is what one asks for.
 const DEFAULT_DEPTH: u64 = 1;
 /// Farther away everything depends on everything.
-const MOST_DEPTH: u64 = 20;
+const MAX_DEPTH: u64 = 20;
 /// Files that are shown.
 const MAX_FILES: usize = 100;
 /// Test files that are shown.
@@ -67,7 +67,7 @@ impl GetDependencies {
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: GetDependenciesArguments = self.shape.read(&input)?;
         let path = self.shape.path(&arguments.path)?;
-        let depth = arguments.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MOST_DEPTH);
+        let depth = arguments.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         let reverse = arguments.reverse.unwrap_or(false);
         let wanted = DependencyQuery { path, reverse, depth, line: arguments.line.filter(|line| *line > 0) };

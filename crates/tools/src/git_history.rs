@@ -24,17 +24,17 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 /// Commits of an answer.
 const DEFAULT_COMMITS: u64 = 15;
 /// More than this is the log.
-const MOST_COMMITS: u64 = 100;
+const MAX_COMMITS: u64 = 100;
 /// Files that are named of a commit, and of one that is asked for by its id.
 const MAX_FILES: (usize, usize) = (6, 100);
 /// Characters of an id that are shown: no project has two commits that begin alike for so long.
 const ID_CHARACTERS: usize = 10;
 /// An id is recognised from so many characters on.
-const LEAST_ID: usize = 7;
+const MIN_ID: usize = 7;
 /// Lines whose commits are told unless the call says which.
 const DEFAULT_LINES: u32 = 100;
 /// Lines at once, at most.
-const MOST_LINES: u32 = 1_000;
+const MAX_LINES: u32 = 1_000;
 /// A larger file's lines aren't asked for.
 const FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of changed files that are compared with the last commit at once.
@@ -87,7 +87,7 @@ impl GitHistory {
         let arguments: HistoryArguments = self.shape.read(&input)?;
         let path = self.shape.read_directory("path", arguments.path.as_deref())?;
         let query = arguments.query.map(|query| query.trim().to_owned()).filter(|query| !query.is_empty());
-        let limit = how_many(arguments.limit, DEFAULT_COMMITS, MOST_COMMITS);
+        let limit = how_many(arguments.limit, DEFAULT_COMMITS, MAX_COMMITS);
         let git = git_of(context)?;
         if arguments.uncommitted == Some(true) {
             return show_uncommitted(context, &git, path.as_ref()).await.map(ToolOutput::text);
@@ -183,7 +183,7 @@ fn show_commits(
         history.commits().iter().filter(|commit| touches(commit)).map(|commit| (0.0, commit)).collect();
     let mut by_id = false;
     if let Some(query) = query {
-        let id = query.len() >= LEAST_ID && query.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = query.len() >= MIN_ID && query.bytes().all(|byte| byte.is_ascii_hexdigit());
         let id = query.to_ascii_lowercase().into_bytes().into_iter().filter(|_| id).collect::<Vec<u8>>();
         by_id = !id.is_empty() && chosen.iter().any(|(_, commit)| commit.id.as_bytes().starts_with(&id));
         if by_id {
@@ -270,7 +270,7 @@ impl GitBlame {
                 "(line {first} is beyond the end: {path} has {lines} lines as committed)"
             )));
         }
-        let end = last.min(lines).min(first.saturating_add(MOST_LINES - 1));
+        let end = last.min(lines).min(first.saturating_add(MAX_LINES - 1));
         let blamed = git.blame("HEAD", &path, first..=end).await.map_err(git_failure)?;
         let now = context.workspace.read(&path, FILE_BYTES as u64).ok().map(|content| content.hash);
         let same = now == Some(ContentHash::of(&committed));
@@ -298,7 +298,7 @@ fn lines_of(context: &ToolContext, blamed: &[BlameHunk], text: &str, same: bool,
         }
     }
     if cut && !answer.is_full() {
-        answer.add_line(&format!("[{MOST_LINES} lines at once; go on with first]"));
+        answer.add_line(&format!("[{MAX_LINES} lines at once; go on with first]"));
     }
     answer.into_text(None, "ask for fewer lines")
 }

@@ -3,15 +3,15 @@
 use journeyman_workspace::ForbiddenChanges;
 
 /// Paths named in a refusal.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// Returns the message about forbidden changes by a command; `None` if there were none.
 pub(crate) fn violation_message(aftermath: &ForbiddenChanges) -> Option<String> {
     let mut text = String::new();
-    for violation in aftermath.violations.iter().take(MOST_NAMED) {
+    for violation in aftermath.violations.iter().take(MAX_NAMED) {
         text.push_str(&format!("error: {violation}.\n"));
     }
-    let more = aftermath.violations.len().saturating_sub(MOST_NAMED);
+    let more = aftermath.violations.len().saturating_sub(MAX_NAMED);
     if more > 0 {
         text.push_str(&format!("[and {more} more]\n"));
     }

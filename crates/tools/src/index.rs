@@ -33,7 +33,7 @@ pub use vectors::FindVectorer;
 use vectors::VectorSearch;
 
 /// Threads that read files: the session's commands want the machine too.
-const MOST_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 /// Maximum time that a query waits for an existing index: a scan of 80,000 files takes less.
 const MAX_REFRESH_WAIT: Duration = Duration::from_millis(500);
 /// Maximum time that a query waits for the first index: a tree of some megabytes takes less.
@@ -48,19 +48,19 @@ const WAIT_FOR_OTHERS: Duration = Duration::from_secs(2);
 /// Interval of checks for an interrupted call.
 const CANCEL_POLL: Duration = Duration::from_millis(20);
 /// Others' changes are looked for at most so often.
-const LEAST_REST: Duration = Duration::from_secs(1);
+const MIN_REST: Duration = Duration::from_secs(1);
 /// The idle time before the index is compacted.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 /// And all looks together take at most a part of the time: one in so many.
 const LOOK_TIME_FRACTION: u32 = 20;
 /// Files of the session's own that are brought up to date one by one; for more the whole tree is
 /// looked at.
-const MOST_OWN: usize = 500;
+const MAX_OWN: usize = 500;
 /// Maximum time to wait for commits. A history that isn't read yet takes longer, and is available
 /// to a later query.
 const WAIT_FOR_COMMITS: Duration = Duration::from_secs(2);
 /// Files that an answer names which it lacks.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 /// Names of files that say which others are seen.
 const IGNORE_FILES: [&[u8]; 3] = [b".gitignore", b".ignore", b".journeymanignore"];
 
@@ -243,7 +243,7 @@ impl SharedIndex {
             state.doubt |= IGNORE_FILES.contains(&path.file_name());
             state.own.insert(path.clone());
         }
-        if state.own.len() > MOST_OWN {
+        if state.own.len() > MAX_OWN {
             state.own.clear();
             state.doubt = true;
         }
@@ -382,7 +382,7 @@ impl Core {
         (state.doubt, state.progress, state.failed) = (false, None, None);
         let (core, flag) = (Arc::clone(self), Arc::clone(&stop));
         let started = std::thread::Builder::new().name("index".to_owned()).spawn(move || {
-            let mut run = Run { core: &core, begun: Instant::now(), report: None };
+            let mut run = RefreshRun { core: &core, begun: Instant::now(), report: None };
             run.report = Some(core.refresh(&flag));
         });
         match started {
@@ -499,13 +499,13 @@ impl Core {
 }
 
 /// A refresh under way, whose end is told whatever comes of it.
-struct Run<'a> {
+struct RefreshRun<'a> {
     core: &'a Core,
     begun: Instant,
     report: Option<Result<Report, String>>,
 }
 
-impl Drop for Run<'_> {
+impl Drop for RefreshRun<'_> {
     fn drop(&mut self) {
         let mut state = self.core.lock();
         state.running = None;
@@ -528,7 +528,7 @@ impl IndexState {
     /// Returns true if all files should be looked at again.
     fn is_due(&self) -> bool {
         let rested = |(at, took): (Instant, Duration)| {
-            at.elapsed() > LEAST_REST.max(took.saturating_mul(LOOK_TIME_FRACTION))
+            at.elapsed() > MIN_REST.max(took.saturating_mul(LOOK_TIME_FRACTION))
         };
         self.doubt || self.looked.is_none_or(rested)
     }
@@ -548,8 +548,8 @@ impl IndexState {
             notes.push(format!("the index couldn't be brought up to date: {why}"));
         }
         if !lacks.is_empty() {
-            let named: Vec<String> = lacks.iter().take(MOST_NAMED).map(ToString::to_string).collect();
-            let more = if lacks.len() > MOST_NAMED { ", …" } else { "" };
+            let named: Vec<String> = lacks.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+            let more = if lacks.len() > MAX_NAMED { ", …" } else { "" };
             notes.push(format!("your changes of {}{more} aren't in the index yet", named.join(", ")));
         }
         if self.cut {
@@ -560,6 +560,6 @@ impl IndexState {
 }
 
 fn thread_count() -> NonZero<usize> {
-    let most = NonZero::new(MOST_THREADS).unwrap_or(NonZero::<usize>::MIN);
+    let most = NonZero::new(MAX_THREADS).unwrap_or(NonZero::<usize>::MIN);
     std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN).min(most)
 }

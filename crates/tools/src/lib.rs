@@ -70,7 +70,7 @@ pub mod web;
 mod whole_files;
 mod write_file;
 
-pub use background::{Background, BackgroundCommand, BackgroundExit, MOST_IN_BACKGROUND};
+pub use background::{Background, BackgroundCommand, BackgroundExit, MAX_IN_BACKGROUND};
 pub use command_tool::{ArgumentType, CommandArgument, CommandDefinition, CommandTool};
 pub use error::ToolError;
 pub use image::{NOT_IMAGE, encode_image, is_image_name};

@@ -18,7 +18,7 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 /// Enough for a directory of a large project; a model that needs more should narrow down.
 const DEFAULT_FILES: u64 = 500;
 /// Beyond this the bound on bytes cuts anyway.
-const MOST_FILES: u64 = 5_000;
+const MAX_FILES: u64 = 5_000;
 /// A path or glob is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 100;
 
@@ -45,7 +45,7 @@ impl ListFiles {
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: ListFilesArguments = self.shape.read(&input)?;
         let under = self.shape.read_directory("path", arguments.path.as_deref())?;
-        let limit = how_many(arguments.limit, DEFAULT_FILES, MOST_FILES);
+        let limit = how_many(arguments.limit, DEFAULT_FILES, MAX_FILES);
         let glob = self.shape.read_glob(arguments.glob)?;
         let context = context.clone();
         in_background(move || list(&context, under, glob, limit)).await

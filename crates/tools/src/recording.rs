@@ -13,7 +13,7 @@ use crate::tool::{in_background, names_told};
 use crate::{Seen, ToolContext, ToolError};
 
 /// Changed files named in a note.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// The state before a command, for reporting and journaling its changes. [`CommandRecording::end`]
 /// has to be called whatever became of the command: it takes away what a command may not leave
@@ -180,8 +180,8 @@ pub(crate) fn lost_files_note(changes: &[FileChange], unkept: &[RelPath]) -> Opt
     let is_lost =
         |change: &&FileChange| change.kind != FileChangeKind::Added && unkept.contains(&change.path);
     let lost: Vec<String> = changes.iter().filter(is_lost).map(|change| change.path.to_string()).collect();
-    let named = lost.get(..lost.len().min(MOST_NAMED)).unwrap_or_default().join(", ");
-    let more = lost.len().saturating_sub(MOST_NAMED);
+    let named = lost.get(..lost.len().min(MAX_NAMED)).unwrap_or_default().join(", ");
+    let more = lost.len().saturating_sub(MAX_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!lost.is_empty()).then(|| format!("[undo can't bring back {} of them: {named}{more}]\n", lost.len()))
 }
@@ -191,7 +191,7 @@ pub(crate) fn push_changes(report: &mut String, changes: &[FileChange]) {
     if changes.is_empty() {
         return;
     }
-    let named = changes.iter().take(MOST_NAMED).map(|change| {
+    let named = changes.iter().take(MAX_NAMED).map(|change| {
         let kind = match change.kind {
             FileChangeKind::Added => "added",
             FileChangeKind::Modified => "modified",

@@ -37,14 +37,14 @@ const COMMAND_BYTES: usize = 64 * 1024;
 /// Live output shown of one command; the result has what counts.
 const LIVE_BYTES: usize = 256 * 1024;
 /// Registries and hosts that one call may ask for: a build has a handful.
-const MOST_HOSTS: usize = 16;
+const MAX_HOSTS: usize = 16;
 /// Hosts named in a summary, and denials told of in a result; who meets more has seen enough.
-const MOST_TOLD: usize = 8;
+const MAX_TOLD: usize = 8;
 /// Words of a command that are looked up in the tree, by each way to take it apart; ordinary ones
 /// have a dozen.
-const MOST_WORDS: usize = 256;
+const MAX_WORDS: usize = 256;
 /// Directories that a command goes to in which its words are looked up; ordinary ones go to one.
-const MOST_DIRECTORIES: usize = 4;
+const MAX_DIRECTORIES: usize = 4;
 /// A command is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 200;
 /// As long as a command may run in the background: a working day and the night after it.
@@ -144,8 +144,8 @@ impl RunCommand {
     /// The hosts that registries and hosts stand for.
     fn resolve_network(&self, wanted: &[String]) -> Result<NetworkRules, ToolError> {
         let refuse = |why: String| self.shape.argument_error(format!("`network`: {why}"));
-        if wanted.len() > MOST_HOSTS {
-            return Err(refuse(format!("at most {MOST_HOSTS} of them")));
+        if wanted.len() > MAX_HOSTS {
+            return Err(refuse(format!("at most {MAX_HOSTS} of them")));
         }
         let mut rules = NetworkRules::default();
         for text in wanted {
@@ -291,7 +291,7 @@ fn named_paths(command: &CommandRequest, analysis: &CommandAnalysis) -> impl Ite
         _ => None,
     });
     let directories: Vec<Option<RelPath>> = std::iter::once(command.directory.clone())
-        .chain(goes.take(MOST_DIRECTORIES).map(|to| path_in(command.directory.as_ref(), &to)))
+        .chain(goes.take(MAX_DIRECTORIES).map(|to| path_in(command.directory.as_ref(), &to)))
         .collect();
     // The command's own directory is a `cd` before it, too.
     named_words(&command.command, analysis).into_iter().flat_map(move |word| {
@@ -314,10 +314,10 @@ fn named_words(command: &str, analysis: &CommandAnalysis) -> BTreeSet<String> {
     let sign = |c: char| !(c.is_alphanumeric() || "_-./~+@% ".contains(c));
     let parts =
         analysis.parts.iter().flat_map(|part| part.words.iter().chain(&part.writes).chain(&part.reads));
-    let known = parts.map(|word| word.text.as_str()).take(MOST_WORDS);
-    let rough = command.split(shell).filter(|word| !word.is_empty()).take(MOST_WORDS);
+    let known = parts.map(|word| word.text.as_str()).take(MAX_WORDS);
+    let rough = command.split(shell).filter(|word| !word.is_empty()).take(MAX_WORDS);
     let fine = command.split(|c| shell(c) || sign(c)).map(|word| word.trim_start_matches('-'));
-    let fine = fine.filter(|word| !word.is_empty()).take(MOST_WORDS);
+    let fine = fine.filter(|word| !word.is_empty()).take(MAX_WORDS);
     known.chain(rough).chain(fine).map(str::to_owned).collect()
 }
 
@@ -522,8 +522,8 @@ fn denials_note(completed: &Completed) -> String {
             lines.push(line);
         }
     }
-    let more = lines.len().saturating_sub(MOST_TOLD);
-    lines.truncate(MOST_TOLD);
+    let more = lines.len().saturating_sub(MAX_TOLD);
+    lines.truncate(MAX_TOLD);
     if more > 0 {
         lines.push(format!("[and {more} more denials]\n"));
     }
@@ -574,7 +574,7 @@ impl Tool for RunCommand {
         let place = command.directory.map(|directory| format!("in {directory}"));
         let how = command.background.then(|| "in the background".to_owned());
         let hosts: Vec<String> =
-            command.network.hosts.iter().take(MOST_TOLD).map(ToString::to_string).collect();
+            command.network.hosts.iter().take(MAX_TOLD).map(ToString::to_string).collect();
         let reaching = (!hosts.is_empty()).then(|| format!("reaching {}", hosts.join(", ")));
         let details: Vec<String> = place.into_iter().chain(how).chain(reaching).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };

@@ -25,7 +25,7 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 /// Files of an answer: nine of ten questions have theirs among the first five.
 const DEFAULT_FILES: u64 = 8;
 /// More than this is a listing.
-const MOST_FILES: u64 = 50;
+const MAX_FILES: u64 = 50;
 /// Definitions of a name that are shown before the files.
 const MAX_DEFINITIONS: usize = 5;
 /// Passages of a file.
@@ -73,7 +73,7 @@ impl SearchCode {
                 .shape
                 .argument_error("`query` has no word that can be looked for; search_text takes any text"));
         }
-        let limit = how_many(arguments.limit, DEFAULT_FILES, MOST_FILES);
+        let limit = how_many(arguments.limit, DEFAULT_FILES, MAX_FILES);
         let history = context.index.history().await;
         let context = context.clone();
         let wanted = SearchRequest { text: arguments.query, query, under, limit, history };

@@ -26,20 +26,20 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 /// Enough to see where something is used; more calls for a narrower pattern.
 const DEFAULT_MATCHES: u64 = 100;
 /// Beyond this the bound on bytes cuts anyway.
-const MOST_MATCHES: u64 = 2_000;
+const MAX_MATCHES: u64 = 2_000;
 /// More context than this is reading the file.
-const MOST_CONTEXT: u64 = 20;
+const MAX_CONTEXT: u64 = 20;
 /// A compiled pattern and its automaton may take this much: far beyond honest patterns, far below a
 /// bomb.
-const PATTERN_BYTES: usize = 2 * 1024 * 1024;
+const MAX_AUTOMATON_BYTES: usize = 2 * 1024 * 1024;
 /// A longer pattern is data.
-const MOST_PATTERN_BYTES: usize = 10_000;
+const MAX_PATTERN_BYTES: usize = 10_000;
 /// A file larger than this is skipped and counted: generated or data.
 const FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// A longer line is shown in part, around the match.
 const LINE_BYTES: usize = 300;
 /// Fewer files are read sooner than an index is asked.
-const WORTH_IT: usize = 200;
+const MIN_INDEXED_FILES: usize = 200;
 /// A pattern is cut to this many bytes in a summary.
 const SUMMARY_BYTES: usize = 80;
 
@@ -102,8 +102,8 @@ impl SearchText {
             multi_line,
             under,
             glob: self.shape.read_glob(arguments.glob)?,
-            around: how_many(arguments.context, 0, MOST_CONTEXT),
-            matches: how_many(arguments.limit, DEFAULT_MATCHES, MOST_MATCHES),
+            around: how_many(arguments.context, 0, MAX_CONTEXT),
+            matches: how_many(arguments.limit, DEFAULT_MATCHES, MAX_MATCHES),
         };
         let context = context.clone();
         in_background(move || search.run(&context)).await
@@ -116,9 +116,9 @@ fn compile_pattern(
     ignore_case: bool,
     multi_line: bool,
 ) -> Result<(RegexMatcher, Option<String>), ToolError> {
-    if pattern.len() > MOST_PATTERN_BYTES {
+    if pattern.len() > MAX_PATTERN_BYTES {
         return Err(ToolError::Pattern(format!(
-            "it has {} bytes; at most {MOST_PATTERN_BYTES}",
+            "it has {} bytes; at most {MAX_PATTERN_BYTES}",
             pattern.len()
         )));
     }
@@ -126,8 +126,8 @@ fn compile_pattern(
     builder
         .case_insensitive(ignore_case)
         .multi_line(true)
-        .size_limit(PATTERN_BYTES)
-        .dfa_size_limit(PATTERN_BYTES)
+        .size_limit(MAX_AUTOMATON_BYTES)
+        .dfa_size_limit(MAX_AUTOMATON_BYTES)
         .line_terminator(if multi_line { None } else { Some(b'\n') });
     let error = match builder.build(pattern) {
         Ok(matcher) => return Ok((matcher, None)),
@@ -204,7 +204,7 @@ impl Search {
     /// read. What the index doesn't know is read, so that a search without one, or with one that is
     /// being made, finds the same.
     fn ruled_out(&self, context: &ToolContext, files: usize) -> Result<HashSet<Vec<u8>>, ToolError> {
-        if files < WORTH_IT {
+        if files < MIN_INDEXED_FILES {
             return Ok(HashSet::new());
         }
         let asked = match context.index.snapshot(&context.cancel) {

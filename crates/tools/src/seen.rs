@@ -13,7 +13,7 @@ const TEXT_BYTES: usize = 512 * 1024;
 /// A longer text is never kept here, or it would push out all others.
 const ONE_TEXT_BYTES: usize = 128 * 1024;
 /// Files that are remembered; a session that read more can't have them all in its context.
-const MOST_FILES: usize = 4_096;
+const MAX_FILES: usize = 4_096;
 /// Bytes of a difference that is shown. What is longer is sooner read anew.
 const DIFF_BYTES: usize = 2_000;
 
@@ -250,7 +250,7 @@ impl SeenState {
             self.text_bytes -= oldest.text_bytes();
             oldest.text = None;
         }
-        if self.files.len() > MOST_FILES {
+        if self.files.len() > MAX_FILES {
             let oldest = self.files.iter().min_by_key(|(_, file)| file.used).map(|(path, _)| path.clone());
             if let Some(gone) = oldest.and_then(|path| self.files.remove(&path)) {
                 self.text_bytes -= gone.text_bytes();

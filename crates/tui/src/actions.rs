@@ -41,7 +41,7 @@ impl App {
             return;
         }
         self.open_resting().await;
-        if self.link.is_none() {
+        if self.open_session.is_none() {
             self.open_new_session().await;
         }
         let accounts = match self.describe_sessions(&message).await {
@@ -51,11 +51,11 @@ impl App {
                 return self.composer.set_text(&message);
             }
         };
-        let Some(link) = &self.link else {
+        let Some(open) = &self.open_session else {
             self.composer.set_text(&message);
             return;
         };
-        if let Err(error) = link.template.check_task(&message) {
+        if let Err(error) = open.template.check_task(&message) {
             self.notice = Some(error.to_string());
             self.composer.set_text(&message);
             return;
@@ -65,7 +65,7 @@ impl App {
         let mut images = self.composer.images_in(&message);
         images.extend(self.plain.iter_mut().flat_map(|plain| std::mem::take(&mut plain.images)));
         self.queued.push(QueuedText { id: None, text: message });
-        let session = link.session.clone();
+        let session = open.session.clone();
         self.jobs.push(Box::pin(async move {
             let sent = session.send(UserMessage { text: text.clone(), images }).await;
             JobEnd::Sent { text, sent }
@@ -75,7 +75,7 @@ impl App {
 
     /// Takes the newest queued message back into the composer, if the session hasn't read it.
     pub(crate) fn withdraw_newest(&mut self) -> bool {
-        let Some(session) = self.link.as_ref().map(|link| link.session.clone()) else { return false };
+        let Some(session) = self.open_session.as_ref().map(|open| open.session.clone()) else { return false };
         let Some((queued, id)) = self.queued.last().and_then(|queued| Some((queued.clone(), queued.id?)))
         else {
             return false;
@@ -275,7 +275,7 @@ impl App {
             self.setup.options.wire = Some(address.wire.clone());
         }
         self.reopen().await;
-        if self.link.is_none() {
+        if self.open_session.is_none() {
             self.setup.options.model = before;
             (self.setup.options.base_url, self.setup.options.wire) = (base_url, wire);
             return self.reopen().await;
@@ -313,7 +313,7 @@ impl App {
         };
         self.setup.delivery.isolate = Some(is_copy);
         let place = if is_copy { "in a copy, which /diff lands or drops" } else { "in your files" };
-        match self.link.as_ref().is_some_and(|link| link.has_log) {
+        match self.open_session.as_ref().is_some_and(|open| open.has_log) {
             // A session that has begun stays where its work is.
             true => self.notice = Some(format!("the next session (/new) works {place}")),
             false => {
@@ -365,7 +365,7 @@ impl App {
 
     async fn undo(&mut self) {
         let Some(id) = self.logged_session() else { return };
-        self.close_link().await;
+        self.close_session().await;
         // A copy without changes is in nobody's way.
         if let Err(error) = self.keep_copy().await {
             return self.explain_failure(&error);
@@ -380,8 +380,8 @@ impl App {
     }
 
     async fn redo(&mut self) {
-        let id = self.link.as_ref().filter(|link| link.has_log).map(|link| link.session.id().clone());
-        self.close_link().await;
+        let id = self.open_session.as_ref().filter(|open| open.has_log).map(|open| open.session.id().clone());
+        self.close_session().await;
         match self.redo_in_copy().await {
             Ok(None) => {}
             redone => {
@@ -418,15 +418,15 @@ impl App {
     /// Lists the checkpoints of the session's copy, or of the project.
     async fn list_checkpoints(&mut self) -> Result<Vec<CheckpointInfo>, HostError> {
         if self.is_in_copy() {
-            self.close_link().await;
+            self.close_session().await;
             return match self.open_resting_copy().await? {
                 Some(copy) => copy.checkpoints().await,
                 None => Ok(Vec::new()),
             };
         }
         self.open_resting().await;
-        let Some(link) = &self.link else { return Ok(Vec::new()) };
-        link.template.project.workspace.checkpoints().context("the checkpoints")
+        let Some(open) = &self.open_session else { return Ok(Vec::new()) };
+        open.template.project.workspace.checkpoints().context("the checkpoints")
     }
 
     async fn choose_checkpoint(&mut self) -> Result<(), HostError> {
@@ -493,8 +493,8 @@ impl App {
         if self.logged_session().is_none() {
             return;
         }
-        if let Some(link) = &self.link {
-            let session = link.session.clone();
+        if let Some(open) = &self.open_session {
+            let session = open.session.clone();
             self.jobs.push(Box::pin(async move { JobEnd::Compacted(session.compact().await) }));
         }
     }
@@ -545,7 +545,7 @@ impl App {
         &mut self,
         work: impl FnOnce(&mut Self) -> T,
     ) -> Result<T, HostError> {
-        // A reader in the background would take what is typed for somebody else.
+        // The key reader would consume input that is meant for the child program.
         drop(self.keys.take());
         let done = work(self);
         self.keys = Some(read_keys());

@@ -25,7 +25,7 @@ use crate::composer::Composer;
 use crate::decision::SettledCopy;
 use crate::fold::Conversation;
 use crate::ground::{AnswerFilter, Filtered};
-use crate::link::{Link, Resting, Setup};
+use crate::open_session::{OpenSession, Resting, Setup};
 use crate::plain::PlainMode;
 use crate::preferences::Preferences;
 use crate::presentation::{FRAME_INTERVAL, Presentation};
@@ -135,7 +135,7 @@ impl Signals {
 /// A conversation.
 pub(crate) struct App {
     pub(crate) setup: Setup,
-    pub(crate) link: Option<Link>,
+    pub(crate) open_session: Option<OpenSession>,
     pub(crate) conversation: Conversation,
     pub(crate) questions: Questions,
     pub(crate) composer: Composer,
@@ -195,7 +195,7 @@ impl App {
         }
         Self {
             setup,
-            link: None,
+            open_session: None,
             conversation: Conversation::new(Instant::now()),
             questions: Questions::default(),
             composer,
@@ -356,7 +356,7 @@ impl App {
             }
         };
         let is_busy = self.is_busy();
-        let (keys, link, jobs) = (self.keys.as_mut(), self.link.as_mut(), &mut self.jobs);
+        let (keys, open, jobs) = (self.keys.as_mut(), self.open_session.as_mut(), &mut self.jobs);
         let (plain, watch, next_look) = (self.plain.as_mut(), self.watch.as_mut(), self.next_look);
         tokio::select! {
             biased;
@@ -372,7 +372,7 @@ impl App {
                 Input::Watched(Box::new(envelope))
             }
             Some(end) = jobs.next(), if !jobs.is_empty() => Input::Job(end),
-            event = async { match link { Some(link) => take_event(link, next_look).await, None => pending().await } } => {
+            event = async { match open { Some(open) => take_event(open, next_look).await, None => pending().await } } => {
                 Input::Session(event)
             }
         }
@@ -403,7 +403,7 @@ impl App {
         for _ in 0..MAX_EVENTS_AT_ONCE {
             let Some(event) = next else { break };
             self.take_session_event(event, now);
-            next = self.link.as_mut().and_then(|link| link.events.next().now_or_never());
+            next = self.open_session.as_mut().and_then(|open| open.events.next().now_or_never());
         }
         if let Some(event) = next {
             self.take_session_event(event, now);
@@ -416,11 +416,11 @@ impl App {
         match event {
             Ok(Some(envelope)) => self.apply(&envelope, now),
             Ok(None) => {
-                self.link = None;
+                self.open_session = None;
                 self.say(Style::Warning, "the session has ended; the next message begins a new one");
             }
             Err(error) => {
-                self.link = None;
+                self.open_session = None;
                 self.say(Style::Bad, &format!("the session's log can't be read: {error}"));
             }
         }
@@ -431,15 +431,15 @@ impl App {
         match &envelope.event {
             Event::RunStarted { task, .. } => {
                 self.queued.retain(|queued| !task.contains(queued.text.trim()));
-                if let Some(link) = &mut self.link {
-                    link.has_log = true;
+                if let Some(open) = &mut self.open_session {
+                    open.has_log = true;
                 }
             }
             Event::MessageJoined { text } => self.queued.retain(|queued| !text.contains(queued.text.trim())),
             Event::Done { .. } => {
                 self.notice = None;
-                if let Some(link) = &mut self.link {
-                    link.has_ended_run = true;
+                if let Some(open) = &mut self.open_session {
+                    open.has_ended_run = true;
                 }
                 self.read_branch();
             }
@@ -513,7 +513,7 @@ pub(crate) fn read_keys() -> SelectAll<EventStream> {
 }
 
 /// Returns the next event of a session, once it is time to look for one.
-async fn take_event(link: &mut Link, next_look: Instant) -> SessionEvent {
+async fn take_event(open: &mut OpenSession, next_look: Instant) -> SessionEvent {
     tokio::time::sleep_until(next_look.into()).await;
-    link.events.next().await
+    open.events.next().await
 }

@@ -65,7 +65,7 @@ impl App {
         }
     }
 
-    /// Takes a pasted text for an image if it is the path of one, such as of a dragged file.
+    /// Attaches an image if the pasted text is its path, as from drag and drop.
     pub(crate) fn paste_image(&mut self, text: &str) -> bool {
         let environment = &self.setup.environment;
         match find_named_image(text, &environment.cwd, environment.home.as_deref()) {

@@ -6,7 +6,7 @@ use journeyman_host::{Context as _, HostError};
 
 use crate::app::{App, Beginning};
 use crate::hyperlinks::Linker;
-use crate::link::Setup;
+use crate::open_session::Setup;
 use crate::plain::PlainMode;
 use crate::preferences::Preferences;
 use crate::presentation::Presentation;

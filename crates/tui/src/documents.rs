@@ -40,7 +40,7 @@ impl App {
     }
 
     pub(crate) async fn show_plan(&mut self) -> Result<(), HostError> {
-        let Some(session) = self.link.as_ref().map(|link| link.session.id().clone()) else {
+        let Some(session) = self.open_session.as_ref().map(|open| open.session.id().clone()) else {
             self.notice = Some("there is no session yet".to_owned());
             return Ok(());
         };

@@ -14,15 +14,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobEnd};
 use crate::decision::{CopyDecision, LAND_WORDS, SettledCopy};
-use crate::link::Resting;
+use crate::open_session::Resting;
 use crate::presentation::Overlay;
 use crate::review::{Review, SETTLING};
 
 impl App {
     /// Returns true if the session works in a copy.
     pub(crate) fn is_in_copy(&self) -> bool {
-        match (&self.link, &self.resting) {
-            (Some(link), _) => link.template.delivery.workplace() != Workplace::Project,
+        match (&self.open_session, &self.resting) {
+            (Some(open), _) => open.template.delivery.workplace() != Workplace::Project,
             (None, Some(resting)) => resting.is_in_copy,
             (None, None) => false,
         }
@@ -30,18 +30,18 @@ impl App {
 
     /// Closes the session for what needs it closed. Work in the project is delivered as the person
     /// asked when they began; a copy stays as it is.
-    pub(crate) async fn close_link(&mut self) {
+    pub(crate) async fn close_session(&mut self) {
         let is_in_copy = self.is_in_copy();
-        let Some(link) = &self.link else { return };
-        link.session.close().await;
+        let Some(open) = &self.open_session else { return };
+        open.session.close().await;
         // The end of a run may have come meanwhile.
-        while let Some(link) = &mut self.link
-            && let Ok(Some(envelope)) = link.events.next().await
+        while let Some(open) = &mut self.open_session
+            && let Ok(Some(envelope)) = open.events.next().await
         {
             self.apply(&envelope, Instant::now());
         }
-        let Some(link) = self.link.take() else { return };
-        let crate::link::Link { template, session, has_ended_run, has_log, .. } = link;
+        let Some(open) = self.open_session.take() else { return };
+        let crate::open_session::OpenSession { template, session, has_ended_run, has_log, .. } = open;
         let id = session.id().clone();
         drop(session);
         if is_in_copy {
@@ -67,7 +67,7 @@ impl App {
     /// stays in a copy.
     pub(crate) async fn leave_session(&mut self) -> Option<String> {
         self.copy_review = None;
-        self.close_link().await;
+        self.close_session().await;
         let settled = self.keep_copy().await;
         let id = self.resting.take().filter(|resting| resting.is_in_copy)?.id;
         match settled {
@@ -102,7 +102,7 @@ impl App {
             self.notice = Some("the session works; Esc stops it first".to_owned());
             return Ok(());
         }
-        self.close_link().await;
+        self.close_session().await;
         match self.open_copy_review().await {
             Ok(Some((copy, preview))) if !preview.files.is_empty() => {
                 let review = Review::of_copy(preview, self.conversation.last_report().cloned());
@@ -140,7 +140,7 @@ impl App {
             self.notice = Some("the session works in your files; there is no copy to land".to_owned());
             return;
         }
-        self.close_link().await;
+        self.close_session().await;
         self.start_landing(request);
     }
 

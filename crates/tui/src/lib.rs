@@ -59,7 +59,7 @@ mod hyperlinks;
 mod key_hints;
 mod keymap;
 mod landing;
-mod link;
+mod open_session;
 mod picker;
 mod plain;
 mod preferences;
@@ -81,7 +81,7 @@ mod watching;
 
 pub use app::Beginning;
 pub use conversation::hold_conversation;
-pub use link::Setup;
+pub use open_session::Setup;
 
 #[cfg(test)]
 #[path = "../tests/unit/mod.rs"]

@@ -22,7 +22,7 @@ use crate::facts::Proof;
 use crate::first_start::{explain_first_start, is_first_start};
 use crate::fold::{Conversation, Turning, TurningCheckpoint};
 use crate::hyperlinks::Linker;
-use crate::link::Resting;
+use crate::open_session::Resting;
 use crate::picker::{Item, Picker};
 use crate::presentation::{Choice, Overlay};
 use crate::questions::Questions;
@@ -86,7 +86,7 @@ impl App {
         let left = self.leave_session().await;
         self.reset(Conversation::new(Instant::now()));
         match self.setup.open_new().await {
-            Ok(link) => self.take_link(link),
+            Ok(open) => self.take_session(open),
             Err(error) => self.explain_failure(&error),
         }
         left.iter().for_each(|text| self.say(Style::Warning, text));
@@ -98,13 +98,13 @@ impl App {
             Some(same) if same == *id => None,
             _ => self.leave_session().await,
         };
-        self.close_link().await;
+        self.close_session().await;
         let (mut conversation, started) = (Conversation::new(Instant::now()), Instant::now());
         let opened = self.setup.open_again(id, &mut |envelope| conversation.apply(envelope, started)).await;
         match opened {
-            Ok(link) => {
+            Ok(open) => {
                 self.show_recalled(conversation, recall);
-                self.take_link(link);
+                self.take_session(open);
             }
             Err(error) => match self.watch_session(id).await {
                 Ok(true) => {}
@@ -145,14 +145,14 @@ impl App {
 
     /// Returns the session that is open or rests.
     pub(crate) fn session_id(&self) -> Option<SessionId> {
-        let open = self.link.as_ref().map(|link| link.session.id().clone());
+        let open = self.open_session.as_ref().map(|open| open.session.id().clone());
         open.or_else(|| self.resting.as_ref().map(|resting| resting.id.clone()))
     }
 
     /// Returns the session that is open or rests, if its log exists.
     pub(crate) fn logged_id(&self) -> Option<SessionId> {
-        match &self.link {
-            Some(link) => link.has_log.then(|| link.session.id().clone()),
+        match &self.open_session {
+            Some(open) => open.has_log.then(|| open.session.id().clone()),
             None => self.session_id(),
         }
     }
@@ -179,21 +179,21 @@ impl App {
         self.presentation.skip_to(0);
     }
 
-    fn take_link(&mut self, mut link: crate::link::Link) {
-        self.questions = Questions::new(link.template.config_dir.clone());
+    fn take_session(&mut self, mut open: crate::open_session::OpenSession) {
+        self.questions = Questions::new(open.template.config_dir.clone());
         let (branch, extra) = (self.surroundings.branch.take(), self.surroundings.extra.take());
         if self.presentation.has_links() {
             self.presentation
                 .set_links(Linker::new(&self.setup.root, |name| self.setup.environment.var(name)));
         }
-        let is_isolated = link.template.delivery.workplace() != Workplace::Project;
+        let is_isolated = open.template.delivery.workplace() != Workplace::Project;
         self.surroundings =
-            crate::view::Surroundings { branch, extra, is_isolated, ..link.surroundings.clone() };
+            crate::view::Surroundings { branch, extra, is_isolated, ..open.surroundings.clone() };
         // The settings decide about what comes, whatever the newest run had.
-        self.conversation.note_mode(link.template.settings.mode);
-        let notes = std::mem::take(&mut link.notes);
-        self.models = std::mem::take(&mut link.models);
-        self.link = Some(link);
+        self.conversation.note_mode(open.template.settings.mode);
+        let notes = std::mem::take(&mut open.notes);
+        self.models = std::mem::take(&mut open.models);
+        self.open_session = Some(open);
         notes.iter().for_each(|note| self.say(Style::Warning, note));
         self.read_status();
         self.read_branch();
@@ -213,8 +213,8 @@ impl App {
 
     /// Closes the session for work that needs it closed, and opens it again.
     pub(crate) async fn reopen(&mut self) {
-        let Some(link) = &self.link else { return self.open_new_session().await };
-        let (id, has_log) = (link.session.id().clone(), link.has_log);
+        let Some(open) = &self.open_session else { return self.open_new_session().await };
+        let (id, has_log) = (open.session.id().clone(), open.has_log);
         match has_log {
             true => self.open_session(&id, Recall::Nothing).await,
             // Nothing is lost: it has no message yet.
@@ -229,7 +229,7 @@ impl App {
             Some(_) => list_sessions(&self.setup.state, None, MAX_LISTED_SESSIONS).await?,
             None => Vec::new(),
         };
-        let own = self.link.as_ref().map(|link| link.session.id().clone());
+        let own = self.open_session.as_ref().map(|open| open.session.id().clone());
         let root = self.setup.root.display().to_string();
         let mut sessions: Vec<ListedSession> =
             sessions.into_iter().filter(|session| Some(&session.id) != own.as_ref()).collect();
@@ -237,7 +237,7 @@ impl App {
         sessions.sort_by_key(|session| session.root != root);
         if sessions.is_empty() {
             self.say(Style::Dim, "there is no earlier session to go on with");
-            if self.link.is_none() {
+            if self.open_session.is_none() {
                 self.open_new_session().await;
             }
             return Ok(());
@@ -293,7 +293,7 @@ impl App {
             GoBack::Both if is_in_copy && self.is_first(turning) => GoBack::Conversation,
             what => what,
         };
-        self.close_link().await;
+        self.close_session().await;
         let restored = match (what, self.conversation.checkpoint_before(turning)) {
             (GoBack::Conversation, _) => None,
             (_, TurningCheckpoint::At(id)) if is_in_copy => Some(self.restore_copy(CheckpointId(id)).await),
@@ -447,7 +447,9 @@ impl App {
     /// Begins to list the project's files, symbols and sessions, for completion.
     pub(crate) fn list_files(&mut self) {
         let resting = self.resting.as_ref().and_then(|resting| resting.template.as_ref());
-        let Some(template) = self.link.as_ref().map(|link| &link.template).or(resting) else { return };
+        let Some(template) = self.open_session.as_ref().map(|open| &open.template).or(resting) else {
+            return;
+        };
         let workspace = std::sync::Arc::clone(&template.project.workspace);
         let list_symbols = template.symbol_lister(MAX_SYMBOLS);
         self.files = Some(Vec::new());
@@ -495,7 +497,7 @@ impl App {
         let usage = facts.usage();
         let mode = facts.mode.map_or(self.surroundings.mode.as_str(), |mode| mode.name());
         let facts = serde_json::json!({
-            "session": self.link.as_ref().map(|link| link.session.id().to_string()),
+            "session": self.open_session.as_ref().map(|open| open.session.id().to_string()),
             "root": self.setup.root.display().to_string(),
             "model": if facts.model.is_empty() { &self.surroundings.model } else { &facts.model },
             "mode": mode, "branch": self.surroundings.branch, "sandbox": facts.sandbox,
@@ -524,7 +526,7 @@ impl App {
     pub(crate) fn read_tree(&mut self) {
         let is_verified = self.conversation.facts().verified_tree.is_some();
         let resting = self.resting.as_ref().and_then(|resting| resting.template.as_ref());
-        let template = self.link.as_ref().map(|link| &link.template).or(resting);
+        let template = self.open_session.as_ref().map(|open| &open.template).or(resting);
         let Some(template) = template.filter(|_| is_verified && !self.is_in_copy()) else { return };
         let workspace = std::sync::Arc::clone(&template.project.workspace);
         let looking = tokio::task::spawn_blocking(move || workspace.history().tree_hash());
@@ -533,7 +535,9 @@ impl App {
 
     /// Begins to read the branch, for the status line.
     pub(crate) fn read_branch(&mut self) {
-        let Some(git) = self.link.as_ref().map(|link| link.template.project.git.clone()) else { return };
+        let Some(git) = self.open_session.as_ref().map(|open| open.template.project.git.clone()) else {
+            return;
+        };
         self.jobs.push(Box::pin(async move {
             let state = git.state().await.ok();
             JobEnd::BranchRead(state.and_then(|state| state.head.branch).map(|branch| printable(&branch)))

@@ -18,11 +18,11 @@ impl App {
         if self.is_in_copy() {
             return self.review_copy().await;
         }
-        let Some(link) = &self.link else {
+        let Some(open) = &self.open_session else {
             self.notice = Some("no session is open; the next message opens one".to_owned());
             return Ok(());
         };
-        let workspace = &link.template.project.workspace;
+        let workspace = &open.template.project.workspace;
         let found = Comparison::new(workspace, None, None)
             .and_then(|compared| Ok((compared.from, find_hunks(workspace, &compared.from)?)));
         match found {
@@ -57,8 +57,8 @@ impl App {
 
     fn change_project(&mut self, effect: &ReviewEffect) {
         let is_working = self.conversation.is_working();
-        let Some(link) = &self.link else { return };
-        let (workspace, session) = (&*link.template.project.workspace, link.session.id());
+        let Some(open) = &self.open_session else { return };
+        let (workspace, session) = (&*open.template.project.workspace, open.session.id());
         let Some(Overlay::Review(review)) = self.presentation.overlay() else { return };
         let changed = match is_working {
             true => Err(HostError::failed("the session works; Esc in the conversation stops it first")),

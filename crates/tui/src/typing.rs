@@ -141,7 +141,7 @@ impl App {
         if self.is_only_watched() {
             return;
         }
-        let Some(session) = self.link.as_ref().map(|link| link.session.clone()) else { return };
+        let Some(session) = self.open_session.as_ref().map(|open| open.session.clone()) else { return };
         self.notice = Some("stopping…".to_owned());
         let waiting: Vec<QueuedText> =
             self.queued.iter().filter(|queued| queued.id.is_some()).cloned().collect();
@@ -178,8 +178,8 @@ impl App {
 
     /// Passes an answer on to the session.
     pub(crate) fn decide(&mut self, answered: AnsweredRequest) {
-        if let Some(link) = &self.link {
-            link.session.decide(&answered.call, answered.answer);
+        if let Some(open) = &self.open_session {
+            open.session.decide(&answered.call, answered.answer);
         }
         match answered.rule_file {
             Some(Ok(path)) => self.say(Style::Dim, &format!("the rule is in {}", path.display())),
@@ -360,7 +360,7 @@ impl App {
             Chosen::Turning(turning, what) => self.go_back(&turning, what).await,
             Chosen::Checkpoint(id) => {
                 let session = self.logged_id();
-                self.close_link().await;
+                self.close_session().await;
                 let restored = match self.is_in_copy() {
                     true => self.restore_copy(CheckpointId(id)).await,
                     false => self.restore_checkpoint(id).await,

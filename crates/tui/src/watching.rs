@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobEnd, Recall};
 use crate::fold::Conversation;
-use crate::link::Resting;
+use crate::open_session::Resting;
 use crate::watched::Watch;
 
 impl App {
@@ -90,7 +90,7 @@ impl App {
 
     /// Returns true if no session is open, watched or about to be opened.
     pub(crate) fn has_nothing(&self) -> bool {
-        self.link.is_none() && self.watch.is_none() && self.resting.is_none()
+        self.open_session.is_none() && self.watch.is_none() && self.resting.is_none()
     }
 
     /// Opens the session that rests, if there is one.

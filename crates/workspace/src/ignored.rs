@@ -295,7 +295,7 @@ impl IgnoredSearch<'_> {
             return;
         }
         let Ok(mut names) = entry_names(&open) else { return };
-        // A repository or an environment of Python's is made again as a whole.
+        // Git repositories and virtual environments are recreated as a whole.
         if names.iter().any(|name| is_git(name) || name == b"pyvenv.cfg") {
             return;
         }

@@ -188,8 +188,8 @@ impl Project {
                 .map_err(|errno| self.root_dir.error_for("read", path, errno));
         }
         let (file, seen) = match self.root_dir.read_file(path, Links::Refuse) {
-            // It differs, and that is all that can be told: no reason to tell nothing of the
-            // others.
+            // It can't be read: it is reported as different without its content, and the others
+            // are compared.
             Err(WorkspaceError::Denied { .. }) => return Ok(None),
             other => other?,
         };

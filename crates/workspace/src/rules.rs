@@ -76,8 +76,8 @@ impl RuleCache {
         &self.own
     }
 
-    /// Returns true if a directory is ours: never looked into, as git's own isn't. Taking back what
-    /// is in there would take back our own memory.
+    /// Returns true for this program's own directories, which are never walked, as git's aren't:
+    /// undoing their content would destroy the undo data.
     pub(crate) fn is_own(&self, path: &[u8]) -> bool {
         is_copies_directory(last_component(path)) || self.own.iter().any(|own| own.as_bytes() == path)
     }

@@ -132,7 +132,7 @@ impl WalkState<'_> {
             let all = (walked.files.len(), walked.dirs.len());
             walked.files.retain(|file| !siblings.contains(&file.path));
             walked.dirs.retain(|dir| !is_or_is_in(&dir.path, &siblings));
-            // One that stays when its transaction is over is a file like any other then.
+            // A leftover temporary file of a finished transaction counts as an ordinary file.
             if (walked.files.len(), walked.dirs.len()) != all {
                 walked.listed.clear();
             }

@@ -66,7 +66,7 @@ pub(crate) struct RunOptions {
     /// statement), notices (they also fail for small mutations of the change) [built-in: ran]
     #[arg(long, value_name = "STRENGTH")]
     pub(crate) verified_needs: Option<String>,
-    /// Seconds for measuring what the tests would notice of the change; 0 measures nothing
+    /// Seconds for mutation testing of the change; 0 turns it off
     /// [built-in: 10]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) notice: Option<f64>,

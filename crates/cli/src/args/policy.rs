@@ -22,7 +22,7 @@ pub(crate) enum PolicyCommand {
     /// Check the examples of all rules, and files of cases
     #[command(after_help = include_str!("../../help/policy-test.txt"))]
     Test(PolicyTestArgs),
-    /// Make rules and checks of the hard rules in AGENTS.md and kin
+    /// Turn prohibitions in AGENTS.md and similar files into rules and checks
     #[command(after_help = include_str!("../../help/policy-promote.txt"))]
     Promote(PolicyPromoteArgs),
 }

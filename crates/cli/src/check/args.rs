@@ -57,7 +57,7 @@ pub(crate) struct CheckArgs {
     /// Also look for known vulnerabilities, on the network of the registries alone
     #[arg(long)]
     pub(crate) security: bool,
-    /// Also what `jm checks` lists as not run, such as tests in a browser
+    /// Also run checks that `jm checks` lists as not run, such as tests in a browser
     #[arg(long)]
     pub(crate) all: bool,
     /// Run again what a change affects, until Ctrl-C

@@ -7,7 +7,7 @@ use clap::Args;
 
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
-    /// Program and arguments, after `--`. There is no shell but the one you name
+    /// Program and arguments, after `--`. No shell is used unless you name one
     #[arg(value_name = "CMD", required = true, last = true)]
     pub(crate) command: Vec<OsString>,
     /// The network: off, on (the host's, whole), or hosts (api.example.com, *.example.com) and
@@ -42,7 +42,7 @@ pub(crate) struct ExecArgs {
     /// Processes and threads at once [built-in: 1024]
     #[arg(long, value_name = "N", value_parser = crate::args::parse_count::<u64>)]
     pub(crate) processes: Option<u64>,
-    /// Give it what standard input holds, read to its end first; else it reads nothing
+    /// Pass it standard input, read completely first; without it, its input is empty
     #[arg(long)]
     pub(crate) stdin: bool,
     /// Its input and output are a terminal of its own, for programs that want one

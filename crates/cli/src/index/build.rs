@@ -23,7 +23,7 @@ pub(crate) struct IndexArgs {
     /// Say what the index has, by language
     #[arg(long)]
     stats: bool,
-    /// Forget what there is, and make it anew
+    /// Delete the index and rebuild it
     #[arg(long)]
     rebuild: bool,
     /// Follow the files: bring up to date what changes, until Ctrl-C

@@ -40,7 +40,7 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
     }
     let impact = Impact::find(&known, change, args.depth);
     if impact.reach.by_files {
-        errln!("note: too much hangs on it to go from symbol to symbol; it is told from file to file");
+        errln!("note: it has too many dependents to follow symbols; following whole files instead");
     }
     let print = || print_impact(&known, &impact, args.limit);
     print_answer(&args.answer, impact.is_empty(), || impact.to_answer(&known, args.limit), print)

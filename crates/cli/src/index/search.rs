@@ -35,10 +35,10 @@ pub(crate) struct SearchArgs {
     /// Case doesn't matter (--kind text)
     #[arg(long, short)]
     ignore_case: bool,
-    /// The file that is being looked at: what is near to it in the dependency graph counts a little
+    /// Rank files near this one in the dependency graph slightly higher
     #[arg(long, value_name = "FILE")]
     near: Option<String>,
-    /// Say what speaks for each file
+    /// Show the ranking signals of each file
     #[arg(long)]
     explain: bool,
     #[command(flatten)]

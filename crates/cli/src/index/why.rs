@@ -17,7 +17,7 @@ pub(crate) struct WhyArgs {
     file: String,
     /// The query; `-` reads it from standard input
     query: String,
-    /// The file that is being looked at: what is near to it in the dependency graph counts a little
+    /// Rank files near this one in the dependency graph slightly higher
     #[arg(long, value_name = "FILE")]
     near: Option<String>,
     #[command(flatten)]

@@ -189,7 +189,8 @@ fn read_permissions(
     dialect: Dialect,
     ignored: &mut Vec<String>,
 ) -> Result<(), AgentFileError> {
-    // Without an effect, a tool is left out: a part of one must not become all of it.
+    // A tool with restrictions that can't be expressed here is left out: the whole tool would be
+    // too much.
     let left_out = (dialect == Dialect::Other).then_some(&mut *ignored);
     let tools = read_tools(fields.take("tools"), left_out)?;
     if dialect == Dialect::Other {

@@ -29,7 +29,7 @@ pub struct CheckSelection {
 pub struct SelectedChecks {
     /// The checks that run, in their order.
     pub chosen: Vec<Check>,
-    /// The checks that don't, each with the reason.
+    /// The checks that don't run, each with the reason.
     pub left_out: Vec<(Check, String)>,
 }
 

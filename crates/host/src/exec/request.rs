@@ -40,7 +40,7 @@ pub struct CommandOptions {
     pub access: CommandAccess,
     /// `off`, `on`, or hosts and registries; empty for `off`.
     pub net: Vec<String>,
-    /// Let the hosts be asked by plain HTTP.
+    /// Allows plain HTTP to these hosts.
     pub plain_http: bool,
     /// Further paths, writable.
     pub writable: Vec<PathBuf>,

@@ -92,8 +92,10 @@ impl HardRule {
     /// Returns the rule as one or two `[[rule]]`s of a `policy.toml`; `None` for a check.
     #[must_use]
     pub fn to_toml(&self) -> Option<String> {
-        let list = |texts: &[String]| texts.iter().map(|text| toml_text(text)).collect::<Vec<_>>().join(", ");
-        let reason = toml_text(&format!("{}:{} forbids it", self.file, self.line));
+        let list = |texts: &[String]| {
+            texts.iter().map(|text| quote_toml_string(text)).collect::<Vec<_>>().join(", ")
+        };
+        let reason = quote_toml_string(&format!("{}:{} forbids it", self.file, self.line));
         match &self.demand {
             Demand::Protect { paths, asks } => {
                 let rest = format!(
@@ -114,7 +116,7 @@ impl HardRule {
     }
 }
 
-fn toml_text(text: &str) -> String {
+fn quote_toml_string(text: &str) -> String {
     let escaped: String = text
         .chars()
         .filter(|c| !c.is_control())
@@ -280,7 +282,7 @@ impl Promotion {
                 checks.push(command.clone());
             }
         }
-        let texts: Vec<String> = checks.iter().map(|check| toml_text(check)).collect();
+        let texts: Vec<String> = checks.iter().map(|check| quote_toml_string(check)).collect();
         (checks.len() > self.checks.len()).then(|| format!("checks = [{}]", texts.join(", ")))
     }
 

@@ -34,7 +34,7 @@ enum ErrorOrigin {
 pub(super) fn from_status(status: u16, body: &[u8]) -> ModelError {
     let body = String::from_utf8_lossy(body);
     let failure = match serde_json::from_str::<Value>(&body) {
-        Ok(value) => ProviderError::read(&value),
+        Ok(value) => ProviderError::from_json(&value),
         Err(_) => ProviderError::from_plain_text(&body),
     };
     failure.into_error(ErrorOrigin::Refused(status))
@@ -42,13 +42,13 @@ pub(super) fn from_status(status: u16, body: &[u8]) -> ModelError {
 
 /// Returns the error inside a stream, from the event or the object under its `error`.
 pub(super) fn from_event(value: &Value) -> ModelError {
-    ProviderError::read(value).into_error(ErrorOrigin::Streaming)
+    ProviderError::from_json(value).into_error(ErrorOrigin::Streaming)
 }
 
 impl ProviderError {
     /// Parses `{"error": {…}}`, `{"error": "…"}`, `[{"error": {…}}]`, `{"message": …}`, `{"detail":
     /// …}`.
-    fn read(value: &Value) -> Self {
+    fn from_json(value: &Value) -> Self {
         let outer = value.as_array().and_then(|all| all.first()).unwrap_or(value);
         let error = json::present(outer, "error").unwrap_or(outer);
         let mut words = Vec::new();

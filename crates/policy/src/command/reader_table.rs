@@ -39,7 +39,7 @@ impl Reader {
     }
 }
 
-const GREP_LONG: &[&str] = &[
+const GREP_LONG_OPTIONS: &[&str] = &[
     "extended-regexp",
     "fixed-strings",
     "basic-regexp",
@@ -193,7 +193,7 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "separate-dirs",
         "threshold=",
     ]),
-    reader("egrep", GREP_FLAGS, "efmABC").long(GREP_LONG),
+    reader("egrep", GREP_FLAGS, "efmABC").long(GREP_LONG_OPTIONS),
     reader("expand", "i", "t"),
     reader("factor", "", ""),
     reader("false", "", ""),
@@ -225,7 +225,7 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "size=",
         "color=",
     ]),
-    reader("fgrep", GREP_FLAGS, "efmABC").long(GREP_LONG),
+    reader("fgrep", GREP_FLAGS, "efmABC").long(GREP_LONG_OPTIONS),
     reader("file", "bhiLN", "").long(&["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
     reader("fmt", "cstu", "wg").long(&["width=", "split-only", "uniform-spacing"]),
     reader("fold", "bs", "w").long(&["bytes", "spaces", "width="]),
@@ -233,7 +233,7 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         .long(&["human", "total", "wide", "mega", "giga", "kibi", "mebi", "gibi", "si"])
         .operands(Operands::AtMost(0)),
     reader("getconf", "a", "").operands(Operands::AtMost(2)),
-    reader("grep", GREP_FLAGS, "efmABC").long(GREP_LONG),
+    reader("grep", GREP_FLAGS, "efmABC").long(GREP_LONG_OPTIONS),
     reader("groups", "", ""),
     reader("head", "qvz0123456789", "nc").long(&["lines=", "bytes=", "quiet", "silent", "verbose"]),
     reader("hexdump", "bcCdovx", "ns"),

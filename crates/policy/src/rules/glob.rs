@@ -484,7 +484,7 @@ impl PathPattern {
                 let without = below.get(at).copied().flatten();
                 next = match (self.names.get(at), piece) {
                     (Some(Name::Any), _) => next.max(without).max(diagonal),
-                    // The component is unknown.
+                    // An unknown number of components: a match is possible, not certain.
                     (Some(_), Piece::Names) => next.map(|_| false).max(without).max(diagonal.map(|_| false)),
                     (Some(Name::One(text)), Piece::Name(signs)) => {
                         diagonal.and_then(|sure| Some(text.may_match_both(signs, dots)? && sure))

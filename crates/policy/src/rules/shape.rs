@@ -176,7 +176,7 @@ const MAX_PLACES: usize = 8;
 const MAX_LETTERS: usize = 4;
 /// Minimum length of a value after option letters, unless it is clearly a path: `-rf` has no value
 /// `f`.
-const LEAST_VALUE: usize = 3;
+const MIN_VALUE: usize = 3;
 
 /// Returns the parts of a word that may be a path, the whole word first.
 pub(super) fn possible_paths(word: &str) -> Vec<&str> {
@@ -192,9 +192,8 @@ pub(super) fn possible_paths(word: &str) -> Vec<&str> {
     }
     if word.starts_with('-') && !word.starts_with("--") {
         let values = (2..2 + MAX_LETTERS).filter_map(|at| word.get(at..));
-        places.extend(
-            values.filter(|value| value.len() >= LEAST_VALUE || value.contains(['/', '.', '*', '?'])),
-        );
+        places
+            .extend(values.filter(|value| value.len() >= MIN_VALUE || value.contains(['/', '.', '*', '?'])));
     }
     places
 }

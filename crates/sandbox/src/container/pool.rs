@@ -52,7 +52,7 @@ impl Pool {
         drop(too_many);
         tokio::spawn(async move {
             if warm.is_fresh().await {
-                // Whoever would take it may be gone; then it ends.
+                // The receiver may be gone; then the container ends.
                 sender.send(warm).ok();
             } else {
                 drop(sender);

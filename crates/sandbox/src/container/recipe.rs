@@ -363,7 +363,7 @@ fn build_recipe(
 /// Removes comments and commas before a closing bracket from JSON. Lines stay.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    // Where the last comma is that nothing but blanks and comments has followed.
+    // Position of the last comma that only blanks and comments follow.
     let mut comma = None;
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {

@@ -68,7 +68,7 @@ pub(super) fn report_failure(control: &OwnedFd, result: Result<(), SetupFailure>
 }
 
 pub(super) fn send_message(control: &OwnedFd, message: HelperMessage) {
-    // Whoever isn't there to hear it needn't.
+    // A reader that is gone needs no message.
     rustix::io::write(control, &message.encode()).ok();
 }
 

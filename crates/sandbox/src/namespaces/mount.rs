@@ -60,7 +60,7 @@ pub(crate) fn mount_overlay(settings: &SandboxSettings, plan: &OverlayPlan) -> R
     Ok(Mounted { path: lower, layers: vec![upper, work], root, user, mounts, lock: layer, overlays: true })
 }
 
-/// Shows the caches of a real root in a copy of it.
+/// Mounts the caches of the project's root into its copy.
 pub(crate) fn mount_caches(
     settings: &SandboxSettings,
     root: &Path,

@@ -15,7 +15,7 @@ use super::policy::{self, Policy};
 use super::sys;
 
 /// The frames that such a helper received.
-pub(super) struct ReceivedOrder {
+pub(super) struct LaunchRequest {
     /// Says when a child ended, and when this process is told to end.
     pub(super) signals: OwnedFd,
     pub(super) order: Vec<u8>,
@@ -24,18 +24,18 @@ pub(super) struct ReceivedOrder {
 
 /// The files that the helper holds for the command.
 pub(super) struct HeldFiles {
-    /// Open for as long as this process or whoever it is passed to lives.
+    /// Open for as long as this process, or the process that it is passed to, lives.
     pub(super) witness: Option<OwnedFd>,
     pub(super) stdin: Option<OwnedFd>,
 }
 
 /// Greets the agent, and takes the order, which begins with `magic`, and the policy.
-pub(super) fn receive_order(control: &OwnedFd, magic: [u8; 4]) -> Result<ReceivedOrder, SetupFailure> {
+pub(super) fn receive_order(control: &OwnedFd, magic: [u8; 4]) -> Result<LaunchRequest, SetupFailure> {
     send_message(control, HelperMessage::Hello);
     let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at_stage(Stage::Supervise)?;
     let order = read_frame(control, magic).at_stage(Stage::Policy)?;
     let policy = read_frame(control, policy::MAGIC).at_stage(Stage::Policy)?;
-    Ok(ReceivedOrder { signals, order, policy })
+    Ok(LaunchRequest { signals, order, policy })
 }
 
 /// Returns the failure for a malformed frame.

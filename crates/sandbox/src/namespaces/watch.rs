@@ -159,7 +159,7 @@ impl Drop for Processes {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Whoever dropped this has other things to do than to wait for a dead disk.
+        // The caller must not wait for a disk that doesn't answer.
         let init = self.init.as_ref().filter(|_| self.usage.is_none() || self.given_up).map(|(pid, _)| *pid);
         let helper = Pid::from_child(&self.helper);
         let wait = move || {

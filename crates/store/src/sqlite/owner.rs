@@ -11,7 +11,7 @@ use super::log::{Log, POLL};
 pub(super) enum Job {
     /// Done by itself.
     Look(Box<dyn FnOnce(&mut Log) + Send>),
-    /// Done together with others that wait.
+    /// Runs in one transaction with other waiting changes.
     Change(Box<dyn Change>),
 }
 

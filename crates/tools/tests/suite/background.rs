@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bench::{Bench, text};
 use journeyman_protocol::{CallId, FileChangeKind};
 use journeyman_sandbox::Outcome;
-use journeyman_tools::{Background, BackgroundExit, MOST_IN_BACKGROUND, ToolOutput};
+use journeyman_tools::{Background, BackgroundExit, MAX_IN_BACKGROUND, ToolOutput};
 use journeyman_workspace::{Change, ChangeSet, Expected, UndoTarget};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -260,7 +260,7 @@ fn closing_or_dropping_ends_all_of_them() {
 fn only_so_many_run_at_once() {
     run(async {
         let mut session = Session::new(&[]);
-        for nth in 1..=MOST_IN_BACKGROUND {
+        for nth in 1..=MAX_IN_BACKGROUND {
             assert_eq!(session.start("sleep 1000").await, format!("b{nth} started\n"));
         }
         let refused = session.start("true").await;

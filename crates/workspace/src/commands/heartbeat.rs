@@ -108,7 +108,8 @@ impl CommandStart {
         base: &mut Option<(ContentHash, Arc<Tree>)>,
         (blob_store, period): (&BlobStore, Duration),
     ) -> Result<Self, WorkspaceError> {
-        let near = base.as_ref().filter(|(_, known)| Arc::ptr_eq(known, tree) || is_near(known, tree));
+        let near =
+            base.as_ref().filter(|(_, known)| Arc::ptr_eq(known, tree) || differs_by_few_files(known, tree));
         let (hash, known) = if let Some((hash, known)) = near {
             (*hash, Arc::clone(known))
         } else {
@@ -204,7 +205,7 @@ fn permissions_by_path(tree: &Tree) -> HashMap<&[u8], u32> {
     tree.dirs.iter().map(|dir| (dir.path.as_slice(), dir.permissions)).collect()
 }
 
-fn is_near(known: &Tree, tree: &Tree) -> bool {
+fn differs_by_few_files(known: &Tree, tree: &Tree) -> bool {
     let entries = known.entries.len().abs_diff(tree.entries.len()) <= BEAT_FILES;
     entries
         && known.dirs.len().abs_diff(tree.dirs.len()) <= BEAT_FILES

@@ -163,7 +163,7 @@ impl Quota<'_> {
         for project in projects.flatten() {
             let theirs = project.path().join("ledger");
             if theirs != ours {
-                // A book that can't be read is no book of ours.
+                // A ledger that can't be read can't have entries of this store.
                 needed.extend(named_in(&theirs, |hash| book.contains_key(hash)).unwrap_or_default());
             }
         }

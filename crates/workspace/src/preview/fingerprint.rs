@@ -10,7 +10,7 @@ use crate::files::stat::FileStat;
 use crate::limits::MAX_DEPTH;
 
 /// Entries that are compared: some ten times what the largest builds have, and a minute's work.
-const MOST_ENTRIES: u64 = 10_000_000;
+const MAX_ENTRIES: u64 = 10_000_000;
 
 /// A tree's fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl TreeFingerprint {
                 let seen = FileStat::of(&statat(&listed, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).ok()?);
                 let path = at.join(&name).ok()?;
                 print.add(path.as_bytes().get(above..)?, &seen);
-                if print.entries > MOST_ENTRIES {
+                if print.entries > MAX_ENTRIES {
                     return None;
                 }
                 if seen.is_dir() {

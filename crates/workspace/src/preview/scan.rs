@@ -37,7 +37,7 @@ const OPAQUE_ATTRIBUTE: &str = "user.overlay.opaque";
 /// are none.
 const DISGUISING_ATTRIBUTES: [&str; 2] = ["user.overlay.redirect", "user.overlay.metacopy"];
 /// Refusals of one layer that are kept; who meets more has seen enough.
-const MOST_OBJECTIONS: usize = 1_000;
+const MAX_OBJECTIONS: usize = 1_000;
 
 const REPOSITORY_REASON: &str = "it is a repository that the command made: git would run what it says";
 const GIT_GONE: &str = "it is git's own, and the command removed it";
@@ -67,7 +67,7 @@ pub(crate) fn scan_layer(
     scan.scan_directory(None, LowerDir::Shows, 0)?;
     let mut rest = scan.rest;
     rest.objections.sort();
-    rest.objections.truncate(MOST_OBJECTIONS);
+    rest.objections.truncate(MAX_OBJECTIONS);
     rest.left_out.sort();
     rest.choose_journaled(user.project.limits().kept_file_bytes);
     Ok(rest)
@@ -110,7 +110,7 @@ impl LayerScan<'_> {
     }
 
     fn refuse(&mut self, path: &RelPath, why: &str) {
-        if self.rest.objections.len() <= MOST_OBJECTIONS {
+        if self.rest.objections.len() <= MAX_OBJECTIONS {
             self.rest.objections.push((path.clone(), why.to_owned()));
         }
     }

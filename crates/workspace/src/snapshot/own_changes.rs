@@ -13,8 +13,8 @@ use crate::snapshot::differences::TreeDifferences;
 /// Marks a directory of the upper layer that hides all that lies beneath it.
 const OPAQUE_ATTRIBUTE: &str = "user.overlay.opaque";
 
-/// Keeps of the differences in a copy those that its upper layer makes. Another one is the user's
-/// save beneath the mount: nobody in the copy made it, and the next refresh takes it over.
+/// Keeps only the differences that the copy's upper layer makes. The others are saves by the user
+/// in the lower layer, which the next refresh takes over.
 pub(crate) fn retain_own(base: Option<&Base>, found: &mut TreeDifferences) {
     let is_own = |path: &RelPath| is_own_change(base, path);
     found.files.retain(|difference| is_own(&difference.path));

@@ -22,7 +22,7 @@ pub(crate) fn is_sibling(name: &[u8]) -> bool {
 }
 
 /// A file's name takes at most so many bytes of its sibling's, which has 255 in all.
-pub(crate) const SIBLING_NAME_BYTES: usize = 200;
+pub(crate) const MAX_TARGET_NAME_BYTES: usize = 200;
 
 /// A name that no two changes of a project share, so that it needs no randomness: the change's
 /// number and the file's place in it are hashed together with the path.
@@ -33,7 +33,7 @@ pub(crate) fn sibling_name(
     index: usize,
 ) -> Result<RelPath, WorkspaceError> {
     let name = path.file_name();
-    let name = name.get(..SIBLING_NAME_BYTES).unwrap_or(name);
+    let name = name.get(..MAX_TARGET_NAME_BYTES).unwrap_or(name);
     let key = [path.as_bytes(), &id.0.to_le_bytes(), &index.to_le_bytes()].concat();
     let digits = ContentHash::of(&key).to_string();
     let digits = digits.get(..SIBLING_DIGITS).unwrap_or(&digits);

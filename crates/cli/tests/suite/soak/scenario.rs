@@ -62,7 +62,7 @@ const fn scenario(
 }
 
 /// Redone in a row at the end of a case, at most: more than anything is undone in one.
-const MOST_REDONE: usize = 12;
+const MAX_REDONE: usize = 12;
 
 /// Requests after which a command is ended: after the second one the long command runs.
 const REQUESTS: [usize; 10] = [1, 2, 2, 2, 2, 3, 4, 5, 6, 7];
@@ -340,7 +340,7 @@ impl Case {
             return;
         }
         let (mut found, mut kept) = (BTreeSet::new(), BTreeSet::new());
-        for _ in 0..MOST_REDONE {
+        for _ in 0..MAX_REDONE {
             let ended = self.world.run(&["redo".to_owned()]);
             self.after(Act::Redo, &ended);
             let saved = self.world.shared.saved.lock().unwrap().clone();

@@ -18,7 +18,7 @@ const MODEL: &str = "tiny-1";
 /// Characters a streamed piece: short, so that every reply comes in several.
 const PIECE: usize = 9;
 /// Pieces of a very long text, whose characters a piece are as many as it takes.
-const MOST_PIECES: usize = 500;
+const MAX_PIECES: usize = 500;
 
 impl Wire {
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::Responses, Self::Chat, Self::Gemini];
@@ -92,7 +92,7 @@ impl Wire {
 
 fn pieces(text: &str) -> Vec<String> {
     let characters: Vec<char> = text.chars().collect();
-    characters.chunks(PIECE.max(characters.len() / MOST_PIECES)).map(|piece| piece.iter().collect()).collect()
+    characters.chunks(PIECE.max(characters.len() / MAX_PIECES)).map(|piece| piece.iter().collect()).collect()
 }
 
 fn call_id(nth: usize, place: usize) -> String {

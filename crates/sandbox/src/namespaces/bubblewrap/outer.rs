@@ -18,7 +18,7 @@ use super::super::framing::HEADER_BYTES;
 use super::super::helper_arguments::{HELPER_ARGUMENT, INSIDE_ARGUMENT};
 use super::super::init::{AtStage as _, SetupFailure, report_failure};
 use super::super::messages::Stage;
-use super::super::outer_helper::{self, HeldFiles, ReceivedOrder};
+use super::super::outer_helper::{self, HeldFiles, LaunchRequest};
 use super::super::policy::Policy;
 use super::super::sys::{self, CStringArray};
 use super::arguments::{CheckKind, FIRST_TEXT, HELPER_PATH};
@@ -50,7 +50,7 @@ pub(crate) fn run(control: &OwnedFd) -> ! {
 }
 
 fn run_bwrap(control: &OwnedFd) -> Result<(), SetupFailure> {
-    let ReceivedOrder { signals, order, policy: policy_bytes } =
+    let LaunchRequest { signals, order, policy: policy_bytes } =
         outer_helper::receive_order(control, frame::MAGIC)?;
     let order =
         order.get(HEADER_BYTES..).and_then(OuterOrder::decode).ok_or_else(outer_helper::malformed_frame)?;

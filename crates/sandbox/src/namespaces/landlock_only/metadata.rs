@@ -94,7 +94,7 @@ fn serve_calls(socket: &OwnedFd, writable: &[OwnedFd]) {
         match sys::receive_call(&listener) {
             Ok(call) => {
                 let result = make_change(&call, &listener, writable);
-                // Whoever was killed meanwhile needs no answer.
+                // A process that was killed meanwhile needs no answer.
                 sys::answer_call(&listener, call.id, result).ok();
             }
             // The caller was killed or interrupted before the call was taken.
@@ -201,7 +201,7 @@ fn check_writable(file: OwnedFd, writable: &[OwnedFd]) -> Result<OwnedFd, Errno>
                 return Ok(file);
             }
             if found.st_nlink == 0 && found.st_dev == place_found.st_dev {
-                // Removed, or made without a name: the path is where it was.
+                // Deleted, or made without a name (`O_TMPFILE`): /proc gives its former path.
                 return Ok(file);
             }
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -23,7 +23,7 @@ use super::super::files::open_without_links;
 use super::super::framing::HEADER_BYTES;
 use super::super::init::{AtStage as _, Init, SetupFailure, drop_privileges, report_failure, send_message};
 use super::super::messages::{HelperMessage, Stage};
-use super::super::outer_helper::{self, HeldFiles, ReceivedOrder};
+use super::super::outer_helper::{self, HeldFiles, LaunchRequest};
 use super::super::policy::Policy;
 use super::super::restrict::{self, Grant, Tcp};
 use super::super::sys::{self, CStringArray};
@@ -45,7 +45,7 @@ pub(in super::super) fn run(control: &OwnedFd) -> ! {
 }
 
 fn supervise_command(control: &OwnedFd) -> Result<(), SetupFailure> {
-    let ReceivedOrder { signals, order, policy } = outer_helper::receive_order(control, frame::MAGIC)?;
+    let LaunchRequest { signals, order, policy } = outer_helper::receive_order(control, frame::MAGIC)?;
     let order = order
         .get(HEADER_BYTES..)
         .and_then(SupervisorOrder::decode)

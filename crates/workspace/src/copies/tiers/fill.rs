@@ -144,7 +144,7 @@ impl<'a> FillJob<'a> {
             other => other.map_err(|errno| copy_error(path, errno)),
         };
         if matches!(self.how, FillMethod::Complete(_)) {
-            self.remove_others().map_err(|errno| copy_error(b".", errno))?;
+            self.remove_unlisted().map_err(|errno| copy_error(b".", errno))?;
         }
         for dir in &self.tree.dirs {
             make(&dir.path, 0o700)?;
@@ -348,7 +348,7 @@ impl<'a> FillJob<'a> {
     }
 
     /// Removes what is there and in no checkpoint.
-    fn remove_others(&self) -> Result<(), Errno> {
+    fn remove_unlisted(&self) -> Result<(), Errno> {
         let files = self.tree.entries.iter().map(|entry| entry.path.as_slice());
         let files: HashSet<&[u8]> = files.collect();
         let dirs: HashSet<&[u8]> = self.tree.dirs.iter().map(|dir| dir.path.as_slice()).collect();

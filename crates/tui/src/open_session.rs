@@ -40,7 +40,7 @@ pub struct Setup {
 }
 
 /// An open session.
-pub(crate) struct Link {
+pub(crate) struct OpenSession {
     /// The project and the settings of the session.
     pub(crate) template: SessionTemplate,
     /// The session.
@@ -76,7 +76,7 @@ impl Setup {
     ///
     /// # Errors
     /// [`HostError`] naming what is missing, such as a model.
-    pub(crate) async fn open_new(&self) -> Result<Link, HostError> {
+    pub(crate) async fn open_new(&self) -> Result<OpenSession, HostError> {
         let prepared =
             PreparedRun::new(&self.environment, &self.root, &self.options, None, Some(self.prompts))?;
         // In a conversation a person looks on and can take everything back.
@@ -90,7 +90,7 @@ impl Setup {
             prepared.into_template(&self.environment, &self.state, &self.root, HOLDER, delivery)?;
         let session = template.start(new_session_id()).await?;
         let events = session.subscribe(EventFilter::all(), Since::Now);
-        Ok(Link {
+        Ok(OpenSession {
             template,
             session,
             events,
@@ -110,7 +110,7 @@ impl Setup {
         &mut self,
         id: &SessionId,
         show: &mut dyn FnMut(&Envelope),
-    ) -> Result<Link, HostError> {
+    ) -> Result<OpenSession, HostError> {
         let summary = find_resumable(&self.state, &self.environment, id.as_str(), None).await?;
         let state = Arc::clone(&self.state);
         let claim = SessionClaim::take(&state, &summary.id, HOLDER).await?;
@@ -124,7 +124,7 @@ impl Setup {
         &mut self,
         summary: &journeyman_agent::store::SessionSummary,
         show: &mut dyn FnMut(&Envelope),
-    ) -> Result<Link, HostError> {
+    ) -> Result<OpenSession, HostError> {
         let resumption = Resumption::load(&self.environment, &self.state, summary, None).await?;
         let earlier = resumption.earlier.as_ref();
         let prepared = PreparedRun::new(
@@ -153,7 +153,7 @@ impl Setup {
         let session =
             template.resume(resumption.session.clone(), resumption.state, CutOffPolicy::Continue).await?;
         let events = session.subscribe(EventFilter::all(), Since::Seq(last));
-        Ok(Link {
+        Ok(OpenSession {
             template,
             session,
             events,
