@@ -80,7 +80,7 @@ pub use session::shared::{CutOffPolicy, PermissionAnswer, Status};
 pub use session::stages::offered_tools;
 pub use session::user_message::UserMessage;
 pub use supervision::{schedule, stall, todos};
-pub use transcript::fork::{ForkPoint, STATUS_FORKED, fork, snapshot, undo_compaction};
+pub use transcript::fork::{ForkPoint, STATUS_FORKED, UndoneCompaction, fork, snapshot, undo_compaction};
 pub use transcript::log::{EventFilter, EventPages, Since, Subscription, envelope_of, events, message_of};
 pub use transcript::recall::result_texts;
 pub use transcript::record::{

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::CutOffPolicy;
+use journeyman_agent::{CutOffPolicy, UndoneCompaction};
 use journeyman_host::config::Environment;
 use journeyman_host::resume::{Resumption, find_resumable};
 use journeyman_host::session_commands::undo_session_compaction;
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
 use journeyman_host::{HostError, PreparedRun};
-use journeyman_protocol::group_digits;
+use journeyman_protocol::{SessionId, group_digits};
 use journeyman_store::SessionSummary;
 
 use crate::args::{CompactArgs, RunOptions};
@@ -21,11 +21,8 @@ pub(crate) async fn compact(environment: &Environment, args: Box<CompactArgs>) -
     let directory = args.directory.as_deref();
     let summary = find_resumable(&dirs, environment, &args.session, directory).await?;
     if args.undo {
-        let at = undo_session_compaction(&dirs, &summary.id).await?;
-        outln!(
-            "the conversation of session {} is whole again: what entry {at} had left out is back",
-            summary.id
-        );
+        let undone = undo_session_compaction(&dirs, &summary.id).await?;
+        outln!("{}", undone_text(&undone, &summary.id));
         return Ok(0);
     }
     let claim = SessionClaim::take(&dirs, &summary.id, "compact").await?;
@@ -41,6 +38,24 @@ pub(crate) async fn compact(environment: &Environment, args: Box<CompactArgs>) -
         id = summary.id
     );
     Ok(0)
+}
+
+/// Says what is back after a compaction was taken back, and what isn't.
+fn undone_text(undone: &UndoneCompaction, id: &SessionId) -> String {
+    let UndoneCompaction { at, earlier } = undone;
+    let hold = match earlier {
+        0 => {
+            return format!(
+                "the conversation of session {id} is whole again: what entry {at} had left out is back"
+            );
+        }
+        1 => "an earlier compaction still holds".to_owned(),
+        many => format!("{many} earlier compactions still hold"),
+    };
+    format!(
+        "what entry {at} had left out of the conversation of session {id} is back; {hold}. jm compact --undo {id} takes \
+         the newest one back"
+    )
 }
 
 /// Opens the session and shortens its conversation. Returns the tokens of the next request before

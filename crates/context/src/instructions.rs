@@ -85,6 +85,8 @@ pub fn nested_instructions(workspace: &Workspace, directories: &BTreeSet<RelPath
     found
 }
 
+/// The tag around a reminder.
+const REMINDER_TAG: &str = "<system-reminder>\n";
 /// The beginning of what the model is told with the instructions of a directory; the file follows.
 const REMINDER: &str = "Instructions of the project for what is beneath the directory of ";
 
@@ -100,12 +102,9 @@ pub fn nested_instructions_text(path: &RelPath, text: &str) -> String {
 }
 
 /// Returns the file whose instructions a text has, if it is one of [`nested_instructions_text`],
-/// perhaps within a tag.
+/// perhaps as a reminder. Another tag has what a call returned, which may look like instructions.
 pub(crate) fn nested_instructions_file(text: &str) -> Option<&str> {
-    let told = match text.starts_with('<') {
-        true => text.split_once('\n')?.1,
-        false => text,
-    };
+    let told = text.strip_prefix(REMINDER_TAG).unwrap_or(text);
     let (file, _) = told.strip_prefix(REMINDER)?.split_once(". Where they conflict")?;
     Some(file)
 }

@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::path::Path;
 
 use journeyman_agent::agents::{AgentParent, agent_parent, agents_of};
-use journeyman_agent::{AgentError, ForkPoint, fork, snapshot, undo_compaction};
+use journeyman_agent::{AgentError, ForkPoint, UndoneCompaction, fork, snapshot, undo_compaction};
 use journeyman_protocol::{Seq, SessionId};
 use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import};
 use serde::Serialize;
@@ -70,7 +70,10 @@ pub async fn name_snapshot(
 ///
 /// # Errors
 /// [`HostError::Usage`] while another process works on the session, and where no compaction holds.
-pub async fn undo_session_compaction(state: &StateDirs, session: &SessionId) -> Result<Seq, HostError> {
+pub async fn undo_session_compaction(
+    state: &StateDirs,
+    session: &SessionId,
+) -> Result<UndoneCompaction, HostError> {
     let claim = SessionClaim::take(state, session, "compact").await?;
     let undone =
         undo_compaction(&*state.store, session, &journeyman_agent::Clock::new(now)).await.map_err(as_usage);

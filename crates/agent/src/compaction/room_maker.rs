@@ -19,7 +19,7 @@ use crate::AgentError;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::session::context::Context;
-use crate::transcript::recall::user_messages;
+use crate::transcript::recall::{KeptTexts, kept_texts};
 use crate::transcript::record::{Compaction, Record};
 
 /// A compaction has to shrink the messages at least to this part, in hundredths; or else the
@@ -69,6 +69,8 @@ pub(crate) struct Shortening<'a> {
     pub(crate) review: ChangeReview<'a>,
     /// The newest results of the project's checks.
     pub(crate) evidence: &'a [Evidence],
+    /// The tools whose results are reports of agents.
+    pub(crate) reporting: Vec<String>,
     pub(crate) stop: &'a CancellationToken,
 }
 
@@ -176,9 +178,9 @@ impl RoomMaker {
             summary: None,
             failure: None,
         });
-        // The user's words are read from the log.
+        // The user's words and the reports of agents are read from the log.
         cx.transcript.flush().await?;
-        let said = user_messages(&**cx.transcript.log().store(), &cx.session).await?;
+        let texts = kept_texts(&**cx.transcript.log().store(), &cx.session, &stages.reporting).await?;
         let prose = if self.may_summarize(cx, reason) {
             let material = size.to_counted(Tokens(room.input.0 * MATERIAL_SHARE / 100));
             self.summarize(cx, material, stages.stop).await
@@ -192,7 +194,7 @@ impl RoomMaker {
             _ => room.limit_after_compaction(fixed),
         };
         let facts = Facts {
-            said,
+            texts,
             evidence: stages.evidence,
             notes,
             room: size.to_counted(room.after_compaction(fixed)),
@@ -350,7 +352,7 @@ fn turn_of(cx: &Context) -> (u64, u32) {
 
 /// The parts of a compaction besides the conversation.
 struct Facts<'a> {
-    said: Vec<String>,
+    texts: KeptTexts,
     evidence: &'a [Evidence],
     notes: Vec<String>,
     /// Tokens of the messages, as they are counted here.
@@ -387,7 +389,8 @@ impl Facts<'_> {
             }
         });
         let facts = StateFacts {
-            said: &self.said,
+            said: &self.texts.said,
+            reports: &self.texts.reports,
             todos: todos.collect(),
             evidence: checks.collect(),
             hashes: hashes.collect(),

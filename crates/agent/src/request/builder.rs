@@ -6,25 +6,19 @@ use std::sync::Arc;
 use journeyman_context::gathering::Gathered;
 use journeyman_context::{Inputs, LineCommit, SystemText, WindowBudget, first, system_prompt};
 use journeyman_model::{ModelRequest, SystemPart};
-use journeyman_policy::builtin_tool;
-use journeyman_protocol::{Event, Mode, Tokens, ToolSpec};
+use journeyman_protocol::{Event, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
 
-use super::apply_edit;
+use super::offered::select_offered;
 use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
 use crate::agents::complete_task::COMPLETE_TASK;
 use crate::session::context::Context;
-use crate::session::settings::RunSettings;
 use crate::transcript::record::{Record, Setting};
 
-/// A window below which only the essential tools are offered: the schemas of all would take more
-/// than a third of it.
-const SMALL_WINDOW: Tokens = Tokens(8_000);
-/// The built-in tools without which a task can't be done.
-const ESSENTIAL_TOOLS: [&str; 6] =
-    ["read_file", "list_files", "search_text", "edit_file", "write_file", "run_command"];
+/// The tool that gives a task to another CLI.
+const DELEGATING_TOOL: &str = "delegate_task";
 
 /// Builds every request of a session.
 pub(crate) struct RequestBuilder {
@@ -134,6 +128,15 @@ impl RequestBuilder {
         if self.tool_calling { self.offered_tools(cx) } else { Vec::new() }
     }
 
+    /// Returns the names of the tools whose results are reports of agents or of other CLIs.
+    pub(crate) fn reporting_tools(&self) -> Vec<String> {
+        let specs = self.registry.specs().into_iter().map(|spec| spec.name);
+        let reports = |name: &String| {
+            name == DELEGATING_TOOL || self.registry.get(name).is_ok_and(|tool| tool.starts_agents())
+        };
+        specs.filter(reports).collect()
+    }
+
     /// Returns the tools that are offered.
     pub(crate) fn offered_tools(&self, cx: &Context) -> Vec<ToolSpec> {
         let mut specs = self.registry.specs();
@@ -183,30 +186,6 @@ impl RequestBuilder {
     }
 }
 
-/// Selects the tools that are offered to a model with this window: plan mode leaves out tools that
-/// write, a small window those without which a task can be done.
-pub(crate) fn select_offered(
-    mut specs: Vec<ToolSpec>,
-    settings: &RunSettings,
-    window: Tokens,
-    reads: impl Fn(&str) -> bool,
-) -> Vec<ToolSpec> {
-    let plan = settings.mode == Mode::Plan;
-    specs.retain(|ToolSpec { name, .. }| {
-        // A command may only read; policy judges it by its text.
-        let is_offered = name != apply_edit::TOOL_NAME && (!plan || name == "run_command" || reads(name));
-        is_offered && !settings.withheld_tools.contains(name)
-    });
-    if window < SMALL_WINDOW {
-        specs.retain(|spec| {
-            builtin_tool(&spec.name).is_none()
-                || spec.name == COMPLETE_TASK
-                || ESSENTIAL_TOOLS.contains(&spec.name.as_str())
-        });
-    }
-    specs
-}
-
 fn window_budget(cx: &Context) -> WindowBudget {
     WindowBudget::new(cx.meter.limits(), cx.settings.max_output)
 }
@@ -221,10 +200,12 @@ fn system_parts(cx: &Context, texts: Vec<SystemText>) -> Vec<SystemPart> {
 
 #[cfg(test)]
 mod tests {
-    use journeyman_protocol::{Block, SessionId, UnixMillis};
+    use journeyman_protocol::{Block, Mode, SessionId, UnixMillis};
     use serde_json::json;
 
     use super::*;
+    use crate::request::apply_edit;
+    use crate::request::offered::{ESSENTIAL_TOOLS, count_specs};
     use crate::test_context::{TestContext, call};
 
     fn builder(test: &TestContext) -> RequestBuilder {
@@ -260,10 +241,35 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_small_window_gets_the_essential_tools() {
+    async fn a_window_is_offered_the_tools_that_fit_it() {
         let mut test = TestContext::new(&[]).await;
-        test.cx.meter.set_refused_window(Tokens(4_096));
-        assert_eq!(names(&builder(&test).offered_tools(&test.cx)), ESSENTIAL_TOOLS);
+        let requests = builder(&test);
+        let all = requests.offered_tools(&test.cx);
+        let mut before: Vec<String> = Vec::new();
+        for window in [2_000, 4_096, 8_000, 8_192, 12_000, 16_384, 24_000, 32_000] {
+            test.cx.meter.set_refused_window(Tokens(window));
+            let offered = requests.offered_tools(&test.cx);
+            let now: Vec<String> = offered.iter().map(|spec| spec.name.clone()).collect();
+            assert!(before.iter().all(|name| now.contains(name)), "{window}: a larger window has no less");
+            assert!(ESSENTIAL_TOOLS.iter().all(|name| now.iter().any(|it| it == name)), "{window}: {now:?}");
+            let tokens = count_specs(&offered);
+            assert!(
+                now.len() == ESSENTIAL_TOOLS.len() || tokens.0 <= window * 15 / 100,
+                "{window}: {tokens}"
+            );
+            assert_eq!(names(&offered), names(&requests.offered_tools(&test.cx)));
+            before = now;
+        }
+        assert_eq!(before, names(&all));
+    }
+
+    #[tokio::test]
+    async fn a_model_of_patches_with_a_small_window_is_offered_patches() {
+        let mut test = TestContext::new(&[]).await;
+        test.cx.settings.withheld_tools = vec!["edit_file".to_owned()];
+        test.cx.meter.set_refused_window(Tokens(2_000));
+        let offered = builder(&test).offered_tools(&test.cx);
+        assert!(names(&offered).contains(&"apply_patch"), "{:?}", names(&offered));
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@ pub(crate) mod cache_watch;
 pub(crate) mod input_meter;
 pub(crate) mod line_commits;
 pub(crate) mod lookup;
+pub(crate) mod offered;
 pub(crate) mod partial;
 pub(crate) mod prose_edits;
 pub(crate) mod reply;

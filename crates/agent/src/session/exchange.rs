@@ -175,10 +175,10 @@ impl Exchange<'_> {
         &'s mut self,
         stop: &'s CancellationToken,
     ) -> (&'s mut RoomMaker, Shortening<'s>, Vec<ToolSpec>) {
-        let tools = self.requests.request_tools(self.cx);
+        let (tools, reporting) = (self.requests.request_tools(self.cx), self.requests.reporting_tools());
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let (cx, hooks, evidence) = (&mut *self.cx, &mut *self.hooks, self.evidence);
-        (self.room, Shortening { cx, hooks, review, evidence, stop }, tools)
+        (self.room, Shortening { cx, hooks, review, evidence, reporting, stop }, tools)
     }
 
     fn split_for_hooks(&mut self) -> (&mut HookDispatch, &mut Context, ChangeReview<'_>) {

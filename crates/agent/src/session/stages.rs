@@ -20,9 +20,10 @@ use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::request::apply_edit::{self, ApplyEdit};
-use crate::request::builder::{RequestBuilder, select_offered};
+use crate::request::builder::RequestBuilder;
 use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
+use crate::request::offered::select_offered;
 use crate::session::context::Context;
 use crate::session::exchange::{Exchange, ReplyProgress};
 use crate::session::inbox::Inbox;
@@ -187,10 +188,10 @@ impl Session {
     /// Shortens the conversation if a person asked for it.
     pub(super) async fn answer_compaction_request(&mut self, stop: &CancellationToken) {
         let Some(answer) = self.cx.shared.take_compaction_request() else { return };
-        let tools = self.requests.request_tools(&self.cx);
+        let (tools, reporting) = (self.requests.request_tools(&self.cx), self.requests.reporting_tools());
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let (cx, hooks, evidence) = (&mut self.cx, &mut self.hooks, self.verification.evidence());
-        let stages = Shortening { cx, hooks, review, evidence, stop };
+        let stages = Shortening { cx, hooks, review, evidence, reporting, stop };
         let shortened = self.room.shorten_by_hand(stages, &tools).await;
         // The log reports a failed write and retries it.
         self.cx.transcript.flush().await.ok();

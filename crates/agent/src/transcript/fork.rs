@@ -3,6 +3,7 @@
 use journeyman_protocol::{RunOutcome, Seq, SessionId, UnixMillis};
 use journeyman_store::{NewEntry, NewSession, Origin, STATUS_NEW, Store};
 
+use crate::transcript::recall::compactions;
 use crate::transcript::record::Record;
 use crate::transcript::state::State;
 use crate::{AgentError, Clock};
@@ -98,8 +99,17 @@ pub(crate) async fn fork_candidate(
     create_fork(store, (parent, at), child, STATUS_NEW, &records, clock.now()).await
 }
 
+/// A compaction that was taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UndoneCompaction {
+    /// Its position.
+    pub at: Seq,
+    /// The number of earlier compactions, which still hold.
+    pub earlier: usize,
+}
+
 /// Takes back the last compaction of a session that nobody works on: from its next task on, the
-/// model sees the conversation as it was. Returns the position of the compaction.
+/// model sees what the compaction left out.
 ///
 /// # Errors
 /// [`AgentError::NotShortened`] if no compaction holds, and errors of the store.
@@ -107,15 +117,16 @@ pub async fn undo_compaction(
     store: &dyn Store,
     session: &SessionId,
     clock: &Clock,
-) -> Result<Seq, AgentError> {
-    let Some(at) = State::last_compaction(store, session).await? else {
+) -> Result<UndoneCompaction, AgentError> {
+    let mut compactions = compactions(store, session).await?;
+    let Some(at) = compactions.pop() else {
         let reason = "the conversation was not shortened before".to_owned();
         return Err(AgentError::NotShortened { reason });
     };
     let last = State::load(store, session).await?.last;
     let record = Record::CompactionUndone { at };
     store.append(session, last, vec![record_entry(&record, clock.now())]).await?;
-    Ok(at)
+    Ok(UndoneCompaction { at, earlier: compactions.len() })
 }
 
 /// Names the newest position of a session where every call has its result, for [`fork`], and

@@ -1,9 +1,13 @@
 //! Reads parts of a session's log that its state doesn't hold.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use journeyman_protocol::{Block, CallId, MessageKind, ResultPart, Seq, SessionId};
+use journeyman_context::compaction::DelegatedReport;
+use journeyman_protocol::{
+    Block, CallId, MessageKind, ReminderCategory, ResultPart, Seq, SessionId, ToolUse,
+};
 use journeyman_store::{Entry, Store};
+use serde_json::Value;
 
 use crate::AgentError;
 use crate::transcript::record::{MessageId, Record, record_of};
@@ -11,24 +15,51 @@ use crate::transcript::record::{MessageId, Record, record_of};
 /// Entries read at once.
 const PAGE_ENTRIES: usize = 1_000;
 
-/// Returns the user's messages that the session took, in their words, oldest first.
-pub(crate) async fn user_messages(store: &dyn Store, session: &SessionId) -> Result<Vec<String>, AgentError> {
-    let (mut queued, mut said) = (HashMap::<MessageId, String>::new(), Vec::new());
-    each_record(store, session, &["queued", "message"], |record| match record {
-        Record::Queued(one) if one.kind == MessageKind::User => {
-            queued.insert(one.id, one.text);
+/// Texts of a session that no shortening may lose.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct KeptTexts {
+    /// The user's messages that the session took, in their words, oldest first.
+    pub(crate) said: Vec<String>,
+    /// The reports of agents and of other CLIs, oldest first.
+    pub(crate) reports: Vec<DelegatedReport>,
+}
+
+/// Reads the texts that no shortening may lose. `reporting` are the tools whose results are
+/// reports.
+pub(crate) async fn kept_texts(
+    store: &dyn Store,
+    session: &SessionId,
+    reporting: &[String],
+) -> Result<KeptTexts, AgentError> {
+    let mut queued = HashMap::<MessageId, (MessageKind, String)>::new();
+    let (mut calls, mut kept) = (HashSet::<CallId>::new(), KeptTexts::default());
+    each_record(store, session, &["queued", "message", "result"], |record| match record {
+        Record::Queued(one) if one.kind == MessageKind::User || one.category == ReminderCategory::Agent => {
+            queued.insert(one.id, (one.kind, one.text));
         }
-        Record::Message { message, taken, .. } => {
-            let texts = taken.iter().filter_map(|id| queued.remove(id));
+        Record::Message { message, taken, calls: of_text, .. } => {
+            let reporting = |call: &&ToolUse| {
+                // The report of an agent in the background is a message.
+                reporting.contains(&call.name) && call.input.get("background") != Some(&Value::Bool(true))
+            };
+            let asked = message.tool_uses().chain(&of_text).filter(reporting);
+            calls.extend(asked.map(|call| call.id.clone()));
             // A message without content was refused by a hook.
-            if !message.content.is_empty() {
-                said.extend(texts);
+            let taken = taken.iter().filter_map(|id| queued.remove(id));
+            for (kind, text) in taken.filter(|_| !message.content.is_empty()) {
+                match kind {
+                    MessageKind::User => kept.said.push(text),
+                    _ => kept.reports.push(DelegatedReport { call: None, text }),
+                }
             }
+        }
+        Record::Result { call, block } if calls.remove(&call) => {
+            kept.reports.push(DelegatedReport { call: Some(call), text: text_of(block) });
         }
         _ => {}
     })
     .await?;
-    Ok(said)
+    Ok(kept)
 }
 
 /// Returns the text of a call's result as the model first got it, or the whole output of its
@@ -95,6 +126,18 @@ fn text_of(block: Block) -> String {
     }
 }
 
+/// Returns the positions of the session's compactions that hold, oldest first.
+pub(super) async fn compactions(store: &dyn Store, session: &SessionId) -> Result<Vec<Seq>, AgentError> {
+    let mut held = Vec::new();
+    each_placed_record(store, session, &["compacted", "compaction_undone"], |seq, record| match record {
+        Record::Compacted(_) => held.push(seq),
+        Record::CompactionUndone { at } => held.retain(|seq| *seq != at),
+        _ => {}
+    })
+    .await?;
+    Ok(held)
+}
+
 /// Calls `take` for every record of these kinds, in order.
 async fn each_record(
     store: &dyn Store,
@@ -102,14 +145,25 @@ async fn each_record(
     kinds: &[&str],
     mut take: impl FnMut(Record),
 ) -> Result<(), AgentError> {
+    each_placed_record(store, session, kinds, |_, record| take(record)).await
+}
+
+/// Calls `take` for every record of these kinds with its position, in order.
+async fn each_placed_record(
+    store: &dyn Store,
+    session: &SessionId,
+    kinds: &[&str],
+    mut take: impl FnMut(Seq, Record),
+) -> Result<(), AgentError> {
     let mut after = Seq::START;
     loop {
         let page: Vec<Entry> = store.read_records(session, after, PAGE_ENTRIES).await?;
         let Some(last) = page.last() else { return Ok(()) };
         after = last.seq;
-        page.iter()
-            .filter(|entry| kinds.contains(&entry.kind.as_str()))
-            .filter_map(record_of)
-            .for_each(&mut take);
+        for entry in page.iter().filter(|entry| kinds.contains(&entry.kind.as_str())) {
+            if let Some(record) = record_of(entry) {
+                take(entry.seq, record);
+            }
+        }
     }
 }

@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use crate::AgentError;
 use crate::agents::role::AgentRole;
+use crate::transcript::recall::compactions;
 use crate::transcript::record::{
     Compaction, MessageId, QueuedMessage, Record, Setting, TaskCounters, record_of,
 };
@@ -230,19 +231,7 @@ impl State {
     /// # Errors
     /// As [`State::load`].
     pub async fn last_compaction(store: &dyn Store, session: &SessionId) -> Result<Option<Seq>, AgentError> {
-        let (mut compactions, mut after) = (Vec::new(), Seq::START);
-        loop {
-            let page = store.read_records(session, after, PAGE_ENTRIES).await?;
-            let Some(last) = page.last().map(|entry| entry.seq) else { return Ok(compactions.pop()) };
-            for entry in &page {
-                match record_of(entry) {
-                    Some(Record::Compacted(_)) => compactions.push(entry.seq),
-                    Some(Record::CompactionUndone { at }) => compactions.retain(|seq| *seq != at),
-                    _ => {}
-                }
-            }
-            after = last;
-        }
+        Ok(compactions(store, session).await?.pop())
     }
 
     async fn fold(

@@ -147,6 +147,22 @@ fn a_conversation_is_shortened_shown_and_made_whole_again() {
 }
 
 #[test]
+fn an_undone_compaction_tells_of_earlier_ones_that_still_hold() {
+    let house = House::with_greeter();
+    let long = "word ".repeat(3_000);
+    let server = Server::chat(["a", "b", "c", "d", "e", "f", "g"].map(|mark| say(&format!("{mark} {long}"))));
+    server.run(&house, &["first task"]).run().expect(4);
+    let model = |arguments: &[&str]| house.jm(arguments).env("JM_API_KEY", KEY);
+    for round in ["go on", "and on"] {
+        model(&["resume", "--last", round]).run().expect(4);
+        model(&["resume", "--last", round]).run().expect(4);
+        model(&["compact"]).run().expect(0);
+    }
+    house.jm(&["compact", "--undo"]).run().expect(0).prints(&["is back; an earlier compaction still holds"]);
+    house.jm(&["compact", "--undo"]).run().expect(0).prints(&["is whole again"]);
+}
+
+#[test]
 fn notes_are_told_to_later_sessions_while_they_hold() {
     let house = shop();
     house.jm(&["memory"]).run().expect(0).says(&["there are no notes"]);

@@ -16,4 +16,4 @@ mod working_state;
 
 pub use aging::{AgedResult, age_results, apply_aged};
 pub use compact::{CompactedTranscript, CompactionInput, compact};
-pub use working_state::{FileNote, StateFacts, WorkingState};
+pub use working_state::{DelegatedReport, FileNote, StateFacts, WorkingState};

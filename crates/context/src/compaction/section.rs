@@ -29,10 +29,12 @@ impl Section {
 }
 
 /// Divides a budget: each need is met up to its share, and what is left over goes to the needs
-/// that are open, in order.
+/// that are open, in order. Shares of more than the whole together become smaller alike.
 pub(super) fn divide(needs: &[u64], shares: &[u64], total: u64) -> Vec<u64> {
+    let open = needs.iter().zip(shares).filter(|(need, _)| **need > 0);
+    let all = open.map(|(_, share)| *share).sum::<u64>().max(100);
     let mut given: Vec<u64> =
-        needs.iter().zip(shares).map(|(need, share)| (*need).min(total * share / 100)).collect();
+        needs.iter().zip(shares).map(|(need, share)| (*need).min(total * share / all)).collect();
     let mut left = total.saturating_sub(given.iter().sum());
     for (given, need) in given.iter_mut().zip(needs) {
         let more = need.saturating_sub(*given).min(left);
@@ -136,6 +138,7 @@ mod tests {
         assert_eq!(divide(&[10, 500, 0], &[50, 25, 25], 100), [10, 90, 0]);
         assert_eq!(divide(&[500, 500, 500], &[50, 25, 25], 100), [50, 25, 25]);
         assert_eq!(divide(&[1, 1], &[50, 50], 0), [0, 0]);
+        assert_eq!(divide(&[500, 500, 0], &[90, 60, 50], 100), [60, 40, 0], "no more than there is");
     }
 
     #[test]

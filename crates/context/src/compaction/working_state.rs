@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::aging::{COMMAND_TOOL, aged_outcome, argument_of};
 use super::section::{Item, Section, render};
 use super::sentences::{Kind, kind_of, sentences, weight_of};
+use super::shorten::{recall_note, shorten};
 
 /// Maximum statements of one kind. With [`MAX_BYTES`](super::sentences) each they have about 30,000
 /// tokens, of which a request shows its share.
@@ -25,6 +26,8 @@ const MAX_ERROR_BYTES: usize = 240;
 const MAX_ANSWER_BYTES: usize = 1_000;
 /// A message of the user that is longer is given by its statements where room is short, in tokens.
 const LONG_MESSAGE: Tokens = Tokens(400);
+/// A report of an agent that is longer is given by both ends, in tokens.
+const LONG_REPORT: Tokens = Tokens(400);
 /// The rank of a short message of the user, and of a demand in a long one.
 const WHOLE_MESSAGE: u8 = 3;
 
@@ -90,11 +93,31 @@ pub struct FileNote {
     pub changed: bool,
 }
 
+/// A report of an agent, as the model first got it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DelegatedReport {
+    /// The call whose result it is; `None` if it came as a message.
+    pub call: Option<CallId>,
+    /// The report.
+    pub text: String,
+}
+
+impl DelegatedReport {
+    /// Returns the report as an item; of a long one both ends.
+    fn item(&self, counter: &dyn TokenCounter) -> String {
+        let recall = self.call.as_ref().map(|call| recall_note(call));
+        let text = self.text.trim();
+        shorten(text, LONG_REPORT, recall.as_deref(), counter).unwrap_or_else(|| text.to_owned())
+    }
+}
+
 /// Facts that the session has by itself.
 #[derive(Debug, Clone, Default)]
 pub struct StateFacts<'a> {
     /// The user's messages, in their words, oldest first. The first one is the task.
     pub said: &'a [String],
+    /// The reports of agents, oldest first.
+    pub reports: &'a [DelegatedReport],
     /// The todos, a line each.
     pub todos: Vec<String>,
     /// The newest results of the project's checks, a line each.
@@ -226,6 +249,7 @@ impl WorkingState {
             Section::new("The user's answers to questions:", 6, self.answers.iter().cloned()),
             Section::new("Rules noted on the way:", 8, self.constraints.iter().cloned()),
             Section::new("Plan and progress:", 8, facts.todos.iter().cloned()),
+            Section::new("Reports of agents:", 12, facts.reports.iter().map(|report| report.item(counter))),
             Section::new("Tried, and failed:", 12, self.failures.iter().cloned()),
             Section { heading: "Decided and found out:", share: 12, items: decisions.collect() },
             Section::new("Newest results of the project's checks:", 4, facts.evidence.iter().cloned()),

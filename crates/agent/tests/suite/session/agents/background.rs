@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use journeyman_agent::agents::{AgentTools, Agents, MAX_CONCURRENT_AGENTS};
-use journeyman_agent::{CutOffPolicy, Record, RunSettings, record_of};
+use journeyman_agent::{CompactionSettings, CutOffPolicy, Record, RunSettings, record_of};
 use journeyman_model::{ModelRequest, Price};
-use journeyman_protocol::{Block, Event, Mode, RunOutcome, SessionId, Termination};
+use journeyman_protocol::{
+    Block, Event, LimitSource, Mode, ModelLimits, RunOutcome, SessionId, Termination, Tokens,
+};
 use journeyman_store::Entry;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -30,6 +32,7 @@ cases![
     an_edit_over_a_change_from_the_background_is_refused,
     a_background_task_goes_on_wherever_the_program_ended,
     a_background_task_that_is_given_up_is_told_of,
+    reports_of_agents_outlive_compactions,
 ];
 
 /// A call that gives a task in the background.
@@ -393,4 +396,57 @@ async fn a_background_task_that_is_given_up_is_told_of() {
     session.handle.send("something else").await.unwrap();
     session.handle.wait_until_finished().await.unwrap();
     assert!(next.heard().contains("was cut off when the program ended"), "{}", next.heard());
+}
+
+async fn reports_of_agents_outlive_compactions() {
+    let files: Vec<(String, String)> = (0..60)
+        .map(|number| (format!("src/f{number}.rs"), "let value = compute(1, 2, 3);\n".repeat(60)))
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let mut bench = Bench::new(&files).with_agents(Agents::new(vec![scout()]));
+    let next = std::sync::Mutex::new(0);
+    let told = Told::by(move |request| {
+        if is_scout(request) {
+            let asked: String = request.messages.iter().map(|message| message.text()).collect();
+            let place = if asked.contains("the lexer") { "core/lex.rs" } else { "core/parse.rs" };
+            return completes(&format!("It is in {place}, line 412."));
+        }
+        let mut next = next.lock().unwrap();
+        *next += 1;
+        let task = |about: &str, background: bool| {
+            let prompt = format!("Where is {about}?");
+            json!({ "agent": "scout", "prompt": prompt, "background": background })
+        };
+        match *next {
+            1 => calls([("s", "task", task("the lexer", false)), ("b", "task", task("the parser", true))]),
+            number @ 2..=61 => {
+                let id = format!("c{number}");
+                let path = format!("src/f{}.rs", number - 2);
+                calls([(id.as_str(), "read_file", json!({ "path": path }))])
+            }
+            _ => says("done"),
+        }
+    });
+    let limits = ModelLimits {
+        window: Tokens(12_000),
+        source: LimitSource::Configured,
+        ..ModelLimits::careful_default(false)
+    };
+    let compaction = CompactionSettings { summarize: false, ..CompactionSettings::default() };
+    let settings = RunSettings { limits, compaction, max_turns: 1_000, loop_guard: false, ..auto() };
+    let session = bench.start(&told, settings);
+    session.handle.send("Read all files.").await.unwrap();
+    let report = session.handle.wait_until_finished().await.unwrap();
+    assert_eq!(report.text, "done", "{}", report.summary);
+    let compactions = bench
+        .log
+        .events()
+        .into_iter()
+        .filter(|event| matches!(event, Event::ContextCompression { after: Some(_), .. }));
+    assert!(compactions.count() >= 2);
+    let last = told.requests().into_iter().rfind(|request| !is_scout(request)).unwrap();
+    let text: String = last.messages.iter().map(|message| message.text()).collect();
+    for fact in ["Reports of agents:", "core/lex.rs, line 412", "core/parse.rs, line 412"] {
+        assert_eq!(text.matches(fact).count(), 1, "{fact} in {text}");
+    }
 }
