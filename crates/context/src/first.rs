@@ -13,7 +13,7 @@ use crate::gathering::Gathered;
 use crate::line_commits::{FRAME, LineCommit, MAX_SUBJECT, line_commits_text};
 use crate::map::{DEFAULT_BUDGET, Near, repository_map};
 use crate::memory::{Note, notes_text};
-use crate::mention::mentions;
+use crate::mention::{Mention, mentions};
 use crate::outlines::{Outlined, outline_map};
 use crate::packing::{Candidate, Decision, Outcome, Room, Selection, Texts, bodies, select};
 use crate::prompt::{PromptTexts, ReadOnlyGoal};
@@ -140,9 +140,28 @@ impl PackReport {
         });
     }
 
-    /// Notes what became of candidates.
+    /// Notes a file that the task names and that can't be shown.
+    fn note_refusal(&mut self, path: &RelPath, outcome: Outcome, why: &str) {
+        self.items.push(PackedItem {
+            category: ContextCategory::ActiveFiles,
+            name: path.to_string(),
+            tokens: Tokens(0),
+            relevance: None,
+            why: format!("the task names it: {why}"),
+            outcome,
+        });
+    }
+
+    /// Notes what became of candidates. The passages of a file have its tokens together.
     fn note_selection(&mut self, candidates: &[Candidate], selection: &Selection) {
-        for decision in &selection.decisions {
+        let path_of = |decision: &Decision| candidates.get(decision.candidate).map(|it| &it.path);
+        let mut decisions = selection.decisions.clone();
+        for excerpt in &selection.excerpts {
+            let of_file =
+                |it: &&mut Decision| it.outcome == Outcome::Included && path_of(it) == Some(&excerpt.path);
+            fit_sum(decisions.iter_mut().filter(of_file).map(|it| &mut it.tokens).collect(), excerpt.tokens);
+        }
+        for decision in &decisions {
             let Some(candidate) = candidates.get(decision.candidate) else { continue };
             self.items.push(PackedItem {
                 category: candidate.category,
@@ -155,8 +174,33 @@ impl PackReport {
         }
     }
 
+    /// Notes the use of a category's share. Its items have these tokens together: what they don't
+    /// explain is headings and tags.
     fn share(&mut self, category: ContextCategory, tokens: Tokens, budget: Tokens) {
+        let inside = |it: &&mut PackedItem| it.category == category && it.outcome.is_inside();
+        let own: Vec<&mut Tokens> =
+            self.items.iter_mut().filter(inside).map(|item| &mut item.tokens).collect();
+        let sum: Tokens = own.iter().map(|tokens| **tokens).sum();
+        if sum > tokens {
+            fit_sum(own, tokens);
+        } else if sum < tokens {
+            let rest = Tokens(tokens.0 - sum.0);
+            self.note(category, "headings and tags", "they say what the parts are", rest);
+        }
         self.shares.push(ContextShare { category, tokens, budget });
+    }
+}
+
+/// Changes parts in proportion, so that they are `sum` together.
+fn fit_sum(parts: Vec<&mut Tokens>, sum: Tokens) {
+    let before: u64 = parts.iter().map(|part| part.0).sum();
+    let (mut so_far, mut given) = (0_u64, 0_u64);
+    for part in parts {
+        so_far = so_far.saturating_add(part.0);
+        let until = u128::from(sum.0) * u128::from(so_far) / u128::from(before.max(1));
+        let until = u64::try_from(until).unwrap_or(u64::MAX);
+        *part = Tokens(until.saturating_sub(given));
+        given = until;
     }
 }
 
@@ -210,16 +254,16 @@ pub fn first(inputs: &Inputs<'_>) -> Result<Packed, ContextError> {
     let left = remaining_budget(task, fixed, inputs.budget)?;
     let share = |most: Tokens, hundredths: u64| Tokens(most.0.min(left * hundredths / 100));
     let mut report = PackReport { files_listed: inputs.listing.paths.len() as u64, ..PackReport::default() };
-    report.share(ContextCategory::System, fixed, fixed);
     report.note(ContextCategory::System, "system prompt", "every request has it", fixed);
+    report.share(ContextCategory::System, fixed, fixed);
     let mut message = fenced("task", &[], task);
     message.push_str("\n\n");
     environment(&mut message, inputs);
     let mut end = String::new();
     checks(&mut end, inputs);
     let begin = Estimate.count(&message) + Estimate.count(&end);
-    report.share(ContextCategory::Task, begin, begin);
     report.note(ContextCategory::Task, "task", "the user wrote it", begin);
+    report.share(ContextCategory::Task, begin, begin);
     project_instructions(&mut message, inputs, share(INSTRUCTIONS, INSTRUCTIONS_SHARE), &mut report);
     repository(&mut message, inputs, share(DEFAULT_BUDGET, MAP_SHARE), &mut report);
     let named = files(&mut message, inputs, Tokens(left * FILES_SHARE / 100), &mut report);
@@ -307,9 +351,15 @@ fn project_instructions(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, r
     let own = inputs.user_instructions.map(str::trim).filter(|text| !text.is_empty());
     if let Some(text) = own {
         let name = "the user's instructions";
-        report.note(ContextCategory::Instructions, name, "they hold for every project", Estimate.count(text));
+        let text = cut(text, budget, None).text;
+        report.note(
+            ContextCategory::Instructions,
+            name,
+            "they hold for every project",
+            Estimate.count(&text),
+        );
         out.push_str("The user's instructions for every project:\n");
-        out.push_str(&fenced("instructions", &[("from", "user")], &cut(text, budget, None).text));
+        out.push_str(&fenced("instructions", &[("from", "user")], &text));
         out.push_str("\n\n");
     }
     let configured = inputs.project_instructions.map(str::trim).filter(|text| !text.is_empty());
@@ -319,8 +369,10 @@ fn project_instructions(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, r
             "The project's instructions. Follow them where they don't conflict with the task or the rules:\n",
         );
         if let Some(text) = configured {
-            let path = [("path", ".journeyman/config.toml")];
-            out.push_str(&fenced("instructions", &path, &cut(text, budget, None).text));
+            let (name, why) = (".journeyman/config.toml", "its instructions are the project's");
+            let text = cut(text, budget, None).text;
+            report.note(ContextCategory::Instructions, name, why, Estimate.count(&text));
+            out.push_str(&fenced("instructions", &[("path", name)], &text));
             out.push('\n');
         }
         for one in found {
@@ -394,33 +446,34 @@ fn repository(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mu
         );
     }
     let (map, outline) = (Estimate.count(&map), Estimate.count(&outline));
-    report.share(ContextCategory::Symbols, map + outline, budget);
     report.note(ContextCategory::Symbols, "map of the repository", "the model knows no path yet", map);
     if outline.0 > 0 {
         report.note(ContextCategory::Symbols, "outlines", "found for the task", outline);
     }
+    report.share(ContextCategory::Symbols, map + outline, budget);
 }
 
 /// Adds the files that the task names, as far as they fit. Returns the files that are shown by now.
 fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut PackReport) -> Vec<RelPath> {
     let mut named = mentions(inputs.task, inputs.listing, inputs.workspace.root());
     named.retain(|mention| !report.instructions.contains(&mention.path));
-    let mut only_named = Vec::new();
+    let mut not_shown: Vec<(RelPath, Outcome, String)> = Vec::new();
     let (mut texts, mut candidates) = (Texts::new(), Vec::new());
-    for mention in &named {
-        let path = mention.path.to_string();
+    for Mention { path, line } in &named {
+        let mut refuse = |outcome, why: &str| not_shown.push((path.clone(), outcome, why.to_owned()));
         if texts.len() >= MAX_FILES {
-            only_named.push(format!("{path} (no room)"));
+            refuse(Outcome::NoRoom, Outcome::NoRoom.text());
             continue;
         }
-        match inputs.workspace.read(&mention.path, MAX_FILE_BYTES).map(|content| content.body) {
+        match inputs.workspace.read(path, MAX_FILE_BYTES).map(|content| content.body) {
+            Ok(Body::Text(text)) if text.text.is_empty() => refuse(Outcome::Unreadable, "empty"),
             Ok(Body::Text(text)) => {
-                let (text, mut parts) = bodies(&mention.path, &text.text, inputs.task, mention.line);
-                texts.insert(mention.path.clone(), text);
+                let (text, mut parts) = bodies(path, &text.text, inputs.task, *line);
+                texts.insert(path.clone(), text);
                 candidates.append(&mut parts);
             }
-            Ok(Body::Binary) => only_named.push(format!("{path} (binary)")),
-            Err(error) => only_named.push(format!("{path} ({error})")),
+            Ok(Body::Binary) => refuse(Outcome::Unreadable, "binary"),
+            Err(error) => refuse(Outcome::Unreadable, &error.to_string()),
         }
     }
     let total = budget.min(Tokens(ONE_FILE.0.saturating_mul(texts.len() as u64)));
@@ -428,10 +481,13 @@ fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut Pac
     let mut selection = select(&candidates, &texts, &room);
     // The task's order is the user's.
     selection.excerpts.sort_by_key(|excerpt| named.iter().position(|mention| mention.path == excerpt.path));
+    for (path, outcome, why) in &not_shown {
+        report.note_refusal(path, *outcome, why);
+    }
     for path in texts.keys().filter(|path| selection.excerpts.iter().all(|excerpt| excerpt.path != **path)) {
         let of_path = |it: &&Decision| candidates.get(it.candidate).is_some_and(|one| one.path == *path);
         let outcome = selection.decisions.iter().find(of_path).map_or(Outcome::NoRoom, |it| it.outcome);
-        only_named.push(format!("{path} ({})", outcome.text()));
+        not_shown.push((path.clone(), outcome, outcome.text().to_owned()));
     }
     if !named.is_empty() {
         report.note_selection(&candidates, &selection);
@@ -448,8 +504,9 @@ fn files(out: &mut String, inputs: &Inputs<'_>, budget: Tokens, report: &mut Pac
     if !report.files.is_empty() {
         out.push('\n');
     }
-    if !only_named.is_empty() {
-        let _infallible = writeln!(out, "Named by the task and not shown: {}\n", only_named.join(", "));
+    if !not_shown.is_empty() {
+        let names: Vec<String> = not_shown.iter().map(|(path, _, why)| format!("{path} ({why})")).collect();
+        let _infallible = writeln!(out, "Named by the task and not shown: {}\n", names.join(", "));
     }
     report.files.iter().chain(&report.instructions).cloned().collect()
 }
