@@ -158,6 +158,10 @@ struct Chosen {
     rank: usize,
     /// In order, apart.
     lines: Vec<Range<u32>>,
+    /// Lines that are in besides if the file would have less than the least without them.
+    around: Range<u32>,
+    /// Tokens that are kept for those.
+    reserved: u64,
 }
 
 impl<'a> Selector<'a> {
@@ -177,29 +181,43 @@ impl<'a> Selector<'a> {
         if (file.slice(&asked).len() as u64) / MAX_BYTES_PER_TOKEN > limit {
             return (Outcome::NoRoom, Tokens(0));
         }
-        let (wanted, counted) = match chosen {
-            None => {
-                let (lines, tokens) = at_least(file, asked);
-                if tokens < LEAST.0 && file.has_long_line(&lines) {
-                    return (Outcome::TooLittle, Tokens(0));
-                }
-                (lines, Some(tokens))
-            }
-            Some(_) => (asked, None),
-        };
-        let new = missing_lines(own, &wanted);
+        let new = missing_lines(own, &asked);
         if new.is_empty() {
             return (Outcome::Covered, Tokens(0));
         }
+        // The first passage is charged for what the file has at least; later ones use that up.
+        let least = match chosen {
+            None => {
+                let (lines, tokens) = at_least(file, asked.clone());
+                if tokens < LEAST.0 && file.has_long_line(&lines) {
+                    return (Outcome::TooLittle, Tokens(0));
+                }
+                Some((lines, tokens))
+            }
+            Some(_) => None,
+        };
+        let mut reserved = chosen.map_or(0, |chosen| chosen.reserved);
         // The limit is checked before more text is counted than can fit.
-        let mut cost = if chosen.is_none() { TAGS + 2 * GAP } else { GAP };
+        let mut spent = if chosen.is_none() { TAGS + 2 * GAP } else { GAP };
         for range in &new {
             let bytes = file.slice(range).len() as u64;
-            if cost + bytes / MAX_BYTES_PER_TOKEN > limit {
-                return (Outcome::NoRoom, Tokens(cost + bytes / 4));
+            if spent + bytes / MAX_BYTES_PER_TOKEN > limit.saturating_add(reserved) {
+                return (Outcome::NoRoom, Tokens(spent + bytes / 4));
             }
-            cost += counted.unwrap_or_else(|| file.count(range).0);
+            spent += file.count(range).0;
         }
+        let cost = match &least {
+            Some((_, tokens)) => {
+                let with_least = spent.max(TAGS + 2 * GAP + tokens);
+                reserved = with_least - spent;
+                with_least
+            }
+            None => {
+                let used = spent.min(reserved);
+                reserved -= used;
+                spent - used
+            }
+        };
         if cost > limit {
             return (Outcome::NoRoom, Tokens(cost));
         }
@@ -215,8 +233,11 @@ impl<'a> Selector<'a> {
             category: candidate.category,
             rank,
             lines: Vec::new(),
+            around: least.map(|(lines, _)| lines).unwrap_or_default(),
+            reserved,
         });
-        chosen.lines.push(wanted);
+        chosen.reserved = reserved;
+        chosen.lines.push(asked);
         merge(&mut chosen.lines);
         (Outcome::Included, Tokens(cost))
     }
@@ -228,8 +249,12 @@ impl<'a> Selector<'a> {
         chosen.sort_by_key(|(_, chosen)| chosen.rank);
         let mut left = most.0;
         let mut excerpts = Vec::new();
-        for (path, Chosen { category, lines, .. }) in chosen {
+        for (path, Chosen { category, mut lines, around, .. }) in chosen {
             let Some(file) = self.texts.get(path) else { continue };
+            if lines.iter().map(|lines| file.count(lines).0).sum::<u64>() < LEAST.0 {
+                lines.push(around);
+                merge(&mut lines);
+            }
             let excerpt = Excerpt::render(category, path, file, lines);
             // A smaller piece of a file tells nothing.
             if excerpt.tokens.0 <= left && (excerpt.whole || excerpt.tokens >= LEAST) {
