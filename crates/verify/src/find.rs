@@ -4,8 +4,10 @@
 //! which programs can be started. Nothing is executed to find out.
 
 mod beam;
+mod build_tools;
 mod cargo;
 mod cmake;
+mod deno;
 mod dotnet;
 mod go;
 mod hooks;
@@ -131,6 +133,10 @@ pub(crate) fn in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
     checks.extend(php::find(place));
     checks.extend(dotnet::find(place));
     checks.extend(beam::find(place));
+    checks.extend(deno::find(place));
+    let named = |check: &&Check| check.unasked.is_none();
+    let tested = checks.iter().filter(named).any(|check| check.kind == CheckKind::Test);
+    checks.extend(build_tools::find(place, tested));
     let runs = |check: &&Check| check.blocked.is_none() && check.unasked.is_none();
     let tested = checks.iter().filter(runs).any(|check| check.kind == CheckKind::Test);
     checks.extend(targets::find(place, tested));
@@ -160,7 +166,9 @@ impl Directories<'_> {
     /// build has a manifest, too, and none.
     fn is_project(&mut self, directory: &RelPath) -> bool {
         let is_manifest = |name: &&str| directory.join(name).is_ok_and(|path| self.project.has_file(&path));
-        let is_project = MANIFESTS.iter().any(is_manifest) || dotnet::is_project(self.project, directory);
+        let is_project = MANIFESTS.iter().any(is_manifest)
+            || dotnet::is_project(self.project, directory)
+            || build_tools::is_project(self.project, directory);
         is_project && !self.checks_in(directory).is_empty()
     }
 }

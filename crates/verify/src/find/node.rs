@@ -65,6 +65,11 @@ const LINTERS: [Linter; 3] = [
 const RUNNERS: [(&str, &str); 4] =
     [("vitest", "vitest run"), ("jest", "jest"), ("mocha", "mocha"), ("ava", "ava")];
 
+/// Programs that run the scripts of all packages, with their configuration and the words that run
+/// the tests.
+const ORCHESTRATORS: [(&str, &str, &str); 2] =
+    [("turbo", "turbo.json", "turbo run test"), ("nx", "nx.json", "nx run-many -t test")];
+
 /// Configuration files of runners that drive a browser, by the program and its arguments.
 const BROWSER_CONFIGS: [(&str, &str); 8] = [
     ("playwright.config.ts", "playwright test"),
@@ -164,7 +169,9 @@ impl Package<'_> {
                 checks.push(check.unasked(format!("{name} {NEEDS_BROWSER}")));
                 checks.extend(self.test_without_script());
             }
-            TestScript::Placeholder => checks.extend(self.test_without_script()),
+            TestScript::Placeholder => {
+                checks.extend(self.test_of_all_packages().or_else(|| self.test_without_script()));
+            }
         }
         let driven = |(file, _): &&(&str, &str)| self.place.has_file(file);
         if let Some((file, words)) = BROWSER_CONFIGS.iter().find(driven) {
@@ -174,6 +181,16 @@ impl Package<'_> {
             checks.extend((!known).then(|| check.unasked(format!("{name} {NEEDS_BROWSER}"))));
         }
         checks
+    }
+
+    /// The tests of a repository of several packages, by the program that runs their scripts.
+    fn test_of_all_packages(&self) -> Option<Check> {
+        let (name, file, words) = ORCHESTRATORS.into_iter().find(|(name, file, _)| {
+            let has_tests = |text: String| text.contains("\"test\"");
+            self.manifest.depends_on(name) && self.place.read(file).is_some_and(has_tests)
+        })?;
+        let why = format!("{file} has tests, and a dependency on {name}");
+        Some(self.check(CheckKind::Test, self.runner.execute(words), why))
     }
 
     /// The tests by a runner that is a dependency, or by Node's own.
@@ -189,10 +206,18 @@ impl Package<'_> {
             let why = format!("tests, and a dependency on {name}");
             return Some(self.check(CheckKind::Test, self.runner.execute(words), why));
         }
-        let texts = tests.iter().take(MAX_PROBED);
-        let own = |text: &str| text.contains("node:test");
-        let uses =
-            texts.filter_map(|path| self.place.read(std::str::from_utf8(path).ok()?)).any(|text| own(&text));
+        let texts: Vec<String> = tests
+            .iter()
+            .take(MAX_PROBED)
+            .filter_map(|path| self.place.read(std::str::from_utf8(path).ok()?))
+            .collect();
+        let uses = texts.iter().any(|text| text.contains("node:test"));
+        if texts.iter().any(|text| text.contains("bun:test"))
+            || !uses && self.ecosystem == Manager::Bun.name()
+        {
+            let check = self.check(CheckKind::Test, "bun test", "tests of Bun's own runner");
+            return Some(self.place.needing("bun", "https://bun.sh", check));
+        }
         let check = self.check(CheckKind::Test, "node --test", "tests of Node's own runner");
         uses.then(|| self.place.needing("node", "https://nodejs.org", check))
     }

@@ -13,7 +13,7 @@ pub(super) fn file_name(path: &[u8]) -> &[u8] {
 }
 
 /// Files that make their directory a project.
-pub(crate) const MANIFESTS: [&str; 39] = [
+pub(crate) const MANIFESTS: [&str; 65] = [
     "Cargo.toml",
     "package.json",
     "pyproject.toml",
@@ -53,6 +53,32 @@ pub(crate) const MANIFESTS: [&str; 39] = [
     "biome.jsonc",
     "deno.json",
     "deno.jsonc",
+    "dune-project",
+    "build.zig",
+    "Package.swift",
+    "build.sbt",
+    "build.mill",
+    "build.sc",
+    "stack.yaml",
+    "cabal.project",
+    "rebar.config",
+    "gleam.toml",
+    "project.clj",
+    "pubspec.yaml",
+    "shard.yml",
+    "dub.json",
+    "dub.sdl",
+    "Project.toml",
+    "MODULE.bazel",
+    "WORKSPACE",
+    "WORKSPACE.bazel",
+    "build.xml",
+    "Makefile.PL",
+    "Build.PL",
+    "cpanfile",
+    "dist.ini",
+    ".busted",
+    "SConstruct",
 ];
 
 /// Directories whose manifests are somebody else's, or bait for tests.

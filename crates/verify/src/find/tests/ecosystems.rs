@@ -141,6 +141,111 @@ fn dotnet_and_elixir() {
 }
 
 #[test]
+fn one_program_that_builds_and_tests() {
+    let cases: [(&[(&str, &str)], &str, &str); 26] = [
+        (&[("dune-project", ""), ("test/dune", "(test (name t))")], "dune", "tests: dune test"),
+        (&[("dune-project", ""), ("bin/dune", "(executable (name a))")], "dune", "build: dune build"),
+        (&[("build.zig", "const t = b.step(\"test\", \"x\");")], "zig", "tests: zig build test"),
+        (&[("build.zig", "")], "zig", "build: zig build"),
+        (&[("Package.swift", ".testTarget(name: \"T\")")], "swift", "tests: swift test"),
+        (&[("Package.swift", ".target(name: \"T\")")], "swift", "build: swift build"),
+        (&[("build.sbt", "")], "sbt", "tests: sbt -batch -no-colors test"),
+        (&[("build.mill", "")], "mill", "tests: mill __.test"),
+        (&[("build.mill", ""), ("mill", "")], "", "tests: sh ./mill __.test"),
+        (&[("stack.yaml", "")], "stack", "tests: stack test"),
+        (&[("a.cabal", "test-suite spec\n")], "cabal", "tests: cabal test all"),
+        (&[("a.cabal", "library\n")], "cabal", "build: cabal build all"),
+        (&[("rebar.config", ""), ("test/a_tests.erl", "")], "rebar3", "tests: rebar3 do eunit, ct"),
+        (&[("gleam.toml", ""), ("test/a_test.gleam", "")], "gleam", "tests: gleam test"),
+        (&[("gleam.toml", "")], "gleam", "types: gleam check"),
+        (&[("project.clj", "")], "lein", "tests: lein -o test"),
+        (&[("shard.yml", ""), ("spec/a_spec.cr", "")], "crystal", "tests: crystal spec --no-color"),
+        (&[("a.nimble", ""), ("tests/test1.nim", "")], "nimble", "tests: nimble test -y"),
+        (&[("dub.json", "")], "dub", "tests: dub test"),
+        (
+            &[("Project.toml", ""), ("test/runtests.jl", "")],
+            "julia",
+            "tests: julia --project=. -e 'using Pkg; Pkg.test()'",
+        ),
+        (&[("MODULE.bazel", "")], "bazel", "tests: bazel test //..."),
+        (&[("build.xml", "<target name=\"test\"/>")], "ant", "tests: ant test"),
+        (&[("cpanfile", ""), ("t/a.t", "")], "prove", "tests: prove -lr t"),
+        (&[(".busted", "")], "busted", "tests: busted -o TAP"),
+        (&[("SConstruct", "")], "scons", "build: scons -Q"),
+        (&[("deno.json", "{}"), ("a_test.ts", "")], "deno", "tests: deno test --no-prompt --allow-all"),
+    ];
+    for (files, program, expected) in cases {
+        assert_eq!(listed(files, &[program]), [expected], "{files:?}");
+        if !program.is_empty() {
+            let without = listed(files, &[]);
+            assert_eq!(without.len(), 1, "{files:?}");
+            assert!(
+                without[0].starts_with(&format!("{expected} [{program} is not installed; ")),
+                "{without:?}"
+            );
+        }
+    }
+    check_rows(&[
+        (
+            &[("dune-project", ""), (".ocamlformat", ""), ("t/dune", "(tests (names a))")],
+            &["dune"],
+            &["lint: dune build @fmt", "tests: dune test"],
+        ),
+        (
+            &[("pubspec.yaml", "name: a\n"), ("test/a_test.dart", "")],
+            &["dart"],
+            &["types: dart analyze", "tests: dart test"],
+        ),
+        (
+            &[("pubspec.yaml", "  flutter:\n    sdk: flutter\n"), ("test/a_test.dart", "")],
+            &["flutter"],
+            &["types: flutter analyze", "tests: flutter test"],
+        ),
+        (&[("cpanfile", ""), ("a.pl", "")], &["prove"], &[]),
+        (
+            &[("stack.yaml", ""), ("a.cabal", "library\n")],
+            &["stack", "cabal"],
+            &["build: cabal build all {another ecosystem tests this directory}", "tests: stack test"],
+        ),
+        (
+            &[("Cargo.toml", ""), ("MODULE.bazel", "")],
+            &["cargo", "bazel"],
+            &["tests: cargo test", "tests: bazel test //... {another ecosystem tests this directory}"],
+        ),
+    ]);
+    let nested = found(&[("lib/a.cabal", ""), ("lib/src/A.hs", "")], &["cabal"], &["lib/src/A.hs"]);
+    assert_eq!(nested, ["build: cabal build all (in lib)"]);
+}
+
+#[test]
+fn deno_and_bun() {
+    let tasks = r#"{"tasks": {"test": "deno test -A", "check": "deno check ."}, "lint": {}}"#;
+    check_rows(&[
+        (
+            &[("deno.json", tasks), ("a_test.ts", "")],
+            &["deno"],
+            &["types: deno task check", "lint: deno lint", "tests: deno task test"],
+        ),
+        (&[("deno.jsonc", "{ // no tests\n}"), ("mod.ts", "")], &["deno"], &["types: deno check ."]),
+        (&[("package.json", "{}"), ("bun.lock", ""), ("a.test.ts", "")], &["bun"], &["tests: bun test"]),
+        (
+            &[("package.json", "{}"), ("a.test.ts", "import { test } from 'bun:test';")],
+            &["npm"],
+            &["tests: bun test [bun is not installed; https://bun.sh has it]"],
+        ),
+        (
+            &[
+                ("package.json", r#"{"devDependencies": {"turbo": "2"}}"#),
+                ("node_modules/turbo/x", ""),
+                ("turbo.json", r#"{"tasks": {"test": {}}}"#),
+            ],
+            &["npm"],
+            &["tests: npx --no-install turbo run test"],
+        ),
+    ]);
+}
+
+#[test]
 fn files_of_named_commands() {
     let covered = "{another runner tests this directory, which this mostly calls}";
     check_rows(&[

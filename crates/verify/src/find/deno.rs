@@ -1,0 +1,66 @@
+//! Deno projects.
+
+use journeyman_protocol::CheckKind;
+use serde_json::Value;
+
+use super::project::{ProjectDirectory, file_name};
+use crate::Check;
+
+/// The name in evidence.
+const NAME: &str = "deno";
+/// Files of which one configures Deno.
+const CONFIGURATIONS: [&str; 2] = ["deno.json", "deno.jsonc"];
+/// Names of tasks for each kind, in order of preference.
+const TASKS: [(CheckKind, &[&str]); 3] = [
+    (CheckKind::Types, &["check", "typecheck", "check:types"]),
+    (CheckKind::Lint, &["lint"]),
+    (CheckKind::Test, &["test", "tests"]),
+];
+/// Endings of the names that `deno test` takes for tests.
+const ENDINGS: [&str; 6] = ["ts", "tsx", "mts", "js", "mjs", "jsx"];
+
+/// The tasks for types, lint and tests; Deno's own tools where there is no task. Where a
+/// `package.json` stands beside it, its scripts are the project's.
+pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
+    let Some(text) = CONFIGURATIONS.iter().find_map(|name| place.read(name)) else { return Vec::new() };
+    if place.has_file("package.json") {
+        return Vec::new();
+    }
+    // One with comments is read as one without tasks.
+    let configuration: Value = serde_json::from_str(&text).unwrap_or_default();
+    let mut checks = Vec::new();
+    for (kind, names) in TASKS {
+        let task =
+            names.iter().find(|name| configuration.get("tasks").is_some_and(|it| it.get(name).is_some()));
+        if let Some(task) = task {
+            let why = format!("the configuration has a task `{task}`");
+            checks.push(place.check(kind, NAME, format!("deno task {task}"), why));
+        } else if kind == CheckKind::Test && place.files().any(is_test) {
+            // The sandbox is what holds back a test.
+            checks.push(place.check(
+                kind,
+                NAME,
+                "deno test --no-prompt --allow-all",
+                "tests of Deno's own runner",
+            ));
+        } else if kind == CheckKind::Lint && configuration.get("lint").is_some() {
+            let check = place.check(kind, NAME, "deno lint", "the project configures Deno's linter");
+            checks.push(check.fixed_by("deno lint --fix"));
+        }
+    }
+    if checks.iter().all(|check| check.kind == CheckKind::Lint) {
+        checks.push(place.check(
+            CheckKind::Types,
+            NAME,
+            "deno check .",
+            "a configuration of Deno without tests",
+        ));
+    }
+    checks.into_iter().map(|check| place.needing("deno", "https://deno.com", check)).collect()
+}
+
+fn is_test(path: &[u8]) -> bool {
+    let Ok(name) = std::str::from_utf8(file_name(path)) else { return false };
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    ENDINGS.contains(&ending) && (stem == "test" || stem.ends_with("_test") || stem.ends_with(".test"))
+}
