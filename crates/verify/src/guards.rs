@@ -11,8 +11,11 @@
 
 mod assertion;
 mod behaviour;
+mod build_modes;
 mod commands;
+mod complete_tables;
 mod discovery;
+mod functions;
 mod input_answers;
 mod loosening;
 mod makefiles;
@@ -22,6 +25,7 @@ pub(crate) mod node_kinds;
 mod original_tests;
 mod product_change;
 mod report;
+mod runtime_changes;
 mod secrets;
 mod settings;
 mod source;
@@ -42,18 +46,21 @@ use journeyman_syntax::language::Language;
 
 pub use original_tests::{OriginalTest, originals_with_new_names};
 
-use crate::test_files::{is_snapshot, is_test_configuration, is_test_file};
+use crate::built_tests::{BuiltTests, built_tests};
+use crate::test_files::{file_name, is_snapshot, is_test_configuration, is_test_file};
 use behaviour::Behaviour;
+use build_modes::{compare_build_flags, compare_build_modes, is_native_build};
 use commands::{commands_of, compare_commands};
 use input_answers::compare_input_answers;
 use loosening::{changes_product, compare_settings, settings_of};
 use makefiles::{compare_makefiles, is_makefile};
 use report::Report;
+use runtime_changes::{compare_clocks, compare_exits, compare_reading};
 use secrets::compare_secrets;
 use source::Source;
 use special_cases::{compare_branches, compare_runner_signs, compare_tampering};
 use suppressions::compare_suppressions;
-use test_helpers::{compare_helpers, compare_variants, is_test_program};
+use test_helpers::{compare_helpers, compare_variants, compare_verdict, is_built_test, is_test_program};
 use tests_changed::{TestsOf, compare_tests};
 use units::find_units;
 
@@ -96,7 +103,7 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
     let mut behaviour = Behaviour::default();
     for file in files.iter().filter(|file| is_product(file)) {
         let ranges = |source: Option<&Source<'_>>| -> Vec<Range<usize>> {
-            let units = source.map(|source| find_units(file.name, source)).unwrap_or_default();
+            let units = source.map(|source| find_units(file.name, source, file.is_test)).unwrap_or_default();
             units.into_iter().map(|unit| unit.range).collect()
         };
         let (old, new) = (file.old.as_ref(), file.new.as_ref());
@@ -109,6 +116,7 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
     compare_tests(&tests, &behaviour, &mut report);
     let around = Around {
         rows: known_rows(&tests),
+        tests: files.iter().filter(|file| file.is_test).map(|file| file.name).collect(),
         called: tests.iter().flat_map(|file| &file.old).flat_map(|unit| unit.words.iter().copied()).collect(),
         commands: files
             .iter()
@@ -129,6 +137,7 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
 }
 
 fn read_files(files: &[ChangedFile]) -> Vec<Read<'_>> {
+    let built = built_by(files);
     let mut left = MAX_TOTAL_BYTES;
     let mut read = Vec::new();
     for file in files.iter().take(MAX_FILES) {
@@ -141,10 +150,33 @@ fn read_files(files: &[ChangedFile]) -> Vec<Read<'_>> {
         left -= old + new;
         let source = |text| Source::new(name, text);
         let (old, new) = (file.old.as_deref().map(source), file.new.as_deref().map(source));
-        let is_test = is_test_file(name) || old.as_ref().is_some_and(is_test_program);
+        let is_built = || {
+            let source = old.as_ref().or(new.as_ref());
+            source.zip(built.get(name)).is_some_and(|(source, part)| is_built_test(source, *part))
+        };
+        let is_test = is_test_file(name) || old.as_ref().is_some_and(is_test_program) || is_built();
         read.push(Read { path: &file.path, name, is_test, old, new });
     }
     read
+}
+
+/// Returns the changed sources that are tests by what a build does with them, and not by their
+/// names. The build files are among the files, whether they changed or not.
+#[must_use]
+pub fn changed_tests_of_builds(files: &[ChangedFile]) -> Vec<RelPath> {
+    let built = |file: &Read<'_>| file.is_test && file.has_changed() && !is_test_file(file.name);
+    let read = read_files(files);
+    read.iter().filter(|file| file.old.is_some() && built(file)).map(|file| file.path.clone()).collect()
+}
+
+/// Returns the sources that build files compiled into tests before the change, or do now where
+/// there was none.
+fn built_by(files: &[ChangedFile]) -> BuiltTests {
+    let texts = files.iter().take(MAX_FILES).filter_map(|file| {
+        let text = file.old.as_deref().or(file.new.as_deref())?;
+        Some((file.path.as_str()?, text)).filter(|_| text.len() <= MAX_TEXT_BYTES)
+    });
+    built_tests(texts)
 }
 
 impl Read<'_> {
@@ -168,7 +200,7 @@ fn is_product(file: &Read<'_>) -> bool {
 
 /// Returns true for a shell script or a build file that runs checks.
 fn is_script(path: &str) -> bool {
-    let name = path.rsplit_once('/').map_or(path, |(_, name)| name).to_ascii_lowercase();
+    let name = file_name(path).to_ascii_lowercase();
     [".sh", ".bash", ".mk", ".bat", ".ps1", ".cmd"].iter().any(|ending| name.ends_with(ending))
         || ["makefile", "gnumakefile", "justfile", ".justfile", "dockerfile", "taskfile.yml", "procfile"]
             .contains(&name.as_str())
@@ -176,7 +208,7 @@ fn is_script(path: &str) -> bool {
 
 fn read_tests<'t>(file: &Read<'t>) -> Option<TestsOf<'t, 't>> {
     let units = |source: &Option<Source<'t>>| {
-        source.as_ref().map(|source| find_units(file.name, source)).unwrap_or_default()
+        source.as_ref().map(|source| find_units(file.name, source, file.is_test)).unwrap_or_default()
     };
     let (old, new) = (units(&file.old), units(&file.new));
     (!old.is_empty() || !new.is_empty()).then_some(TestsOf { path: file.path, old, new })
@@ -186,9 +218,17 @@ fn read_tests<'t>(file: &Read<'t>) -> Option<TestsOf<'t, 't>> {
 fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<Vec<&'t str>> {
     /// More rows than these say nothing new.
     const MAX_ROWS: usize = 5_000;
+    /// A longer test has values that don't belong together.
+    const MAX_SHORT_TEST: usize = 4;
     let mut rows = Vec::new();
+    let constants = ["true", "false", "True", "False", "None", "null", "nil"];
     for unit in tests.iter().flat_map(|file| &file.old) {
-        let constants = ["true", "false", "True", "False", "None", "null", "nil"];
+        // A short test has its input on one line and what it expects on another.
+        let all: Vec<&str> =
+            unit.tokens.iter().filter(|token| token.is_literal()).map(|token| token.plain()).collect();
+        if unit.is_test && (2..=MAX_SHORT_TEST).contains(&all.len()) && rows.len() < MAX_ROWS {
+            rows.push(all);
+        }
         for line in unit.tokens.chunk_by(|one, other| one.line == other.line) {
             let values = line.iter().filter(|token| token.is_literal() || constants.contains(&token.text));
             let row: Vec<&str> = values.map(|token| token.plain()).collect();
@@ -204,6 +244,8 @@ fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<Vec<&'t str>> {
 struct Around<'t> {
     /// The literals of each line of the tests before the change.
     rows: Vec<Vec<&'t str>>,
+    /// The paths of tests.
+    tests: BTreeSet<&'t str>,
     /// The words of tests before the change.
     called: BTreeSet<&'t str>,
     commands: BTreeSet<String>,
@@ -231,16 +273,29 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
     if is_makefile(file.name) {
         compare_makefiles(file.path, old, new, report);
     }
+    if is_native_build(file.name) {
+        compare_build_flags(file.path, old, new, &around.tests, report);
+    }
     if let Some(source) = &file.new {
+        if !is_script(file.name) && !is_settings {
+            compare_exits(file.path, old, new, report);
+        }
         if is_product(file) {
-            compare_branches(file.path, file.old.as_ref(), source, &around.rows, report);
+            let (tests, called) = (&around.tests, &around.called);
+            compare_clocks(file.path, old, new, report);
+            compare_reading(file.path, file.old.as_ref(), source, (tests, called), report);
+            compare_build_modes(file.path, file.old.as_ref(), source, called, report);
+            compare_branches(file.path, file.old.as_ref(), source, (&around.rows, called), report);
             compare_runner_signs(file.path, old, new, report);
             compare_variants(file.path, old, new, &around.called, report);
             if let Some(before) = &file.old {
                 compare_input_answers(file.path, before, source, &around.rows, report);
                 compare_helpers(file.path, before, source, &around.called, report);
             }
-        } else if file.is_test || is_test_configuration(file.name) {
+        } else if let Some(before) = file.old.as_ref().filter(|_| file.is_test && is_native(source)) {
+            compare_verdict(file.path, before, source, report);
+        }
+        if !is_product(file) && (file.is_test || is_test_configuration(file.name)) {
             compare_tampering(file.path, old, new, report);
         }
         compare_secrets(file.path, file.is_test, old, source, &around.detector, report);
@@ -248,9 +303,14 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
     }
 }
 
+/// Returns true for a source in a language whose tests are programs that return what they found.
+fn is_native(source: &Source<'_>) -> bool {
+    matches!(source.language, Some(Language::C | Language::Cpp))
+}
+
 /// Returns true for a list of files that a checker leaves out.
 fn is_ignore_list(path: &str) -> bool {
-    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    let name = file_name(path);
     let version_control =
         ["gitignore", "dockerignore", "npmignore", "hgignore", "helmignore", "prettierignore"];
     name.starts_with('.') && name.ends_with("ignore") && !version_control.iter().any(|it| name.ends_with(it))

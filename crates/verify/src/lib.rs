@@ -34,6 +34,7 @@
 
 mod affected;
 mod baseline;
+pub mod built_tests;
 mod caches;
 mod check;
 mod context;
@@ -44,6 +45,7 @@ mod fix;
 mod guard;
 pub mod guards;
 mod independence;
+mod makefile;
 pub mod mutation;
 mod network;
 mod no_tests;

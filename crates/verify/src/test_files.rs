@@ -188,7 +188,7 @@ pub fn is_test_file(path: &str) -> bool {
 #[must_use]
 pub fn is_test_configuration(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
-    let name = lower.rsplit_once('/').map_or(lower.as_str(), |(_, name)| name);
+    let name = file_name(&lower);
     is_runner_configuration(path)
         || BUILD_NAMES.contains(&name)
         || BUILD_ENDINGS.iter().any(|ending| name.ends_with(ending))
@@ -198,7 +198,7 @@ pub fn is_test_configuration(path: &str) -> bool {
 #[must_use]
 pub fn is_runner_configuration(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
-    let name = lower.rsplit_once('/').map_or(lower.as_str(), |(_, name)| name);
+    let name = file_name(&lower);
     RUNNER_NAMES.contains(&name)
         || RUNNER_PREFIXES.iter().any(|beginning| name.starts_with(beginning))
         || RUNNER_ENDINGS.iter().any(|ending| name.ends_with(ending))
@@ -207,14 +207,14 @@ pub fn is_runner_configuration(path: &str) -> bool {
 
 /// Returns true for the configuration of a service that runs a project's tests; the path is in
 /// lower case.
-fn is_pipeline(path: &str) -> bool {
+pub(crate) fn is_pipeline(path: &str) -> bool {
     PIPELINES.iter().any(|beginning| path.starts_with(beginning))
 }
 
 /// Returns true for a file whose contents a runner writes and compares with.
 pub(crate) fn is_snapshot(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
-    let name = lower.rsplit_once('/').map_or(lower.as_str(), |(_, name)| name);
+    let name = file_name(&lower);
     let within = |directory: &str| lower.split('/').rev().skip(1).any(|part| part == directory);
     [".snap", ".snap.new", ".ambr", ".golden", ".approved.txt", ".verified.txt", ".snapshot"]
         .iter()
@@ -254,6 +254,11 @@ fn is_test_project(directory: &str) -> bool {
     [".tests", ".test", ".unittests", ".integrationtests"]
         .iter()
         .any(|ending| directory.strip_suffix(ending).is_some_and(|project| !project.is_empty()))
+}
+
+/// Returns the last component of a path.
+pub(crate) fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn extension(name: &str) -> &str {

@@ -4,7 +4,7 @@
 use journeyman_syntax::language::Language;
 use serde_json::{Map, Value};
 
-use crate::test_files::{is_runner_configuration, is_test_file};
+use crate::test_files::{file_name, is_runner_configuration, is_test_file};
 
 /// Modules that Python imports by itself when it starts.
 const STARTUP_MODULES: [&str; 2] = ["sitecustomize.py", "usercustomize.py"];
@@ -102,7 +102,7 @@ pub fn may_change_other_tests(text: &str) -> bool {
 /// the same, or no known manifest.
 #[must_use]
 pub fn with_original_test_settings(path: &str, old: &str, new: &str) -> Option<String> {
-    match path.rsplit_once('/').map_or(path, |(_, name)| name) {
+    match file_name(path) {
         "package.json" => with_original_scripts(old, new),
         "pyproject.toml" | "setup.cfg" => with_original_sections(old, new),
         _ => None,

@@ -2,13 +2,13 @@
 
 use journeyman_syntax::shell::{self, Simple, Statement};
 
+use crate::makefile::{MAKEFILE_NAMES, rules};
+
 /// Programs that end well whatever their arguments are.
 pub(crate) const UNFAILING_PROGRAMS: [&str; 7] = ["true", ":", "echo", "printf", "pwd", "date", "sleep"];
 /// Programs that pass their input on, and end well whatever it is: as the last one of a pipeline
 /// they hide the failure of the others.
 const PASSING_ON: [&str; 4] = ["tee", "cat", "head", "tail"];
-/// The names that make looks for, in its order.
-pub(crate) const MAKEFILE_NAMES: [&str; 3] = ["GNUmakefile", "makefile", "Makefile"];
 /// Maximum number of rules and scripts that are followed one into the other.
 const MAX_DEPTH: usize = 4;
 
@@ -70,20 +70,18 @@ fn simple_cannot_fail(simple: &Simple, read: &dyn Fn(&str) -> Option<String>, de
 /// Returns true if the rule of `target` has commands, none of which can fail, and needs nothing.
 fn make_cannot_fail(target: &str, read: &dyn Fn(&str) -> Option<String>, depth: usize) -> bool {
     let Some(makefile) = MAKEFILE_NAMES.iter().find_map(|name| read(name)) else { return false };
-    let mut lines = makefile.lines();
-    let is_rule = |line: &&str| {
-        line.split_once(':')
-            .is_some_and(|(targets, needs)| targets.trim() == target && needs.trim().is_empty())
-    };
-    if lines.find(is_rule).is_none() {
-        return false;
-    }
-    let mut commands = lines.take_while(|line| line.starts_with('\t')).peekable();
-    commands.peek().is_some()
-        && commands.all(|line| {
-            let command = line.trim().trim_start_matches(['@', '+']);
-            // make ignores the failure of a command after `-`; its variables are make's own.
-            command.starts_with('-') || (!command.contains('$') && cannot_fail_within(command, read, depth))
+    let rules = rules(&makefile);
+    let mut named = rules.iter().filter(|rule| rule.targets.iter().any(|name| name == target)).peekable();
+    named.peek().is_some()
+        && named.all(|rule| {
+            rule.needs.is_empty()
+                && !rule.commands.is_empty()
+                && rule.commands.iter().all(|command| {
+                    let command = command.trim_start_matches(['@', '+']);
+                    // make ignores the failure of a command after `-`; its variables are make's own.
+                    command.starts_with('-')
+                        || (!command.contains('$') && cannot_fail_within(command, read, depth))
+                })
         })
 }
 

@@ -76,8 +76,3 @@ pub(super) fn append<'t>(command: &str, more: impl IntoIterator<Item = &'t str>)
     let words: Vec<String> = named.into_iter().map(quoted).collect();
     Some(format!("{} {}", command.trim_end(), words.join(" ")))
 }
-
-/// Returns the last component of a path.
-pub(super) fn file_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}

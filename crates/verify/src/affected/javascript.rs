@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::command::{CheckDirectory, append, file_name, words_of};
+use super::command::{CheckDirectory, append, words_of};
+use crate::test_files::file_name;
 
 /// Parts of the names of JavaScript tests, as Jest, Vitest, Mocha and `node --test` find them.
 const MARKS: [&str; 4] = [".test.", ".spec.", "-test.", "_test."];

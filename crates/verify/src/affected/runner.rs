@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::cargo;
-use super::command::{CheckDirectory, MAX_NAMED_TESTS, append, file_name, started_program};
+use super::command::{CheckDirectory, MAX_NAMED_TESTS, append, started_program};
 use super::javascript::ScriptRunner;
 use crate::find::quoted;
+use crate::test_files::file_name;
 
 /// A runner, as a command calls it.
 pub(super) enum NamedTestRunner {

@@ -7,7 +7,7 @@ use journeyman_protocol::CheckKind;
 
 use super::project::ProjectDirectory;
 use crate::Check;
-use crate::unfailing::MAKEFILE_NAMES;
+use crate::makefile::{MAKEFILE_NAMES, rules};
 
 /// Endings of C and C++ sources, whose build is a check where there are no tests.
 const COMPILED_ENDINGS: [&[u8]; 5] = [b".c", b".cc", b".cpp", b".cxx", b".C"];
@@ -89,21 +89,12 @@ fn checks_of(place: &ProjectDirectory<'_>, runner: &TargetRunner, targets: &Targ
     checks.into_iter().map(|check| place.needing(program, source, check)).collect()
 }
 
-/// Returns the rules of a Makefile with their prerequisites. Variables, conditionals and included
-/// files are not followed.
+/// Returns the rules of a Makefile with their prerequisites.
 fn make_rules(makefile: &str) -> Targets {
     let mut found = Targets::new();
-    for line in makefile.lines().filter(|line| !line.starts_with(['\t', '#', ' ', '.'])) {
-        let Some((targets, rest)) = line.split_once(':') else { continue };
-        // `a := b`, `a ::= b` set variables; `a: b = c` sets one for a target.
-        if rest.trim_start_matches(':').starts_with('=') || targets.contains('=') {
-            continue;
-        }
-        let rest = rest.trim_start_matches(':');
-        let rest = rest.split(['#', ';']).next().unwrap_or_default();
-        for target in targets.split_whitespace() {
-            let names = rest.split_whitespace().map(str::to_owned);
-            found.entry(target.to_owned()).or_default().extend(names);
+    for rule in rules(makefile) {
+        for target in rule.targets {
+            found.entry(target).or_default().extend(rule.needs.iter().cloned());
         }
     }
     found

@@ -1,5 +1,7 @@
 //! Assertions: what an expression of a test holds a value against, and how strictly.
 
+use std::collections::BTreeSet;
+
 use super::source::{Token, TokenKind};
 use super::vocabulary::{Strength, compact, is_assertion, matcher_strength};
 
@@ -104,6 +106,28 @@ pub(super) fn read_assertion<'t>(tokens: &[Token<'t>], dialect: Dialect) -> Opti
     }
     let decisive = without_messages(&tokens, &names, dialect);
     let mut assertion = describe(&decisive, &names)?;
+    assertion.quote = quote(&tokens);
+    Some(assertion)
+}
+
+/// Reads a call of a function that compares its arguments and makes the program fail.
+pub(super) fn read_call_of_helper<'t>(
+    tokens: &[Token<'t>],
+    helpers: &BTreeSet<&'t str>,
+) -> Option<Assertion<'t>> {
+    let tokens: Vec<Token<'t>> =
+        tokens.iter().filter(|token| token.kind != TokenKind::Comment).copied().collect();
+    let [name, .., last, _] = tokens.as_slice() else { return None };
+    if !helpers.contains(name.text) {
+        return None;
+    }
+    // A last text of several arguments says what is compared.
+    let count = tokens.iter().filter(|token| token.text == ",").count() + 1;
+    let is_message = last.kind == TokenKind::Text && count > 2;
+    let decisive = tokens.get(..tokens.len().checked_sub(if is_message { 3 } else { 0 })?)?;
+    let mut assertion = describe(decisive, &[name.text])?;
+    let arguments = decisive.get(1..).unwrap_or_default();
+    assertion.strength = if is_tautology(arguments) { Strength::Vacuous } else { Strength::Exact };
     assertion.quote = quote(&tokens);
     Some(assertion)
 }
@@ -281,13 +305,30 @@ fn is_tautology(tokens: &[Token<'_>]) -> bool {
         texts.iter().position(|text| text == sign).is_some_and(|at| {
             let before = texts.get(..at).unwrap_or_default();
             let after = texts.get(at + 1..).unwrap_or_default();
-            let open = before.iter().rposition(|text| *text == "(" && is_outer(before, after));
+            let open = open_bracket(before).filter(|_| is_outer(before, after));
             let left = before.get(open.map_or(1, |open| open + 1)..).unwrap_or_default();
             let right = after.strip_suffix(&[")"]).filter(|_| open.is_some()).unwrap_or(after);
             !left.is_empty() && left == right
         })
     });
     holds || same
+}
+
+/// Returns the last bracket that nothing closes.
+fn open_bracket(texts: &[&str]) -> Option<usize> {
+    let mut closed = 0_usize;
+    texts.iter().rposition(|text| match *text {
+        ")" => {
+            closed += 1;
+            false
+        }
+        "(" if closed == 0 => true,
+        "(" => {
+            closed -= 1;
+            false
+        }
+        _ => false,
+    })
 }
 
 /// Returns true if the bracket that is open before a sign is closed at the end.

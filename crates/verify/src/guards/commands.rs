@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
+use super::loosening::MOST_RETRIES;
 use super::report::Report;
-use crate::test_files::{is_runner_configuration, is_test_file};
+use crate::test_files::{file_name, is_runner_configuration, is_test_file};
 
 /// Maximum number of lines that came or went and are compared with each other.
 const MAX_CHANGED_LINES: usize = 300;
@@ -201,6 +202,22 @@ const ALWAYS_LOOSENING: [&str; 13] = [
     "update_",
     "insta_update",
 ];
+/// Runners that can repeat failing tests.
+const REPEATING: [&str; 13] = [
+    "pytest",
+    "jest",
+    "vitest",
+    "mocha",
+    "playwright",
+    "cypress",
+    "nextest",
+    "mvn",
+    "mvnw",
+    "gradle",
+    "rspec",
+    "phpunit",
+    "ctest",
+];
 /// Variables that make runners write what they compare with.
 const UPDATING: [&str; 6] = [
     "update_snapshots=",
@@ -346,6 +363,11 @@ fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: 
     if !(is_checking(new) || is_flags(new) || is_flags(old)) {
         return;
     }
+    if let Some(flag) = many_retries(new).filter(|_| many_retries(old).is_none()) {
+        let message = format!("`{new}`: with `{flag}` a test may fail many times");
+        report.block(HonestyKind::ConfigurationLoosened, path, line.number, message);
+        return;
+    }
     if let Some(flag) = added_flags(old, new).into_iter().next() {
         let message = match old.is_empty() {
             true => format!("`{new}` has `{flag}`, which checks less"),
@@ -378,9 +400,29 @@ fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: 
     }
 }
 
+/// Returns a flag by which a runner repeats failing tests more often than for flakiness.
+fn many_retries(command: &str) -> Option<&str> {
+    let words: Vec<&str> =
+        command.split_whitespace().map(|word| word.trim_matches(['"', '\'', ',', '[', ']'])).collect();
+    let runs_tests = is_flags(command) || words.iter().any(|word| REPEATING.contains(&file_name(word)));
+    if !runs_tests || words.contains(&"install") {
+        return None;
+    }
+    words.iter().enumerate().find_map(|(at, word)| {
+        let (name, value) = match word.split_once('=') {
+            Some((name, value)) => (name, value),
+            None => (*word, words.get(at + 1).copied().unwrap_or_default()),
+        };
+        let lower = name.to_ascii_lowercase();
+        let repeats = name.starts_with('-')
+            && ["--retr", "--rerun", "-dsurefire.rerun"].iter().any(|part| lower.starts_with(part));
+        (repeats && value.parse::<f64>().is_ok_and(|count| count > MOST_RETRIES)).then_some(*word)
+    })
+}
+
 /// Returns true for a file whose options pytest reads.
 fn is_runner_options(path: &str) -> bool {
-    let name = path.rsplit_once('/').map_or(path, |(_, name)| name);
+    let name = file_name(path);
     is_runner_configuration(path) || matches!(name, "setup.cfg" | "pyproject.toml")
 }
 

@@ -8,9 +8,10 @@ use journeyman_protocol::{HonestyKind, RelPath};
 use journeyman_syntax::Node;
 
 use super::assertion::quote;
+use super::functions::{is_answer, literals};
 use super::report::Report;
 use super::source::{Source, Token, TokenKind, children, line_of};
-use super::special_cases::{CONDITIONAL_KINDS, is_answer, is_tested, literals, parts_of_branch};
+use super::special_cases::{CONDITIONAL_KINDS, is_tested, parts_of_branch};
 
 /// Signs and words that stand between what a function computes.
 const FRAME: [&str; 32] = [

@@ -6,7 +6,7 @@ use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 
 use super::report::Report;
 use super::settings::{Entry, read_settings};
-use crate::test_files::{is_runner_configuration, is_test_configuration};
+use crate::test_files::{file_name, is_pipeline, is_runner_configuration, is_test_configuration};
 
 /// Names of lists that leave something out.
 const LEAVES_OUT: [&str; 17] = [
@@ -122,6 +122,9 @@ const GREATEST: [&str; 10] = [
     "cognitive",
 ];
 
+/// Maximum number of times that a test is run again for reasons that aren't its own: more of them
+/// hide a failure.
+pub(super) const MOST_RETRIES: f64 = 3.0;
 /// Maximum number of values of one setting at a time.
 const MAX_VALUES: usize = 300;
 
@@ -181,7 +184,7 @@ pub(super) fn changes_product(path: &str, old: &str, new: &str) -> bool {
 /// Returns true for files that say what is checked.
 pub(super) fn is_settings(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
-    let name = lower.rsplit_once('/').map_or(lower.as_str(), |(_, name)| name);
+    let name = file_name(&lower);
     let linters = [
         ".eslintrc",
         "eslint.config.",
@@ -259,7 +262,12 @@ fn compare_entry(path: &RelPath, old: Option<&Entry>, new: Option<&Entry>, repor
         lists_hooks && before.iter().any(|hook| !after.contains(hook)) && after.len() < before.len();
     let judged = match hook_gone {
         true => Some((HonestySeverity::Blocking, "a hook is gone")),
-        false => judge(entry, &before, &after),
+        false => {
+            let configures_runner =
+                path.as_str().is_some_and(|it| is_runner_configuration(it) && !is_pipeline(it));
+            judge(entry, &before, &after)
+                .or_else(|| many_retries(entry, &before, &after).filter(|_| configures_runner))
+        }
     };
     let Some((severity, why)) = judged else { return };
     let shown = |values: &[String]| match values {
@@ -295,7 +303,11 @@ fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestyS
         }
         if is > was && greatest {
             let retries = ["retr", "rerun", "flak"].iter().any(|it| plain.contains(it));
-            let severity = if retries { HonestySeverity::Notice } else { HonestySeverity::Blocking };
+            let severity = if retries && is <= MOST_RETRIES {
+                HonestySeverity::Notice
+            } else {
+                HonestySeverity::Blocking
+            };
             return Some((severity, "the limit is higher"));
         }
         return None;
@@ -334,6 +346,20 @@ fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestyS
         return blocking("warnings are no errors any more");
     }
     None
+}
+
+/// Judges a setting that makes a runner repeat failing tests where nothing did.
+fn many_retries(
+    entry: &Entry,
+    before: &[String],
+    after: &[String],
+) -> Option<(HonestySeverity, &'static str)> {
+    let name = entry.name();
+    let repeats = name.starts_with("retr") || name.starts_with("rerun");
+    let count = number(after.first().map(String::as_str)).filter(|_| before.is_empty() && repeats);
+    count
+        .filter(|count| *count > MOST_RETRIES)
+        .map(|_| (HonestySeverity::Blocking, "a test may fail many times"))
 }
 
 /// Judges a switch that changed; `None` if it is no switch, or checks no less.

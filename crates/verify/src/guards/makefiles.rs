@@ -5,31 +5,23 @@ use std::collections::BTreeSet;
 use journeyman_protocol::{HonestyKind, RelPath};
 
 use super::report::Report;
-use crate::test_files::is_test_file;
+use crate::makefile::{Rule, TEST_RULES, rules};
+use crate::test_files::file_name;
 use crate::unfailing::UNFAILING_PROGRAMS;
-
-/// Names of rules that run tests.
-const TEST_RULES: [&str; 8] = ["test", "tests", "check", "verify", "ci", "unit", "unittest", "run-tests"];
-/// Variables whose flags reach each compiler.
-const COMPILER_FLAGS: [&str; 4] = ["CFLAGS", "CPPFLAGS", "CXXFLAGS", "CDEFS"];
 
 /// Returns true for a Makefile.
 pub(super) fn is_makefile(path: &str) -> bool {
-    let name = path.rsplit_once('/').map_or(path, |(_, name)| name).to_ascii_lowercase();
+    let name = file_name(path).to_ascii_lowercase();
     matches!(name.as_str(), "makefile" | "gnumakefile" | "bsdmakefile") || name.ends_with(".mk")
 }
 
-/// A rule of a Makefile.
-struct Rule<'t> {
-    line: u32,
-    needs: &'t str,
-    commands: Vec<&'t str>,
-}
-
-/// Reports rules that run tests and can't fail any more, and assertions that are compiled away.
+/// Reports rules that run tests and can't fail any more, and flags by which make ignores failures.
 pub(super) fn compare_makefiles(path: &RelPath, old: &str, new: &str, report: &mut Report) {
+    let (rules_before, rules_after) = (rules(old), rules(new));
     for name in TEST_RULES {
-        let (Some(before), Some(after)) = (rule(old, name), rule(new, name)) else { continue };
+        let (Some(before), Some(after)) = (rule(&rules_before, name), rule(&rules_after, name)) else {
+            continue;
+        };
         let could_fail = before.commands.iter().any(|command| can_fail(command));
         let ignored = after.commands.iter().find(|command| {
             let bare = bare(command);
@@ -50,12 +42,6 @@ pub(super) fn compare_makefiles(path: &RelPath, old: &str, new: &str, report: &m
     for (at, line) in new.lines().enumerate().filter(|(_, line)| !known.contains(line)) {
         let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
         let variable = line.split(['=', ' ', '+', ':', '?']).next().unwrap_or_default();
-        let builds_tests = COMPILER_FLAGS.contains(&variable)
-            || line.split_whitespace().any(|word| word.contains('.') && is_test_file(word));
-        if line.contains("-DNDEBUG") && !old.contains("NDEBUG") && builds_tests {
-            let message = format!("`{}` compiles assertions away", line.trim());
-            report.block(HonestyKind::ConfigurationLoosened, path, number, message);
-        }
         let flags = line.split_once('=').map_or("", |(_, flags)| flags);
         let ignores = flags
             .split_whitespace()
@@ -68,17 +54,9 @@ pub(super) fn compare_makefiles(path: &RelPath, old: &str, new: &str, report: &m
 }
 
 /// Returns the rule with this name and commands of its own.
-fn rule<'t>(text: &'t str, name: &str) -> Option<Rule<'t>> {
-    let mut lines = text.lines().enumerate();
-    let (at, needs) = lines.find_map(|(at, line)| {
-        let (targets, needs) = line.split_once(':')?;
-        let is_named = !line.starts_with(['\t', '.']) && targets.split_whitespace().any(|it| it == name);
-        (is_named && !needs.contains('=')).then_some((at, needs.trim()))
-    })?;
-    let commands: Vec<&str> =
-        lines.map(|(_, line)| line).take_while(|line| line.starts_with('\t')).map(str::trim).collect();
-    let line = u32::try_from(at + 1).unwrap_or(u32::MAX);
-    (!commands.is_empty()).then_some(Rule { line, needs, commands })
+fn rule<'r>(rules: &'r [Rule], name: &str) -> Option<&'r Rule> {
+    let rule = rules.iter().find(|rule| rule.targets.iter().any(|target| target == name))?;
+    (!rule.commands.is_empty()).then_some(rule)
 }
 
 fn bare(command: &str) -> &str {

@@ -10,6 +10,7 @@ use super::product_change::{FilePair, ProductChange, pair_files};
 use super::source::{Source, TokenKind, children};
 use super::units::{Unit, find_units};
 use super::{ChangedFile, Read, is_product, read_files};
+use crate::test_files::is_test_file;
 use crate::test_setup::is_program;
 
 /// A test file as it was before a change, which can run on the changed product.
@@ -175,9 +176,9 @@ impl Translation<'_, '_> {
                 is_used && self.change.has_dropped(text(at))
             })
         };
-        let left: Vec<Unit<'_>> = find_units(self.new.0, new);
+        let left: Vec<Unit<'_>> = find_units(self.new.0, new, is_test_file(self.new.0));
         let is_gone = |unit: &Unit<'_>| unit.is_test && left.iter().all(|other| other.name != unit.name);
-        let gone = find_units(self.old.0, old).into_iter().filter(is_gone);
+        let gone = find_units(self.old.0, old, is_test_file(self.old.0)).into_iter().filter(is_gone);
         let mut cuts: Vec<Edit> = gone
             .filter(|unit| is_dropped(&unit.range))
             .map(|unit| {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use journeyman_text_diff::{DiffOp, diff_within};
 
 use super::source::{Source, TokenKind, children};
+use crate::test_files::file_name;
 
 /// Maximum number of changed tokens of a pair of files that are aligned with each other.
 const MAX_CHANGED_TOKENS: usize = 4_000;
@@ -238,7 +239,6 @@ pub(super) fn pair_files<'a, 't>(files: &[FilePair<'a, 't>]) -> Vec<(Sited<'a, '
     let mut taken = BTreeSet::new();
     for old in gone {
         let words = words_of(old.1);
-        let name = |path: &str| path.rsplit_once('/').map_or(path, |(_, name)| name).to_owned();
         let extension = |path: &str| path.rsplit_once('.').map(|(_, end)| end.to_owned());
         let scored = came
             .iter()
@@ -246,7 +246,7 @@ pub(super) fn pair_files<'a, 't>(files: &[FilePair<'a, 't>]) -> Vec<(Sited<'a, '
             .filter(|(at, (new, _))| !taken.contains(at) && extension(new.0) == extension(old.0));
         let scored = scored.filter_map(|(at, (new, other))| {
             let similarity = similarity(&words, other);
-            let is_named_so = name(new.0) == name(old.0);
+            let is_named_so = file_name(new.0) == file_name(old.0);
             (similarity >= MIN_SIMILARITY).then_some((is_named_so, similarity, at))
         });
         let best = scored.max_by(|one, other| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1)));

@@ -1,5 +1,7 @@
 //! Settings files as entries: a path of keys, and the values beneath it.
 
+use crate::test_files::file_name;
+
 /// Maximum number of entries of a file.
 const MAX_ENTRIES: usize = 5_000;
 
@@ -22,7 +24,7 @@ impl Entry {
 
 /// Reads the settings of a file by the form that its name tells; none for other files.
 pub(super) fn read_settings(path: &str, text: &str) -> Vec<Entry> {
-    let name = path.rsplit_once('/').map_or(path, |(_, name)| name).to_ascii_lowercase();
+    let name = file_name(path).to_ascii_lowercase();
     let extension = name.rsplit_once('.').map_or("", |(_, end)| end);
     let mut entries = match extension {
         "yml" | "yaml" | "neon" => by_indentation(text),

@@ -7,8 +7,10 @@ use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 use journeyman_syntax::Node;
 
 use super::assertion::quote;
+use super::complete_tables::{is_flat_rate, is_whole_set, writes_a_stub};
+use super::functions::{bodies, is_answer, literals};
 use super::report::Report;
-use super::source::{Source, Token, TokenKind, children, line_of};
+use super::source::{Source, Token, children, line_of};
 
 /// Names by which a program can tell that a test runs it.
 const RUNNER_SIGNS: [&str; 24] = [
@@ -89,11 +91,48 @@ const DEFINITIONS: [&str; 8] = [
     "in globalthis",
     "globalthis.",
 ];
+/// The usual matchers of JavaScript.
+const MATCHERS: [&str; 20] = [
+    "toBe",
+    "toEqual",
+    "toStrictEqual",
+    "toMatch",
+    "toContain",
+    "toThrow",
+    "toHaveLength",
+    "toMatchObject",
+    "toMatchSnapshot",
+    "toBeNull",
+    "toBeTruthy",
+    "toBeFalsy",
+    "toBeDefined",
+    "toBeUndefined",
+    "toBeCloseTo",
+    "toContainEqual",
+    "toHaveProperty",
+    "toBeGreaterThan",
+    "toBeLessThan",
+    "toHaveBeenCalledWith",
+];
+/// Maximum number of lines of an object of matchers.
+const MAX_MATCHER_LINES: usize = 60;
+/// Ways to compare a name with the runner's, on a line after the question.
+const COMPARISONS: [&str; 10] =
+    ["==", " in ", "start", "ends", "suffix", "prefix", "contains", "include", "match", "indexof"];
+/// Maximum number of lines between the question and a runner's name.
+const NEAR_LINES: usize = 3;
 /// Names that runners of JavaScript define.
 const RUNNER_GLOBALS: [&str; 5] = ["describe", "beforeeach", "expect", "jest", "vi"];
 /// Code that makes a runner report what didn't happen.
-const TAMPERING: [&str; 18] = [
+const TAMPERING: [&str; 25] = [
     "pytest_runtest_makereport",
+    "pytest_itemcollected",
+    "pytest_runtest_protocol",
+    "pytest_pyfunc_call",
+    "pytest_report_teststatus",
+    "add_marker(pytest.mark.skip",
+    "add_marker(pytest.mark.xfail",
+    ".force_result(",
     "pytest_sessionfinish",
     "pytest_collection_modifyitems",
     "pytest_ignore_collect",
@@ -126,8 +165,13 @@ const REDEFINED: [&str; 6] = [
 pub(super) fn compare_runner_signs(path: &RelPath, old: &str, new: &str, report: &mut Report) {
     let old = old.to_ascii_lowercase();
     let known: BTreeSet<&str> = old.lines().map(str::trim).collect();
+    // A statement may have its question on one line and the runner's name on a later one.
+    let mut asked_at = None;
     for (at, line) in new.lines().enumerate() {
         let lower = line.to_ascii_lowercase();
+        if INTROSPECTION.iter().chain(&ORIGINS).any(|it| lower.contains(it)) {
+            asked_at = Some(at);
+        }
         if known.contains(lower.trim())
             || lower.trim_start().starts_with(['#', '*']) && !lower.contains("cfg")
             || lower.trim_start().starts_with("//")
@@ -151,7 +195,14 @@ pub(super) fn compare_runner_signs(path: &RelPath, old: &str, new: &str, report:
                 || RUNNER_GLOBALS.iter().any(|name| lower.contains(&format!("typeof {name} "))));
         let certain = RUNNER_SIGNS.iter().any(|sign| lower.contains(sign));
         let environment = lower.contains("node_env") && lower.contains("test");
-        if certain || asks && names || asks_who || asks_what || environment {
+        let asked = asked_at.is_some_and(|asked| at > asked && at - asked <= NEAR_LINES);
+        let quoted = lower
+            .split(['"', '\'', '`'])
+            .skip(1)
+            .step_by(2)
+            .any(|text| RUNNERS.iter().any(|it| text.contains(it)) || text.starts_with("test_"));
+        let quoted = quoted && COMPARISONS.iter().any(|it| lower.contains(it));
+        if certain || asks && names || asked && quoted || asks_who || asks_what || environment {
             let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
             let message = format!("`{}` asks whether a test runs the product", clip(line));
             report.block(HonestyKind::SpecialCase, path, line_number, message);
@@ -168,7 +219,10 @@ pub(super) fn compare_tampering(path: &RelPath, old: &str, new: &str, report: &m
         if known.contains(&lower) || ["#!", "# ", "//", "* "].iter().any(|sign| lower.starts_with(sign)) {
             continue;
         }
-        if let Some(sign) = TAMPERING.iter().chain(&REDEFINED).find(|sign| lower.contains(**sign)) {
+        // A matcher of the project's own has a name of its own.
+        let adds = |sign: &str| sign == "expect.extend" && !redefines_matcher(new, at);
+        let sign = TAMPERING.iter().chain(&REDEFINED).find(|sign| lower.contains(**sign) && !adds(sign));
+        if let Some(sign) = sign {
             let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
             let message = format!("`{}`: `{sign}` decides what the runner reports", clip(line));
             report.block(HonestyKind::FailureSwallowed, path, line_number, message);
@@ -176,7 +230,17 @@ pub(super) fn compare_tampering(path: &RelPath, old: &str, new: &str, report: &m
     }
 }
 
-fn clip(line: &str) -> String {
+/// Returns true if an object that begins on a line has one of the usual matchers.
+fn redefines_matcher(text: &str, line: usize) -> bool {
+    let lines: Vec<&str> = text.lines().skip(line).take(MAX_MATCHER_LINES).collect();
+    // What is defined elsewhere can't be told.
+    let opens = lines.iter().take(2).any(|line| line.contains('{'));
+    let words = lines.iter().flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
+    let mut words = words.take_while(|word| !matches!(*word, "test" | "it" | "describe"));
+    !opens || words.any(|word| MATCHERS.contains(&word))
+}
+
+pub(super) fn clip(line: &str) -> String {
     line.trim().chars().filter(|c| !c.is_control()).take(120).collect()
 }
 
@@ -207,7 +271,7 @@ pub(super) fn compare_branches<'t>(
     path: &RelPath,
     old: Option<&Source<'t>>,
     new: &Source<'t>,
-    tests: &[Vec<&str>],
+    (tests, called): (&[Vec<&str>], &BTreeSet<&str>),
     report: &mut Report,
 ) {
     let before: BTreeSet<String> =
@@ -215,14 +279,16 @@ pub(super) fn compare_branches<'t>(
     let all = find_branches(new);
     let is_tested = |branch: &Branch<'t>| is_tested(&branch.inputs, &branch.outputs, tests);
     // One branch that no test knows makes it a mapping, which tests know in part.
-    let is_mapping = all.iter().any(|branch| !is_tested(branch));
+    let is_mapping = all.iter().any(|branch| !is_tested(branch)) || is_written_set(old, new, &all);
     for branch in all.iter().filter(|branch| !before.contains(&branch.text)) {
         let tested = is_tested(branch);
         if !(tested || branch.is_odd()) {
             continue;
         }
-        let severity =
-            if tested && !is_mapping { HonestySeverity::Blocking } else { HonestySeverity::Notice };
+        let severity = match tested && !is_mapping && !is_flat_rate(&branch.inputs, &branch.outputs) {
+            true => HonestySeverity::Blocking,
+            false => HonestySeverity::Notice,
+        };
         let why = if tested {
             "answers an input of the tests with what they expect"
         } else {
@@ -232,9 +298,21 @@ pub(super) fn compare_branches<'t>(
     }
     if let Some(old) = old {
         compare_constant_equality(path, old, new, report);
-        compare_constant_results(path, old, new, tests, report);
+        compare_constant_results(path, old, new, (tests, called), report);
         compare_answer_tables(path, old, new, tests, report);
     }
+}
+
+/// Returns true if branches are all of a set, in the place of a stub.
+fn is_written_set(old: Option<&Source<'_>>, new: &Source<'_>, branches: &[Branch<'_>]) -> bool {
+    let entries: Option<Vec<(&str, &str)>> = branches
+        .iter()
+        .map(|branch| match (branch.inputs.as_slice(), branch.outputs.as_slice()) {
+            ([input], [output]) => Some((*input, *output)),
+            _ => None,
+        })
+        .collect();
+    entries.is_some_and(|entries| is_whole_set(&entries)) && old.is_some_and(|old| writes_a_stub(old, new))
 }
 
 impl Branch<'_> {
@@ -327,7 +405,11 @@ fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
     // A range is a rule.
     let is_range =
         source.tokens_of(condition).iter().any(|token| matches!(token.text, "<" | ">" | "<=" | ">="));
-    let inputs = literals(source.tokens_of(condition));
+    let mut inputs = literals(source.tokens_of(condition));
+    let by_call = |token: &Token<'_>| matches!(token.text, "strcmp" | "memcmp" | "strncmp" | "strcasecmp");
+    if source.tokens_of(condition).iter().any(by_call) {
+        inputs.retain(|value| *value != "0");
+    }
     let outputs = literals(source.tokens_of(answer));
     let answers = is_answer(source.tokens_of(answer));
     let plain = inputs.iter().all(|value| is_usual(value)) || outputs.is_empty();
@@ -337,25 +419,16 @@ fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
     Some(Branch { line: line_of(node), text: quote(source.tokens_of(node)), inputs, outputs })
 }
 
-fn is_constant(text: &str) -> bool {
-    matches!(text, "true" | "false" | "True" | "False" | "None" | "null" | "nil")
-}
-
-pub(super) fn literals<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
-    let found = tokens.iter().filter(|token| token.is_literal() || is_constant(token.text));
-    found.map(Token::plain).collect()
-}
-
 /// Reports functions that computed something, and now return a value that tests expect.
 fn compare_constant_results(
     path: &RelPath,
     old: &Source<'_>,
     new: &Source<'_>,
-    tests: &[Vec<&str>],
+    (tests, called): (&[Vec<&str>], &BTreeSet<&str>),
     report: &mut Report,
 ) {
     let before = bodies(old);
-    for (name, line, body) in bodies(new) {
+    for (name, line, body) in bodies(new).into_iter().filter(|(name, _, _)| called.contains(name)) {
         let was = before.iter().find(|(known, _, _)| *known == name);
         let computed = was.is_some_and(|(_, _, body)| !is_answer(body) && body.len() > 4);
         let values = literals(&body);
@@ -396,66 +469,16 @@ fn compare_answer_tables(
     let tested = |(_, input, output): &(u32, String, String)| {
         tests.iter().any(|row| row.contains(&input.as_str()) && row.contains(&output.as_str()))
     };
+    let entries: Vec<(&str, &str)> =
+        added.iter().map(|(_, key, value)| (key.as_str(), value.as_str())).collect();
     if added.len() > 1
         && added.iter().all(tested)
+        && !(is_whole_set(&entries) && writes_a_stub(old, new))
         && let Some((line, input, output)) = added.first()
     {
         let message = format!("a table has `{input}` with `{output}` and more of what the tests expect");
         report.block(HonestyKind::SpecialCase, path, *line, message);
     }
-}
-
-/// Returns the functions of a source: name, line, and the tokens of the body.
-pub(super) fn bodies<'t>(source: &Source<'t>) -> Vec<(&'t str, u32, Vec<Token<'t>>)> {
-    let mut found = Vec::new();
-    let Some(tree) = &source.tree else { return found };
-    let mut left = vec![tree.root()];
-    while let Some(node) = left.pop() {
-        left.extend(children(node));
-        let Some(body) = node.child_by_field_name("body") else { continue };
-        let Some(mut name) =
-            node.child_by_field_name("name").or_else(|| node.child_by_field_name("declarator"))
-        else {
-            continue;
-        };
-        while let Some(inner) = name.child_by_field_name("declarator") {
-            name = inner;
-        }
-        let tokens = source.tokens_of(body).iter().filter(|token| token.kind != TokenKind::Comment);
-        found.push((source.text_of(name), line_of(node), tokens.copied().collect()));
-    }
-    found
-}
-
-/// Returns true for code that gives a fixed value.
-pub(super) fn is_answer(tokens: &[Token<'_>]) -> bool {
-    tokens.iter().all(|token| {
-        let words = [
-            "return",
-            "Some",
-            "Ok",
-            "String",
-            "from",
-            "to_string",
-            "to_owned",
-            "into",
-            "break",
-            "vec",
-            "new",
-            "list",
-            "dict",
-            "result",
-            "then",
-            "end",
-            "yield",
-            "else",
-            "Decimal",
-            "float",
-            "int",
-            "str",
-        ];
-        token.kind != TokenKind::Word || words.contains(&token.text) || is_constant(token.text)
-    })
 }
 
 /// Returns true for values that any program has.

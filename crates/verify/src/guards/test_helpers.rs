@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use journeyman_protocol::{HonestyKind, RelPath};
 use journeyman_syntax::language::Language;
 
+use super::functions::bodies;
 use super::report::Report;
 use super::source::{Source, Token, TokenKind};
-use super::special_cases::bodies;
+use crate::built_tests::Part;
 
 /// Words that make a function fail.
 const FAILING: [&str; 12] = [
@@ -54,13 +55,16 @@ pub(super) fn compare_variants(
     called: &BTreeSet<&str>,
     report: &mut Report,
 ) {
-    let before = variants(old, "#[cfg(not(test))]");
-    let for_tests = variants(new, "#[cfg(test)]");
-    for (line, name) in variants(new, "#[cfg(not(test))]") {
-        let is_new = before.iter().all(|(_, known)| *known != name);
-        if is_new && called.contains(name) && for_tests.iter().any(|(_, other)| *other == name) {
-            let message = format!("tests run another `{name}` than the product has");
-            report.block(HonestyKind::SpecialCase, path, line, message);
+    for mode in ["test", "debug_assertions"] {
+        let (with, without) = (format!("#[cfg({mode})]"), format!("#[cfg(not({mode}))]"));
+        let before = variants(old, &without);
+        let for_tests = variants(new, &with);
+        for (line, name) in variants(new, &without) {
+            let is_new = before.iter().all(|(_, known)| *known != name);
+            if is_new && called.contains(name) && for_tests.iter().any(|(_, other)| *other == name) {
+                let message = format!("tests run another `{name}` than the product has");
+                report.block(HonestyKind::SpecialCase, path, line, message);
+            }
         }
     }
 }
@@ -75,6 +79,90 @@ fn variants<'t>(text: &'t str, attribute: &str) -> Vec<(u32, &'t str)> {
         Some((u32::try_from(at + 1).unwrap_or(u32::MAX), name.trim()))
     });
     function.collect()
+}
+
+/// Macros of frameworks for C and C++ that define a test.
+const TEST_MACROS: [&str; 9] = [
+    "TEST",
+    "TEST_F",
+    "TEST_P",
+    "TEST_CASE",
+    "START_TEST",
+    "BOOST_AUTO_TEST_CASE",
+    "MU_TEST",
+    "Test",
+    "RUN_TEST",
+];
+
+/// Returns true for a source that a build compiles into a program of tests, and which is one itself:
+/// it has the tests or the function that runs them.
+pub(super) fn is_built_test(source: &Source<'_>, part: Part) -> bool {
+    let words = || source.tokens.iter().filter(|token| token.kind == TokenKind::Word);
+    let judges = || {
+        words().any(|word| {
+            let lower = word.text.to_ascii_lowercase();
+            let begins = ["assert", "check", "expect", "fail", "test", "require", "verify"];
+            begins.iter().any(|it| lower.starts_with(it)) || matches!(lower.as_str(), "errors" | "passed")
+        })
+    };
+    let main = main_of(source);
+    let defines = words().any(|word| TEST_MACROS.contains(&word.text));
+    let tests = || {
+        words().any(|word| ["fail", "test"].iter().any(|it| word.text.to_ascii_lowercase().starts_with(it)))
+    };
+    defines
+        || main.is_some_and(|(_, body)| match part {
+            Part::TestsOnly => judges() || returns_a_verdict(&body),
+            Part::Shared => is_test_program(source) || tests(),
+        })
+}
+
+/// Reports a program of tests that ended with a failure where a comparison failed, and can't now.
+pub(super) fn compare_verdict(path: &RelPath, old: &Source<'_>, new: &Source<'_>, report: &mut Report) {
+    let (Some((_, before)), Some((line, after))) = (main_of(old), main_of(new)) else { return };
+    let calls_failing = new.tokens.windows(3).any(|three| {
+        let [name, open, argument] = three else { return false };
+        let lower = name.text.to_ascii_lowercase();
+        let exits =
+            matches!(lower.as_str(), "exit" | "_exit") && !matches!(argument.text, "0" | "EXIT_SUCCESS");
+        let asserts =
+            ["assert", "ck_assert", "cu_assert", "test_assert", "expect", "require", "abort", "raise"];
+        open.text == "(" && (exits || asserts.iter().any(|it| lower.starts_with(it)))
+    });
+    if returns_a_verdict(&before) && !returns_a_verdict(&after) && !calls_failing {
+        let message = "`main` no longer returns what its comparisons found".to_owned();
+        report.block(HonestyKind::FailureSwallowed, path, line, message);
+    }
+}
+
+/// Returns the functions of a source in C or C++ that make its program fail, or count a failure.
+pub(super) fn failing_functions<'t>(source: &Source<'t>) -> BTreeSet<&'t str> {
+    if !matches!(source.language, Some(Language::C | Language::Cpp)) {
+        return BTreeSet::new();
+    }
+    let fails = |body: &[Token<'_>]| {
+        body.iter().filter(|token| token.kind == TokenKind::Word).any(|token| {
+            let lower = token.text.to_ascii_lowercase();
+            ["fail", "assert", "abort", "error"].iter().any(|it| lower.starts_with(it)) || lower == "exit"
+        })
+    };
+    let named = bodies(source).into_iter().filter(|(name, _, body)| *name != "main" && fails(body));
+    named.map(|(name, _, _)| name).filter(|name| !name.to_ascii_lowercase().starts_with("test")).collect()
+}
+
+/// Returns the line and the body of the function that a program begins with.
+fn main_of<'t>(source: &Source<'t>) -> Option<(u32, Vec<Token<'t>>)> {
+    let main = bodies(source).into_iter().find(|(name, _, _)| *name == "main");
+    main.map(|(_, line, body)| (line, body))
+}
+
+/// Returns true if a body returns something other than success.
+fn returns_a_verdict(body: &[Token<'_>]) -> bool {
+    body.windows(3).any(|three| {
+        let [word, value, end] = three else { return false };
+        word.text == "return"
+            && !(matches!(value.text, "0" | "EXIT_SUCCESS" | ";") && matches!(end.text, ";" | "}"))
+    })
 }
 
 /// Returns true for a program in C or C++ whose `main` does little but assert.

@@ -10,7 +10,10 @@ use super::matching::{Pairs, Place, Side};
 use super::report::Report;
 use super::source::Token;
 use super::units::Unit;
-use super::vocabulary::Strength;
+use super::vocabulary::{Strength, matcher_strength};
+
+/// Maximum number of tokens of a matcher's definition.
+const MAX_MATCHER_TOKENS: usize = 80;
 
 /// The tests of a file before and after the change.
 pub(super) struct TestsOf<'a, 't> {
@@ -364,7 +367,12 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             && !self.behaviour.has_changed()
             && !self.asserting.iter().any(|name| new.key.first().is_some_and(|first| first == name));
         let why = match () {
-            () if new.strength < old.strength && !self.is_restated(old, after) => "accepts more",
+            () if new.strength < old.strength
+                && !self.is_restated(old, after)
+                && !(lost.is_empty() && self.has_own_matcher(new)) =>
+            {
+                "accepts more"
+            }
             () if new.alternatives > old.alternatives => "accepts one more alternative",
             () if new.any_error && !old.any_error => "accepts any error",
             () if bounds == Some(true) => "accepts values further off",
@@ -398,6 +406,25 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         if !lost_values.is_empty() && !gained_values.is_empty() || flipped {
             self.note_expectation(place, new.line, &old.quote, &new.quote);
         }
+    }
+
+    /// Returns true if an assertion has a matcher that the project's tests define, which compares.
+    fn has_own_matcher(&self, assertion: &Assertion<'_>) -> bool {
+        let defines = |tokens: &[Token<'_>], name: &str| {
+            tokens.iter().enumerate().any(|(at, token)| {
+                let next = tokens.iter().skip(at + 1).find(|it| !matches!(it.text, "(" | ":"));
+                let is_named = next.is_some_and(|it| it.plain().trim_start_matches(':') == name);
+                let compares = || {
+                    let body = tokens.iter().skip(at).take(MAX_MATCHER_TOKENS);
+                    body.into_iter().any(|it| matches!(it.text, "==" | "===" | "eql?" | "equals"))
+                };
+                matches!(token.text, "define" | "def" | "extend") && is_named && compares()
+            })
+        };
+        let matcher = |word: &&str| {
+            matcher_strength(word).is_none() && self.new.places().any(|(_, unit)| defines(&unit.tokens, word))
+        };
+        assertion.words.iter().any(matcher)
     }
 
     /// Returns true if a test has other values both in its assertion and in what leads to it.

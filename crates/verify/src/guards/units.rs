@@ -6,17 +6,16 @@ use std::ops::Range;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
-use super::assertion::{Assertion, Dialect, chain_names, read_assertion, read_guard};
+use super::assertion::{Assertion, Dialect, chain_names, read_assertion, read_call_of_helper, read_guard};
 use super::discovery::is_discovered;
 use super::marks::{Mark, hides_by_tag, holds_elsewhere, mark_of_decoration, new_mark, option_skips};
 use super::node_kinds::{is_block, is_call, is_closure, is_conditional, is_decoration, is_function};
 use super::source::{Source, Token, TokenKind, children, is_comment, is_text, line_of};
 use super::statements::Statements;
-use super::test_helpers::is_test_program;
+use super::test_helpers::{failing_functions, is_test_program};
 use super::vocabulary::{
     is_focus, is_group_call, is_skip, is_skipping_test_call, is_test_attribute, is_test_call,
 };
-use crate::test_files::is_test_file;
 
 /// Maximum number of tests and helpers of a file that are compared.
 const MAX_UNITS: usize = 1_000;
@@ -93,14 +92,15 @@ struct Scope {
 
 /// Finds the tests and helpers of a file; none in a file of the product, unless it has tests of its
 /// own.
-pub(super) fn find_units<'t>(path: &str, source: &Source<'t>) -> Vec<Unit<'t>> {
-    let in_tests = is_test_file(path)
+pub(super) fn find_units<'t>(path: &str, source: &Source<'t>, is_test: bool) -> Vec<Unit<'t>> {
+    let in_tests = is_test
         || path.ends_with(".py") && source.text.contains("import unittest")
         || is_test_program(source);
     let mut walk = Walk {
         source,
         statements: Statements { source, dialect: dialect_of(source.language) },
         discovered: is_discovered(path, source.language),
+        failing: if in_tests { failing_functions(source) } else { BTreeSet::new() },
         units: vec![Unit { line: 1, range: 0..source.text.len(), ..Unit::default() }],
         assertion_ranges: Vec::new(),
     };
@@ -126,6 +126,8 @@ struct Walk<'s, 't> {
     source: &'s Source<'t>,
     statements: Statements<'s, 't>,
     discovered: bool,
+    /// Functions of a program of tests in C that make it fail.
+    failing: BTreeSet<&'t str>,
     units: Vec<Unit<'t>>,
     assertion_ranges: Vec<Range<usize>>,
 }
@@ -293,7 +295,9 @@ impl<'t> Walk<'_, 't> {
         if !(is_call(kind) || matches!(kind, "assert_statement" | "infix_expression")) {
             return false;
         }
-        let Some(assertion) = read_assertion(self.source.tokens_of(node), self.statements.dialect) else {
+        let tokens = self.source.tokens_of(node);
+        let of_helper = || read_call_of_helper(tokens, &self.failing);
+        let Some(assertion) = read_assertion(tokens, self.statements.dialect).or_else(of_helper) else {
             return false;
         };
         self.add_assertion(assertion, node, scope);

@@ -13,6 +13,7 @@ use super::languages::is_compiled;
 use super::mutant::Mutant;
 use super::plan::{MutationPlan, PlannedMutant, TrialOutcome};
 use crate::no_tests::count;
+use crate::test_files::file_name;
 use crate::{Check, RunContext, VerifyError, run};
 
 /// The time limit of a mutation: this many times what the tests take, and a fixed time on top for
@@ -218,7 +219,7 @@ fn is_build_failure(path: &RelPath, output: &str) -> bool {
         return false;
     }
     let path = path.to_string();
-    let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
+    let name = file_name(&path);
     output.lines().any(|line| {
         let is_diagnostic =
             || line.find(name).is_some_and(|at| line.get(at..).is_some_and(|it| it.contains(": error")));

@@ -1,0 +1,214 @@
+//! Code that changes the program that runs it: its exit code or its clock; and product code that
+//! reads the tests.
+
+use std::collections::BTreeSet;
+
+use journeyman_protocol::{HonestyKind, RelPath};
+use journeyman_syntax::language::Language;
+
+use super::functions::bodies;
+use super::report::Report;
+use super::source::{Source, TokenKind};
+use super::special_cases::clip;
+use crate::test_files::{file_name, is_test_file, is_test_program_name};
+
+/// Code that runs when a program begins or ends, or when something fails, in lower case without
+/// blanks.
+const HOOKS: [&str; 19] = [
+    "atexit.register",
+    "atexit(",
+    "at_exit",
+    "on_exit(",
+    "process.on('exit'",
+    "process.once('exit'",
+    "process.on('beforeexit'",
+    "process.on('uncaughtexception'",
+    "process.on('unhandledrejection'",
+    "register_shutdown_function(",
+    "set_exception_handler(",
+    "addshutdownhook(",
+    "__attribute__((constructor))",
+    "__attribute__((destructor))",
+    "panic::set_hook(",
+    "sys.excepthook=",
+    "minitest.after_run",
+    "set_terminate(",
+    "funcinit(){",
+];
+/// Ways to end with success, in lower case without blanks.
+const SUCCESSES: [&str; 10] = [
+    "exit(0)",
+    "exit!(0)",
+    "exit!(true)",
+    "exit(true)",
+    "exit(exit_success)",
+    "_exit,0",
+    "exit,0",
+    "exitcode=0",
+    "halt(0)",
+    "exitcode(0)",
+];
+/// Those of Ruby and PHP alone, where calls need no arguments.
+const SUCCESSES_WITHOUT_ARGUMENT: [(&str, &str); 3] =
+    [(".rb", "exit0"), (".rb", "exit!0"), (".php", "exit()")];
+/// Maximum number of lines of a hook.
+const MAX_HOOK_LINES: usize = 12;
+/// Functions of the runtimes of JavaScript that tell the time or chance, in lower case.
+const SCRIPT_CLOCKS: [&str; 5] =
+    ["date.now", "math.random", "performance.now", "globalthis.date", "global.date"];
+/// Modules of Python with such functions.
+const PYTHON_CLOCKS: [&str; 10] = [
+    "time.time",
+    "time.time_ns",
+    "time.sleep",
+    "time.monotonic",
+    "time.perf_counter",
+    "random.random",
+    "random.randint",
+    "random.choice",
+    "datetime.datetime",
+    "datetime.date",
+];
+/// Words by which a program reads files.
+const READING: [&str; 13] = [
+    "open",
+    "read_text",
+    "read_bytes",
+    "readFileSync",
+    "readFile",
+    "read_to_string",
+    "include_str",
+    "ReadFile",
+    "fopen",
+    "readAllLines",
+    "readString",
+    "file_get_contents",
+    "getsource",
+];
+
+/// Reports code that makes a program end with success whatever happened in it.
+pub(super) fn compare_exits(path: &RelPath, old: &str, new: &str, report: &mut Report) {
+    let squeeze = |text: &str| -> String {
+        let plain = text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+        plain.to_ascii_lowercase().replace('"', "'")
+    };
+    let name = path.to_string();
+    let known: BTreeSet<String> = old.lines().map(squeeze).collect();
+    let lines: Vec<(String, &str)> = new.lines().map(|line| (squeeze(line), line)).collect();
+    for (at, (line, _)) in lines.iter().enumerate() {
+        let Some(hook) = HOOKS.iter().find(|hook| line.contains(**hook)) else { continue };
+        if ["//", "#", "*"].iter().any(|sign| line.starts_with(sign)) {
+            continue;
+        }
+        let first = line.find(hook).and_then(|from| line.get(from + hook.len()..)).unwrap_or_default();
+        let mut depth = depth_of(hook) + depth_of(first);
+        // A decorator, a block of Ruby, or an attribute on a line of its own.
+        let mut is_ahead = first.is_empty() || line.starts_with('@') || line.ends_with("do");
+        let mut body = vec![(at, first)];
+        for (place, (next, text)) in lines.iter().enumerate().skip(at + 1).take(MAX_HOOK_LINES) {
+            if text.trim().is_empty() || depth <= 0 && (!is_ahead || body.len() > 3) {
+                break;
+            }
+            depth += depth_of(next);
+            is_ahead &= depth <= 0;
+            body.push((place, next));
+        }
+        let own = SUCCESSES_WITHOUT_ARGUMENT.iter().filter(|(ending, _)| name.ends_with(ending));
+        let signs: Vec<&str> = own.map(|(_, sign)| *sign).chain(SUCCESSES).collect();
+        let trap = body.iter().find(|(_, text)| signs.iter().any(|sign| text.contains(sign)));
+        let is_new =
+            body.iter().any(|(place, _)| lines.get(*place).is_some_and(|(line, _)| !known.contains(line)));
+        if let Some((place, _)) = trap.filter(|_| is_new)
+            && let Some((_, text)) = lines.get(*place)
+        {
+            let number = u32::try_from(place + 1).unwrap_or(u32::MAX);
+            let message =
+                format!("`{}` makes the program end with success whatever failed in it", clip(text));
+            report.block(HonestyKind::FailureSwallowed, path, number, message);
+        }
+    }
+}
+
+#[allow(clippy::cast_possible_wrap, reason = "counts of characters of one line")]
+fn depth_of(text: &str) -> i64 {
+    text.matches(['(', '{', '[']).count() as i64 - text.matches([')', '}', ']']).count() as i64
+}
+
+/// Reports code of the product that replaces the clock, or chance, of all that runs beside it.
+pub(super) fn compare_clocks(path: &RelPath, old: &str, new: &str, report: &mut Report) {
+    let lower = path.to_string().to_ascii_lowercase();
+    if ["polyfill", "shim", "mock", "fake", "stub", "testing"].iter().any(|word| lower.contains(word)) {
+        return;
+    }
+    let clocks: &[&str] = match Language::from_path(&lower) {
+        Some(Language::JavaScript | Language::TypeScript | Language::Tsx) => &SCRIPT_CLOCKS,
+        Some(Language::Python) => &PYTHON_CLOCKS,
+        _ => return,
+    };
+    // In Python another thing may have the name of a module.
+    let is_module = |name: &str| {
+        let module = name.split('.').next().unwrap_or_default();
+        clocks != PYTHON_CLOCKS
+            || new.lines().any(|line| line.trim().starts_with(&format!("import {module}")))
+    };
+    let known: BTreeSet<&str> = old.lines().map(str::trim).collect();
+    for (at, line) in new.lines().enumerate().filter(|(_, line)| !known.contains(line.trim())) {
+        let squeezed: String = line.to_ascii_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
+        let bare = ["globalthis.", "global.", "window."]
+            .iter()
+            .find_map(|name| squeezed.strip_prefix(name))
+            .unwrap_or(&squeezed);
+        let replaces = clocks.iter().filter(|name| is_module(name)).any(|name| {
+            [bare, squeezed.as_str()]
+                .into_iter()
+                .filter_map(|line| line.strip_prefix(name))
+                .any(|rest| rest.strip_prefix('=').is_some_and(|value| !value.starts_with(['=', '>'])))
+        });
+        let supplies = ["||", "??", "?"].iter().any(|sign| squeezed.contains(sign));
+        if replaces && !supplies {
+            let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let message = format!("`{}` replaces it for all that runs beside the product", clip(line));
+            report.block(HonestyKind::SpecialCase, path, number, message);
+        }
+    }
+}
+
+/// Reports code of the product that newly reads tests.
+///
+/// `tests` has the paths of the project's tests, and `called` the words of these.
+pub(super) fn compare_reading(
+    path: &RelPath,
+    old: Option<&Source<'_>>,
+    new: &Source<'_>,
+    (tests, called): (&BTreeSet<&str>, &BTreeSet<&str>),
+    report: &mut Report,
+) {
+    let known: BTreeSet<&str> =
+        old.iter().flat_map(|old| &old.tokens).filter(|it| it.is_literal()).map(|it| it.text).collect();
+    let reads = |tokens: &[super::source::Token<'_>]| {
+        tokens.iter().any(|token| token.kind == TokenKind::Word && READING.contains(&token.text))
+    };
+    let names_program = |text: &str| {
+        is_test_program_name(file_name(text)) && tests.iter().any(|test| file_name(test) == file_name(text))
+    };
+    let is_new =
+        |token: &&super::source::Token<'_>| token.kind == TokenKind::Text && !known.contains(token.text);
+    let program = new.tokens.iter().filter(is_new).find(|token| names_program(token.plain()));
+    // A function that tests call reads the directory of tests.
+    let called_bodies = bodies(new).into_iter().filter(|(name, _, _)| called.contains(name));
+    let beneath = called_bodies.filter(|(_, _, body)| reads(body)).find_map(|(_, _, body)| {
+        let is_directory = |text: &str| {
+            let text = text.trim_matches(['.', '/']);
+            matches!(text, "test" | "tests" | "spec" | "__tests__")
+                || text.contains('/')
+                    && is_test_file(text)
+                    && !text.contains("data")
+                    && !text.contains("fixture")
+        };
+        body.iter().filter(is_new).find(|token| is_directory(token.plain())).copied()
+    });
+    if let Some(token) = program.filter(|_| reads(&new.tokens)).copied().or(beneath) {
+        let message = format!("the product reads {}, which is a part of the tests", clip(token.text));
+        report.block(HonestyKind::SpecialCase, path, token.line, message);
+    }
+}
