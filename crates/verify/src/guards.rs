@@ -55,7 +55,7 @@ use input_answers::compare_input_answers;
 use loosening::{changes_product, compare_settings, settings_of};
 use makefiles::{compare_makefiles, is_makefile};
 use report::Report;
-use runtime_changes::{compare_clocks, compare_exits, compare_reading};
+use runtime_changes::{compare_clocks, compare_exits, compare_reading, compare_setup};
 use secrets::compare_secrets;
 use source::Source;
 use special_cases::{compare_branches, compare_runner_signs, compare_tampering};
@@ -218,6 +218,8 @@ fn read_tests<'t>(file: &Read<'t>) -> Option<TestsOf<'t, 't>> {
 fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<Vec<&'t str>> {
     /// More rows than these say nothing new.
     const MAX_ROWS: usize = 5_000;
+    /// A value that says something alone.
+    const MIN_LONG_VALUE: usize = 12;
     /// A longer test has values that don't belong together.
     const MAX_SHORT_TEST: usize = 4;
     let mut rows = Vec::new();
@@ -232,7 +234,8 @@ fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<Vec<&'t str>> {
         for line in unit.tokens.chunk_by(|one, other| one.line == other.line) {
             let values = line.iter().filter(|token| token.is_literal() || constants.contains(&token.text));
             let row: Vec<&str> = values.map(|token| token.plain()).collect();
-            if row.len() > 1 && rows.len() < MAX_ROWS {
+            let is_long = row.iter().any(|value| value.len() >= MIN_LONG_VALUE);
+            if (row.len() > 1 || is_long) && rows.len() < MAX_ROWS {
                 rows.push(row);
             }
         }
@@ -277,7 +280,7 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
         compare_build_flags(file.path, old, new, &around.tests, report);
     }
     if let Some(source) = &file.new {
-        if !is_script(file.name) && !is_settings {
+        if !is_script(file.name) {
             compare_exits(file.path, old, new, report);
         }
         if is_product(file) {
@@ -297,6 +300,7 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
         }
         if !is_product(file) && (file.is_test || is_test_configuration(file.name)) {
             compare_tampering(file.path, old, new, report);
+            compare_setup(file.path, old, new, &around.called, report);
         }
         compare_secrets(file.path, file.is_test, old, source, &around.detector, report);
         compare_modules(file, report);

@@ -350,6 +350,11 @@ fn bound_of(tokens: &[Token<'_>], names: &[&str]) -> Option<Bound> {
     let bound = |value: f64, larger_is_weaker: bool| Some(Bound { value, larger_is_weaker });
     let all: Vec<String> = names.iter().map(|name| compact(name)).collect();
     let named = |part: &str| all.iter().any(|name| name.contains(part));
+    if named("timeout")
+        && let Some(value) = duration_of(tokens)
+    {
+        return bound(value, true);
+    }
     if let Some(value) = after(&|text| matches!(text, "places" | "decimal" | "significant")) {
         return bound(value, false);
     }
@@ -391,6 +396,23 @@ fn bound_of(tokens: &[Token<'_>], names: &[&str]) -> Option<Bound> {
         return last.and_then(|value| bound(value, false));
     }
     None
+}
+
+/// Returns the milliseconds of a duration as Java writes it.
+fn duration_of(tokens: &[Token<'_>]) -> Option<f64> {
+    tokens.windows(3).find_map(|three| {
+        let [unit, _, count] = three else { return None };
+        let unit = match unit.text {
+            "ofNanos" => 1e-6,
+            "ofMillis" => 1.0,
+            "ofSeconds" => 1e3,
+            "ofMinutes" => 6e4,
+            "ofHours" => 3.6e6,
+            "ofDays" => 8.64e7,
+            _ => return None,
+        };
+        count.text.replace('_', "").trim_end_matches(['l', 'L']).parse::<f64>().ok().map(|count| count * unit)
+    })
 }
 
 impl Bound {

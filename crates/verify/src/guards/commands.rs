@@ -160,7 +160,8 @@ const LOOSENING: [&str; 68] = [
     "-m",
 ];
 /// Flags and settings without which less is checked.
-const STRICT: [&str; 24] = [
+const STRICT: [&str; 25] = [
+    "./...",
     "-werror",
     "-wall",
     "-wextra",

@@ -47,7 +47,7 @@ pub(super) fn is_whole_set(entries: &[(&str, &str)]) -> bool {
     };
     let names = entries
         .iter()
-        .all(|(key, value)| !key.is_empty() && key.chars().all(char::is_alphabetic) && is_number(&value));
+        .all(|(key, value)| !key.is_empty() && key.chars().all(char::is_alphabetic) && is_number(value));
     entries.len() >= MIN_ENTRIES && (numbers.len() == entries.len() && without_gap() || names)
 }
 

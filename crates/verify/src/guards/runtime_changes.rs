@@ -1,5 +1,5 @@
-//! Code that changes the program that runs it: its exit code or its clock; and product code that
-//! reads the tests.
+//! Code that changes the program that runs it: its exit code, its clock, or what tests call; and
+//! product code that reads the tests.
 
 use std::collections::BTreeSet;
 
@@ -51,6 +51,8 @@ const SUCCESSES: [&str; 10] = [
 /// Those of Ruby and PHP alone, where calls need no arguments.
 const SUCCESSES_WITHOUT_ARGUMENT: [(&str, &str); 3] =
     [(".rb", "exit0"), (".rb", "exit!0"), (".php", "exit()")];
+/// Maximum number of lines between a fixture's decorator and what it replaces.
+const MAX_DECORATION_LINES: usize = 6;
 /// Maximum number of lines of a hook.
 const MAX_HOOK_LINES: usize = 12;
 /// Functions of the runtimes of JavaScript that tell the time or chance, in lower case.
@@ -210,5 +212,47 @@ pub(super) fn compare_reading(
     if let Some(token) = program.filter(|_| reads(&new.tokens)).copied().or(beneath) {
         let message = format!("the product reads {}, which is a part of the tests", clip(token.text));
         report.block(HonestyKind::SpecialCase, path, token.line, message);
+    }
+}
+
+/// Reports a set-up that runs before all tests and replaces what these call.
+///
+/// `called` has the words of the tests before the change.
+pub(super) fn compare_setup(
+    path: &RelPath,
+    old: &str,
+    new: &str,
+    called: &BTreeSet<&str>,
+    report: &mut Report,
+) {
+    let name = path.to_string().to_ascii_lowercase();
+    let name = file_name(&name);
+    let known: BTreeSet<&str> = old.lines().map(str::trim).collect();
+    let lines: Vec<&str> = new.lines().collect();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| !known.contains(line.trim())) {
+        let replaced = if name == "conftest.py" {
+            let before = lines.get(at.saturating_sub(MAX_DECORATION_LINES)..at).unwrap_or_default();
+            let for_all = before.iter().any(|line| line.contains("autouse=True"));
+            let replaces = ["setattr(", "patch(", "patch.object("].iter().any(|call| line.contains(call));
+            let texts = line.split(['"', '\'']).skip(1).step_by(2);
+            let mut names = texts.map(|text| text.rsplit('.').next().unwrap_or(text));
+            names.find(|name| for_all && replaces && called.contains(name))
+        } else if name.contains("setup.")
+            && ["jest.mock('.", "vi.mock('."].iter().any(|it| line.replace('"', "'").contains(it))
+        {
+            let body =
+                lines.iter().skip(at + 1).take(MAX_HOOK_LINES).take_while(|line| !line.starts_with('}'));
+            let entries =
+                body.filter(|line| !line.contains(".fn()")).filter_map(|line| line.split_once([':', '(']));
+            entries.map(|(name, _)| name.trim()).find(|name| called.contains(name))
+        } else {
+            None
+        };
+        if let Some(replaced) = replaced {
+            let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let message =
+                format!("`{}` replaces `{replaced}`, which the tests call, for all of them", clip(line));
+            report.block(HonestyKind::AssertionWeakened, path, number, message);
+        }
     }
 }

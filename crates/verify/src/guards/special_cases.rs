@@ -13,7 +13,8 @@ use super::report::Report;
 use super::source::{Source, Token, children, line_of};
 
 /// Names by which a program can tell that a test runs it.
-const RUNNER_SIGNS: [&str; 24] = [
+const RUNNER_SIGNS: [&str; 25] = [
+    "flag.lookup(\"test.",
     "node_test_context",
     "pytest_version",
     "pytest_current_test",
@@ -152,7 +153,11 @@ const TAMPERING: [&str; 25] = [
     "testcase.assert",
 ];
 /// Redefinitions of assertions.
-const REDEFINED: [&str; 6] = [
+const REDEFINED: [&str; 10] = [
+    "def self.fail_with",
+    "def fail_with",
+    "def flunk",
+    "def assert(",
     "#define assert",
     "#define expect_",
     "def assert_equal",
@@ -222,6 +227,7 @@ pub(super) fn compare_tampering(path: &RelPath, old: &str, new: &str, report: &m
         // A matcher of the project's own has a name of its own.
         let adds = |sign: &str| sign == "expect.extend" && !redefines_matcher(new, at);
         let sign = TAMPERING.iter().chain(&REDEFINED).find(|sign| lower.contains(**sign) && !adds(sign));
+        let sign = sign.copied().or_else(|| assigned_matcher(line)).or_else(|| forgotten_panic(path, &lower));
         if let Some(sign) = sign {
             let line_number = u32::try_from(at + 1).unwrap_or(u32::MAX);
             let message = format!("`{}`: `{sign}` decides what the runner reports", clip(line));
@@ -238,6 +244,22 @@ fn redefines_matcher(text: &str, line: usize) -> bool {
     let words = lines.iter().flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
     let mut words = words.take_while(|word| !matches!(*word, "test" | "it" | "describe"));
     !opens || words.any(|word| MATCHERS.contains(&word))
+}
+
+/// Returns a matcher that a line replaces.
+fn assigned_matcher(line: &str) -> Option<&'static str> {
+    let (target, value) = line.split_once('=')?;
+    let name = target.trim().rsplit_once('.')?.1.trim();
+    MATCHERS.into_iter().find(|matcher| *matcher == name && !value.starts_with(['=', '>']))
+}
+
+/// Returns the word by which a test in Go forgets a panic without a look at it.
+fn forgotten_panic(path: &RelPath, line: &str) -> Option<&'static str> {
+    let squeezed: String = line.chars().filter(|c| !c.is_whitespace()).collect();
+    let looks =
+        ["=recover()", "recover()!=", "recover()==", "(recover())"].iter().any(|it| squeezed.contains(it));
+    let forgets = path.to_string().ends_with("_test.go") && squeezed.contains("recover()") && !looks;
+    forgets.then_some("recover()")
 }
 
 pub(super) fn clip(line: &str) -> String {
@@ -277,7 +299,9 @@ pub(super) fn compare_branches<'t>(
     let before: BTreeSet<String> =
         old.map(|source| find_branches(source)).unwrap_or_default().into_iter().map(|one| one.text).collect();
     let all = find_branches(new);
-    let is_tested = |branch: &Branch<'t>| is_tested(&branch.inputs, &branch.outputs, tests);
+    let is_tested = |branch: &Branch<'t>| {
+        is_tested(&branch.inputs, &branch.outputs, tests) || branch.allows_one_value(tests)
+    };
     // One branch that no test knows makes it a mapping, which tests know in part.
     let is_mapping = all.iter().any(|branch| !is_tested(branch)) || is_written_set(old, new, &all);
     for branch in all.iter().filter(|branch| !before.contains(&branch.text)) {
@@ -316,6 +340,14 @@ fn is_written_set(old: Option<&Source<'_>>, new: &Source<'_>, branches: &[Branch
 }
 
 impl Branch<'_> {
+    /// Returns true if the product says yes or no to one long value with digits that a test has: an
+    /// assertion of truth has no literal for that.
+    fn allows_one_value(&self, tests: &[Vec<&str>]) -> bool {
+        let [input] = self.inputs.as_slice() else { return false };
+        let is_data = input.len() >= 12 && input.contains(|c: char| c.is_ascii_digit());
+        is_data && self.outputs.iter().all(|it| is_usual(it)) && tests.iter().any(|row| row.contains(input))
+    }
+
     /// Returns true for an input that no general rule singles out.
     fn is_odd(&self) -> bool {
         self.inputs.len() > 1

@@ -5,6 +5,9 @@ use super::{ALL, found, listed};
 /// Files with their texts, programs, checks.
 type Row<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str], &'a [&'a str]);
 
+/// Files with their texts, the program, the check.
+type ToolRow<'a> = (&'a [(&'a str, &'a str)], &'a str, &'a str);
+
 fn check_rows(rows: &[Row<'_>]) {
     for (files, programs, expected) in rows {
         assert_eq!(listed(files, programs), *expected, "{files:?}");
@@ -142,7 +145,7 @@ fn dotnet_and_elixir() {
 
 #[test]
 fn one_program_that_builds_and_tests() {
-    let cases: [(&[(&str, &str)], &str, &str); 26] = [
+    let cases: [ToolRow<'_>; 26] = [
         (&[("dune-project", ""), ("test/dune", "(test (name t))")], "dune", "tests: dune test"),
         (&[("dune-project", ""), ("bin/dune", "(executable (name a))")], "dune", "build: dune build"),
         (&[("build.zig", "const t = b.step(\"test\", \"x\");")], "zig", "tests: zig build test"),
