@@ -6,8 +6,8 @@
 //! converts coverage.py's data. Each function is queried in three ways: by files alone, for a
 //! change of the whole file, and for a change of that line. Recall is the found part of the true
 //! tests, precision the true part of the found ones; both are means over functions. `--missed`
-//! lists the functions with missed tests, `--each` all of them with their figures, the third way
-//! alone.
+//! lists the functions with missed tests, `--each` all of them with their figures and the wrongly
+//! told tests, the third way alone.
 #![allow(clippy::cast_precision_loss)]
 
 use std::collections::BTreeSet;
@@ -83,11 +83,12 @@ fn main() -> Fallible<()> {
             sums.whole += usize::from(both == row.tests.len());
             if is_each {
                 let missed: Vec<&String> = row.tests.difference(&told).collect();
+                let wrong: Vec<&String> = told.difference(&row.tests).collect();
                 println!(
                     "{}",
                     json!({
                         "path": row.path, "line": row.line, "told": told.len(), "seen": row.tests.len(),
-                        "true": both, "missed": missed,
+                        "true": both, "missed": missed, "wrong": wrong,
                     })
                 );
             }

@@ -21,6 +21,7 @@ use crate::doc;
 use crate::language::Language;
 use crate::outline::build_symbols;
 use crate::parse::{self, ParseError, Tree};
+use crate::references::local_names::mark_local_names;
 use crate::references::{MAX_REFERENCES, NameNode, UseKind, references_of, tell_values_from_modules};
 use crate::sections::{self, DocPosition};
 pub use crate::syntax_analysis::SyntaxAnalysis;
@@ -53,6 +54,7 @@ fn analyse_node(language: Language, root: Node<'_>, text: &str) -> Option<Syntax
     add_blanked_macros(language, text, &mut walked.names);
     if language == Language::Python {
         tell_values_from_modules(&mut walked.names, &walked.imported, text);
+        mark_local_names(&mut walked.names, walked.locals, text);
     }
     let (symbols, mut said) = build_symbols(language, walked.found, &walked.leading, &walked.markers, text);
     let top = doc::file_doc_range(language, root, &walked.leading, &symbols, text);

@@ -4,6 +4,8 @@
 //! Local variables and parameters are included: only the index knows whether a name is defined
 //! elsewhere.
 
+pub(crate) mod local_names;
+
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -21,8 +23,8 @@ pub enum UseKind {
     /// By itself, or in a path.
     #[default]
     Plain = 0,
-    /// Without effect on what runs: in documentation, and in Python in an annotation, or where a
-    /// value's type is checked.
+    /// Without effect on what runs: in documentation, and in Python in an annotation, where a
+    /// value's type is checked, or as the name of an argument or of a function's own variable.
     Annotation = 1,
     /// As a member of something that may be a module: `shop.name`, `shop.till.name`.
     Member = 2,

@@ -14,6 +14,7 @@ use crate::language::Language;
 use crate::node_kinds::{is_attribute_kind, is_comment_kind, is_wrapper};
 use crate::parse::MAX_DEPTH;
 use crate::query::{OutlineQuery, Role};
+use crate::references::local_names::{self, LocalName};
 use crate::references::{MAX_REFERENCES, NameNode, UseKind, kind_by_text_before};
 use crate::symbol::{MAX_SYMBOLS, SymbolKind};
 
@@ -78,6 +79,8 @@ pub(crate) struct WalkResult<'tree> {
     pub(crate) markers: Vec<Node<'tree>>,
     /// The names in Python's imports.
     pub(crate) imported: Vec<Range<usize>>,
+    /// The names that Python's functions bind.
+    pub(crate) locals: Vec<LocalName>,
 }
 
 /// Everything that a walk needs to know of a language.
@@ -278,9 +281,16 @@ impl<'tree> Walk<'_, 'tree> {
     fn kind_of_use(&mut self, name: Node<'_>, ancestors: &[Node<'_>]) -> UseKind {
         let mut around = ancestors.iter().rev().map(|around| (around, self.table.flags_of(around.kind_id())));
         let around = around.find(|(_, flags)| flags & (TYPE_FLAG | DEFINITION_FLAG | IMPORT_FLAG) != 0);
-        if self.language == Language::Python && around.is_some_and(|(_, flags)| flags & IMPORT_FLAG != 0) {
-            self.walked.imported.push(name.byte_range());
-            return UseKind::Plain;
+        if self.language == Language::Python {
+            let is_import = around.is_some_and(|(_, flags)| flags & IMPORT_FLAG != 0);
+            let locals = &mut self.walked.locals;
+            if local_names::visit_name(name, ancestors, is_import, self.text, locals) {
+                return UseKind::Annotation;
+            }
+            if is_import {
+                self.walked.imported.push(name.byte_range());
+                return UseKind::Plain;
+            }
         }
         let is_annotation = around.is_some_and(|(node, flags)| {
             flags & TYPE_FLAG != 0 && (node.kind() == "type" || is_checked_type(*node, name, self.text))

@@ -474,6 +474,42 @@ fn a_method_of_the_name_is_no_other_function() {
 }
 
 #[test]
+fn local_names_and_names_of_arguments_are_no_uses() {
+    let tree = Tree::new(&[
+        (
+            "shop.py",
+            "def price(item):\n    return 1\n\n\nclass Till:\n    def on_close(self):\n        return 2\n\n    \
+             def run(self, on_close=None):\n        self.hook = on_close\n",
+        ),
+        ("test_used.py", "from shop import price\n\n\ndef test_it():\n    assert price(1)\n"),
+        (
+            "test_local.py",
+            "from shop import Till\n\n\ndef check(price):\n    return price\n\n\ndef test_it():\n    \
+             assert check(price=3)\n    Till().run()\n",
+        ),
+        ("test_member.py", "from shop import Till\n\n\ndef test_it():\n    Till().on_close()\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("shop.py", 2), ["test_used.py"]);
+    assert_eq!(tree.affected_by_line("shop.py", 7), ["test_member.py"]);
+}
+
+#[test]
+fn a_base_of_the_project_may_have_another_name() {
+    let tree = Tree::new(&[
+        ("shop/__init__.py", "from .page import Page\n"),
+        ("shop/plain.py", "class Page:\n    pass\n"),
+        (
+            "shop/page.py",
+            "from .plain import Page as PlainPage\n\n\nclass Page(PlainPage):\n    def on_click(self):\n        \
+             return 1\n",
+        ),
+        ("test_uses.py", "from shop import Page\n\n\ndef test_it():\n    Page().on_click()\n"),
+        ("test_makes.py", "from shop import Page\n\n\ndef test_it():\n    assert Page()\n"),
+    ]);
+    assert_eq!(tree.affected_by_line("shop/page.py", 6), ["shop/__init__.py", "test_uses.py"]);
+}
+
+#[test]
 fn code_of_a_module_changes_its_variables_and_hooks_its_importers() {
     let tree = Tree::new(&[
         ("shop/__init__.py", "from .door import knock\n"),

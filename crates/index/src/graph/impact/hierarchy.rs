@@ -196,13 +196,44 @@ impl ImpactCache<'_> {
     fn is_own_base(&mut self, file: u32, own: u32, base: &str, steps: u32) -> bool {
         let (module, name) = base.rsplit_once('.').unwrap_or(("", base));
         let mut definers = self.definers_and_users(name).definers.clone();
-        definers.retain(|definer| *definer == file || self.viewers_of(*definer).seen_through(file).is_some());
+        if module.is_empty() && definers.is_empty() {
+            let aliases = self.alias_names(file);
+            let mut meant = aliases.iter().filter(|alias| alias.name == name).flat_map(|alias| &alias.of);
+            let is_alias = aliases.iter().any(|alias| alias.name == name);
+            return if is_alias {
+                meant.all(|name| self.is_imported_own_base(file, own, name, steps))
+            } else {
+                self.is_passive_base(file, base)
+            };
+        }
         if module.is_empty() && definers.contains(&file) {
             definers = vec![file];
         } else if !module.is_empty() {
             let is_project = self.imports_from_project(file, module.split('.').next().unwrap_or(module));
             definers.retain(|definer| is_project && *definer != file);
         }
+        self.are_own_types((file, own), name, definers, steps)
+            .unwrap_or_else(|| self.is_passive_base(file, base))
+    }
+
+    /// Returns true if a base that a file imports under another name is the project's own.
+    fn is_imported_own_base(&mut self, file: u32, own: u32, name: &str, steps: u32) -> bool {
+        let mut definers = self.definers_and_users(name).definers.clone();
+        definers.retain(|definer| *definer != file);
+        self.imports_from_project(file, name)
+            && self.are_own_types((file, own), name, definers, steps).unwrap_or(false)
+    }
+
+    /// Returns true if all types of a name that a type's file sees have own bases; `None` if there
+    /// are none.
+    fn are_own_types(
+        &mut self,
+        (file, own): (u32, u32),
+        name: &str,
+        mut definers: Vec<u32>,
+        steps: u32,
+    ) -> Option<bool> {
+        definers.retain(|definer| *definer == file || self.viewers_of(*definer).seen_through(file).is_some());
         let mut types = Vec::new();
         for definer in definers {
             let symbols = self.symbols_of(definer);
@@ -210,16 +241,17 @@ impl ImpactCache<'_> {
             types.extend(called.map(|own| (definer, own)));
         }
         types.retain(|found| *found != (file, own));
-        if types.is_empty() {
-            return PASSIVE_BASES.contains(&name)
-                || base == name
-                    && EXCEPTION_ENDS.iter().any(|end| name.ends_with(end))
-                    && !self
-                        .imports_of(file)
-                        .iter()
-                        .any(|import| import.names.iter().any(|one| one == name));
-        }
-        types.into_iter().all(|(definer, own)| self.has_own_bases_within(definer, own, steps))
+        let are_own = || types.iter().all(|(definer, own)| self.has_own_bases_within(*definer, *own, steps));
+        (!types.is_empty()).then(are_own)
+    }
+
+    /// Returns true for a base of Python's own that calls no method.
+    fn is_passive_base(&mut self, file: u32, base: &str) -> bool {
+        let name = base.rsplit('.').next().unwrap_or(base);
+        PASSIVE_BASES.contains(&name)
+            || base == name
+                && EXCEPTION_ENDS.iter().any(|end| name.ends_with(end))
+                && !self.imports_of(file).iter().any(|import| import.names.iter().any(|one| one == name))
     }
 }
 
