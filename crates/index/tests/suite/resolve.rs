@@ -85,6 +85,9 @@ const CASES: &[Case] = &[
             "tests/test_cart.py",
             "tests/helper.py",
             "services/pay/pay/api.py",
+            "tests/apps/site/__init__.py",
+            "tests/apps/page.py",
+            "tests/apps/deep/down.py",
         ],
         settings: &[],
         imports: &[
@@ -104,6 +107,11 @@ const CASES: &[Case] = &[
             ),
             ("tests/test_cart.py", "import helper", &["tests/helper.py"]),
             ("tests/test_cart.py", "from pay.api import go", &["services/pay/pay/api.py"]),
+            // Folders of samples beside a test, and no deeper ones, may be on the path.
+            ("tests/test_cart.py", "from site import app", &["tests/apps/site/__init__.py"]),
+            ("tests/test_cart.py", "import page", &["tests/apps/page.py"]),
+            ("tests/test_cart.py", "import down", &["package:down"]),
+            ("src/shop/cart.py", "import page", &["package:page"]),
             ("src/shop/cart.py", "import os.path", &["package:os"]),
             ("src/shop/cart.py", "from numpy import array", &["package:numpy"]),
             ("src/shop/cart.py", "from ....... import x", &[]),

@@ -9,6 +9,7 @@ use super::nearest_files;
 use super::{
     FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, parent, to_files_target,
 };
+use crate::analyser::purpose_of_file;
 
 /// Names of common source folders.
 const SOURCE_FOLDERS: [&str; 4] = ["", "src", "lib", "python"];
@@ -44,7 +45,28 @@ impl FileResolver<'_> {
                 return ImportTarget::Files(vec![only.clone()]);
             }
         }
+        if let Some(module) = self.sample_module(first).filter(|_| parts.len() == 1) {
+            return ImportTarget::Files(vec![module]);
+        }
         ImportTarget::Package(first.to_owned())
+    }
+
+    /// Returns the only module of a name in a folder beside a test: tests add such folders of samples
+    /// to the path.
+    fn sample_module(&mut self, name: &str) -> Option<String> {
+        if self.folder.is_empty() || !purpose_of_file(self.path, "").test {
+            return None;
+        }
+        let inner = format!("{}/", self.folder);
+        let is_beside = |file: &String, parts: usize| {
+            file.strip_prefix(&inner).is_some_and(|rest| rest.split('/').count() == parts)
+        };
+        let mut files = self.lookup.files_ending_with(&format!("{name}.py"));
+        files.retain(|file| is_beside(file, 2));
+        let mut packages = self.lookup.files_ending_with(&format!("{name}/__init__.py"));
+        packages.retain(|file| is_beside(file, 3));
+        files.append(&mut packages);
+        <[String; 1]>::try_from(files).ok().map(|[only]| only)
     }
 
     /// Returns possible roots of absolute imports, the nearest first.
