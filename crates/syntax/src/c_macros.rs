@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::language::Language;
+use crate::rust_macros::macros_around_items;
 
 /// Maximum bytes of a declaration's head. A longer one is no declaration.
 const MAX_HEAD_BYTES: usize = 2_000;
@@ -46,9 +47,12 @@ pub(crate) fn blank_macros(language: Language, text: &str) -> Cow<'_, str> {
     String::from_utf8(bytes).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
-/// Returns the ranges of the macros, in text order.
+/// Returns the ranges of the macros, in text order; of Rust those around items.
 pub(crate) fn macros_around_declarations(language: Language, text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
+    if language == Language::Rust {
+        return macros_around_items(text);
+    }
     if !matches!(language, Language::C | Language::Cpp) {
         return found;
     }

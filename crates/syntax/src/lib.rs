@@ -38,6 +38,7 @@ pub mod outline;
 pub mod parse;
 mod query;
 pub mod references;
+mod rust_macros;
 mod scanner_faults;
 pub mod sections;
 pub mod shell;

@@ -392,13 +392,28 @@ fn kinds_of_uses() {
         (
             Language::Python,
             "import a.b as c\n\n\ndef f(x: T[U] = V) -> W:\n    y: Z = c.d.e(x.g)\n",
-            "a b c x ?T ?U V ?W y ?Z c .d .e x !.g",
+            "a b c ?x ?T ?U V ?W ?y ?Z c .d .e ?x !.g",
         ),
         (
             Language::Python,
             "import c\n\n\nclass A:\n    def f(self):\n        self.g(super().h, c.C().i, x[0].j)\n        \
              isinstance(c.D(), (k, c.E))\n",
             "c !.g !.h c .C !.i x !.j isinstance c .D ?k ?c ?E",
+        ),
+        // Arguments' names, parameters and a function's variables mean nothing outside.
+        (
+            Language::Python,
+            "def f(a, *b, c=c, **d):\n    e, (g, h) = a(b, k=k)\n    for i in c: i += d\n    \
+             with m as n, o(n): (p := e)\n    return lambda q: q(p, r)\n",
+            "?a ?b ?c c ?d ?e ?g ?h ?a ?b ?k k ?i ?c ?i ?d m ?n o ?n ?p ?e ?q ?q ?p r",
+        ),
+        // But for those of an outer scope, imports, and fixtures.
+        (
+            Language::Python,
+            "import a\n\n\ndef f():\n    global b\n    from a import c\n    b = c = 1\n    def g():\n        \
+             b(d)\n    d = 1\n\n\nclass C:\n    e = 1\n    def test_it(self, e): e()\n    @pytest.fixture\n    \
+             def h(self, e): e()\n",
+            "a b a c b c b ?d ?d e e pytest !.fixture e e",
         ),
         (Language::Rust, "fn f() { a::b(c.d, self.e, g().h, 0..i) }\n", "a b c .d !.e g !.h i"),
         (Language::Cpp, "void f() { a->b(this->c); }\n", "a .b !.c"),
@@ -515,6 +530,26 @@ fn temporary_trees_give_the_same_analysis() {
             });
         }
     });
+}
+
+#[test]
+fn items_within_macros_are_found() {
+    if !Language::Rust.is_built_in() {
+        return;
+    }
+    let text = "cfg_rt! {\n    #[cold]\n    pub fn spawn() {\n        go()\n    }\n\n    cfg_io! {\n        \
+                impl Driver {\n            fn park(&self) {}\n        }\n    }\n}\n";
+    let analysis = analyse(Language::Rust, text).unwrap();
+    let found: Vec<_> = analysis
+        .symbols
+        .iter()
+        .map(|symbol| (symbol.path(), symbol.lines.clone(), symbol.name_line))
+        .collect();
+    let expected = [("spawn", 2..6, 3), ("Driver", 8..11, 8), ("Driver.park", 9..10, 9)];
+    assert_eq!(found, expected.map(|(path, lines, name_line)| (path.to_owned(), lines, name_line)));
+    assert!(!analysis.broken);
+    let names: Vec<&str> = analysis.references.iter().map(|one| one.name(text)).collect();
+    assert!(names.starts_with(&["cfg_rt", "cold"]) && names.contains(&"cfg_io"), "{names:?}");
 }
 
 #[test]
