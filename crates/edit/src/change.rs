@@ -369,6 +369,14 @@ impl FileWork<'_> {
                 self.record_unchanged(op, &Refusal::NoChange);
                 continue;
             }
+            if let (Some(_), Ok(placed)) = (&overlap, &found)
+                && let Some(here) = run.apart(placed)
+            {
+                let line = run.line(first_start_of(&here), |place| file.line_at(place));
+                self.record_placement(op, &Placed { line, ..here.clone() });
+                run.put(op, here.pieces);
+                continue;
+            }
             // Not where the model looked last: perhaps in what the steps before have written.
             let again = match run.is_untouched() {
                 true => found,

@@ -6,6 +6,9 @@ use std::ops::Range;
 use crate::lines::line_at;
 use crate::outcome::Placed;
 
+/// Steps that share lines with more steps than this are not told apart.
+const MAX_SHARING: usize = 16;
+
 /// The texts of a run of steps.
 ///
 /// Replacements that are found in the text before the run keep its coordinates and are written
@@ -100,6 +103,34 @@ impl<'a> StepTexts<'a> {
         Ok(here)
     }
 
+    /// Returns a placement of one place that shares with the steps before only lines that stay, as
+    /// what it changes; what these steps change is then kept as narrowly. `None` where they change
+    /// the same lines, or put text in side by side, whose order nobody tells.
+    pub(super) fn apart(&mut self, placed: &Placed) -> Option<Placed> {
+        let [(span, piece)] = placed.pieces.as_slice() else { return None };
+        if !self.done.is_empty() {
+            return None;
+        }
+        let puts = &self.open.puts;
+        let from = puts.partition_point(|put| put.span.end <= span.start);
+        let to = puts.partition_point(|put| put.span.start < span.end);
+        let shared = puts.get(from..to).filter(|shared| shared.len() <= MAX_SHARING)?;
+        let narrowed: Vec<_> = shared.iter().map(|put| narrow(&self.last, &put.span, &put.piece)).collect();
+        let (span, piece) = narrow(&self.last, span, piece);
+        let before = from.checked_sub(1).and_then(|at| puts.get(at)).map(|put| &put.span);
+        let shared_now = narrowed.iter().map(|(span, _)| span);
+        let around: Vec<&Range<usize>> =
+            before.into_iter().chain(shared_now).chain(puts.get(to).map(|put| &put.span)).collect();
+        let in_order = around.windows(2).all(|pair| matches!(pair, [one, next] if one.end <= next.start));
+        if !in_order || around.into_iter().any(|other| clash(&span, other)) {
+            return None;
+        }
+        for (put, (span, piece)) in self.open.puts.iter_mut().skip(from).zip(narrowed) {
+            (put.span, put.piece) = (span, piece);
+        }
+        Some(Placed { pieces: vec![(span, piece)], ..placed.clone() })
+    }
+
     /// The 1-based line, in the text as the steps so far leave it, of a place of the last one;
     /// `first` tells it for the text before the run.
     pub(super) fn line(&self, place: usize, first: impl Fn(usize) -> u32) -> u32 {
@@ -190,6 +221,44 @@ impl ReplacementLayer {
     }
 }
 
+/// A replacement without the lines at its edges that stay. Where it can't be told which of equal
+/// lines come or go, all of them count as changed.
+fn narrow(text: &str, span: &Range<usize>, piece: &str) -> (Range<usize>, String) {
+    // A text of whole lines may have been given without the last one's break.
+    let after = text.get(span.end..).unwrap_or_default();
+    let line_break = ["\r\n", "\n"].into_iter().find(|line_break| after.starts_with(line_break));
+    let line_break = line_break.unwrap_or_default();
+    let whole = span.start..span.end + line_break.len();
+    let piece = format!("{piece}{line_break}");
+    let old: Vec<&str> = text.get(whole.clone()).unwrap_or_default().split_inclusive('\n').collect();
+    let new: Vec<&str> = piece.split_inclusive('\n').collect();
+    let same = |(one, other): &(&&str, &&str)| one == other;
+    let head = old.iter().zip(&new).take_while(same).count();
+    let tail = old.iter().rev().zip(new.iter().rev()).take_while(same).count();
+    let least = old.len().min(new.len());
+    let (head, tail) = (head.min(least - tail), tail.min(least - head));
+    let bytes = |lines: &[&str]| lines.iter().map(|line| line.len()).sum::<usize>();
+    let (head, tail) =
+        (bytes(old.get(..head).unwrap_or_default()), bytes(old.get(old.len() - tail..).unwrap_or_default()));
+    let changed = whole.start + head..whole.end - tail;
+    let piece = piece.get(head..piece.len() - tail).unwrap_or_default();
+    // Its break stays, if the last line changes.
+    match (tail, piece.strip_suffix(line_break)) {
+        (0, Some(piece)) if changed.len() >= line_break.len() => {
+            (changed.start..changed.end - line_break.len(), piece.to_owned())
+        }
+        _ => (changed, piece.to_owned()),
+    }
+}
+
+/// Returns true if two changed ranges share bytes, or one lies at the edge of another where one of
+/// them is an insertion.
+fn clash(one: &Range<usize>, other: &Range<usize>) -> bool {
+    let inserts = one.is_empty() || other.is_empty();
+    one.start < other.end && other.start < one.end
+        || inserts && one.start <= other.end && other.start <= one.end
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,6 +267,59 @@ mod tests {
 
     fn placed(pieces: Vec<(Range<usize>, String)>) -> Placed {
         Placed { strategy: Strategy::Exact, line: 1, note: None, pieces }
+    }
+
+    #[test]
+    fn what_a_replacement_changes() {
+        let cases = [
+            ("a\nb\nc\n", 0..6, "a\nB\nc\n", 2..4, "B\n"),
+            ("a\nb\nc\n", 0..5, "a\nB\nc", 2..4, "B\n"),
+            ("a\nb\nc\n", 0..3, "a\nX\nb", 2..2, "X\n"),
+            ("a\nb\nc\n", 0..3, "a\nb\nX", 4..4, "X\n"),
+            ("a\r\nb\r\n", 0..4, "a\r\nB", 3..4, "B"),
+            ("a\nb", 0..3, "a\nb\nX", 2..3, "b\nX"),
+            ("a\na\n", 0..4, "a\n", 0..4, "a\n"),
+            ("a\nb\n", 0..3, "a\na\nb", 0..2, "a\na\n"),
+        ];
+        for (text, span, piece, changed, new) in cases {
+            let (range, left) = narrow(text, &span, piece);
+            let whole = placed(vec![(span, piece.to_owned())]).apply_to(text);
+            assert_eq!(placed(vec![(range.clone(), left.clone())]).apply_to(text), whole, "{piece:?}");
+            assert_eq!((range, left.as_str()), (changed, new), "{text:?} {piece:?}");
+        }
+    }
+
+    #[test]
+    fn steps_that_share_lines_that_stay() {
+        let text = "one\ntwo\nthree\nfour\n";
+        let go = |one: (Range<usize>, &str), two: (Range<usize>, &str)| {
+            let mut run = StepTexts::new(text);
+            run.put(0, vec![(one.0, one.1.to_owned())]);
+            let p = placed(vec![(two.0, two.1.to_owned())]);
+            assert!(run.carried(&p).is_err());
+            let here = run.apart(&p)?;
+            run.put(1, here.pieces);
+            run.finish().map(|f| f.0)
+        };
+        assert_eq!(
+            go((0..13, "ONE\ntwo\nthree"), (0..13, "one\ntwo\nTHREE")).as_deref(),
+            Some("ONE\ntwo\nTHREE\nfour\n")
+        );
+        assert_eq!(
+            go((0..13, "one\ntwo\nTHREE"), (0..13, "ONE\ntwo\nthree")).as_deref(),
+            Some("ONE\ntwo\nTHREE\nfour\n")
+        );
+        assert_eq!(
+            go((0..7, "one\nnew\ntwo"), (0..13, "one\ntwo\nTHREE")).as_deref(),
+            Some("one\nnew\ntwo\nTHREE\nfour\n")
+        );
+        assert_eq!(go((0..7, "one\nX\ntwo"), (0..7, "one\nY\ntwo")), None);
+        assert_eq!(go((0..7, "one\nTWO"), (0..13, "one\nzwei\nthree")), None);
+        assert_eq!(go((4..13, "TWO\nthree"), (4..18, "two\nnew\nthree\nfour")), None);
+        assert_eq!(
+            go((0..13, "two\nthree"), (0..18, "one\ntwo\nthree\nFOUR")).as_deref(),
+            Some("two\nthree\nFOUR\n")
+        );
     }
 
     /// The same, done one replacement after the other.

@@ -464,3 +464,58 @@ fn a_line_of_tildes_or_an_indented_fence_is_text_of_the_file() {
         assert_eq!(text(Format::Whole, before, &reply).as_deref(), Ok("x = 2\n"), "{reply}");
     }
 }
+
+#[test]
+fn edits_that_share_only_lines_that_stay_are_both_made() {
+    let block =
+        |old: &str, new: &str| format!("f.txt\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n");
+    let before = "one\ntwo\nthree\nfour\nfive\n";
+    let both = |one: (&str, &str), other: (&str, &str)| {
+        let reply = block(one.0, one.1) + &block(other.0, other.1);
+        text(Format::Blocks, before, &reply)
+    };
+    // Each quotes the other's line as it was.
+    let made = [
+        (("one\ntwo\nthree", "ONE\ntwo\nthree"), ("one\ntwo\nthree", "one\ntwo\nTHREE")),
+        (("one\ntwo\nthree", "one\ntwo\nTHREE"), ("one\ntwo\nthree", "ONE\ntwo\nthree")),
+    ];
+    for (one, other) in made {
+        assert_eq!(both(one, other).as_deref(), Ok("ONE\ntwo\nTHREE\nfour\nfive\n"), "{one:?} {other:?}");
+    }
+    let kinds = [
+        (
+            ("one\ntwo", "one\nnew\ntwo"),
+            ("one\ntwo\nthree", "one\ntwo\nTHREE"),
+            "one\nnew\ntwo\nTHREE\nfour\nfive\n",
+        ),
+        (
+            ("one\ntwo\nthree", "two\nthree"),
+            ("one\ntwo\nthree\nfour", "one\ntwo\nthree\nFOUR"),
+            "two\nthree\nFOUR\nfive\n",
+        ),
+        (
+            ("two\nthree", "TWO\nthree"),
+            ("two\nthree\nfour", "two\nTHREE\nfour"),
+            "one\nTWO\nTHREE\nfour\nfive\n",
+        ),
+        (
+            ("four\nfive", "four\nFIVE"),
+            ("three\nfour\nfive", "three\nnew\nfour\nfive"),
+            "one\ntwo\nthree\nnew\nfour\nFIVE\n",
+        ),
+    ];
+    for (one, other, after) in kinds {
+        assert_eq!(both(one, other).as_deref(), Ok(after), "{one:?} {other:?}");
+    }
+    // The same line in two ways, or two new lines side by side, whose order nobody tells.
+    let refused = [
+        (("one\ntwo", "one\nTWO"), ("one\ntwo\nthree", "one\nzwei\nthree")),
+        (("two\nthree", "two\nX\nthree"), ("two\nthree", "two\nY\nthree")),
+        (("two\nthree", "TWO\nthree"), ("two\nthree\nfour", "two\nnew\nthree\nfour")),
+    ];
+    for (one, other) in refused {
+        assert!(both(one, other).is_err_and(|why| why.contains("changes what edit 1 changes")), "{other:?}");
+    }
+    let crlf = block("one\ntwo", "ONE\ntwo") + &block("one\ntwo", "one\nTWO");
+    assert_eq!(text(Format::Blocks, "one\r\ntwo\r\n", &crlf).as_deref(), Ok("ONE\r\nTWO\r\n"));
+}
