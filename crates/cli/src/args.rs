@@ -437,7 +437,7 @@ pub(crate) fn parse_dash(argument: &str) -> Result<(), String> {
 pub(crate) struct LandArgs {
     /// The session's id, or its beginning; default: this directory's only session with kept work
     pub(crate) session: Option<String>,
-    /// How to resolve files that both you and the session changed
+    /// The resolution of files that both you and the session changed
     #[arg(long, value_enum, value_name = "HOW", default_value_t = OnConflictArg::Refuse)]
     pub(crate) on_conflict: OnConflictArg,
     /// Only show what would be landed
@@ -466,7 +466,7 @@ pub(crate) struct LandArgs {
     pub(crate) json: bool,
 }
 
-/// How files that both changed are resolved.
+/// The resolution of files that both changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnConflictArg {
     /// Nothing at all is landed

@@ -78,7 +78,8 @@ fn make_cannot_fail(target: &str, read: &dyn Fn(&str) -> Option<String>, depth: 
                 && !rule.commands.is_empty()
                 && rule.commands.iter().all(|command| {
                     let command = command.trim_start_matches(['@', '+']);
-                    // make ignores the failure of a command after `-`; its variables are make's own.
+                    // make ignores the failure of a command after `-`; its variables are make's
+                    // own.
                     command.starts_with('-')
                         || (!command.contains('$') && cannot_fail_within(command, read, depth))
                 })

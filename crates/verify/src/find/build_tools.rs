@@ -287,7 +287,8 @@ const TOOLS: [BuildTool; 20] = [
     },
 ];
 
-/// Returns the checks of the tools whose manifest stands in the directory. Where `tested` by another
+/// Returns the checks of the tools whose manifest stands in the directory. Where `tested` by
+/// another
 /// ecosystem, a tool's tests are listed and not run: such a manifest mostly serves a part of the
 /// project, or calls the other one.
 pub(super) fn find(place: &ProjectDirectory<'_>, tested: bool) -> Vec<Check> {

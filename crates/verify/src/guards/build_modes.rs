@@ -1,4 +1,5 @@
-//! Assertions that a build compiles away, and product code that answers otherwise in the builds that
+//! Assertions that a build compiles away, and product code that answers otherwise in the builds
+//! that
 //! tests run.
 
 use std::collections::BTreeSet;

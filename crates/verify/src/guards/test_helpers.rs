@@ -94,7 +94,8 @@ const TEST_MACROS: [&str; 9] = [
     "RUN_TEST",
 ];
 
-/// Returns true for a source that a build compiles into a program of tests, and which is one itself:
+/// Returns true for a source that a build compiles into a program of tests, and which is one
+/// itself:
 /// it has the tests or the function that runs them.
 pub(super) fn is_built_test(source: &Source<'_>, part: Part) -> bool {
     let words = || source.tokens.iter().filter(|token| token.kind == TokenKind::Word);

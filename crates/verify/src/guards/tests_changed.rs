@@ -369,7 +369,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         let why = match () {
             () if new.strength < old.strength
                 && !self.is_restated(old, after)
-                && !(lost.is_empty() && self.has_own_matcher(new)) =>
+                && !(lost.is_empty() && has_own_matcher(&self.new, new)) =>
             {
                 "accepts more"
             }
@@ -406,25 +406,6 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         if !lost_values.is_empty() && !gained_values.is_empty() || flipped {
             self.note_expectation(place, new.line, &old.quote, &new.quote);
         }
-    }
-
-    /// Returns true if an assertion has a matcher that the project's tests define, which compares.
-    fn has_own_matcher(&self, assertion: &Assertion<'_>) -> bool {
-        let defines = |tokens: &[Token<'_>], name: &str| {
-            tokens.iter().enumerate().any(|(at, token)| {
-                let next = tokens.iter().skip(at + 1).find(|it| !matches!(it.text, "(" | ":"));
-                let is_named = next.is_some_and(|it| it.plain().trim_start_matches(':') == name);
-                let compares = || {
-                    let body = tokens.iter().skip(at).take(MAX_MATCHER_TOKENS);
-                    body.into_iter().any(|it| matches!(it.text, "==" | "===" | "eql?" | "equals"))
-                };
-                matches!(token.text, "define" | "def" | "extend") && is_named && compares()
-            })
-        };
-        let matcher = |word: &&str| {
-            matcher_strength(word).is_none() && self.new.places().any(|(_, unit)| defines(&unit.tokens, word))
-        };
-        assertion.words.iter().any(matcher)
     }
 
     /// Returns true if a test has other values both in its assertion and in what leads to it.
@@ -596,4 +577,23 @@ fn kinship(one: &Assertion<'_>, other: &Assertion<'_>) -> f64 {
     let common = all(one).saturating_sub(more);
     let total = all(one) + all(other);
     if total == 0 { 0.1 } else { 2.0 * common as f64 / total as f64 }
+}
+
+/// Returns true if an assertion has a matcher that the project's tests define, which compares.
+fn has_own_matcher(side: &Side<'_, '_>, assertion: &Assertion<'_>) -> bool {
+    let defines = |tokens: &[Token<'_>], name: &str| {
+        tokens.iter().enumerate().any(|(at, token)| {
+            let next = tokens.iter().skip(at + 1).find(|it| !matches!(it.text, "(" | ":"));
+            let is_named = next.is_some_and(|it| it.plain().trim_start_matches(':') == name);
+            let compares = || {
+                let body = tokens.iter().skip(at).take(MAX_MATCHER_TOKENS);
+                body.into_iter().any(|it| matches!(it.text, "==" | "===" | "eql?" | "equals"))
+            };
+            matches!(token.text, "define" | "def" | "extend") && is_named && compares()
+        })
+    };
+    let matcher = |word: &&str| {
+        matcher_strength(word).is_none() && side.places().any(|(_, unit)| defines(&unit.tokens, word))
+    };
+    assertion.words.iter().any(matcher)
 }

@@ -51,7 +51,7 @@ impl FileResolver<'_> {
         ImportTarget::Package(first.to_owned())
     }
 
-    /// Returns the only module of a name in a folder beside a test: tests add such folders of samples
+    /// Returns the only module of a name in a folder beside a test: tests add such sample folders
     /// to the path.
     fn sample_module(&mut self, name: &str) -> Option<String> {
         if self.folder.is_empty() || !purpose_of_file(self.path, "").test {
