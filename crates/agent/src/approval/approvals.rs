@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::ask_user;
 use super::authorization::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
+use super::call_diff::diff_call;
 use super::lasting_answers::{LastingAnswer, LastingAnswers};
 use crate::AgentError;
 use crate::agents::role::{AgentRole, EditScope};
-use crate::blocking::run_blocking;
 use crate::calls::call_end::record_call_end;
 use crate::calls::finished_call::FinishedCall;
 use crate::durations::format_duration;
@@ -32,8 +32,6 @@ use crate::transcript::running::CallChange;
 /// Calls refused because there was no one to ask before the run ends. After three refusals a model
 /// has no other way to go on.
 const MAX_UNANSWERED: u32 = 3;
-/// Maximum bytes of a diff shown with a question. Nobody reads more before saying yes.
-const MAX_DIFF_BYTES: usize = 64 * 1024;
 /// The tool names under which checks, and the step that fetches what they need, are authorized:
 /// rules use these names.
 pub(crate) const CHECK_TOOL: &str = "check";
@@ -328,7 +326,7 @@ impl Approvals {
         for (place, (ready, question)) in asked.iter().enumerate() {
             let diff = match &question.diff {
                 Some(diff) => Some(diff.clone()),
-                None => self.diff_call(cx, &ready.call).await.ok().flatten(),
+                None => diff_call(&self.registry, cx, &ready.call).await.ok().flatten(),
             };
             let answer = self.open_question(cx, ready, question, diff);
             waiting.push(async move { (place, answer.await.ok()) });
@@ -385,35 +383,6 @@ impl Approvals {
         cx.transcript.set_state(AgentState::Working);
         answered.sort_by_key(|(place, _)| *place);
         Ok(answered.into_iter().map(|(_, answer)| answer).collect())
-    }
-
-    /// Returns the failure that a call would end with, so that nobody is asked about the call:
-    /// `None` where it may succeed, and for a call that a rule asks about, which may keep a file
-    /// from being read.
-    pub(crate) async fn foresee_failure(
-        &self,
-        cx: &Context,
-        ready: &ApprovedCall,
-        question: &PermissionQuestion,
-    ) -> Option<FinishedCall> {
-        if question.diff.is_some() || !question.judged.verdict.rules.is_empty() {
-            return None;
-        }
-        let failure = self.diff_call(cx, &ready.call).await.err()?;
-        Some(FinishedCall::without_output(CallState::Failed, failure))
-    }
-
-    /// Returns the changes that a call would make, for the person who is asked about the call. An
-    /// error is what the call would fail with.
-    async fn diff_call(&self, cx: &Context, call: &ToolUse) -> Result<Option<String>, String> {
-        let (registry, workspace, call) =
-            (Arc::clone(&self.registry), Arc::clone(&cx.workspace), call.clone());
-        let compare = move || registry.get(&call.name).and_then(|tool| tool.diff(&workspace, &call.input));
-        let Ok(diff) = run_blocking("comparing what a call would change", compare).await else {
-            return Ok(None);
-        };
-        let diff = diff.map_err(|error| error.to_string())?.filter(|diff| diff.len() <= MAX_DIFF_BYTES);
-        Ok(diff.map(|diff| cx.redactor.redact(&diff).into_owned()))
     }
 
     /// Opens a question about one call.

@@ -5,6 +5,7 @@ pub(crate) mod approvals;
 pub(crate) mod ask_user;
 pub(crate) mod authorization;
 pub(crate) mod authorizer;
+pub(crate) mod call_diff;
 mod destructive_changes;
 pub(crate) mod lasting_answers;
 pub(crate) mod overlay_preview;

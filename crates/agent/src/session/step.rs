@@ -17,6 +17,7 @@ use crate::agents::complete_task::{ALREADY_COMPLETE, COMPLETE_TASK};
 use crate::approval::approvals::Approvals;
 use crate::approval::authorization::{ApprovedCall, Authorization};
 use crate::approval::authorizer::Authorizer;
+use crate::approval::call_diff::foresee_failure;
 use crate::approval::overlay_preview::{OverlayPreviews, finish_preview};
 use crate::calls::call_end::record_call_end;
 use crate::calls::edit_scope::keep_to_scope;
@@ -82,7 +83,7 @@ impl Step<'_> {
         // Another call of the reply may make the place that an edit looks for.
         if let [(one, question)] = asked.as_slice()
             && ready.iter().all(|other| other.read_only)
-            && let Some(failed) = self.approvals.foresee_failure(self.cx, one, question).await
+            && let Some(failed) = foresee_failure(self.runner.registry(), self.cx, one, question).await
         {
             record_call_end(self.cx, &one.call, failed);
             asked.clear();
