@@ -10,7 +10,6 @@ use journeyman_protocol::{
 };
 use journeyman_verify::diagnostics::by_cause;
 use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
-use journeyman_verify::test_files::is_test_file;
 use journeyman_verify::{Check, FindProgram, Progress, RunContext, RunLimits, compare_failures};
 use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
 use serde_json::json;
@@ -37,15 +36,13 @@ mod setup;
 pub(crate) mod strength;
 mod suite_times;
 mod summary;
+mod unchanged_files;
 
 use caches::SessionCaches;
 use original_tests::{changed_file, keep_tests};
 use setup::{MAX_LISTED_FILES, Setup};
 pub(crate) use summary::{fails_as_before, task_end_of};
 
-/// Maximum number of unchanged tests that are read for the inputs that they try, and their bytes.
-const MAX_UNCHANGED_TESTS: usize = 40;
-const MAX_TEST_BYTES: u64 = 512 << 10;
 /// Maximum number of recent edits in the feedback; older ones no longer explain a failure.
 const MAX_RECALLED_EDITS: usize = 20;
 
@@ -180,7 +177,7 @@ impl Verification {
         let workspace = Arc::clone(&cx.workspace);
         let mut findings = run_blocking("reading the changes", move || {
             let mut files: Vec<ChangedFile> = contents.into_iter().filter_map(changed_file).collect();
-            files.extend(unchanged_tests(&workspace, &files));
+            files.extend(unchanged_files::tests(&workspace, &files));
             find_dishonest_changes(&files)
         })
         .await?;
@@ -397,24 +394,6 @@ fn changes_of(step: &Progress) -> Vec<FileChange> {
         Progress::Changed { changes } => changes.clone(),
         _ => Vec::new(),
     }
-}
-
-/// Returns tests that didn't change, which tell the inputs that they try; none where they can't be
-/// listed, because they only add to what is found.
-fn unchanged_tests(workspace: &Workspace, changed: &[ChangedFile]) -> Vec<ChangedFile> {
-    let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
-    let listing = workspace.list(options).unwrap_or_default();
-    let is_test = |path: &RelPath| {
-        path.as_str().is_some_and(is_test_file) && !changed.iter().any(|file| file.path == *path)
-    };
-    let mut left = MAX_TEST_BYTES;
-    let tests = listing.paths.into_iter().filter(is_test).take(MAX_UNCHANGED_TESTS).filter_map(|path| {
-        let content = workspace.read(&path, left).ok()?;
-        let text = content.text()?.to_owned();
-        left = left.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
-        Some(ChangedFile { path, old: Some(text.clone()), new: Some(text) })
-    });
-    tests.collect()
 }
 
 /// Turns a verified end into an unverified one if the changes make tests or checks say less, and

@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RelPath, RunOutcome, SessionId, Severity};
 use journeyman_verify::Check;
-use journeyman_verify::guards::{ChangedFile, OriginalTest, originals_with_new_names};
+use journeyman_verify::guards::{
+    ChangedFile, OriginalTest, changed_tests_of_builds, originals_with_new_names,
+};
 use journeyman_verify::test_files::{is_runner_configuration, is_test_configuration, is_test_file};
 use journeyman_verify::test_setup::{
     is_data, is_found_by_name, is_program, is_test_setup, may_change_other_tests, with_original_test_settings,
@@ -26,6 +28,7 @@ use journeyman_workspace::{
 use super::scratch::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
 use super::setup::MAX_LISTED_FILES;
 use super::summary::shorten;
+use super::unchanged_files;
 use crate::blocking::run_blocking;
 use crate::session::context::Context;
 use crate::session::task_end::TaskEnd;
@@ -80,8 +83,12 @@ impl OriginalTests {
         let workspace = Arc::clone(&cx.workspace);
         let prepare = move || {
             let files = contents.into_iter().filter(|content| !accepted.contains(&content.path));
-            let files: Vec<ChangedFile> = files.filter_map(changed_file).collect();
-            let data = changed_test_data(&workspace, &files);
+            let mut files: Vec<ChangedFile> = files.filter_map(changed_file).collect();
+            let mut data = changed_test_data(&workspace, &files);
+            let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
+            let listing = workspace.list(options).unwrap_or_default();
+            files.extend(unchanged_files::builds(&workspace, &listing, &files));
+            data.extend(changed_tests_of_builds(&files));
             prepare(&tree, &owner, &accepted, &TextChange { files: &files, data: &data, setup })
         };
         let prepared = run_blocking("restoring the original tests", prepare).await;
@@ -151,7 +158,7 @@ fn names_failed_test(evidence: &Evidence, copy: &Workspace) -> bool {
 /// The texts of a change.
 struct TextChange<'a> {
     files: &'a [ChangedFile],
-    /// Changed data that only tests read.
+    /// Changed data that only tests read, and sources that a build compiles into tests.
     data: &'a [RelPath],
     setup: NewSetup,
 }
