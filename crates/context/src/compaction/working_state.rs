@@ -105,7 +105,7 @@ pub struct DelegatedReport {
 impl DelegatedReport {
     /// Returns the report as an item; of a long one both ends.
     fn item(&self, counter: &dyn TokenCounter) -> String {
-        let recall = self.call.as_ref().map(|call| recall_note(call));
+        let recall = self.call.as_ref().map(recall_note);
         let text = self.text.trim();
         shorten(text, LONG_REPORT, recall.as_deref(), counter).unwrap_or_else(|| text.to_owned())
     }
