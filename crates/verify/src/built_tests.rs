@@ -24,7 +24,7 @@ pub(crate) enum Part {
 /// Sources by their paths.
 pub(crate) type BuiltTests = BTreeMap<String, Part>;
 
-/// Returns true for a build file that [`built_tests`] reads.
+/// Returns true for a build file that [`sources_of_tests`] reads.
 #[must_use]
 pub fn is_build_of_tests(path: &str) -> bool {
     let name = file_name(path);
