@@ -22,7 +22,8 @@ use journeyman_verify::test_setup::{
     is_data, is_found_by_name, is_program, is_test_setup, may_change_other_tests, with_original_test_settings,
 };
 use journeyman_workspace::{
-    Change, ChangeSet, ChangedContent, CheckpointId, Expected, ListOptions, Workspace, WorkspaceError,
+    Change, ChangeSet, ChangedContent, CheckpointId, Expected, ListOptions, Listing, Workspace,
+    WorkspaceError,
 };
 
 use super::scratch::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
@@ -84,9 +85,9 @@ impl OriginalTests {
         let prepare = move || {
             let files = contents.into_iter().filter(|content| !accepted.contains(&content.path));
             let mut files: Vec<ChangedFile> = files.filter_map(changed_file).collect();
-            let mut data = changed_test_data(&workspace, &files);
             let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
             let listing = workspace.list(options).unwrap_or_default();
+            let mut data = changed_test_data(&workspace, &listing, &files);
             files.extend(unchanged_files::builds(&workspace, &listing, &files));
             data.extend(changed_tests_of_builds(&files));
             prepare(&tree, &owner, &accepted, &TextChange { files: &files, data: &data, setup })
@@ -165,7 +166,7 @@ struct TextChange<'a> {
 
 /// Returns the changed data files that tests name, and no program of the product does: they hold
 /// what tests expect. None where the product is too large to tell.
-fn changed_test_data(workspace: &Workspace, files: &[ChangedFile]) -> Vec<RelPath> {
+fn changed_test_data(workspace: &Workspace, listing: &Listing, files: &[ChangedFile]) -> Vec<RelPath> {
     let is_data = |file: &&ChangedFile| {
         let path = file.path.as_str().unwrap_or_default();
         file.old.is_some() && is_data(path) && !is_test(&file.path) && !is_test_configuration(path)
@@ -174,8 +175,6 @@ fn changed_test_data(workspace: &Workspace, files: &[ChangedFile]) -> Vec<RelPat
     if data.is_empty() {
         return Vec::new();
     }
-    let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
-    let listing = workspace.list(options).unwrap_or_default();
     let mut named_by_tests = Vec::new();
     let mut left = MAX_READ_BYTES;
     for path in listing.paths.iter().filter(|path| path.as_str().is_some_and(is_program)) {
