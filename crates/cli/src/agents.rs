@@ -23,7 +23,7 @@ use crate::runtime::open_state;
 pub(crate) async fn agents(environment: &Environment, args: AgentsArgs) -> Result<u8, HostError> {
     let load = |listing: &ListingArgs| {
         let root = project_root(environment, listing.project.directory.as_deref())?;
-        // Listing runs nothing, so nobody is asked.
+        // Listing runs nothing, so it needs no consent.
         load_agents(environment, &root, &AgentTrust { this_run: listing.trust_project, prompts: None })
     };
     match args.command {
@@ -114,7 +114,7 @@ fn show(agent: &LoadedAgent) {
     outln!("\n{}\n\n{}", printable(&definition.shown_system()), printable(&definition.query));
 }
 
-/// Returns what is set of a definition's sampling, by the names of the fields.
+/// Returns the sampling fields that a definition sets, by name.
 fn sampling(definition: &AgentDefinition) -> Vec<(&'static str, Value)> {
     // Through text, because 0.1 is no number of 64 bits.
     let number = |value: Option<f32>| value.and_then(|value| value.to_string().parse::<Value>().ok());

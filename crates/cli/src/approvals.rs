@@ -97,8 +97,8 @@ impl Approvals {
     }
 }
 
-/// Shows a call and the possible answers. Returns the answer to a call that is too long for anybody
-/// to read.
+/// Shows a call and the possible answers. Returns a denial for a call that is too long to be
+/// reviewed.
 fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAnswer> {
     let whole = match request.full_arguments() {
         Ok(whole) => whole,
@@ -175,8 +175,8 @@ fn show_choices(paint: Paint, request: &ApprovalRequest) {
     err!("  {} ", paint.bold(&choices));
 }
 
-/// Lines that the person types, each read on request. A read of a terminal can't be cancelled, so a
-/// thread of its own does it; a line that arrives when no request waits for it is dropped.
+/// Reads lines from the terminal on request. A terminal read can't be cancelled, so a separate
+/// thread reads; lines that no request waits for are dropped.
 #[derive(Default)]
 struct Keyboard {
     channels: Option<(std::sync::mpsc::Sender<()>, mpsc::UnboundedReceiver<io::Result<String>>)>,

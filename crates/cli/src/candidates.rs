@@ -55,8 +55,8 @@ pub(crate) async fn run(
     display.print_report(&finish.report)
 }
 
-/// Returns the candidate that is landed now: the best if a flag says so, or whichever the person at
-/// the terminal picks.
+/// Returns the candidate to land: the best with `--land`, else the choice of the person at the
+/// terminal.
 fn pick_candidate(
     candidates: &[CandidateReport],
     land: bool,
@@ -139,7 +139,8 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
     Ok(0)
 }
 
-/// Says what can be resumed in place of a session whose task was given to candidates.
+/// Returns the error for resuming a session that gave its task to candidates, with the sessions
+/// that can be resumed.
 pub(crate) async fn refuse_resume(
     environment: &Environment,
     dirs: &StateDirs,

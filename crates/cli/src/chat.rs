@@ -29,7 +29,7 @@ pub(crate) async fn chat(environment: &Environment, args: ChatArgs) -> Result<u8
     open(environment, &args.options, args.plain, |_| Ok(Beginning::New(message))).await
 }
 
-/// Goes on with a session in a conversation: one that is named, or one from a list.
+/// Resumes a session in a conversation: the named one, or one picked from a list.
 pub(crate) async fn resume(environment: &Environment, args: ResumeArgs) -> Result<u8, HostError> {
     let directory = args.options.directory.clone();
     let session = if args.last { Some("last".to_owned()) } else { args.session };

@@ -1,4 +1,4 @@
-//! `jm checkpoints` and `jm diff`: what the journal of this project knows.
+//! `jm checkpoints` and `jm diff`: list and compare the checkpoints of this project.
 
 use journeyman_host::checkpoints::{Comparison, MAX_DIFF_BYTES, checkpoint_to_json};
 use journeyman_host::config::Environment;
@@ -65,7 +65,7 @@ fn format_checkpoint(checkpoint: &CheckpointInfo, width: usize, paint: Paint) ->
     text
 }
 
-/// Says how much disk space the kept contents take, and where the rest of the list is.
+/// Formats the disk space of kept contents, and a hint for the rest of the list.
 fn format_storage(storage: Storage, limit: usize, count: usize) -> String {
     let Storage { bytes, limit_bytes } = storage;
     let more =
@@ -101,7 +101,7 @@ pub(crate) async fn diff(environment: &Environment, args: &DiffArgs) -> Result<u
     Ok(0)
 }
 
-/// A line a file, as `git diff --stat` has it, and the sum.
+/// Formats one line per file like `git diff --stat`, and a total.
 fn format_stat(diff: &Diff, paint: Paint) -> String {
     let names: Vec<String> = diff.files.iter().map(|file| file.path.to_string()).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
@@ -130,7 +130,7 @@ fn format_stat(diff: &Diff, paint: Paint) -> String {
     out
 }
 
-/// Signs for a file's lines, scaled to the longest.
+/// Formats the `+` and `-` signs for a file, scaled to `most` lines.
 fn format_bar(file: &DiffFile, most: usize) -> (String, String) {
     let scaled = |lines: usize| match lines {
         0 => 0,

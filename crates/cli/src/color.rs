@@ -1,14 +1,14 @@
-//! Colour, where it is wanted: as `--color` says, or on a terminal, unless `NO_COLOR` says no.
+//! Decides on colours: by `--color`, else on a terminal unless `NO_COLOR` is set.
 
 use journeyman_terminal::OutputKind;
 pub(crate) use journeyman_terminal::Paint;
 
-/// For standard error.
+/// Returns the paint for standard error.
 pub(crate) fn stderr() -> Paint {
     OutputKind::of_stream(&std::io::stderr()).paint()
 }
 
-/// For standard output.
+/// Returns the paint for standard output.
 pub(crate) fn stdout() -> Paint {
     OutputKind::of_stream(&std::io::stdout()).paint()
 }

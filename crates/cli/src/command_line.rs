@@ -34,8 +34,7 @@ impl From<HostError> for CommandError {
 }
 
 impl CommandError {
-    /// Prints the error for people, and for programs as one JSON object if they asked for JSON.
-    /// Returns the exit code.
+    /// Prints the error, with `is_json` as one JSON object. Returns the exit code.
     pub(crate) fn print(&self, is_json: bool) -> u8 {
         let (code, text) = match self {
             Self::CommandLine { error, .. } if !error.use_stderr() => {
@@ -68,7 +67,7 @@ impl CommandError {
             }
         };
         if is_json {
-            // The error is on standard error, whatever becomes of the object.
+            // The error is on standard error, even if the object can't be written.
             print_json_line(&json!({ "error": text, "exit_code": code })).ok();
         }
         code
@@ -86,7 +85,7 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
     if is_conversation && !wants_result(&arguments) && chat::is_possible() {
         arguments.insert(at, "chat".into());
     } else if is_task || is_conversation && is_piped() {
-        // What comes through a pipe is the task.
+        // Piped data is the task.
         arguments.insert(at, "run".into());
     }
     let matches = define_command().try_get_matches_from(&arguments).or_else(|error| match error.kind() {
@@ -105,7 +104,7 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
     })
 }
 
-/// Returns the place of the command, behind the program's name and the flags of all commands.
+/// Returns the index of the command, after the program's name and global flags.
 fn place_of_command(arguments: &[OsString]) -> usize {
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some("--color") => arguments.len().min(3),
@@ -114,18 +113,18 @@ fn place_of_command(arguments: &[OsString]) -> usize {
     }
 }
 
-/// Returns true for a flag that only commands have.
+/// Returns true for a flag that isn't global.
 fn is_flag_of_commands(argument: &OsString) -> bool {
     const OWN: [&str; 4] = ["-h", "--help", "-V", "--version"];
     argument.to_str().is_some_and(|text| text.starts_with('-') && !OWN.contains(&text))
 }
 
-/// Returns true for flags that begin the command line, and a task behind them.
+/// Returns true if the command line begins with flags that a task follows.
 fn has_flags_and_sentence(arguments: &[OsString], at: usize) -> bool {
     arguments.get(at).is_some_and(is_flag_of_commands) && arguments.iter().skip(at).any(is_sentence)
 }
 
-/// Returns true if the command line asks for what only a run without a conversation has.
+/// Returns true if the command line has a flag of `jm run` that a conversation doesn't have.
 fn wants_result(arguments: &[OsString]) -> bool {
     const RUN_FLAGS: [&str; 10] = [
         "--json",
@@ -154,7 +153,7 @@ fn is_sentence(argument: &OsString) -> bool {
     argument.to_str().is_some_and(|text| !text.starts_with('-') && text.trim().contains(char::is_whitespace))
 }
 
-/// Returns the words from an argument on, up to the first flag, where there are several.
+/// Joins the words from index `from` up to the first flag; `None` for fewer than two.
 fn several_words(arguments: &[OsString], from: usize) -> Option<String> {
     let words = arguments.get(from..)?.iter().map_while(|word| word.to_str());
     let words: Vec<&str> = words.take_while(|word| !word.starts_with('-')).collect();

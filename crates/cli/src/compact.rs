@@ -40,7 +40,7 @@ pub(crate) async fn compact(environment: &Environment, args: Box<CompactArgs>) -
     Ok(0)
 }
 
-/// Says what is back after a compaction was taken back, and what isn't.
+/// Describes which messages an undone compaction restored, and which not.
 fn undone_text(undone: &UndoneCompaction, id: &SessionId) -> String {
     let UndoneCompaction { at, earlier } = undone;
     let hold = match earlier {

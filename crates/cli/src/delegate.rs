@@ -41,7 +41,7 @@ pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> R
     run::run(environment, run).await
 }
 
-/// Lists the CLIs that there are.
+/// Prints the known CLIs.
 async fn list(environment: &Environment, options: &RunOptions) -> Result<u8, HostError> {
     let root = find_project(environment, options.directory.as_deref())?;
     let configured = root.as_deref().unwrap_or(&environment.cwd);
@@ -87,7 +87,7 @@ async fn list(environment: &Environment, options: &RunOptions) -> Result<u8, Hos
     Ok(0)
 }
 
-/// Gives a task of low risk to a CLI that isn't confined.
+/// Runs a low-risk task with an unconfined CLI.
 async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<u8, HostError> {
     let options = &args.options;
     if let Some(flag) = flags_without_effect(options).first() {
@@ -131,7 +131,7 @@ async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<
     run_in(&delegates, &name, &task, workplace, time_limit, &options.output).await
 }
 
-/// Returns the flags that a run without a session can't obey.
+/// Returns the flags that have no effect in a run without a session.
 fn flags_without_effect(options: &RunOptions) -> Vec<&'static str> {
     let RunOptions { check, accept_finding, delivery, limits, model, .. } = options;
     let flags = [
@@ -289,7 +289,7 @@ impl EventView {
         }
     }
 
-    /// Ends the line that was shown last. Returns true if a person has just read this message.
+    /// Ends the open line. Returns true if `message` was just shown on a terminal.
     fn end(&self, message: &str) -> bool {
         self.end_line();
         let message = message.trim();
@@ -310,6 +310,6 @@ fn show_as_json(event: &DelegateEvent) {
         DelegateEvent::Warning(text) => json!({ "event": "warning", "text": text }),
         _ => return,
     };
-    // Nobody may read any more; the run goes on.
+    // The reader may have closed the pipe; the run continues.
     print_json_line(&told).ok();
 }

@@ -47,7 +47,7 @@ impl Display {
         self.detail == Detail::Quiet
     }
 
-    /// Returns true if a person is at the terminal and didn't ask for output that a program reads.
+    /// Returns true if a person is at the terminal and the output isn't JSON.
     pub(crate) fn is_interactive(self) -> bool {
         self.output == OutputFormat::Text && !self.is_quiet() && is_attended()
     }
@@ -68,8 +68,7 @@ impl Display {
         Ok(report.exit_code)
     }
 
-    /// Shows events that were written into a session's log after its end. The report says the same
-    /// to a reader who gets both.
+    /// Prints events that were logged after the session's end, unless the report covers them.
     pub(crate) fn show_late_events(self, events: &[Envelope]) -> Result<(), HostError> {
         let has_report = self.output == OutputFormat::Text && has_one_reader();
         let mut renderer = Renderer::new(if has_report { Detail::Quiet } else { self.detail });
@@ -86,15 +85,14 @@ impl Display {
     }
 }
 
-/// Tells if the model's words were streamed before the same reader.
+/// True if the model's text was already streamed to the same reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Streamed {
     Yes,
     No,
 }
 
-/// Prints the result of a run: the model's words unless its reader has them, the diff, and what was
-/// run and with what result.
+/// Prints the result of a run: the model's text unless it was streamed, the diff, and the checks.
 pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
     let paint = color::stdout();
     let words = report.text.trim();

@@ -1,5 +1,5 @@
 //! `jm index`, `jm search`, `jm symbols`, `jm refs`, `jm deps`, `jm impact`, `jm map` and `jm why`:
-//! what the index knows, for people and scripts.
+//! query the index, for people and scripts.
 
 mod build;
 mod context;

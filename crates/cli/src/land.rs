@@ -70,7 +70,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     Ok(report.exit_code())
 }
 
-/// Says how landing ended.
+/// Prints the result of landing.
 fn print_report(report: &LandReport) {
     let paint = color::stdout();
     if !report.diff.is_empty() {

@@ -1,4 +1,4 @@
-//! Standard output and standard error, whose readers may go away before everything is written.
+//! Writes to standard output and standard error, and tolerates closed pipes.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::{Command, Stdio};
@@ -11,8 +11,8 @@ use journeyman_terminal::{Screen, Size, diff, stderr_screen, stdout_screen};
 use crate::color;
 use crate::runtime::Signals;
 
-/// Prints a line of the result as `println!` does, without its panic where nobody reads any more
-/// (`jm show | head`).
+/// Prints a line to standard output like `println!`, without a panic on a closed pipe (`jm show |
+/// head`).
 macro_rules! outln {
     ($($part:tt)*) => { $crate::output::write_stdout(&format!("{}\n", format_args!($($part)*))) };
 }
@@ -28,18 +28,17 @@ macro_rules! errln {
     ($($part:tt)*) => { $crate::output::write_stderr(&format!("{}\n", format_args!($($part)*))) };
 }
 
-/// The same as [`errln`] without the line's end.
+/// Prints to standard error as [`errln`] does, without the line feed.
 macro_rules! err {
     ($($part:tt)*) => { $crate::output::write_stderr(&format!($($part)*)) };
 }
 
-/// Writes a text to standard error. Where that fails, nobody can be told.
+/// Writes a text to standard error, and ignores failures.
 pub(crate) fn write_stderr(text: &str) {
     stderr_screen().write_wrapped(text);
 }
 
-/// Writes a text to standard output. A reader that went away has what it wanted; any other failure
-/// ends the command.
+/// Writes a text to standard output. A closed pipe is ignored; any other failure ends the process.
 pub(crate) fn write_stdout(text: &str) {
     write_screen(|screen| screen.write_text(text));
 }
@@ -69,7 +68,7 @@ pub(crate) fn page_diff(text: &str) {
 fn show_in_pager(text: &str) -> io::Result<()> {
     let variable = |name| std::env::var_os(name);
     let pager = variable("JM_PAGER").or_else(|| variable("PAGER")).unwrap_or_else(|| "less".into());
-    // As with git, an empty variable wants none.
+    // As with git, an empty variable disables the pager.
     if pager.is_empty() {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -77,7 +76,7 @@ fn show_in_pager(text: &str) -> io::Result<()> {
     let options = variable("LESS").unwrap_or_else(|| "FRX".into());
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(pager).env("LESS", options).stdin(Stdio::piped());
-    // Ctrl-C is the pager's, which stops a search by it and goes on.
+    // Ctrl-C is left to the pager, which only stops a search.
     let _interrupts = Signals::listen().ok();
     let mut shell = shell.spawn()?;
     let text = printable(text);

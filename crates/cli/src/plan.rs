@@ -43,7 +43,7 @@ pub(crate) async fn plan(environment: &Environment, args: PlanArgs) -> Result<u8
     }
 }
 
-/// Changes a plan, in an editor or by what stands on standard input.
+/// Edits a plan in an editor, or replaces it from standard input.
 async fn edit(
     environment: &Environment,
     project: &ProjectArgs,

@@ -18,7 +18,7 @@ use crate::runtime::open_state;
 
 /// The exit code for a call that a person has to permit.
 const EXIT_ASK: u8 = 6;
-/// The exit code for a call that nobody can permit.
+/// The exit code for a call that is denied.
 const EXIT_DENY: u8 = 7;
 
 pub(crate) async fn policy(environment: &Environment, command: PolicyCommand) -> Result<u8, HostError> {
@@ -111,7 +111,7 @@ fn print_answer(answer: &PolicyAnswer) {
         reportln!("\n{}", paint.bold("what it runs"));
     }
     for (place, part) in parts.iter().enumerate() {
-        // What isn't understood is taken apart once more, roughly, and most of that was told.
+        // The rough parse of unsupported syntax mostly repeats reasons already shown.
         let told = |one: &PartExplanation| {
             one.words == part.words && one.level >= part.level && one.rules == part.rules
         };

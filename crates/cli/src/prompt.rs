@@ -16,7 +16,7 @@ use crate::color::{self, Paint};
 /// The controlling terminal.
 const TERMINAL_PATH: &str = "/dev/tty";
 
-/// Questions to the person at the terminal, before and after a session.
+/// Asks for confirmations at the terminal, before and after a session.
 pub(crate) struct TerminalPrompts;
 
 impl Prompts for TerminalPrompts {
@@ -32,7 +32,7 @@ impl Prompts for TerminalPrompts {
 
     fn confirm_commit(&self, refusal: &CommitRefusal, diff: &str) -> io::Result<bool> {
         let paint = color::stderr();
-        // What can't be shown whole can't be allowed.
+        // A text that can't be shown completely can't be allowed.
         let Some(shown) = format_commit_question(refusal, diff) else { return Ok(false) };
         errln!("{} {}", paint.yellow("Not committed yet:"), printable(&refusal));
         show_quoted(paint, &printable(&shown));
@@ -50,8 +50,8 @@ impl Prompts for TerminalPrompts {
     }
 }
 
-/// Returns true if a person can be asked at the controlling terminal, whatever standard input is: a
-/// process in the background that reads it would be stopped.
+/// Returns true if the controlling terminal can be read, independent of standard input. A
+/// background process that reads it would be stopped.
 pub(crate) fn has_terminal() -> bool {
     let Ok(terminal) = std::fs::File::open(TERMINAL_PATH) else { return false };
     rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == rustix::process::getpgrp())
@@ -64,16 +64,16 @@ pub(crate) fn show_quoted(paint: Paint, text: &str) {
     }
 }
 
-/// Drops lines that were typed before the question could be read: they are no answers to it.
+/// Drops lines that were typed before the question was shown.
 pub(crate) fn drop_typed_lines() {
     if let Ok(terminal) = std::fs::File::open(TERMINAL_PATH) {
-        // Whoever reads from the terminal notices when it is gone.
+        // A failing terminal is reported by the next read.
         rustix::termios::tcflush(terminal, rustix::termios::QueueSelector::IFlush).ok();
     }
 }
 
-/// Asks before something is removed for good. Returns false, after saying so, if the person
-/// refuses; `verb` and `done` name the removal.
+/// Asks before a removal. Returns false, after a message, if the person refuses; `verb` and `done`
+/// name the removal in the messages.
 pub(crate) fn confirm_removal(question: &str, verb: &str, done: &str) -> Result<bool, HostError> {
     if !io::stdin().is_terminal() {
         return Err(HostError::usage(format_args!("nobody can be asked here; --yes {verb} without asking")));

@@ -33,7 +33,7 @@ pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> 
     resumed
 }
 
-/// Tells the session from the message. Standard input is only read for `-`.
+/// Splits the arguments into session and message. Reads standard input only for `-`.
 fn parse_request(args: &ResumeArgs) -> Result<(String, Option<String>), HostError> {
     let (session, message) = match (args.last, &args.session, &args.message) {
         (true, Some(_), Some(_)) => {

@@ -1,4 +1,4 @@
-//! The risk of a task, as other commands than `jm classify` tell it.
+//! Assesses the risk of a task, for commands other than `jm classify`.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -55,7 +55,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     };
     let mut prepared = PreparedRun::new(environment, &root, &run_options, None, prompts)?;
     if args.candidates.is_some() {
-        // Several sessions at once can't ask.
+        // Concurrent sessions can't ask.
         prepared.approver = Approver::Nobody;
     }
     if let Some(session) = &args.plan {
@@ -109,7 +109,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     display.print_report(&report)
 }
 
-/// Reads the task. An agent may have inputs in its place, and a plan has a task of its own.
+/// Returns the task's text. An agent may have inputs instead, and a plan has its own task.
 fn task_of(environment: &Environment, args: &RunArgs, plan: Option<&Plan>) -> Result<TaskText, HostError> {
     let has_other = args.agent.is_some() || plan.is_some();
     if has_other && args.file.is_none() && args.data.is_none() {
@@ -130,8 +130,7 @@ pub(crate) fn read_images(environment: &Environment, paths: &[PathBuf]) -> Resul
     paths.iter().map(|path| read_image(&environment.cwd.join(path))).collect()
 }
 
-/// Returns the prompts of a person who is at the terminal and didn't ask for output that a program
-/// reads.
+/// Returns the prompts of the terminal, if a person is there and the output isn't JSON.
 pub(crate) fn prompts_for(options: &args::RunOptions) -> Option<&'static dyn Prompts> {
     Display::from_options(&options.output).is_interactive().then_some(&TerminalPrompts as &dyn Prompts)
 }
@@ -180,8 +179,7 @@ async fn run_agent(
     watch_and_deliver(&template, session, events, display).await
 }
 
-/// Shows a session until everything that it was asked to do has ended, ends it, and delivers its
-/// work.
+/// Shows a session until all of its tasks have ended, closes the session, and delivers its work.
 pub(crate) async fn watch_and_deliver(
     template: &SessionTemplate,
     session: SessionHandle,
@@ -255,8 +253,8 @@ impl Surface for Terminal {
                 tokio::select! {
                     biased;
                     () = self.signals.next() => {
-                        // The first stops cleanly, the second at once: the kernel then ends what
-                        // runs in the sandbox.
+                        // The first signal stops cleanly, the second at once: the kernel then kills
+                        // sandboxed processes.
                         if self.is_stopping {
                             exit_interrupted();
                         }

@@ -1,4 +1,4 @@
-//! The runtime of a command: its state directory, its thread, and signals that stop it.
+//! Runs a command: opens the state directory, drives its future, and handles signals.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Signals {
     }
 }
 
-/// Waits for work that can be stopped: the first Ctrl-C stops cleanly, the second at once.
+/// Runs `work` to its end. The first Ctrl-C cancels `stop`, the second ends the process.
 pub(crate) async fn run_until_stopped<T>(
     work: impl Future<Output = T>,
     stop: &CancellationToken,

@@ -58,7 +58,7 @@ pub(crate) async fn setup(environment: &Environment, args: &SetupArgs) -> Result
     })
 }
 
-/// Asks for all steps at once.
+/// Asks the person once for all steps.
 fn is_confirmed(plan: &SetupPlan) -> Result<bool, HostError> {
     if !is_attended() {
         let hosts = plan.network().join(", ");

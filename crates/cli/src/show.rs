@@ -91,7 +91,7 @@ impl EventPrinter {
                 self.has_ended = true;
                 self.report = Some(report.clone());
                 self.renderer.end_line();
-                // Where its work is now is said by what follows.
+                // The following lines show the location of its work.
                 let report = RunReport { copy: None, ..(**report).clone() };
                 output::write_stdout("\n");
                 print_text_report(&report, Streamed::Yes);

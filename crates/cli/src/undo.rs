@@ -99,6 +99,6 @@ fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
         let times = if *steps > 1 { format!(", {steps} times") } else { String::new() };
         outln!("{}", paint.dim(&format!("take that back with: jm {other}{times}")));
     }
-    // The exit code tells the caller that something was left as it is.
+    // The exit code reports that some files were left unchanged.
     u8::from(!report.conflicts.is_empty() || report.dropped || report.damaged)
 }

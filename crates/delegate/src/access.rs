@@ -1,4 +1,4 @@
-//! The variables, files and hosts that a run of a CLI gets: nothing of another provider's.
+//! The variables, files and hosts that a run of a CLI gets, without those of other providers.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -10,25 +10,25 @@ use url::{Host, Url};
 
 use crate::{DelegateSettings, Provider};
 
-/// The port of the sandbox's own proxy, which no address of the user's can have inside.
+/// The port of the sandbox's proxy, which no server of the user's can have inside the sandbox.
 const PROXY_PORT: u16 = 3128;
-/// The port inside that stands for one that is the proxy's.
+/// The port inside the sandbox that stands for a server on [`PROXY_PORT`].
 const OTHER_PORT: u16 = 3129;
 
-/// The reason why a CLI can't be given what it needs.
+/// The reason why a CLI can't be given its variables, files and hosts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccessError {
-    /// An address that no confined command can be led to.
+    /// A base URL that can't be reached from inside a sandbox.
     #[error("{variable} is `{address}`, which a confined CLI can't be led to: {why}")]
     BaseUrl {
-        /// The variable.
+        /// The variable or setting with the URL.
         variable: String,
-        /// The address.
+        /// The URL.
         address: String,
-        /// The fault, and what is taken.
+        /// The fault, and the accepted form.
         why: &'static str,
     },
-    /// A provider's host that is no host.
+    /// A host name that is not valid.
     #[error("`{host}` names no host that {name} could be let through to")]
     Host {
         /// The CLI.
@@ -41,27 +41,27 @@ pub enum AccessError {
 /// The variables, files and hosts of one CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Access {
-    /// Variables: the provider's key, settings of the user's, and what is always set.
+    /// Variables: the provider's key, the user's settings, and those that are always set.
     pub environment: BTreeMap<OsString, OsString>,
-    /// The address of the provider as the CLI sees it, if it isn't the provider's own.
+    /// The base URL as the CLI sees it, if it isn't the provider's own.
     pub base_url: Option<String>,
-    /// The hosts and addresses it may reach.
+    /// The hosts and addresses that the CLI may reach.
     pub network: NetworkRules,
-    /// Files for its own home, by their paths there.
+    /// Files to write into the CLI's own home, by their relative paths.
     pub files: Vec<(PathBuf, String)>,
-    /// Files and directories of the user's home, by their paths there.
+    /// Files and directories of the user's home with credentials, by their relative paths.
     pub credentials: Vec<PathBuf>,
-    /// The values of keys, which nobody may see.
+    /// The values of keys, which must not be shown.
     pub secrets: Vec<String>,
 }
 
 impl Access {
-    /// Finds what a CLI needs in the user's environment. Of its providers the first one counts
-    /// whose key or address is set; for one who is logged in by a file, the first that needs no
-    /// key. `confined` says that addresses are seen from inside a sandbox.
+    /// Finds what a CLI needs in the user's environment. Takes the first provider whose key or
+    /// address is set; for a user who is logged in by a file, the first that needs no key.
+    /// `confined` means that addresses are those inside a sandbox.
     ///
     /// # Errors
-    /// [`AccessError`] for an address that a confined command can't be led to.
+    /// [`AccessError`] for an address that can't be reached from inside a sandbox.
     pub fn find(
         settings: &DelegateSettings,
         host: &HostEnvironment,
@@ -111,7 +111,7 @@ impl Access {
         Ok(())
     }
 
-    /// Sets the provider's address, and lets the CLI through to it alone.
+    /// Sets the provider's base URL, and allows only its host.
     fn use_address(&mut self, variable: &str, address: &str, confined: bool) -> Result<(), AccessError> {
         let refuse = |why| AccessError::BaseUrl {
             variable: variable.to_owned(),
@@ -142,7 +142,8 @@ impl Access {
         if url.scheme() != "http" {
             return Err(refuse("a server by its number is reached by http:// alone"));
         }
-        // Inside, it is found on the loopback, so that nothing else of its network is reached.
+        // Inside the sandbox the server is at the loopback address, so that nothing else of its
+        // network can be reached.
         let inside = if port == PROXY_PORT { OTHER_PORT } else { port };
         let moved =
             url.set_ip_host(IpAddr::V4(Ipv4Addr::LOCALHOST)).and_then(|()| url.set_port(Some(inside)));
@@ -152,7 +153,7 @@ impl Access {
         Ok(())
     }
 
-    /// Returns the names of all that it may reach, for rules and for people.
+    /// Returns the names of all reachable hosts, for rules and for people.
     #[must_use]
     pub fn hosts(&self) -> Vec<String> {
         let named = self.network.hosts.iter().map(ToString::to_string);
@@ -160,7 +161,7 @@ impl Access {
     }
 }
 
-/// Returns the value of a variable that is set to something.
+/// Returns the value of a variable, if it is set and not empty.
 fn variable<'a>(host: &'a HostEnvironment, name: &str) -> Option<&'a str> {
     host.vars.get(OsStr::new(name)).and_then(|value| value.to_str()).filter(|value| !value.is_empty())
 }
@@ -169,7 +170,7 @@ fn is_set(provider: &Provider, host: &HostEnvironment) -> bool {
     provider.keys.iter().chain(&provider.base_urls).any(|name| variable(host, name).is_some())
 }
 
-/// Returns the paths that there are beneath the user's home.
+/// Returns those paths that exist beneath the user's home.
 fn existing(paths: &[PathBuf], host: &HostEnvironment) -> Vec<PathBuf> {
     let Some(home) = &host.home else { return Vec::new() };
     paths.iter().filter(|path| path.is_relative() && home.join(path).exists()).cloned().collect()
@@ -177,7 +178,7 @@ fn existing(paths: &[PathBuf], host: &HostEnvironment) -> Vec<PathBuf> {
 
 fn without_password(address: &str) -> String {
     let Ok(mut url) = Url::parse(address) else { return address.chars().take(80).collect() };
-    // Fails for addresses that can have neither.
+    // Fails for URLs that can't have a password.
     url.set_password(None).ok();
     url.set_username("").ok();
     url.set_query(None);

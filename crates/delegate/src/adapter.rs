@@ -1,4 +1,4 @@
-//! One CLI: how it is called, and what it needs.
+//! The adapter of one CLI: how it is called, and what it needs.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,67 +8,67 @@ use serde::Serialize;
 
 use crate::Conversation;
 
-/// A coding CLI. Pure: it runs nothing and reads nothing.
+/// A coding CLI. Implementations run nothing and read nothing.
 pub trait Adapter: Send + Sync {
-    /// The name that people call it by: `claude`, `codex`.
+    /// Returns the CLI's name for people: `claude`, `codex`.
     fn name(&self) -> &str;
 
-    /// The program, looked up in `PATH`.
+    /// Returns the name of the program, which is looked up in `PATH`.
     fn program(&self) -> &str;
 
-    /// A command that installs it, for the message that it is not installed.
+    /// Returns a command that installs the CLI, for the message that it isn't installed.
     fn install_hint(&self) -> &str;
 
-    /// Returns its abilities.
+    /// Returns the CLI's abilities.
     fn capabilities(&self) -> Capabilities;
 
-    /// The environment, files and hosts that it needs.
+    /// Returns the environment, files and hosts that the CLI needs.
     fn requirements(&self) -> Requirements;
 
     /// Builds the command of one run. No shell reads any of it.
     fn build_command(&self, request: &CommandRequest<'_>) -> CommandLine;
 
-    /// Begins to read what the command writes.
+    /// Creates the reader of the command's output.
     fn converse(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation>;
 }
 
 /// The abilities of a CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Capabilities {
-    /// True if it works only in a directory of its own.
+    /// True if the CLI works only in a directory of its own.
     pub needs_workspace: bool,
-    /// True if it tells of its work while it works.
+    /// True if the CLI reports its work while it works.
     pub streaming: bool,
-    /// True if a session can be gone on with by its id.
+    /// True if a session can be resumed by its id.
     pub resume: bool,
-    /// True if its model can be chosen.
+    /// True if the model can be chosen.
     pub model: bool,
-    /// True if it has a sandbox of its own, which a flag turns off.
+    /// True if the CLI has its own sandbox, which a flag turns off.
     pub own_sandbox: bool,
-    /// It tells its cost in US dollars.
+    /// True if the CLI reports its cost in US dollars.
     pub cost: bool,
 }
 
-/// The things of the user's that a CLI needs.
+/// What a CLI needs of the user's: providers, variables, files.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Requirements {
-    /// The providers that it may talk to. The first one whose key is set counts; for a user who is
-    /// logged in by a file, the first one without keys.
+    /// The providers that the CLI may use. The first whose key is set is taken; for a user who is
+    /// logged in by a file, the first without keys.
     pub providers: Vec<Provider>,
-    /// Further variables that are passed on where they are set: settings, never keys of others.
+    /// Further variables that are passed on if they are set: settings, never other providers' keys.
     pub environment: Vec<String>,
-    /// Files and directories beneath the user's home that it reads its credentials from. Mounted
-    /// read-only. The first one is the login: where it is, the user is logged in.
+    /// Files and directories beneath the user's home with the CLI's credentials, mounted read-only.
+    /// The user is logged in if the first one exists.
     pub credentials: Vec<PathBuf>,
-    /// Directories beneath its own home that hold its sessions, kept for a resume.
+    /// Directories beneath the CLI's own home with its sessions, kept for a resume.
     pub state: Vec<PathBuf>,
     /// Variables that are always set: updates, telemetry and prompts off.
     pub set: Vec<(String, String)>,
 }
 
 impl Requirements {
-    /// Keeps the providers that serve a model, so that no other one's key counts. Where the name
-    /// tells nothing, all are kept.
+    /// Keeps the providers that serve a model, so that no other provider's key is used. If the name
+    /// matches no provider, all are kept.
     #[must_use]
     pub fn for_model(mut self, model: Option<&str>) -> Self {
         let serves = |provider: &Provider| {
@@ -85,39 +85,39 @@ impl Requirements {
 /// A provider of models that a CLI talks to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Provider {
-    /// The variables with its key.
+    /// The variables with the provider's key.
     pub keys: Vec<String>,
-    /// The variables with the address to use in place of the provider's own.
+    /// The variables with a base URL that replaces the provider's own.
     pub base_urls: Vec<String>,
-    /// The hosts that it is reached at.
+    /// The provider's hosts.
     pub hosts: Vec<String>,
-    /// The beginning of its models' names, for a CLI that names models by their provider.
+    /// The prefix of the provider's model names, for a CLI that names models by their provider.
     pub model_prefix: Option<String>,
-    /// Files to write beneath the CLI's own home before a run that uses this provider: settings
-    /// for which there is no variable and no flag. Never written into the user's home.
+    /// Files to write beneath the CLI's own home before a run with this provider: settings for
+    /// which there is no variable and no flag. Never written into the user's home.
     pub files: Vec<(PathBuf, String)>,
 }
 
-/// One run of a CLI.
+/// The request for one run of a CLI.
 #[derive(Debug, Clone, Copy)]
 pub struct CommandRequest<'a> {
-    /// The prompt, whatever bytes it holds but NUL.
+    /// The prompt: any bytes but NUL.
     pub prompt: &'a str,
     /// The directory to work in.
     pub directory: &'a std::path::Path,
-    /// The CLI's own session to go on with.
+    /// The CLI's own session to resume.
     pub resume: Option<&'a str>,
-    /// Tokens and cost of that session's earlier runs, as their outcomes told.
+    /// Tokens and cost of the session's earlier runs, from their outcomes.
     pub spent: Spent,
-    /// The model; the CLI's own choice where unset.
+    /// The model; the CLI's default if unset.
     pub model: Option<&'a str>,
-    /// The address to use in place of the provider's own.
+    /// The base URL that replaces the provider's own.
     pub base_url: Option<&'a str>,
-    /// True if the run is confined by us, so that the CLI's own permission prompts and sandbox are
+    /// True if the run is in our sandbox, so that the CLI's own permission prompts and sandbox are
     /// turned off.
     pub confined: bool,
-    /// True if settings that lie in the directory may be obeyed outside of a sandbox: it is a fresh
-    /// one, or the user trusts it.
+    /// True if settings in the directory may be obeyed outside a sandbox: the directory is new, or
+    /// the user trusts it.
     pub trusted: bool,
     /// Further arguments of the user's.
     pub arguments: &'a [String],
@@ -128,7 +128,7 @@ pub struct CommandRequest<'a> {
 pub struct Spent {
     /// The tokens.
     pub usage: Usage,
-    /// US dollars, where they are known.
+    /// Cost in US dollars, if known.
     pub cost: Option<f64>,
 }
 
@@ -137,16 +137,16 @@ pub struct Spent {
 pub struct CommandLine {
     /// The program and its arguments.
     pub argv: Vec<OsString>,
-    /// The bytes on its standard input. Where [`CommandLine::interactive`], more may follow.
+    /// The bytes for standard input. If [`CommandLine::interactive`] is set, more may follow.
     pub stdin: Vec<u8>,
-    /// True if standard input stays open for what [`Conversation::receive`] answers.
+    /// True if standard input stays open for the replies of [`Conversation::receive`].
     pub interactive: bool,
-    /// Variables to set besides.
+    /// Additional variables to set.
     pub environment: Vec<(String, String)>,
 }
 
 impl CommandLine {
-    /// Begins a command of this program.
+    /// Creates a command line for this program.
     pub(crate) fn new(program: &str) -> Self {
         Self { argv: vec![program.into()], ..Self::default() }
     }
@@ -169,23 +169,23 @@ impl CommandLine {
     }
 }
 
-/// Returns a provider of any models, without files of its own.
+/// Returns a provider for any model, without files.
 pub(crate) fn provider(keys: &[&str], base_urls: &[&str], hosts: &[&str]) -> Provider {
     let (keys, base_urls, hosts) = (strings(keys), strings(base_urls), strings(hosts));
     Provider { keys, base_urls, hosts, ..Provider::default() }
 }
 
-/// Returns owned texts.
+/// Converts texts to owned strings.
 pub(crate) fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// Returns paths.
+/// Converts texts to paths.
 pub(crate) fn paths(texts: &[&str]) -> Vec<PathBuf> {
     texts.iter().map(PathBuf::from).collect()
 }
 
-/// Returns variables and their values.
+/// Converts pairs to owned variables and values.
 pub(crate) fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }

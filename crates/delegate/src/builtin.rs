@@ -1,4 +1,4 @@
-//! The CLIs that need no configuration.
+//! The adapters of the CLIs that need no configuration.
 
 use crate::{Adapter, Claude, Codex, Gemini, Opencode};
 

@@ -14,7 +14,8 @@ use crate::{
     Requirements, Spent, Step,
 };
 
-/// The attempt of one request at which a refused key is final. Before it the CLI may renew a login.
+/// The attempt of one request at which a refused key is final. At an earlier one the CLI may renew
+/// a login.
 const FINAL_REFUSAL: u64 = 2;
 
 /// Claude Code, by Anthropic.
@@ -71,7 +72,8 @@ impl Adapter for Claude {
         command.arguments(&["-p", "--output-format", "stream-json", "--verbose"]);
         if request.confined {
             command.arguments(&["--dangerously-skip-permissions"]);
-            // The flag is refused to root without it, and in a sandbox the user may look like root.
+            // Root may use the flag only with this variable, and in a sandbox the user may look
+            // like root.
             command.set("IS_SANDBOX", "1");
         } else {
             command.option("--permission-mode", Some("acceptEdits"));
@@ -96,7 +98,7 @@ impl Adapter for Claude {
 
 struct ClaudeConversation {
     progress: Progress,
-    /// The session's earlier runs.
+    /// Tokens and cost of the session's earlier runs.
     earlier: Spent,
 }
 
@@ -143,7 +145,8 @@ impl ClaudeConversation {
     }
 
     fn read_assistant(&mut self, value: &Value) -> Vec<DelegateEvent> {
-        // Agents of the CLI speak too; only its own words are its message.
+        // The CLI's sub-agents send messages, too; only those of the main agent are the CLI's
+        // message.
         let own = value.get("parent_tool_use_id").is_none_or(Value::is_null);
         let mut events = Vec::new();
         for block in list_at(value, "/message/content") {
@@ -172,8 +175,8 @@ impl ClaudeConversation {
         events
     }
 
-    /// Returns true if the cost in a result is that of the whole session. Versions of the CLI
-    /// differ: some tell the cost of the run alone, as all do with its tokens.
+    /// Returns true if the cost in a result is that of the whole session. Some versions of the CLI
+    /// report the cost of the run alone, as all do for its tokens.
     fn counts_earlier(&self, result: &Value, cost: f64) -> bool {
         let models = result.get("modelUsage").and_then(Value::as_object);
         // In doubt a cost counts twice, so that a budget holds.
@@ -215,7 +218,7 @@ impl ClaudeConversation {
     }
 }
 
-/// Reads the results of tools, which the CLI tells as messages of the user.
+/// Reads the results of tools, which the CLI reports as user messages.
 fn read_tool_results(value: &Value) -> Vec<DelegateEvent> {
     let mut events = Vec::new();
     for block in list_at(value, "/message/content") {
@@ -228,7 +231,7 @@ fn read_tool_results(value: &Value) -> Vec<DelegateEvent> {
             output: output_of(block.get("content").unwrap_or(&Value::Null)),
         });
     }
-    // Only tools that write say which file they wrote by a patch.
+    // Only the results of tools that write have a patch with the file's path.
     if value.pointer("/tool_use_result/structuredPatch").is_some() {
         let path = text_at(value, "/tool_use_result/filePath");
         if !path.is_empty() {

@@ -51,7 +51,7 @@ impl Adapter for Codex {
         Requirements {
             providers: vec![
                 provider(&["CODEX_API_KEY", "OPENAI_API_KEY"], &[], &["api.openai.com"]),
-                // A login with an account talks to the last two.
+                // A login with an account uses the last two hosts.
                 provider(&[], &[], &["api.openai.com", "chatgpt.com", "auth.openai.com"]),
             ],
             environment: strings(&["OPENAI_ORGANIZATION", "OPENAI_PROJECT"]),
@@ -63,7 +63,7 @@ impl Adapter for Codex {
 
     fn build_command(&self, request: &CommandRequest<'_>) -> CommandLine {
         let mut command = CommandLine::new(self.program());
-        // A copy without its repository is no repository, and is asked about.
+        // A copy without its repository isn't a git repository, which Codex otherwise requires.
         command.arguments(&["exec", "--json", "--skip-git-repo-check"]);
         if request.confined {
             command.arguments(&["--dangerously-bypass-approvals-and-sandbox"]);
@@ -99,9 +99,9 @@ impl Adapter for Codex {
 
 struct CodexConversation {
     progress: Progress,
-    /// Tools whose start was told and whose end wasn't.
+    /// The ids of tools that have started and not ended.
     started: HashSet<String>,
-    /// Tokens of the thread's earlier runs, which the CLI counts again.
+    /// Tokens of the thread's earlier runs, which the CLI includes in its counts.
     earlier: Usage,
 }
 
@@ -168,7 +168,7 @@ impl CodexConversation {
             "error" => return vec![self.progress.warn(text_at(item, "/message"))],
             _ => {}
         }
-        // Some items are told only when they are completed.
+        // Some items are only reported when they are completed.
         let mut events = self.read_start(item);
         let id = clip(text_at(item, "/id"), MAX_NAME_BYTES);
         if self.started.remove(&id) {
@@ -183,7 +183,7 @@ impl CodexConversation {
     }
 }
 
-/// Returns true for the items that are understood, whether or not they are worth an event.
+/// Returns true for known types of items, also those that make no event.
 fn is_known(item: &str) -> bool {
     matches!(
         item,
@@ -198,7 +198,7 @@ fn is_known(item: &str) -> bool {
     )
 }
 
-/// Describes the use of a tool in one line; `None` for an item that is no tool.
+/// Describes the use of a tool in one line; `None` for an item that isn't a tool.
 fn summary_of(item: &Value) -> Option<String> {
     match text_at(item, "/type") {
         "command_execution" => Some(one_line(text_at(item, "/command"))),
@@ -228,7 +228,8 @@ fn changed_paths(item: &Value) -> impl Iterator<Item = &str> {
     paths.filter(|path| !path.is_empty()).take(MAX_CHANGED_PATHS)
 }
 
-/// Returns the usage of a turn, whose input counts what was read from and written to the cache too.
+/// Returns the usage of a turn. The CLI's input count includes tokens read from and written to the
+/// cache.
 fn usage_of(value: &Value) -> Usage {
     let cache_read = tokens_at(value, "/usage/cached_input_tokens");
     let cache_write = tokens_at(value, "/usage/cache_write_input_tokens");
@@ -243,7 +244,7 @@ fn usage_of(value: &Value) -> Usage {
     }
 }
 
-/// Returns a usage without an earlier one that it includes.
+/// Returns the difference between a usage and an earlier one that it includes.
 fn without(all: Usage, earlier: Usage) -> Usage {
     let rest = |all: Tokens, earlier: Tokens| Tokens(all.0.saturating_sub(earlier.0));
     Usage {

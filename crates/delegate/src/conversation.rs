@@ -1,91 +1,91 @@
-//! The words of a CLI while it works, and how it ended.
+//! The events of a CLI's run, and its outcome.
 
 use journeyman_protocol::Usage;
 
 /// Reads the output of one run of a CLI.
 pub trait Conversation: Send {
-    /// Takes one line of standard output, without its end. Never fails: what it doesn't know
+    /// Reads one line of standard output, without the line break. Never fails: an unknown line
     /// becomes [`DelegateEvent::Unknown`].
     fn receive(&mut self, line: &[u8]) -> Step;
 
-    /// Ends the reading. `exit` is the exit code, absent for a process that was killed; `stderr` is
-    /// the end of what it wrote there.
+    /// Ends the reading. `exit` is the exit code, `None` for a process that was killed; `stderr` is
+    /// the end of its standard error.
     fn end(self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome;
 }
 
-/// The meaning of a line.
+/// The result of reading one line.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
     /// The events, in order.
     pub events: Vec<DelegateEvent>,
-    /// Bytes to write to its standard input, for interactive commands.
+    /// Bytes to write to the CLI's standard input, for interactive commands.
     pub reply: Vec<u8>,
-    /// True if the run is over: the standard input may be closed, and a process that stays may be
-    /// ended. [`Conversation::end`] knows what came of it whatever the exit code then is.
+    /// True if the run is over: standard input may be closed, and a process that doesn't exit may
+    /// be ended. [`Conversation::end`] then returns the outcome whatever the exit code is.
     pub finished: bool,
 }
 
-/// Something that a CLI told of.
+/// An event that a CLI reported.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DelegateEvent {
-    /// Its session has this id, for a resume.
+    /// The id of the CLI's session, for a resume.
     Session(String),
-    /// Text of its model, a piece of it where it streams.
+    /// Text of the model; a piece of it if the CLI streams.
     Text(String),
-    /// Thoughts of its model.
+    /// Thinking of the model.
     Thought(String),
-    /// It began to use a tool.
+    /// The CLI began to use a tool.
     ToolStart {
-        /// The id by which its end is told.
+        /// The id of the use, which its end has, too.
         id: String,
         /// The tool's name in the CLI.
         tool: String,
-        /// One line: the command, the path.
+        /// One line: the command or the path.
         summary: String,
     },
-    /// It used a tool.
+    /// The use of a tool ended.
     ToolEnd {
-        /// The id of the start.
+        /// The id of the use, as at its start.
         id: String,
-        /// True if it failed.
+        /// True if the tool failed.
         failed: bool,
-        /// The beginning of its output.
+        /// The beginning of the tool's output.
         output: String,
     },
-    /// It says that it changed files, by its own paths. What counts is the tree.
+    /// The CLI reports changed files by its own paths. The tree decides what really changed.
     FilesChanged(Vec<String>),
-    /// Tokens and cost so far, of the whole run.
+    /// Tokens and cost of the whole run so far.
     Usage {
         /// The tokens.
         usage: Usage,
-        /// US dollars, where it says so.
+        /// Cost in US dollars, if the CLI reports it.
         cost: Option<f64>,
     },
-    /// A problem that it goes on from.
+    /// A problem after which the CLI goes on.
     Warning(String),
-    /// A line that means nothing to the adapter, cut to a bound.
+    /// A line that the adapter doesn't understand, cut to a bound.
     Unknown(String),
 }
 
-/// The end of one run of a CLI, as its output tells it.
+/// The outcome of one run of a CLI, according to its output.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
-    /// Its last message.
+    /// The CLI's last message.
     pub message: String,
-    /// Its session, for a resume.
+    /// The id of the CLI's session, for a resume.
     pub session: Option<String>,
     /// Tokens of the run.
     pub usage: Usage,
-    /// US dollars of the run, where it says so.
+    /// Cost of the run in US dollars, if the CLI reports it.
     pub cost: Option<f64>,
-    /// The reason why it failed; absent for success.
+    /// The reason for a failure; `None` for success.
     pub failure: Option<Failure>,
 }
 
-/// Why a run of a CLI failed.
+/// The failure of a CLI's run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// Its kind.
+    /// The kind of the failure.
     pub kind: FailureKind,
     /// A sentence for people.
     pub message: String,
@@ -96,18 +96,18 @@ pub struct Failure {
 pub enum FailureKind {
     /// The user is not logged in, or the key is refused.
     NotAuthenticated,
-    /// It doesn't know a flag: another version than the adapter was written for.
+    /// The CLI doesn't know a flag: its version is another one than the adapter was written for.
     UnknownFlag,
-    /// Its provider refused, or could not be reached.
+    /// The provider refused the request, or could not be reached.
     Provider,
-    /// It stopped before it said that it was done: a crash, a stream cut off.
+    /// The CLI stopped before it reported the end: it crashed, or its output was cut off.
     CutOff,
-    /// Anything else that it reports.
+    /// Another failure that the CLI reports.
     Reported,
 }
 
 impl Step {
-    /// Returns a step of one event.
+    /// Creates a step with one event.
     pub(crate) fn of(event: DelegateEvent) -> Self {
         Self { events: vec![event], ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! A CLI that a configuration describes.
+//! CLIs that a configuration describes.
 
 use std::path::PathBuf;
 
@@ -10,18 +10,18 @@ use crate::generic::{LinesConversation, TextConversation};
 use crate::output::Output;
 use crate::{Adapter, Capabilities, CommandLine, CommandRequest, Conversation, Provider, Requirements};
 
-/// Stands for the prompt. Without it the prompt goes to standard input.
+/// Placeholder for the prompt. Without it the prompt is written to standard input.
 const PROMPT: &str = "{prompt}";
-/// Stands for the optional arguments. Without it they follow the command.
+/// Placeholder for the optional arguments. Without it they follow the command.
 const OPTIONS: &str = "{options}";
-/// Stands for the session, in `resume`.
+/// Placeholder for the session id, in `resume`.
 const SESSION: &str = "{session}";
-/// Stands for the model, in `model`.
+/// Placeholder for the model, in `model`.
 const MODEL: &str = "{model}";
-/// Stands for the working directory.
+/// Placeholder for the working directory.
 const DIRECTORY: &str = "{directory}";
 
-/// A CLI as a table of a configuration describes it.
+/// The description of a CLI in a configuration.
 ///
 /// ```
 /// let definition: journeyman_delegate::Definition = toml::from_str(
@@ -40,7 +40,7 @@ const DIRECTORY: &str = "{directory}";
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// The name that people call it by.
+    /// The CLI's name for people.
     pub name: String,
     /// The program and its arguments. `{prompt}` stands for the prompt, `{directory}` for the
     /// working directory, `{options}` for the optional arguments below.
@@ -48,37 +48,37 @@ pub struct Definition {
     /// Arguments that choose a model, with `{model}`.
     #[serde(default)]
     pub model: Vec<String>,
-    /// Arguments that go on with a session, with `{session}`.
+    /// Arguments that resume a session, with `{session}`.
     #[serde(default)]
     pub resume: Vec<String>,
-    /// Arguments for runs in our sandbox: those that turn its own prompts and sandbox off.
+    /// Arguments for runs in our sandbox, which turn off the CLI's own prompts and sandbox.
     #[serde(default)]
     pub confined: Vec<String>,
-    /// Arguments for runs outside of our sandbox.
+    /// Arguments for runs outside our sandbox.
     #[serde(default)]
     pub unconfined: Vec<String>,
-    /// The form of its output.
+    /// The format of the CLI's output.
     #[serde(default)]
     pub output: Output,
-    /// A command that installs it.
+    /// A command that installs the CLI.
     #[serde(default)]
     pub install: String,
-    /// The variables with its key.
+    /// The variables with the provider's key.
     #[serde(default)]
     pub keys: Vec<String>,
-    /// The variables with the address of its provider; a base URL is set as the first.
+    /// The variables with the provider's base URL; a configured one is set in the first.
     #[serde(default)]
     pub base_urls: Vec<String>,
-    /// The hosts that its provider is reached at.
+    /// The provider's hosts.
     #[serde(default)]
     pub hosts: Vec<String>,
-    /// Files beneath the user's home that it reads its credentials from.
+    /// Files beneath the user's home with the CLI's credentials.
     #[serde(default)]
     pub credentials: Vec<PathBuf>,
-    /// Directories beneath its own home that hold its sessions.
+    /// Directories beneath the CLI's own home with its sessions.
     #[serde(default)]
     pub state: Vec<PathBuf>,
-    /// Further variables that are passed on where they are set.
+    /// Further variables that are passed on if they are set.
     #[serde(default)]
     pub environment: Vec<String>,
     /// Variables that are always set, as `NAME=value`.
@@ -89,27 +89,27 @@ pub struct Definition {
 /// The reason why a definition can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DefinitionError {
-    /// The name has other characters than letters, digits, `-` and `_`.
+    /// The name has characters other than letters, digits, `-` and `_`.
     #[error("`{0}` can't be the name of a CLI: a name has letters, digits, `-` and `_`")]
     Name(String),
-    /// There is no program.
+    /// The command is empty.
     #[error("the CLI `{0}` has no command: name its program and arguments")]
     NoCommand(String),
-    /// A text that goes into a command has a NUL.
+    /// A text of the command has a NUL character.
     #[error("the command of the CLI `{0}` has a NUL character")]
     Nul(String),
-    /// An assignment has no name.
+    /// A variable in `set` has no name.
     #[error("`{1}` of the CLI `{0}` isn't of the form NAME=value")]
     Assignment(String, String),
-    /// Optional arguments lack the word for their value.
+    /// Optional arguments lack the placeholder for their value.
     #[error("`{1}` of the CLI `{0}` lacks `{2}`")]
     NoValue(String, &'static str, &'static str),
-    /// An agent gets its prompt through the protocol.
+    /// An ACP agent gets its prompt through the protocol, not through an argument.
     #[error("the CLI `{0}` speaks ACP, so its command can't have `{{prompt}}`")]
     AcpPrompt(String),
 }
 
-/// A CLI that a configuration describes.
+/// The adapter of a CLI that a configuration describes.
 #[derive(Debug, Clone)]
 pub struct ConfiguredCli {
     definition: Definition,
@@ -121,7 +121,7 @@ impl ConfiguredCli {
     ///
     /// # Errors
     ///
-    /// The first thing about it that can't be used.
+    /// The first fault of the definition.
     pub fn new(definition: Definition) -> Result<Self, DefinitionError> {
         let name = definition.name.clone();
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
@@ -219,12 +219,12 @@ impl Adapter for ConfiguredCli {
                 command.arguments(&options.take().unwrap_or_default());
                 continue;
             }
-            // A longer prompt than an argument may be goes to standard input.
+            // A prompt that is too long for an argument is written to standard input.
             if argument.contains(PROMPT) && !fits {
                 continue;
             }
             let place = argument.replace(DIRECTORY, &directory);
-            // No prompt can be read as a flag.
+            // Keeps a prompt from being read as a flag.
             let guard = if place == PROMPT && request.prompt.starts_with('-') { "\n" } else { "" };
             command.arguments(&[place.replace(PROMPT, &format!("{guard}{}", request.prompt))]);
         }

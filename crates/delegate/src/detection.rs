@@ -1,20 +1,20 @@
-//! Is a CLI installed, in which version, and is its user logged in? Asked without a network.
+//! Detection of a CLI: installation, version and login, without a network.
 
 use std::path::{Path, PathBuf};
 
 use crate::bounds::one_line;
 use crate::{Adapter, Requirements};
 
-/// The argument with which every CLI tells its version.
+/// The argument with which every CLI prints its version.
 pub const VERSION_ARGUMENT: &str = "--version";
 
-/// The questions that detection asks of the machine. Whoever calls it decides which environment and
-/// home these are, and how a program is run.
+/// Queries about the machine. The implementation decides which environment and home count, and how
+/// a program is run.
 pub trait Machine {
-    /// Returns true if a variable is set to something.
+    /// Returns true if a variable is set and not empty.
     fn has_variable(&self, name: &str) -> bool;
 
-    /// Returns true if a file or directory beneath the user's home is there.
+    /// Returns true if a file or directory exists beneath the user's home.
     fn has_in_home(&self, path: &Path) -> bool;
 
     /// Finds a program in `PATH`, or by its absolute path.
@@ -25,31 +25,31 @@ pub trait Machine {
     fn read_version(&self, program: &Path) -> Option<String>;
 }
 
-/// A CLI that is installed.
+/// An installed CLI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installation {
-    /// Its program.
+    /// The path of the program.
     pub path: PathBuf,
-    /// Its version, if it tells one.
+    /// The version, if the program prints one.
     pub version: Option<String>,
-    /// Its user's credentials.
+    /// The credentials of the user.
     pub credentials: Credentials,
 }
 
-/// The credentials of a CLI's user, as far as they show without a network.
+/// The credentials of a CLI's user, as far as they can be known without a network.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credentials {
     /// A variable with a key is set.
     Key(String),
-    /// A file with a login is there.
+    /// A login file exists.
     File(PathBuf),
-    /// There are none of those that the adapter knows.
+    /// There are no credentials that the adapter knows.
     Missing,
-    /// The adapter knows of none, so the CLI may need none.
+    /// The adapter knows no credentials, so the CLI may need none.
     Unknown,
 }
 
-/// Looks for a CLI; `None` if it isn't installed.
+/// Detects a CLI; `None` if it isn't installed.
 #[must_use]
 pub fn detect(adapter: &dyn Adapter, machine: &dyn Machine) -> Option<Installation> {
     let path = machine.find_program(adapter.program())?;
@@ -58,7 +58,7 @@ pub fn detect(adapter: &dyn Adapter, machine: &dyn Machine) -> Option<Installati
     Some(Installation { path, version, credentials })
 }
 
-/// Returns the credentials that are there.
+/// Returns the credentials that exist.
 #[must_use]
 pub fn find_credentials(requirements: &Requirements, machine: &dyn Machine) -> Credentials {
     let mut keys = requirements.providers.iter().flat_map(|provider| &provider.keys).peekable();
@@ -68,12 +68,12 @@ pub fn find_credentials(requirements: &Requirements, machine: &dyn Machine) -> C
     if let Some(key) = keys.find(|key| machine.has_variable(key)) {
         return Credentials::Key(key.clone());
     }
-    // The first file is the login; what follows belongs to it.
+    // The first file is the login; the others belong to it.
     let file = requirements.credentials.first().filter(|path| machine.has_in_home(path));
     file.map_or(Credentials::Missing, |path| Credentials::File(path.clone()))
 }
 
-/// Says that a CLI isn't installed, how to install it, and which others are.
+/// Returns a message that a CLI isn't installed, how to install it, and which others are.
 #[must_use]
 pub fn explain_missing(adapter: &dyn Adapter, installed: &[&str]) -> String {
     let (name, program) = (adapter.name(), adapter.program());
@@ -91,7 +91,7 @@ pub fn explain_missing(adapter: &dyn Adapter, installed: &[&str]) -> String {
     text
 }
 
-/// Returns the first word with a digit at its beginning, as in `codex-cli 0.171.0`.
+/// Returns the first word that begins with a digit, as in `codex-cli 0.171.0`.
 fn version_in(output: &str) -> Option<String> {
     let line = one_line(output);
     let mut words = line.split(' ').map(|word| word.trim_start_matches('v'));

@@ -1,5 +1,5 @@
-//! A task of low risk, given to a CLI that runs as the user would run it: not confined, in a
-//! directory where nothing can be lost.
+//! Runs of a CLI outside the sandbox, for tasks of low risk in a directory where nothing can be
+//! lost.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -22,70 +22,70 @@ use crate::{AccessError, CommandLine, CommandRequest, DelegateEvent, Outcome, Sp
 
 /// The variable that all processes of a run inherit, by which they are found at its end.
 const RUN_VARIABLE: &str = "JM_DELEGATE_RUN";
-/// Rounds of ending processes: one that forks meanwhile is found in the next.
+/// Maximum number of rounds of killing processes: one that forks meanwhile is found in the next.
 const MAX_KILL_ROUNDS: usize = 50;
-/// Files that are looked at for what changed.
+/// Maximum number of files that are compared for changes.
 const MAX_FILES: usize = 20_000;
-/// Directories above a file that are looked into.
+/// Maximum depth of directories that are searched.
 const MAX_DEPTH: usize = 32;
-/// Output that is kept beside what is read line by line.
+/// Maximum bytes of output kept in addition to the lines that are read.
 const KEPT_OUTPUT: usize = 16 * 1024;
 
-/// The reason why a run could not be made.
+/// The reason why a run failed to start.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectError {
     /// The CLI is unknown or not installed.
     #[error(transparent)]
     Delegate(#[from] DelegateError),
-    /// Its address can't be used.
+    /// The base URL can't be used.
     #[error(transparent)]
     Access(#[from] AccessError),
-    /// Its input could not be made.
+    /// The input pipe could not be created.
     #[error("its input can't be made: {0}")]
     Input(std::io::Error),
-    /// Its end with this program can't be made sure of.
+    /// The run can't be tied to the end of this program.
     #[error("a guard of its processes can't be made: {0}")]
     Guard(std::io::Error),
-    /// It could not be started or watched.
+    /// The CLI could not be started or monitored.
     #[error(transparent)]
     Run(#[from] SandboxError),
 }
 
-/// A task for a CLI that isn't confined.
+/// A task for a CLI outside the sandbox.
 #[derive(Debug, Clone, Copy)]
 pub struct DirectRun<'a> {
     /// The prompt.
     pub prompt: &'a str,
     /// The directory to work in.
     pub directory: &'a Path,
-    /// True for a directory that was made for the run, whose settings nobody else wrote.
+    /// True for a directory that was created for the run, so that its settings are ours.
     pub is_fresh: bool,
-    /// The time that it may take, in place of the CLI's setting and the built-in limit.
+    /// Maximum duration, in place of the CLI's setting and the default.
     pub time_limit: Option<Duration>,
 }
 
-/// The end of a run that wasn't confined.
+/// The end of a run outside the sandbox.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DirectEnd {
-    /// The end as the CLI tells it.
+    /// The outcome, according to the CLI.
     pub outcome: Outcome,
-    /// The end of its process.
+    /// The end of the CLI's process.
     pub end: End,
-    /// Files that it made, relative to the directory.
+    /// Files that the run created, relative to the directory.
     pub created: Vec<PathBuf>,
-    /// Files that it changed.
+    /// Files that the run changed.
     pub changed: Vec<PathBuf>,
-    /// Files that it deleted.
+    /// Files that the run deleted.
     pub deleted: Vec<PathBuf>,
 }
 
 impl DirectRun<'_> {
-    /// Runs a CLI in the directory, with the user's own settings, but without the keys of others.
-    /// Its own permission prompts and sandbox stay as they are. `stop`, the time limit and the end
-    /// of this program in any way end it with all processes that it started.
+    /// Runs a CLI in the directory, with the user's own settings, but without other providers'
+    /// keys. Its own permission prompts and sandbox stay on. `stop`, the time limit or the end of
+    /// this program ends the CLI and all processes that it started.
     ///
     /// # Errors
-    /// [`DirectError`] where nothing ran.
+    /// [`DirectError`] if nothing ran.
     pub async fn run(
         &self,
         delegates: &Delegates,
@@ -104,7 +104,7 @@ impl DirectRun<'_> {
         let mut argv: Vec<OsString> = vec![program.into_os_string()];
         argv.extend(std::mem::take(&mut command.argv).into_iter().skip(1));
         let argv = input.as_ref().map_or_else(|| argv.clone(), |input| input.connect(argv.clone()));
-        // Ends the CLI where it is dropped.
+        // Ends the CLI when it is dropped.
         let guard = Guard::open().map_err(DirectError::Guard)?;
         command.argv = guard.wrap(argv).map_err(DirectError::Guard)?;
         let command = self.sandbox_request(settings, command, &access, delegates, &marker);
@@ -183,8 +183,8 @@ impl DirectRun<'_> {
     }
 }
 
-/// The processes of a run that are left at its end, by the variable that they inherited: also those
-/// that made a session of their own. They are killed where this is dropped.
+/// The processes that a run leaves behind, also in other sessions, found by the variable that they
+/// inherited. Dropping this value kills them.
 struct Leftovers(String);
 
 impl Drop for Leftovers {
@@ -196,7 +196,7 @@ impl Drop for Leftovers {
                 return;
             }
             for pid in left {
-                // It may have ended meanwhile, which is what is wanted.
+                // The process may have ended meanwhile.
                 rustix::process::kill_process(pid, rustix::process::Signal::KILL).ok();
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -204,8 +204,8 @@ impl Drop for Leftovers {
     }
 }
 
-/// Returns the processes of this user's that have an assignment in their environment, but dead ones
-/// that nobody has waited for, whose environment is gone.
+/// Returns the user's processes that have an assignment in their environment. Zombies are left out,
+/// because they have no environment.
 fn processes_with(assignment: &[u8]) -> Vec<rustix::process::Pid> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered = entries.filter_map(|entry| {
@@ -219,10 +219,10 @@ fn processes_with(assignment: &[u8]) -> Vec<rustix::process::Pid> {
     numbered.filter(|(_, path)| has(path)).map(|(pid, _)| pid).collect()
 }
 
-/// Files by their paths, with what shows a change.
+/// Files by path, with size and modification time.
 type Files = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
 
-/// Lists the files beneath a directory, a bounded number. Links aren't followed.
+/// Lists the files beneath a directory, up to a bound, without following links.
 fn list_files(directory: &Path) -> Files {
     let mut files = Files::new();
     let mut waiting = vec![(directory.to_owned(), 0)];

@@ -1,4 +1,4 @@
-//! A model that gives every task to one CLI.
+//! A model that passes every task to one CLI.
 
 use journeyman_model::{DeltaStream, Model, ModelError, ModelRequest, Reply, reply_at_once};
 use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, ToolUse, Usage};
@@ -7,12 +7,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tool::{BRIEF, DELEGATE_TOOL, SESSION_GONE, SESSION_LINE};
 
-/// The beginning of a text that the program itself puts into a conversation, and that asks for
-/// nothing.
+/// The beginning of a reminder that the program puts into a conversation; it asks for nothing.
 const REMINDER: &str = "<system-reminder>";
-/// The beginning of the result of a call that ended with its process.
+/// The beginning of the result of a call that was cut off with its process.
 const CUT_OFF: &str = "cut off: ";
-/// Maximum bytes of a failure that ends a task.
+/// Maximum bytes of a failure message that ends a task.
 const MAX_FAILURE_BYTES: usize = 4 * 1024;
 
 /// A model that answers each message of a person, and each result of checks, with one call of
@@ -27,17 +26,17 @@ pub struct Director {
     name: String,
 }
 
-/// The next act of the director.
+/// The next action of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Decision {
-    /// Gives the CLI a prompt, in its session of this id.
+    /// Calls the CLI with a prompt, resuming a session if one is given.
     Call { prompt: String, resume: Option<String> },
-    /// Ends the turn.
+    /// Ends the turn with a message.
     Say(String),
 }
 
 impl Director {
-    /// Makes the model that gives everything to the CLI `to`, and is called `name`.
+    /// Creates the model called `name`, which passes everything to the CLI `to`.
     #[must_use]
     pub fn new(to: impl Into<String>, name: impl Into<String>) -> Self {
         Self { to: to.into(), name: name.into() }
@@ -65,12 +64,12 @@ impl Director {
                 None => Decision::Call { prompt: whole_conversation(messages), resume: None },
             });
         }
-        // With the process that it was cut off with, the CLI's session is gone, too.
+        // The CLI's session is lost if its process was cut off.
         if begins_with(SESSION_GONE) || begins_with(CUT_OFF) {
             return Ok(Decision::Call { prompt: whole_conversation(messages), resume: None });
         }
         match (failure, said) {
-            // What a call that failed has changed mustn't pass for a finished task.
+            // The changes of a failed call mustn't pass for a finished task.
             (Some(failure), _) => Err(ModelError::Delegate(cut(failure).to_owned())),
             (None, Some(said)) => Ok(Decision::Say(said.to_owned())),
             (None, None) => Err(ModelError::Delegate("there is nothing to give to the CLI".to_owned())),
@@ -116,7 +115,7 @@ fn cut(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_FAILURE_BYTES)).unwrap_or_default()
 }
 
-/// Returns the texts of a message that ask for something.
+/// Returns the texts of a message that ask for something: all but reminders.
 fn texts(message: &Message) -> impl Iterator<Item = &str> {
     message.content.iter().filter_map(|block| match block {
         Block::Text { text } if !text.trim_start().starts_with(REMINDER) && !text.trim().is_empty() => {
@@ -126,7 +125,7 @@ fn texts(message: &Message) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the first part of a call's result, and true if it failed.
+/// Returns the first part of a call's result, and true if the call failed.
 fn first_result_text(block: &Block) -> Option<(&str, bool)> {
     match block {
         Block::ToolResult { content, is_error, .. } => match content.first() {
@@ -137,8 +136,8 @@ fn first_result_text(block: &Block) -> Option<(&str, bool)> {
     }
 }
 
-/// Returns the CLI's session that the newest result names. Its message is the first part, so that
-/// nothing it says is taken for a session.
+/// Returns the session id in the newest result. The CLI's message is the first part and isn't
+/// searched, so that nothing in it can pass for a session id.
 fn last_session(messages: &[Message]) -> Option<String> {
     let blocks = messages.iter().rev().flat_map(|message| message.content.iter().rev());
     let notes = blocks.filter_map(|block| match block {
@@ -152,7 +151,7 @@ fn last_session(messages: &[Message]) -> Option<String> {
     lines.flatten().find_map(|line| Some(line.strip_prefix(SESSION_LINE)?.strip_suffix(']')?.to_owned()))
 }
 
-/// Returns everything that was asked and answered, for a CLI that knows nothing of it.
+/// Returns the whole conversation as text, for a CLI that has no session of it.
 fn whole_conversation(messages: &[Message]) -> String {
     let mut prompt = BRIEF.to_owned();
     let mut is_first = true;

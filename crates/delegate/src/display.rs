@@ -1,4 +1,4 @@
-//! The view of a CLI at work: events of the session, and its words as they come.
+//! The display of a running CLI: events in the session's log, and its live output.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 
 use crate::DelegateEvent;
 
-/// Events of one run that are logged: an agent that uses more tools than this is watched live.
+/// Maximum number of logged events of one run; further ones are only in the live output.
 const MAX_EVENTS: usize = 2_000;
 /// Maximum bytes of a text in an event.
 const MAX_TEXT_BYTES: usize = 2_000;
-/// Bytes of live output shown of one run.
+/// Maximum bytes of live output of one run.
 const LIVE_BYTES: usize = 1024 * 1024;
-/// Files named in an event.
+/// Maximum number of files named in an event.
 const MAX_FILES: usize = 50;
 
-/// Hands the events of one run on.
+/// Logs and prints the events of one run.
 pub(crate) struct EventSink<'a> {
     name: &'a str,
     emit: &'a Emit,
@@ -33,7 +33,7 @@ impl<'a> EventSink<'a> {
         Self { name, emit, output, logged: 0, shown: 0, within_line: false }
     }
 
-    /// Logs an event, and shows what people follow.
+    /// Logs an event, and prints the part that is for people.
     pub(crate) fn show(&mut self, event: &DelegateEvent) {
         if let Some((kind, data)) = logged_event(event) {
             self.log(kind, data);
@@ -79,7 +79,8 @@ impl<'a> EventSink<'a> {
     }
 }
 
-/// Returns the kind and the data of an event that is logged; text goes into the result.
+/// Returns the kind and the data of an event that is logged; `None` for text, which goes into the
+/// result.
 fn logged_event(event: &DelegateEvent) -> Option<(&'static str, Value)> {
     let cut =
         |text: &str| text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default().to_owned();
@@ -102,7 +103,7 @@ fn logged_event(event: &DelegateEvent) -> Option<(&'static str, Value)> {
     })
 }
 
-/// Returns a text on one line, cut to so many bytes.
+/// Returns a text on one line, cut to `most` bytes.
 pub(crate) fn shorten(text: &str, most: usize) -> String {
     let words: Vec<&str> =
         text.get(..text.floor_char_boundary(most * 2)).unwrap_or_default().split_whitespace().collect();
@@ -112,7 +113,7 @@ pub(crate) fn shorten(text: &str, most: usize) -> String {
     if end < line.len() || text.len() > most * 2 { format!("{cut}…") } else { line }
 }
 
-/// Returns the end of a process in words.
+/// Describes the end of a process in words.
 pub(crate) fn describe_end(end: &End) -> String {
     match end {
         End::Exited(code) => format!("exit code {code}"),

@@ -1,5 +1,5 @@
-//! One run of a CLI: what it writes goes into its [`Conversation`], and what that means to whoever
-//! watches.
+//! The reading of a CLI's run: output lines go to its [`Conversation`], and the events to a
+//! callback.
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use crate::input::Input;
 use crate::lines::Lines;
 use crate::{Conversation, DelegateEvent, Failure, FailureKind, Outcome};
 
-/// Time that a CLI gets to end by itself after it has said all.
+/// Maximum time that a CLI gets to exit after it has reported the end of the run.
 const END_WAIT: Duration = Duration::from_secs(5);
-/// Bytes of standard error that are kept: its end says why a program failed.
+/// Maximum bytes kept of standard error: its end says why a program failed.
 const STDERR_BYTES: usize = 16 * 1024;
 
 /// The end of a run.
 pub(crate) struct RunEnd {
-    /// The end as the CLI tells it; a run that was killed or cut off is a failure.
+    /// The outcome, according to the CLI; a run that was killed or cut off is a failure.
     pub(crate) outcome: Outcome,
-    /// The end of its process.
+    /// The end of the CLI's process.
     pub(crate) completed: Completed,
 }
 
-/// The reading of one run.
+/// The state of reading one run.
 struct Reading<'a> {
     conversation: Box<dyn Conversation>,
     input: Option<Input>,
     watch: &'a mut (dyn FnMut(&DelegateEvent) + Send),
-    /// True if the CLI has said all.
+    /// True if the CLI has reported the end of the run.
     finished: bool,
 }
 
 impl Reading<'_> {
-    /// Takes a line, and answers it by the input, if that is open.
+    /// Reads a line, and writes the reply to standard input if that is open.
     fn receive(&mut self, line: &[u8]) {
         let step = self.conversation.receive(line);
         step.events.iter().for_each(&mut *self.watch);
@@ -47,7 +47,7 @@ impl Reading<'_> {
     }
 }
 
-/// Reads what a running CLI writes, to its end. `stop` ends it.
+/// Reads the output of a running CLI until it ends. `stop` ends the CLI.
 pub(crate) async fn read_to_end(
     mut running: Running,
     stop: CancellationToken,
@@ -79,14 +79,14 @@ pub(crate) async fn read_to_end(
     };
     let Reading { conversation, finished, .. } = reading;
     let mut outcome = conversation.end(exit, &clean(&stderr));
-    // What the process came to counts, unless the CLI had said all before.
+    // A failure of the process counts, unless the CLI reported the end before.
     if let Some(failure) = process_failure(&completed).filter(|_| !finished) {
         outcome.failure = Some(failure);
     }
     Ok(RunEnd { outcome, completed })
 }
 
-/// Returns the failure of a process that didn't end by itself.
+/// Returns the failure of a process that was ended from outside.
 fn process_failure(completed: &Completed) -> Option<Failure> {
     let message = match &completed.outcome {
         End::Exited(_) => return None,

@@ -1,5 +1,5 @@
-//! Directories that are made for a task of low risk, and what is left of them by programs that were
-//! killed.
+//! Directories that are created for a task of low risk, and the removal of those that killed
+//! programs left.
 
 use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use journeyman_workspace::remove_tree;
 use rustix::fs::{FlockOperation, flock};
 
-/// The beginning of the names of directories.
+/// Prefix of the directories' names.
 const PREFIX: &str = "jm-delegate-";
 /// Maximum bytes of a path in a record.
 const MAX_PATH_BYTES: u64 = 4096;
 
-/// A directory for one run, removed with this value unless it is kept.
+/// A new directory for one run, removed when this value is dropped unless it is kept.
 ///
 /// A record in the user's state directory names it. As long as its owner lives, the record is
 /// locked: so the next one knows of what a killed program left.
@@ -23,17 +23,17 @@ const MAX_PATH_BYTES: u64 = 4096;
 pub struct FreshDirectory {
     path: PathBuf,
     record: PathBuf,
-    /// Holds the record's lock.
+    /// Holds the lock on the record.
     _lock: File,
     is_kept: bool,
 }
 
 impl FreshDirectory {
-    /// Makes a directory beneath `parent`, recorded in `records`, and removes those that killed
-    /// programs left.
+    /// Creates a directory beneath `parent` with a record in `records`, and removes directories
+    /// that killed programs left.
     ///
     /// # Errors
-    /// Failures of the file system.
+    /// Errors of the file system.
     pub fn create(parent: &Path, records: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(records)?;
         remove_abandoned(records);
@@ -50,13 +50,13 @@ impl FreshDirectory {
         Ok(Self { path, record, _lock: file, is_kept: false })
     }
 
-    /// Returns its path.
+    /// Returns the path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Leaves the directory to the user, unless nothing is in it.
+    /// Keeps the directory for the user, unless it is empty.
     pub fn keep(&mut self) {
         let mut entries = std::fs::read_dir(&self.path).into_iter().flatten();
         self.is_kept = entries.next().is_some();
@@ -65,18 +65,18 @@ impl FreshDirectory {
 
 impl Drop for FreshDirectory {
     fn drop(&mut self) {
-        // The next run removes what can't be removed now.
+        // A directory that can't be removed now is removed by the next run.
         if self.is_kept || remove_tree(&self.path).is_ok() {
             std::fs::remove_file(&self.record).ok();
         }
     }
 }
 
-/// Removes the directories whose owners are gone.
+/// Removes the directories whose owners have exited.
 pub fn remove_abandoned(records: &Path) {
     for entry in std::fs::read_dir(records).into_iter().flatten().flatten() {
         let Ok(file) = File::open(entry.path()) else { continue };
-        // Whoever lives holds the lock.
+        // A running owner holds the lock.
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
             continue;
         }
@@ -85,7 +85,7 @@ pub fn remove_abandoned(records: &Path) {
             continue;
         }
         let path = PathBuf::from(std::ffi::OsString::from_vec(path));
-        // The name of an unknown program's record says nothing, and another's directory isn't ours.
+        // A record of another program may name any path, so only our own directories are removed.
         let is_own = path.file_name() == Some(&entry.file_name())
             && entry.file_name().as_bytes().starts_with(PREFIX.as_bytes())
             && path

@@ -18,9 +18,9 @@ use crate::{
     Provider, Requirements, Step,
 };
 
-/// Where its settings are, beneath a home.
+/// The path of the settings, beneath a home directory.
 const SETTINGS: &str = ".gemini/settings.json";
-/// Where a login with an account is kept, beneath a home.
+/// The path of an account's login, beneath a home directory.
 const LOGIN: &str = ".gemini/oauth_creds.json";
 
 /// The exit code for a missing key or login.
@@ -85,7 +85,8 @@ impl Adapter for Gemini {
         } else {
             command.arguments(&["--approval-mode=auto_edit"]);
         }
-        // It doesn't work at all in a directory that isn't trusted, whose settings it would obey.
+        // The CLI refuses to work in an untrusted directory, and obeys the settings of a trusted
+        // one.
         if request.confined || request.trusted {
             command.arguments(&["--skip-trust"]);
         }
@@ -108,7 +109,7 @@ impl Adapter for Gemini {
     }
 }
 
-/// Returns its settings for a home of its own: how it logs in, and no updates and statistics.
+/// Returns the settings files for a home: the way to log in, and no updates and statistics.
 fn settings(login: &str) -> Vec<(PathBuf, String)> {
     let settings = json!({
         "security": { "auth": { "selectedType": login } },
@@ -120,9 +121,9 @@ fn settings(login: &str) -> Vec<(PathBuf, String)> {
 
 struct GeminiConversation {
     progress: Progress,
-    /// True if the next piece of text belongs to the message before.
+    /// True if the next piece of text continues the message.
     streaming: bool,
-    /// Files that tools in use write, by the ids of the uses.
+    /// Files that running tools write, by the ids of the uses.
     written: Vec<(String, String)>,
 }
 
@@ -133,7 +134,7 @@ impl Conversation for GeminiConversation {
         let events = match kind {
             "init" => self.progress.take_session(text_at(&value, "/session_id")).into_iter().collect(),
             "message" if text_at(&value, "/role") == "assistant" => self.read_text(&value),
-            // Our own prompt.
+            // This message is our own prompt.
             "message" => Vec::new(),
             "tool_use" => self.read_start(&value),
             "tool_result" => self.read_end(&value),

@@ -1,4 +1,4 @@
-//! The output of CLIs that a configuration describes: text, or JSON Lines with known places.
+//! The output of CLIs that a configuration describes: text, or JSON Lines with configured fields.
 
 use journeyman_protocol::Tokens;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::output::Paths;
 use crate::progress::{Progress, kind_of};
 use crate::{Conversation, DelegateEvent, FailureKind, Outcome, Step};
 
-/// Reads text for people.
+/// Reads plain text, all of which is the message.
 pub(crate) struct TextConversation {
     progress: Progress,
 }
@@ -26,14 +26,14 @@ impl Conversation for TextConversation {
         let text = clip(&String::from_utf8_lossy(line), MAX_TEXT_BYTES - 1) + "\n";
         let message = &mut self.progress.message;
         message.push_str(&text);
-        // The end says what came of the run.
+        // The end of the text says what came of the run, so the beginning is dropped.
         let excess = message.len().saturating_sub(MAX_TEXT_BYTES);
         message.drain(..message.ceil_char_boundary(excess));
         Step::of(DelegateEvent::Text(text))
     }
 
     fn end(mut self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
-        // Nothing but the exit code says that it is done.
+        // Only the exit code tells that the run is complete.
         self.progress.finished = exit == Some(0);
         let mut outcome = self.progress.end(exit, stderr);
         outcome.message.truncate(outcome.message.trim_end().len());
@@ -41,10 +41,10 @@ impl Conversation for TextConversation {
     }
 }
 
-/// Reads an object a line.
+/// Reads JSON Lines, one object a line.
 pub(crate) struct LinesConversation {
     progress: Progress,
-    /// JSON pointers.
+    /// JSON pointers to the fields.
     paths: Paths,
 }
 
@@ -77,7 +77,7 @@ impl LinesConversation {
         }
         if let Some(message) = find(&self.paths.message).and_then(Value::as_str) {
             self.progress.take_message(message);
-            // It says nothing new where the pieces were told.
+            // The message repeats the pieces if these are configured.
             if self.paths.text.is_none() {
                 events.push(DelegateEvent::Text(clip(message, MAX_TEXT_BYTES)));
             }
@@ -116,7 +116,7 @@ impl Conversation for LinesConversation {
     }
 }
 
-/// Returns the JSON pointer of a path, which may be one already.
+/// Converts a path with dots to a JSON pointer; a JSON pointer stays.
 fn pointer_of(path: &str) -> String {
     if path.is_empty() || path.starts_with('/') {
         return path.to_owned();

@@ -1,4 +1,4 @@
-//! The homes of CLIs: each has one of its own for as long as its session lives.
+//! Home directories for CLIs: each CLI has its own for as long as the session lives.
 
 use std::fs::DirBuilder;
 use std::io::{self, Write as _};
@@ -9,26 +9,26 @@ use journeyman_workspace::{remove_tree, remove_trees_of_ended_processes};
 
 use crate::access::Access;
 
-/// The homes of one session's CLIs, removed with this value. What processes left that were killed
-/// is removed when the next one is made.
+/// The home directories of one session's CLIs, removed when this value is dropped. Those of killed
+/// processes are removed when the next session creates its own.
 #[derive(Debug)]
 pub(crate) struct Homes {
     path: PathBuf,
 }
 
-/// The home of a CLI.
+/// The home directory of one CLI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Home {
     pub(crate) path: PathBuf,
-    /// True if it was made for this run, so that no session of the CLI's is in it.
+    /// True if the home was created for this run, so that it has no session of the CLI.
     pub(crate) is_new: bool,
 }
 
 impl Homes {
-    /// Makes the directory of a session's homes beneath `all`, which other sessions have too.
+    /// Creates the directory for a session's homes beneath `all`, which sessions share.
     ///
     /// # Errors
-    /// Failures of the file system.
+    /// Errors of the file system.
     pub(crate) fn create(all: &Path, unique: u64) -> io::Result<Self> {
         remove_trees_of_ended_processes(all);
         let path = all.join(format!("{}-{unique:x}", std::process::id()));
@@ -36,13 +36,13 @@ impl Homes {
         Ok(Self { path })
     }
 
-    /// Opens the home of a CLI, or makes it: with links to the user's credentials, which the
+    /// Opens the home of a CLI, or creates it with links to the user's credentials, which the
     /// sandbox shows read-only, and the files that its provider needs.
     ///
     /// Nothing is written into a home that a CLI has used, which may have put links there.
     ///
     /// # Errors
-    /// Failures of the file system.
+    /// Errors of the file system.
     pub(crate) fn open(&self, name: &str, access: &Access, user_home: Option<&Path>) -> io::Result<Home> {
         let path = self.path.join(name);
         match DirBuilder::new().mode(0o700).create(&path) {
@@ -54,7 +54,7 @@ impl Homes {
         }
         let filled = fill_home(&path, access, user_home);
         if filled.is_err() {
-            // One that is half filled would be taken for a used one.
+            // A half filled home would be taken for a used one.
             remove_tree(&path).map_err(io::Error::other)?;
         }
         filled.map(|()| Home { path, is_new: true })
@@ -63,7 +63,7 @@ impl Homes {
 
 impl Drop for Homes {
     fn drop(&mut self) {
-        // The next session removes what can't be removed now.
+        // A directory that can't be removed now is removed by the next session.
         remove_tree(&self.path).ok();
     }
 }
@@ -81,7 +81,7 @@ fn fill_home(home: &Path, access: &Access, user_home: Option<&Path>) -> io::Resu
     Ok(())
 }
 
-/// Returns the place of a relative path in a home, with its directories made.
+/// Returns the path of a file in a home, and creates its directories.
 fn place(home: &Path, path: &Path) -> io::Result<PathBuf> {
     if !path.components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(io::Error::other(format!("`{}` is no path beneath a home", path.display())));

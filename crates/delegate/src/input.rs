@@ -1,4 +1,4 @@
-//! An input that stays open while a CLI runs, for what its conversation answers.
+//! Standard input of a CLI that stays open for the replies of its conversation.
 //!
 //! It is a named pipe in the CLI's own home, which a shell makes the standard input. So it needs
 //! nothing of any sandbox. This end is open before the CLI begins: what becomes of the name later
@@ -15,14 +15,15 @@ use tokio::sync::mpsc;
 
 use crate::CommandLine;
 
-/// Makes the pipe, which is the shell's first argument, the standard input of the program that the
-/// others name.
+/// Connects standard input of a program to a named pipe. The pipe is the first argument, the
+/// program and its arguments follow.
 const CONNECT_INPUT: &str = "exec \"$@\" <\"$0\"";
 
-/// Opens the input of a command that stays in conversation, in a directory of its own.
+/// Opens the standard input of an interactive command; `None` for other commands. The pipe is made
+/// in `directory`.
 ///
 /// # Errors
-/// Failures of the file system.
+/// Errors of the file system.
 pub(crate) fn open_input(command: &mut CommandLine, directory: &Path) -> io::Result<Option<Input>> {
     if !command.interactive {
         return Ok(None);
@@ -30,7 +31,7 @@ pub(crate) fn open_input(command: &mut CommandLine, directory: &Path) -> io::Res
     Input::create(directory, std::mem::take(&mut command.stdin)).map(Some)
 }
 
-/// The writing end. The input ends where it is dropped.
+/// The writing end of a CLI's standard input, which is closed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Input {
     path: PathBuf,
@@ -38,15 +39,15 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// Makes a pipe of a name of its own in a directory, and begins with these bytes. Must be
-    /// called within a Tokio runtime.
+    /// Creates a pipe with a unique name in a directory, and writes `first` into it. Must be called
+    /// within a Tokio runtime.
     ///
     /// # Errors
-    /// Failures of the file system.
+    /// Errors of the file system.
     pub(crate) fn create(directory: &Path, first: Vec<u8>) -> io::Result<Self> {
         let path = directory.join(format!(".input-{:x}", fastrand::u64(..)));
         rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
-        // For reading too: else it could be opened only once somebody reads.
+        // Opened for reading, too: otherwise opening fails until a reader exists.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::open(&path, flags, Mode::empty())?;
         let mut pipe = pipe::Sender::from_owned_fd_unchecked(file)?;
@@ -64,16 +65,16 @@ impl Input {
         Ok(input)
     }
 
-    /// Returns the command that runs another one with this input.
+    /// Returns a command that runs `argv` with this standard input.
     pub(crate) fn connect(&self, argv: Vec<OsString>) -> Vec<OsString> {
         let shell = ["/bin/sh".into(), "-c".into(), CONNECT_INPUT.into(), self.path.clone().into_os_string()];
         shell.into_iter().chain(argv).collect()
     }
 
-    /// Writes bytes, after those that wait.
+    /// Queues bytes for writing.
     pub(crate) fn write(&self, bytes: Vec<u8>) {
         if !bytes.is_empty() {
-            // Fails only where the CLI reads no more, which its output will tell.
+            // Fails only if the CLI has closed its input, which its output will show.
             self.waiting.send(bytes).ok();
         }
     }
@@ -81,7 +82,7 @@ impl Input {
 
 impl Drop for Input {
     fn drop(&mut self) {
-        // Its directory is removed with it otherwise.
+        // The removal of the directory removes the pipe otherwise.
         std::fs::remove_file(&self.path).ok();
     }
 }

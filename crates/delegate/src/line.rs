@@ -1,4 +1,4 @@
-//! Lines of JSON as CLIs write them.
+//! Parsing of JSON lines that CLIs write.
 
 use journeyman_protocol::Tokens;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::bounds::{MAX_LINE_BYTES, MAX_OUTPUT_BYTES, MAX_UNKNOWN_BYTES, clip, one_line};
 use crate::{DelegateEvent, Step};
 
-/// Fields of a tool's input that say the most, the first that is there.
+/// The fields of a tool's input that describe it best; the first that is present is taken.
 const TELLING_FIELDS: &[&str] = &[
     "command",
     "cmd",
@@ -22,26 +22,26 @@ const TELLING_FIELDS: &[&str] = &[
     "prompt",
 ];
 
-/// The replacement of half a surrogate pair, as an escape.
+/// The escape that replaces half a surrogate pair.
 const REPLACEMENT: &str = "\\ufffd";
 
-/// A line of output as JSON.
+/// A parsed line of output.
 pub(crate) enum ParsedLine {
-    /// It is an object.
+    /// A JSON object.
     Object(Value),
-    /// It is an object that can't be read: too long, or of characters that JSON doesn't have.
+    /// An object that can't be parsed: it is too long, or has characters that JSON doesn't allow.
     Unreadable,
-    /// It is something else, or only the beginning of an object.
+    /// Anything else, also the beginning of an object.
     Other,
 }
 
-/// Parses a line. Text before the object is left out, and a character that JSON or UTF-8 doesn't
-/// have is replaced.
+/// Parses a line. Text before the object is dropped, and characters that JSON or UTF-8 don't allow
+/// are replaced.
 pub(crate) fn parse_line(line: &[u8]) -> ParsedLine {
     let text = String::from_utf8_lossy(line.get(..line.len().min(MAX_LINE_BYTES)).unwrap_or(line));
     let text =
         text.trim_start_matches(|character: char| character.is_whitespace() || character == '\u{feff}');
-    // A brace inside of what comes before is no object.
+    // A brace inside preceding text doesn't begin the object.
     let start = if text.starts_with('{') { Some(0) } else { text.find("{\"") };
     let Some(text) = start.and_then(|start| text.get(start..)) else { return ParsedLine::Other };
     if line.len() > MAX_LINE_BYTES {
@@ -49,19 +49,19 @@ pub(crate) fn parse_line(line: &[u8]) -> ParsedLine {
     }
     match parse_value(text).or_else(|_| parse_value(&mend(text))) {
         Ok(value) => ParsedLine::Object(value),
-        // The stream ended within the line.
+        // The output ended within the line.
         Err(error) if error.is_eof() => ParsedLine::Other,
         Err(_) => ParsedLine::Unreadable,
     }
 }
 
-/// Parses the value that a text begins with.
+/// Parses the JSON value at the beginning of a text.
 fn parse_value(text: &str) -> Result<Value, serde_json::Error> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     values.next().unwrap_or_else(|| serde_json::from_str(text))
 }
 
-/// Replaces halves of surrogate pairs, and control characters.
+/// Replaces halves of surrogate pairs and control characters.
 fn mend(text: &str) -> String {
     let mut mended = String::with_capacity(text.len());
     let mut rest = text;
@@ -84,13 +84,13 @@ fn mend(text: &str) -> String {
     mended
 }
 
-/// One half of the pair that stands for a character.
+/// One half of a UTF-16 surrogate pair.
 enum Surrogate {
     High,
     Low,
 }
 
-/// Returns the half that the escape at the beginning of a text is.
+/// Returns the surrogate at the beginning of a text, if it begins with the escape of one.
 fn surrogate_at(text: &str) -> Option<Surrogate> {
     match u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok()? {
         0xd800..=0xdbff => Some(Surrogate::High),
@@ -99,7 +99,8 @@ fn surrogate_at(text: &str) -> Option<Surrogate> {
     }
 }
 
-/// Returns the step of a line that means nothing to an adapter; an empty line says nothing.
+/// Returns the step for a line that an adapter doesn't understand; without an event for an empty
+/// line.
 pub(crate) fn unknown(line: &[u8]) -> Step {
     let line = line.get(..line.len().min(MAX_UNKNOWN_BYTES)).unwrap_or(line);
     let text = String::from_utf8_lossy(line);
@@ -120,7 +121,7 @@ pub(crate) fn tokens_at(value: &Value, pointer: &str) -> Tokens {
     Tokens(value.pointer(pointer).and_then(Value::as_u64).unwrap_or_default())
 }
 
-/// Returns the amount of US dollars at a JSON pointer, if it is one.
+/// Returns the amount of US dollars at a JSON pointer, if there is a number.
 pub(crate) fn dollars_at(value: &Value, pointer: &str) -> Option<f64> {
     value.pointer(pointer)?.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0)
 }
@@ -147,7 +148,7 @@ pub(crate) fn summarize(input: &Value) -> String {
     }
 }
 
-/// Returns the beginning of a tool's output: a text, or a list of blocks with texts.
+/// Returns the beginning of a tool's output, which is a text or a list of blocks with texts.
 pub(crate) fn output_of(content: &Value) -> String {
     if let Some(text) = content.as_str() {
         return clip(text, MAX_OUTPUT_BYTES);
@@ -166,8 +167,7 @@ pub(crate) fn output_of(content: &Value) -> String {
     output
 }
 
-/// Returns a prompt as a CLI takes it for a prompt: a slash at its beginning would be a command of
-/// the CLI's.
+/// Escapes a slash at the beginning of a prompt, which the CLI would take for a command.
 pub(crate) fn guard_slash(prompt: &str) -> String {
     let guard = if prompt.trim_start().starts_with('/') { "Task: " } else { "" };
     [guard, prompt].concat()

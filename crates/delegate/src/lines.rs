@@ -1,16 +1,16 @@
-//! Lines of a stream that comes in pieces of any size.
+//! Splitting of a stream into lines.
 
-/// Longer lines are cut: a byte more than is parsed, so that they are known to be longer.
+/// Maximum bytes kept of a line: one more than is parsed, so that longer lines are recognized.
 const MAX_LINE_BYTES: usize = crate::bounds::MAX_LINE_BYTES + 1;
 
-/// Splits a stream into lines.
+/// Splits a stream that arrives in pieces of any size into lines.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     held: Vec<u8>,
 }
 
 impl Lines {
-    /// Takes a piece, and hands on each line that it ends, without its end.
+    /// Adds a piece, and calls `take` with each complete line, without the line break.
     pub(crate) fn push(&mut self, mut bytes: &[u8], mut take: impl FnMut(&[u8])) {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = bytes.split_at(end);
@@ -22,7 +22,7 @@ impl Lines {
         self.hold(bytes);
     }
 
-    /// Hands on what came after the last end of a line, if anything.
+    /// Calls `take` with the last line if it has no line break.
     pub(crate) fn finish(self, take: impl FnOnce(&[u8])) {
         if !self.held.is_empty() {
             take(&self.held);

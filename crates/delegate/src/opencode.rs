@@ -14,7 +14,7 @@ use crate::{
     Provider, Requirements, Step,
 };
 
-/// The provider that a base URL is for where no model names one.
+/// The provider of a base URL if the model's name doesn't tell it.
 const DEFAULT_PROVIDER: &str = "openai";
 
 /// opencode, an agent for the models of many providers.
@@ -96,7 +96,7 @@ impl Adapter for Opencode {
     }
 }
 
-/// Returns the provider of the models whose names begin so.
+/// Returns the provider of the models whose names begin with `prefix`.
 fn serving(prefix: &str, keys: &[&str], host: &str) -> Provider {
     Provider { model_prefix: Some(prefix.to_owned()), ..provider(keys, &[], &[host]) }
 }
@@ -125,7 +125,7 @@ impl Conversation for OpencodeConversation {
         let mut events: Vec<_> =
             self.progress.take_session(text_at(&value, "/sessionID")).into_iter().collect();
         events.extend(told);
-        // The process ends by itself, after work of its own.
+        // The process exits by itself, after some work of its own.
         Step { events, ..Step::default() }
     }
 
@@ -147,7 +147,7 @@ impl OpencodeConversation {
         usage.input += tokens_at(part, "/tokens/input");
         usage.cache_read += tokens_at(part, "/tokens/cache/read");
         usage.cache_write += tokens_at(part, "/tokens/cache/write");
-        // It counts thoughts beside the output.
+        // The CLI counts thinking separately from the output.
         usage.output += tokens_at(part, "/tokens/output") + thinking;
         usage.thinking += thinking;
         if let Some(cost) = dollars_at(part, "/cost") {
@@ -172,7 +172,7 @@ impl OpencodeConversation {
     }
 }
 
-/// Reads the use of a tool, which is told when it is over.
+/// Reads the use of a tool, which is reported when it has ended.
 fn read_tool(part: &Value) -> Vec<DelegateEvent> {
     let id = clip(text_at(part, "/callID"), MAX_NAME_BYTES);
     let tool = clip(text_at(part, "/tool"), MAX_SENTENCE_BYTES);

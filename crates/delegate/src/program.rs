@@ -1,4 +1,4 @@
-//! The program of a CLI on this machine: where it is, and what has to be seen of it.
+//! The program of a CLI on this machine: its path, and the paths that a sandbox has to show.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt as _;
@@ -8,11 +8,11 @@ use journeyman_sandbox::HostEnvironment;
 
 /// Maximum number of links from a program's name to its file.
 const MAX_LINKS: usize = 16;
-/// The directory of npm's packages, which need each other.
+/// The directory of npm packages, which need each other.
 const PACKAGES: &str = "node_modules";
 
-/// Finds a program in `PATH`, as a shell does. A name with a `/` is a path. What lies in the
-/// project at `root` doesn't count: it would be given the user's key.
+/// Finds a program in `PATH`, as a shell does. A name with a `/` is a path. Programs in the project
+/// at `root` are ignored, because they would get the user's key.
 #[must_use]
 pub fn find_program(host: &HostEnvironment, name: &str, root: Option<&Path>) -> Option<PathBuf> {
     let is_ours = |path: &PathBuf| {
@@ -33,8 +33,8 @@ fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns the paths that a command has to see for running a program: each link on the way to its
-/// file, and the directory of the file, or of all packages where it is in one of npm's.
+/// Returns the paths that a sandbox has to show for running a program: each link on the way to its
+/// file, and the directory of the file, or of all packages if it is in an npm package.
 pub(crate) fn visible_paths(program: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let mut at = program.to_owned();
@@ -50,7 +50,7 @@ pub(crate) fn visible_paths(program: &Path, home: Option<&Path>) -> Vec<PathBuf>
     paths
 }
 
-/// Returns true for a directory that shows neither the home directory nor what lies above it.
+/// Returns true for a directory that contains neither the home directory nor one of its parents.
 fn is_narrow(directory: &Path, home: Option<&Path>) -> bool {
     directory.components().count() > 2 && home.is_none_or(|home| !home.starts_with(directory))
 }

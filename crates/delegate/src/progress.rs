@@ -1,4 +1,4 @@
-//! The state of a run while it goes on, and what came of it.
+//! The state of a run, and its outcome.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::bounds::{MAX_TEXT_BYTES, clip, one_line, session_id};
 use crate::line::{ParsedLine, parse_line};
 use crate::{DelegateEvent, Failure, FailureKind, Outcome};
 
-/// Words about a key that is missing or refused, in lower case.
+/// Phrases about a missing or refused key, in lower case.
 const NOT_AUTHENTICATED: &[&str] = &[
     "401 unauthorized",
     "api key not valid",
@@ -33,7 +33,7 @@ const NOT_AUTHENTICATED: &[&str] = &[
     "status code: 401",
     "unauthenticated",
 ];
-/// Words of argument parsers about a flag that they don't know, in lower case.
+/// Phrases of argument parsers about an unknown flag, in lower case.
 const UNKNOWN_FLAG: &[&str] = &[
     "unexpected argument",
     "unknown argument",
@@ -43,7 +43,7 @@ const UNKNOWN_FLAG: &[&str] = &[
     "unrecognized option",
     "unrecognized subcommand",
 ];
-/// Words about a provider that refuses or can't be reached, in lower case.
+/// Phrases about a provider that refuses requests or can't be reached, in lower case.
 const PROVIDER: &[&str] = &[
     "429",
     "api error",
@@ -71,33 +71,33 @@ const PROVIDER: &[&str] = &[
 /// The state of one run of a CLI.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The name of the CLI, for sentences.
+    /// The name of the CLI, for messages.
     pub cli: String,
     /// The last message.
     pub message: String,
-    /// The session.
+    /// The id of the CLI's session.
     pub session: Option<String>,
     /// Tokens so far.
     pub usage: Usage,
-    /// US dollars so far.
+    /// Cost so far, in US dollars.
     pub cost: Option<f64>,
-    /// Why the run failed.
+    /// The reason for a failure.
     pub failure: Option<Failure>,
-    /// The last problem that the CLI told of and went on from, for a run that is cut off.
+    /// The last problem after which the CLI went on, for a run that is cut off.
     pub last_problem: Option<String>,
-    /// True if the CLI said that the run is over.
+    /// True if the CLI reported the end of the run.
     pub finished: bool,
-    /// True if the last object can't be read, so that nobody knows what it said.
+    /// True if the last object can't be parsed, so that its meaning is unknown.
     pub unreadable: bool,
 }
 
 impl Progress {
-    /// Begins a run of the CLI with this name.
+    /// Creates the state of a run of this CLI.
     pub(crate) fn new(cli: impl Into<String>) -> Self {
         Self { cli: cli.into(), ..Self::default() }
     }
 
-    /// Parses a line; `None` for one that isn't an object, or can't be read.
+    /// Parses a line; `None` if it isn't an object or can't be parsed.
     pub(crate) fn parse(&mut self, line: &[u8]) -> Option<Value> {
         let (value, unreadable) = match parse_line(line) {
             ParsedLine::Object(value) => (Some(value), false),
@@ -108,7 +108,7 @@ impl Progress {
         value
     }
 
-    /// Takes the session's id, and returns the event the first time.
+    /// Sets the session id, and returns its event the first time.
     pub(crate) fn take_session(&mut self, id: &str) -> Option<DelegateEvent> {
         let id = session_id(id)?;
         if self.session.as_ref() == Some(&id) {
@@ -118,12 +118,12 @@ impl Progress {
         Some(DelegateEvent::Session(id))
     }
 
-    /// Takes a message, in place of the one before.
+    /// Replaces the message.
     pub(crate) fn take_message(&mut self, text: &str) {
         self.message = clip(text, MAX_TEXT_BYTES);
     }
 
-    /// Takes a further piece of the message.
+    /// Appends a piece to the message.
     pub(crate) fn append_message(&mut self, text: &str) {
         self.message.push_str(clip_to_bytes(text, MAX_TEXT_BYTES.saturating_sub(self.message.len())));
     }
@@ -133,14 +133,14 @@ impl Progress {
         DelegateEvent::Usage { usage: self.usage, cost: self.cost }
     }
 
-    /// Takes a problem that the CLI goes on from.
+    /// Records a problem after which the CLI goes on, and returns its event.
     pub(crate) fn warn(&mut self, problem: impl fmt::Display) -> DelegateEvent {
         let problem = one_line(&problem.to_string());
         self.last_problem = Some(problem.clone());
         DelegateEvent::Warning(problem)
     }
 
-    /// Takes a failure as the CLI words it. The first one holds.
+    /// Records a failure with the CLI's message. Only the first one counts.
     pub(crate) fn fail(&mut self, kind: FailureKind, message: &str) {
         let message = one_line(message);
         let message =
@@ -148,7 +148,7 @@ impl Progress {
         self.failure.get_or_insert(Failure { kind, message });
     }
 
-    /// Ends the run.
+    /// Ends the run, and returns its outcome.
     pub(crate) fn end(mut self, exit: Option<i32>, stderr: &str) -> Outcome {
         if self.failure.is_none() {
             self.failure = self.judge_exit(exit, stderr);
@@ -165,14 +165,14 @@ impl Progress {
     fn judge_exit(&self, exit: Option<i32>, stderr: &str) -> Option<Failure> {
         let cli = &self.cli;
         let code = match (self.finished, exit) {
-            // Whoever ran it ended it after its last word.
+            // The CLI was ended from outside after it had reported the end.
             (true, None | Some(0)) => return None,
-            // Its last word can't be read; all before it could, and it ended as one that is done.
+            // Only the last line can't be parsed, and the exit code is that of success.
             (false, Some(0)) if self.unreadable && self.session.is_some() => return None,
             (_, code) => code,
         };
         let failed = code.is_some_and(|code| code != 0);
-        // One that never got as far as a session says why on the other stream.
+        // A run that never opened a session reports the reason on standard error.
         let began = self.session.is_some() || self.finished;
         let kind = match judge_stderr(stderr) {
             Some(FailureKind::UnknownFlag) if failed && !began => FailureKind::UnknownFlag,
@@ -195,21 +195,20 @@ impl Progress {
     }
 }
 
-/// Returns the kind of failure that the standard error stream of a failed command tells of.
+/// Returns the kind of failure that standard error of a failed command indicates.
 fn judge_stderr(stderr: &str) -> Option<FailureKind> {
-    // Some say only how they are used.
+    // Some programs only print their usage.
     let is_usage = stderr.lines().any(|line| line.trim_end() == "Options:");
     kind_of(stderr).or(is_usage.then_some(FailureKind::UnknownFlag))
 }
 
-/// Returns the line that says the most about a failure: the first that tells of its kind, or the
-/// last.
+/// Returns the line that describes a failure best: the first that indicates its kind, or the last.
 fn reason_in(stderr: &str, kind: FailureKind) -> String {
     let telling = stderr.lines().find(|line| kind_of(line) == Some(kind)).map(one_line);
     telling.or_else(|| stderr.lines().rev().map(one_line).find(|line| !line.is_empty())).unwrap_or_default()
 }
 
-/// Returns the kind of failure that a text tells of, if it is a known one.
+/// Returns the kind of failure that a text indicates, if it is a known one.
 pub(crate) fn kind_of(text: &str) -> Option<FailureKind> {
     let text = text.to_lowercase();
     let tells = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
@@ -224,7 +223,7 @@ pub(crate) fn kind_of(text: &str) -> Option<FailureKind> {
     }
 }
 
-/// Returns the kind of failure of an HTTP status.
+/// Returns the kind of failure that an HTTP status indicates.
 pub(crate) fn kind_of_status(status: u64) -> FailureKind {
     match status {
         401 | 403 => FailureKind::NotAuthenticated,

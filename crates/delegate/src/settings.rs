@@ -1,4 +1,4 @@
-//! The CLIs that a session may give tasks to, as the user has set them up.
+//! The CLIs that a session may give tasks to, with the user's settings.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -14,13 +14,13 @@ use crate::{
     Adapter, Credentials, Installation, Machine, VERSION_ARGUMENT, detect, explain_missing, find_credentials,
 };
 
-/// Time that a confined run may take unless the user sets another: agents think for minutes.
+/// Default time limit of a run in the sandbox: agents think for minutes.
 pub const CONFINED_TIME: Duration = Duration::from_secs(300);
-/// The same for a run of a task of low risk that isn't confined.
+/// Default time limit of a run outside the sandbox, for a task of low risk.
 pub const DIRECT_TIME: Duration = Duration::from_secs(60);
 
-/// Time that a program may take to say its version: some load half a gigabyte for it, and all are
-/// asked at once.
+/// Maximum time in which a program prints its version: some load half a gigabyte for it, and all
+/// are started at once.
 const VERSION_TIME: Duration = Duration::from_secs(60);
 
 /// A CLI with the user's settings.
@@ -28,20 +28,20 @@ const VERSION_TIME: Duration = Duration::from_secs(60);
 pub struct DelegateSettings {
     /// The CLI.
     pub adapter: Arc<dyn Adapter>,
-    /// The model; the CLI's own choice where unset.
+    /// The model; the CLI's default if unset.
     pub model: Option<String>,
     /// Further arguments.
     pub arguments: Vec<String>,
-    /// The address of its provider, in place of the provider's own.
+    /// The base URL that replaces the provider's own.
     pub base_url: Option<String>,
-    /// Further hosts, and addresses such as `127.0.0.1:11434`, that it may reach.
+    /// Further hosts, and addresses such as `127.0.0.1:11434`, that the CLI may reach.
     pub network: Vec<String>,
-    /// The time of one run, in place of the built-in one.
+    /// The time limit of one run; the default if unset.
     pub time_limit: Option<Duration>,
 }
 
 impl DelegateSettings {
-    /// Returns the settings of a CLI that the user has set nothing about.
+    /// Returns the default settings of a CLI.
     #[must_use]
     pub fn new(adapter: Arc<dyn Adapter>) -> Self {
         Self {
@@ -55,12 +55,13 @@ impl DelegateSettings {
     }
 }
 
-/// The CLIs, in the order of the user's preference, and where they are looked for.
+/// The configured CLIs in the order of the user's preference, and the environment in which they are
+/// looked for.
 #[derive(Clone)]
 pub struct Delegates {
     all: Vec<DelegateSettings>,
     host: Arc<HostEnvironment>,
-    /// The project, whose own programs are never taken for a CLI.
+    /// The project, whose own programs are never run as a CLI.
     root: Option<PathBuf>,
 }
 
@@ -72,18 +73,18 @@ pub enum DelegateError {
     Unknown {
         /// The name.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: Vec<String>,
     },
-    /// The CLI isn't installed: how to install it, and what else is there.
+    /// The CLI isn't installed: how to install it, and which others are.
     #[error("{0}")]
     NotInstalled(String),
-    /// None is installed.
+    /// No CLI is installed.
     #[error("none of {} is installed{}", .known.join(", "), install_advice(.install))]
     NoneInstalled {
-        /// The names that there are.
+        /// The known names.
         known: Vec<String>,
-        /// A command that installs the first one; empty if nobody knows one.
+        /// A command that installs the first one; empty if unknown.
         install: String,
     },
 }
@@ -93,20 +94,20 @@ fn install_advice(command: &str) -> String {
 }
 
 impl Delegates {
-    /// Makes the list for the project at `root`, in the order of preference.
+    /// Creates the list for the project at `root`; `all` is in the order of preference.
     #[must_use]
     pub fn new(all: Vec<DelegateSettings>, host: HostEnvironment, root: Option<&Path>) -> Self {
         Self { all, host: Arc::new(host), root: root.map(Path::to_owned) }
     }
 
-    /// Returns those with these names alone.
+    /// Keeps only the CLIs with these names.
     #[must_use]
     pub fn only(mut self, names: &[String]) -> Self {
         self.all.retain(|one| names.iter().any(|name| name == one.adapter.name()));
         self
     }
 
-    /// Returns all with this model, if there is one.
+    /// Sets the model of all CLIs, if there is one.
     #[must_use]
     pub fn with_model(mut self, model: Option<String>) -> Self {
         if model.is_some() {
@@ -115,7 +116,7 @@ impl Delegates {
         self
     }
 
-    /// Returns all, in the order of preference.
+    /// Returns all CLIs, in the order of preference.
     #[must_use]
     pub fn all(&self) -> &[DelegateSettings] {
         &self.all
@@ -127,7 +128,7 @@ impl Delegates {
         &self.host
     }
 
-    /// Returns the names, in the order of preference.
+    /// Returns the names of the CLIs, in the order of preference.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.all.iter().map(|one| one.adapter.name().to_owned()).collect()
@@ -136,7 +137,7 @@ impl Delegates {
     /// Returns a CLI by its name.
     ///
     /// # Errors
-    /// [`DelegateError::Unknown`].
+    /// [`DelegateError::Unknown`] if there is none.
     pub fn find(&self, name: &str) -> Result<&DelegateSettings, DelegateError> {
         self.all.iter().find(|one| one.adapter.name() == name).ok_or_else(|| DelegateError::Unknown {
             name: name.chars().take(40).collect(),
@@ -144,10 +145,10 @@ impl Delegates {
         })
     }
 
-    /// Returns the program of a CLI.
+    /// Returns the path of a CLI's program.
     ///
     /// # Errors
-    /// [`DelegateError::NotInstalled`] with what to do about it.
+    /// [`DelegateError::NotInstalled`] with the command that installs it.
     pub fn find_program(&self, one: &DelegateSettings) -> Result<PathBuf, DelegateError> {
         let adapter = &one.adapter;
         self.program(adapter.as_ref()).ok_or_else(|| {
@@ -156,11 +157,11 @@ impl Delegates {
         })
     }
 
-    /// Returns the first CLI that is installed and has a login; where none has one, the first that
-    /// is installed.
+    /// Returns the first CLI that is installed and has a login; if none has one, the first that is
+    /// installed.
     ///
     /// # Errors
-    /// [`DelegateError::NoneInstalled`].
+    /// [`DelegateError::NoneInstalled`] if there is none.
     pub fn first_installed(&self) -> Result<&DelegateSettings, DelegateError> {
         let first = self.installed().find(|one| self.has_login(one)).or_else(|| self.installed().next());
         first.ok_or_else(|| {
@@ -170,8 +171,7 @@ impl Delegates {
         })
     }
 
-    /// Returns false for a CLI of which no login or key is found, and that has no settings which
-    /// may stand for one.
+    /// Returns false if a CLI has no known login or key, and no settings that may replace one.
     fn has_login(&self, one: &DelegateSettings) -> bool {
         let requirements = one.adapter.requirements().for_model(one.model.as_deref());
         let machine = UserMachine { delegates: self, versions: &BTreeMap::new() };
@@ -186,8 +186,8 @@ impl Delegates {
             || find_credentials(&requirements, &machine) != Credentials::Missing
     }
 
-    /// Looks for a CLI; `None` if it isn't installed. `versions` are what programs say of
-    /// themselves.
+    /// Detects a CLI; `None` if it isn't installed. `versions` are the versions that programs
+    /// printed.
     #[must_use]
     pub fn detect(
         &self,
@@ -197,8 +197,8 @@ impl Delegates {
         detect(one.adapter.as_ref(), &UserMachine { delegates: self, versions })
     }
 
-    /// Asks an installed CLI for its version, confined and without a network. `None` where it
-    /// doesn't say, or can't be confined.
+    /// Runs an installed CLI in the sandbox, without a network, to read its version. `None` if it
+    /// prints none, or can't be confined.
     pub async fn read_version(
         &self,
         one: &DelegateSettings,
@@ -227,7 +227,7 @@ impl Delegates {
     }
 }
 
-/// The user's machine, as detection asks it.
+/// The user's machine, for detection.
 struct UserMachine<'a> {
     delegates: &'a Delegates,
     versions: &'a BTreeMap<PathBuf, String>,

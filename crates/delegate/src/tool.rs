@@ -1,4 +1,4 @@
-//! `delegate_task`: a task for another coding CLI, as one call of a session.
+//! `delegate_task`: gives a task to another coding CLI, as one call of a session.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,23 +31,25 @@ use crate::{CommandLine, CommandRequest, FailureKind, Outcome, Spent};
 
 /// The name of the tool.
 pub const DELEGATE_TOOL: &str = "delegate_task";
-/// The words to a CLI beside the task and its context.
+/// Instructions for a CLI, in addition to the task and its context.
 pub(crate) const BRIEF: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
                      change; don't only describe it, and don't commit it. When you stop, the project's checks run, \
                      and you get the results if one fails. Sum up at the end what you changed and why.\n\n";
-/// The beginning of the error about a session of a CLI's that is not there any more.
+/// The beginning of the error for a CLI's session that is no longer kept.
 pub(crate) const SESSION_GONE: &str = "this session of the CLI is not kept any more";
-/// The beginning of the line with the id of a CLI's session.
+/// The beginning of the line with the id of the CLI's session.
 pub(crate) const SESSION_LINE: &str = "[session: ";
-/// Sets the home directory of a CLI alone: the sandbox hides the user's own by the variable.
+/// Sets the home directory for the CLI alone: the sandbox uses the variable to find the user's own,
+/// which it hides.
 const ENV_PROGRAM: &str = "/usr/bin/env";
 /// Maximum bytes of a prompt: beyond any model's window.
 const MAX_PROMPT_BYTES: usize = 4 * 1024 * 1024;
-/// Output that the sandbox itself keeps: what counts has been read line by line.
+/// Maximum bytes of output that the sandbox keeps: the lines have been read as they came.
 const KEPT_OUTPUT: usize = 16 * 1024;
 /// Maximum bytes of a prompt in a summary.
 const SUMMARY_BYTES: usize = 160;
-/// The prompt in the command that policy judges and rules name: the real one may be anything.
+/// The prompt in the command that policy judges and rules name, because the real one may be
+/// anything.
 const RULE_PROMPT: &str = "TASK";
 
 /// The arguments of a call.
@@ -61,8 +63,8 @@ struct Arguments {
     resume: Option<String>,
 }
 
-/// The tool. Each session has one of its own, which keeps the homes of the CLIs until it is
-/// dropped.
+/// The `delegate_task` tool. Each session has its own, which keeps the homes of the CLIs until it
+/// is dropped.
 pub struct DelegateTool {
     inner: TypedTool<Arguments>,
     limit: Duration,
@@ -71,7 +73,7 @@ pub struct DelegateTool {
 /// The state that the calls of a session share.
 struct Shared {
     delegates: Delegates,
-    /// The directory of the homes of all sessions.
+    /// The directory for the homes of all sessions.
     state: PathBuf,
     kept: Mutex<Kept>,
 }
@@ -79,13 +81,13 @@ struct Shared {
 #[derive(Default)]
 struct Kept {
     homes: Option<Homes>,
-    /// Tokens and cost of the sessions in these homes, by the names of CLIs and their own ids.
+    /// Tokens and cost of the sessions in these homes, by CLI name and session id.
     sessions: BTreeMap<(String, String), Spent>,
 }
 
 impl DelegateTool {
-    /// Makes the tool of one session for these CLIs. `state` is a directory for their homes,
-    /// outside of the project.
+    /// Creates the tool of one session. `state` is a directory for the CLIs' homes, outside the
+    /// project.
     #[must_use]
     pub fn new(delegates: Delegates, state: PathBuf) -> Self {
         let limits = delegates.all().iter().map(time_limit);
@@ -108,7 +110,7 @@ impl DelegateTool {
     }
 }
 
-/// Returns the time that one run may take.
+/// Returns the time limit of one run.
 fn time_limit(settings: &DelegateSettings) -> Duration {
     settings.time_limit.unwrap_or(CONFINED_TIME)
 }
@@ -133,7 +135,7 @@ impl Tool for DelegateTool {
     }
 
     fn tries_out(&self, _workspace: &Workspace, _input: &Value) -> bool {
-        // Nobody knows what it will do.
+        // The effects of the run can't be known.
         true
     }
 
@@ -151,7 +153,7 @@ impl Tool for DelegateTool {
 }
 
 impl Shared {
-    /// Returns what a call does: the CLI's command, and the hosts of its provider. A call that
+    /// Returns the effects of a call: the CLI's command, and the hosts of its provider. A call that
     /// can't be made has no effects.
     fn effects(&self, arguments: &Arguments) -> Effects {
         let Ok(settings) = self.delegates.find(&arguments.to) else { return Effects::default() };
@@ -227,7 +229,7 @@ impl Shared {
         }
     }
 
-    /// Opens the home of a CLI; `None` where a session is to go on that no home has.
+    /// Opens the home of a CLI; `None` if the session to resume isn't in a kept home.
     fn open_home(&self, name: &str, resume: Option<&str>, access: &Access) -> std::io::Result<Option<Home>> {
         if resume.is_some_and(|id| self.spent(name, id).is_none()) {
             return Ok(None);
@@ -242,12 +244,12 @@ impl Shared {
         opened.map(Some)
     }
 
-    /// Returns what a session of a CLI has spent; `None` if it isn't kept.
+    /// Returns the tokens and cost of a CLI's session; `None` if the session isn't kept.
     fn spent(&self, name: &str, id: &str) -> Option<Spent> {
         self.lock().sessions.get(&(name.to_owned(), id.to_owned())).copied()
     }
 
-    /// Keeps the session of a run, and what it has spent in all.
+    /// Records the session of a run, and its total tokens and cost.
     fn remember_session(&self, name: &str, before: Spent, outcome: &Outcome) {
         let Some(id) = &outcome.session else { return };
         let mut spent = before;
@@ -264,7 +266,7 @@ impl Shared {
     }
 }
 
-/// One run with everything found.
+/// One run, with its program, home and access resolved.
 struct CliRun<'a> {
     settings: &'a DelegateSettings,
     program: PathBuf,
@@ -272,12 +274,12 @@ struct CliRun<'a> {
     home: Home,
     prompt: &'a str,
     resume: Option<&'a str>,
-    /// Tokens and cost of the session that goes on.
+    /// Tokens and cost of the resumed session so far.
     spent: Spent,
 }
 
 impl CliRun<'_> {
-    /// Returns the run as the adapter builds its command from it.
+    /// Returns the request from which the adapter builds the command.
     fn command_request<'a>(&'a self, context: &'a ToolContext) -> CommandRequest<'a> {
         CommandRequest {
             prompt: self.prompt,
@@ -292,8 +294,8 @@ impl CliRun<'_> {
         }
     }
 
-    /// Returns the command as the sandbox takes it: the CLI's own home, its provider's key and
-    /// hosts, and nothing else of the user's.
+    /// Returns the sandbox's request for the command: with the CLI's own home, its provider's key
+    /// and hosts, and nothing else of the user's.
     fn sandbox_request(
         &self,
         context: &ToolContext,
@@ -307,7 +309,7 @@ impl CliRun<'_> {
         argv.extend(command.argv.into_iter().skip(1));
         let argv = input.map_or_else(|| argv.clone(), |input| input.connect(argv.clone()));
         let mut request = Request::program(context.workspace.root(), argv);
-        // Toolchains are set offline according to the network.
+        // Toolchains are set offline depending on the network.
         request.network = Network::Filtered(Arc::new(self.access.network.clone()));
         request = request.with_toolchains(&context.toolchains);
         request.env.extend(self.access.environment.clone());
@@ -331,7 +333,7 @@ impl CliRun<'_> {
         request
     }
 
-    /// Runs the command, and tells of it as it goes.
+    /// Runs the command, and shows its events as they come.
     async fn read(
         &self,
         context: &ToolContext,
@@ -352,7 +354,7 @@ impl CliRun<'_> {
     }
 }
 
-/// Returns the result of a run: the CLI's message, then what is known of it.
+/// Returns the result of a run: the CLI's message, then known facts about the run.
 fn report(to: &str, context: &ToolContext, end: RunEnd, changes: RecordedChanges) -> ToolOutput {
     let RunEnd { outcome, completed } = end;
     let Outcome { message, session, usage, cost, failure } = outcome;
@@ -387,7 +389,7 @@ fn report(to: &str, context: &ToolContext, end: RunEnd, changes: RecordedChanges
     }
 }
 
-/// Returns what helps against a failure, if something is known to.
+/// Returns advice for a kind of failure; empty if there is none.
 fn advise(to: &str, kind: FailureKind) -> String {
     match kind {
         FailureKind::NotAuthenticated => {
@@ -402,20 +404,20 @@ fn advise(to: &str, kind: FailureKind) -> String {
     }
 }
 
-/// Returns what a person asked for in a prompt, which may have a brief and a project's context
-/// around it.
+/// Returns the person's task in a prompt, which may be surrounded by instructions and project
+/// context.
 fn task_in(prompt: &str) -> &str {
     let Some(rest) = prompt.strip_prefix(BRIEF) else { return prompt };
     let fenced = rest.strip_prefix("<task").and_then(|rest| rest.split_once(">\n"));
     fenced.map_or(rest, |(_, rest)| rest.split("\n</task").next().unwrap_or(rest))
 }
 
-/// Returns the beginning of a text up to so many bytes.
+/// Returns the beginning of a text, at most `most` bytes long.
 fn shorten_lines(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
-/// Quotes a word, so that a shell takes it as it is.
+/// Quotes a word for a shell.
 fn quote(word: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&b);
     if !word.is_empty() && word.bytes().all(is_plain) {

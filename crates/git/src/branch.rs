@@ -76,8 +76,8 @@ impl UserGit {
         let text = format!("{}\n{}\n", begun.base, begun.name);
         fs::write(&record, text).map_err(GitError::io("writing", &record))?;
         let said = own.run(UserCommand::new(begun.add_arguments())).await?;
-        // A hook may have failed after everything was created. A branch that somebody else created
-        // meanwhile is kept.
+        // A hook may have failed after everything was created. A branch that another process
+        // created meanwhile is kept.
         begun.done = !said.is_done() && !is_created_by(&own, &begun).await;
         if begun.done {
             if !said.is_done() {
@@ -114,7 +114,7 @@ impl UserGit {
             let made = (lines.next(), lines.next());
             let head = String::from_utf8_lossy(&read_bounded(&admin.join("HEAD"))).into_owned();
             let removed = remove(&own, top).await;
-            // A branch that is checked out there belongs to nobody else.
+            // No other worktree uses a branch that is checked out there.
             if let ((Some(base), Some(name)), Ok(())) = (made, &removed)
                 && head.trim_end().strip_prefix("ref: refs/heads/") == Some(name)
             {
@@ -127,7 +127,8 @@ impl UserGit {
 }
 
 impl PendingBranch {
-    /// Returns the project in the new worktree. Changes there change nothing of the user's.
+    /// Returns the project's directory in the new worktree. Changes there don't affect the user's
+    /// work tree.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
@@ -155,7 +156,7 @@ impl PendingBranch {
     /// Removes the worktree. The branch is kept if something was committed on it.
     ///
     /// # Errors
-    /// [`GitError`] if something had to be left, which [`UserGit::sweep`] removes later.
+    /// [`GitError`] if a part could not be removed; [`UserGit::sweep`] removes the rest later.
     pub async fn finish(mut self) -> Result<(), GitError> {
         self.done = true;
         self.end().await
@@ -242,7 +243,7 @@ async fn remove(own: &UserGitRunner<'_>, top: &Path) -> Result<(), GitError> {
 async fn delete_if_unmoved(own: &UserGitRunner<'_>, name: &str, base: &str) {
     let reference = format!("refs/heads/{name}");
     if branch_tip(own, name).await.as_deref() == Some(base) {
-        // An error means that somebody moved the branch meanwhile, so it is kept.
+        // An error means that another process moved the branch meanwhile, so the branch is kept.
         own.run(UserCommand::new(["update-ref", "-d", &reference, base])).await.ok();
     }
 }

@@ -43,9 +43,9 @@ impl Git {
     /// Checks out the project's files of `HEAD` into an empty directory outside the project, except
     /// files that the project lacks. Returns the sorted paths at which the project's tree differs:
     /// changed, new and not ignored, deleted, and submodules and nested repositories as
-    /// directories. A path may be listed although it is equal (if git would have to run a program
-    /// to compare), but no list_differing_paths path that git watches is omitted. The index,
-    /// `HEAD`, references and the list of worktrees are not changed, and no filter runs. Blocks.
+    /// directories. An equal file may be listed (if git would have to run a program to compare),
+    /// but no differing path that git watches is omitted. The index, `HEAD`, references and the
+    /// list of worktrees are not changed, and no filter runs. Blocks.
     ///
     /// # Errors
     /// [`GitError`]; the directory may have some of the files then.
@@ -78,7 +78,7 @@ impl Git {
 }
 
 impl GitReader<'_> {
-    /// Writes the files; returns the commit, if there is one.
+    /// Writes the files of `HEAD`; returns the commit, if there is one.
     async fn fill(&self, into: &Path) -> Result<Option<String>, GitError> {
         let action = "checkout-index";
         let sparse = self.place.settings().is_none_or(|text| crate::overrides::has_word(&text, b"sparse"));
@@ -102,7 +102,7 @@ impl GitReader<'_> {
         let action = "ls-tree";
         let list = ReadCommand::new(action, [action, "-r", "-z", "--name-only", "HEAD"]).large();
         let listed = self.run(list).await?;
-        // Before the first commit there are no files, and none is missing.
+        // Before the first commit `HEAD` has no files, so no file is missing.
         let listed = if listed.code == 0 { listed.bytes } else { Vec::new() };
         let mut there = Vec::with_capacity(listed.len());
         for name in records(&listed) {
@@ -127,8 +127,8 @@ fn list_differing_paths(
     let mut found: BTreeSet<RelPath> = status.entries.iter().map(|entry| entry.path.clone()).collect();
     found.extend(converted);
     for file in tracked {
-        // Files that the user told git not to watch may differ; files outside a sparse checkout are
-        // on neither side.
+        // Files that git doesn't watch on the user's request may differ; files outside a sparse
+        // checkout are on neither side.
         if !found.contains(&file.path) && !is_equal(root, into, file) {
             found.insert(file.path.clone());
         }

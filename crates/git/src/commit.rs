@@ -50,8 +50,9 @@ pub struct CreatedCommit {
 
 impl Git {
     /// Returns those of `paths` that have uncommitted changes now, are untracked, have an
-    /// unresolved merge, or are not watched by git on the user's request: after further changes,
-    /// they can't be committed without the user's own changes. To be called before a task lands.
+    /// unresolved merge, or are not watched by git on the user's request. After further changes,
+    /// committing these files would include the user's own changes. To be called before a task
+    /// lands.
     ///
     /// # Errors
     /// [`GitError`].
@@ -216,8 +217,8 @@ impl CommitOperation<'_> {
         };
         self.own.run(call.index(index)).await?.into_output(action)?;
         let action = "update-index";
-        // A file that git was told not to watch would stay as it is. Removed first, it is added as
-        // new.
+        // Git would keep the old content of a file that it doesn't watch. Removed first, the file
+        // is added as new.
         let out = |path: &RelPath| self.file_state(path) == FileState::Gone || unwatched.contains(path);
         let out = self.nul_terminated(commit, out);
         let there = self.nul_terminated(commit, |path| self.file_state(path) == FileState::There);
@@ -272,7 +273,7 @@ impl CommitOperation<'_> {
                 said.failed("commit")
             });
         };
-        // The commit is ours if git succeeded, or was ended after creating it and nobody else
+        // The commit is ours if git succeeded, or was ended after creating it and no other process
         // committed.
         let is_ours =
             said.is_done() || (said.code.is_none() && without_cancellation.matches_index(&id, index).await?);
@@ -406,8 +407,8 @@ impl CommitOperation<'_> {
 }
 
 /// Checks that no requested file is staged with other content than in the work tree, which would be
-/// lost, and that none is a repository that git does not know as a submodule. Returns the files
-/// that git was told not to watch.
+/// lost, and that none is a nested repository that is no submodule. Returns the files that git
+/// doesn't watch on the user's request.
 async fn check_index(reader: &GitReader<'_>, commit: &CommitRequest) -> Result<BTreeSet<RelPath>, GitError> {
     let (status, tracked) = tokio::join!(reader.status(), reader.tracked());
     let (status, tracked) = (status?, tracked?);

@@ -133,7 +133,7 @@ pub enum CommitRefusal {
     /// Files that belong to a submodule or a nested repository.
     #[error("{} in another repository", shown(.0))]
     NestedRepository(Vec<RelPath>),
-    /// Git knows no committer.
+    /// The committer's name and email are not configured.
     #[error(
         "git doesn't know who commits; set it with: git config --global user.name \"Your Name\" and git config \
          --global user.email you@example.com (git says: {0})"

@@ -8,7 +8,7 @@ use journeyman_sandbox::Sandbox;
 
 use crate::GitError;
 
-/// The search path for programs if none is given.
+/// The search path for programs if the caller gives no other.
 pub(crate) const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Reads a project's repository with git.

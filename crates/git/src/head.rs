@@ -23,7 +23,7 @@ impl Git {
         }
     }
 
-    /// Returns the hash of the commit that is checked out, if plain files tell it.
+    /// Returns the hash of the commit that is checked out, if plain files have it.
     #[must_use]
     pub fn head_in_files(&self) -> Option<String> {
         RepositoryPaths::find(&self.root).ok()?.read_head()
@@ -31,7 +31,7 @@ impl Git {
 }
 
 impl RepositoryPaths {
-    /// Reads the commit of `HEAD` from plain files; `None` where they don't tell, as for a branch
+    /// Reads the commit of `HEAD` from plain files; `None` if they don't have it, as for a branch
     /// without a commit and for references stored as a table (reftable).
     fn read_head(&self) -> Option<String> {
         let mut text = read_path(&self.git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).ok()??;

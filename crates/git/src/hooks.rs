@@ -1,7 +1,7 @@
 //! Runs a commit's hooks in the sandbox.
 //!
-//! A hook is often a program that the project's files are, name or configure, so whoever changed
-//! those files would decide what runs. So `git commit` itself runs without hooks, and the hooks run
+//! A hook is often a program that the project's files contain, name or configure, so the author of
+//! a change would decide what runs. So `git commit` itself runs without hooks, and the hooks run
 //! before and after it in the sandbox, with an index, an object store and a message of their own.
 //! Their results are taken over as data: blobs are hashed again, entries go through git's own check
 //! of paths.
@@ -141,8 +141,8 @@ impl<'a> HookRunner<'a> {
         }
     }
 
-    /// Runs the hooks before a commit on `index` and the message. Takes their changes
-    /// over into the index, and returns the new message and the hooks' output.
+    /// Runs the hooks before a commit on `index` and the message. Applies their changes to the
+    /// index, and returns the new message and the hooks' output.
     pub(crate) async fn run_before_commit(
         &self,
         own: &UserGitRunner<'_>,
@@ -322,7 +322,7 @@ impl<'a> HookRunner<'a> {
         if added.is_empty() { Ok(()) } else { Err(CommitRefusal::AddedByHook(added)) }
     }
 
-    /// Takes the hooks' changes over into the commit's index.
+    /// Applies the hooks' changes to the commit's index.
     async fn take_over(
         &self,
         own: &UserGitRunner<'_>,

@@ -4,7 +4,7 @@
 //! repository's own settings name programs, and reading a repository must not run them. Commits are
 //! made by the user's git with the user's signing, only if the user asked for that commit. Their
 //! hooks run in the sandbox ([`HookRun`]), and no program outside the sandbox depends on a
-//! committed change that nobody has reviewed. Nothing here pushes, forces, or moves an existing
+//! committed change that no person has reviewed. Nothing here pushes, forces, or moves an existing
 //! branch.
 //!
 //! - [`Git`] reads one project's repository: [`Git::state`], [`Git::status`], [`Git::tracked`],

@@ -21,7 +21,7 @@ const GIT_DIRECTORY_FILES: [(&str, u64); 6] = [
     ("gitdir", MAX_GIT_FILE_BYTES),
     ("info/sparse-checkout", MAX_SETTINGS_BYTES),
 ];
-/// Such files in the directory that all work trees share.
+/// Files that git reads in the directory that all work trees share, with their maximum sizes.
 const SHARED_FILES: [(&str, u64); 7] = [
     ("config", MAX_SETTINGS_BYTES),
     ("packed-refs", u64::MAX),

@@ -2,7 +2,7 @@
 //! filters, signing programs, and anything that a file of the project sets.
 //!
 //! Hooks and file-system monitors are disabled for these calls, so only the rest is checked: no
-//! program may be, name or obey a changed file that nobody has reviewed.
+//! program may be, name or obey a changed file that no person has reviewed.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -179,7 +179,7 @@ impl ProgramCheck<'_> {
         RelPath::parse(real.strip_prefix(&self.place.root).ok()?.as_os_str().as_bytes()).ok()
     }
 
-    /// Returns true for a changed file and for an untracked file, whose changes nobody compares.
+    /// Returns true for a changed file and for an untracked file, whose changes git doesn't show.
     async fn is_unseen(&self, file: &RelPath, changed: &BTreeSet<&RelPath>) -> Result<bool, GitError> {
         if changed.contains(file) {
             return Ok(true);

@@ -11,7 +11,7 @@ pub struct Tracked {
     /// The path, relative to the project.
     pub path: RelPath,
     /// True if git does not compare the work tree's file: the file is outside a sparse checkout, or
-    /// the user told git not to watch it.
+    /// unwatched on the user's request.
     pub unwatched: bool,
 }
 

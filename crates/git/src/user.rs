@@ -337,12 +337,12 @@ struct BoundedOutput {
 }
 
 impl BoundedOutput {
-    /// One byte above the limit shows that there was more.
+    /// Creates a buffer for a whole output. One byte above the limit shows that there was more.
     fn keep_whole() -> Self {
         Self { head: Vec::new(), tail: VecDeque::new(), most: MAX_OUTPUT_BYTES + 1, end: 0, dropped: false }
     }
 
-    /// The end of a hook's output says why it failed.
+    /// Creates a buffer for the two ends of an output: the end of a hook's output has its error.
     fn keep_ends() -> Self {
         let most = MAX_ERROR_OUTPUT_BYTES / 4;
         Self {

@@ -80,7 +80,7 @@ fn refuse_guarded(plan: &mut Plan) {
     plan.changes.retain(|change| touches(change).is_none());
 }
 
-/// Writes all of it in one step.
+/// Writes all changes of a plan in one step.
 fn write_plan(workspace: &Workspace, files: &ProjectFiles<'_>, plan: &Plan) -> Result<(), HostError> {
     let changes = files.changes_of(plan).context("nothing was written")?;
     if changes.is_empty() {

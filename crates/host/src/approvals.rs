@@ -17,16 +17,16 @@ use crate::format::{preview, printable};
 use crate::highlight::find_tokens_of_file;
 use crate::state::now;
 
-/// Maximum size of a call, or of what a commit runs, that a person is asked about, in bytes. Nobody
-/// reads more before saying yes, so more is refused.
+/// Maximum size of a call, or of a commit's hooks, in a question, in bytes. Larger ones are
+/// refused, because nobody would read them.
 pub const MAX_SHOWN_BYTES: usize = 64 * 1024;
 
 /// Maximum number of lines of a diff that a question shows at first.
 const MAX_DIFF_LINES: usize = 40;
-/// The tools that do nothing but what their diff says.
+/// The tools whose effect is shown completely by their diff.
 const EDIT_TOOLS: [&str; 5] = ["edit_file", "write_file", "edit_symbol", "delete_file", "apply_edit"];
 
-/// The tool that asks a person what the model wants to know.
+/// The tool with which the model asks the person a question.
 const QUESTION_TOOL: &str = "ask_user";
 
 /// A tool call that a person has to decide about, or a question of the model's.
@@ -60,7 +60,7 @@ pub struct Question {
     pub options: Vec<String>,
 }
 
-/// An answer, and how long the rule that it makes holds.
+/// An answer, and the scope of the rule that it creates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovalReply {
     /// The answer.
@@ -96,11 +96,11 @@ impl From<PermissionAnswer> for ApprovalReply {
 }
 
 impl ApprovalRequest {
-    /// Formats the call's arguments in full and cleaned: each with its name, texts as they are. A
-    /// summary could leave out the dangerous part.
+    /// Formats all arguments of the call by name, without control sequences. A summary could omit
+    /// the dangerous part.
     ///
     /// # Errors
-    /// The answer to a call that is too long for anybody to read.
+    /// A denial, for a call that is too long to be reviewed.
     pub fn full_arguments(&self) -> Result<String, PermissionAnswer> {
         let whole = format_arguments(&self.input);
         if whole.len() <= MAX_SHOWN_BYTES {
@@ -127,7 +127,7 @@ impl ApprovalRequest {
         })
     }
 
-    /// Returns true if the diff says everything about the call, which only edits files.
+    /// Returns true if the call only edits files, so that its diff shows everything.
     #[must_use]
     pub fn is_edit(&self) -> bool {
         self.diff.is_some() && EDIT_TOOLS.contains(&self.tool.as_str())
@@ -222,7 +222,7 @@ pub struct ApprovalQueue {
     tasks: HashMap<SessionId, String>,
 }
 
-/// An answered request whose decision is awaited.
+/// An answered request whose decision the session hasn't reported yet.
 #[derive(Debug)]
 struct Undecided {
     call: CallId,
@@ -237,13 +237,13 @@ pub struct AnsweredRequest {
     pub call: CallId,
     /// The answer, for [`SessionHandle::decide`](journeyman_agent::SessionHandle::decide).
     pub answer: PermissionAnswer,
-    /// The file that the rule was written into, where it is to hold for good. A rule that can't be
-    /// written holds in the session.
+    /// The file that a permanent rule was written into. A rule that can't be written holds in the
+    /// session.
     pub rule_file: Option<Result<PathBuf, ConfigError>>,
 }
 
 impl ApprovalQueue {
-    /// Makes an empty queue. Rules that are allowed for good are written into `config_dir`.
+    /// Makes an empty queue. Permanent rules are written into `config_dir`.
     #[must_use]
     pub fn new(config_dir: Option<PathBuf>) -> Self {
         Self { config_dir, ..Self::default() }
@@ -295,7 +295,8 @@ impl ApprovalQueue {
         self.requests.len() != before
     }
 
-    /// Names the agent of an event, with its task: several of one name may work at once.
+    /// Describes the agent of an event by name and task, because several agents may have the same
+    /// name.
     fn describe_agent(&self, envelope: &Envelope) -> Option<String> {
         let name = (!envelope.agent.is_empty()).then(|| printable(&envelope.agent.join(" › ")))?;
         let task = self.tasks.get(&envelope.session);

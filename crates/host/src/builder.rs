@@ -1,4 +1,4 @@
-//! The one way to put a session together.
+//! Builds sessions from their parts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -149,7 +149,7 @@ impl SessionBuilder {
         /// Sets the project's files.
         workspace: Arc<Workspace> => parts.workspace);
     part!(
-        /// Sets where commands run.
+        /// Sets the sandbox of commands.
         sandbox: Arc<Sandbox> => parts.sandbox);
     part!(
         /// Sets the clock.
@@ -173,10 +173,11 @@ impl SessionBuilder {
         /// Sets the checks that verify a change.
         checks: Checks => checks);
     part!(
-        /// Sets where the session works, and where its work goes.
+        /// Sets the delivery: the session's working tree, and whether its changes are landed or
+        /// committed.
         delivery: Delivery => delivery);
     part!(
-        /// Sets the name of who holds the session, for whoever finds it held.
+        /// Sets the name of the session's holder, which other processes show.
         holder: String => holder);
 
     /// Sets the model. Its price isn't known, so a budget in dollars can't be enforced.
@@ -193,15 +194,15 @@ impl SessionBuilder {
         self
     }
 
-    /// Sets the configuration, and what the user asked for besides it.
+    /// Sets the configuration and the user's options for the run.
     #[must_use]
     pub fn settings(mut self, settings: ResolvedSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Sets who answers questions about tool calls. With [`Approver::Handle`], whoever watches the
-    /// session has to answer.
+    /// Sets the approver of tool calls. With [`Approver::Handle`], the session's watcher has to
+    /// answer.
     #[must_use]
     pub fn approver(mut self, approver: Approver) -> Self {
         self.approver = approver;
@@ -219,7 +220,7 @@ impl SessionBuilder {
         self
     }
 
-    /// Puts the parts together. Nothing is asked, run or written.
+    /// Builds the template, without asking a person, running a command or writing a file.
     ///
     /// # Errors
     /// [`HostError`] naming the part that can't be made, and what to change.
@@ -329,7 +330,7 @@ impl SessionBuilder {
     }
 }
 
-/// Returns agents with what connects their models. Those of a group have the members' model.
+/// Returns `agents` with a function that connects their models. Agents of a group use `member`.
 fn connect_agents(agents: Agents, connector: Arc<ConnectModel>, member: Option<&AgentModel>) -> Agents {
     let agents = agents.with_models(connector);
     match member {
@@ -360,8 +361,8 @@ fn accepted_findings(config: &Config) -> Result<Vec<AcceptedFinding>, HostError>
         .collect()
 }
 
-/// Seconds for measuring what tests would notice of a change: enough for a small suite, and a
-/// person can wait for it.
+/// Default time for measuring how many mutations the tests notice, in seconds: enough for a small
+/// suite.
 const DEFAULT_NOTICE_SECONDS: f64 = 10.0;
 
 fn strength_settings(config: &Config) -> Result<StrengthSettings, HostError> {

@@ -1,4 +1,4 @@
-//! Several sessions that do one task side by side, of which one is landed.
+//! Candidate runs: several sessions attempt the same task, and one result is landed.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,19 +28,18 @@ pub struct CandidateModel {
     tools: MakeTools,
 }
 
-/// The candidate that has the session's own model, in a list of names.
+/// The name in a candidate list that selects the session's own model.
 const OWN: &str = "own";
 
-/// Returns the name of the model of a run whose candidates have these names, where none of them
-/// has the session's own: the first of them.
+/// Returns the model of the first candidate, for a run in which no candidate has the session's own.
 #[must_use]
 pub fn model_without_own(names: &[String]) -> Option<String> {
     let first = names.first().filter(|_| !names.iter().any(|name| name == OWN))?;
     Some(model_name(first, None))
 }
 
-/// Connects the CLIs of candidates with these names; `own` is the session's own model, which is
-/// `None`.
+/// Connects the CLIs of the named candidates. The name `own` is the session's own model, returned
+/// as `None`.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a CLI that can't be used.
@@ -66,15 +65,15 @@ pub fn connect_candidates(
 }
 
 impl CandidateModel {
-    /// Returns the keys that it is given, which nobody may see.
+    /// Returns the API keys passed to the CLI, which have to be redacted.
     #[must_use]
     pub fn secrets(&self) -> &[String] {
         &self.connected.secrets
     }
 }
 
-/// Runs candidates of a task, one for each of `models`, each in a copy of its own, where its work
-/// stays until somebody takes it. `land` says on record that the best is landed without asking.
+/// Runs one candidate for each of `models`, each in its own isolated copy, which keeps the work
+/// until it is landed or discarded. `land` records that the best is landed without asking.
 ///
 /// # Errors
 /// [`HostError`] where the parent session fails.
@@ -122,7 +121,7 @@ pub async fn run_candidates(
     Ok(race.run(task, stop, on_event).await?)
 }
 
-/// Lands one candidate, and makes the run's report its own.
+/// Lands the picked candidate, and updates the run's report with its result.
 ///
 /// # Errors
 /// As [`land_work`].
@@ -170,7 +169,7 @@ impl<'a> CandidateChoice<'a> {
     /// verified one.
     ///
     /// # Errors
-    /// The answers that there are.
+    /// A message listing the valid answers.
     pub fn parse_answer(&self, line: &str) -> Result<Option<&'a SessionId>, String> {
         let numbers = self.verified.iter().map(|candidate| (candidate.number.to_string(), *candidate));
         match line.trim() {
@@ -197,7 +196,7 @@ fn is_verified(candidate: &CandidateReport) -> bool {
     candidate.outcome == Some(RunOutcome::Verified)
 }
 
-/// Returns the error for a session whose candidates never began, which says what to do instead.
+/// Returns the error for a session whose candidates never started, with advice.
 #[must_use]
 pub fn no_candidates_error(parent: &SessionId) -> HostError {
     HostError::usage(format_args!(

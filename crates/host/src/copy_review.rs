@@ -1,5 +1,4 @@
-//! The copy of a session, opened for a review: what is different in it, and what would keep that
-//! from being landed.
+//! Reviews a session's isolated copy: its changes, and the conflicts that would prevent landing.
 
 use std::sync::Arc;
 
@@ -14,8 +13,8 @@ use crate::project::ProjectContext;
 use crate::undo::{RecoveredCalls, UndoResult, undo_target};
 use crate::{Context as _, HostError};
 
-/// The copy of a session that nobody has open. While it is reviewed, nobody else can open, land or
-/// discard it.
+/// The isolated copy of a closed session. Holds the copy's lock, so no other process can open, land
+/// or discard it.
 pub struct CopyReview {
     session: SessionId,
     project: ProjectContext,
@@ -87,7 +86,8 @@ impl CopyReview {
         listed.context("the copy")?.context("the checkpoints of the copy")
     }
 
-    /// Changes again what the newest undo in the copy took back. Returns `None` if there is none.
+    /// Redoes the changes that the newest undo in the copy took back. Returns `None` if there is no
+    /// undo.
     ///
     /// # Errors
     /// [`HostError::Failed`] where the copy can't be written.
@@ -103,7 +103,7 @@ impl CopyReview {
         Ok(Some(UndoResult { report, sessions, steps: 1, violations, commits }))
     }
 
-    /// Takes back what was changed in the copy: by a session, or since one of its checkpoints.
+    /// Undoes changes in the copy: those of a session, or those since a checkpoint.
     ///
     /// # Errors
     /// [`HostError::Failed`] where nothing was, the copy has no such checkpoint, or it can't be
@@ -116,8 +116,7 @@ impl CopyReview {
         Ok(undone)
     }
 
-    /// Puts on record that no check has seen the copy as it is now, so that nothing lands it as
-    /// verified.
+    /// Records that the copy is unverified after a change, so that it isn't landed as verified.
     ///
     /// # Errors
     /// [`HostError::Failed`] where the session log takes nothing.

@@ -1,4 +1,4 @@
-//! Other coding CLIs: those that there are, with the user's settings, and a session around one.
+//! Finds other coding CLIs with the user's settings, and names them as models of sessions.
 //!
 //! A CLI is named as a model is: `delegate/NAME`, or `delegate/NAME/MODEL` for a model of the
 //! CLI's own. So a session, a session that is opened again and a candidate work with one as with
@@ -21,7 +21,7 @@ use crate::{Context as _, HostError};
 
 /// The beginning of the names of models that are CLIs.
 const PREFIX: &str = "delegate/";
-/// The name that stands for the first CLI that is installed.
+/// The name that selects the first installed CLI.
 pub const AUTO: &str = "auto";
 
 /// Returns the name of a model that is a CLI, with a model of the CLI's own if there is one.
@@ -33,7 +33,7 @@ pub fn model_name(cli: &str, model: Option<&str>) -> String {
     }
 }
 
-/// Takes the name of a model that is a CLI apart: the CLI, and a model of its own.
+/// Splits `delegate/NAME/MODEL` into the CLI's name and the CLI's model.
 #[must_use]
 pub fn parse_model_name(name: &str) -> Option<(&str, Option<&str>)> {
     let rest = name.strip_prefix(PREFIX)?;
@@ -43,8 +43,7 @@ pub fn parse_model_name(name: &str) -> Option<(&str, Option<&str>)> {
     })
 }
 
-/// Returns the CLIs that a user has, in the order of preference: those that the configuration names
-/// in `delegate_order`, then the others.
+/// Returns the user's CLIs in order of preference: those in `delegate_order`, then the others.
 #[must_use]
 pub fn find_delegates(config: &Config, environment: &Environment, root: Option<&Path>) -> Delegates {
     let builtin = builtin_adapters().into_iter().map(|adapter| DelegateSettings::new(Arc::from(adapter)));
@@ -72,14 +71,14 @@ fn apply_settings(settings: &mut DelegateSettings, own: &DelegateConfig) {
     settings.network.clone_from(&own.network);
 }
 
-/// Returns the keys that a session's CLIs are given, which nobody may see.
+/// Returns the API keys passed to a session's CLIs, which have to be redacted.
 pub(crate) fn offered_secrets(config: &Config, environment: &Environment) -> Vec<String> {
     let delegates = find_delegates(config, environment, None).only(&config.delegate_tool);
     let access = |one: &DelegateSettings| Access::find(one, delegates.host(), true).ok();
     delegates.all().iter().filter_map(access).flat_map(|access| access.secrets).collect()
 }
 
-/// A CLI as a list shows it.
+/// A CLI in the output of `jm delegate --list`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ListedCli {
     /// Its name.
@@ -100,7 +99,8 @@ pub struct ListedCli {
     pub problem: Option<String>,
 }
 
-/// Makes a directory for a task of low risk, and removes those that killed programs left.
+/// Creates a temporary directory for a low-risk task, and removes those that killed processes left
+/// behind.
 ///
 /// # Errors
 /// [`HostError`] where it can't be made, or there is no state directory to record it in.
@@ -110,7 +110,7 @@ pub fn make_fresh_directory(environment: &Environment) -> Result<FreshDirectory,
     FreshDirectory::create(parent, &records).context("making a fresh directory")
 }
 
-/// Removes the directories for tasks of low risk that killed programs left.
+/// Removes temporary directories for low-risk tasks that killed processes left behind.
 pub fn remove_abandoned_directories(environment: &Environment) {
     if let Ok(records) = fresh_records(environment) {
         remove_abandoned(&records);
@@ -122,8 +122,8 @@ fn fresh_records(environment: &Environment) -> Result<PathBuf, HostError> {
     Ok(state.join("fresh-directories"))
 }
 
-/// Lists the CLIs that there are, in the order of preference. Each one that is installed is asked
-/// for its version, confined.
+/// Lists the known CLIs in order of preference. Runs each installed CLI in the sandbox to get its
+/// version.
 ///
 /// # Errors
 /// [`HostError`] for sandbox settings that can't be used.
@@ -166,7 +166,7 @@ pub async fn list_delegates(
 /// Checks the names in the lists of CLIs of a configuration.
 ///
 /// # Errors
-/// The key and the name that no CLI has.
+/// The configuration key and the unknown CLI name.
 pub(crate) fn check_names(config: &Config, environment: &Environment) -> Result<(), String> {
     let known = find_delegates(config, environment, None).names();
     let lists = [("tools.delegate", &config.delegate_tool), ("delegate_order", &config.delegate_order)];

@@ -1,5 +1,5 @@
-//! Where a run works, and what becomes of its work: a copy that is landed, the project itself, a
-//! commit.
+//! Decides if a run works in the project or in an isolated copy, and if its changes are landed,
+//! kept or committed.
 
 use std::collections::BTreeSet;
 
@@ -11,40 +11,40 @@ use journeyman_protocol::{Envelope, Mode, RelPath, RunReport};
 use crate::settings::ResolvedSettings;
 use crate::{Context as _, HostError, Prompts};
 
-/// Maximum number of uncommitted files that are kept on record. With more, a session that was cut
-/// off takes all uncommitted files for the user's when it goes on.
+/// Maximum number of recorded uncommitted files. With more, a resumed session that was cut off
+/// attributes all uncommitted files to the user.
 const MAX_RECORDED_FILES: usize = 10_000;
 
-/// Where a session works.
+/// The tree that a session works in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workplace {
     /// In the project itself.
     Project,
-    /// In a copy of its own.
+    /// In an isolated copy.
     Copy,
-    /// In a copy of its own if a cheap one can be made (an overlay, or shared blocks of a tree that
-    /// isn't large), else in the project itself.
+    /// In an isolated copy if that is cheap (an overlay, or shared blocks of a small tree), else in
+    /// the project itself.
     CheapCopy,
 }
 
 impl Workplace {
-    /// Returns where a session works unless its user says otherwise.
+    /// Returns the default location for these settings.
     #[must_use]
     pub fn from_settings(settings: &ResolvedSettings) -> Self {
         match settings.asked.isolate.or(settings.config.isolate) {
             Some(true) => Self::Copy,
             Some(false) => Self::Project,
-            // What changes nothing needs no copy.
+            // A session that changes nothing needs no copy.
             None if settings.config.mode == Some(Mode::Plan) => Self::Project,
             None => Self::CheapCopy,
         }
     }
 }
 
-/// A user's options about where a run works and where its work goes.
+/// A user's options for the isolated copy, landing and committing.
 #[derive(Debug, Clone, Default)]
 pub struct DeliveryOptions {
-    /// Work in a copy (true) or in the project itself (false), whatever the configuration says.
+    /// Work in a copy (true) or in the project (false); overrides the configuration.
     pub isolate: Option<bool>,
     /// Leave the work in its copy, also when it is verified.
     pub no_land: bool,
@@ -59,7 +59,7 @@ pub struct DeliveryOptions {
 }
 
 impl DeliveryOptions {
-    /// Returns the commit that the options ask for.
+    /// Returns the requested commit.
     ///
     /// # Errors
     /// [`HostError::Usage`] for options of a commit without a commit.
@@ -78,7 +78,7 @@ impl DeliveryOptions {
     }
 }
 
-/// Where the work of a session goes.
+/// The delivery of a session's work: landed, kept in its copy, or committed.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     pub(crate) workplace: Workplace,
@@ -92,7 +92,7 @@ pub struct Delivery {
 /// A delivered run.
 #[derive(Debug)]
 pub struct DeliveredRun {
-    /// The report, with what became of the work.
+    /// The report, including the result of the delivery.
     pub report: RunReport,
     /// Events that were written into the session's log after its end.
     pub events: Vec<Envelope>,
@@ -101,7 +101,7 @@ pub struct DeliveredRun {
 }
 
 impl Delivery {
-    /// Makes the delivery of a new session. `workplace` holds unless an option says otherwise.
+    /// Makes the delivery of a new session. Options override `workplace`.
     ///
     /// # Errors
     /// [`HostError::Usage`] for options that contradict each other.
@@ -138,9 +138,9 @@ impl Delivery {
         Ok(Self { workplace, landing, commit, uncommitted: None })
     }
 
-    /// Makes the delivery of a session that goes on: what its user asked for when it started holds
-    /// where no option says otherwise. Where the session `keeps` its work in the copy, such as a
-    /// candidate's, only `land` lands it.
+    /// Creates the delivery of a resumed session. Options override those that the session was
+    /// started with. If the session `keeps` its work in the copy, as a candidate does, only `land`
+    /// lands the work.
     ///
     /// # Errors
     /// [`HostError::Usage`] for options that contradict each other or the earlier ones.
@@ -172,7 +172,7 @@ impl Delivery {
         Ok(delivery)
     }
 
-    /// Puts the delivery on record, so that it holds when the session is opened again.
+    /// Records the delivery in `asked`, so that a resumed session uses it again.
     pub(crate) fn record(&self, asked: &mut StartOptions) {
         asked.isolate = Some(self.workplace != Workplace::Project);
         asked.keep = self.landing.is_none();
@@ -181,21 +181,21 @@ impl Delivery {
         asked.uncommitted = recorded.map(|paths| paths.iter().cloned().collect());
     }
 
-    /// Returns how the work is landed; `None` where it stays in its copy.
+    /// Returns the request for landing the work; `None` if the work stays in its copy.
     #[must_use]
     pub fn landing(&self) -> Option<&LandRequest> {
         self.landing.as_ref()
     }
 
-    /// Returns where the session works.
+    /// Returns the tree that the session works in.
     #[must_use]
     pub fn workplace(&self) -> Workplace {
         self.workplace
     }
 }
 
-/// Asks about what would run outside of the sandbox for a commit. What the person refuses stays
-/// refused: the commit then says why.
+/// Asks the person about hooks that a commit would run outside of the sandbox. Without consent, the
+/// commit is refused with the reason.
 pub(crate) fn confirm_outside_hooks(
     commit: &CommitOptions,
     checked: Result<(), GitError>,

@@ -54,7 +54,7 @@ pub enum DemoObstacle {
 }
 
 impl DemoObstacle {
-    /// Returns the exit code of a demo that this keeps from running.
+    /// Returns the demo's exit code for this obstacle.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -103,8 +103,8 @@ pub async fn find_demo_obstacle(
     Ok(None)
 }
 
-/// Returns why a program can't even say its version: rustup's stand-ins are there before any
-/// toolchain is.
+/// Runs `program --version` and returns the failure, if any: rustup's proxies exist without a
+/// toolchain.
 pub(crate) async fn find_failure(environment: &Environment, program: &str) -> Option<String> {
     let mut command = tokio::process::Command::new(program);
     command.arg("--version").current_dir("/").env_clear().envs(&environment.vars);

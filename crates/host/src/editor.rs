@@ -1,4 +1,4 @@
-//! The person's own editor, for a long message and for a plan.
+//! Opens the user's editor for a long message or a plan.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::process::Command;

@@ -10,7 +10,7 @@ use journeyman_store::StoreError;
 
 use crate::config::ConfigError;
 
-/// Why a surface could not do what its user asked for.
+/// The reason why a command of a surface failed.
 #[derive(Debug)]
 pub enum HostError {
     /// The user has to change a flag, the configuration, or the order of their commands.
@@ -41,7 +41,7 @@ impl HostError {
         ))
     }
 
-    /// Makes an error that says what only a person can allow.
+    /// Makes an error for a step that only a person can allow.
     #[must_use]
     pub fn needs_person(message: impl fmt::Display) -> Self {
         Self::NeedsPerson(message.to_string())

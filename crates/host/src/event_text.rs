@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::format::{format_seconds, preview, printable, quantity};
 
-/// Categories of what an index finds.
+/// Context categories that the index supplies.
 const FOUND_CATEGORIES: [ContextCategory; 3] =
     [ContextCategory::RelatedCode, ContextCategory::Tests, ContextCategory::Docs];
 /// Maximum number of lines about one list: paths, conflicts, a tool's result.
@@ -144,7 +144,7 @@ fn describe_agent_end(report: &AgentReport, turns: u32, usd: Option<f64>, durati
     StyledLine::new(style, format!("  {}: {how}", report.name)).with_text(format!(" ({turns}, {time}{cost})"))
 }
 
-/// Describes an event about a step, and about what changed meanwhile.
+/// Describes an event of a step, including external changes.
 fn describe_step(event: &Event) -> Vec<StyledLine> {
     match event {
         Event::ToolStart { summary, .. } => {
@@ -250,7 +250,7 @@ fn describe_copy(event: &Event) -> Vec<StyledLine> {
             let kept = note_line(preview(format_args!("kept in its copy: {reason}")));
             std::iter::once(kept).chain(conflicts).collect()
         }
-        // A copy in which nothing was changed is nobody's concern.
+        // A copy without changes needs no line.
         Event::CopyDiscarded { files: 0 } => Vec::new(),
         Event::CopyDiscarded { files } => vec![note_line(format!("discarded, with {files} changed files"))],
         Event::Committed { commit } => {
@@ -400,8 +400,8 @@ fn describe_denial(result: &str) -> Vec<StyledLine> {
     vec![marked_line(Style::Bad, &reason, "")]
 }
 
-/// Describes the result of a check. One whose failures were looked at again was shown before, so
-/// only that is told.
+/// Describes the result of a check. A check that was already shown and whose failures were rerun
+/// gets only the comparison.
 fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
     let compared = describe_comparison(evidence);
     if !compared.is_empty() {

@@ -1,4 +1,4 @@
-//! The events of a session from its log, those of a running session included.
+//! Reads and follows the events of a session from its log, also while the session runs.
 
 use std::time::Duration;
 
@@ -43,7 +43,8 @@ pub async fn follow_events(
     show: &mut ShowEvent<'_>,
 ) -> Result<(), HostError> {
     loop {
-        // Looked at before the entries are: whoever gives the session back has written all of them.
+        // Checked before the entries are read: a holder writes all entries before it releases the
+        // session.
         let is_held = state.store.holder(session, now()).await.context("the session log")?.is_some();
         after = read_events(state, session, after, show).await?;
         if !is_held {

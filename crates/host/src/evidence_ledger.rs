@@ -1,4 +1,5 @@
-//! The evidence of a session: every check of every round, and whether what was proved still holds.
+//! The evidence of a session: all checks of all rounds, and if the verified tree is still the
+//! project's.
 
 use std::path::Path;
 
@@ -68,7 +69,7 @@ pub struct LedgerEntry {
     pub evidence: Evidence,
 }
 
-/// The state of what a session proved.
+/// Compares the tree that a session verified with the present tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Proof {
@@ -91,7 +92,7 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// Compares what a report says was verified with the project at `root`.
+    /// Compares the verified tree of a report with the project at `root`.
     #[must_use]
     pub fn of(report: &RunReport, state: &StateDirs, root: &Path) -> Self {
         if report.outcome != RunOutcome::Verified {
@@ -237,7 +238,7 @@ fn add_event(tasks: &mut Vec<TaskEvidence>, envelope: &Envelope) {
     }
 }
 
-/// Brings a report up to date with the landing of its work, which comes after the end of the task.
+/// Updates a report with the landing of its work, which follows the end of the task.
 pub fn note_landing(report: &mut RunReport, event: &Event) {
     if let Event::Landed { copy: Some(copy), changes } = event {
         report.copy = Some(copy.clone());

@@ -1,4 +1,4 @@
-//! Sessions in files: whole, for other programs, and for people.
+//! Exports sessions into files: complete, as provider requests, or as Markdown.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;

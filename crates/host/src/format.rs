@@ -1,4 +1,4 @@
-//! Values as people read them.
+//! Formats values for people.
 
 use std::fmt::Display;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The hunks of what a session changed, each of which a person may take back.
+//! Finds the hunks of a session's changes, and reverts single hunks.
 
 use journeyman_protocol::{ContentHash, RelPath, SessionId};
 use journeyman_terminal::diff::{HunkLine, Side};
@@ -31,7 +31,7 @@ pub struct Hunk {
     after: String,
 }
 
-/// A content that was put back, for doing it again.
+/// A reverted hunk, which can be applied again.
 #[derive(Debug, Clone)]
 pub struct TakenBack {
     path: RelPath,
@@ -58,7 +58,7 @@ impl From<ChangedContent> for ChangedFile {
 }
 
 impl ChangedFile {
-    /// Takes a hunk back, as a change of its own in the journal of the project.
+    /// Reverts a hunk, as a separate change in the project's journal.
     ///
     /// # Errors
     /// [`HostError::Failed`] where the file isn't as it was when the hunks were found, or can't be
@@ -84,7 +84,7 @@ impl ChangedFile {
 }
 
 impl TakenBack {
-    /// Gives the content back that the file had before.
+    /// Applies the reverted hunk again.
     ///
     /// # Errors
     /// [`HostError::Failed`] where the file was changed since, or can't be written.
@@ -93,7 +93,8 @@ impl TakenBack {
     }
 }
 
-/// Writes a content, or removes the file, if it is as expected.
+/// Writes the content, or removes the file if `content` is `None`, unless the file has changed
+/// since.
 fn write(
     workspace: &Workspace,
     session: &SessionId,
@@ -112,7 +113,7 @@ fn write(
     Ok(())
 }
 
-/// Returns a file's content with the lines of a hunk as they were.
+/// Returns a file's content with one hunk reverted.
 fn without_hunk(path: &RelPath, content: &[u8], hunk: &Hunk) -> Result<Vec<u8>, HostError> {
     let file = FileContent::from_bytes(content.to_vec(), false);
     let changed = || HostError::failed(format_args!("{path} isn't as it was; open the review again"));
@@ -164,7 +165,7 @@ fn parse_hunks(diff: &str) -> Vec<Hunk> {
 }
 
 impl Hunk {
-    /// Takes the end of the last line away, which the file hasn't.
+    /// Removes the line feed of the last line, for a file without a final line feed.
     fn drop_last_line_feed(&mut self) {
         let side = self.lines.last().map(|line| line.side);
         if matches!(side, Some(Side::Old | Side::Both)) {

@@ -35,9 +35,9 @@ pub fn read_image(path: &Path) -> Result<ImageData, HostError> {
 /// Maximum bytes of a text that may be the path of a file.
 const MAX_PATH_BYTES: usize = 4_096;
 
-/// Returns the image file that a text names, as a terminal gives one that was dragged onto it:
-/// quoted, with backslashes, as a `file:` address, or plain. Relative paths begin at `directory`,
-/// `~/` at `home`. `None` for any other text.
+/// Returns the path of an image that was dragged onto the terminal: quoted, with backslashes, as a
+/// `file:` address, or plain. Relative paths begin at `directory`, `~/` at `home`. `None` for any
+/// other text.
 #[must_use]
 pub fn find_named_image(text: &str, directory: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let text = text.trim();
@@ -59,7 +59,7 @@ pub fn find_named_image(text: &str, directory: &Path, home: Option<&Path>) -> Op
     (is_image_name(&path) && path.metadata().is_ok_and(|found| found.is_file())).then_some(path)
 }
 
-/// Returns the words that stand for an image in a message, such as `[image chart.png 800x600]`.
+/// Returns the label of an image in a message, such as `[image chart.png 800x600]`.
 #[must_use]
 pub fn image_label(path: &Path, image: &ImageData) -> String {
     let name = path.file_name().map(|name| preview(name.to_string_lossy())).unwrap_or_default();

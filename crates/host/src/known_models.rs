@@ -14,7 +14,7 @@ const LIST_TIMEOUT: Duration = Duration::from_secs(5);
 /// 400.
 const MAX_LISTED_MODELS: usize = 2_000;
 
-/// The models that are known without asking anybody, and the server that knows more.
+/// The models known without a request, and the server that can list more.
 #[derive(Debug, Clone, Default)]
 pub struct KnownModels {
     /// The names as `provider/name`: those of the configuration, then the documented ones of
@@ -52,7 +52,7 @@ pub struct ListedModels {
 }
 
 impl KnownModels {
-    /// Finds the models of a configuration. Nothing is asked.
+    /// Finds the configured and documented models, without a request.
     #[must_use]
     pub fn find(config: &Config, environment: &Environment) -> Self {
         let mut names: Vec<String> = Vec::new();
@@ -111,7 +111,7 @@ impl ModelServer {
         Some(Self { endpoint, model, address: None })
     }
 
-    /// Asks the server for its models. `None` where it doesn't list them.
+    /// Requests the server's list of models. Returns `None` if the server has no list.
     pub async fn list(self) -> Option<ListedModels> {
         let Self { endpoint, model, address } = self;
         let provider = endpoint.provider.clone();

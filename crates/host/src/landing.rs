@@ -80,7 +80,7 @@ fn find_orphaned_copy(
     })
 }
 
-/// Returns what landing works with, in the session's own project and with the session's own checks.
+/// Opens the session's project for landing, with the session's own checks.
 ///
 /// # Errors
 /// [`HostError`] where the configuration is wrong or needs trust, or the project can't be opened.
@@ -106,8 +106,8 @@ pub async fn open_land_context(
     Ok(project.land_context(checks))
 }
 
-/// Lands the copy of one session, and asks the person about what a commit would run outside of the
-/// sandbox, and about work that nothing verified. Returns `None` where the person refuses.
+/// Lands the copy of one session. Asks the person about hooks outside of the sandbox, and about
+/// work that nothing verified. Returns `None` where the person refuses.
 ///
 /// # Errors
 /// As [`land_work`], and where the person can't be reached.
@@ -224,7 +224,7 @@ fn check_copies_exist(workspace: &Workspace, sessions: &[SessionId]) -> Result<(
     }))
 }
 
-/// A copy that doesn't exist is the caller's mistake.
+/// Converts "no such copy" into a usage error.
 fn as_usage(error: AgentError) -> HostError {
     match error {
         AgentError::Workspace(

@@ -1,7 +1,7 @@
 //! Notes that outlive sessions, in files of the state directory.
 //!
 //! A project has its own notes, and the user has notes for all projects. A model proposes notes
-//! with the tool `remember`; nothing of a proposal is told to a model before the user accepts it.
+//! with the tool `remember`; a model sees a proposal only after the user accepts it.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -26,10 +26,10 @@ use crate::{Context as _, HostError};
 
 /// Name of a file of notes.
 const FILE_NAME: &str = "memory.json";
-/// Maximum bytes of such a file, and maximum notes in it: nobody keeps more in mind.
+/// Maximum bytes of a notes file, and maximum number of notes.
 const MAX_BYTES: u64 = 1 << 20;
 const MAX_NOTES: usize = 500;
-/// Maximum bytes of a file that a note rests on.
+/// Maximum bytes of a file that a note is anchored to.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Name of the tool.
 const REMEMBER: &str = "remember";
@@ -183,7 +183,7 @@ pub struct ListedNote {
 }
 
 impl ListedNote {
-    /// Returns the name of its state.
+    /// Returns the name of the note's state.
     #[must_use]
     pub fn state_name(&self) -> &'static str {
         match self.state {
@@ -193,7 +193,7 @@ impl ListedNote {
         }
     }
 
-    /// Returns the place that it rests on, as it is now.
+    /// Returns the present location of the lines that the note is anchored to.
     #[must_use]
     pub fn place(&self) -> Option<String> {
         let anchor = self.note.anchor.as_ref()?;
@@ -301,7 +301,8 @@ struct Arguments {
 }
 
 impl Remember {
-    /// Creates the tool for a project's notes. What `redactor` knows for secrets is not kept.
+    /// Creates the `remember` tool for a project's notes. Secrets known to `redactor` are removed
+    /// from notes.
     #[must_use]
     pub fn new(memory: Memory, redactor: Arc<Redactor>) -> Self {
         Self { memory, redactor }

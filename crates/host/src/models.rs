@@ -1,4 +1,4 @@
-//! Turning a model's name into a client.
+//! Connects to models by name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ pub(crate) const DEFAULT_MODELS: [(&str, &str); 4] = [
     ("gemini", "gemini-2.5-pro"),
     ("openrouter", "anthropic/claude-sonnet-4.5"),
 ];
-/// The beginnings of models' names, with the provider that makes such models. Names of models that
-/// anybody can run lead to the local server that most people have.
+/// The beginnings of models' names, with the provider that makes such models. Open-weight models
+/// map to the most common local server.
 const MODEL_FAMILIES: [(&str, &str); 23] = [
     ("claude", "anthropic"),
     ("gpt-oss", "ollama"),
@@ -100,7 +100,7 @@ impl ConnectedModel {
     }
 }
 
-/// A recording in place of the network, or beside it.
+/// A file that requests are recorded to or replayed from.
 #[derive(Debug, Clone, Default)]
 pub struct Cassette {
     /// File that every exchange is written to.
@@ -111,7 +111,7 @@ pub struct Cassette {
     pub day: String,
 }
 
-/// Finds the model that the configuration names and makes its client. Nothing is sent.
+/// Finds the configured model and creates its client, without a request.
 ///
 /// # Errors
 /// [`ConfigError::Model`] naming what is missing: the provider, its key, or the script.
@@ -225,7 +225,7 @@ pub fn thinking_settings(config: &Config) -> Option<Thinking> {
     }
 }
 
-/// Makes the model of a session that gives everything to a CLI. Nothing is run.
+/// Makes the model of a session that delegates all work to a CLI. Doesn't run the CLI.
 ///
 /// # Errors
 /// [`ConfigError::Model`] for a CLI that is unknown or not installed, or that can't be confined as
@@ -272,7 +272,7 @@ pub(crate) fn connect_delegate(
     Ok(ConnectedModel { price, limits, secrets, ..connected })
 }
 
-/// Returns the model of a group whose members have this one.
+/// Makes the model that directs a group whose members use `member`.
 fn group_of(member: ConnectedModel, name: Option<String>) -> ConnectedModel {
     let name = name.unwrap_or_default();
     let mut limits = ModelLimits::careful_default(false);
@@ -374,7 +374,7 @@ fn make_client(
     })
 }
 
-/// Applies the environment's proxies and a provider's settings to an endpoint.
+/// Applies proxies from the environment and a provider's settings to an endpoint.
 fn apply_settings(endpoint: &mut Endpoint, settings: Option<&ProviderConfig>, environment: &Environment) {
     endpoint.proxy = proxy_settings(environment);
     let Some(settings) = settings else { return };
@@ -547,7 +547,7 @@ fn split_model_name(config: &Config, name: &str) -> Result<(Provider, String), C
     }
 }
 
-/// Returns the provider that a model's bare name leads to.
+/// Returns the provider of a model's family, for a name without a provider.
 fn family_provider(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     let found = MODEL_FAMILIES.iter().find(|(beginning, _)| name.starts_with(beginning));

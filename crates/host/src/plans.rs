@@ -64,7 +64,7 @@ pub async fn plan_of(state: &StateDirs, session: &SessionId) -> Result<Option<Pl
     Ok(state.plan.map(|plan| *plan))
 }
 
-/// Returns a plan as the text in which a person edits it.
+/// Returns a plan as TOML, in which a person can edit the plan.
 ///
 /// # Errors
 /// [`HostError`] for a plan that TOML can't hold, which there is none of.

@@ -1,4 +1,4 @@
-//! Preparing a run: its settings and its model are known before anything is opened.
+//! Prepares a run: resolves settings and connects the model before the project is opened.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -74,12 +74,12 @@ impl PreparedRun {
         Ok(Self { settings, approver, agents, agent, plan, read_only_goal, skills, connected })
     }
 
-    /// Adds keys that must never be shown or kept.
+    /// Adds secrets to redact.
     pub fn add_secrets(&mut self, secrets: impl IntoIterator<Item = String>) {
         self.connected.secrets.extend(secrets);
     }
 
-    /// Opens the project. `command` names who holds its sessions.
+    /// Opens the project. `command` is part of the holder's name.
     ///
     /// # Errors
     /// [`HostError`] naming the part that can't be made.

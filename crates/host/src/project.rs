@@ -145,7 +145,7 @@ impl ProjectContext {
         index.with_vectors(Arc::clone(&self.embedder))
     }
 
-    /// Returns what copies of the project are made of and with.
+    /// Returns the inputs for making isolated copies of the project.
     #[must_use]
     pub fn isolation(&self) -> Isolation {
         Isolation {
@@ -157,7 +157,7 @@ impl ProjectContext {
         }
     }
 
-    /// Returns what landing works with; `checks` verify a merged result.
+    /// Returns the inputs for landing; `checks` verify a merged result.
     #[must_use]
     pub fn land_context(&self, checks: Checks) -> LandContext {
         LandContext {
@@ -178,7 +178,7 @@ impl ProjectContext {
     }
 }
 
-/// Returns the variables that a commit's hooks see: those that nothing calls secret.
+/// Returns the environment variables for a commit's hooks, without secrets.
 fn public_variables(environment: &Environment, config: &Config) -> BTreeMap<OsString, OsString> {
     let keys = models::all_providers(config).into_iter().flat_map(|provider| provider.key_env);
     let hidden: BTreeSet<OsString> =
@@ -189,7 +189,7 @@ fn public_variables(environment: &Environment, config: &Config) -> BTreeMap<OsSt
 }
 
 /// Returns a loader of the embedding model that the user's own configuration names; a repository
-/// has no say in it.
+/// can't choose it.
 fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> Arc<FindVectorer> {
     let (environment, redactor) = (environment.clone(), Arc::clone(redactor));
     Arc::new(move || {

@@ -1,4 +1,4 @@
-//! The user's own texts in place of the built-in prompts.
+//! Loads the user's replacements for built-in prompts.
 
 use journeyman_context::PromptTexts;
 
@@ -10,8 +10,8 @@ use crate::text_files::TextDirectory;
 /// The directory of the user's texts, in that of their configuration.
 const DIRECTORY: &str = "prompts";
 
-/// Loads the texts that the model is told with every task. A file of the user's takes the place of
-/// the built-in text of its name; a project has no say in them.
+/// Loads the prompts of every task. A user's file replaces the built-in prompt of the same name; a
+/// project can't replace prompts.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a file that can't be read, that no built-in text is named as, or that

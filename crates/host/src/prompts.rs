@@ -1,4 +1,4 @@
-//! Questions to a person that arise before or after a session.
+//! Asks a person to confirm actions before or after a session.
 
 use std::io;
 use std::path::Path;
@@ -10,8 +10,8 @@ use journeyman_store::SessionSummary;
 use crate::config::TrustStore;
 use crate::{Context as _, HostError};
 
-/// Asks the person at a surface. A surface without a person has no `Prompts`: then everything that
-/// would be asked is refused. Questions about tool calls are events of the session instead, see
+/// Asks the user of a surface for confirmation. A surface without a user has no `Prompts`, and all
+/// questions count as refused. Questions about tool calls are events instead, see
 /// [`Surface`](crate::Surface).
 pub trait Prompts {
     /// Returns true if the person trusts this version of a project's file, whose `keys` run code or
@@ -43,8 +43,8 @@ pub trait Prompts {
     fn confirm_unverified(&self, session: &SessionId) -> io::Result<bool>;
 }
 
-/// Asks a person once about this version of a project's file, and remembers a yes. Returns true if
-/// the version is trusted.
+/// Asks the person to trust this version of a project's file, and records the consent. Returns true
+/// if the version is trusted.
 pub(crate) fn ask_for_trust(
     prompts: &dyn Prompts,
     store: &TrustStore,

@@ -1,4 +1,4 @@
-//! Progress, as a person follows it.
+//! Draws a session's events as lines on a terminal.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,11 +15,10 @@ const DRAW_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum number of files that are listed as edited by one call.
 const MAX_LISTED_EDITS: usize = 8;
 
-/// Maximum number of events that are held back while a person is asked: more than anybody reads
-/// afterwards.
+/// Maximum number of events held back while a question is open.
 const MAX_HELD_EVENTS: usize = 1_000;
 
-/// Where lines go.
+/// The stream that lines are written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stream {
     Stderr,
@@ -106,7 +105,7 @@ impl Renderer {
         Self { stream: Stream::Stdout, activity: None, ..Self::new(Detail::Verbose) }
     }
 
-    /// Shows a line of our own.
+    /// Shows a note that is no event.
     pub fn show_note(&mut self, text: &str) {
         self.write_line(&StyledLine::new(Style::Warning, text));
     }
@@ -116,8 +115,8 @@ impl Renderer {
         self.with_screen(Screen::end_line);
     }
 
-    /// Waits until the progress line may be another, and draws it. Never ends while there is
-    /// nothing to wait for. Cancel-safe.
+    /// Waits until the progress line changes, and draws it. Pending forever without activity.
+    /// Cancel-safe.
     pub async fn redraw_progress(&mut self) {
         if self.held.is_some() {
             return std::future::pending().await;
@@ -169,8 +168,7 @@ impl Renderer {
         }
     }
 
-    /// Shows what a person may want to see of an agent while it works: its calls, those that failed
-    /// or were denied once more, its questions and its problems.
+    /// Shows an agent's calls, failed or denied calls, questions and problems.
     fn show_agent_event(&mut self, path: &[String], event: &Event) {
         match event {
             event if is_question(event) => self.show_text(event),
@@ -271,7 +269,7 @@ impl Renderer {
         }
     }
 
-    /// Names the call that lines are about where the calls of others stand in between.
+    /// Adds the call's summary to its result line if another call started since.
     fn name_call(&mut self, event: &Event, lines: &mut [StyledLine]) {
         match event {
             Event::ToolStart { call, summary, .. } => {
@@ -319,7 +317,7 @@ impl Renderer {
     }
 }
 
-/// Returns true for an event of an agent that has lines of its own.
+/// Returns true for an agent's event that is shown in the parent's output.
 fn is_shown_of_agents(event: &Event) -> bool {
     match event {
         Event::ToolEnd { state, .. } => *state != CallState::Completed,

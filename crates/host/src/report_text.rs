@@ -1,4 +1,4 @@
-//! The result of a run, for people.
+//! Formats the result of a run for people.
 
 use journeyman_protocol::{
     CandidateReport, CheckOutcome, CommitReport, CopyReport, CopyState, Evidence, FileChangeKind,
@@ -50,8 +50,8 @@ pub fn format_diffstat(files: &[FileDiffStat], paint: Paint) -> String {
     out
 }
 
-/// Formats what was changed and run and with what result, tokens and cost, and how to undo, without
-/// the diff and the model's words. What the reader has seen already is left out.
+/// Formats changes, checks, tokens, cost and the undo command, without the diff and the model's
+/// text. What the reader has seen already is left out.
 #[must_use]
 pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> String {
     let mut out = String::new();
@@ -100,7 +100,7 @@ pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> Str
     out
 }
 
-/// The requests of a run, its tokens, its cost and its session.
+/// Formats the requests, tokens, cost and session of a run.
 #[must_use]
 pub fn format_cost(report: &RunReport) -> String {
     let usage = describe_usage(&report.usage, report.cost_usd);
@@ -154,7 +154,7 @@ fn format_list(head: &str, items: &[String], max: usize, more: &str) -> String {
     out
 }
 
-/// One check and its result.
+/// Formats a check and its result.
 #[must_use]
 pub fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
     let took = format_seconds(evidence.duration_ms);
@@ -169,8 +169,8 @@ pub fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
     format!("{}: {}{with} — {result}", evidence.kind, printable(&evidence.label()))
 }
 
-/// Where the work of a session is, and what can be done with it. `land_flags` are those of the
-/// command that lands it.
+/// Formats the location of a session's work and the next commands. `land_flags` are flags for `jm
+/// land`.
 #[must_use]
 pub fn format_location(
     session: &SessionId,
@@ -205,7 +205,7 @@ pub fn format_location(
     out
 }
 
-/// Candidates as a table, a line each.
+/// Formats candidates as a table, one line each.
 #[must_use]
 pub fn format_candidates(all: &[CandidateReport], paint: Paint) -> String {
     let mut out = String::new();

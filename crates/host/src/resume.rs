@@ -1,4 +1,4 @@
-//! Deciding how a session goes on.
+//! Decides how a session is resumed.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,8 @@ use crate::state::StateDirs;
 use crate::{Context as _, HostError, Surface};
 
 /// Finds the session that `word` names; `last` is the newest session of `directory` or of the
-/// current directory. For `last`, a run stands for its candidates, the newest of which would
-/// otherwise be found.
+/// current directory. For `last`, a run with candidates is returned instead of its newest
+/// candidate.
 ///
 /// # Errors
 /// [`HostError::Usage`] where no session or several sessions match.
@@ -40,7 +40,7 @@ pub async fn find_resumable(
     Ok(parent.into_iter().find(|session| session.id == run.parent).unwrap_or(found))
 }
 
-/// A session as it stands before it is opened again.
+/// The state of a session before it is resumed.
 #[derive(Debug)]
 pub struct Resumption {
     /// The session.
@@ -67,7 +67,7 @@ pub struct Resumption {
 }
 
 impl Resumption {
-    /// Looks at a session. `directory` takes the place of the session's own.
+    /// Reads a session's state. `directory` replaces the session's own directory.
     ///
     /// # Errors
     /// [`HostError`] where the log or the project can't be read.
@@ -105,7 +105,7 @@ impl Resumption {
         })
     }
 
-    /// Refuses a session that has nothing to finish, unless it gets a message.
+    /// Returns an error if the session has no unfinished work and gets no message.
     ///
     /// # Errors
     /// [`HostError::Usage`] naming what can be done with the session.
@@ -130,7 +130,7 @@ impl Resumption {
         )))
     }
 
-    /// Refuses a session with work to do: opening it would go on with that.
+    /// Returns an error if the session has unfinished work, which opening would resume.
     ///
     /// # Errors
     /// [`HostError::Usage`] naming what can be done with the session.
@@ -144,7 +144,7 @@ impl Resumption {
         )))
     }
 
-    /// Returns where the session works from here on, and where its work goes.
+    /// Returns the delivery of the resumed session.
     ///
     /// # Errors
     /// [`HostError::Usage`] for options that contradict the earlier ones, or the copy that has the
@@ -173,8 +173,8 @@ impl Resumption {
     }
 }
 
-/// Returns the command line that goes on with a session whose task came to no end of its own. A
-/// session that has outgrown its model's context is told to go on with another model.
+/// Returns the command line that resumes a session whose task didn't finish. If the session has
+/// outgrown its model's context, the command names another model.
 #[must_use]
 pub fn resume_command(report: &RunReport) -> Option<String> {
     let model = if report.context_exceeded { " --model PROVIDER/NAME" } else { "" };
@@ -182,8 +182,7 @@ pub fn resume_command(report: &RunReport) -> Option<String> {
     (!is_settled(report.outcome)).then(|| format!("jm resume {}{model} \"{words}\"", report.session))
 }
 
-/// Returns true if a task with this outcome came to an end of its own, so that nothing is to be
-/// resumed.
+/// Returns true if a task with this outcome finished, so that nothing has to be resumed.
 fn is_settled(outcome: RunOutcome) -> bool {
     match outcome {
         RunOutcome::Verified

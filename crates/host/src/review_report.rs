@@ -46,7 +46,7 @@ pub fn to_markdown(ledger: &EvidenceLedger) -> Result<String, HostError> {
     Ok(out)
 }
 
-/// Returns the diagnostics and findings that are left as SARIF 2.1.0.
+/// Returns the remaining diagnostics and findings as SARIF 2.1.0.
 ///
 /// # Errors
 /// [`HostError::Usage`] where no task of the session has ended.
@@ -190,7 +190,7 @@ fn push_findings(out: &mut String, findings: &[HonestyFinding]) {
     out.push('\n');
 }
 
-/// Says what the checks don't prove.
+/// Appends a list of what the checks don't prove.
 fn push_gaps(out: &mut String, ledger: &EvidenceLedger, report: &RunReport) {
     let mut gaps = Vec::new();
     for one in &report.evidence {
@@ -268,7 +268,7 @@ fn sarif_result(
     result
 }
 
-/// A path as a relative reference of RFC 3986.
+/// Encodes a path as a relative reference (RFC 3986).
 fn uri_of(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {
@@ -285,7 +285,7 @@ fn first_line(text: &str) -> &str {
     text.trim().lines().next().unwrap_or("Task")
 }
 
-/// Text of others on one line, which Markdown takes word for word.
+/// Escapes text for one line of Markdown.
 fn escape(text: &str) -> String {
     let mut out = String::new();
     for character in printable(text).replace(['\n', '\t'], " ").chars() {
@@ -297,7 +297,7 @@ fn escape(text: &str) -> String {
     out
 }
 
-/// A command or a path in a table.
+/// Formats a command or path as inline code for a table cell.
 fn code(text: &str) -> String {
     format!("`{}`", printable(text).replace(['\n', '\t'], " ").replace('`', "'").replace('|', "\\|"))
 }

@@ -1,4 +1,4 @@
-//! Which sandboxes the configuration allows, and how their protection is described.
+//! Selects the sandboxes that the configuration allows, and describes their protection.
 
 use std::fmt::Write as _;
 
@@ -57,8 +57,8 @@ fn find_tier(name: &str) -> Option<SandboxTier> {
     SANDBOX_TIERS.into_iter().find(|tier| tier.to_string() == name)
 }
 
-/// Returns the protection that commands need: all of it, except what a sandbox that the user
-/// allowed by name doesn't promise.
+/// Returns the protections that commands need: all, except those that a sandbox which the user
+/// allowed by name can't provide.
 ///
 /// # Errors
 /// As [`allowed_tiers`].

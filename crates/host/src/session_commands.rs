@@ -1,4 +1,4 @@
-//! Sessions as a whole: forks, snapshots, imports, removal.
+//! Forks, snapshots, imports and deletes whole sessions.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -49,7 +49,8 @@ pub async fn fork_session(
     Ok(ForkedSession { id, parent, at })
 }
 
-/// Names the place where the session that `word` names stands. Returns the session and the entry.
+/// Creates a snapshot `name` at the last entry of the session that `word` names. Returns the
+/// session and the entry.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong name, and while another process works on the session.
@@ -66,7 +67,7 @@ pub async fn name_snapshot(
     Ok((session, named.map_err(as_usage)?))
 }
 
-/// Takes back the last compaction of a session. Returns its entry.
+/// Undoes the last compaction of a session. Returns the undone compaction.
 ///
 /// # Errors
 /// [`HostError::Usage`] while another process works on the session, and where no compaction holds.
@@ -81,7 +82,7 @@ pub async fn undo_session_compaction(
     undone
 }
 
-/// A place that doesn't exist is the caller's mistake.
+/// Converts "no such entry" into a usage error.
 fn as_usage(error: AgentError) -> HostError {
     match error {
         AgentError::UnknownSnapshot { .. }
@@ -92,7 +93,7 @@ fn as_usage(error: AgentError) -> HostError {
     }
 }
 
-/// Takes in an exported session with its agents, as themselves or under new ids.
+/// Imports an exported session with its agents, under their own or new ids.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a text that is no export, and for a session that exists already.
@@ -143,7 +144,7 @@ pub async fn find_deletable(
     Ok(sessions)
 }
 
-/// Returns the topmost session that an agent belongs to, where it is there and none of `deleted`.
+/// Returns the root session of an agent, if the root exists and isn't among `deleted`.
 async fn parent_left_behind(
     state: &StateDirs,
     session: &SessionId,
@@ -168,7 +169,7 @@ async fn parent_left_behind(
 /// # Errors
 /// [`HostError::Usage`] while another process works on the session.
 pub async fn delete_session(state: &StateDirs, session: &SessionId) -> Result<usize, HostError> {
-    // Taken first, so that nobody begins to write what is about to be gone.
+    // Claimed first, so that no process begins to write to the session.
     let claim = SessionClaim::take(state, session, "delete").await?;
     let removed = delete_with_agents(state, session).await;
     claim.release().await;

@@ -1,4 +1,4 @@
-//! A short account of an earlier session, for a message that refers to it.
+//! Summarizes an earlier session, for a message that refers to the session.
 
 use journeyman_protocol::{Event, RunReport, Seq, SessionId, clip_to_bytes};
 
@@ -8,15 +8,15 @@ use crate::format::{outcome_name, quantity};
 use crate::state::{StateDirs, format_minute};
 use crate::task_input::fence_data;
 
-/// The beginning of a word that refers to a session, before its id.
+/// The prefix of a session id in a message.
 pub const SESSION_MARK: &str = "@session:";
 /// Maximum sessions that one message may refer to.
 pub const MAX_REFERENCES: usize = 4;
-/// Maximum bytes of a task or a reply in an account.
+/// Maximum bytes of a task or a reply in a summary.
 const MAX_TEXT_BYTES: usize = 4_000;
-/// Maximum tasks in an account, the newest.
+/// Maximum number of tasks in a summary; the newest are kept.
 const MAX_TASKS: usize = 5;
-/// Maximum changed files in an account.
+/// Maximum number of changed files in a summary.
 const MAX_FILES: usize = 40;
 
 /// Returns the ids behind the marks in a message, each once, at most [`MAX_REFERENCES`].
@@ -35,8 +35,8 @@ pub fn find_references(message: &str) -> Vec<&str> {
     ids
 }
 
-/// Returns an account of a session: its tasks, its end, the files that it changed and its last
-/// reply, each bounded, in a fence that says it is data.
+/// Returns a summary of a session in a data fence: tasks, outcome, changed files and last reply,
+/// each bounded.
 ///
 /// # Errors
 /// [`HostError`] where the log can't be read.

@@ -1,4 +1,4 @@
-//! The tools of a session, as the configuration wants them.
+//! Makes the configured tools of a session.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::memory::{Memory, Remember};
 use crate::skills::{SkillTool, Skills};
 use crate::template::MakeTools;
 
-/// The directory of the homes of CLIs, in a project's state directory.
+/// The directory with the CLIs' home directories, in a project's state directory.
 const HOMES_DIRECTORY: &str = "delegates";
 
 /// The parts of a session that its tools work with.
@@ -28,8 +28,8 @@ pub(crate) struct ToolParts {
     pub(crate) skills: Arc<Skills>,
 }
 
-/// Returns what makes the tools of each session of a model: for a model that is a CLI the one that
-/// runs it, else the built-in ones, those that the configuration defines, and the skills there are.
+/// Returns a factory of a session's tools: for a model that is a CLI only the delegate tool, else
+/// built-in tools, command tools and skills.
 pub(crate) fn session_tools(
     config: &Config,
     environment: &Environment,
@@ -64,7 +64,7 @@ pub(crate) fn session_tools(
     })
 }
 
-/// Returns the tool of a session that gives everything to a CLI: there is no other.
+/// Returns a factory of the only tool of a session that delegates everything to a CLI.
 pub(crate) fn director_tools(
     config: &Config,
     environment: &Environment,
@@ -83,8 +83,7 @@ pub(crate) fn director_tools(
     })
 }
 
-/// Returns what makes the tool of a session of another model, if the configuration offers it any
-/// CLI.
+/// Returns a factory of the delegate tool, if the configuration offers a CLI to other models.
 fn offered_tool(
     config: &Config,
     environment: &Environment,

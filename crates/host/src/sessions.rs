@@ -1,4 +1,4 @@
-//! Finding and listing sessions, and keeping other processes away from one.
+//! Finds, lists and claims sessions.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::state::{StateDirs, find_session_log, now};
 use crate::verified_trees::{VerifiedTrees, read_last_report};
 use crate::{Context as _, HostError};
 
-/// Duration of a short command's claim, in milliseconds. The command gives the
-/// session back when it is done, and a process that dies loses the claim at once.
+/// Duration of a short command's claim, in milliseconds. The command releases the claim at its end,
+/// and a process that dies loses the claim immediately.
 const CLAIM_DURATION_MS: u64 = 10 * 60 * 1000;
 /// Maximum number of sessions searched for the newest one with candidates.
 const MAX_SEARCHED_SESSIONS: usize = 50;
@@ -146,8 +146,7 @@ pub async fn list_sessions(
     Ok(listed)
 }
 
-/// Returns true if a session's last task ended without changes: nothing of it is there to be
-/// verified.
+/// Returns true if a session's last task ended without changes to verify.
 fn changed_nothing(status: &str, report: &RunReport) -> bool {
     status == outcome_name(RunOutcome::Unverified)
         && report.outcome == RunOutcome::Unverified
@@ -155,7 +154,7 @@ fn changed_nothing(status: &str, report: &RunReport) -> bool {
         && report.undo.is_none()
 }
 
-/// Names a session by its id, its task, and when it was last worked on.
+/// Describes a session by its id, task and last use.
 #[must_use]
 pub fn describe_session(session: &SessionSummary) -> String {
     let age = describe_age(now(), session.updated);
@@ -245,7 +244,7 @@ pub(crate) async fn list_newest(
     started_by_people(state, Some(&root.display().to_string()), limit).await
 }
 
-/// Returns at most `limit` sessions that aren't agents of others, the newest first.
+/// Returns at most `limit` sessions that a person started (no agents), newest first.
 ///
 /// # Errors
 /// [`HostError::Failed`] where the session log can't be read.
@@ -308,13 +307,13 @@ pub fn list_kept_copies(state: &StateDirs, root: &Path) -> Vec<KeptCopy> {
     copies.map(with_changes).collect()
 }
 
-/// Names this process as the holder of a session, for whoever finds the session held.
+/// Returns this process's name as a holder, shown to other processes.
 #[must_use]
 pub fn holder_name(command: &str) -> String {
     format!("jm {command}, process {}", std::process::id())
 }
 
-/// The exclusive right to a session for a command that must not come between a run and its log.
+/// An exclusive claim on a session, so that a short command doesn't interfere with a run.
 pub struct SessionClaim<'a> {
     state: &'a StateDirs,
     session: SessionId,
@@ -322,7 +321,7 @@ pub struct SessionClaim<'a> {
 }
 
 impl<'a> SessionClaim<'a> {
-    /// Takes the right to a session.
+    /// Claims a session.
     ///
     /// # Errors
     /// [`HostError::Usage`] while another process has the session, naming that process.
@@ -332,7 +331,7 @@ impl<'a> SessionClaim<'a> {
         Ok(Self { state, session: session.clone(), holder })
     }
 
-    /// Takes the right to all these sessions, or to none.
+    /// Claims all of the sessions, or none.
     ///
     /// # Errors
     /// [`HostError::Usage`] while another process has one of them.
@@ -354,13 +353,13 @@ impl<'a> SessionClaim<'a> {
         Ok(claims)
     }
 
-    /// Gives the session back.
+    /// Releases the claim.
     pub async fn release(self) {
         // The claim ends with the process, too.
         self.state.store.release(&self.session, &self.holder).await.ok();
     }
 
-    /// Gives the sessions back.
+    /// Releases the claims.
     pub async fn release_all(claims: Vec<Self>) {
         for claim in claims {
             claim.release().await;

@@ -1,4 +1,4 @@
-//! From a user's options, the configuration, and an earlier run to the settings of a session.
+//! Resolves a session's settings from the user's options, the configuration and an earlier run.
 
 use std::path::{Path, PathBuf};
 
@@ -104,8 +104,7 @@ impl ResolvedSettings {
     }
 }
 
-/// Loads the configuration of a run. Asks for trust in the project's part of it if there are
-/// `prompts`.
+/// Loads the configuration of a run. With `prompts`, asks for trust in the project's configuration.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong option or configuration, and for a project's configuration that
@@ -127,8 +126,8 @@ pub fn resolve_settings(
     Ok(ResolvedSettings { config, asked, warnings })
 }
 
-/// Loads the configuration for commands that run nothing and send nothing because of it, so that a
-/// project's part needs no trust.
+/// Loads the configuration as if the project were trusted, for commands that neither run nor send
+/// anything because of it.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong configuration.
@@ -136,8 +135,8 @@ pub fn load_trusted(environment: &Environment, root: &Path) -> Result<Config, Ho
     Ok(load(environment, root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config)
 }
 
-/// Loads the configuration for commands that show what it sets and ask nobody. A project's part
-/// that the user doesn't trust is left out, as the second value says.
+/// Loads the configuration without asking for trust. Returns true as the second value if an
+/// untrusted project file was left out.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong configuration.
@@ -179,13 +178,13 @@ fn load_with_trust(
     }
 }
 
-/// Merges the user's options over what the user asked for in the earlier run.
+/// Merges the user's options over the options of the earlier run.
 fn merge_asked(options: &RunOptions, earlier: Option<&EarlierRun>) -> Result<StartOptions, HostError> {
     if let Some(blank) = options.checks.iter().find(|check| check.trim().is_empty()) {
         return Err(HostError::usage(format_args!("--check `{blank}` is empty; give a shell command")));
     }
     let earlier = earlier.map(|earlier| earlier.asked.clone()).unwrap_or_default();
-    // Another model is at another address, unless the user says otherwise.
+    // Another model has another address, unless the user sets one.
     let is_elsewhere = options.model.is_some() || options.base_url.is_some();
     let (base_url, wire) = match is_elsewhere {
         true => (options.base_url.clone(), options.wire.clone()),
@@ -199,7 +198,7 @@ fn merge_asked(options: &RunOptions, earlier: Option<&EarlierRun>) -> Result<Sta
     Ok(StartOptions { base_url, wire, checks, ..earlier })
 }
 
-/// Removes what may be a secret: an address with a password or a token in it is not kept.
+/// Removes a base URL that may contain a password or a token.
 pub(crate) fn without_secrets(asked: &StartOptions) -> StartOptions {
     let has_secret = |url: &String| url.contains(['@', '?']);
     match &asked.base_url {

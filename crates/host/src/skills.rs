@@ -1,7 +1,7 @@
 //! Skills: folders with a `SKILL.md`, which tells a model how to do a kind of work.
 //!
-//! A model is told the names and descriptions; the text of one is loaded when the model asks for
-//! it. What a project's skill says is instructions of the project's, and changes no permission.
+//! Requests contain names and descriptions; a skill's text is loaded when the model asks for it. A
+//! project's skill counts as the project's instructions, and changes no permission.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use crate::text_files::{DirectoryNames, FileOwner, MarkdownFile, TextDirectory};
 const SKILL_FILE: &str = "SKILL.md";
 /// The directories of skills, in a project and in the user's home.
 const DIRECTORIES: [&str; 3] = [".journeyman/skills", ".agents/skills", ".claude/skills"];
-/// Maximum number of skills: a model is told of all of them with every request.
+/// Maximum number of skills. Every request describes all of them.
 const MAX_SKILLS: usize = 40;
-/// Maximum bytes of one description, and of all, as a model is told them.
+/// Maximum bytes of one description in a request, and of all descriptions.
 const MAX_DESCRIPTION_BYTES: usize = 200;
 const MAX_LIST_BYTES: usize = 3_000;
 /// Maximum length of a name, as the format has it.
@@ -48,10 +48,10 @@ pub struct Skill {
     folder: String,
 }
 
-/// The skills of a project and its user, and what is wrong with others.
+/// The skills of a project and its user, and the problems of invalid skills.
 #[derive(Debug, Default)]
 pub struct Skills {
-    /// The skills, sorted by name. Of several with one name the user's holds.
+    /// The skills, sorted by name. The user's skill overrides the project's of the same name.
     pub skills: Vec<Skill>,
     /// One line for each file that is left out.
     pub problems: Vec<String>,

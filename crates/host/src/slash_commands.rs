@@ -24,7 +24,7 @@ const MAX_COMMANDS: usize = 200;
 const MAX_DEPTH: usize = 3;
 /// Maximum length of a name.
 const MAX_NAME_BYTES: usize = 80;
-/// Maximum bytes of an expanded command: what a task may have.
+/// Maximum bytes of an expanded command, as of a task.
 const MAX_EXPANDED_BYTES: usize = 1024 * 1024;
 /// Maximum number of commands that an error names.
 const MAX_NAMED: usize = 12;
@@ -55,11 +55,11 @@ pub struct SlashCommand {
     prompt: String,
 }
 
-/// The commands of a project and its user, and what is wrong with others.
+/// The commands of a project and its user, and the problems of invalid commands.
 #[derive(Debug, Default)]
 pub struct SlashCommands {
-    /// The commands, sorted by name. Of several with one name the user's holds, so that no project
-    /// changes what the user's own does.
+    /// The commands, sorted by name. The user's command overrides the project's of the same name,
+    /// so that no project can replace it.
     pub commands: Vec<SlashCommand>,
     /// One line for each file that is left out.
     pub problems: Vec<String>,
@@ -141,12 +141,12 @@ impl SlashCommands {
         }
     }
 
-    /// Returns the text of a task that names a command: `/name arguments`. Other tasks are as they
-    /// were.
+    /// Returns the text of a task that names a command: `/name arguments`. Other tasks are returned
+    /// unchanged.
     ///
     /// # Errors
-    /// [`HostError::Usage`] where there is no such command, with those that there are, and with
-    /// what is wrong with its file.
+    /// [`HostError::Usage`] where there is no such command, listing the known commands and the
+    /// problem of its file.
     pub fn expand_task(environment: &Environment, root: &Path, task: String) -> Result<String, HostError> {
         match named_command(&task) {
             Some((name, arguments)) => Self::find(environment, root).expand(name, arguments),
@@ -232,8 +232,8 @@ impl SlashCommand {
         })
     }
 
-    /// Returns the command's text with the arguments in their places. Arguments are data: a place
-    /// in them stays as it is. Arguments that have no place stand at the end.
+    /// Returns the command's text with the placeholders replaced by the arguments. Placeholders
+    /// within arguments are not expanded. Arguments without a placeholder are appended.
     ///
     /// # Errors
     /// A text that gets too long.
@@ -270,8 +270,8 @@ fn fill_markdown(prompt: &str, arguments: &str) -> (Result<String, String>, bool
     })
 }
 
-/// Puts texts into the places that `place` finds at the beginning of a rest, in one pass. The flag
-/// is true if there was one.
+/// Replaces placeholders in one pass. `place` matches a placeholder at the beginning of the
+/// remaining text. The flag is true if any was replaced.
 fn fill<'v>(
     prompt: &str,
     place: impl Fn(&str) -> Option<(usize, &'v str)>,

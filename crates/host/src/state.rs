@@ -1,4 +1,4 @@
-//! The directories and the stored state that every command shares.
+//! Opens the state directory that all commands share, with the session log and the blob store.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -34,8 +34,7 @@ pub fn format_minute(at: UnixMillis) -> String {
     format!("{} {:02}:{:02}", at.to_date(), minutes / 60, minutes % 60)
 }
 
-/// Returns the home directory if it doesn't exist and the state directory is going to be made in
-/// it.
+/// Returns the home directory if it is missing and would be created for the state directory.
 #[must_use]
 pub fn missing_home(environment: &Environment) -> Option<&Path> {
     let home = environment.home.as_deref()?;

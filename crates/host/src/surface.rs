@@ -1,4 +1,4 @@
-//! Showing a session to a person, and passing on what the person says.
+//! Connects a running session with a person: shows events and passes on input.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -42,8 +42,8 @@ impl<F: FnMut(&Event)> Surface for F {
     }
 }
 
-/// Shows a session until everything that it was asked to do has ended, and returns the last report.
-/// The session stays open.
+/// Shows a session until all of its tasks have ended, and returns the last report. The session
+/// stays open.
 ///
 /// # Errors
 /// [`HostError`] where the session's log or the surface fails.
@@ -70,8 +70,7 @@ pub async fn watch_session(
                 if let Event::Done { report } = &envelope.event
                     && is_stopping
                 {
-                    // A message that waits behind the task stays queued for whoever opens the
-                    // session again.
+                    // A queued message stays in the queue until the session is opened again.
                     return Ok(Arc::new((**report).clone()));
                 }
             }

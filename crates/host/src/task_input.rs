@@ -1,4 +1,4 @@
-//! The text of a task or a message, and data that is piped to it.
+//! Reads the text of a task or message, and piped data.
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
@@ -13,13 +13,13 @@ use crate::input::{read_argument, read_bytes, read_text_file};
 
 /// Maximum size of a task or a message, in bytes: more than the window of any model.
 pub const MAX_TASK_BYTES: u64 = 4 * 1024 * 1024;
-/// Maximum size of piped data that a request holds, in bytes: at most 12,000 tokens, of the 20,000
-/// that the first request may have.
+/// Maximum size of piped data in a request, in bytes: at most 12,000 of the first request's 20,000
+/// tokens.
 const MAX_ATTACHED_BYTES: usize = 24 * 1024;
 /// Maximum size of piped data that is read, in bytes.
 const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
-/// The longest wait for the first byte of piped data. Many programs start others with a pipe that
-/// nobody ever writes to or closes.
+/// Timeout for the first byte of piped data. Many programs start others with a pipe that is never
+/// written or closed.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The name of standard input in errors.
 const STANDARD_INPUT: &str = "standard input";
@@ -83,7 +83,7 @@ pub fn read_task(what: &str, source: TaskSource<'_>, piped: PipedData) -> Result
     }
 }
 
-/// Returns true if something comes through standard input, or its end does.
+/// Returns true if standard input has data or its end.
 #[must_use]
 pub fn is_piped() -> bool {
     open_stdin().is_some_and(|stdin| is_readable_within(&stdin, FIRST_BYTE_TIMEOUT))
@@ -149,7 +149,7 @@ fn shorten(text: &str, max: usize) -> (String, usize) {
     (format!("{head}{between}[… {left_out} bytes left out …]\n{tail}"), left_out)
 }
 
-/// Puts data into a code block that nothing in it can close.
+/// Wraps data in a code fence longer than any fence within the data.
 #[must_use]
 pub fn fence_data(data: &str) -> String {
     let longest = data.split(|c| c != '`').map(str::len).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The risk of a task in a project: [`RiskClassifier`] with what the files and git say.
+//! Classifies the risk of tasks in a project with [`RiskClassifier`], the project's files and git.
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
@@ -56,7 +56,7 @@ impl TrackedNames {
 
 impl TaskRisk {
     /// Reads what `git` tracks in the project at `root`. If git fails, every file name in a task
-    /// counts as tracked. Without a project nothing is in it.
+    /// counts as tracked. Without a project no file is tracked.
     pub async fn read(root: Option<&Path>, git: &Git) -> Self {
         Self {
             classifier: RiskClassifier::new(),

@@ -40,8 +40,7 @@ pub struct SessionTemplate {
     pub delivery: Delivery,
     /// The reason why the last session works in the project itself, where no copy was cheap.
     pub no_copy_reason: Option<String>,
-    /// The directory of the user's configuration; rules that the user allows for good are written
-    /// there.
+    /// The directory of the user's configuration, which gets permanent rules.
     pub config_dir: Option<PathBuf>,
     pub(crate) model: Arc<dyn Model>,
     pub(crate) index: Option<Arc<SharedIndex>>,
@@ -93,8 +92,7 @@ impl SessionTemplate {
         }
     }
 
-    /// Returns the settings with the delivery on record, so that it holds when the session is
-    /// opened again.
+    /// Returns the settings with the delivery included, so that a resumed session uses it again.
     #[must_use]
     pub fn recorded_settings(&self) -> RunSettings {
         let mut settings = self.settings.clone();
@@ -121,12 +119,12 @@ impl SessionTemplate {
     /// answers the first request. Nothing is asked of the model before the first message.
     ///
     /// # Errors
-    /// [`HostError`] where the commit that is wished for is known to be refused.
+    /// [`HostError`] if the requested commit is known to be refused.
     pub async fn start(&mut self, id: SessionId) -> Result<SessionHandle, HostError> {
         self.start_as(id, None).await
     }
 
-    /// As [`SessionTemplate::start`]; the session is an agent if it has a role.
+    /// Starts a session like [`SessionTemplate::start`]; with a role, the session is an agent.
     pub(crate) async fn start_as(
         &mut self,
         id: SessionId,
@@ -160,8 +158,8 @@ impl SessionTemplate {
         Ok(journeyman_agent::resume_from(parts, self.recorded_settings(), id, known, cut_off).await?)
     }
 
-    /// Returns the parts of the session that begins or goes on now, in its copy if it works in one.
-    /// A commit that can't be made is refused before anything is done.
+    /// Returns the parts of a session that starts or resumes, in its isolated copy if it has one.
+    /// An impossible commit is refused first.
     ///
     /// # Errors
     /// [`HostError`] where no copy can be made, or the commit is known to be refused.
@@ -194,7 +192,7 @@ impl SessionTemplate {
         }
     }
 
-    /// Refuses a commit that is known to be impossible, and notes what isn't committed yet.
+    /// Refuses a commit that is known to be impossible, and records the uncommitted files.
     async fn check_commit(&mut self) -> Result<(), HostError> {
         let (is_attended, project) = (self.is_attended(), &self.project);
         if let Some(commit) = &self.delivery.commit {
@@ -220,8 +218,8 @@ impl SessionTemplate {
         Ok(())
     }
 
-    /// Lands, keeps or commits the work of a run whose session is closed. A person is asked about
-    /// what a commit would run outside of the sandbox if there are `prompts`.
+    /// Lands, keeps or commits the work of a run whose session is closed. With `prompts`, asks the
+    /// person about hooks that a commit would run outside of the sandbox.
     ///
     /// # Errors
     /// [`HostError`] where nothing is known of the work any more, or it is in the project and can't
@@ -263,8 +261,8 @@ impl SessionTemplate {
         }
     }
 
-    /// Returns the commit as it is wished for, after a person has seen what would run outside of
-    /// the sandbox for it.
+    /// Returns the requested commit, after a person has reviewed hooks that would run outside of
+    /// the sandbox.
     async fn confirmed_commit(
         &self,
         report: &RunReport,
@@ -282,7 +280,7 @@ impl SessionTemplate {
     }
 }
 
-/// Opens the copy of a session, or makes one.
+/// Opens or creates the isolated copy of a session.
 async fn enter_copy(
     isolation: Isolation,
     session: &SessionId,

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use crate::format::printable;
 
-/// Maximum bytes of one file: a model reads no longer one at once.
+/// Maximum bytes of one file: the most that a model reads at once.
 pub(crate) const MAX_FILE_BYTES: u64 = 64 * 1024;
 /// Maximum number of directories, and of files, of one directory: the first by name.
 const MAX_NAMES: usize = 500;
@@ -66,12 +66,12 @@ impl TextDirectory {
         Some(Self { root, path: String::new(), links: Links::Follow, shown: path.to_owned() })
     }
 
-    /// Returns the path of a file in it, for people.
+    /// Returns the path of a file in the directory, for messages.
     pub(crate) fn shown(&self, name: &str) -> PathBuf {
         self.shown.join(name)
     }
 
-    /// Returns the path of a name: from the project's root if the directory is a project's.
+    /// Returns the path of `name` relative to the project's root, or to the user's directory.
     pub(crate) fn beneath(&self, name: &str) -> String {
         match (self.path.as_str(), name) {
             ("", name) => name.to_owned(),
@@ -80,8 +80,8 @@ impl TextDirectory {
         }
     }
 
-    /// Lists the names beneath `below`: directories, and regular files. What isn't UTF-8 or begins
-    /// with a dot is left out.
+    /// Lists the names beneath `below`: directories, and regular files. Names that aren't UTF-8 or
+    /// begin with a dot are omitted.
     pub(crate) fn names(&self, below: &str) -> DirectoryNames {
         let mut names = DirectoryNames::default();
         let path = self.beneath(below);
@@ -114,7 +114,7 @@ impl TextDirectory {
                 _ => {}
             }
         }
-        // Cut when they are sorted: a directory gives its names in any order.
+        // Truncated after sorting, because a directory lists its names in any order.
         for some in [&mut names.directories, &mut names.files] {
             some.sort();
             names.is_cut |= some.len() > MAX_NAMES;
@@ -123,7 +123,7 @@ impl TextDirectory {
         names
     }
 
-    /// Says that a directory beneath it has more names than are looked at.
+    /// Describes that a subdirectory has too many names, so some are ignored.
     pub(crate) fn describe_cut(&self, below: &str) -> String {
         let path = self.shown(below);
         format!("{}: more than {MAX_NAMES} names; the first by name count", printable(&path.display()))
@@ -154,7 +154,7 @@ pub(crate) struct MarkdownFile {
 }
 
 impl MarkdownFile {
-    /// Takes a file apart. A file without front matter has no fields.
+    /// Parses front matter and text. A file without front matter has no fields.
     ///
     /// # Errors
     /// Front matter that has no end, is too long, or isn't a list of fields.
@@ -167,8 +167,8 @@ impl MarkdownFile {
         })
     }
 
-    /// Takes a file of another product apart, whose front matter may have texts without the quotes
-    /// that YAML wants, such as with a colon in them.
+    /// Parses a file of another product, whose front matter may lack quotes that YAML requires,
+    /// such as around a text with a colon.
     ///
     /// # Errors
     /// As [`MarkdownFile::parse`].
@@ -220,7 +220,7 @@ fn read_yaml(yaml: &str) -> Result<Value, String> {
     })
 }
 
-/// Returns the name and the text of a line that would be a field if its text were quoted.
+/// Returns the name and the text of a line that is a valid field once its text is quoted.
 fn unquoted_line(line: &str) -> Option<(&str, &str)> {
     let (name, text) = line.split_once(": ")?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -236,7 +236,7 @@ fn unquoted_field(yaml: &str) -> Option<&str> {
     yaml.lines().find_map(unquoted_line).map(|(name, _)| name)
 }
 
-/// Puts the texts that YAML can't read in quotes.
+/// Quotes texts that are invalid YAML without quotes.
 fn quote_texts(yaml: &str) -> String {
     let quote = |line: &str| match unquoted_line(line) {
         // A string of JSON is one of YAML.

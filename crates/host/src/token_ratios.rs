@@ -1,4 +1,4 @@
-//! The ratios of reported to counted tokens, by model, in the state directory.
+//! Stores the ratio of reported to counted tokens for each model, in the state directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::durable_file::{lock_directory, replace_file};
 
 /// The file in the state directory.
 const FILE: &str = "token-ratios.json";
-/// Maximum models; those that were used last stay.
+/// Maximum number of models; the most recently used are kept.
 const MAX_MODELS: usize = 64;
 /// Maximum bytes of a model's name. No provider's are longer.
 const MAX_NAME_BYTES: usize = 300;
@@ -34,8 +34,8 @@ struct KeptRatio {
 }
 
 impl KeptRatios {
-    /// Returns the ratios of a state directory for a session with these settings. A session that
-    /// looks nothing up, because it is played back elsewhere, has none.
+    /// Opens the ratios of a state directory. Returns `None` for settings without an index, as in
+    /// replays.
     pub(crate) fn of_settings(settings: &RunSettings, state_dir: &Path) -> Option<Arc<dyn TokenRatios>> {
         settings.index_timeout?;
         Some(Arc::new(Self { directory: state_dir.to_owned() }))

@@ -1,7 +1,7 @@
-//! The tools that change files, and which of them a model is offered.
+//! Chooses the file-changing tools that are described to a model.
 //!
-//! Every model may call every tool that the session has. A description that is not offered costs
-//! no tokens, so a model is told of those that it works with best.
+//! Every model may call every tool that the session has. A tool that is not described costs no
+//! tokens, so a model gets only the descriptions of the tools it works with best.
 
 use journeyman_policy::matches_wildcards;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ const PATCHING: &[&str] = &["apply_patch", "write_file", "edit_symbol", "delete_
 /// The tools of other models.
 const REPLACING: &[&str] = &["edit_file", "write_file", "edit_symbol", "delete_file", "move_file"];
 /// Patterns of models' names, in which `*` stands for any characters, with their tools. The first
-/// that matches holds.
+/// match applies.
 const BUILTIN_ROWS: [(&str, &[&str]); 5] = [
     ("*gpt-oss*", PATCHING),
     ("openai/*", PATCHING),
@@ -25,8 +25,8 @@ const BUILTIN_ROWS: [(&str, &[&str]); 5] = [
     ("*", REPLACING),
 ];
 
-/// Returns the tools that a model is not offered. Of the configured patterns that match its name
-/// the longest holds.
+/// Returns the tools that are not described to a model. The longest matching configured pattern
+/// applies.
 ///
 /// # Errors
 /// [`HostError::Usage`] for a configured tool that doesn't change files.

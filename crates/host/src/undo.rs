@@ -1,4 +1,4 @@
-//! Taking back what sessions changed.
+//! Undoes and redoes the changes of sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ use crate::{Context as _, HostError, Prompts};
 /// Maximum number of sessions searched for the newest one that was opened.
 const MAX_SEARCHED_SESSIONS: usize = 100;
 
-/// Files that were taken back or changed again.
+/// The files that an undo or redo changed.
 #[derive(Debug)]
 pub struct UndoResult {
     /// The files, and what could not be taken back.
@@ -35,10 +35,10 @@ pub struct UndoResult {
     pub commits: Vec<CommitReport>,
 }
 
-/// Takes back the newest run of the project, or the session that `word` names. `directory` takes
-/// the place of the current directory, or of the session's own. A person at `prompts` is asked
-/// where the newest run changed nothing, so that an earlier one would be taken back. Returns `None`
-/// if they say no.
+/// Undoes the newest run of the project, or the session that `word` names. `directory` takes the
+/// place of the current directory, or of the session's own. A person at `prompts` is asked where
+/// the newest run changed nothing, so that an earlier one would be taken back. Returns `None` if
+/// they say no.
 ///
 /// # Errors
 /// [`HostError::Usage`] while another process works on the session, and where the work is in a
@@ -88,15 +88,15 @@ pub async fn undo_session(
     Ok(Some(undone.with_sessions(state).await.with_commits(state).await))
 }
 
-/// Asks about taking back an earlier session where the newest one changed nothing. Returns false if
-/// the person says no.
+/// Asks about undoing an earlier session if the newest changed nothing. Returns false if the person
+/// declines.
 async fn confirm_older(
     state: &StateDirs,
     workspace: &Workspace,
     newest: &SessionSummary,
     prompts: &dyn Prompts,
 ) -> Result<bool, HostError> {
-    // Damage is reported by the undo itself. Calls that were cut off go back first.
+    // The undo reports damage. Interrupted calls are undone first.
     let Ok(Some(older)) = workspace.history().newest_undoable() else { return Ok(true) };
     let cut_off = workspace.recovery().cut_off_calls(&newest.id).is_ok_and(|calls| !calls.is_empty());
     if older == newest.id || cut_off {
@@ -109,8 +109,7 @@ async fn confirm_older(
     }
 }
 
-/// Takes back everything since a checkpoint, whichever session changed it. No session may be at
-/// work.
+/// Undoes all changes since a checkpoint, of any session. No session may be running.
 ///
 /// # Errors
 /// [`HostError::Usage`] while a process works on a session of the project.
@@ -134,7 +133,7 @@ pub async fn undo_to_checkpoint(
     Ok(undone?.with_sessions(state).await.with_commits(state).await)
 }
 
-/// Changes again what the newest undo took back.
+/// Redoes the changes that the newest undo took back.
 ///
 /// # Errors
 /// [`HostError::Usage`] while a process works on a session of the project.
@@ -184,7 +183,7 @@ impl UndoResult {
         self
     }
 
-    /// Says of each commit that it stays, and how it is taken back.
+    /// Describes for each commit that it remains, and how to revert it.
     pub fn commit_notes(&self) -> impl Iterator<Item = String> {
         self.commits.iter().map(|CommitReport { id, branch, subject }| {
             let short = id.get(..12).unwrap_or(id);
@@ -207,7 +206,7 @@ async fn open_project(
 
 /// Returns the sessions of a directory, newest first.
 async fn list_project_sessions(state: &StateDirs, root: &Path) -> Result<Vec<SessionSummary>, HostError> {
-    // What an agent changes is journaled for the session that a person started.
+    // An agent's changes are journaled for the root session.
     started_by_people(state, Some(&root.display().to_string()), MAX_SEARCHED_SESSIONS).await
 }
 
@@ -217,7 +216,7 @@ fn has_later_change(workspace: &Workspace, session: &SessionSummary) -> bool {
     matches!(workspace.history().newest_undoable(), Ok(Some(newest)) if newest > session.id)
 }
 
-/// Refuses a session whose work is in a copy: the user's files have nothing of it.
+/// Returns an error if the session's changes are in an isolated copy, not in the project.
 fn check_not_in_copy(workspace: &Workspace, session: &SessionId) -> Result<(), HostError> {
     let copies = workspace.copies().list().context("looking for its copy")?;
     if copies.iter().all(|copy| copy.session != *session) {
@@ -236,7 +235,7 @@ async fn undo_claimed(
     is_named: bool,
 ) -> Result<UndoResult, HostError> {
     let recovered = recover_session(state, workspace, session).await?;
-    // Calls that the newest session left half done go back first, whatever was done before them.
+    // Interrupted calls of the newest session are undone first.
     let target = if is_named || !recovered.restored.is_empty() {
         UndoTarget::Session(session.clone())
     } else {

@@ -1,4 +1,4 @@
-//! Sessions whose verified tree is no longer the project's.
+//! Compares the trees that sessions verified with the projects' present trees.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub(crate) async fn read_last_report(
     Ok(report)
 }
 
-/// The trees of projects as they are now, each looked at once.
+/// The present trees of projects, each hashed at most once.
 pub(crate) struct VerifiedTrees<'a> {
     state: &'a StateDirs,
     now: HashMap<String, Option<ContentHash>>,
@@ -45,8 +45,8 @@ impl<'a> VerifiedTrees<'a> {
         Self { state, now: HashMap::new() }
     }
 
-    /// Returns true if the project's files aren't those any more that the session verified with its
-    /// last report; `None` where that verified nothing in the project, or it isn't known.
+    /// Returns true if the project's tree differs from the tree that the session's last report
+    /// verified; `None` if nothing was verified in the project, or the tree can't be read.
     pub(crate) fn has_changed(&mut self, session: &SessionSummary, report: &RunReport) -> Option<bool> {
         let is_kept = report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept);
         let verified = report.tree.filter(|_| report.outcome == RunOutcome::Verified && !is_kept)?;

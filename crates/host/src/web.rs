@@ -1,4 +1,4 @@
-//! The tools that read the web, as the configuration wants them.
+//! Configures the tools that read the web.
 
 use journeyman_agent::Approver;
 use journeyman_tools::web::SearchEngine;
@@ -11,14 +11,14 @@ const BRAVE_KEY_VARIABLE: &str = "BRAVE_API_KEY";
 /// The tool that fetches pages.
 const FETCH_TOOL: &str = "web_fetch";
 
-/// Returns the name of a tool that the model isn't told of: fetching asks a person for each host
-/// that no rule allows, so it is of little use where nobody can be asked.
+/// Returns the fetch tool's name if it is not offered: each host without an allowing rule needs a
+/// person's approval, so the tool is of little use without one.
 pub(crate) fn withheld_fetch(config: &WebConfig, approver: Approver) -> Option<String> {
     let offered = config.fetch.unwrap_or(approver == Approver::Handle);
     (!offered).then(|| FETCH_TOOL.to_owned())
 }
 
-/// Returns the configured search engine, and its key, which must never be shown or kept.
+/// Returns the configured search engine and its API key, which has to be redacted.
 ///
 /// # Errors
 /// [`HostError::Usage`] naming the setting that is missing or wrong.

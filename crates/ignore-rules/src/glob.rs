@@ -1,7 +1,7 @@
 //! The globs of ignore rules, matched as git's `wildmatch` does with its flag for path names.
 
 /// Maximum steps of a match; a name of 255 bytes against ten stars takes some 2,500. A pattern that
-/// needs more was made to waste time, and matches nothing.
+/// needs more is hostile, and matches nothing.
 const MAX_STEPS: usize = 1 << 16;
 
 /// A set of bytes, a bit each.
@@ -28,8 +28,8 @@ enum Token {
     Rest,
 }
 
-/// Where a match goes on when what follows a star doesn't fit: the token behind the star, and the
-/// first byte that the star may take more.
+/// A position to backtrack to when the tokens after a star don't match: the token after the star,
+/// and the next byte that the star may take.
 type Retry = Option<(usize, usize)>;
 
 impl Glob {
@@ -193,7 +193,7 @@ fn contains(set: &ByteSet, byte: u8) -> bool {
     set.get(usize::from(byte / 64)).is_some_and(|bits| bits & (1 << (byte % 64)) != 0)
 }
 
-/// Returns the test for a set of characters by its POSIX name.
+/// Returns the test for a POSIX character class, by its name.
 fn named_set(name: &[u8]) -> Option<fn(&u8) -> bool> {
     Some(match name {
         b"alnum" => u8::is_ascii_alphanumeric,

@@ -1,4 +1,4 @@
-//! Which files of a project are ignored.
+//! Ignore rules: determines the ignored files of a project.
 //!
 //! The rules are git's, and they hold outside of git repositories too: `.gitignore` files, with an
 //! `.ignore` file beside one counting more, and the repository's `info/exclude`. A rule of a
@@ -38,26 +38,26 @@ pub const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 pub const MAX_RULE_BYTES: u64 = 256 * 1024;
 /// Maximum bytes of a file that holds one path.
 const MAX_POINTER_BYTES: u64 = 8 * 1024;
-/// Maximum directories above a root that are looked at for the top of a repository.
+/// Maximum directories above a root that are searched for the top of a repository.
 const MAX_ABOVE: usize = 256;
 /// The file by which a directory is tagged as a cache.
 pub const CACHE_TAG_FILE: &[u8] = b"CACHEDIR.TAG";
 /// The prefix of the name of a directory that holds copies of the project beside it.
 pub const COPIES_DIR_PREFIX: &str = ".journeyman-work-";
-/// Hexadecimal digits at its end, that tell one project's directory from another's.
+/// Number of hexadecimal digits after the prefix, which identify the project.
 pub const COPIES_DIR_DIGITS: usize = 16;
 /// The first bytes of a cache directory's tag, by the Cache Directory Tagging Specification.
 const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 
 /// Returns true if `name` is that of git's own directory (or, in a submodule or linked work tree,
-/// file), in any letter case: some file systems don't tell cases apart.
+/// file), in any letter case: some file systems ignore case.
 #[must_use]
 pub fn is_git(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
-/// Returns true if `name` is that of a directory which holds copies of a project. It is never
-/// looked into, as git's own isn't.
+/// Returns true if `name` is that of a directory which holds copies of a project. Such a directory
+/// is never entered, like git's own.
 #[must_use]
 pub fn is_copies_directory(name: &[u8]) -> bool {
     name.strip_prefix(COPIES_DIR_PREFIX.as_bytes())
@@ -95,8 +95,8 @@ pub fn parse_rules<'a>(texts: impl Iterator<Item = &'a [u8]>) -> Arc<Rules> {
     Arc::new(rules)
 }
 
-/// The rules of one directory, and through `outer` those of the directories above it. `S` tells one
-/// state of a rule file from another.
+/// The rules of one directory, and through `outer` those of the directories above it. `S`
+/// identifies a state of a rule file.
 #[derive(Debug)]
 pub struct RuleLayer<S = ()> {
     /// Parsed when the first path is matched: most directories have no path that has to be.

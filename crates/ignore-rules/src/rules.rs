@@ -1,9 +1,9 @@
 //! Ignore rules of one directory, as git reads and matches them.
 //!
-//! A general glob library compiles patterns to automata, which costs more than it saves: most
-//! rules are names or endings, and a walk of a few thousand paths is over before that is earned. On
-//! redis it was a third of the work of a search. So names, endings and the literal beginnings of
-//! patterns are compared as bytes, and only what is left is matched as a glob, in bounded time.
+//! A general glob library compiles patterns to automata, which costs more than it saves: most rules
+//! are names or endings, and many walks have only a few thousand paths. On redis it was a third of
+//! the work of a search. So names, endings and the literal beginnings of patterns are compared as
+//! bytes, and only what is left is matched as a glob, in bounded time.
 
 use crate::glob::Glob;
 
@@ -13,7 +13,7 @@ pub struct Rules {
     rules: Vec<Rule>,
 }
 
-/// Verdict of the last rule that a path matches.
+/// The effect of the last rule that a path matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Matched by a rule without `!`.
@@ -25,9 +25,9 @@ pub enum Verdict {
 #[derive(Debug)]
 struct Rule {
     verdict: Verdict,
-    /// It ended in a slash.
+    /// The rule ended in a slash.
     only_directories: bool,
-    /// It has a slash within, so that it is held against the path instead of the name.
+    /// It has a slash within, so it is matched against the path instead of the name.
     is_path: bool,
     shape: Shape,
 }
@@ -55,8 +55,8 @@ impl Rules {
         self.rules.is_empty()
     }
 
-    /// Returns the verdict on `path`, which begins at the rules' directory, given that no directory
-    /// above it is ignored; `None` if no rule matches.
+    /// Returns the effect of the last rule that matches `path`, which begins at the rules'
+    /// directory, given that no directory above it is ignored; `None` if no rule matches.
     #[must_use]
     pub fn match_path(&self, path: &[u8], is_dir: bool) -> Option<Verdict> {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
@@ -83,7 +83,7 @@ impl Rule {
             None => (false, line),
         };
         let is_path = line.contains(&b'/');
-        // Only the first slash says where the rule begins; git looks for a path after a second one.
+        // Only the first slash anchors the rule; git expects a path after a second one.
         let line = line.strip_prefix(b"/").unwrap_or(line);
         if line.is_empty() {
             return None;

@@ -1,19 +1,19 @@
-//! The directories that tools make and fill, by name.
+//! Directories that tools create, by name.
 
 use Meaning::{Build, NoProject, Packages, Skipped};
 
-/// The meaning of a directory's name.
+/// A property of directories with a certain name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
-    /// It holds what a tool can make again, or another version control system's data, whether or
-    /// not rules ignore it. It isn't entered unless a rule says so with `!`.
+    /// Generated files or another version control system's data, whether or not rules ignore the
+    /// directory. It isn't entered unless a rule with `!` includes it.
     Skipped,
-    /// A package manager fills it, maybe with hard links to files of its store.
+    /// Installed packages, maybe hard links to files of the package manager's store.
     Packages,
-    /// Where rules ignore it, builds make its files, and nobody misses them.
+    /// Build output, if rules ignore the directory.
     Build,
-    /// Where rules ignore it, nobody opens it as a project, so editors and agents don't obey the
-    /// settings in it.
+    /// Never opened as a project, if rules ignore the directory, so editors and agents don't obey
+    /// the settings in it.
     NoProject,
 }
 
@@ -76,7 +76,7 @@ const DIRECTORIES: [(&[u8], &[Meaning]); 54] = [
     (b"elm-stuff", &[Build]),
 ];
 
-/// Ends of names of files that builds, tests and editors write again.
+/// Endings of names of files that builds, tests and editors regenerate.
 const BUILD_FILES: [&[u8]; 22] = [
     b".o",
     b".obj",
@@ -123,7 +123,7 @@ pub fn holds_packages(name: &[u8]) -> bool {
     has_meaning(name, Packages)
 }
 
-/// Returns true if nobody opens a directory of this name as a project, in any letter case, where
+/// Returns true if a directory of this name, in any letter case, is never opened as a project where
 /// rules ignore it.
 #[must_use]
 pub fn is_no_project(name: &[u8]) -> bool {
@@ -131,7 +131,7 @@ pub fn is_no_project(name: &[u8]) -> bool {
     named.any(|(_, meanings)| meanings.contains(&NoProject))
 }
 
-/// Returns true if tools make an ignored file or directory of this name again.
+/// Returns true if tools regenerate an ignored file or directory of this name.
 #[must_use]
 pub fn is_made_again(name: &[u8]) -> bool {
     is_skipped(name)

@@ -2,11 +2,11 @@
 //!
 //! [`visit_all`] visits directories with as many threads as are worth it, and [`DirNames`] lists
 //! one directory. A visitor opens its directory beneath the root, through no link, lists the names,
-//! holds them against the rules of [`RuleLayer`](crate::RuleLayer)s, and gives back the directories
-//! to be visited next. So a directory is opened once, however many names it has.
+//! matches them with the rules of [`RuleLayer`](crate::RuleLayer)s, and returns the directories to
+//! visit next. So a directory is opened once, however many names it has.
 //!
-//! The `ignore` crate's own walker does one path resolution an entry and knows nothing of
-//! descriptors; this one is contained by construction and several times as fast.
+//! The `ignore` crate's walker resolves a path for each entry and doesn't use descriptors; this one
+//! is contained by construction and several times as fast.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
@@ -17,8 +17,8 @@ pub use names::{DirName, DirNames, compare_paths, names_in, repositories_in};
 
 /// Directories nested deeper than this aren't entered; a path's 4,095 bytes would allow 2,047.
 pub const MAX_DEPTH: usize = 128;
-/// For each thread more, so many directories have to wait before it is worth its start: starting
-/// one costs less than reading thirty directories.
+/// Minimum number of waiting directories for each further thread: starting a thread costs less than
+/// reading thirty directories.
 const HELP_FROM: usize = 24;
 
 /// Visits `first` and everything that a visit adds to its second argument, and returns the results
@@ -43,7 +43,7 @@ pub fn visit_all<T: Send, R: Default + Send>(
                 };
                 match Builder::new().spawn_scoped(scope, help) {
                     Ok(helper) => helpers.push(helper),
-                    // With fewer threads it only takes longer.
+                    // With fewer threads the walk only takes longer.
                     Err(_) => max_helpers = helpers.len(),
                 }
             }
@@ -71,7 +71,7 @@ struct QueueState<T> {
     idle: usize,
 }
 
-/// A visit, which ends when this is dropped.
+/// A visit in progress, which ends on drop.
 struct Visit<'a, T> {
     queue: &'a Queue<T>,
     below: Vec<T>,

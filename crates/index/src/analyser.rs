@@ -52,7 +52,7 @@ const LANGUAGES_WITHOUT_REFERENCES: [Language; 4] =
 const DOCUMENT_KEY_KINDS: [SymbolKind; 4] =
     [SymbolKind::Key, SymbolKind::Table, SymbolKind::Element, SymbolKind::Rule];
 
-/// Analyses files. ReferenceCollector by one thread: it caches words, and reuses its tables.
+/// Analyses files. Used by one thread: it caches words, and reuses its tables.
 #[derive(Debug, Default)]
 pub struct Analyser {
     tokenizer: Tokenizer,
@@ -74,7 +74,7 @@ impl Analyser {
         Self { redactor, ..Self::default() }
     }
 
-    /// Returns the analysis of a file that wasn't read.
+    /// Returns the analysis of a file whose content wasn't read: only its path has words.
     #[must_use]
     pub fn describe_unread(&mut self, path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
         let mut facts = empty_analysis(path, stamp, content);

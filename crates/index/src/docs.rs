@@ -73,14 +73,14 @@ pub struct Docs<'a> {
 }
 
 impl<'a> Docs<'a> {
-    /// Creates it for a snapshot.
+    /// Creates the documentation of a snapshot.
     #[must_use]
     pub fn new(snapshot: &'a Snapshot) -> Self {
         Self { snapshot, meant: BTreeMap::new(), sections: BTreeMap::new() }
     }
 
-    /// Returns the symbols that a mention means, given with dots between its parts: none where it
-    /// is ambiguous.
+    /// Returns the symbols that a mention, with dots between its parts, refers to; none if it is
+    /// ambiguous.
     pub fn resolve_mention(&mut self, mention: &str) -> &[Id] {
         if !self.meant.contains_key(mention) {
             let found = resolve_mention_in(self.snapshot, mention);
@@ -109,8 +109,7 @@ impl<'a> Docs<'a> {
         found
     }
 
-    /// Returns the symbols that agree best with a qualified name; none, where none has what stands
-    /// before the name.
+    /// Returns the symbols that match a qualified name best; none if no symbol has its qualifiers.
     #[must_use]
     pub fn symbols_meant(&self, asked: &QualifiedName) -> Vec<Id> {
         let mut found: Vec<(ScopeFit, Id)> = Vec::new();
@@ -189,7 +188,7 @@ pub fn is_document(snapshot: &Snapshot, file: Id) -> bool {
         .is_some_and(|language| matches!(language, Language::Markdown | Language::Rst | Language::AsciiDoc))
 }
 
-/// The quality of a definition as the meaning of a mention; greater is better.
+/// The match quality of a definition for a mention; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct MentionFit {
     /// The qualifiers stand right before the name.
@@ -244,7 +243,7 @@ fn resolve_mention_in(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
     meant
 }
 
-/// Returns true for file names that stand for their directory.
+/// Returns true for stems of files that represent their directory, such as `mod`.
 fn names_its_directory(part: &str) -> bool {
     matches!(part, "" | "__init__" | "mod" | "lib" | "index" | "main")
 }

@@ -40,10 +40,10 @@ pub use resolved::UpdateStats;
 use units::BuildUnits;
 use update::ReadText;
 
-/// Fraction of all files whose changes are worth saving the graph: fewer are found again in a few
-/// milliseconds.
+/// The graph is saved if more than this fraction of all files changed: fewer are resolved again in
+/// a few milliseconds.
 const SAVE_FRACTION: usize = 64;
-/// Number of changed files from which on the graph is saved in any case.
+/// Minimum number of changed files for which the graph is always saved.
 const SAVE_COUNT: usize = 2_000;
 /// Maximum changed files, and bytes of the graph, for callers that can't wait: some milliseconds.
 const MAX_CHANGED_WITHOUT_WAITING: usize = 20;
@@ -52,7 +52,7 @@ const MAX_BYTES_WITHOUT_WAITING: u64 = 8 << 20;
 const MAX_EDGE_NAMES: usize = 5;
 /// Maximum names in a sentence.
 const MAX_NAMES_IN_SENTENCE: usize = 3;
-/// Maximum names that those are chosen from.
+/// Maximum names from which the names of an edge are chosen.
 const MAX_COMPARED_NAMES: usize = 200;
 
 /// The dependencies between the files of one snapshot. Files have their own numbers here, in path
@@ -70,14 +70,13 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph of a snapshot from it and the text of settings files, which `read` returns
-    /// by path.
+    /// Builds the graph of a snapshot. `read` returns the text of settings files by path.
     #[must_use]
     pub fn new(snapshot: &Snapshot, read: &dyn Fn(&str) -> Option<String>) -> Self {
         update::update_graph(snapshot, None, read, usize::MAX).map(Self::from).unwrap_or_default()
     }
 
-    /// Returns the work of building it.
+    /// Returns the work of building the graph.
     #[must_use]
     pub fn update_stats(&self) -> UpdateStats {
         self.done
@@ -144,7 +143,7 @@ impl Graph {
         edges.binary_search_by_key(&to, |edge| edge.to).ok().and_then(|at| edges.get(at)).copied()
     }
 
-    /// Returns the files that import one, other than by declaring it as a part.
+    /// Returns the files that import a file, except those that declare it as a part.
     fn importers(&self, number: u32) -> impl Iterator<Item = &Edge> {
         self.reverse_edges(number).iter().filter(|edge| edge.line > 0 && !edge.part)
     }

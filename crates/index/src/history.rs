@@ -52,7 +52,7 @@ pub struct History {
     words: MessageWords,
 }
 
-/// Commits that are read when somebody asks for them.
+/// Commits that are read at the first access.
 type LazyCommits = LazyLock<Vec<Commit>, Box<dyn FnOnce() -> Vec<Commit> + Send>>;
 
 impl PartialEq for History {
@@ -72,8 +72,8 @@ impl History {
         Self::read_with_redactor(git, revision, known, &Redactor::default()).await
     }
 
-    /// Does the same, with this redactor's secrets masked in messages; texts with the shape of a
-    /// secret always are.
+    /// Reads the commits as [`History::read`] does, with this redactor's secrets masked in
+    /// messages; texts with the shape of a secret always are.
     ///
     /// # Errors
     /// [`GitError`].

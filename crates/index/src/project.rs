@@ -51,7 +51,7 @@ impl Project {
         Self::open_with_redactor(root, directory, threads, Arc::default())
     }
 
-    /// Does the same, and keeps this redactor's secrets out of the index.
+    /// Opens the index as [`Project::open`] does, and keeps this redactor's secrets out of it.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -79,7 +79,7 @@ impl Project {
         &self.index
     }
 
-    /// Returns the source of its files.
+    /// Returns the work tree with the project's files.
     #[must_use]
     pub fn source(&self) -> &WorkTree {
         &self.source
@@ -93,7 +93,7 @@ impl Project {
         self.index.refresh(&self.source, options)
     }
 
-    /// Does the same as [`Project::refresh`] without parsing, for a first answer.
+    /// Brings the index up to date without parsing, for a first answer.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -130,8 +130,8 @@ impl Project {
         Ok(history)
     }
 
-    /// Returns the history as last saved, if it is that of the commit which is checked out and
-    /// nothing has to be run to tell that.
+    /// Returns the saved history if it is up to date with the checked-out commit, as far as files
+    /// show without running git.
     #[must_use]
     pub fn current_history(&self, git: &Git) -> Option<History> {
         let head = git.head_in_files()?;

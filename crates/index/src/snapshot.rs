@@ -89,7 +89,7 @@ impl LiveSegment {
         Self::from_manifest_row(segment, BitSet::default(), Vec::new(), totals)
     }
 
-    /// Creates a segment from a manifest's row.
+    /// Creates a live segment from a manifest's row.
     pub(crate) fn from_manifest_row(
         segment: Arc<Segment>,
         dead: BitSet,
@@ -138,7 +138,7 @@ impl LiveSegment {
         found.ok().and_then(|at| self.restamped.get(at)).map_or(record.stamp, |(_, stamp)| *stamp)
     }
 
-    /// A file's number in the snapshot.
+    /// Returns a file's number in the snapshot.
     pub(crate) fn number_of(&self, file: Id) -> Id {
         self.first_file.saturating_add(file)
     }
@@ -316,7 +316,7 @@ impl Snapshot {
         })
     }
 
-    /// Calls `visit` with every living file.
+    /// Returns every living file with its number.
     pub fn files(&self) -> impl Iterator<Item = (Id, FileView<'_>)> {
         self.living.iter().flat_map(|living| {
             living
@@ -369,7 +369,7 @@ impl Snapshot {
         self.visit_uses(name, |file, line, _| visit(file, line));
     }
 
-    /// Does the same, with the way in which the name is used.
+    /// Calls `visit` with the living references to a name: the file, the line and the kind of use.
     pub fn visit_uses(&self, name: &str, mut visit: impl FnMut(Id, u32, UseKind)) {
         for one in &self.living {
             one.segment.inverted_index().visit_references(name, |found| {

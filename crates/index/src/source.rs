@@ -147,7 +147,8 @@ impl Source for WorkTree {
             Ok(read) if read > 0 && read == bytes.len() => return Ok(Bytes::Whole(bytes)),
             // At most a part of the content is in memory.
             Ok(1..) | Err(Errno::AGAIN) => self.prefetch_budget.store(PREFETCH_BUDGET, Ordering::Relaxed),
-            // The file seems empty, or this file system doesn't tell whether content is in memory.
+            // The file seems empty, or this file system doesn't report whether content is in
+            // memory.
             Ok(0) | Err(_) => {}
         }
         bytes.clear();

@@ -26,7 +26,8 @@ pub use refresh::{Options, Progress, Report};
 const LOCK_FILE_NAME: &str = "lock";
 /// Number of segments of about one size that are merged into one.
 const MERGE_COUNT: usize = 8;
-/// The same while a caller waits. Each segment costs every query a look-up for each of its words.
+/// Number of segments that are merged even while a caller waits. Each segment costs every query a
+/// look-up for each of its words.
 const MANY_SEGMENTS: usize = 24;
 /// Maximum bytes of a segment that is merged with others: larger ones would take seconds and speed
 /// queries up little.
@@ -53,7 +54,7 @@ struct IndexState {
 
 impl Index {
     /// Opens the index in a directory, which is created if need be. A damaged index, or one of
-    /// another version, is dropped: [`Index::damage_report`] tells so, and the next refresh
+    /// another version, is dropped: [`Index::damage_report`] reports this, and the next refresh
     /// rebuilds it.
     ///
     /// # Errors
@@ -163,7 +164,7 @@ impl Index {
         Manifest::default().remove_unlisted_segments(&self.directory)
     }
 
-    /// Takes the right to write. Without `wait`, `None` where another process has it.
+    /// Takes the write lock. Without `wait`, `None` if another process has it.
     fn lock(&self, wait: bool) -> Result<Option<WriteLock>, IndexError> {
         WriteLock::take(&self.directory.join(LOCK_FILE_NAME), wait)
     }
@@ -180,7 +181,7 @@ impl Index {
         }
     }
 
-    /// Writes the manifest and shows the new state.
+    /// Writes the manifest and replaces the current snapshot.
     fn publish(&self, manifest: &mut Manifest) -> Result<(), IndexError> {
         manifest.generation += 1;
         manifest.write(&self.directory)?;

@@ -5,7 +5,7 @@
 //! no connection). [`Vectors`] stores one model's vectors in immutable mapped files, keyed by the
 //! text of a chunk, follows a [`Snapshot`](crate::Snapshot) and embeds only new texts. A [`View`]
 //! compares every vector with a query's, exactly. The similarity is a ranking signal of weight zero
-//! until somebody sets a weight; `docs/vectors.md` tells how, with measurements.
+//! until a weight is configured; `docs/vectors.md` has the settings and measurements.
 //!
 //! Nothing here delays a query: vectors are made when the index is updated, and a query whose
 //! vector isn't ready is answered without.
@@ -123,7 +123,7 @@ pub trait Embedder: Send + Sync {
     /// is the same.
     fn identity(&self) -> [u8; 32];
 
-    /// Returns the number of dimensions; `None` if only the first answer tells.
+    /// Returns the number of dimensions; `None` if it is unknown before the first vectors.
     fn dimensions(&self) -> Option<usize>;
 
     /// Returns the preferred number of texts in a batch, 1 or more.

@@ -27,11 +27,12 @@ use crate::{IndexError, Project};
 const QUIET_TIME: Duration = Duration::from_millis(50);
 /// Maximum time that changes are collected.
 const MAX_COLLECTION_TIME: Duration = Duration::from_millis(500);
-/// Number of changed files from which on a scan of the tree costs less: a branch was switched.
+/// Minimum number of changed files for which a scan of the tree costs less, as after switching
+/// branches.
 const SCAN_FROM: usize = 500;
 /// Maximum queued events. More would exceed [`SCAN_FROM`] changes anyway.
 const MAX_QUEUED_EVENTS: usize = 10_000;
-/// Interval of checks for the end.
+/// Interval of checks for cancellation.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// Wait before a retry while another process writes the index.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
@@ -43,8 +44,8 @@ const MAX_SCANS: usize = 4;
 /// Time without changes after which small segments are merged.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 
-/// File systems that don't report others' changes: NFS, SMB, CIFS, 9P, FUSE, and folders shared
-/// with a virtual machine.
+/// File systems that don't report changes made elsewhere: NFS, SMB, CIFS, 9P, FUSE, and folders
+/// shared with a virtual machine.
 const REMOTE_FILE_SYSTEMS: [(u32, &str); 7] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
@@ -167,7 +168,7 @@ struct Changes {
     scan_reason: Option<String>,
 }
 
-/// The entry of events: bounded, with a flag for lost ones.
+/// A bounded queue of events, with a flag for lost ones.
 #[derive(Clone)]
 struct EventQueue {
     events: SyncSender<notify::Result<Event>>,

@@ -1,4 +1,4 @@
-//! The right to write something on disk, which one process at a time has.
+//! A write lock for files on disk, held by one process at a time.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,14 +8,14 @@ use rustix::io::Errno;
 
 use crate::IndexError;
 
-/// The right to write, until it is dropped: a locked file (`flock`).
+/// A write lock, held until it is dropped: a locked file (`flock`).
 #[derive(Debug)]
 pub(crate) struct WriteLock {
     file: File,
 }
 
 impl WriteLock {
-    /// Takes the right to write. Without `wait`, `None` where another process has it.
+    /// Takes the write lock. Without `wait`, `None` if another process has it.
     pub(crate) fn take(path: &Path, wait: bool) -> Result<Option<Self>, IndexError> {
         let file = File::options().create(true).truncate(false).write(true).open(path);
         let file = file.map_err(IndexError::io("opening", path))?;

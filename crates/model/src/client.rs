@@ -57,8 +57,9 @@ pub fn connect(endpoint: Endpoint, model: &str) -> Result<HttpModel, ModelError>
     connect_with(endpoint, model, transport)
 }
 
-/// As [`connect`], over the given transport: a [`RecordingTransport`](crate::RecordingTransport),
-/// or a [`Replayer`](crate::Replayer), which needs no key.
+/// Creates a client as [`connect`] does, over the given transport: a
+/// [`RecordingTransport`](crate::RecordingTransport), or a [`Replayer`](crate::Replayer), which
+/// needs no key.
 ///
 /// # Errors
 /// As [`connect`].

@@ -82,8 +82,8 @@ pub struct Reply {
 /// A streamed reply: any number of deltas, then one [`Delta::Done`] or one error, then nothing.
 pub type DeltaStream<'a> = BoxStream<'a, Result<Delta, ModelError>>;
 
-/// Returns the stream of a model that has its reply at once, or fails; the reply is made when the
-/// stream is first polled, unless it is cancelled by then.
+/// Streams a reply that is complete at once, or an error. The reply is made when the stream is
+/// first polled, unless the stream is cancelled by then.
 pub fn reply_at_once<'a>(
     cancel: CancellationToken,
     reply: impl FnOnce() -> Result<Reply, ModelError> + Send + 'a,
@@ -129,7 +129,7 @@ pub trait Model: Send + Sync {
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a>;
 
     /// Asks the server for the model's limits, for a few seconds at most. `None` if the server
-    /// doesn't tell, or isn't asked: only servers on this machine and OpenRouter are.
+    /// doesn't return them. Only servers on this machine and OpenRouter are asked.
     fn query_limits(&self) -> BoxFuture<'_, Option<ServerLimits>> {
         Box::pin(std::future::ready(None))
     }

@@ -65,7 +65,7 @@ impl Default for Deadlines {
 ///
 /// The wait before attempt n + 1 is random between zero and `min(max_wait, base_wait · 2ⁿ⁻¹)`:
 /// "full jitter", from Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
-/// A wait that the provider asks for in `retry-after` or `retry-after-ms` takes precedence.
+/// A wait that the provider requests in `retry-after` or `retry-after-ms` takes precedence.
 #[derive(Debug, Clone)]
 pub struct RetryPolicy {
     /// Maximum number of attempts, including the first.
@@ -74,7 +74,7 @@ pub struct RetryPolicy {
     pub base_wait: Duration,
     /// Upper bound of every wait that this client chooses.
     pub max_wait: Duration,
-    /// Maximum wait that a provider may ask for; a longer wait is an error.
+    /// Maximum wait that a provider may request; a longer wait is an error.
     pub max_retry_after: Duration,
     /// The seed of the random waits.
     pub seed: u64,
@@ -135,7 +135,7 @@ pub struct Endpoint {
     /// The environment variables that may hold the key, for the advice in errors.
     pub key_env: Vec<String>,
     /// True if there is no client without a key where `key_env` names variables; false if only the
-    /// server knows whether it wants one.
+    /// server knows whether a key is needed.
     pub key_required: bool,
     /// Additional headers, by name. Their values are kept out of errors and recordings, as keys
     /// are.

@@ -9,7 +9,7 @@ use journeyman_protocol::is_invisible_char;
 /// enough to be shown as a whole.
 pub(crate) const MAX_MESSAGE_BYTES: usize = 4 * 1024;
 
-/// One of the four time limits in [`Deadlines`](crate::Deadlines).
+/// A time limit in [`Deadlines`](crate::Deadlines).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Deadline {
     /// Name look-up, TCP and TLS.
@@ -18,7 +18,7 @@ pub enum Deadline {
     FirstByte,
     /// Between two chunks of the body.
     Idle,
-    /// One attempt, from beginning to end.
+    /// A whole attempt, from beginning to end.
     Total,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Deadline {
 /// The error of a request. No variant holds a key: external texts are redacted first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// The provider needs a key, and none is set.
+    /// No key is set, and the provider needs one.
     #[error("no key for {provider}: {}", no_key_advice(.variables))]
     NoKey {
         /// The provider.
@@ -80,10 +80,10 @@ pub enum ModelError {
         /// The provider's message.
         message: String,
     },
-    /// The provider asks to wait longer than the retry policy allows.
+    /// The provider requests a longer wait than the retry policy allows.
     #[error("{message}; the provider asks to wait {} s, longer than the {} s this client waits at most; try again later", .asked.as_secs(), .longest.as_secs())]
     RetryAfterTooLong {
-        /// The wait that the provider asks for.
+        /// The wait that the provider requests.
         asked: Duration,
         /// The maximum wait of the [`RetryPolicy`](crate::RetryPolicy).
         longest: Duration,

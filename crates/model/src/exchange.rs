@@ -102,8 +102,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Ends the stream, and returns its last item but one if the provider has reported usage, else
-    /// the error.
+    /// Ends the stream. Returns the reported usage, if there is any, as the last item before the
+    /// error; otherwise the error.
     fn end(&mut self, error: ModelError) -> Result<Delta, ModelError> {
         self.ready.clear();
         // Dropping the response closes its connection.

@@ -1,8 +1,9 @@
 //! Windows, output limits and tokenizers of models.
 //!
-//! [`builtin_limits`] knows the hosted models that the vendors document; [`default_limits`] assumes
-//! careful ones for the others. Servers on this machine, and OpenRouter, tell their own by
-//! [`Model::query_limits`](crate::Model::query_limits).
+//! [`builtin_limits`] returns the limits of hosted models that the vendors document;
+//! [`default_limits`] returns careful ones for the others.
+//! [`Model::query_limits`](crate::Model::query_limits) asks servers on this machine, and
+//! OpenRouter, for their own.
 
 mod refusal;
 mod server;

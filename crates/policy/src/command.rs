@@ -1,13 +1,25 @@
-//! Finds the level of a shell command.
+//! Finds the level of a shell command, in stages from its text to a [`CommandAnalysis`]:
 //!
-//! Two passes have opposite duties. `survey` parses the command with the shell's grammar and finds
-//! every program that it would run (`unwrap` knows what `env`, `xargs`, `sh -c` and similar
-//! programs run). `readers` proves for each program that it only reads: it accepts known programs
-//! option by option and gives up on everything else. `edits` does the same for programs that change
-//! only files of the project, and `builds` for known tools that build and test it. `danger`
-//! searches for effects outside the project and for destruction: in the parsed programs where
-//! possible, else in the text, which it splits roughly, preferring a false alarm to a miss.
-//! Programs that none of them knows are level 2: they may do anything that the sandbox allows.
+//! 1. [`analyse_command`]: a text that equals one of the project's checks is [`Level::Edit`]; a
+//!    text that is too long to parse is [`Level::System`].
+//! 2. `survey` parses the text with the shell's grammar and makes a [`CommandPart`] of every
+//!    program that would run. `directory`, `values` and `variables` follow what `cd`, arithmetic
+//!    and assignments do to later parts.
+//! 3. `unwrap` finds the programs that a program runs (`env`, `xargs`, `sh -c`); each of them goes
+//!    through stages 2 to 5 too.
+//! 4. Each part gets its level. `readers` proves option by option that it only reads
+//!    ([`Level::ReadOnly`]), `edits` that it changes only files of the project, `builds` that a
+//!    known tool builds or tests the project (both [`Level::Edit`]). A part that is one of the
+//!    project's checks is [`Level::Edit`] too. Any other program is [`Level::Shell`], and so is a
+//!    part that reads `credentials`.
+//! 5. `danger` searches the parts that do more than read for effects outside the project, which
+//!    make a part [`Level::System`], and for destruction. It prefers a false alarm to a miss.
+//! 6. `combine_parts` takes the level of the strongest part. A command that was not understood as a
+//!    whole is at least [`Level::Shell`], and `danger` searches its raw text, split roughly.
+//!
+//! [`Policy::judge`](crate::Policy::judge) decides from the analysis, the mode, the sandbox and the
+//! rules, which are matched against the parts and their `hosts`. `fetching` recognizes commands
+//! that only fetch packages, for which a package registry is not level 3.
 
 use journeyman_protocol::Level;
 
@@ -42,7 +54,8 @@ use part::shorten_command;
 pub use part::{CommandPart, CommandWord};
 use survey::Survey;
 
-/// Maximum length of a command that is parsed: nobody reads longer ones, and no check is that long.
+/// Maximum bytes of a command that is parsed. Longer commands are never read by a person, and no
+/// check is that long.
 const MAX_BYTES: usize = 32 * 1024;
 
 /// The analysis of a shell command before it runs.
@@ -78,7 +91,7 @@ pub fn in_directory(directory: &str, command: &str) -> String {
     format!("{CD_BEFORE}{}{CD_AFTER}{command}", directory.replace('\'', "'\\''"))
 }
 
-/// The text that [`in_directory`] writes around a directory.
+/// The texts that [`in_directory`] writes before and after a directory.
 const CD_BEFORE: &str = "cd -- '";
 const CD_AFTER: &str = "' && ";
 

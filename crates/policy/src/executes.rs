@@ -120,8 +120,8 @@ const EXECUTED_DIRECTORIES: &[(&[&str], &str)] = &[
 const SCRIPT_ENDINGS: [&str; 6] =
     [".config.js", ".config.cjs", ".config.mjs", ".config.ts", ".config.cts", ".config.mts"];
 
-/// Returns how a file runs code on the machine of everybody who builds, tests or installs the
-/// project, if it does. Accepts any letter case and depth.
+/// Returns the way in which a file runs code on the machine of everybody who builds, tests or
+/// installs the project, if it runs code. Accepts any letter case and depth.
 #[must_use]
 pub fn runs_code(path: &RelPath) -> Option<&'static str> {
     let name = std::str::from_utf8(path.file_name()).ok()?.to_lowercase();

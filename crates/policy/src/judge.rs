@@ -129,7 +129,7 @@ impl Policy {
         Ok(child)
     }
 
-    /// Decides about a call.
+    /// Decides whether a call is allowed, denied or asked about.
     ///
     /// Level 0 runs in every mode, and nothing else runs in `plan`; `ask` asks for levels 1 and 2;
     /// `edit` runs level 1 and asks for 2; `auto` runs 1 and 2 while the sandbox meets
@@ -147,7 +147,8 @@ impl Policy {
         self.judged_by_all(call, analysis.as_ref())
     }
 
-    /// Returns the strictest verdict of the call's own mode and the maximum modes.
+    /// Returns the strictest of the verdicts in the call's own mode and in each stricter maximum
+    /// mode.
     fn judged_by_all(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
         let verdict = self.judge_analysed(call, analysis);
         self.ceilings.iter().filter(|ceiling| **ceiling < call.mode).fold(verdict, |strictest, mode| {

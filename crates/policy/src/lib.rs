@@ -8,8 +8,8 @@
 //!   word of it is understood and known to read.
 //! - [`secrets`] detects secrets in texts, and [`is_secret_name`] recognizes environment variables
 //!   that hold them.
-//! - [`registry`] knows the hosts of package registries.
-//! - [`RiskClassifier`] tells tasks that stand alone from those that belong in a sandbox.
+//! - [`registry`] lists the hosts of package registries.
+//! - [`RiskClassifier`] separates tasks that stand alone from tasks that belong in a sandbox.
 //!
 //! ```
 //! use journeyman_policy::{Call, RuleLayer, Policy, Rules, analyse_command};

@@ -119,8 +119,7 @@ const GUARDED_BEGINNINGS: &[(&str, &str)] = &[(".windsurf", OBEYED_BY_AGENT), ("
 /// Endings of guarded names.
 const GUARDED_ENDINGS: &[(&str, &str)] =
     &[(".sublime-project", OBEYED_BY_EDITOR), (".code-workspace", OBEYED_BY_EDITOR)];
-/// Names that a shell, its prompt or version control obeys as soon as somebody enters the
-/// directory.
+/// Names that a shell, its prompt or version control obeys as soon as a user enters the directory.
 const ON_ENTERING: &[&str] = &[".envrc", ".hg", ".jj", ".svn", ".bzr"];
 
 /// Returns true if programs outside the sandbox run or obey `path` or a directory above it: editor
@@ -136,7 +135,7 @@ pub(crate) fn protection_of(path: &RelPath) -> Protection {
     path.components().map(component_protection).max().unwrap_or(Protection::None)
 }
 
-/// As [`protection_of`], for a path in a shell command, which may be absolute or contain `..`.
+/// Returns the protection of a path in a shell command, which may be absolute or contain `..`.
 pub(crate) fn protection_of_text(path: &str) -> Protection {
     path.split('/').map(|name| component_protection(name.as_bytes())).max().unwrap_or(Protection::None)
 }

@@ -30,7 +30,7 @@ const MAX_PATH_BYTES: usize = 4096;
 pub enum Risk {
     /// The task makes something new that stands alone: a fresh directory is enough.
     Low,
-    /// The task may touch something that exists, or nobody knows.
+    /// The task may touch something that exists, or its effect is unknown.
     High,
 }
 

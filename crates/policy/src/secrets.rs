@@ -147,8 +147,7 @@ impl Redactor {
         places
     }
 
-    /// As [`Redactor::redact`], for every string of a JSON value, including the keys of its
-    /// objects.
+    /// Replaces every secret in the strings of a JSON value, including the keys of its objects.
     pub fn redact_json(&self, value: &mut Value) {
         // Not recursive, because the sender chooses the depth of the value.
         let mut left = vec![value];
@@ -182,7 +181,8 @@ impl Redactor {
         }
     }
 
-    /// An NFA needs a tenth of a deterministic automaton's memory, and is built in microseconds.
+    /// Returns the automaton, built at the first call. An NFA needs a tenth of a deterministic
+    /// automaton's memory, and is built in microseconds.
     fn searcher(&self) -> Option<&AhoCorasick> {
         let built = self
             .searcher

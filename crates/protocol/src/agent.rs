@@ -1,4 +1,4 @@
-//! The ends of agents: sessions with a definition, such as an investigator or a reviewer.
+//! Reports on agents that ended: sessions with a definition, such as a reviewer.
 
 use std::fmt;
 

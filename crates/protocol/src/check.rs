@@ -90,7 +90,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A diagnostic that names no place and no test.
+    /// Creates a diagnostic without a location and a test.
     #[must_use]
     pub fn new(severity: Severity, message: impl Into<String>) -> Self {
         Self {
@@ -226,7 +226,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The evidence of a check at the root that took no time, printed nothing and was not confined.
+    /// Creates the evidence of an unconfined check at the root, with no duration and no output.
     #[must_use]
     pub fn new(kind: CheckKind, command: impl Into<String>, outcome: CheckOutcome) -> Self {
         Self {
@@ -254,22 +254,22 @@ impl Evidence {
         label_check(&self.command, self.directory.as_ref())
     }
 
-    /// Returns true if the check failed, and not only with failures from before the task that the
-    /// change can't affect.
+    /// Returns true if the check failed, unless all failures existed before the task and the change
+    /// can't affect them.
     #[must_use]
     pub fn fails(&self) -> bool {
         let is_unrelated = |baseline: &Baseline| baseline.new.is_empty() && baseline.affected.is_empty();
         self.outcome.has_failed() && !self.baseline.as_ref().is_some_and(is_unrelated)
     }
 
-    /// Returns true if the check fails, and every failure was there before the task.
+    /// Returns true if the check fails, and all of its failures existed before the task.
     #[must_use]
     pub fn fails_as_before(&self) -> bool {
         self.fails() && self.baseline.as_ref().is_some_and(|baseline| baseline.new.is_empty())
     }
 
-    /// Returns true if the check says that the change works: it passed, or it failed only with
-    /// failures from before the task that the change can't affect, and other tests passed.
+    /// Returns true if the check supports the change: it passed, or other tests passed and all
+    /// failures existed before the task and can't be affected by the change.
     #[must_use]
     pub fn proves(&self) -> bool {
         let has_passed_tests = self.tests.is_some_and(|tests| tests.passed > 0);

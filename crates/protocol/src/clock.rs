@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use crate::UnixMillis;
 
-/// A source of the time of day. A surface makes one of the system's clock, a test one of a counter.
+/// A source of the current time: the system's clock, or a counter in tests.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> UnixMillis + Send + Sync>);
 

@@ -52,7 +52,7 @@ impl ContextCategory {
         Self::Generation,
     ];
 
-    /// Returns its name, for people.
+    /// Returns the category's name, for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

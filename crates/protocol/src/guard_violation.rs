@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, RelPath};
 
-/// Tells which paths are guarded from commands, because programs outside the sandbox run or obey
+/// Decides which paths are guarded from commands, because programs outside the sandbox run or obey
 /// them.
 #[derive(Debug, Clone, Copy)]
 pub struct GuardRules {

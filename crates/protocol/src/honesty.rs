@@ -115,7 +115,7 @@ pub struct AcceptedFinding {
 }
 
 impl AcceptedFinding {
-    /// Returns true if the finding is one of those.
+    /// Returns true if the user accepts `finding`.
     #[must_use]
     pub fn covers(&self, finding: &HonestyFinding) -> bool {
         self.kind == finding.kind

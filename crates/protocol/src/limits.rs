@@ -33,7 +33,7 @@ impl ModelLimits {
     /// The largest window that a server is believed to have.
     pub const MAX_WINDOW: Tokens = Tokens(100_000_000);
 
-    /// Returns the limits to assume for a model that nothing is known of.
+    /// Returns conservative limits for an unknown model.
     #[must_use]
     pub fn careful_default(is_local: bool) -> Self {
         Self {
@@ -97,7 +97,7 @@ pub enum LimitSource {
 }
 
 impl LimitSource {
-    /// Returns true if the server may know better.
+    /// Returns true if the server may report a more accurate limit.
     #[must_use]
     pub fn is_open(self) -> bool {
         matches!(self, Self::Server | Self::Default)
@@ -141,7 +141,7 @@ impl Default for Tokenizer {
 }
 
 impl Tokenizer {
-    /// Returns true if counts are exact, apart from what a provider adds.
+    /// Returns true if counts are exact, except for tokens that a provider adds.
     #[must_use]
     pub fn is_exact(&self) -> bool {
         !matches!(self, Self::Estimate { .. })

@@ -78,7 +78,7 @@ impl Plan {
     }
 }
 
-/// Returns a path as a plan names it, without what people and models write around one.
+/// Removes whitespace, backticks, a leading `./` and trailing slashes from a path in a plan.
 fn normal_path(file: &str) -> &str {
     let file = file.trim().trim_matches('`');
     file.strip_prefix("./").unwrap_or(file).trim_end_matches('/')

@@ -174,7 +174,7 @@ pub struct StrengthReport {
 }
 
 impl StrengthReport {
-    /// A report of a measurement that could not be made.
+    /// Creates a report for a measurement that could not be made.
     #[must_use]
     pub fn unmeasured(reason: impl Into<String>) -> Self {
         Self { limit: Some(reason.into()), ..Self::default() }

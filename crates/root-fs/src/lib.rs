@@ -6,7 +6,7 @@
 //! regular file is read (told by `fstat` of what was opened, so nothing can take its place in
 //! between), and never more than a limit.
 //!
-//! This crate knows no other crate of the workspace, so that each of them can use it.
+//! This crate depends on no other crate of the workspace, so that each of them can use it.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};

@@ -1,4 +1,4 @@
-//! The interface of the ways to run commands.
+//! The interface of back-ends, which run commands.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use crate::SandboxError;
 use crate::request::Request;
 use crate::run::Running;
 
-/// A future behind the seam.
+/// A boxed future, as the methods of [`Backend`] return.
 pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A way to run commands.
@@ -22,7 +22,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Called again only after a failure.
     fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>>;
 
-    /// Starts a command. `enforcement` is what [`probe`](Self::probe) said, adapted to the
+    /// Starts a command. `enforcement` is what [`probe`](Self::probe) returned, adapted to the
     /// request's network; it meets the request's needs.
     fn spawn(
         &self,

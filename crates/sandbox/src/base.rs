@@ -1,4 +1,4 @@
-//! The tree that a command finds at the project's root in place of the host's.
+//! The copy of the project that a command finds at the project's own path.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ pub enum Base {
         path: PathBuf,
         /// Directories of the real root that the copy doesn't have, such as a build's: each is
         /// shown at its place and takes writes into a layer of its own, so that what one command
-        /// built the next finds. Where a layer can't be had it is read-only. Left out are those
-        /// that the copy has itself, whose parent it doesn't have, or that a link stands for. The
-        /// real ones are never changed.
+        /// built the next finds. A cache without a layer is read-only. Left out are those that the
+        /// copy has itself, whose parent it doesn't have, or that a link stands for. The real ones
+        /// are never changed.
         caches: Vec<RelPath>,
         /// The directory of these layers: on the file system of the copy, outside of the copy and
-        /// of the real root, and used by nobody else. It is made if it doesn't exist.
+        /// of the real root, and used by nobody else. Created if it doesn't exist.
         layers: PathBuf,
     },
     /// A mount in namespaces of its own.
     Mounted(Arc<Mounted>),
 }
 
-/// A tree in a user and a mount namespace that nobody lives in, such as an overlay mounted over a
-/// directory at that directory's own path: these descriptors alone keep it. When the last one is
-/// closed, also because this program was killed, the kernel takes the mounts down; what was changed
-/// stays in the upper layer.
+/// A tree in a user and a mount namespace without processes, such as an overlay mounted over a
+/// directory at that directory's own path: these descriptors alone keep the tree mounted. When the
+/// last one is closed, also because this program was killed, the kernel takes the mounts down; what
+/// was changed stays in the upper layer.
 #[derive(Debug)]
 pub struct Mounted {
     /// The path of the tree in the namespace, without links.
@@ -64,13 +64,13 @@ impl Mounted {
 }
 
 /// The directories of an overlay. All three are absolute. The upper and the work directory lie on
-/// one file system, are empty at first, and belong to nobody else.
+/// one file system, are empty at first, and are used by nothing else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlayPlan {
     /// The directory that unchanged files are read from. It is never written.
     pub lower: PathBuf,
     /// The directory that takes changes.
     pub upper: PathBuf,
-    /// The kernel's own directory beside it.
+    /// The directory that the kernel works in.
     pub work: PathBuf,
 }

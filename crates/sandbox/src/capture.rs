@@ -9,14 +9,13 @@ use crate::clean::clean;
 use crate::request::{Limits, Live, Streams};
 use crate::spill::Spilling;
 
-/// Beyond this many times the kept size a command is flooding, and is stopped: `yes` writes 1 GB a
-/// second.
+/// A command that writes more than this many times the kept size is stopped as a flood: `yes`
+/// writes 1 GB a second.
 const FLOOD_FACTOR: u64 = 64;
 /// Maximum distance in bytes that a cut moves to fall on the end of a line. Longer lines are cut
 /// within.
 const CUT_SLACK: usize = 1024;
-/// Chunks waiting for a slow reader; with [`READ_BYTES`] each it bounds what a reader who never
-/// comes costs.
+/// Maximum chunks that wait for a slow reader; with [`READ_BYTES`] each, this bounds their memory.
 const LIVE_CHUNKS: usize = 8;
 /// Bytes of one read. A pipe holds 64 KiB by default, but most output comes in small pieces.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
@@ -30,7 +29,8 @@ pub enum Stream {
     Stderr,
 }
 
-/// A piece of output as it came, for live display. Not cleaned: see [`clean()`](crate::clean()).
+/// A piece of raw output for live display. Pass it to [`clean()`](crate::clean()) before showing
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputChunk {
     /// The stream that the piece was written to.
@@ -132,7 +132,7 @@ fn cut_tail(tail: &[u8]) -> &[u8] {
     tail.get(start..).unwrap_or(tail)
 }
 
-/// Takes in both streams: keeps them apart and together, and hands pieces on live.
+/// Captures both streams, separately and combined, and sends their pieces to a live reader.
 pub(crate) struct Collector {
     stdout: Ring,
     stderr: Ring,
@@ -167,7 +167,7 @@ impl Collector {
         )
     }
 
-    /// Sets the file that takes all of the output besides.
+    /// Sets the file that additionally takes the whole output.
     pub(crate) fn spill_to(&mut self, spilling: Option<Spilling>) {
         self.spilling = spilling;
     }
@@ -181,14 +181,14 @@ impl Collector {
         }
     }
 
-    /// Waits until a reader who is to miss nothing can take a piece, or is gone.
+    /// Waits until a reader that must get every piece has room for one, or is gone.
     pub(crate) async fn wait_for_room(&self) {
         if self.patient {
             drop(self.live.reserve().await);
         }
     }
 
-    /// Takes one piece. A reader who lags misses live pieces; the capture doesn't.
+    /// Captures one piece. A live reader that lags misses pieces; the capture doesn't.
     pub(crate) fn take(&mut self, stream: Stream, bytes: &[u8]) {
         if let Some(spilling) = &mut self.spilling {
             spilling.write(bytes);

@@ -71,8 +71,8 @@ struct Cleaner {
 }
 
 impl Cleaner {
-    /// Takes the lines of plain ASCII that a text begins with, which are most of any: how many
-    /// bytes these are.
+    /// Appends the lines of plain ASCII at the beginning of a text, and returns their length in
+    /// bytes. Most output is plain.
     fn push_plain_lines(&mut self, text: &str) -> usize {
         if self.state != State::Text || self.returned || self.back > 0 {
             return 0;

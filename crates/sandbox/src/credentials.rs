@@ -10,7 +10,7 @@ use journeyman_protocol::RelPath;
 
 use crate::view::View;
 
-/// Longer settings aren't looked through: they are hidden whole.
+/// Maximum bytes of settings that are searched: longer settings are hidden whole.
 const SETTINGS_BYTES: u64 = 256 * 1024;
 /// Submodules whose settings are looked at; a project has a handful.
 const MAX_SUBMODULES: usize = 64;
@@ -19,9 +19,9 @@ const SECRET_KEYS: [&str; 4] = ["extraheader", "pass", "secret", "token"];
 /// Schemes in whose addresses the name of a user is as good as a password: code hosts take tokens
 /// there.
 const TOKEN_SCHEMES: [&[u8]; 4] = [b"http", b"https", b"ftp", b"ftps"];
-/// Stands for what is left out.
+/// The text in place of a credential.
 const PLACEHOLDER: &[u8] = b"***";
-/// Stands for settings that are hidden whole.
+/// The text in place of settings that are hidden whole.
 const HIDDEN_SETTINGS_TEXT: &[u8] = b"# hidden from commands: longer than can be searched for credentials\n";
 
 /// Returns the git settings beneath the root's protected paths that hold credentials, each with its
@@ -40,7 +40,7 @@ pub(crate) fn settings_without_credentials(
         let submodules = names.map(|entry| modules.join(entry.file_name()));
         all.extend(std::iter::once(directory.clone()).chain(submodules).filter_map(|of| {
             let file = of.join("config");
-            // What a link leads to is shown, or it isn't, by its own name.
+            // The target of a link is shown or hidden under its own name.
             let text = view
                 .metadata(&file)
                 .ok()
@@ -59,7 +59,7 @@ pub(crate) fn settings_without_credentials(
 
 /// Returns true if a file can't be read, or holds what may be a credential.
 pub(crate) fn holds_credentials(file: &Path) -> bool {
-    // Opening a pipe would wait for somebody to write.
+    // Opening a pipe would wait for a writer.
     if !fs::metadata(file).is_ok_and(|found| found.is_file()) {
         return true;
     }

@@ -4,15 +4,15 @@
 //! it by trying to break out of it, and runs requests. [`Running`] gives output live and ends in a
 //! [`Completed`]: an [`Outcome`], head and tail of the output ([`Captured`]), and what was
 //! enforced. [`toolchains`] finds what compilers and interpreters of this machine need.
-//! [`Repositories`] tells what git a command may have planted. [`clean()`] makes output safe to
-//! show.
+//! [`Repositories`] finds git repositories that a command may have planted. [`clean()`] makes
+//! output safe to show.
 //!
 //! A command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
 //! root made of an allow-list, no capability, Landlock and a seccomp filter beneath the mounts, and
-//! bounds of its whole tree: by control groups where some can be made, else by looking. What can't
-//! be set up refuses the command; nothing is weakened silently. [`SandboxTier::Unconfined`] is used
-//! only if [`SandboxSettings::allow`] names it. The crate is written for Linux alone. Without its
-//! feature `containers`, the container tier is unavailable and says so.
+//! bounds of its whole tree: by control groups where some can be made, else by polling. If a
+//! protection can't be set up, the command is refused; nothing is weakened silently.
+//! [`SandboxTier::Unconfined`] is used only if [`SandboxSettings::allow`] names it. The crate is
+//! written for Linux alone. Without its feature `containers`, the container tier is unavailable.
 //!
 //! A command may find a copy at the project's own path, by [`Request::base`]: a directory, or an
 //! overlay that [`Sandbox::mount`] mounts in namespaces of its own. All that confines a command in
@@ -39,9 +39,9 @@
 //! }
 //! ```
 //!
-//! It does not judge commands (that is `policy`), knows neither agent nor models, reads no
-//! environment, and keeps nothing between commands but the result of its own test, and a helper
-//! that waits for the next one and knows nothing.
+//! The crate does not judge commands (that is `policy`), depends on neither agent nor models, reads
+//! no environment, and keeps nothing between commands but the result of its own test, and a helper
+//! that waits for the next command and has no data of any.
 //!
 //! [`SandboxTier::Unconfined`]: journeyman_protocol::SandboxTier::Unconfined
 

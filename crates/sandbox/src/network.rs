@@ -1,13 +1,12 @@
 //! The hosts that a command may reach, and the proxy that leads to them.
 //!
-//! A command whose network is [`Network::Filtered`] has a loopback and nothing else. On it is a
-//! listener that was made inside and handed out, before the command began, to the program that runs
-//! the sandbox, which serves it as a proxy ([`proxy`]): HTTP's `CONNECT` and whole addresses
-//! ([`head`]), and SOCKS 5 ([`socks`]). What is asked for ([`target`]) is judged before anything is
-//! resolved, what it resolves to ([`address`]) before anything is connected, and TLS has to name
-//! the same host ([`hello`]). An address that a caller names itself is reached through a
-//! listener of its own ([`forward`]). What went where is written down ([`journal`]). No proxy, no
-//! network.
+//! A command whose network is [`Network::Filtered`] has a loopback and nothing else. A listener on
+//! it is made inside and passed, before the command begins, to the program that runs the sandbox,
+//! which serves it as a proxy ([`proxy`]): HTTP's `CONNECT` and whole addresses ([`head`]), and
+//! SOCKS 5 ([`socks`]). The target ([`target`]) is judged before its name is resolved, and the
+//! address ([`address`]) before anything is connected, and TLS has to name the same host
+//! ([`hello`]). An address that a caller names itself is reached through a listener of its own
+//! ([`forward`]). Connections are logged ([`journal`]). Without the proxy there is no network.
 
 mod address;
 mod environment;
@@ -53,7 +52,7 @@ pub enum Network {
 pub struct NetworkRules {
     /// The hosts.
     pub hosts: Vec<HostPattern>,
-    /// True if port 80 and plain HTTP are allowed besides port 443.
+    /// True if port 80 and plain HTTP are allowed too, not only port 443.
     pub plain_http: bool,
     /// Ports on the loopback inside, each of which leads to one address outside, whatever address
     /// that is.

@@ -1,10 +1,10 @@
-//! The git repositories of a project around a command: what to protect, and what came that wasn't
-//! there.
+//! The git repositories of a project before and after a command: the paths to protect, and the
+//! repositories that the command made.
 //!
 //! Git runs programs that a repository's settings name, and it does so on the host, at the user's
 //! next `git status`. A command may therefore neither change a repository's own files nor make a
 //! repository. Those that exist are mounted read-only; a mount can't keep a directory above it from
-//! being moved away, nor a new one from being made, so what is there afterwards is compared by
+//! being moved away, nor a new one from being made, so the entries afterwards are compared by
 //! identity.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ const MAX_POINTER: u64 = 8 * 1024;
 enum Identity {
     /// A directory, by device and inode: a name alone may stand for another one now.
     Directory(u64, u64),
-    /// A file, by what it says, as far as git reads it.
+    /// A file, by its text, as far as git reads it.
     Pointer(Vec<u8>),
     Link(Vec<u8>),
     /// An entry that couldn't be read; never equal to another.
@@ -49,9 +49,9 @@ pub struct Repositories {
 }
 
 impl Repositories {
-    /// Reads these `.git` entries of the project at `root`, given relative to it. `reach` is a
-    /// path by which this process gets at the files: the root itself, or a copy that commands find
-    /// at the root. What the system resolves it to doesn't matter.
+    /// Reads these `.git` entries of the project at `root`, given relative to it. `reach` is a path
+    /// by which this process reaches the files: the root itself, or a copy that commands find at
+    /// the root. What the system resolves it to doesn't matter.
     #[must_use]
     pub fn read(reach: &Path, root: &Path, entries: impl IntoIterator<Item = RelPath>) -> Self {
         let found = entries.into_iter().map(|path| {
@@ -84,7 +84,7 @@ impl Repositories {
     pub fn protected(&self) -> Vec<RelPath> {
         let mut all = Vec::with_capacity(self.found.len());
         let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
-        // What pointers and links name is what commands find there.
+        // The targets of pointers and links are those that commands see.
         let view = View::new(root.clone(), self.reach.clone());
         for (path, identity) in &self.found {
             let at = root.join(path.as_path());
@@ -170,7 +170,7 @@ fn file_identity(path: &Path) -> Identity {
             return Identity::Directory(found.dev(), found.ino());
         }
     }
-    // Opening a pipe would wait for somebody to write.
+    // Opening a pipe would wait for a writer.
     if !found.is_file() {
         return Identity::Unknown;
     }

@@ -182,7 +182,7 @@ pub struct Request {
     pub streams: Streams,
     /// The treatment of a slow reader of live output.
     pub live: Live,
-    /// The file that takes all of the output besides.
+    /// The file that additionally takes the whole output.
     pub spill: Option<Spill>,
     /// The network.
     pub network: Network,

@@ -1,4 +1,4 @@
-//! A command that runs, and what it came to.
+//! A running command, and its outcome.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Picking a back-end, and running requests through it.
+//! Chooses a back-end, and runs requests with it.
 
 use std::sync::Arc;
 

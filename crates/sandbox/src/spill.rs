@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::request::Spill;
 use crate::{Denial, DenialKind, SandboxError};
 
-/// A file under way. What can't be written ends it, and never the command.
+/// The file while it is written. A failed write ends the file, and never the command.
 #[derive(Debug)]
 pub(crate) struct Spilling {
     /// Gone once it is full or couldn't be written.
@@ -19,7 +19,7 @@ pub(crate) struct Spilling {
 }
 
 impl Spilling {
-    /// Makes the file, for this user alone.
+    /// Creates the file, readable by this user alone.
     pub(crate) fn create(spill: &Spill) -> Result<Self, SandboxError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -33,7 +33,7 @@ impl Spilling {
         Ok(Self { file: Some(file), path, left: spill.bytes, written: 0, trouble: None })
     }
 
-    /// Takes the next piece, as much of it as goes in.
+    /// Writes as much of the next piece as fits.
     pub(crate) fn write(&mut self, bytes: &[u8]) {
         let Some(file) = &mut self.file else { return };
         let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(bytes.len());

@@ -72,7 +72,8 @@ pub(crate) enum Rule {
     /// The call changes metadata of a file. It passes, or the supervisor makes the change where
     /// there is one that does.
     Metadata,
-    /// As [`Metadata`](Self::Metadata), for a mode in this argument. Set-ID bits fail with `EPERM`.
+    /// Like [`Metadata`](Self::Metadata), for a mode in this argument. Set-ID bits fail with
+    /// `EPERM`.
     Mode { argument: u32 },
 }
 
@@ -99,7 +100,7 @@ pub(crate) const ATTRIBUTE_CHANGES: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x4008
 /// New namespaces by `unshare`: mount, cgroup, host name, IPC, user, process, network, time.
 const NAMESPACE_FLAGS: u32 =
     0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 0x1000_0000 | 0x2000_0000 | 0x4000_0000 | 0x80;
-/// The same by `clone`, where the lowest byte is the signal that the parent gets.
+/// New namespaces by `clone`, where the lowest byte is the signal that the parent gets.
 const CLONE_FLAGS: u32 = NAMESPACE_FLAGS & !libc::CSIGNAL.cast_unsigned();
 
 const EPERM: Rule = Rule::Fail(libc::EPERM);
@@ -170,7 +171,7 @@ pub(crate) const RESTRICTED_CALLS: &[Call] = &[
     call!(SYS_sched_setattr, LANDLOCK, OWN_PROCESS),
     call!(SYS_setpriority, INSTALLED_TIERS, Rule::Priority { single: 0 }),
     call!(SYS_ioprio_set, INSTALLED_TIERS, Rule::Priority { single: 1 }),
-    // Everybody's processes can be seen: no signal is meant for all of them.
+    // Processes of all users can be seen: no signal is meant for all of them.
     call!(SYS_kill, LANDLOCK, Rule::Never { argument: 0, values: &[u32::MAX], error: libc::EPERM }),
     // The machine itself.
     call!(SYS_kexec_load, ALL_TIERS, EPERM),
@@ -218,7 +219,7 @@ pub(crate) const RESTRICTED_CALLS: &[Call] = &[
     call!(SYS_fchmod, ALL_TIERS, Rule::Mode { argument: 1 }),
     call!(SYS_fchmodat, ALL_TIERS, Rule::Mode { argument: 2 }),
     call!("fchmodat2", FCHMODAT2, INSTALLED_TIERS, Rule::Mode { argument: 2 }),
-    // Services' libraries don't all know it yet.
+    // Not all libraries of container services have this call yet.
     call!("fchmodat2", FCHMODAT2, CONTAINER, ENOSYS),
     #[cfg(target_arch = "x86_64")]
     call!(SYS_chown, LANDLOCK, Rule::Metadata),

@@ -91,7 +91,7 @@ const TOOLCHAIN_HOMES: &[Home] = &[
     toolchain_home("JAVA_HOME", "", &[], &[]),
 ];
 
-/// A home whose sources are other projects: only its programs are shown, besides its caches.
+/// A home whose sources are other projects: only its programs and its caches are shown.
 const PROGRAMS_ONLY: &str = "GOPATH";
 
 /// Settings of homes (named by their variable) that may hold tokens and passwords of proxies; of a
@@ -108,7 +108,7 @@ const HOME_SETTINGS: [(&str, &str); 5] = [
 const SECRET_NAMES: [&str; 8] =
     [".npmrc", ".yarnrc.yml", ".pypirc", ".netrc", "_netrc", ".git-credentials", "pip.conf", ".env"];
 
-/// Variables that pass as they are. Homes of [`TOOLCHAIN_HOMES`] are set besides.
+/// Variables that are passed unchanged. The homes of [`TOOLCHAIN_HOMES`] are set too.
 const PASSED_VARIABLES: [&str; 26] = [
     "LANG",
     "LANGUAGE",
@@ -138,7 +138,8 @@ const PASSED_VARIABLES: [&str; 26] = [
     "SOURCE_DATE_EPOCH",
 ];
 
-/// Variables that are set whatever the host has: no terminal, no prompt, no pager, no editor.
+/// Variables that are set to these values, whatever the host's: no terminal, no prompt, no pager,
+/// no editor.
 const FIXED_VARIABLES: [(&str, &str); 16] = [
     ("TERM", "dumb"),
     ("CI", "1"),

@@ -1,4 +1,4 @@
-//! The back-end that confines nothing; used only where the user named it.
+//! The back-end that confines nothing, used only where the user named it.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio as ProcessStdio;
@@ -119,7 +119,7 @@ fn working_directory(request: &Request) -> Result<PathBuf, SandboxError> {
     };
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let beneath = request.cwd.strip_prefix(&request.root).map(Path::to_owned);
-    // A directory that only the copy has can't be resolved here; its name is as good then.
+    // A directory that only the copy has can't be resolved here, so its name is used.
     let beneath =
         beneath.or_else(|_| real(&request.cwd).strip_prefix(real(&request.root)).map(Path::to_owned));
     let beneath = beneath.map_err(|_| {
@@ -177,7 +177,7 @@ async fn watch_command(
     let mut outcome = None;
     let mut linger = None;
     while out.is_some() || err.is_some() || linger.is_none() {
-        // A flood goes on until the kernel came to end it; what isn't read makes it wait.
+        // A flooding command runs until the kernel kills it; unread output blocks it.
         let reads = outcome != Some(Outcome::OutputLimit) || linger.is_some();
         tokio::select! {
             read = async { collector.wait_for_room().await; read(&mut out, &mut out_buffer).await }, if reads => {

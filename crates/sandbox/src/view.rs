@@ -46,11 +46,11 @@ impl View {
         self.metadata(path).is_ok_and(|found| found.is_dir())
     }
 
-    /// Returns the absolute path without links. `met` is called with each link on the way and its
+    /// Returns the absolute path without links. Calls `met` with each link on the way and its
     /// target.
     ///
     /// # Errors
-    /// As `stat` on it: also where it doesn't exist.
+    /// Those of `stat` on the path: also if the path doesn't exist.
     pub(crate) fn resolve(&self, path: &Path, mut met: impl FnMut(&Path, &Path)) -> io::Result<PathBuf> {
         let mut real = PathBuf::from("/");
         let mut rest: Vec<PathBuf> = vec![path.to_owned()];

@@ -1,8 +1,8 @@
 //! Content-addressed payloads: `<dir>/<two hex digits>/<the other 62>`.
 //!
-//! A blob's file is one header byte (how the rest is packed) and the packed bytes. Files appear
-//! whole, by rename, and are never changed afterwards; two processes that put the same bytes agree
-//! on the file.
+//! A blob's file is one header byte (how the rest is compressed) and the compressed bytes. Files
+//! appear whole, by rename, and are never changed afterwards; two processes that put the same bytes
+//! agree on the file.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -26,29 +26,29 @@ mod sharing;
 pub use packing::MAX_BLOB_BYTES;
 pub use sharing::{Sweeping, Using};
 
-/// Up to this size a blob that is there already is compared with the bytes that are put. Beyond it
-/// the comparison would cost more memory than a damaged blob is worth.
+/// Maximum bytes of a stored blob that is compared with the bytes to put. Comparing a larger one
+/// would cost more memory than a damaged blob is worth.
 const MAX_COMPARED_BYTES: usize = 16 * 1024 * 1024;
-/// The directory of damaged blobs that were set aside. No fan-out directory has such a name.
+/// Name of the directory for quarantined damaged blobs. No fan-out directory has such a name.
 const DAMAGED: &str = "damaged";
 
 /// The result of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stored {
-    /// Nothing: the blob is about to appear, with so many bytes of disk.
+    /// The blob is new: it is about to be stored, in this many bytes on disk.
     New(u64),
-    /// The blob, put earlier by somebody.
+    /// The blob was stored before.
     Already,
 }
 
-/// Told of each blob that is put, before it appears.
+/// A callback for each put blob, called before the blob is visible.
 type Note<'a> = &'a mut dyn FnMut(&ContentHash, Stored) -> io::Result<()>;
 
 /// A directory of blobs, each under the hash of its bytes. Files have mode 0600, directories 0700.
 ///
-/// The quota is kept by removing the blobs that were put longest ago, except pinned ones and those
-/// of the last ten minutes; it may be passed by a 64th, because counting is not done at every put.
-/// All methods block; handles in several processes may use one directory.
+/// The blobs that were put longest ago are removed for the quota, except pinned ones and those of
+/// the last ten minutes. The quota may be exceeded by a 64th, because blobs aren't counted at every
+/// put. All methods block; handles in several processes may use one directory.
 #[derive(Debug)]
 pub struct Blobs {
     dir: PathBuf,
@@ -61,7 +61,7 @@ pub struct Blobs {
 }
 
 impl Blobs {
-    /// A handle on `dir`, of which nothing is read or created before the first use.
+    /// Creates a handle on `dir`. Nothing is read or created before the first use.
     ///
     /// # Errors
     /// None today; a directory that can't be used is reported by the first call that needs it.
@@ -77,14 +77,14 @@ impl Blobs {
         })
     }
 
-    /// The directory.
+    /// Returns the directory of the blobs.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Stores `bytes` durably and returns their hash. Bytes that are there already are not written
-    /// again; a damaged blob of up to 16 MiB is.
+    /// Stores `bytes` durably and returns their hash. Stored bytes are not written again, except
+    /// over a damaged blob of up to 16 MiB.
     ///
     /// # Errors
     /// [`StoreError::BlobTooLarge`], [`StoreError::QuotaFull`], failures of the medium.
@@ -92,7 +92,7 @@ impl Blobs {
         self.put_with(bytes, Durability::Now)
     }
 
-    /// Stores `bytes` and returns their hash; `durability` says when they have to be on the disk.
+    /// Stores `bytes` and returns their hash; `durability` determines when they have to be on disk.
     ///
     /// # Errors
     /// As [`Blobs::put`].
@@ -100,11 +100,12 @@ impl Blobs {
         self.put_noting(bytes, durability, &mut |_, _| Ok(()))
     }
 
-    /// The same for who keeps a book of the blobs: `note` is told of each before it appears, so
-    /// that a crash leaves none that no book knows of. Where it fails, nothing is stored.
+    /// Stores `bytes` as [`Blobs::put_with`] does, and calls `note` before the blob is visible, so
+    /// that the caller can record every blob: a crash leaves none unrecorded. If `note` fails,
+    /// nothing is stored.
     ///
     /// # Errors
-    /// As [`Blobs::put`], and that of `note`.
+    /// As [`Blobs::put`], and the error of `note`.
     pub fn put_noting(
         &self,
         bytes: &[u8],
@@ -125,8 +126,8 @@ impl Blobs {
         Ok(hash)
     }
 
-    /// Waits until everything that was put with [`Durability::Later`] is on the disk: one flush of
-    /// the file system. Does nothing when there is nothing to wait for.
+    /// Waits until all blobs put with [`Durability::Later`] are on disk, by one flush of the file
+    /// system. Does nothing if there are none.
     ///
     /// # Errors
     /// Failures of the medium; the blobs then still count as not durable.
@@ -142,10 +143,10 @@ impl Blobs {
         })
     }
 
-    /// The bytes with this hash, or `None` if they are not (or no longer) here.
+    /// Returns the bytes with this hash; `None` if they aren't stored.
     ///
     /// # Errors
-    /// [`StoreError::BlobDamaged`] when what is here doesn't have this hash; failures of the
+    /// [`StoreError::BlobDamaged`] when the stored bytes don't have this hash; failures of the
     /// medium.
     pub fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, StoreError> {
         let path = self.path(hash);
@@ -171,8 +172,8 @@ impl Blobs {
         Ok(self.find(&self.path(hash))?.is_some())
     }
 
-    /// As [`Blobs::contains`]; what is there counts as put just now, as if its bytes had been put
-    /// again.
+    /// Returns true if there is a file for this hash, and marks it as put just now, as if its bytes
+    /// had been put again.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -191,7 +192,7 @@ impl Blobs {
         }
     }
 
-    /// Bytes of disk that the blob takes, packed; `None` if it isn't here.
+    /// Returns the compressed size of a blob in bytes; `None` if it isn't stored.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -204,7 +205,7 @@ impl Blobs {
         }
     }
 
-    /// Removes the blob, and says whether it was there.
+    /// Removes the blob. Returns false if it wasn't stored.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -222,8 +223,8 @@ impl Blobs {
         }
     }
 
-    /// Moves a damaged blob out of the way, to the place that is returned; `None` if it isn't here.
-    /// From then on it is as if it had been removed.
+    /// Moves a damaged blob to the quarantine directory and returns its new path; `None` if it
+    /// isn't stored. Afterwards the blob counts as removed.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -241,7 +242,7 @@ impl Blobs {
         }
     }
 
-    /// Bytes that all blobs take, packed, counted afresh.
+    /// Counts the compressed bytes of all blobs.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -249,12 +250,12 @@ impl Blobs {
         Ok(quota::scan(&self.dir)?.total())
     }
 
-    /// Keeps a blob from being removed for the quota, as long as this handle lives.
+    /// Prevents the removal of a blob for the quota, as long as this handle lives.
     pub fn pin(&self, hash: &ContentHash) {
         self.lock(&self.pinned).insert(*hash);
     }
 
-    /// The file of a blob, whether or not it is here.
+    /// Returns the path of a blob's file, whether or not it exists.
     #[must_use]
     pub fn path(&self, hash: &ContentHash) -> PathBuf {
         let name = hash.to_string();
@@ -267,7 +268,7 @@ impl Blobs {
     }
 
     fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
-        // What the locks guard is a count, a set and a buffer: valid after any panic.
+        // The locks protect a count, a set and a buffer, all valid after any panic.
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -279,19 +280,18 @@ impl Blobs {
             Err(error) if is_absent(&error) => return Ok(false),
             Err(source) => return Err(StoreError::io("look for blob", path, source)),
         };
-        // A power failure before a `sync` can leave a file short or empty; such a one is written
-        // anew.
+        // A power failure before a `sync` can leave a file short or empty; such a file is
+        // rewritten.
         if !found.is_file() || !packing::is_plausible(found.len(), bytes.len() as u64) {
             return Ok(false);
         }
-        // A file of the right size may have been damaged since. It is replaced by the good bytes.
+        // A file of the right size may be damaged. Then the good bytes replace it.
         let is_same = |stored| unpack(stored).is_ok_and(|stored| stored == bytes);
         if bytes.len() <= MAX_COMPARED_BYTES && !fs::read(path).is_ok_and(is_same) {
             return Ok(false);
         }
         if durability == Durability::Now {
-            // Whoever wrote it may not have synced it yet. On a clean file this costs next to
-            // nothing.
+            // Its writer may not have synced it yet. Syncing a clean file costs next to nothing.
             let synced = File::open(path).and_then(|file| file.sync_all());
             synced.map_err(|source| StoreError::io("flush blob", path, source))?;
             self.sync_parent(path)?;
@@ -304,7 +304,7 @@ impl Blobs {
     fn mark(&self, path: &Path, time: i64) {
         let stale = self.lock(&self.usage).is_stale(time);
         if stale {
-            // Best effort: a blob whose time can't be set is only removed earlier.
+            // Best effort: a blob whose time can't be set is removed earlier.
             let touched = quota::touch(path).and_then(|()| fs::symlink_metadata(path));
             if let Ok(touched) = touched {
                 self.lock(&self.usage).saw(touched.mtime());
@@ -326,7 +326,7 @@ impl Blobs {
         let temporary = path.with_file_name(name);
         let written = self.write_beside(&temporary, path, hash, bytes, means);
         if written.is_err() {
-            // The failure that is reported is the one that matters; a leftover is swept later.
+            // The first error is reported; a leftover file is removed later.
             drop(fs::remove_file(&temporary));
         }
         written
@@ -344,7 +344,7 @@ impl Blobs {
         let failed = |source| StoreError::io("write blob", path, source);
         match self.packer.try_lock() {
             Ok(mut packer) => packer.pack(bytes, &mut file),
-            // Another thread packs right now; a packer of our own is dearer, and still better than
+            // Another thread is compressing. A temporary compressor costs more, but less than
             // waiting.
             Err(_) => Packer::default().pack(bytes, &mut file),
         }
@@ -396,7 +396,7 @@ impl Blobs {
 
 impl Drop for Blobs {
     fn drop(&mut self) {
-        // Callers that care call `sync` and see its error; this is for those that were cut off.
+        // Callers that need the error call `sync` themselves; this serves the others.
         drop(self.sync());
     }
 }

@@ -6,24 +6,25 @@ use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 
 use crate::StoreError;
 
-/// The most bytes of one entry, kind and payload together. Larger payloads (files, images) belong
-/// in blobs; this keeps one read of a few entries far below the program's memory budget.
+/// Maximum bytes of one entry, kind and payload together. Larger payloads (files, images) belong in
+/// blobs; the bound keeps reads of a few entries far below the program's memory budget.
 pub const MAX_ENTRY_BYTES: usize = 16 * 1024 * 1024;
 
-/// The most sessions one call of [`Store::find`] returns: enough to say "ambiguous" and list some.
+/// Maximum sessions returned by [`Store::find`]: enough to report an ambiguous prefix and list
+/// some.
 pub const MAX_FOUND: usize = 100;
 
 /// The status of a session that was just created.
 pub const STATUS_NEW: &str = "ready";
 
-/// An entry to append. The log gives it its place.
+/// An entry to append. The log assigns its sequence number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewEntry {
     /// The channel of an event; `None` for a transcript entry (a message, a tool record).
     pub channel: Option<Channel>,
     /// The kind of the payload, in the writer's words. The store doesn't read it.
     pub kind: String,
-    /// When.
+    /// Its time.
     pub at: UnixMillis,
     /// Opaque bytes.
     pub payload: Vec<u8>,
@@ -32,13 +33,13 @@ pub struct NewEntry {
 /// An entry of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Its place: 1 for the first entry, and no gaps.
+    /// Its sequence number: 1 for the first entry, without gaps.
     pub seq: Seq,
     /// The channel of an event; `None` for a transcript entry.
     pub channel: Option<Channel>,
     /// The kind of the payload, in the writer's words.
     pub kind: String,
-    /// When, as the writer said. Times beyond `i64::MAX` milliseconds come back as that.
+    /// The time given by the writer, at most `i64::MAX` milliseconds.
     pub at: UnixMillis,
     /// Opaque bytes.
     pub payload: Vec<u8>,
@@ -55,11 +56,11 @@ pub struct SessionSummary {
     pub title: String,
     /// The time of its creation.
     pub created: UnixMillis,
-    /// The newest of: creation, the newest entry's time, the last change of status.
+    /// The latest of the creation, the newest entry and the last change of status.
     pub updated: UnixMillis,
     /// Its last entry; [`Seq::START`] while it has none.
     pub last: Seq,
-    /// [`STATUS_NEW`], or what [`Store::set_status`] said last.
+    /// [`STATUS_NEW`], or the last status of [`Store::set_status`].
     pub status: String,
 }
 
@@ -76,32 +77,32 @@ pub struct NewSession {
     pub now: UnixMillis,
     /// The status that lists show.
     pub status: String,
-    /// The lease from the start, as [`Store::lease`] takes it: the holder's words and milliseconds.
+    /// The initial lease, as for [`Store::lease`]: the holder and the milliseconds.
     pub lease: Option<(String, u64)>,
-    /// Its first entries, or the first after those of the session that it is a fork of.
+    /// Its first entries, after those of the forked session if there is one.
     pub entries: Vec<NewEntry>,
 }
 
 /// The origin of a new session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// It is the first of its kind, for the project at this root.
+    /// A session without a parent, for the project at this root.
     Root(String),
-    /// It has the entries of another session up to a place, as [`Store::fork`] makes it.
+    /// A copy of another session's first entries, as for [`Store::fork`].
     Fork {
         /// The other session.
         parent: SessionId,
-        /// The last entry that is taken over.
+        /// The last entry that is copied.
         at: Seq,
     },
 }
 
-/// A durable set of append-only logs, one a session. What entries mean is the caller's business.
+/// A durable set of append-only logs, one a session. The store doesn't interpret entries.
 ///
 /// Calls take effect in the order in which they are made, not in the order in which the futures are
-/// polled. Dropping a future does not take its call back.
+/// polled. Dropping a future doesn't cancel its call.
 pub trait Store: Send + Sync {
-    /// Begins a session without entries.
+    /// Creates a session without entries.
     ///
     /// # Errors
     /// [`StoreError::SessionExists`]; failures of the medium.
@@ -113,13 +114,13 @@ pub trait Store: Send + Sync {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Begins a session with the entries of another up to the place `at`, in one step: all of them
-    /// or nothing. It has the parent's root, is [`STATUS_NEW`], nobody holds it, and what is
-    /// appended to one of the two afterwards is not seen in the other.
+    /// Creates a session with a copy of the parent's entries up to `at`, atomically. The child has
+    /// the parent's root, [`STATUS_NEW`] and no lease. Later entries of one session don't appear in
+    /// the other.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`] for the parent; [`StoreError::SessionExists`] for the child;
-    /// [`StoreError::NoSuchEntry`] when the parent hasn't got so far; failures of the medium.
+    /// [`StoreError::NoSuchEntry`] when the parent has no entry `at`; failures of the medium.
     fn fork(
         &self,
         parent: &SessionId,
@@ -129,12 +130,12 @@ pub trait Store: Send + Sync {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Appends all entries or none, and returns the place of the last one. When it returns they
-    /// survive a power failure. With no entries it only checks `expected`.
+    /// Appends all entries or none, and returns the sequence number of the last one. The appended
+    /// entries survive a power failure. Without entries only `expected` is checked.
     ///
-    /// After an error for which [`StoreError::is_uncertain`] holds, nobody knows whether the
-    /// entries are stored. Trying again with the same `expected` settles it: either they are stored
-    /// now, or there is a [`StoreError::Conflict`], and the entries after `expected` are the
+    /// After an error for which [`StoreError::is_uncertain`] is true, the entries may be stored or
+    /// not. A retry with the same `expected` settles this: either the entries are stored now, or
+    /// the retry returns a [`StoreError::Conflict`], and the entries after `expected` are the
     /// caller's own, durable by then, or another writer's. After every other error nothing was
     /// stored.
     ///
@@ -148,10 +149,9 @@ pub trait Store: Send + Sync {
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>>;
 
-    /// Begins a session with its first entries, and returns the place of the last one. A store that
-    /// outlives the program does this in one step: a crash leaves the whole session or nothing of
-    /// it. A session without a parent that exists already and has no entries is taken for an
-    /// earlier attempt of the same call.
+    /// Creates a session with its first entries, and returns the sequence number of the last one. A
+    /// durable store does this atomically: a crash leaves the whole session or nothing. An existing
+    /// session without parent and entries counts as an earlier attempt of the same call.
     ///
     /// # Errors
     /// [`StoreError::Conflict`] when the session has entries; as [`Store::fork`], [`Store::lease`]
@@ -182,8 +182,8 @@ pub trait Store: Send + Sync {
         .boxed()
     }
 
-    /// As [`Store::append`], and sets the status that lists show in the same step, where the store
-    /// outlives the program.
+    /// Appends as [`Store::append`] does and sets the status that lists show; a durable store does
+    /// both atomically.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -204,7 +204,7 @@ pub trait Store: Send + Sync {
         .boxed()
     }
 
-    /// At most `limit` entries after the place `after`, in order.
+    /// Returns at most `limit` entries after `after`, in order.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`]; failures of the medium.
@@ -215,8 +215,8 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
 
-    /// At most `limit` records (entries without a channel) after the place `after`, in order. It
-    /// costs what they cost, however many events lie between them.
+    /// Returns at most `limit` records (entries without a channel) after `after`, in order. Events
+    /// between the records cost no time.
     ///
     /// # Errors
     /// As [`Store::read`].
@@ -227,9 +227,9 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
 
-    /// The entries after the place `after`, in order, as many as `bytes` of kinds and payloads
-    /// allow, but at least one if there is one. An empty answer is the end. This is how a long log
-    /// is read in little memory.
+    /// Returns entries after `after`, in order, up to `bytes` of kinds and payloads, but at least
+    /// one if there is one. An empty result marks the end. Serves to read a long log in little
+    /// memory.
     ///
     /// # Errors
     /// As [`Store::read`].
@@ -240,15 +240,16 @@ pub trait Store: Send + Sync {
         bytes: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
 
-    /// Waits until the session has an entry after the place `after`, and says which is the last.
-    /// Entries appended through this store are noticed at once, those of other processes within a
-    /// tenth of a second.
+    /// Waits until the session has an entry after `after`, and returns the last entry's sequence
+    /// number. Entries appended through this store are noticed at once, those of other processes
+    /// within a tenth of a second.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`], also when it is deleted meanwhile; failures of the medium.
     fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>>;
 
-    /// At most `limit` sessions, the most recently updated first; those of one root if it is given.
+    /// Returns at most `limit` sessions, the most recently updated first; only those of `root`, if
+    /// given.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -258,7 +259,7 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
-    /// Sessions whose id begins with `prefix`, the most recently updated first, at most
+    /// Returns the sessions whose id begins with `prefix`, the most recently updated first, at most
     /// [`MAX_FOUND`].
     ///
     /// # Errors
@@ -276,17 +277,15 @@ pub trait Store: Send + Sync {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Takes or renews the right to write a session, until `now + ttl_ms` milliseconds. `holder`
-    /// says who, for people, such as `pid 123`; the same holder may always renew, through the same
-    /// store.
+    /// Takes or renews the lease to write a session, until `now + ttl_ms` milliseconds. `holder` is
+    /// a description for people, such as `pid 123`. The same holder may always renew through the
+    /// same store.
     ///
-    /// A lease ends when its time is over, when it is given back, and when the store through which
-    /// it was taken is dropped or its process is gone, however that ended. A clock that is set back
-    /// keeps nobody out for longer than the time that was asked for, counted from the first
-    /// refusal.
+    /// A lease ends when its time is over, when it is released, and when the store through which it
+    /// was taken is dropped or its process is gone. After the clock is set back, a lease excludes
+    /// others no longer than its `ttl_ms`, counted from the first refusal.
     ///
-    /// The lease is advice between well-behaved writers: what protects the log is `expected` of
-    /// [`Store::append`].
+    /// Leases are advisory: `expected` of [`Store::append`] protects the log.
     ///
     /// # Errors
     /// [`StoreError::Leased`] while another holder's lease runs; [`StoreError::UnknownSession`];
@@ -299,15 +298,14 @@ pub trait Store: Send + Sync {
         ttl_ms: u64,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Gives the right back. Nothing happens if `holder` doesn't have it.
+    /// Releases a lease. Does nothing if `holder` doesn't have it.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`]; failures of the medium.
     fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Returns the holder that has the right to write a session now, in the words of its lease;
-    /// `None` when there is none, also when the holder is gone. A store that keeps no leases
-    /// returns `None`.
+    /// Returns the holder of the session's current lease, as given with the lease; `None` if there
+    /// is none, if the holder is gone, or if the store has no leases.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`]; failures of the medium.
@@ -320,25 +318,24 @@ pub trait Store: Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
-    /// Removes a session with all its entries and its lease. Nothing happens if there is none of
-    /// this id.
+    /// Removes a session with its entries and its lease. Does nothing if it doesn't exist.
     ///
     /// # Errors
     /// Failures of the medium.
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>>;
 }
 
-/// Returns the weight of an entry in [`Store::read_chunk`]: its bytes, and something for each of
-/// many empty ones.
+/// Returns the size of an entry for [`Store::read_chunk`]: its bytes, and an estimate of its other
+/// fields, so that many empty entries have a size too.
 pub(crate) fn entry_bytes(kind: &str, payload: &[u8]) -> usize {
-    /// About what the other fields take.
+    /// Estimated bytes of the other fields.
     const FIELDS: usize = 64;
     FIELDS.saturating_add(kind.len()).saturating_add(payload.len())
 }
 
 /// Refuses an append with an entry over [`MAX_ENTRY_BYTES`].
 pub(crate) fn check_sizes(entries: &[NewEntry]) -> Result<(), StoreError> {
-    /// Characters of a kind that are shown: kinds are short words, and the error is one line.
+    /// Maximum characters of a kind in the error: kinds are short words, and the error is one line.
     const SHOWN: usize = 40;
     for entry in entries {
         let bytes = entry.kind.len().saturating_add(entry.payload.len());

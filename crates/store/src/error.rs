@@ -9,7 +9,7 @@ use journeyman_protocol::{ContentHash, Seq, SessionId, UnixMillis};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The log has moved on since the caller last looked: somebody else writes this session.
+    /// The log has entries that the caller hasn't read: another process writes this session.
     #[error(
         "session {session} is at entry {found}, not {expected}: another process wrote to it; read it again first"
     )]
@@ -33,14 +33,14 @@ pub enum StoreError {
         /// The id.
         session: SessionId,
     },
-    /// The session's log doesn't reach as far as the caller thinks.
+    /// The session's log has no such entry.
     #[error("session {session} has no entry {asked}; its last one is {last}")]
     NoSuchEntry {
         /// The session.
         session: SessionId,
-        /// The place asked for.
+        /// The requested sequence number.
         asked: Seq,
-        /// The place of its last entry.
+        /// The sequence number of its last entry.
         last: Seq,
     },
     /// Another writer holds the session.
@@ -62,10 +62,10 @@ pub enum StoreError {
         kind: String,
         /// Its size in bytes, kind and payload together.
         bytes: u64,
-        /// The most that is taken.
+        /// The maximum.
         limit: u64,
     },
-    /// The log's file is not a whole database any more.
+    /// The log's file is damaged.
     #[error(
         "the session log {} is damaged ({detail}). Nothing was changed, moved or deleted. To go on with what can be \
          read: `jm doctor --repair`, which keeps the damaged file beside the new one. To go on with an empty log: \
@@ -74,10 +74,10 @@ pub enum StoreError {
     Damaged {
         /// The database file.
         path: PathBuf,
-        /// The observation.
+        /// A description of the damage.
         detail: String,
     },
-    /// The log's file is not where it was opened any more.
+    /// The log's file was moved or removed after it was opened.
     #[error(
         "the session log {} was removed or replaced while it was in use", .path.display()
     )]
@@ -95,7 +95,7 @@ pub enum StoreError {
         path: PathBuf,
         /// The format it has.
         found: i64,
-        /// The newest that is known here.
+        /// The newest format that this version reads.
         known: i64,
     },
     /// The data to import isn't an exported session.
@@ -112,17 +112,17 @@ pub enum StoreError {
         /// The database file.
         path: PathBuf,
     },
-    /// No room left on the device, or the user's quota there is used up.
+    /// The device is full, or the user's disk quota is used up.
     #[error("the disk is full: can't {action} {} ({detail}). What was stored before is kept; free some space and try again", .path.display())]
     DiskFull {
         /// The action that failed.
         action: &'static str,
-        /// On what.
+        /// The path of the failed action.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         detail: String,
     },
-    /// The device failed at the very moment at which entries become durable.
+    /// The device failed while entries were made durable.
     #[error(
         "the disk failed while entries were written to the session log {} ({detail}): whether they are stored is \
          not known until it is tried again; what was stored before is kept. Check the disk", .path.display()
@@ -130,17 +130,17 @@ pub enum StoreError {
     Uncertain {
         /// The database file.
         path: PathBuf,
-        /// SQLite's words.
+        /// SQLite's message.
         detail: String,
     },
-    /// The place can't be written to, or not be opened at all.
+    /// The file or directory can't be opened or written.
     #[error("no access: can't {action} {} ({detail}). Check its owner and mode, or choose another state directory with XDG_STATE_HOME", .path.display())]
     NoAccess {
         /// The action that failed.
         action: &'static str,
-        /// On what.
+        /// The path of the failed action.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         detail: String,
     },
     /// Any other failure of the file system.
@@ -148,9 +148,9 @@ pub enum StoreError {
     Io {
         /// The action that failed.
         action: &'static str,
-        /// On what.
+        /// The path of the failed action.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         source: io::Error,
     },
     /// Any other failure of the database.
@@ -160,7 +160,7 @@ pub enum StoreError {
         action: &'static str,
         /// The database file.
         path: PathBuf,
-        /// SQLite's words.
+        /// SQLite's message.
         detail: String,
     },
     /// The thread that owns the database could not be started or is gone.
@@ -171,14 +171,14 @@ pub enum StoreError {
         /// The cause.
         detail: String,
     },
-    /// A blob's bytes are not the ones its name promises.
+    /// A blob's bytes don't have the hash in its name.
     #[error("blob {hash} is damaged ({detail}): {} is kept as it is; what it held can't be restored from here", .path.display())]
     BlobDamaged {
         /// The blob.
         hash: ContentHash,
         /// Its file.
         path: PathBuf,
-        /// The observation.
+        /// A description of the damage.
         detail: String,
     },
     /// A blob is larger than can be stored.
@@ -186,7 +186,7 @@ pub enum StoreError {
     BlobTooLarge {
         /// Its size in bytes.
         bytes: u64,
-        /// The most that can be stored.
+        /// The maximum.
         limit: u64,
     },
     /// The quota is used up by blobs that may not be removed.
@@ -217,7 +217,7 @@ impl StoreError {
     /// Returns true if the medium refused a write.
     #[must_use]
     pub fn is_refused_write(&self) -> bool {
-        // The actions that only look.
+        // Actions that only read.
         let looks = |action: &str| {
             ["read", "list", "look", "check", "watch", "open"].iter().any(|verb| action.starts_with(verb))
         };
@@ -231,7 +231,8 @@ impl StoreError {
         }
     }
 
-    /// The same failure for another call that it hit. Only failures of the medium can hit several.
+    /// Returns a copy of the error for another call of the same failed group. Only failures of the
+    /// medium affect several calls.
     pub(crate) fn for_another_call(&self, log: &Path) -> Self {
         let (log, text) = (log.to_owned(), self.to_string());
         match self {
@@ -265,7 +266,7 @@ impl StoreError {
         }
     }
 
-    /// Sorts a failure of the file system into the variants that tell a person what to do.
+    /// Converts an error of the file system to the variant with the matching advice.
     pub(crate) fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {

@@ -1,8 +1,7 @@
-//! Sessions as JSON Lines: to carry them elsewhere, to keep them, to look at them with other
-//! programs.
+//! Export and import of sessions as JSON Lines: for other stores, archives and programs.
 //!
-//! The first line says which session it is; then comes one line an entry, in order. Sessions that
-//! belong to it follow in the same way. `docs/sessions.md` has the format.
+//! The first line describes the session; one line for each entry follows, in order. Sessions that
+//! belong to it follow in the same form. `docs/sessions.md` has the format.
 
 use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
@@ -26,34 +25,34 @@ use crate::{Entry, MAX_ENTRY_BYTES, NewEntry, SessionSummary, Store, StoreError}
 
 /// The name of the format in the first line.
 const FORMAT: &str = "journeyman-session";
-/// The newest version of the format that is read. A session that others belong to is written in it.
+/// The newest supported version of the format, used for a session with member sessions.
 pub const EXPORT_VERSION: u64 = 2;
-/// The version of the format that has one session.
+/// The version of the format for a single session.
 const VERSION_OF_ONE: u64 = 1;
-/// The status of a session while it is imported, and for ever if the program is killed meanwhile.
-/// Importing it again begins afresh.
+/// The status of a session during its import, and after an import that was killed. A repeated
+/// import starts over.
 pub const STATUS_IMPORTING: &str = "importing";
-/// The longest line that is read: the largest entry as text whose every byte has to be escaped, and
-/// the rest.
+/// Maximum bytes of an imported line: the largest entry with every byte escaped, and the other
+/// fields.
 const MAX_LINE_BYTES: u64 = 6 * MAX_ENTRY_BYTES as u64 + 64 * 1024;
 /// Maximum bytes of entries that an export reads at once.
 const CHUNK_BYTES: usize = 256 * 1024;
-/// So much is appended at once.
+/// Maximum bytes of entries that an import appends at once.
 const BATCH_BYTES: usize = 1024 * 1024;
 /// Maximum number of sessions that belong to an imported one: far more than a session of years has,
-/// and a bound on the memory in which their ids are sought.
+/// and a bound on the memory for replacing their ids.
 const MAX_MEMBERS: usize = 100_000;
-/// For how long nobody else may write to a session that is imported, in milliseconds; it ends
-/// earlier with the import, or with the process.
+/// Duration of the lease on an imported session, in milliseconds. The lease ends earlier with the
+/// import or its process.
 const LEASE_MS: u64 = 60 * 60 * 1000;
 
-/// Under which id a session is imported.
+/// The id that a session is imported under.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportAs {
-    /// Its own.
+    /// The exported id.
     Itself,
-    /// Another: it becomes a copy. Sessions that belong to it get new ids too, and all these ids
-    /// are replaced in their entries.
+    /// Another id, which makes a copy. The sessions that belong to it get new ids too, and all
+    /// these ids are replaced in their entries.
     Copy(SessionId),
 }
 
@@ -97,19 +96,19 @@ struct Line<'a> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Payload<'a> {
-    /// It is JSON, and in the line as it is.
+    /// JSON, included unchanged.
     #[serde(rename = "payload")]
     Json(&'a RawValue),
-    /// It is other text.
+    /// Other text.
     Text(&'a str),
-    /// It is anything else.
+    /// Any other bytes.
     Base64(String),
 }
 
 impl<'a> Payload<'a> {
     fn of(bytes: &'a [u8]) -> Self {
         let Ok(text) = std::str::from_utf8(bytes) else { return Self::Base64(STANDARD.encode(bytes)) };
-        // Spaces around it would be lost, and line ends within it would end the line.
+        // Surrounding spaces would be lost, and line breaks inside would end the line.
         let fits = text.trim_ascii().len() == text.len() && !text.contains(['\n', '\r']);
         match serde_json::from_str::<&RawValue>(text) {
             Ok(json) if fits => Self::Json(json),
@@ -118,7 +117,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// A line as it is read. Fields that this version doesn't know are passed over.
+/// A line to import. Unknown fields are ignored.
 #[derive(Debug, Deserialize)]
 struct ReadLine<'a> {
     seq: Seq,
@@ -134,27 +133,27 @@ struct ReadLine<'a> {
     base64: Option<String>,
 }
 
-/// Tells a payload of `null` from one that isn't there.
+/// Deserializes a present field as `Some`, so that a payload of `null` differs from a missing one.
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
-/// The place of an export.
+/// The state of an export.
 struct Exporting {
-    /// The sessions that are not begun.
+    /// The sessions that are still to be exported.
     waiting: VecDeque<SessionId>,
-    /// The session that is written, its newest written entry, and its last.
+    /// The session in progress, its last exported entry, and its last entry.
     current: Option<(SessionId, Seq, Seq)>,
-    /// The sessions after the first, until its line is written.
+    /// The member sessions, until the first line lists them.
     members: Vec<SessionId>,
 }
 
-/// A session as JSON Lines, and after it those that belong to it, each up to the entry that is its
-/// last when it begins. Each item is some whole lines; no more than a few hundred kilobytes, or one
-/// entry, are in memory at a time.
+/// Exports a session as JSON Lines, and after it its member sessions, each up to its last entry at
+/// that time. Each item holds whole lines; at most a few hundred kilobytes, or one entry, are in
+/// memory at a time.
 ///
-/// The items' errors are [`StoreError::UnknownSession`] and failures of the medium; after one there
-/// is no further item.
+/// The errors are [`StoreError::UnknownSession`] and failures of the medium. The stream ends after
+/// an error.
 pub fn export<'a, S: Store + ?Sized>(
     store: &'a S,
     session: &SessionId,
@@ -184,8 +183,7 @@ pub fn export<'a, S: Store + ?Sized>(
     .boxed()
 }
 
-/// Writes a session as [`export`] does into a new file with mode 0600, which appears whole and on
-/// the disk, or not at all.
+/// Writes a session as [`export`] does into a new file with mode 0600, atomically and durably.
 ///
 /// # Errors
 /// [`StoreError::UnknownSession`]; [`StoreError::Io`] when there is such a file already; failures
@@ -198,7 +196,7 @@ pub async fn export_file<S: Store + ?Sized>(
 ) -> Result<(), StoreError> {
     let temporary = path_with_suffix(path, &format!("-new-{:016x}", unique_number()));
     let written = write_beside(export(store, session, members), path, &temporary).await;
-    // A leftover is harmless: its name is not used again.
+    // A leftover is harmless: its name isn't reused.
     drop(fs::remove_file(&temporary));
     written?;
     sync_dir(path.parent().unwrap_or(Path::new("")))
@@ -210,7 +208,7 @@ async fn write_beside(
     temporary: &Path,
 ) -> Result<(), StoreError> {
     let failed = |source| StoreError::io("write the exported session", path, source);
-    // Nothing is created for a session that isn't there.
+    // Nothing is created for an unknown session.
     let first = lines.try_next().await?.unwrap_or_default();
     let mut file: File =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary).map_err(failed)?;
@@ -222,10 +220,10 @@ async fn write_beside(
     fs::hard_link(temporary, path).map_err(failed)
 }
 
-/// Adds an exported session to a store with those that belong to it, all or nothing, and returns
-/// their ids. Their entries have their old places and times; nobody holds them.
+/// Adds an exported session and its member sessions to a store, all or nothing, and returns their
+/// ids. The entries keep their sequence numbers and times. The sessions have no lease afterwards.
 ///
-/// While it runs the sessions are in lists with [`STATUS_IMPORTING`]. `source` is read in this
+/// During the import, lists show the sessions with [`STATUS_IMPORTING`]. `source` is read in this
 /// thread.
 ///
 /// # Errors
@@ -259,7 +257,7 @@ pub async fn import<S: Store + ?Sized>(
         }
         Err(error) => {
             for (id, _) in &import.begun {
-                // What can't be taken back now is replaced by the next import.
+                // A session that can't be deleted now is replaced by the next import.
                 drop(store.delete(id).await);
             }
             Err(error)
@@ -267,12 +265,12 @@ pub async fn import<S: Store + ?Sized>(
     }
 }
 
-/// An import under way.
+/// An import in progress.
 struct Import<'a, S: ?Sized> {
     store: &'a S,
     holder: &'a str,
     now: UnixMillis,
-    /// The sessions that were made, with their first lines.
+    /// The created sessions, with their first lines.
     begun: Vec<(SessionId, Header)>,
 }
 
@@ -316,7 +314,8 @@ impl<S: Store + ?Sized> Import<'_, S> {
     }
 }
 
-/// Makes the session and takes it, in the place of one that was left half imported.
+/// Creates the session and takes its lease. Replaces a session that an earlier import left
+/// incomplete.
 async fn begin<S: Store + ?Sized>(
     store: &S,
     id: &SessionId,
@@ -372,12 +371,12 @@ async fn fill<S: Store + ?Sized>(
     store.append(id, stored, batch).await.map(drop)
 }
 
-/// Lines, with their numbers.
+/// Reads lines and counts them.
 struct Reader<'a> {
     source: &'a mut (dyn BufRead + Send),
     line: u64,
     buffer: Vec<u8>,
-    /// The ids that are replaced in entries, and those that take their place.
+    /// A finder of the ids to replace in entries, and the new ids.
     renamed: Option<(AhoCorasick, Vec<String>)>,
 }
 
@@ -386,17 +385,17 @@ impl Reader<'_> {
         StoreError::BadExport { line: self.line, detail }
     }
 
-    /// The current line as what it should be.
+    /// Parses the current line.
     fn parse<'a, T: Deserialize<'a>>(&'a self) -> Result<T, StoreError> {
         serde_json::from_slice(&self.buffer).map_err(|error| {
             let text = error.to_string();
-            // Its own line number is always 1.
+            // The error's own line number is always 1.
             let what = text.split(" at line ").next().unwrap_or_default();
             self.format_error(format!("{what} at column {}", error.column()))
         })
     }
 
-    /// Reads the next line that isn't blank; false at the end.
+    /// Reads the next line that isn't blank; returns false at the end.
     fn next(&mut self) -> Result<bool, StoreError> {
         loop {
             self.buffer.clear();
@@ -417,8 +416,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Replaces the ids of the sessions in all entries that follow. One that is alone keeps its
-    /// entries byte for byte.
+    /// Replaces the ids of the sessions in all following entries. A session without members keeps
+    /// its entries byte for byte.
     fn rename(&mut self, header: &Header, imported: &Imported) -> Result<(), StoreError> {
         if header.members.is_empty() || header.id == imported.session {
             return Ok(());
@@ -431,8 +430,8 @@ impl Reader<'_> {
     }
 
     fn header(&mut self, missing: &str) -> Result<Header, StoreError> {
-        /// The part of the first line that is read first, so that an error about another version
-        /// isn't about a field.
+        /// The part of the first line that is parsed first, so that another version is reported as
+        /// such and not as a bad field.
         #[derive(Deserialize)]
         struct Kind {
             format: String,
@@ -508,7 +507,7 @@ fn line(entry: &Entry, lines: &mut Vec<u8>) -> Result<(), StoreError> {
     push(&Line { seq: *seq, channel: *channel, kind, at: *at, payload: Payload::of(payload) }, lines)
 }
 
-/// A line as in an export, with the session it is of.
+/// Returns the line of an entry as in an export, with the id of its session.
 pub(crate) fn line_of(session: &SessionId, entry: &Entry) -> Result<Vec<u8>, StoreError> {
     #[derive(Serialize)]
     struct Of<'a> {
@@ -523,7 +522,7 @@ pub(crate) fn line_of(session: &SessionId, entry: &Entry) -> Result<Vec<u8>, Sto
     Ok(lines)
 }
 
-/// Adds one line.
+/// Appends a value as one line of JSON.
 fn push(value: &impl Serialize, lines: &mut Vec<u8>) -> Result<(), StoreError> {
     serde_json::to_writer(&mut *lines, value)
         .map_err(|error| StoreError::io("write as JSON", Path::new("the session"), error.into()))?;

@@ -1,22 +1,22 @@
-//! The end of a lease, the same for every store.
+//! Leases: the rules for their end, common to all stores.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher as _, Hasher as _};
 
 use journeyman_protocol::UnixMillis;
 
-/// A right to write, as it is kept.
+/// A stored lease: the right to write a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lease {
-    /// The holder, in its own words.
+    /// The holder's description.
     pub(crate) holder: String,
     /// The end of the lease.
     pub(crate) until: UnixMillis,
-    /// For how many milliseconds it was given.
+    /// The duration that was asked for, in milliseconds.
     pub(crate) length: u64,
 }
 
-/// A time as the durable log can keep it: a signed 64-bit number.
+/// Limits a time to a signed 64-bit number, which the durable log can store.
 pub(crate) fn clamp_to_storable(time: UnixMillis) -> UnixMillis {
     UnixMillis(time.0.min(i64::MAX as u64))
 }
@@ -31,8 +31,8 @@ impl Lease {
         self.until <= clamp_to_storable(now)
     }
 
-    /// Shortens a lease that would run for longer than it was given, and says whether it was: then
-    /// the clock was set back since.
+    /// Shortens a lease that would last longer than its duration, because the clock was set back.
+    /// Returns true if it did.
     pub(crate) fn shorten(&mut self, now: UnixMillis) -> bool {
         let latest = clamp_to_storable(UnixMillis(clamp_to_storable(now).0.saturating_add(self.length)));
         let too_long = self.until > latest;
@@ -43,7 +43,7 @@ impl Lease {
     }
 }
 
-/// A number for names that shall not repeat. The standard library seeds its maps by chance.
+/// Returns a random number for unique names, from the random seed of the standard library's maps.
 pub(crate) fn unique_number() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,11 +1,11 @@
 //! The durable session log and the content-addressed blobs.
 //!
-//! [`Store`] is the seam: one append-only log a session, whose entries are opaque bytes with a
+//! [`Store`] is the interface: one append-only log a session, whose entries are opaque bytes with a
 //! channel and a kind. [`SqliteStore`] keeps all logs in one SQLite file that several processes may
-//! use at once and whose commits survive a power failure; [`MemoryStore`] behaves the same and
-//! forgets. [`Blobs`] keeps large payloads and the pre-images of files, each under the hash of its
-//! bytes. [`export`] and [`import`] carry a session elsewhere; [`salvage`] and [`repair`] save what
-//! can be read of a damaged file.
+//! use at once and whose commits survive a power failure; [`MemoryStore`] behaves the same in
+//! memory only. [`Blobs`] keeps large payloads and the pre-images of files, each under the hash of
+//! its bytes. [`export`] and [`import`] move sessions between stores; [`salvage`] and [`repair`]
+//! recover the readable part of a damaged file.
 //!
 //! ```
 //! use journeyman_protocol::{Seq, SessionId, UnixMillis};
@@ -26,9 +26,8 @@
 //! # }
 //! ```
 //!
-//! It doesn't know what entries mean, reads no clock, and redacts nothing: secrets are taken out
-//! before they get here. A damaged file is reported and left as it is, never replaced by an empty
-//! one.
+//! This crate doesn't interpret entries, reads no clock, and redacts nothing: callers remove
+//! secrets first. A damaged file is reported and left unchanged, never replaced by an empty one.
 
 mod blobs;
 mod durability;

@@ -1,4 +1,4 @@
-//! Logs in memory, for tests and for runs that shall leave nothing behind.
+//! Logs in memory, for tests and for runs that leave nothing behind.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -13,7 +13,7 @@ use crate::lease::{Lease, clamp_to_storable};
 use crate::watch::Watchers;
 use crate::{Entry, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store, StoreError};
 
-/// A [`Store`] that behaves as the durable one does and forgets everything when dropped.
+/// A [`Store`] in memory that behaves as the durable one does, until it is dropped.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     logs: Mutex<BTreeMap<SessionId, MemoryLog>>,
@@ -28,7 +28,7 @@ struct MemoryLog {
 }
 
 impl MemoryLog {
-    /// The entries after a place.
+    /// Returns the entries after a sequence number.
     fn after(&self, after: Seq) -> impl Iterator<Item = &Entry> {
         let first = self.entries.partition_point(|entry| entry.seq <= after);
         self.entries.iter().skip(first)
@@ -36,15 +36,14 @@ impl MemoryLog {
 }
 
 impl MemoryStore {
-    /// An empty one.
+    /// Creates an empty store.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     fn logs(&self) -> MutexGuard<'_, BTreeMap<SessionId, MemoryLog>> {
-        // Every change below is made after its checks, so a panic elsewhere can't leave half of
-        // one.
+        // Every change is made after its checks, so a panic can't leave half of a change.
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -102,7 +101,7 @@ impl MemoryStore {
     }
 }
 
-/// A session that was just created.
+/// Returns the summary of a new session.
 fn new_summary(id: &SessionId, root: &str, title: &str, now: UnixMillis) -> SessionSummary {
     let now = clamp_to_storable(now);
     SessionSummary {

@@ -1,4 +1,4 @@
-//! Making the directories in which things are kept.
+//! Creating private directories.
 
 use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{Durability, StoreError};
 
-/// Creates `dir` and what is missing above it with mode 0700. Directories that exist keep their
-/// mode: they may be the user's. With [`Durability::Now`] the new names survive a power failure.
+/// Creates `dir` and its missing ancestors with mode 0700. Existing directories keep their mode.
+/// With [`Durability::Now`] the new names survive a power failure.
 pub(crate) fn create_private(dir: &Path, durability: Durability) -> Result<(), StoreError> {
     let failed = |source| Err(StoreError::io("create directory", dir, source));
     match make(dir) {
@@ -40,7 +40,7 @@ fn make(dir: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(dir)
 }
 
-/// Makes the names in a directory durable.
+/// Flushes a directory, which makes the names in it durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
     let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
     File::open(dir)
@@ -48,7 +48,7 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
         .map_err(|source| StoreError::io("flush directory", dir, source))
 }
 
-/// The path with `suffix` after its last character.
+/// Returns the path with `suffix` appended.
 pub(crate) fn path_with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name: OsString = path.as_os_str().to_owned();
     name.push(suffix);

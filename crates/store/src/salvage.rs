@@ -1,4 +1,4 @@
-//! The recovery of a damaged log's readable part into a new log.
+//! Recovery of a damaged log's readable part into a new log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -23,47 +23,46 @@ use record::SessionRow;
 pub(crate) mod image;
 mod record;
 
-/// So much is appended at once.
+/// Maximum bytes of entries that are appended at once.
 const BATCH_BYTES: usize = 1024 * 1024;
-/// The numbers that sessions have.
+/// The possible numbers of sessions.
 const SESSION_NUMBERS: RangeInclusive<i64> = 1..=(1 << 23) - 1;
 /// The title of a session whose own is lost.
 const NO_TITLE: &str = "(recovered)";
-/// The kind of an entry that stands for a lost event, so that those behind it keep their places.
-/// Nobody knows such a kind, and readers pass over events of unknown kinds.
+/// The kind of a placeholder for a lost event, so that later entries keep their sequence numbers.
+/// Readers ignore events of unknown kinds.
 const LOST_EVENT: &str = "lost";
-/// Maximum number of lost events in a row that are replaced. A page of the file holds far fewer
-/// entries; a longer gap means that the session's own row is damaged.
+/// Maximum number of consecutive lost events that are replaced by placeholders. A page of the file
+/// holds far fewer entries; a longer gap means that the session's own row is damaged.
 const MAX_GAP: u64 = 4096;
-/// SQLite's connections share a lock on these bytes, from the first on, for as long as they are
-/// open.
+/// Start and length of the bytes on which every open SQLite connection holds a shared lock.
 const SHARED_LOCK: (u64, u64) = (0x4000_0002, 510);
 
-/// The part of a damaged log that was saved.
+/// A report of a salvage: the recovered part of a damaged log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Salvage {
-    /// Each session of which anything was found, the oldest first.
+    /// The sessions of which anything was found, the oldest first.
     pub sessions: Vec<SavedSession>,
-    /// The file with the entries that lie behind a lost one, as JSON Lines, if there are any.
+    /// The file with the entries after a lost one, as JSON Lines, if there are any.
     pub apart: Option<PathBuf>,
 }
 
-/// The part of a session that was saved.
+/// The recovered part of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedSession {
-    /// Its id; a new one when that is lost.
+    /// Its id; a new one if the id is lost.
     pub id: SessionId,
     /// Its title.
     pub title: String,
-    /// The number of entries that the session had, as far as is known.
+    /// The known number of entries before the damage.
     pub had: u64,
     /// The number of entries in the new log: all up to the first lost record, as after a crash at
-    /// that time. The session can go on from there.
+    /// that time. The session can continue from there.
     pub kept: u64,
-    /// The number of these that stand for a lost event: messages and actions are not in events.
+    /// The number of placeholders for lost events among them. Events hold neither messages nor
+    /// actions.
     pub blank: u64,
-    /// The number of entries behind the first lost record that were read. They are in
-    /// [`Salvage::apart`].
+    /// The number of recovered entries after the first lost record. They are in [`Salvage::apart`].
     pub apart: u64,
 }
 
@@ -76,7 +75,7 @@ impl SavedSession {
 }
 
 impl fmt::Display for Salvage {
-    /// One line for all, and one for each session that has lost something.
+    /// Writes one line for all sessions, and one for each session with losses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kept: u64 = self.sessions.iter().map(|session| session.kept).sum();
         let blank: u64 = self.sessions.iter().map(|session| session.blank).sum();
@@ -102,21 +101,21 @@ impl fmt::Display for Salvage {
 /// The result of [`repair`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repaired {
-    /// The saved log, which is in the place of the damaged one.
+    /// The report of the recovered log, which replaces the damaged one.
     pub salvage: Salvage,
-    /// The new place of the damaged log.
+    /// The new path of the damaged log.
     pub aside: PathBuf,
 }
 
-/// Copies what can be read of the log `damaged`, with its write-ahead log, into the new log `into`,
-/// which appears whole or not at all. The damaged one is only read.
+/// Copies the readable part of the log `damaged`, with its write-ahead log, into the new log
+/// `into`, atomically. The damaged log isn't changed.
 ///
-/// No [`SqliteStore`] of this process may have it open: reading the file would take its locks away.
-/// It reads files in this thread, for as long as they are large.
+/// No [`SqliteStore`] of this process may have the damaged log open: reading the file would release
+/// its locks. The files are read in this thread, in time proportional to their size.
 ///
 /// # Errors
-/// [`StoreError::Busy`] while another process has it open; [`StoreError::Io`] when there is an
-/// `into` already; [`StoreError::Damaged`] when nothing at all can be read; failures of the medium.
+/// [`StoreError::Busy`] while another process has the log open; [`StoreError::Io`] if `into`
+/// exists; [`StoreError::Damaged`] when nothing at all can be read; failures of the medium.
 pub async fn salvage(damaged: &Path, into: &Path) -> Result<Salvage, StoreError> {
     refuse_in_use(damaged)?;
     refuse_existing(into)?;
@@ -135,7 +134,7 @@ fn refuse_existing(into: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Writes what was found into the new log `into`.
+/// Writes the recovered rows into the new log `into`.
 async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, StoreError> {
     let temporary = path_with_suffix(into, &format!("-new-{:016x}", unique_number()));
     let apart = path_with_suffix(into, "-apart.jsonl");
@@ -149,7 +148,7 @@ async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, Sto
         Ok(saved)
     });
     for suffix in ["", "-wal", "-shm"] {
-        // What stays has a name that nobody looks for.
+        // A leftover is harmless: its name is unique.
         drop(fs::remove_file(path_with_suffix(&temporary, suffix)));
     }
     let saved = saved.inspect_err(|_| drop(fs::remove_file(&apart)))?;
@@ -157,17 +156,17 @@ async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, Sto
     Ok(saved)
 }
 
-/// Puts what can be read of the log `damaged` in its place, and the damaged one aside, beside it.
-/// Where nothing can be read, an empty log takes its place. A crash meanwhile leaves the one, the
-/// other, or an empty file, which is reported as damaged: never an empty log in silence.
+/// Replaces the log `damaged` by a log of its readable part, and moves the damaged one aside in the
+/// same directory. If nothing is readable, the new log is empty. A crash leaves either log, or an
+/// empty file, which is reported as damaged.
 ///
 /// # Errors
-/// [`StoreError::Busy`] while another process has it open; failures of the medium. Then nothing was
-/// moved.
+/// [`StoreError::Busy`] while another process has the log open; failures of the medium. Then
+/// nothing was moved.
 pub async fn repair(damaged: &Path) -> Result<Repaired, StoreError> {
     let mark = format!("-damaged-{:08x}", unique_number() >> 32);
     let (fresh, aside) = (path_with_suffix(damaged, "-saved"), path_with_suffix(damaged, &mark));
-    // Left by one that was cut off.
+    // Left by an interrupted repair.
     drop(fs::remove_file(&fresh));
     refuse_in_use(damaged)?;
     let mut saved = save(&Finds::of(damaged)?, damaged, &fresh).await?;
@@ -195,7 +194,7 @@ pub async fn repair(damaged: &Path) -> Result<Repaired, StoreError> {
     Ok(Repaired { salvage: saved, aside })
 }
 
-/// Refuses a file that another process has open.
+/// Returns an error if another process has the file open.
 fn refuse_in_use(path: &Path) -> Result<(), StoreError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -212,7 +211,7 @@ fn refuse_in_use(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// The places of rows in a damaged file.
+/// The rows found in a damaged file.
 struct Finds {
     image: Image,
     sessions: BTreeMap<i64, SessionRow>,
@@ -260,7 +259,7 @@ impl Finds {
         self.sessions.is_empty() && self.entries.is_empty()
     }
 
-    /// Reads an entry whole, or nothing if a part is lost.
+    /// Reads an entry; `None` if a part is lost.
     fn entry(&self, (page, index): (u32, u16)) -> io::Result<Option<NewEntry>> {
         let cells = self.image.cells(page)?;
         let cell = cells.as_ref().and_then(|(_, cells)| cells.get(usize::from(index)));
@@ -268,7 +267,7 @@ impl Finds {
         Ok(record.and_then(|record| record::entry(&record)))
     }
 
-    /// Returns the known fields of a session with this number.
+    /// Returns the row of a session, with defaults if it is lost.
     fn row(&self, number: i64) -> SessionRow {
         if let Some(row) = self.sessions.get(&number) {
             return row.clone();
@@ -286,7 +285,7 @@ impl Finds {
         }
     }
 
-    /// Returns true if every record of a session is known by its place, so that a lost entry at
+    /// Returns true if the places of all records of a session are known, so that a lost entry at
     /// another place was an event.
     fn knows_records(&self, number: i64, row: &SessionRow) -> bool {
         let known = self.records.range(places_of(number)).count();
@@ -295,7 +294,7 @@ impl Finds {
 
     async fn write(&self, from: &Path, to: &Path, apart: &Path) -> Result<Salvage, StoreError> {
         let store = SqliteStore::open(to)?;
-        // Makes the file, also where nothing was found.
+        // Creates the file, also if nothing was found.
         store.sessions(None, 1).await?;
         let mut apart = Apart { path: apart.to_owned(), file: None };
         let mut sessions = Vec::new();
@@ -320,8 +319,7 @@ impl Finds {
         if let Err(StoreError::SessionExists { .. }) =
             store.create(&row.id, &row.root, &row.title, row.created).await
         {
-            // Two rows can only have one id when one of them is a leftover; its entries are kept
-            // all the same.
+            // Two rows have the same id only if one of them is stale; its entries are kept too.
             row.id = SessionId::new(UnixMillis(0), number.cast_unsigned());
             store.create(&row.id, &row.root, &row.title, row.created).await?;
         }
@@ -353,13 +351,13 @@ impl Finds {
             batch.add_blanks(&mut saved, tail.end - tail.start, at).await?;
         }
         batch.store().await?;
-        // What its end was is not in what is left of it.
+        // The old status describes an end that is lost.
         let status = if saved.kept < saved.had { STATUS_NEW } else { &row.status };
         store.set_status(&row.id, status, row.updated).await?;
         Ok(saved)
     }
 
-    /// Returns true if no record was at these places.
+    /// Returns true if no record was at these sequence numbers.
     fn are_events(&self, number: i64, gap: Range<u64>) -> bool {
         let place = |seq| crate::sqlite::place(number, Seq(seq));
         gap.end - gap.start <= MAX_GAP
@@ -367,7 +365,7 @@ impl Finds {
     }
 }
 
-/// Entries on their way into a session of the new log.
+/// Entries that are appended to a session of the new log in batches.
 struct Batch<'a> {
     store: &'a SqliteStore,
     id: &'a SessionId,
@@ -383,7 +381,7 @@ impl Batch<'_> {
         if self.bytes >= BATCH_BYTES { self.store().await } else { Ok(()) }
     }
 
-    /// Adds entries that stand for lost events.
+    /// Adds placeholders for lost events.
     async fn add_blanks(
         &mut self,
         saved: &mut SavedSession,
@@ -406,12 +404,12 @@ impl Batch<'_> {
     }
 }
 
-/// The places of a session's entries.
+/// Returns the range of the places of a session's entries.
 fn places_of(number: i64) -> RangeInclusive<i64> {
     crate::sqlite::place(number, Seq::START)..=crate::sqlite::place(number, Seq(u64::MAX))
 }
 
-/// The file for entries behind a lost one, made when there is the first.
+/// The file for entries after a lost one, created for the first of them.
 struct Apart {
     path: PathBuf,
     file: Option<BufWriter<File>>,

@@ -1,8 +1,8 @@
 //! Logs in one SQLite file, shared by processes, durable entry by entry.
 //!
-//! One thread owns the connection. It is started by the first call, and the file is opened or
-//! created by it, so that making a store costs nothing. Changes that wait for the thread at the
-//! same time, of many sessions, are stored together and cost one wait for the disk.
+//! One thread owns the connection. The first call starts it and opens or creates the file, so that
+//! creating a store costs nothing. Changes of many sessions that wait for the thread are committed
+//! together and cost one wait for the disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,25 +33,23 @@ mod reads;
 mod rows;
 mod writes;
 
-// For those who read a damaged file without SQLite.
+// For reading a damaged file without SQLite.
 pub(crate) use file::PAGE_BYTES;
 pub(crate) use rows::{channel_code, channel_of, checksum, place, place_of, seq_of, unsigned};
 
 /// The durable [`Store`]: WAL journal, and an fsync at the end of every [`Store::append`].
 ///
 /// Appends and deletions survive a power failure once they return. A new session without entries, a
-/// status and a lease survive a crash of the program; a power failure may take back the newest
-/// ones.
+/// status and a lease survive a crash of the program; a power failure may undo the newest ones.
 ///
-/// A lease is bound to the store through which it was taken: it ends when that is dropped or its
-/// process is gone. One small file beside the database says whether it is, for all sessions
-/// together.
+/// A lease ends when the store through which it was taken is dropped or its process is gone. One
+/// small locked file beside the database shows this for all leases of the store.
 ///
-/// When the disk fails in the midst of an append ([`StoreError::Uncertain`]) the file is closed,
-/// and the next call opens it anew; the next append first brings what is stored onto the disk
-/// again, and is refused for as long as that fails.
+/// When the disk fails during an append ([`StoreError::Uncertain`]), the file is closed and the
+/// next call reopens it. The next append first writes the stored entries to disk again, and is
+/// refused as long as that fails.
 ///
-/// Dropping it waits for the calls under way and closes the file, which blocks for the time of a
+/// Dropping the store waits for the pending calls and closes the file, which takes the time of a
 /// few fsyncs.
 #[derive(Debug)]
 pub struct SqliteStore {
@@ -65,8 +63,8 @@ pub struct SqliteStore {
 const BUSY: Duration = Duration::from_secs(5);
 
 impl SqliteStore {
-    /// A store in the file `path`, which is opened, or created with mode 0600 together with the
-    /// directories above it (0700), by the first call.
+    /// Creates a store for the file `path`. The first call opens the file, or creates it with mode
+    /// 0600 and its directories with mode 0700.
     ///
     /// # Errors
     /// None today; a file that can't be used is reported by the first call.
@@ -74,14 +72,14 @@ impl SqliteStore {
         Ok(Self { path: path.to_owned(), owner: Mutex::default(), watchers: Arc::default() })
     }
 
-    /// The file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Verifies the whole file, every entry by its checksum, and returns the damage, one line each,
-    /// at most some twenty. Takes time in proportion to the file; meant for `jm doctor`.
+    /// Verifies the whole file, every entry by its checksum, and returns some twenty lines at most,
+    /// one for each fault. Takes time in proportion to the file; meant for `jm doctor`.
     ///
     /// # Errors
     /// [`StoreError::Damaged`] when the file can't even be opened; failures of the medium.
@@ -89,8 +87,8 @@ impl SqliteStore {
         self.check_with(|_, _| {})
     }
 
-    /// As [`SqliteStore::check`]; tells `progress` now and then how many entries of how many were
-    /// verified.
+    /// Verifies the file as [`SqliteStore::check`] does, and calls `progress` now and then with the
+    /// numbers of verified entries and of all.
     ///
     /// # Errors
     /// As [`SqliteStore::check`].
@@ -102,18 +100,18 @@ impl SqliteStore {
         self.call(move |log| log.check(&mut progress))
     }
 
-    /// Hands `action` to the owning thread. Calls run in the order of this function's calls.
+    /// Submits a read to the owning thread. Jobs run in the order of their submission.
     fn call<T: Send + 'static>(
         &self,
         action: impl FnOnce(&mut Log) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         let (reply, answer) = oneshot::channel();
-        // A caller that went away doesn't want the answer.
+        // The caller may be gone.
         let job = Job::Look(Box::new(move |log| drop(reply.send(action(log)))));
         self.answer(job, answer)
     }
 
-    /// Hands a change to the owning thread, in the same order.
+    /// Submits a change to the owning thread, in the same order.
     fn submit_change<T: Send + 'static>(
         &self,
         info: ChangeInfo,
@@ -136,14 +134,14 @@ impl SqliteStore {
     }
 
     fn submit(&self, job: Job) -> io::Result<()> {
-        // The lock guards a handle that is replaced whole.
+        // The lock protects a handle that is replaced as a whole.
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         let refused = match owner.as_ref() {
             Some(owner) => owner.submit(job),
             None => Err(job),
         };
         let Err(job) = refused else { return Ok(()) };
-        // Not started yet, or ended by a panic in a call; that call got its error.
+        // The thread isn't started yet, or a panic in a call ended it; that call got its error.
         let fresh = Owner::start(Log::new(self.path.clone(), BUSY, Arc::clone(&self.watchers)))?;
         let handed = fresh.submit(job).map_err(|_| io::Error::other("its thread ended at once"));
         *owner = Some(fresh);
@@ -155,12 +153,12 @@ impl SqliteStore {
     }
 }
 
-/// A change without payload that nobody watches for.
+/// Returns the info of a change without payload and without notification.
 fn small_change(action: &'static str, sync: Sync) -> ChangeInfo {
     ChangeInfo { action, sync, weight: Weight::Payload(0), tell: None }
 }
 
-/// A change that adds these entries.
+/// Returns the info of a change that adds these entries.
 fn append_change(action: &'static str, session: &SessionId, entries: &[NewEntry]) -> ChangeInfo {
     let bytes = entries.iter().map(|entry| entry.payload.len() as u64).sum();
     ChangeInfo {
@@ -269,7 +267,7 @@ impl Store for SqliteStore {
     fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let session = session.clone();
         async move {
-            // Listening comes before looking, so that nothing falls between the two.
+            // Subscribing comes before reading, so that no entry is missed in between.
             let mut news = self.watchers.join(&session);
             loop {
                 let looked_for = session.clone();
@@ -277,7 +275,7 @@ impl Store for SqliteStore {
                 if last > after {
                     return Ok(last);
                 }
-                // The store is borrowed, so the other end is there.
+                // The store is borrowed, so the sender exists.
                 drop(news.changed().await);
             }
         }

@@ -1,4 +1,4 @@
-//! Telling those who wait for a session's next entry that there may be one.
+//! Notification of tasks that wait for a session's next entry.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,19 +6,19 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use journeyman_protocol::SessionId;
 use tokio::sync::watch::{Receiver, Sender};
 
-/// The waiters of each session. News carry no content: whoever receives one reads the log.
+/// The waiting tasks of each session. A notification has no content: its receiver reads the log.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
     sessions: Mutex<HashMap<SessionId, Sender<()>>>,
 }
 
 impl Watchers {
-    /// A receiver that hears of every later change.
+    /// Returns a receiver that is notified of every later change.
     pub(crate) fn join(&self, session: &SessionId) -> Receiver<()> {
         self.lock().entry(session.clone()).or_insert_with(|| Sender::new(())).subscribe()
     }
 
-    /// The session changed.
+    /// Notifies the tasks that wait for a session.
     pub(crate) fn tell(&self, session: &SessionId) {
         let mut sessions = self.lock();
         if let Some(sender) = sessions.get(session)
@@ -29,7 +29,7 @@ impl Watchers {
         }
     }
 
-    /// Any session may have changed.
+    /// Notifies all tasks, because any session may have changed.
     pub(crate) fn tell_all(&self) {
         self.lock().retain(|_, sender| sender.send(()).is_ok());
     }

@@ -1,4 +1,4 @@
-//! Everything that one file's text tells, from one parse and one walk.
+//! The analysis of one file's text, from one parse and one walk.
 //!
 //! ```
 //! use journeyman_syntax::{analysis::analyse, language::Language};

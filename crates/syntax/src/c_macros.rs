@@ -1,9 +1,9 @@
-//! Macros of C and C++ around declarations, which their grammars know nothing of.
+//! Macros of C and C++ around declarations, which their grammars can't parse.
 //!
 //! A macro that opens or closes a block, or stands for attributes of a function, would be read as
-//! the beginning of the declaration, and the function would be lost. Such macros are told by their
-//! capitals and their position, and blanked before parsing. Only bytes of the macros change, so
-//! positions stay the same.
+//! the beginning of the declaration, and the function would be lost. Such macros are recognised by
+//! their capitals and their position, and blanked before parsing. Only bytes of the macros change,
+//! so positions stay the same.
 
 use std::borrow::Cow;
 use std::ops::Range;

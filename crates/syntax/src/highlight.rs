@@ -8,7 +8,7 @@ use crate::language::Language;
 use crate::node_kinds::is_comment_kind;
 use crate::parse::parse;
 
-/// Maximum bytes of a text whose tokens are found: more code than anybody reads at once.
+/// Maximum bytes of a highlighted text: more code than a person reads at once.
 pub const MAX_BYTES: usize = 256 << 10;
 /// Maximum nodes between a call's function and its name, such as `a::b.c`.
 const MAX_NAME_DEPTH: usize = 6;
@@ -66,7 +66,7 @@ pub fn find_tokens(language: Language, text: &str) -> Vec<(Range<usize>, TokenMe
     }
 }
 
-/// The meaning of a node.
+/// The classification of a node for highlighting.
 enum Class {
     /// Nothing of its own.
     None,
@@ -152,7 +152,7 @@ fn find_callee_name(function: Node<'_>) -> Option<Range<usize>> {
     None
 }
 
-/// Joins bytes of the same meaning.
+/// Merges neighbouring bytes of the same meaning into tokens.
 fn join_bytes(painted: &[Option<TokenMeaning>]) -> Vec<(Range<usize>, TokenMeaning)> {
     let mut tokens: Vec<(Range<usize>, TokenMeaning)> = Vec::new();
     for (at, kind) in painted.iter().enumerate().filter_map(|(at, kind)| Some((at, (*kind)?))) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Bytes at a file's beginning that are searched for its language.
+/// Maximum bytes at a file's beginning that are searched for its language.
 const MAX_HEAD: usize = 4096;
 
 /// A function that returns a language's grammar.
@@ -174,7 +174,7 @@ impl Language {
     }
 
     /// Returns the language of a file, by its name, or else by its first lines. A `.h` is C++ if
-    /// its text says so.
+    /// its text has C++ constructs.
     #[must_use]
     pub fn detect(path: &str, text: &str) -> Option<Self> {
         let head = text.get(..text.floor_char_boundary(MAX_HEAD)).unwrap_or(text);
@@ -189,7 +189,7 @@ impl Language {
     }
 }
 
-/// Tells headers of C and C++ apart.
+/// Returns the language of a header: C or C++.
 fn detect_header_language(head: &str) -> Language {
     let cpp = head.lines().map(str::trim_start).any(|line| {
         ["class ", "namespace ", "template", "using ", "public:", "private:", "protected:", "constexpr "]

@@ -18,7 +18,7 @@ const MAX_MATCHES_IN_PROGRESS: u32 = 1_000;
 /// Kinds of nested nodes, from the outside in. A kind may have several numbers.
 type Ancestors = Vec<Vec<u16>>;
 
-/// The meaning of a capture.
+/// The kind of a capture.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Role {
     /// The name of a definition.
@@ -34,7 +34,7 @@ pub(crate) enum Role {
 /// A compiled outline query.
 pub(crate) struct OutlineQuery {
     query: Query,
-    /// The roles of the captures, by their numbers.
+    /// The kinds of the captures, by their numbers.
     roles: Vec<Role>,
     patterns: Vec<Pattern>,
     /// The patterns that begin with a kind of node, by the kind's number.
@@ -101,7 +101,7 @@ impl OutlineQuery {
         self.patterns.get(pattern).map_or(&[], |pattern| &pattern.places)
     }
 
-    /// Returns the role of a capture.
+    /// Returns the kind of a capture.
     pub(crate) fn role_of(&self, capture: &QueryCapture<'_>) -> Role {
         self.roles.get(capture.index as usize).copied().unwrap_or(Role::Other)
     }

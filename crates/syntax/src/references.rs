@@ -13,7 +13,7 @@ use crate::symbol::Symbol;
 
 /// Maximum references of one text. Texts with more are generated.
 pub const MAX_REFERENCES: usize = 500_000;
-/// Maximum bytes of a name. Nobody writes longer ones.
+/// Maximum bytes of a name. Hand-written names are shorter.
 const MAX_NAME: usize = 200;
 
 /// The way in which a name is used.
@@ -129,14 +129,14 @@ pub(crate) fn kind_by_text_before(text: &str, start: usize) -> UseKind {
     }
 }
 
-/// Sets the kind of Python's members of anything that isn't imported.
+/// Marks Python's members of anything that isn't imported as members of values.
 pub(crate) fn tell_values_from_modules(names: &mut [NameNode], imported: &[Range<usize>], text: &str) {
     let imported: HashSet<&str> = imported.iter().filter_map(|range| text.get(range.clone())).collect();
     for name in names.iter_mut().filter(|name| name.kind == UseKind::Member) {
         let before = text.get(..name.start as usize).unwrap_or_default().trim_end_matches('.');
         let is_chain = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
         let chain = before.rsplit(|c: char| !is_chain(c)).next().unwrap_or_default();
-        // A chain that goes on over lines, or begins with a call, has no name in front.
+        // A chain over several lines, or one that begins with a call, has no name in front.
         let first = chain.split('.').next().unwrap_or_default();
         if !first.is_empty() && !imported.contains(first) {
             name.kind = UseKind::ValueMember;

@@ -1,19 +1,19 @@
 //! Rust's macros around items: `cfg_rt! { pub fn spawn() {} }`.
 //!
 //! The grammar reads what stands in a macro's braces as tokens, and the definitions would be lost.
-//! Macros that only add an attribute to their items, or read their fields, are told by their names
-//! and their lines, and blanked before parsing. Only bytes of the macros change, so positions stay
-//! the same.
+//! Macros that only add an attribute to their items, or read their fields, are recognised by their
+//! names and their lines, and blanked before parsing. Only bytes of the macros change, so positions
+//! stay the same.
 
 use std::ops::Range;
 
-/// Beginnings of the names of macros that compile their items for some targets or features only.
+/// Prefixes of the names of macros that compile their items for some targets or features only.
 const CONDITIONS: [&str; 2] = ["cfg_", "if_"];
-/// Its braces have conditions between items, not items.
+/// The macro whose braces have conditions between items, not items.
 const BRANCHES: &str = "cfg_if";
-/// Other macros whose braces have items.
+/// Other macros with items in their braces.
 const ITEM_MACROS: [&str; 1] = ["pin_project"];
-/// Words that items begin with.
+/// Keywords that items begin with.
 const ITEM_WORDS: [&str; 13] = [
     "async", "const", "enum", "extern", "fn", "impl", "mod", "pub", "struct", "trait", "type", "unsafe",
     "use",

@@ -104,7 +104,7 @@ impl SymbolKind {
     }
 }
 
-/// The visibility of a symbol, as far as its own file tells.
+/// The visibility of a symbol, as far as its own file determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[repr(u8)]
 pub enum Visibility {

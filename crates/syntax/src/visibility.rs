@@ -1,4 +1,4 @@
-//! Visibility of symbols, as far as their own file tells.
+//! Visibility of symbols, as far as their own file determines it.
 //!
 //! Most languages have keywords before the name, which are read as text, so that they are found in
 //! broken code as well. A few use the form of the name (Go, Python), a section for all that follows

@@ -1,4 +1,4 @@
-//! The activity of a session in one line that goes with the clock.
+//! Shows a session's activity in one line with the elapsed time.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ enum Doing {
     Preparing,
     /// The model was asked and says nothing yet.
     Waiting,
-    /// The model writes; what it writes.
+    /// The model writes; the kind of its output.
     Writing(String),
     /// Tool calls run.
     Calls,
@@ -33,7 +33,7 @@ enum Doing {
     Check(String),
 }
 
-/// Follows the events of a session, and says in one line what it waits for.
+/// Follows a session's events, and describes in one line what the session waits for.
 #[derive(Debug)]
 pub struct Activity {
     model: String,
@@ -65,7 +65,7 @@ impl Activity {
         }
     }
 
-    /// Takes note of an event.
+    /// Updates the activity with an event.
     pub fn handle_event(&mut self, event: &Event, now: Instant) {
         match event {
             Event::RunStarted { model, .. } => {
@@ -160,7 +160,7 @@ impl Activity {
         format_elapsed(now.saturating_duration_since(self.since))
     }
 
-    /// Returns the time after which the line may be another, or `None` if it stays away.
+    /// Returns the time until the line may change, or `None` if no line is shown.
     pub fn next_change(&mut self, now: Instant) -> Option<Duration> {
         if self.doing == Doing::Nothing {
             return None;
@@ -199,7 +199,7 @@ impl Activity {
     }
 }
 
-/// Says what a call does: a command as it would be typed, anything else by its summary.
+/// Labels a call: a command as typed, any other call by its summary.
 fn call_label(tool: &str, input: &serde_json::Value, summary: &str) -> String {
     let command = input.get("command").and_then(serde_json::Value::as_str);
     match command.and_then(|command| command.lines().find(|line| !line.trim().is_empty())) {

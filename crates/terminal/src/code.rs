@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::{Style, StyledLine, Token};
 
-/// Finds the tokens of a text in the language that a name stands for: the function that knows
-/// languages. The tokens are in order and don't overlap.
+/// A function that finds the tokens of a text, given the language's name. The tokens are in order
+/// and don't overlap.
 pub type TokenFinder<'a> = &'a dyn Fn(&str, &str) -> Vec<(Range<usize>, Token)>;
 
 /// Finds no tokens.

@@ -46,7 +46,7 @@ pub struct HunkLine {
 /// The files that are named in a rendered diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileNames {
-    /// Those of a diff of several files.
+    /// File names only in a diff of several files.
     OfSeveral,
     /// All.
     All,
@@ -205,7 +205,7 @@ fn hunk_starts(line: &str) -> Option<(u64, u64)> {
     Some((start(old)?, start(new)?))
 }
 
-/// Returns a number that no line's number passes.
+/// Returns an upper bound of the diff's line numbers.
 fn widest_number(diff: &str) -> u64 {
     let lines = u64::try_from(diff.lines().count()).unwrap_or(u64::MAX);
     let starts = diff.lines().filter_map(hunk_starts).map(|(old, new)| old.max(new)).max();

@@ -1,4 +1,4 @@
-//! Text for terminals: what a session says and does, as a person sees it line by line.
+//! Renders a session's text and events for terminals.
 //!
 //! - [`StyledLine`] is a line of text in parts, each with a meaning ([`Style`]) and no colour.
 //!   [`Paint`] turns meanings into colours where they are wanted.

@@ -65,7 +65,7 @@ impl Paint {
         self.wrap_in_sgr("32", text)
     }
 
-    /// Paints what a person should know.
+    /// Paints a warning.
     #[must_use]
     pub fn yellow(self, text: &str) -> String {
         self.wrap_in_sgr("33", text)

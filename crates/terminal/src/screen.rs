@@ -71,8 +71,8 @@ pub struct Size {
 }
 
 impl OutputKind {
-    /// Returns the capability of a stream, as [`choose_color`] says. <https://no-color.org>: any
-    /// value of `NO_COLOR` that isn't empty says no, where nothing was chosen.
+    /// Returns the kind of a stream, with colours as set by [`choose_color`]. If unset, a non-empty
+    /// `NO_COLOR` disables colours (<https://no-color.org>).
     #[must_use]
     pub fn of_stream(stream: &impl IsTerminal) -> Self {
         let choice = COLOR_CHOICE.get().copied().unwrap_or_default();
@@ -142,7 +142,7 @@ enum Prose {
     Dim(OpenBlock, String),
 }
 
-/// Writes to one stream, and knows where its cursor is.
+/// Writes to one stream, and tracks the cursor's position.
 pub struct Screen {
     out: Box<dyn Write + Send>,
     capability: OutputKind,
@@ -191,7 +191,7 @@ impl Screen {
         self.capability.paint()
     }
 
-    /// Writes a text as it is, below whatever was open.
+    /// Writes a text unchanged, after ending open output.
     pub fn write_text(&mut self, text: &str) {
         self.end_prose();
         self.clear_progress();
@@ -239,7 +239,7 @@ impl Screen {
         self.failure.take()
     }
 
-    /// Takes note of an error's message that a line has shown.
+    /// Records the message of an error that was shown.
     pub fn note_error(&mut self, message: &str) {
         self.shown_error = Some(message.to_owned());
     }
@@ -256,7 +256,7 @@ impl Screen {
         self.write_row(line);
     }
 
-    /// Writes a whole text as Markdown; as it is where nobody sees it.
+    /// Renders a text as Markdown on a terminal; writes it unchanged to other streams.
     pub fn write_markdown(&mut self, text: &str) {
         self.end_line();
         self.push_markdown(text);
@@ -272,12 +272,12 @@ impl Screen {
         }
     }
 
-    /// Takes note that the cursor stands at the beginning of a line: a person has ended one.
+    /// Records that the cursor is at the beginning of a line, because a person pressed Enter.
     pub fn note_line_end(&mut self) {
         self.is_mid_line = false;
     }
 
-    /// Takes note that the cursor stands behind text that somebody else wrote, such as a question.
+    /// Records that the cursor follows text that other code wrote, such as a question.
     pub fn note_open_line(&mut self) {
         self.end_line();
         self.is_mid_line = true;
@@ -409,7 +409,7 @@ impl Screen {
             }
             self.write_words(&new, Style::Plain, open);
             open.shown += new.len();
-            // What has left the screen could not be replaced any more.
+            // Rows that have scrolled off the screen can't be replaced.
             if open.rows + 2 < (self.size)().rows {
                 return;
             }

@@ -14,13 +14,13 @@ static STDOUT: LazyLock<Mutex<Screen>> = LazyLock::new(|| {
     Mutex::new(Screen::new(std::io::stdout(), capability, || Size::of_terminal(std::io::stdout())))
 });
 
-/// Returns the screen of standard error, to be given back before [`stdout_screen`] is taken. What
-/// else is written there has to go through the screen as well.
+/// Locks the screen of standard error; drop the guard before calling [`stdout_screen`]. Other
+/// output to the stream has to go through the screen as well.
 pub fn stderr_screen() -> MutexGuard<'static, Screen> {
     STDERR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the screen of standard output, below what stands open on standard error.
+/// Locks the screen of standard output, after ending open output on standard error.
 pub fn stdout_screen() -> MutexGuard<'static, Screen> {
     if std::io::stdout().is_terminal() {
         stderr_screen().end_line();
@@ -28,8 +28,8 @@ pub fn stdout_screen() -> MutexGuard<'static, Screen> {
     STDOUT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns true if one reader gets both standard output and standard error: a terminal, or what
-/// `2>&1` leads to.
+/// Returns true if standard output and standard error have the same target: a terminal, or as with
+/// `2>&1`.
 #[must_use]
 pub fn has_one_reader() -> bool {
     let (out, err) = (std::io::stdout(), std::io::stderr());
@@ -43,7 +43,7 @@ pub fn has_one_reader() -> bool {
     }
 }
 
-/// Returns true if one of the two has shown this error.
+/// Returns true if either screen has shown this error.
 #[must_use]
 pub fn was_error_shown(message: &str) -> bool {
     let shown_on = |screen: MutexGuard<'_, Screen>| screen.shown_error() == Some(message);

@@ -8,8 +8,8 @@ const MAX_WORDS: usize = 120;
 /// The byte ranges of words in a line.
 type WordRanges = Vec<Range<usize>>;
 
-/// Returns the byte ranges that only the old and only the new line have, or none where the lines
-/// have less than half of their text in common: marks all over a line help nobody.
+/// Returns the byte ranges that only the old and only the new line have, or `None` if the lines
+/// have less than half of their text in common.
 pub(crate) fn find_changed_words(old: &str, new: &str) -> Option<(WordRanges, WordRanges)> {
     let (old_words, new_words) = (split_words(old), split_words(new));
     let text = |line: &'_ str, word: &Range<usize>| line.get(word.clone()).map(str::to_owned);
@@ -62,7 +62,7 @@ fn find_common<T: PartialEq>(old: &[T], new: &[T]) -> (Vec<bool>, Vec<bool>) {
     if old.len() > MAX_WORDS || new.len() > MAX_WORDS {
         return (old_kept, new_kept);
     }
-    // The length of the longest one of what is left from each place on.
+    // The length of the longest common subsequence of the two suffixes from each position.
     let columns = new.len() + 1;
     let mut lengths = vec![0_u16; (old.len() + 1) * columns];
     let at = |row: usize, column: usize| row * columns + column;

@@ -40,8 +40,8 @@ pub fn skip(reason: impl std::fmt::Display) {
     println!("skipped: {reason}");
 }
 
-/// Returns true if a program can be found: by its absolute path, or by name in `PATH`. Otherwise
-/// skips.
+/// Returns true if a program can be found by its absolute path or in `PATH`. Otherwise reports a
+/// skip, as [`skip`] does.
 #[track_caller]
 pub fn has_program(name: &str) -> bool {
     let found = is_installed(name);
@@ -51,7 +51,7 @@ pub fn has_program(name: &str) -> bool {
     found
 }
 
-/// Returns true if a program is there, without a word where it isn't.
+/// Returns true if a program can be found. Doesn't report a skip.
 #[must_use]
 pub fn is_installed(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -134,7 +134,7 @@ pub fn write_program(path: &Path, text: &str) {
     assert!(writer.wait().unwrap().success());
 }
 
-/// Set in the environment of a test that runs in a process of its own.
+/// Environment variable that is set for a test in a separate process.
 const ALONE: &str = "JM_TEST_ALONE";
 
 /// Moves the calling test to a process of its own, where no other test runs beside it: for tests
@@ -149,7 +149,8 @@ macro_rules! own_process {
     }};
 }
 
-/// Runs the test that `marker` is declared in as a process of its own, unless this is that process.
+/// Runs the test that declares `marker` in a separate process, and returns true. Returns false
+/// within that process.
 ///
 /// # Panics
 ///

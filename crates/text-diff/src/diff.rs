@@ -1,11 +1,11 @@
-//! Which lines two texts have in common.
+//! Aligns the lines of two texts.
 
 use std::hash::Hash;
 use std::ops::Range;
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// A text cut into lines, each with its line feed. The last line may lack one.
+/// A text split into lines, each with its line feed. The last line may lack one.
 #[derive(Debug, Clone)]
 pub struct Lines<'a> {
     text: &'a [u8],
@@ -53,7 +53,8 @@ impl<'a> Lines<'a> {
         self.starts.get(line).copied().unwrap_or(self.text.len())
     }
 
-    /// Returns the lines that hold some bytes; none for an empty span between two lines.
+    /// Returns the range of lines that a byte span touches; empty for an empty span between two
+    /// lines.
     #[must_use]
     pub fn lines_of(&self, span: &Range<usize>) -> Range<usize> {
         let starts_up_to = self.starts.partition_point(|start| *start <= span.start);

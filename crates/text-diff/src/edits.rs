@@ -1,5 +1,5 @@
-//! The edits that a merge compares: a line diff whose runs of changed lines lie where git would
-//! have them.
+//! The edits that a merge compares: a line diff whose runs of changed lines are placed as git
+//! places them.
 //!
 //! A run of changed lines can often slide, as in `{ a } { a }`, without a change of the result.
 //! Each run comes to lie where the other text has a run too, else as far down as possible, as in
@@ -12,7 +12,7 @@ use similar::DiffOp;
 
 use crate::diff;
 
-/// A run of lines that a side has in the place of the base's. Either may be empty.
+/// Replaces the base's lines `old` by a side's lines `new`. Either range may be empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
     pub(crate) old: Range<usize>,
@@ -34,7 +34,7 @@ pub(crate) fn edits<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<Edit> {
     edits_of(&removed, &added)
 }
 
-/// Marks lines as changed whose positions count from the end of the text.
+/// Marks a range of lines as changed; the range counts from the end of the text.
 fn mark_reversed(changed: &mut [bool], from_end: Range<usize>) {
     let (start, end) = (changed.len() - from_end.end, changed.len() - from_end.start);
     changed.get_mut(start..end).unwrap_or_default().fill(true);

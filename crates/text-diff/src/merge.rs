@@ -1,5 +1,5 @@
-//! Three-way merge: the changes that two sides made to a base are combined where they leave each
-//! other alone.
+//! Three-way merge: combines the changes that two sides made to a base, as far as they don't
+//! overlap.
 //!
 //! The method is that of `diff3` and of git: each side is compared with the base, and changes of
 //! both sides that overlap or touch form one region. A region that both sides changed in the same
@@ -120,7 +120,7 @@ pub fn merge_lines<T: Hash + Eq>(base: &[T], ours: &[T], theirs: &[T]) -> Vec<Re
     regions(base.len(), &our_edits, &their_edits, is_same)
 }
 
-/// One side's edits, walked from the top.
+/// A cursor over one side's edits.
 struct Walk<'e> {
     edits: std::iter::Peekable<std::slice::Iter<'e, Edit>>,
     /// The side's line that stands for the base's current line.
@@ -136,7 +136,7 @@ impl<'e> Walk<'e> {
         self.edits.peek().map(|edit| edit.old.start)
     }
 
-    /// Takes the edits that begin at or before the end of a region of the base, which grows by
+    /// Moves edits that begin at or before the region's end into `taken`, and extends the region by
     /// them. Returns true if there were any.
     fn take_into(&mut self, region: &mut Range<usize>, taken: &mut Vec<&'e Edit>) -> bool {
         let mut any = false;
@@ -228,13 +228,13 @@ fn line_break_of([base, ours, theirs]: &[Lines<'_>; 3]) -> &'static [u8] {
 }
 
 impl Conflicts<'_> {
-    /// The number of places in conflict.
+    /// Returns the number of conflicts.
     pub fn count(&self) -> usize {
         self.pieces.iter().filter(|piece| matches!(piece, Piece::Conflict { .. })).count()
     }
 
-    /// The text with markers as git writes them. Without a base to show, lines that both sides
-    /// begin or end with in a conflict stay out of it.
+    /// Returns the text with git's conflict markers. Without the base, lines that both sides share
+    /// at the start or end of a conflict are moved out of the conflict.
     pub fn marked(&self, labels: &Labels<'_>) -> Vec<u8> {
         let mut out = Marked { text: Vec::new(), line_break: self.line_break };
         for piece in &self.pieces {
@@ -283,7 +283,7 @@ impl Marked {
         self.text.extend_from_slice(self.line_break);
     }
 
-    /// Adds lines, the last of which gets an end if it has none: a marker follows.
+    /// Appends lines, and a line feed if the last line lacks one, because a marker follows.
     fn lines(&mut self, text: &[u8]) {
         self.text.extend_from_slice(text);
         if !text.is_empty() && !text.ends_with(b"\n") {
@@ -292,7 +292,7 @@ impl Marked {
     }
 }
 
-/// The lines that both begin with, what is left of each, and the lines that both end with.
+/// Splits two texts into common first lines, the rest of each, and common last lines.
 fn trimmed<'t>(ours: &'t [u8], theirs: &'t [u8]) -> (&'t [u8], &'t [u8], &'t [u8], &'t [u8]) {
     let lines = |text: &'t [u8]| text.split_inclusive(|&byte| byte == b'\n');
     let same = |one: &(&[u8], &[u8])| one.0 == one.1;

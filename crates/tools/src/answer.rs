@@ -6,34 +6,34 @@ use journeyman_protocol::{RelPath, clip_to_bytes};
 
 use crate::ToolContext;
 
-/// Bytes of an answer from the index: some 3,000 tokens, of which a ranked answer's best results
-/// need a third.
+/// Maximum bytes of an answer from the index: some 3,000 tokens, of which a ranked answer's best
+/// results need a third.
 const ANSWER_BYTES: usize = 12_000;
-/// A larger file isn't opened for a line of it.
+/// Maximum bytes of a file that is opened to show one of its lines.
 const FILE_BYTES: u64 = 4 * 1024 * 1024;
-/// A line of an answer: its beginning tells what it is.
+/// Maximum bytes of a line in an answer: the beginning tells what the line is.
 const LINE_BYTES: usize = 240;
 
-/// An answer in the making.
+/// An answer from the index that is being written.
 pub(crate) struct Answer<'a> {
     context: &'a ToolContext,
     text: String,
     most: usize,
     full: bool,
-    /// The file that was read last, without what mustn't be shown.
+    /// The path and text of the file that was read last; no text for a file that can't be shown.
     open: Option<(RelPath, Option<String>)>,
-    /// Files that a rule keeps from being read.
+    /// Number of files that a rule keeps from being shown.
     withheld: usize,
 }
 
 impl<'a> Answer<'a> {
-    /// One that begins with what is to be said of the index.
+    /// Creates an answer that begins with a note on the state of the index.
     pub(crate) fn new(context: &'a ToolContext, note: &str) -> Self {
         let most = ANSWER_BYTES.min(context.limits.result_bytes);
         Self { context, text: note.to_owned(), most, full: false, open: None, withheld: 0 }
     }
 
-    /// Adds a line; false where there is no room for it, and from then on.
+    /// Adds a line. Returns false if the answer is full; it then takes no more lines.
     pub(crate) fn add_line(&mut self, line: &str) -> bool {
         let line = clip_to_bytes(line, LINE_BYTES * 2);
         if self.full || self.text.len() + line.len() + 1 > self.most {
@@ -45,7 +45,7 @@ impl<'a> Answer<'a> {
         true
     }
 
-    /// Adds a line of a file, with its number; false where there is no room.
+    /// Adds a line of a file with its number. Returns false if the answer is full.
     pub(crate) fn add_numbered_line(&mut self, number: u32, line: &str) -> bool {
         let kept = clip_to_bytes(line.trim_end(), LINE_BYTES);
         let cut = if kept.len() < line.trim_end().len() { "…" } else { "" };
@@ -56,26 +56,27 @@ impl<'a> Answer<'a> {
         self.full
     }
 
-    /// Returns true if a file may be shown; one that mayn't is counted.
+    /// Returns true if the rules let a file be shown, and counts the files that they don't.
     pub(crate) fn may_show(&mut self, path: &RelPath) -> bool {
         let may = (self.context.may_show)(path);
         self.withheld += usize::from(!may);
         may
     }
 
-    /// A file's text as it is now, secrets masked; `None` for what can't be read.
+    /// Returns a file's present text with secrets masked; `None` if the file can't be read.
     pub(crate) fn text_of(&mut self, path: &RelPath) -> Option<&str> {
         if self.open.as_ref().is_none_or(|(open, _)| open != path) {
             let content = self.context.workspace.read(path, FILE_BYTES).ok();
             let text = content.as_ref().and_then(|content| content.text());
-            // Before anything is cut: half a secret is one too.
+            // Masked before the text is cut: half a secret is a secret, too.
             let text = text.map(|text| self.context.index.redactor().redact(text).into_owned());
             self.open = Some((path.clone(), text));
         }
         self.open.as_ref().and_then(|(_, text)| text.as_deref())
     }
 
-    /// The answer, or what is to be said where there is none; `narrow` says how to ask for less.
+    /// Returns the answer's text, or `empty` if there are no lines; `narrow` says how to ask for
+    /// less.
     pub(crate) fn into_text(mut self, empty: Option<String>, narrow: &str) -> String {
         if let Some(empty) = empty {
             self.text.push_str(&empty);
@@ -92,12 +93,12 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// A line of a text, counted from 1.
+/// Returns a line of a text, counted from 1.
 pub(crate) fn nth_line(text: &str, number: u32) -> &str {
     text.lines().nth(number.saturating_sub(1) as usize).unwrap_or_default()
 }
 
-/// Returns true if a path is beneath a directory, or it; anything is beneath none.
+/// Returns true if a path is the directory or lies beneath it; always true without a directory.
 pub(crate) fn is_beneath(path: &[u8], directory: Option<&RelPath>) -> bool {
     directory.is_none_or(|directory| {
         let rest = path.strip_prefix(directory.as_bytes());

@@ -17,7 +17,7 @@ use crate::shape::Shape;
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Maximum number of problems of a patch that the model is told.
+/// Maximum number of a patch's problems that the model is told.
 const MAX_PROBLEMS: usize = 3;
 
 #[derive(Deserialize, JsonSchema)]
@@ -26,13 +26,13 @@ struct ApplyPatchArguments {
     why: Option<String>,
 }
 
-/// Applies patches.
+/// The `apply_patch` tool.
 pub(crate) struct ApplyPatch {
     shape: Shape,
     root: Option<PathBuf>,
 }
 
-/// A patch that was read.
+/// A parsed patch.
 struct Patch {
     edits: Vec<Edit>,
     why: Option<String>,
@@ -52,7 +52,7 @@ impl ApplyPatch {
     fn parse_patch(&self, input: &Value) -> Result<Patch, ToolError> {
         let ApplyPatchArguments { patch, why } = self.shape.read(input)?;
         let text = self.with_relative_paths(&patch);
-        // The paths are taken as they are written, so that the effects are those of the call.
+        // Paths stay as they are written, so that the effects are those of the call.
         let files: BTreeMap<RelPath, String> = BTreeMap::new();
         let source = Source { reply: &text, path: None, finished: true, files: &files };
         let reading = read(&source, Some(Format::Patch));
@@ -69,7 +69,7 @@ impl ApplyPatch {
         Ok(Patch { edits: reading.edits, why })
     }
 
-    /// Takes the project's root from paths of the sections, because models write whole paths.
+    /// Makes paths beneath the project's root relative, because models write absolute ones.
     fn with_relative_paths(&self, patch: &str) -> String {
         let Some(root) = self.root.as_deref().and_then(Path::to_str) else { return patch.to_owned() };
         let prefix = format!(": {}/", root.trim_end_matches('/'));

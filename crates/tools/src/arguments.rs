@@ -1,16 +1,15 @@
-//! A model's arguments against a tool's schema: what is harmless is taken as meant, what isn't is
-//! said.
+//! Fits a model's arguments to a tool's schema: harmless slips are corrected, others are reported.
 
 use serde_json::{Map, Number, Value};
 
 use crate::excerpt::shown_on_one_line;
 use crate::schema::{properties, required};
 
-/// More problems than this in one call teach nothing more.
+/// Maximum number of problems reported of one call.
 const MAX_PROBLEMS: usize = 5;
-/// Names closer than this are taken for a slip of the other.
+/// Minimum similarity of a misspelt name to the argument that it is taken for.
 const MIN_SIMILARITY: f64 = 0.7;
-/// Names of the same arguments in other agents, whose habits models share.
+/// Names that other agents use for an argument, because models share their habits.
 const ARGUMENT_SYNONYMS: [(&str, &str); 23] = [
     ("file_path", "path"),
     ("filepath", "path"),
@@ -37,10 +36,10 @@ const ARGUMENT_SYNONYMS: [(&str, &str); 23] = [
     ("reason", "why"),
 ];
 
-/// Gives `input` the form that `schema` asks for.
+/// Converts `input` to the form that `schema` asks for.
 ///
 /// # Errors
-/// What is wrong and what is right, in one line.
+/// The problems and their remedies, in one line.
 pub(crate) fn fit_to_schema(schema: &Value, input: Value) -> Result<Value, String> {
     let mut problems = Vec::new();
     let fitted = fit_value(schema, input, "", &mut problems);
@@ -55,7 +54,7 @@ pub(crate) fn fit_to_schema(schema: &Value, input: Value) -> Result<Value, Strin
     Err(problems.join("; "))
 }
 
-/// The name of a place for people: `the arguments`, or the path of the field.
+/// Returns the location of a value for people: `the arguments`, or the path of the field.
 fn place_name(at: &str) -> String {
     if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") }
 }
@@ -85,9 +84,9 @@ fn add_problem(wanted: &str, value: Value, at: &str, problems: &mut Vec<String>)
     value
 }
 
-/// A number as models write them: 5, 5.0, "5".
+/// Reads a whole number in the forms that models write: 5, 5.0, "5".
 fn read_integer(value: &Value) -> Option<Number> {
-    /// Every whole number up to here has a float of its own.
+    /// The largest float up to which every whole number has a float of its own.
     const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
     match value {
         Value::Number(number) if number.is_u64() => Some(number.clone()),
@@ -95,7 +94,7 @@ fn read_integer(value: &Value) -> Option<Number> {
             let float = number
                 .as_f64()
                 .filter(|float| float.fract() == 0.0 && (0.0..=MAX_EXACT_FLOAT).contains(float))?;
-            // In range and whole, so that nothing is lost.
+            // In range and whole, so the conversion loses nothing.
             Some(Number::from(float as u64))
         }
         Value::String(text) => text.trim().parse::<u64>().ok().map(Number::from),
@@ -149,13 +148,14 @@ fn fit_object(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>
         fitted.insert(name, value);
     }
     for name in must.into_iter().filter(|name| !fitted.contains_key(*name)) {
-        // A field of the wrong kind was told of already.
+        // A field of the wrong type is reported already.
         problems.push(format!("`{prefix}{name}` is missing"));
     }
     Value::Object(fitted)
 }
 
-/// The argument that `name` is another word for, where the tool has it and it wasn't given.
+/// Returns the argument that `name` is a synonym of, if the tool has it and the call doesn't give
+/// it.
 fn argument_for<'k>(name: &str, known: &[&'k str], fitted: &Map<String, Value>) -> Option<&'k str> {
     if known.contains(&name) {
         return None;
@@ -177,7 +177,7 @@ fn unknown_argument(at: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// A value in a few words.
+/// Describes a value in a few words.
 fn describe_value(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

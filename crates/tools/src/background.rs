@@ -1,4 +1,4 @@
-//! Commands that run beside the session's turns.
+//! Commands that run in the background, across the turns of a session.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,22 +12,22 @@ use tokio_util::sync::CancellationToken;
 use crate::ToolError;
 use crate::unread_output::Unread;
 
-/// Commands that run at once: a server, a watcher, a few builds; on two cores more get in each
-/// other's way.
+/// Maximum number of commands that run at once: a server, a watcher, a few builds; on two cores
+/// more slow each other down.
 pub const MAX_IN_BACKGROUND: usize = 8;
-/// Commands that have ended and whose last output can still be read.
+/// Maximum number of ended commands whose last output can still be read.
 const MAX_ENDED: usize = 32;
 
-/// Bytes of output that a notice of an exit has: an error and its trace.
+/// Maximum bytes of output in a notice of an exit: an error and its trace.
 const TAIL_BYTES: usize = 2_000;
-/// A longer name is noise, and is cut in the error.
+/// Maximum bytes of a command's id in an error.
 const ID_BYTES: usize = 80;
 
-/// The callback for an exit.
+/// The callback for a command's exit.
 type Notice = Arc<dyn Fn(BackgroundExit) + Send + Sync>;
 
-/// A session's commands in the background. Dropping it kills them all with their children; what
-/// they changed is journaled then by tasks of their own, which [`Background::close`] waits for.
+/// The background commands of a session. Dropping this value kills them with their children; tasks
+/// of their own then journal the changes, and [`Background::close`] waits for these.
 pub struct Background {
     notice: Notice,
     closed: CancellationToken,
@@ -35,49 +35,49 @@ pub struct Background {
     violations: Violations,
 }
 
-/// Violations by commands that nobody has taken yet.
+/// Violations that were recorded and not yet taken.
 type Violations = Arc<Mutex<Vec<GuardViolation>>>;
 
-/// The end of a command that nobody stopped.
+/// The exit of a command that nobody stopped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BackgroundExit {
-    /// Its name.
+    /// The command's id.
     pub id: String,
-    /// The call that started it; what it changed is journaled for that call.
+    /// The call that started the command; its changes are journaled for that call.
     pub call: CallId,
     /// The command.
     pub command: String,
-    /// The end of the command.
+    /// The command's outcome.
     pub outcome: Outcome,
-    /// The end of its output that wasn't read yet, cleaned.
+    /// The end of the command's unread output, cleaned.
     pub tail: String,
-    /// The files that it changed.
+    /// The files that the command changed.
     pub changes: Vec<FileChange>,
-    /// Further facts for the model: forbidden changes, or the reason why changes aren't journaled.
+    /// Further facts for the model: forbidden changes, or why changes aren't journaled.
     pub problem: Option<String>,
 }
 
-/// One of the commands.
+/// A background command, as [`Background::list`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackgroundCommand {
-    /// Its name.
+    /// The command's id.
     pub id: String,
-    /// The call that started it.
+    /// The call that started the command.
     pub call: CallId,
     /// The command.
     pub command: String,
-    /// True if it still runs.
+    /// True if the command still runs.
     pub running: bool,
 }
 
 #[derive(Default)]
 struct Jobs {
-    /// The number of commands so far.
+    /// The number of commands started so far.
     count: u64,
     jobs: Vec<Arc<Job>>,
 }
 
-/// A command, running or ended.
+/// A command that runs or has ended.
 pub(crate) struct Job {
     pub(crate) id: String,
     pub(crate) call: CallId,
@@ -87,18 +87,17 @@ pub(crate) struct Job {
     notice: Notice,
     violations: Violations,
     state: Mutex<JobState>,
-    /// Counts what happens to the state.
+    /// Counts the changes of the state.
     news: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct JobState {
     unread: Unread,
-    /// The guarded paths before the command, while it runs; locked while one looks at what became
-    /// of them.
+    /// The guarded paths before the command, while it runs; locked while they are checked.
     guard: Option<(Arc<Workspace>, Arc<Mutex<GuardedState>>)>,
     end: Option<End>,
-    /// True if somebody asked for the end, and so needs no notice of it.
+    /// True if a call stopped the command, so that no notice is sent.
     stopped: bool,
 }
 
@@ -111,7 +110,7 @@ pub(crate) struct End {
     pub(crate) violations: Vec<GuardViolation>,
 }
 
-/// New output and state of a command.
+/// A command's unread output, and its end if it has ended.
 pub(crate) struct News {
     pub(crate) output: String,
     pub(crate) end: Option<End>,
@@ -124,15 +123,15 @@ impl std::fmt::Debug for Background {
 }
 
 impl Default for Background {
-    /// One whose exits nobody wants to hear of.
+    /// Creates a set of commands that sends no notices.
     fn default() -> Self {
         Self::new(|_| {})
     }
 }
 
 impl Background {
-    /// Nothing runs yet. `notice` is told of each exit, but for those that somebody asked for; it
-    /// must not block.
+    /// Creates an empty set of commands. `notice` is called for each exit, except of commands that
+    /// were stopped; it must not block.
     pub fn new(notice: impl Fn(BackgroundExit) + Send + Sync + 'static) -> Self {
         Self {
             notice: Arc::new(notice),
@@ -142,31 +141,31 @@ impl Background {
         }
     }
 
-    /// Names go on after those of so many commands: a session that is resumed gives none twice.
+    /// Numbers new commands after the first `count`, so that a resumed session reuses no id.
     #[must_use]
     pub fn with_first_number(self, count: u64) -> Self {
         self.lock().count = count;
         self
     }
 
-    /// Moves away and puts back what commands did to guarded paths until now that still run.
+    /// Checks the guarded paths of all running commands, and undoes forbidden changes.
     ///
     /// # Errors
-    /// [`ToolError::Stopped`] if looking at the tree panicked.
+    /// [`ToolError::Stopped`] if the check panicked.
     pub async fn check_running(&self) -> Result<(), ToolError> {
         let jobs: Vec<Arc<Job>> = self.lock().jobs.clone();
         let check = move || jobs.iter().for_each(|job| job.check_guarded());
         tokio::task::spawn_blocking(check).await.map_err(|error| ToolError::Stopped(error.to_string()))
     }
 
-    /// Takes the guarded files and repositories that commands made, changed or deleted, up to their
-    /// end or the last [check](Background::check_running).
+    /// Returns and removes the violations found so far: of ended commands, and of running ones up
+    /// to the last [check](Background::check_running).
     #[must_use]
     pub fn take_violations(&self) -> Vec<GuardViolation> {
         std::mem::take(&mut *self.violations.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The commands that run, and the newest of those that have ended; oldest first.
+    /// Returns the running commands and the newest of the ended ones, oldest first.
     #[must_use]
     pub fn list(&self) -> Vec<BackgroundCommand> {
         let jobs = self.lock();
@@ -179,15 +178,15 @@ impl Background {
         list.collect()
     }
 
-    /// Kills all commands with their children, waits until what they changed is journaled, and
-    /// takes no more. Nobody gets a notice.
+    /// Kills all commands with their children, waits until their changes are journaled, and accepts
+    /// no more. Sends no notices.
     pub async fn close(&self) {
         self.closed.cancel();
         let jobs = self.lock().jobs.clone();
         join_all(jobs.iter().map(|job| job.wait_for_end())).await;
     }
 
-    /// Makes room for one more command.
+    /// Registers a command that is about to start.
     pub(crate) fn add_job(&self, call: &CallId, command: &str) -> Result<Arc<Job>, ToolError> {
         if self.closed.is_cancelled() {
             return Err(ToolError::Cancelled);
@@ -220,7 +219,7 @@ impl Background {
         Ok(job)
     }
 
-    /// Forgets a command that never began.
+    /// Removes a command that could not be started.
     pub(crate) fn remove_job(&self, job: &Arc<Job>) {
         self.lock().jobs.retain(|other| !Arc::ptr_eq(other, job));
     }
@@ -247,18 +246,18 @@ impl Drop for Background {
 }
 
 impl Job {
-    /// Takes a piece of output.
+    /// Appends output that begins at byte `at` of the command's output.
     pub(crate) fn push(&self, at: u64, bytes: &[u8]) {
         self.lock().unread.push(at, bytes);
         self.news.send_modify(|count| *count += 1);
     }
 
-    /// The command is about to run with these guarded paths.
+    /// Sets the guarded paths to check while the command runs.
     pub(crate) fn set_guard(&self, workspace: &Arc<Workspace>, guard: &Arc<Mutex<GuardedState>>) {
         self.lock().guard = Some((Arc::clone(workspace), Arc::clone(guard)));
     }
 
-    /// Looks at what the command, which runs, did to guarded paths.
+    /// Checks the guarded paths while the command runs.
     fn check_guarded(&self) {
         let Some((workspace, guard)) = self.lock().guard.clone() else { return };
         let guard = guard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -273,7 +272,7 @@ impl Job {
         all.extend(violations.map(|one| GuardViolation { call: Some(self.call.clone()), ..one }));
     }
 
-    /// The command is over and what it did is journaled.
+    /// Records that the command has ended and its changes are journaled.
     pub(crate) fn finish(&self, mut end: End) {
         self.note_violations(std::mem::take(&mut end.violations));
         let exit = {
@@ -300,24 +299,24 @@ impl Job {
         self.news.send_modify(|count| *count += 1);
     }
 
-    /// Takes what is new.
+    /// Returns and removes the unread output.
     pub(crate) fn take_news(&self) -> News {
         let mut state = self.lock();
         let end = state.end.clone();
         News { output: state.unread.take(end.is_none()), end }
     }
 
-    /// Waits until there is something new.
+    /// Waits until there is unread output or the command has ended.
     pub(crate) async fn wait_for_news(&self) {
         self.wait_until(|state| state.end.is_some() || !state.unread.is_empty()).await;
     }
 
-    /// Waits until the command is over and what it did is journaled.
+    /// Waits until the command has ended and its changes are journaled.
     pub(crate) async fn wait_for_end(&self) {
         self.wait_until(|state| state.end.is_some()).await;
     }
 
-    /// Kills the command with its children. Whether it still ran.
+    /// Kills the command with its children. Returns true if it was still running.
     pub(crate) fn stop(&self) -> bool {
         let mut state = self.lock();
         let ran = state.end.is_none();
@@ -330,7 +329,7 @@ impl Job {
     async fn wait_until(&self, ready: impl Fn(&JobState) -> bool) {
         let mut news = self.news.subscribe();
         while !ready(&self.lock()) {
-            // The sender is our own: it can't be gone.
+            // This value owns the sender, so it still exists.
             if news.changed().await.is_err() {
                 return;
             }

@@ -1,4 +1,4 @@
-//! `command_output` and `stop_command`: what to do with a command in the background.
+//! `command_output` and `stop_command`: reading and stopping a background command.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::run_command::describe_end;
 use crate::shape::Shape;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// As long as a call may wait for news: well below any limit of a call, and long enough that
-/// waiting for a build takes few calls.
+/// Maximum time that a call may wait for output: well below any limit of a call, and long enough
+/// that waiting for a build takes few calls.
 const MAX_SECONDS: u64 = 60;
-/// A name is cut to this many bytes in a summary.
+/// Maximum bytes of a command's id in a summary.
 const SUMMARY_BYTES: usize = 40;
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,12 +35,12 @@ struct Stopping {
     id: String,
 }
 
-/// Reads what a command in the background wrote.
+/// The `command_output` tool: reads the output of a background command.
 pub(crate) struct CommandOutput {
     shape: Shape,
 }
 
-/// Ends a command in the background.
+/// The `stop_command` tool: ends a background command.
 pub(crate) struct StopCommand {
     shape: Shape,
 }
@@ -82,8 +82,8 @@ impl StopCommand {
         let News { output, end } = job.take_news();
         let mut result = job_report(&job.id, &output, end.as_ref());
         if let Some(end) = end.filter(|_| ran) {
-            // Being killed is what was asked for. Nobody else tells of the changes, as there is no
-            // notice.
+            // The kill was requested, so it is no error. There is no notice, so this reports the
+            // changes.
             result.is_error = end.problem.is_some();
             result.changes = end.changes;
         }
@@ -91,7 +91,7 @@ impl StopCommand {
     }
 }
 
-/// Returns the output about a command.
+/// Returns the result that reports a command's output and end.
 fn job_report(id: &str, output: &str, end: Option<&End>) -> ToolOutput {
     let mut text = match end {
         None => format!("{id} runs"),
@@ -149,7 +149,7 @@ impl Tool for StopCommand {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        // It ends what the session itself started, and that was judged.
+        // The session started the command itself, and that call was judged.
         self.shape.read::<Stopping>(input).map(|_| Effects::default())
     }
 

@@ -1,4 +1,5 @@
-//! Tools that run a command of the user's: a template whose places are filled with typed arguments.
+//! Tools that the user defines as commands: a template whose placeholders are filled with typed
+//! arguments.
 //!
 //! No shell reads an argument: each element of the template stays one element of the command,
 //! whatever it is filled with. The command is judged, confined and recorded as one of `run_command`
@@ -23,10 +24,10 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 const MAX_ARGUMENTS: usize = 16;
 const MAX_ELEMENTS: usize = 64;
 const MAX_TEXT_BYTES: usize = 500;
-/// Maximum bytes of one filled element, and number of elements that one list fills.
+/// Maximum bytes of one filled element, and maximum number of elements that one list fills.
 const MAX_VALUE_BYTES: usize = 16 * 1024;
 const MAX_LIST: usize = 200;
-/// Maximum length of a name.
+/// Maximum bytes of a name.
 const MAX_NAME_BYTES: usize = 40;
 /// Maximum bytes of the command in a summary.
 const SUMMARY_BYTES: usize = 160;
@@ -55,7 +56,7 @@ pub struct CommandArgument {
     pub kind: ArgumentType,
     /// Its meaning for the model; may be empty.
     pub description: String,
-    /// True if a call may leave it out, together with the elements that it fills.
+    /// True if a call may omit the argument, together with the elements that it fills.
     pub optional: bool,
 }
 
@@ -70,20 +71,20 @@ pub struct CommandDefinition {
     pub run: Vec<String>,
     /// The arguments by name.
     pub arguments: BTreeMap<String, CommandArgument>,
-    /// Maximum duration of a call; the built-in one of commands where unset.
+    /// Maximum duration of a call; that of `run_command` if unset.
     pub timeout: Option<Duration>,
     /// Registries and hosts that the command may reach.
     pub network: Vec<String>,
 }
 
-/// A part of an element of a template.
+/// A part of one element of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
     Argument(String),
 }
 
-/// Runs a command of the user's.
+/// A tool that runs a command of the user's.
 pub struct CommandTool {
     definition: CommandDefinition,
     template: Vec<Vec<Piece>>,
@@ -91,7 +92,7 @@ pub struct CommandTool {
     inner: RunCommand,
 }
 
-/// Returns true for a name that a tool or an argument may have.
+/// Returns true if a tool or an argument may have this name.
 fn is_name(name: &str) -> bool {
     name.len() <= MAX_NAME_BYTES
         && name.starts_with(|c: char| c.is_ascii_lowercase())
@@ -99,10 +100,10 @@ fn is_name(name: &str) -> bool {
 }
 
 impl CommandTool {
-    /// Checks a definition, for the project at `root`.
+    /// Checks a definition for the project at `root`.
     ///
     /// # Errors
-    /// The field that is wrong, and what would be right.
+    /// The field that is wrong, and the remedy.
     pub fn new(definition: CommandDefinition, root: &Path) -> Result<Self, String> {
         let CommandDefinition { name, description, run, arguments, .. } = &definition;
         if !is_name(name) || journeyman_policy::builtin_tool(name).is_some() {
@@ -151,7 +152,7 @@ impl CommandTool {
         let schema = schema(arguments);
         let inner = RunCommand::new(Some(root));
         let tool = Self { definition, template, schema, inner };
-        // Names of hosts are checked as those of a command are.
+        // Host names are checked as `run_command` does.
         tool.inner.effects(&tool.command_input("true".to_owned())).map_err(|error| error.to_string())?;
         Ok(tool)
     }
@@ -169,7 +170,7 @@ impl CommandTool {
         Ok(fitted.as_object().cloned().unwrap_or_default())
     }
 
-    /// Returns the words of the command with the arguments filled in.
+    /// Returns the words of the command, with the arguments filled in.
     fn words(&self, input: &Value) -> Result<Vec<String>, ToolError> {
         let given = self.read(input)?;
         let mut words = Vec::new();
@@ -219,8 +220,8 @@ impl CommandTool {
         Ok(words)
     }
 
-    /// Returns a word that begins with an argument. One that the program would take for an option
-    /// is refused, but behind `--`; a file gets its directory.
+    /// Checks a word that begins with an argument: refuses one that the program would take for an
+    /// option, unless `--` comes before it, and prefixes a path with `./`.
     fn operand(&self, name: &str, word: String, before: &[String]) -> Result<String, ToolError> {
         let kind = self.definition.arguments.get(name).map(|argument| argument.kind);
         if !word.starts_with('-') || before.iter().any(|word| word == "--") {
@@ -257,7 +258,7 @@ impl CommandTool {
     }
 }
 
-/// Quotes a word, so that a shell takes it as it is.
+/// Quotes a word for a shell.
 fn quote(word: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&b);
     if !word.is_empty() && word.bytes().all(is_plain) && !word.starts_with('=') {
@@ -270,7 +271,7 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Takes an element apart. `{{` and `}}` stand for braces.
+/// Parses an element of a template. `{{` and `}}` stand for braces.
 fn parse_element(element: &str) -> Result<Vec<Piece>, String> {
     let unclosed =
         || format!("`{}` in `run` has a brace without its partner", shown_on_one_line(element, 80));

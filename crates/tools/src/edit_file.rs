@@ -23,13 +23,14 @@ use crate::{Sight, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 /// Lines shown before and after each change.
 const CONTEXT_LINES: usize = 2;
-/// Lines shown in all: the model wrote the change, and only has to see where it landed.
+/// Maximum number of lines shown in all: the model wrote the change, and only has to see where it
+/// landed.
 const MAX_LINES: usize = 40;
-/// Bytes shown in all, for the same reason.
+/// Maximum bytes shown in all, for the same reason.
 const MAX_BYTES: usize = 4_000;
-/// Places shown of a replacement of all places.
+/// Maximum number of places shown of a replacement of all places.
 const MAX_PLACES: usize = 10;
-/// More edits than this in one call are a rewrite.
+/// Maximum number of edits in one call; more are a rewrite.
 const MAX_EDITS: usize = 100;
 #[derive(Deserialize, JsonSchema)]
 struct EditFileArguments {
@@ -49,12 +50,12 @@ struct Pair {
     replace: String,
 }
 
-/// Edits files.
+/// The `edit_file` tool.
 pub(crate) struct EditFile {
     shape: Shape,
 }
 
-/// A call with everything decided.
+/// A call with its arguments checked.
 struct EditRequest {
     path: RelPath,
     pairs: Vec<Pair>,
@@ -82,7 +83,7 @@ impl EditFile {
             (None, None) => {}
         }
         pairs.extend(arguments.edits.into_iter().flatten());
-        // Models that send `edits` sometimes fill the other two with nothing.
+        // Models that send `edits` sometimes send the other two fields empty.
         if pairs.len() > 1 {
             pairs.retain(|pair| !(pair.search.is_empty() && pair.replace.is_empty()));
         }
@@ -133,7 +134,7 @@ fn apply_edits(context: &ToolContext, request: EditRequest) -> Result<ToolOutput
         .with_changes(&context.workspace, applied.changes))
 }
 
-/// Returns the changes of a call.
+/// Returns the changes that a call would make, as a unified diff.
 fn diff_edits(workspace: &Workspace, request: EditRequest) -> Result<String, ToolError> {
     let path = request.path.clone();
     let content = read_content(workspace, &path, ToolLimits::default())?;
@@ -153,7 +154,7 @@ fn text_of<'a>(content: &'a FileContent, path: &RelPath) -> Result<&'a str, Tool
     content.text().ok_or_else(|| ToolError::Binary { path: path.clone(), size: content.size })
 }
 
-/// Places all edits of a call in a file's text. Returns the new text with what was done.
+/// Places all edits of a call in a file's text. Returns the new text and the outcome of each edit.
 fn place_edits(text: &str, request: EditRequest) -> Result<(String, Outcome), ToolError> {
     let EditRequest { path, pairs, all, .. } = request;
     let ops = edit_ops(pairs, all);
@@ -186,7 +187,7 @@ fn edit_error(path: RelPath, error: &OpError, several: bool) -> ToolError {
     }
 }
 
-/// Returns the report on the edits, with differences from the model's text and the resulting lines.
+/// Returns the report on the edits: differences from the model's text, and the resulting lines.
 fn edit_report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> String {
     let mut report = format!("Edited {path}\n");
     for note in placement_notes(&outcome.notes, several) {

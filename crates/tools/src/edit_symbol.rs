@@ -37,12 +37,12 @@ enum Action {
     Delete,
 }
 
-/// Edits symbols.
+/// The `edit_symbol` tool.
 pub(crate) struct EditSymbol {
     shape: Shape,
 }
 
-/// A call with everything decided.
+/// A call with its arguments checked.
 struct SymbolRequest {
     edit: Edit,
     verb: &'static str,

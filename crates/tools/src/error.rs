@@ -1,4 +1,4 @@
-//! Why a call gave no result. The words are for the model, which reads them as the call's result.
+//! Errors of tool calls. Their messages are for the model, which reads them as the call's result.
 
 use std::borrow::Cow;
 
@@ -7,16 +7,16 @@ use journeyman_protocol::RelPath;
 use journeyman_sandbox::SandboxError;
 use journeyman_workspace::{EncodeError, WorkspaceError};
 
-/// Why a call gave no result.
+/// An error of a tool call.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ToolError {
     /// There is no such tool.
     #[error("there is no tool `{name}`{}", did_you_mean(nearest.as_deref()))]
     Unknown {
-        /// The name as the model wrote it, cut if it was long.
+        /// The name that the model wrote, cut if it was long.
         name: String,
-        /// The tool it most likely meant.
+        /// The tool that the model most likely meant.
         nearest: Option<String>,
     },
     /// The arguments don't fit the schema.
@@ -29,12 +29,12 @@ pub enum ToolError {
         /// The arguments and their types.
         signature: String,
     },
-    /// A path can't be one of the project's.
+    /// A path that can't lie in the project.
     #[error("{argument}: {reason}")]
     Path {
-        /// The argument that held it.
+        /// The argument with the path.
         argument: &'static str,
-        /// Why, and what would be right.
+        /// The reason, and the remedy.
         reason: String,
     },
     /// There is no such file or directory.
@@ -45,26 +45,26 @@ pub enum ToolError {
         /// The path that was most likely meant.
         nearest: Option<String>,
     },
-    /// The tree refused or failed.
+    /// An error of the workspace.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
-    /// A replacement found no place, or more than one.
+    /// A search text that occurs nowhere, or more than once.
     #[error("`{path}`{}: {refusal}", edit_position(*edit))]
     Edit {
         /// The file.
         path: RelPath,
         /// The number of the edit among several, from 1; `None` if there was only one.
         edit: Option<usize>,
-        /// Why, and what to send instead.
+        /// The reason, and the remedy.
         refusal: Box<Refusal>,
     },
-    /// Edits of several files have no place; none was made.
+    /// Edits of several files that could not be placed; none was made.
     #[error("nothing was changed. {problems}")]
     Plan {
         /// The problems, in words for the model.
         problems: String,
     },
-    /// The new text can't be written in the file's encoding.
+    /// A text that the file's encoding lacks characters for.
     #[error("`{path}` was not changed: {source}")]
     Encode {
         /// The file.
@@ -72,7 +72,7 @@ pub enum ToolError {
         /// The cause.
         source: EncodeError,
     },
-    /// A whole file would be replaced that this session has not read.
+    /// An existing file that would be replaced without having been read in this session.
     #[error(
         "`{path}` exists and you have not read it, so it was not replaced. Read it first with read_file, or \
          change parts of it with edit_file"
@@ -81,7 +81,7 @@ pub enum ToolError {
         /// The file.
         path: RelPath,
     },
-    /// A file would be changed that is not what this session saw of it.
+    /// A file that changed since this session read it.
     #[error("{}", changed_since(path, *by_us, difference.as_deref(), *whole))]
     ChangedSince {
         /// The file.
@@ -93,7 +93,8 @@ pub enum ToolError {
         /// True if the difference is all that changed.
         whole: bool,
     },
-    /// A file would be made that this session saw and that somebody took away since.
+    /// A file that would be created and that something outside the session has removed since it was
+    /// read.
     #[error(
         "somebody else has removed `{path}` since you read it, so it was not written. Send the call again if it is \
          to be there again"
@@ -102,7 +103,7 @@ pub enum ToolError {
         /// The file.
         path: RelPath,
     },
-    /// The new text has the mask of a secret, which would take the secret's place.
+    /// A new text that contains the mask of a secret, which would replace the secret.
     #[error(
         "`{path}` was not changed: the new text has {mask}, which stands for a secret that you can't see; use \
          edit_file around it, and leave the line with the secret alone",
@@ -112,7 +113,7 @@ pub enum ToolError {
         /// The file.
         path: RelPath,
     },
-    /// The file is not text.
+    /// A file that is not text.
     #[error(
         "`{path}` is binary ({size} bytes), so it can't be shown or edited as text; a command can look into it"
     )]
@@ -122,62 +123,62 @@ pub enum ToolError {
         /// Its size in bytes.
         size: u64,
     },
-    /// An image can't be shown.
+    /// An image that can't be shown.
     #[error("`{path}` can't be shown as an image: {reason}")]
     Image {
         /// The file.
         path: RelPath,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The session has no output of a call.
+    /// A call of which the session has no output.
     #[error("there is no output of a call `{call}` in this session; run the command again")]
     NoOutput {
-        /// The call named.
+        /// The id of the call.
         call: String,
     },
-    /// Enough commands run in the background.
+    /// Too many commands run in the background.
     #[error(
         "{most} commands run in the background already ({running}), and more are not started; stop one with \
          stop_command",
         most = crate::MAX_IN_BACKGROUND
     )]
     TooManyCommands {
-        /// Their names.
+        /// The ids of the running commands.
         running: String,
     },
-    /// No command in the background has this name.
+    /// An id that no background command has.
     #[error("there is no background command `{id}`{known}; they end with the session")]
     NoCommand {
-        /// The name as given, cut if it was long.
+        /// The id that the model wrote, cut if it was long.
         id: String,
-        /// The names there are, in words.
+        /// The existing ids, in words.
         known: String,
     },
-    /// A pattern can't be searched for.
+    /// A pattern that can't be searched for.
     #[error("the pattern can't be used: {0}. Make it simpler")]
     Pattern(String),
     /// The command did not run.
     #[error("the command did not run: {0}")]
     Sandbox(#[from] SandboxError),
-    /// A page can't be had.
+    /// A page that can't be fetched.
     #[error("`{url}` was not fetched: {why}")]
     Web {
         /// The address.
         url: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The index can't be used.
     #[error("the index can't be used: {0}. search_text and list_files work without it")]
     Index(String),
-    /// Git couldn't tell.
+    /// Git failed.
     #[error("git can't tell: {0}")]
     Git(String),
     /// The call was interrupted.
     #[error("the call was interrupted")]
     Cancelled,
-    /// Background work was torn down, as happens when the program is ending.
+    /// A background task was aborted, as happens when the program ends.
     #[error("the call was cut off: {0}")]
     Stopped(String),
 }

@@ -5,22 +5,22 @@ use std::ops::Range;
 
 use journeyman_protocol::clip_to_bytes;
 
-/// A longer line is minified code or data; its beginning tells which.
+/// Maximum bytes of a line that is shown: longer ones are minified code or data.
 const LINE_BYTES: usize = 2_000;
 
-/// A part of a text, with its lines numbered from `offset`.
+/// Consecutive lines of a text with their numbers, beginning with line `offset`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// `number`, tab, line; for each line.
+    /// The lines, each as number, tab, text.
     pub(crate) text: String,
-    /// The last line that is in it; 0 when none is.
+    /// The number of the last line; 0 if there is none.
     pub(crate) last: u64,
     /// The number of lines of the whole text.
     pub(crate) total: u64,
 }
 
-/// Lines `offset`, `offset + 1`, … of `text`, at most `lines` and about `bytes`; at least one if
-/// there is one.
+/// Returns at most `lines` lines and about `bytes` bytes of `text`, from line `offset` on; at least
+/// one line if there is one.
 pub(crate) fn lines_from(text: &str, offset: u64, lines: u64, bytes: usize) -> Window {
     let mut window = Window { text: String::new(), last: 0, total: 0 };
     let end = offset.saturating_add(lines);
@@ -42,7 +42,7 @@ pub(crate) fn lines_from(text: &str, offset: u64, lines: u64, bytes: usize) -> W
     window
 }
 
-/// Appends `number`, tab, line, the line cut if it is very long.
+/// Appends a line as number, tab, text; a very long line is cut.
 pub(crate) fn push_numbered_line(out: &mut String, number: u64, line: &str) {
     let kept = clip_to_bytes(line, LINE_BYTES);
     // Writing to a string can't fail.
@@ -54,7 +54,7 @@ pub(crate) fn push_numbered_line(out: &mut String, number: u64, line: &str) {
     debug_assert!(written.is_ok());
 }
 
-/// `text` on one line for people, at most `bytes` long, with nothing a terminal would obey.
+/// Returns `text` on one line of at most `bytes` bytes, without control characters.
 pub(crate) fn shown_on_one_line(text: &str, bytes: usize) -> String {
     let kept = clip_to_bytes(text, bytes);
     let mut out = String::with_capacity(kept.len());
@@ -71,12 +71,13 @@ pub(crate) fn shown_on_one_line(text: &str, bytes: usize) -> String {
     out
 }
 
-/// Characters that change how others are shown: direction marks and zero-width ones.
+/// Returns true for characters that change how others are displayed: direction marks and zero-width
+/// characters.
 fn is_invisible_char(character: char) -> bool {
     matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Returns the range of a long text that is left out.
+/// Returns the byte range to omit from the middle of a long text.
 ///
 /// `None` when `text` has at most `bytes` bytes. Cuts fall between lines unless lines are very
 /// long.
@@ -94,8 +95,8 @@ pub(crate) fn middle_to_omit(text: &str, bytes: usize) -> Option<Range<usize>> {
     Some(head..tail)
 }
 
-/// Groups of lines of `text` around byte `ranges`, with `context` lines before and after, numbered;
-/// at most `lines` in all.
+/// Returns groups of numbered lines around byte `ranges`, with `context` lines before and after; at
+/// most `lines` lines in all.
 pub(crate) fn groups_around(text: &str, ranges: &[Range<usize>], context: usize, lines: usize) -> String {
     let starts: Vec<usize> =
         std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();

@@ -16,15 +16,15 @@ use crate::shape::{Shape, how_many};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Uses of an answer: enough to see who would be affected.
+/// Default number of uses in an answer: enough to see what a change would affect.
 const DEFAULT_USES: u64 = 60;
-/// Beyond this the bound on bytes cuts anyway.
+/// Maximum number of uses; beyond this the bound on bytes applies anyway.
 const MAX_USES: u64 = 1_000;
-/// Definitions that are shown before the uses.
+/// Maximum number of definitions shown before the uses.
 const MAX_DEFINITIONS: usize = 20;
-/// A longer name is no name.
+/// Maximum bytes of a name.
 const NAME_BYTES: usize = 400;
-/// A name is cut to this many bytes in a summary.
+/// Maximum bytes of a name in a summary.
 const SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
@@ -36,12 +36,12 @@ struct FindReferencesArguments {
     limit: Option<u64>,
 }
 
-/// Tells uses.
+/// The `find_references` tool.
 pub(crate) struct FindReferences {
     shape: Shape,
 }
 
-/// The search.
+/// The arguments of a call, checked.
 struct ReferenceQuery {
     symbol: QualifiedName,
     under: Option<RelPath>,

@@ -1,4 +1,4 @@
-//! `get_dependencies`: what a file needs, who needs it, and the tests that reach it.
+//! `get_dependencies`: the dependencies and dependents of a file, and the tests that reach it.
 
 use std::path::Path;
 
@@ -17,19 +17,19 @@ use crate::shape::Shape;
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Steps that are gone unless the call says otherwise: what is one step away is what one asks for.
+/// Default number of steps in the dependency graph: direct dependencies.
 const DEFAULT_DEPTH: u64 = 1;
-/// Farther away everything depends on everything.
+/// Maximum number of steps: farther away everything depends on everything.
 const MAX_DEPTH: u64 = 20;
-/// Files that are shown.
+/// Maximum number of files shown.
 const MAX_FILES: usize = 100;
-/// Test files that are shown.
+/// Maximum number of test files shown.
 const MAX_TESTS: usize = 30;
-/// Packages that are shown.
+/// Maximum number of packages shown.
 const MAX_PACKAGES: usize = 50;
-/// Advice for a smaller answer.
+/// Advice on how to get a smaller answer.
 const NARROWING_ADVICE: &str = "ask for a smaller depth";
-/// A path is cut to this many bytes in a summary.
+/// Maximum bytes of a path in a summary.
 const SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,16 +44,16 @@ struct GetDependenciesArguments {
     line: Option<u32>,
 }
 
-/// The request of a call.
+/// The arguments of a call, checked.
 struct DependencyQuery {
     path: RelPath,
     reverse: bool,
     depth: u32,
-    /// Only the tests of what stands there.
+    /// The line whose tests alone are shown.
     line: Option<u32>,
 }
 
-/// Tells what hangs on what.
+/// The `get_dependencies` tool.
 pub(crate) struct GetDependencies {
     shape: Shape,
 }
@@ -135,7 +135,7 @@ fn describe_dependencies(context: &ToolContext, wanted: &DependencyQuery) -> Res
     Ok(ToolOutput::text(answer.into_text(None, NARROWING_ADVICE)))
 }
 
-/// Returns true if a rule lets a file be shown; one that mayn't be is counted.
+/// Returns true if the rules let a file be shown, and counts the files that they don't.
 fn may_show(answer: &mut Answer<'_>, path: &str) -> bool {
     RelPath::parse(path.as_bytes()).is_ok_and(|path| answer.may_show(&path))
 }
@@ -144,7 +144,7 @@ fn is_shown(context: &ToolContext, path: &str) -> bool {
     RelPath::parse(path.as_bytes()).is_ok_and(|path| (context.may_show)(&path))
 }
 
-/// The tests that reach a file or a line of it, however far away.
+/// Adds the tests that reach a file, or a line of it, at any distance.
 fn describe_tests(graph: &Graph, snapshot: &Snapshot, changed: Changed, answer: &mut Answer<'_>) {
     let line = changed.part.as_ref().and_then(|part| part.lines.first()).map(|lines| *lines.start());
     let file = changed.file;

@@ -1,4 +1,4 @@
-//! `get_symbols`: what a file defines, or where a name is defined.
+//! `get_symbols`: the definitions in a file, or of a name.
 
 use std::path::Path;
 
@@ -19,9 +19,9 @@ use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Definitions of a name.
+/// Maximum number of definitions shown of a name.
 const MAX_DEFINITIONS: usize = 30;
-/// A longer name is no name.
+/// Maximum bytes of a name.
 const NAME_BYTES: usize = 400;
 /// Maximum bytes of a name in a summary.
 const SUMMARY_BYTES: usize = 100;
@@ -34,7 +34,7 @@ struct GetSymbolsArguments {
     name: Option<String>,
 }
 
-/// Tells definitions.
+/// The `get_symbols` tool.
 pub(crate) struct GetSymbols {
     shape: Shape,
 }
@@ -123,7 +123,7 @@ fn outline_file(context: &ToolContext, path: RelPath) -> Result<ToolOutput, Tool
         let line = format!("{}-{last} {}{} {told}", symbol.name_line, "  ".repeat(depth), symbol.kind.name());
         all.push((symbol.local, line));
     });
-    // Symbols inside functions are left out where they would crowd out the rest.
+    // Symbols inside functions are left out if they would crowd out the others.
     let bytes: usize = all.iter().map(|(_, line)| line.len() + 1).sum();
     if bytes > context.limits.result_bytes / 4 {
         all.retain(|(local, _)| !local);
@@ -134,7 +134,7 @@ fn outline_file(context: &ToolContext, path: RelPath) -> Result<ToolOutput, Tool
     Ok(ToolOutput::text(answer.into_text(empty, &narrow)))
 }
 
-/// Why a file has no symbols.
+/// Returns the reason why a file has no symbols.
 fn reason_for_none(snapshot: &Snapshot, file: u32, path: &RelPath) -> String {
     let content = snapshot.file(file).map(|file| file.record.content);
     let why = match content {

@@ -1,5 +1,5 @@
-//! `git_history` and `git_blame`: which commits changed something, what isn't committed yet, and
-//! where lines come from.
+//! `git_history` and `git_blame`: the commits of files, uncommitted changes, and the commits of
+//! lines.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -21,27 +21,27 @@ use crate::excerpt::shown_on_one_line;
 use crate::shape::{Shape, how_many};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Commits of an answer.
+/// Default number of commits in an answer.
 const DEFAULT_COMMITS: u64 = 15;
-/// More than this is the log.
+/// Maximum number of commits in an answer; more is the whole log.
 const MAX_COMMITS: u64 = 100;
-/// Files that are named of a commit, and of one that is asked for by its id.
+/// Maximum number of files named of a commit in a list, and of a commit that is requested by id.
 const MAX_FILES: (usize, usize) = (6, 100);
-/// Characters of an id that are shown: no project has two commits that begin alike for so long.
+/// Number of characters of a commit id that are shown: enough to be unique in any project.
 const ID_CHARACTERS: usize = 10;
-/// An id is recognised from so many characters on.
+/// Minimum number of characters of a word that is taken for a commit id.
 const MIN_ID: usize = 7;
-/// Lines whose commits are told unless the call says which.
+/// Default number of lines that are blamed.
 const DEFAULT_LINES: u32 = 100;
-/// Lines at once, at most.
+/// Maximum number of lines that are blamed at once.
 const MAX_LINES: u32 = 1_000;
-/// A larger file's lines aren't asked for.
+/// Maximum bytes of a file whose lines are blamed.
 const FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of changed files that are compared with the last commit at once.
 const MAX_DIFFED_FILES: usize = 200;
 /// Maximum bytes of a query in a summary.
 const SUMMARY_BYTES: usize = 100;
-/// A commit's first line is cut here: the rest is asked for by its id.
+/// Maximum bytes of a commit's subject in a list; the whole message is shown by id.
 const SUBJECT_BYTES: usize = 160;
 
 #[derive(Deserialize, JsonSchema)]
@@ -66,12 +66,12 @@ struct BlameArguments {
     last: Option<u32>,
 }
 
-/// Tells commits.
+/// The `git_history` tool.
 pub(crate) struct GitHistory {
     shape: Shape,
 }
 
-/// Tells where lines come from.
+/// The `git_blame` tool.
 pub(crate) struct GitBlame {
     shape: Shape,
 }
@@ -93,7 +93,7 @@ impl GitHistory {
             return show_uncommitted(context, &git, path.as_ref()).await.map(ToolOutput::text);
         }
         let Some(history) = context.index.history().await else {
-            // Why there is none is git's to say.
+            // Git reports why there is no commit.
             return match git.head().await.map_err(git_failure)? {
                 None => Ok(ToolOutput::text("There are no commits yet.")),
                 Some(_) => {
@@ -106,7 +106,7 @@ impl GitHistory {
     }
 }
 
-/// Shows the differences between the last commit and the files as they are, beneath a path.
+/// Shows the differences between the last commit and the present files beneath a path.
 async fn show_uncommitted(
     context: &ToolContext,
     git: &Git,
@@ -133,7 +133,7 @@ async fn show_uncommitted(
     Ok(answer.into_text(empty, "give a path"))
 }
 
-/// Returns the difference of one file from the last commit, or why there is none to be shown.
+/// Returns the difference of one file from the last commit, or the reason why it isn't shown.
 async fn uncommitted_diff(
     context: &ToolContext,
     git: &Git,
@@ -162,7 +162,7 @@ async fn uncommitted_diff(
     if sides.iter().any(|side| side.as_ref().is_some_and(|content| content.text().is_none())) {
         return Ok(format!("{path}: changed, binary\n"));
     }
-    // Masked before lines are taken apart: a secret may have several.
+    // Masked before the text is split into lines: a secret may span several.
     let [old, new] = sides.map(|side| {
         let text = side.as_ref().and_then(FileContent::text);
         text.map(|text| context.index.redactor().redact(text).into_owned())
@@ -195,7 +195,7 @@ fn show_commits(
     let total = chosen.len();
     let mut answer = Answer::new(context, "");
     for (_, commit) in chosen.iter().take(limit) {
-        // Half a secret is one too: masked before anything is cut.
+        // Masked before the message is cut: half a secret is a secret, too.
         let message = context.index.redactor().redact(&commit.message);
         let subject = message.lines().next().unwrap_or_default();
         let subject = if by_id { message.trim_end() } else { clip_to_bytes(subject, SUBJECT_BYTES) };
@@ -220,8 +220,8 @@ fn show_commits(
     answer.into_text(empty, "give a path or a lower limit")
 }
 
-/// Keeps the commits whose messages have some of the words, those with the most of them first,
-/// newer ones before older ones.
+/// Keeps the commits whose messages contain words of the query: most words first, then newest
+/// first.
 fn sort_by_message(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
     let mut tokenizer = Tokenizer::new();
     let query = Query::new(query, &mut tokenizer);
@@ -303,7 +303,7 @@ fn lines_of(context: &ToolContext, blamed: &[BlameHunk], text: &str, same: bool,
     answer.into_text(None, "ask for fewer lines")
 }
 
-/// A line without what a terminal would obey: people see results too.
+/// Returns a line without control characters: people see results, too.
 fn clean_line(line: &str) -> String {
     journeyman_sandbox::clean(line.as_bytes())
 }

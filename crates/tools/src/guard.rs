@@ -2,7 +2,7 @@
 
 use journeyman_workspace::ForbiddenChanges;
 
-/// Paths named in a refusal.
+/// Maximum number of paths named in a message.
 const MAX_NAMED: usize = 20;
 
 /// Returns the message about forbidden changes by a command; `None` if there were none.

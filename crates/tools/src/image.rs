@@ -1,4 +1,4 @@
-//! Images, which travel as bytes and not as text.
+//! Images, which are sent to the model as bytes.
 
 use std::os::fd::AsFd as _;
 use std::path::Path;
@@ -11,13 +11,13 @@ use journeyman_workspace::Workspace;
 
 use crate::ToolError;
 
-/// The file names that are taken for images, and only those: a text file may begin with any bytes.
+/// The file name extensions of images. Contents don't decide: a text file may begin with any bytes.
 const IMAGE_EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/// The reason to refuse other files.
+/// The reason for refusing other files.
 pub const NOT_IMAGE: &str = "its content is not PNG, JPEG, GIF or WebP";
 
-/// Returns true if `path` is named as an image.
+/// Returns true if `path` has the extension of an image.
 #[must_use]
 pub fn is_image_name(path: &Path) -> bool {
     let found = path.extension().and_then(|extension| extension.to_str());
@@ -30,16 +30,15 @@ pub(crate) fn read(workspace: &Workspace, path: &RelPath, most: u64) -> Result<I
     encode_image(&bytes(workspace, path, most)?).ok_or_else(not_image)
 }
 
-/// Returns the image that a file's bytes are, or [`None`] if they are neither PNG nor JPEG, GIF or
-/// WebP.
+/// Returns a file's bytes as an image; [`None`] if they are not PNG, JPEG, GIF or WebP.
 #[must_use]
 pub fn encode_image(bytes: &[u8]) -> Option<ImageData> {
     let media_type = media_type(bytes)?.to_owned();
     Some(ImageData { media_type, data: STANDARD.encode(bytes) })
 }
 
-/// The file's bytes. The kernel keeps the path beneath the root; a pipe is neither waited for nor
-/// read.
+/// Reads a file's bytes. The kernel keeps the path beneath the root; a pipe is refused, not waited
+/// for.
 fn bytes(workspace: &Workspace, path: &RelPath, most: u64) -> Result<Vec<u8>, ToolError> {
     let failed = |reason: String| ToolError::Image { path: path.clone(), reason };
     let root = open_root(&workspace.reach_path()).map_err(|error| failed(error.to_string()))?;
@@ -50,7 +49,7 @@ fn bytes(workspace: &Workspace, path: &RelPath, most: u64) -> Result<Vec<u8>, To
     read.ok_or_else(|| failed(format!("it has {size} bytes; at most {most} are sent")))
 }
 
-/// The media type by the bytes that the format begins with.
+/// Returns the media type by the first bytes of a file.
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

@@ -1,4 +1,4 @@
-//! A session's way to the index.
+//! A session's access to the index.
 //!
 //! [`SharedIndex`] is cheap to make: the index is opened when it is first asked, and brought up to
 //! date by a thread of its own. [`SharedIndex::snapshot`] gives what there is: it waits a little
@@ -32,7 +32,7 @@ use links::Links;
 pub use vectors::FindVectorer;
 use vectors::VectorSearch;
 
-/// Threads that read files: the session's commands want the machine too.
+/// Maximum number of threads that read files: the session's commands need the machine, too.
 const MAX_THREADS: usize = 4;
 /// Maximum time that a query waits for an existing index: a scan of 80,000 files takes less.
 const MAX_REFRESH_WAIT: Duration = Duration::from_millis(500);
@@ -47,24 +47,24 @@ const MAX_STOP_WAIT: Duration = Duration::from_secs(10);
 const WAIT_FOR_OTHERS: Duration = Duration::from_secs(2);
 /// Interval of checks for an interrupted call.
 const CANCEL_POLL: Duration = Duration::from_millis(20);
-/// Others' changes are looked for at most so often.
+/// Minimum time between scans for changes made outside the session.
 const MIN_REST: Duration = Duration::from_secs(1);
 /// The idle time before the index is compacted.
 const IDLE_TIME: Duration = Duration::from_secs(5);
-/// And all looks together take at most a part of the time: one in so many.
+/// The part of the time that scans may take: one in this many.
 const LOOK_TIME_FRACTION: u32 = 20;
-/// Files of the session's own that are brought up to date one by one; for more the whole tree is
-/// looked at.
+/// Maximum number of files changed by the session that are refreshed one by one; for more the whole
+/// tree is scanned.
 const MAX_OWN: usize = 500;
 /// Maximum time to wait for commits. A history that isn't read yet takes longer, and is available
 /// to a later query.
 const WAIT_FOR_COMMITS: Duration = Duration::from_secs(2);
-/// Files that an answer names which it lacks.
+/// Maximum number of unindexed files listed in an answer.
 const MAX_NAMED: usize = 5;
-/// Names of files that say which others are seen.
+/// Names of files that exclude others from the index.
 const IGNORE_FILES: [&[u8]; 3] = [b".gitignore", b".ignore", b".journeymanignore"];
 
-/// A session's index; dropping it ends what works on it.
+/// A session's index. Dropping this value stops its background work.
 pub struct SharedIndex {
     core: Arc<Core>,
 }
@@ -91,13 +91,13 @@ pub struct Asked {
 struct Core {
     workspace: Arc<Workspace>,
     directory: PathBuf,
-    /// The index that this one begins as, if it is of a copy.
+    /// The directory of the index that this one is copied from, if the session works in a copy.
     seed: Option<PathBuf>,
     redactor: Arc<Redactor>,
     git: Option<Git>,
-    /// True if it is brought up to date ahead of any question, until that has begun.
+    /// True if a refresh ahead of the first query was requested and has not begun.
     ahead: AtomicBool,
-    /// Held while a question is made ready: two at once would each wait for the other's changes.
+    /// Held while a query is prepared: two at once would each wait for the other's changes.
     turn: Mutex<()>,
     state: Mutex<IndexState>,
     news: Condvar,
@@ -111,25 +111,25 @@ struct Core {
 #[derive(Default)]
 struct IndexState {
     opened: Option<Arc<Project>>,
-    /// Tells the refresh that runs to stop.
+    /// Stops the running refresh.
     running: Option<Arc<AtomicBool>>,
     progress: Option<Progress>,
-    /// When the last look at all files ended, and how long it took.
+    /// The end and the duration of the last scan.
     looked: Option<(Instant, Duration)>,
     /// Files that the session has changed since the last refresh.
     own: BTreeSet<RelPath>,
-    /// Anything may have changed.
+    /// True if any file may have changed.
     doubt: bool,
-    /// Another process is at it.
+    /// True if another process is writing the index.
     elsewhere: bool,
     cut: bool,
     failed: Option<String>,
     closed: bool,
-    /// When it was asked or written last.
+    /// The time of the last query or write.
     used: Option<Instant>,
-    /// Somebody waits for idle time to put it in order.
+    /// True if a thread waits for idle time to merge segments.
     resting: bool,
-    /// It is being put in order.
+    /// True while segments are being merged.
     tidying: bool,
 }
 
@@ -146,17 +146,16 @@ impl Drop for SharedIndex {
 }
 
 impl SharedIndex {
-    /// The index of a tree, kept with what else is known of it; nothing is opened yet. What
-    /// `redactor` knows for secrets is neither kept nor shown; `git` is the project's, for its
-    /// history.
+    /// Creates the index of a tree without opening it. Secrets that `redactor` recognizes are
+    /// neither indexed nor shown; `git` gives the project's history.
     #[must_use]
     pub fn new(workspace: Arc<Workspace>, redactor: Arc<Redactor>, git: Option<Git>) -> Self {
         let directory = workspace.state_dir().join("index");
         Self { core: Arc::new(Core::new(workspace, directory, None, redactor, git, false)) }
     }
 
-    /// The same, in which a search finds by vectors too, where the user named a model for them. It
-    /// is asked for when somebody searches first.
+    /// Adds search by vectors with the model that `find` returns, if the user configured one.
+    /// `find` is called for the first search.
     #[must_use]
     pub fn with_vectors(mut self, find: Arc<FindVectorer>) -> Self {
         let directory = self.core.directory.clone();
@@ -166,15 +165,16 @@ impl SharedIndex {
         self
     }
 
-    /// The same, made or brought up to date while the model is asked for the first time
-    /// ([`SharedIndex::refresh_early`]), so that its first question finds it.
+    /// Lets [`SharedIndex::refresh_early`] refresh the index during the first request to the model,
+    /// so that the first query finds it ready.
     #[must_use]
     pub fn refreshed_early(self) -> Self {
         self.core.ahead.store(true, Ordering::Relaxed);
         self
     }
 
-    /// The index of a copy of the tree: it begins as this one, and follows the copy's files.
+    /// Returns an index for a copy of the tree. It begins with the contents of this one, and
+    /// follows the copy's files.
     #[must_use]
     pub fn of_copy(&self, workspace: Arc<Workspace>) -> Self {
         let directory = workspace.state_dir().join("index");
@@ -199,10 +199,9 @@ impl SharedIndex {
         (snapshot.totals().files > 0).then_some((project, snapshot))
     }
 
-    /// Files at most two steps in the dependency graph from some others, by their numbers in what
-    /// was asked for, with their steps. The graph is made and followed beside: where it is of an
-    /// earlier state of the files, it is told from that, and where there is none in time, nothing
-    /// is near.
+    /// Returns the files at most two steps from `files` in the dependency graph, as file numbers of
+    /// the snapshot with their steps. The graph is built in the background: it may be of an earlier
+    /// snapshot, and the result is empty if it isn't ready in time.
     #[must_use]
     pub fn near_files(&self, asked: &Asked, files: &[RelPath]) -> Vec<(u32, u32)> {
         self.core.links.near_files(&asked.project, &asked.snapshot, files)
@@ -222,20 +221,20 @@ impl SharedIndex {
         &self.core.redactor
     }
 
-    /// The project's git, if it is known.
+    /// Returns the project's git repository, if it is known.
     #[must_use]
     pub fn git(&self) -> Option<&Git> {
         self.core.git.as_ref()
     }
 
-    /// Begins to bring it up to date, if that is wanted ahead of any question. Doesn't block.
+    /// Starts refreshing the index if [`SharedIndex::refreshed_early`] requested it. Doesn't block.
     pub fn refresh_early(&self) {
         if self.core.ahead.swap(false, Ordering::Relaxed) {
             self.core.begin_refresh(&mut self.core.lock());
         }
     }
 
-    /// Notes what the session has changed: the next answer knows it.
+    /// Notes files that the session has changed, so that the next query sees the changes.
     pub fn note_changed<'a>(&self, paths: impl IntoIterator<Item = &'a RelPath>) {
         let mut state = self.core.lock();
         for path in paths {
@@ -249,7 +248,7 @@ impl SharedIndex {
         }
     }
 
-    /// Notes that anything may have changed: the next answer looks at all files first.
+    /// Notes that any file may have changed, so that the next query scans all files first.
     pub fn note_unknown_changes(&self) {
         self.core.lock().doubt = true;
     }
@@ -263,7 +262,7 @@ impl SharedIndex {
         let core = &self.core;
         let _turn = core.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let project = core.open_project()?;
-        // Twice: a refresh that had begun before something came into doubt doesn't settle it.
+        // Twice: a refresh that began before a change was noted doesn't cover it.
         for _ in 0..2 {
             let timeout = {
                 let mut state = core.lock();
@@ -315,7 +314,7 @@ impl SharedIndex {
             *core.history.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&history));
             Some(history)
         });
-        // One that takes longer goes on, and is there for a later question.
+        // A longer reading goes on, and its result is there for a later query.
         tokio::time::timeout(WAIT_FOR_COMMITS, reading).await.ok()?.ok()?
     }
 }
@@ -350,14 +349,14 @@ impl Core {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The index, opened if it isn't yet.
+    /// Returns the index, and opens it if necessary.
     fn open_project(&self) -> Result<Arc<Project>, ToolError> {
         let mut state = self.lock();
         if let Some(project) = &state.opened {
             return Ok(Arc::clone(project));
         }
         if let Some(seed) = &self.seed {
-            // Without a beginning it is made from nothing.
+            // If copying fails, the index is built from scratch.
             Index::seed(&self.directory, seed).ok();
         }
         let (root, redactor) = (self.workspace.reach_path(), Arc::clone(&self.redactor));
@@ -367,13 +366,12 @@ impl Core {
         Ok(project)
     }
 
-    /// The same with the files as they are reached now: a copy that is mounted anew is reached by
-    /// another path.
+    /// Returns the project with its present root: a copy that is mounted again has another path.
     fn project_as_reached(&self, project: &Arc<Project>) -> Arc<Project> {
         Arc::new(project.with_root(&self.workspace.reach_path(), thread_count().get()))
     }
 
-    /// Starts a refresh, if none runs.
+    /// Starts a refresh, unless one is running.
     fn begin_refresh(self: &Arc<Self>, state: &mut IndexState) {
         if state.running.is_some() || state.closed {
             return;
@@ -398,7 +396,7 @@ impl Core {
         let progress = |progress| self.lock().progress = Some(progress);
         let options = Options { threads: thread_count(), wait: false, progress: &progress, stop };
         if project.index().snapshot().totals().files == 0 {
-            // Words first: that takes a fraction of the time.
+            // Words first: they take a fraction of the time.
             let report = project.refresh_text(options).map_err(|error| error.to_string())?;
             if report.left_to_another || report.stopped {
                 return Ok(report);
@@ -406,13 +404,14 @@ impl Core {
         }
         let report = project.refresh(options).map_err(|error| error.to_string())?;
         if let Some(seed) = self.seed.as_ref().filter(|_| !report.left_to_another && !report.stopped) {
-            // A project whose sessions all work in copies would never have an index to begin with.
+            // Otherwise a project whose sessions all work in copies would never have an index to
+            // copy.
             Index::seed(seed, &self.directory).ok();
         }
         Ok(report)
     }
 
-    /// Waits for the refresh that runs, if one does; not longer than is allowed.
+    /// Waits for the running refresh, if any, for at most `timeout`.
     fn wait_for_refresh(&self, timeout: Duration, cancel: &CancellationToken) -> Result<(), ToolError> {
         let end = Instant::now() + timeout;
         let mut state = self.lock();
@@ -433,8 +432,8 @@ impl Core {
         Ok(())
     }
 
-    /// Halts a long refresh where there is something that can't wait: what it has is shown, and
-    /// others may write.
+    /// Stops a long refresh if own changes have to be indexed or nothing is readable yet: what it
+    /// has indexed becomes readable, and others may write.
     fn halt_if_needed(&self, project: &Project, cancel: &CancellationToken) -> Result<bool, ToolError> {
         {
             let state = self.lock();
@@ -448,13 +447,13 @@ impl Core {
         Ok(true)
     }
 
-    /// Brings the session's own changes in; gives those that couldn't be.
+    /// Refreshes the files that the session changed. Returns those that could not be refreshed.
     fn take_own(
         &self,
         project: &Arc<Project>,
         cancel: &CancellationToken,
     ) -> Result<Vec<RelPath>, ToolError> {
-        // Taken out first: what is changed once more in the meantime comes in again.
+        // Taken out first, so that a file that changes meanwhile is noted again.
         let own: Vec<RelPath> = std::mem::take(&mut self.lock().own).into_iter().collect();
         let lacks = self.bring_in(project, &own, cancel);
         if !matches!(&lacks, Ok(lacks) if lacks.is_empty()) {
@@ -463,7 +462,7 @@ impl Core {
         lacks
     }
 
-    /// Brings some files up to date; gives those that couldn't be.
+    /// Refreshes some files. Returns those that could not be refreshed.
     fn bring_in(
         &self,
         project: &Arc<Project>,
@@ -498,7 +497,7 @@ impl Core {
     }
 }
 
-/// A refresh under way, whose end is told whatever comes of it.
+/// A running refresh; dropping this value reports its end, even after a panic.
 struct RefreshRun<'a> {
     core: &'a Core,
     begun: Instant,
@@ -525,7 +524,7 @@ impl Drop for RefreshRun<'_> {
 }
 
 impl IndexState {
-    /// Returns true if all files should be looked at again.
+    /// Returns true if all files should be scanned again.
     fn is_due(&self) -> bool {
         let rested = |(at, took): (Instant, Duration)| {
             at.elapsed() > MIN_REST.max(took.saturating_mul(LOOK_TIME_FRACTION))

@@ -15,11 +15,11 @@ use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Enough for a directory of a large project; a model that needs more should narrow down.
+/// Default number of files: enough for a directory of a large project.
 const DEFAULT_FILES: u64 = 500;
-/// Beyond this the bound on bytes cuts anyway.
+/// Maximum number of files; beyond this the bound on bytes applies anyway.
 const MAX_FILES: u64 = 5_000;
-/// A path or glob is cut to this many bytes in a summary.
+/// Maximum bytes of a path or glob in a summary.
 const SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
@@ -31,7 +31,7 @@ struct ListFilesArguments {
     limit: Option<u64>,
 }
 
-/// Lists files.
+/// The `list_files` tool.
 pub(crate) struct ListFiles {
     shape: Shape,
 }

@@ -1,5 +1,4 @@
-//! Results of the session's calls that the model can read again, and outputs that were too long for
-//! a result.
+//! Long outputs and earlier results of the session's calls, which the model can read again.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -16,8 +15,8 @@ const HELD_BYTES: usize = 8 * 1024 * 1024;
 /// Reads the result of an earlier call from the session's log; `None` if there is none.
 pub type RecallResult = Arc<dyn Fn(CallId) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
-/// The outputs that were too long for their results, newest last; the oldest give way. What isn't
-/// held is read from the session's log.
+/// Outputs that were too long for their results; the oldest are dropped first. Dropped outputs are
+/// read from the session's log.
 #[derive(Default)]
 pub struct Outputs {
     held: Mutex<Held>,
@@ -38,13 +37,13 @@ impl fmt::Debug for Outputs {
 }
 
 impl Outputs {
-    /// Creates the outputs of a session whose log is read by `recall`.
+    /// Creates the outputs of a session. `recall` reads earlier results from its log.
     #[must_use]
     pub fn with_recall(recall: RecallResult) -> Self {
         Self { recall: Some(recall), ..Self::default() }
     }
 
-    /// Holds `text` as the output of `call`.
+    /// Keeps `text` as the output of `call`.
     pub fn store_output(&self, call: &CallId, text: String) {
         let mut held = self.lock();
         held.outputs.retain(|(other, _)| other != call);
@@ -57,7 +56,7 @@ impl Outputs {
         }
     }
 
-    /// Returns the output of a call that is to be logged, once.
+    /// Returns the output of a call that has yet to be logged, once.
     pub fn take_unlogged(&self, call: &CallId) -> Option<Arc<str>> {
         let mut held = self.lock();
         let at = held.unlogged.iter().position(|other| other == call)?;

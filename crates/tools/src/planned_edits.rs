@@ -1,4 +1,4 @@
-//! Applying edits that the edit engine has read: planned for all files, written in one step.
+//! Applying parsed edits: planned for all files, written in one step.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ const MAX_NAMED: usize = 3;
 /// Maximum bytes of a path, and of a description, in a summary.
 const SUMMARY_BYTES: usize = 120;
 
-/// Returns the files that edits read and write.
+/// Returns the effects of edits: the files that they read and write.
 pub(crate) fn edit_effects(edits: &[Edit]) -> Effects {
     let mut writes = BTreeSet::new();
     for edit in edits {
@@ -126,7 +126,7 @@ fn describe_failures(plan: &Plan) -> String {
     clip_to_bytes(&messages.join("\n"), MAX_NOTE_BYTES).to_owned()
 }
 
-/// Says what became of each file, and how the text of the model differed.
+/// Describes the outcome for each file, and differences from the model's text.
 fn describe_plan(plan: &Plan) -> String {
     let mut report = String::new();
     for change in &plan.changes {
@@ -152,7 +152,7 @@ fn describe_plan(plan: &Plan) -> String {
     report
 }
 
-/// Tells the model that its change broke a file's syntax.
+/// Returns a note that a change broke a file's syntax.
 pub(crate) fn broken_syntax_note(line: u32, message: &str) -> String {
     let message = clip_to_bytes(message, MAX_NOTE_BYTES);
     format!("careful: the file parsed before and doesn't now: line {line}: {message}\n")

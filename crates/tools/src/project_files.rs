@@ -1,4 +1,4 @@
-//! The project's files as the edit engine looks at them.
+//! The project's files, as the edit engine reads them.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -8,17 +8,17 @@ use journeyman_edit::{FileProblem, Files, MAX_FILE_BYTES};
 use journeyman_protocol::RelPath;
 use journeyman_workspace::{FileContent, ListOptions, Workspace, WorkspaceError};
 
-/// Maximum number of files that are searched for a text that isn't where it should be.
+/// Maximum number of files searched for a text that isn't in the named file.
 const MAX_SEARCHED_FILES: usize = 20_000;
 
-/// The files of a project, each read once.
+/// The files of a project, each read at most once.
 pub struct ProjectFiles<'a> {
     workspace: &'a Workspace,
     read: RefCell<HashMap<RelPath, Option<FileContent>>>,
 }
 
 impl<'a> ProjectFiles<'a> {
-    /// Returns the files of a project. None is read yet.
+    /// Creates the view of a project without reading any file.
     #[must_use]
     pub fn new(workspace: &'a Workspace) -> Self {
         Self { workspace, read: RefCell::default() }
@@ -27,7 +27,7 @@ impl<'a> ProjectFiles<'a> {
     /// Returns the content of a file; `None` where there is no such file.
     ///
     /// # Errors
-    /// Errors of the workspace where there is something that can't be read.
+    /// An error of the workspace if the path exists and can't be read.
     pub fn content(&self, path: &RelPath) -> Result<Option<FileContent>, WorkspaceError> {
         if let Some(known) = self.read.borrow().get(path) {
             return Ok(known.clone());
@@ -56,7 +56,7 @@ impl Files for ProjectFiles<'_> {
 
     fn others(&self) -> Vec<RelPath> {
         let options = ListOptions { limit: MAX_SEARCHED_FILES, ..ListOptions::default() };
-        // Only for a more helpful message.
+        // Only used for a more helpful message.
         self.workspace.list(options).map(|listing| listing.paths).unwrap_or_default()
     }
 }

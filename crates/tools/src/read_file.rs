@@ -19,9 +19,9 @@ use crate::shape::{Shape, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Prefix of a call's id that reads the call's output instead of a file.
+/// Prefix of a path that reads the output of the call whose id follows.
 pub(crate) const OUTPUT_PREFIX: &str = "output:";
-/// A path is cut to this many bytes in a summary.
+/// Maximum bytes of a path in a summary.
 const SUMMARY_BYTES: usize = 120;
 /// Maximum number of files of one call: each gets a part of what one result may have.
 const MAX_FILES: usize = 20;
@@ -38,7 +38,7 @@ struct ReadFileArguments {
     limit: Option<u64>,
 }
 
-/// Reads files.
+/// The `read_file` tool.
 pub(crate) struct ReadFile {
     shape: Shape,
 }
@@ -48,11 +48,11 @@ pub(crate) struct ReadFile {
 struct Lines {
     offset: u64,
     limit: Option<u64>,
-    /// Maximum bytes of them.
+    /// Maximum bytes of the lines.
     bytes: usize,
 }
 
-/// The thing that a call reads.
+/// The target of a call.
 enum ReadRequest {
     /// The output of a call.
     Output(String),
@@ -90,7 +90,7 @@ impl ReadFile {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let ReadFileArguments { path, paths, offset, limit } = self.shape.read(&input)?;
-        // 0 is what models write for `from the beginning` and `no limit`.
+        // Models write 0 for "from the beginning" and "no limit".
         let lines = Lines {
             offset: offset.unwrap_or(1).max(1),
             limit: limit.filter(|limit| *limit > 0),
@@ -115,8 +115,8 @@ impl ReadFile {
     }
 }
 
-/// Reads files one after the other. What one can't be read for is said in its place. Short files
-/// leave their part of the room to those after them.
+/// Reads several files. The error of a file stands in place of its text. Space that short files
+/// don't need goes to the files after them.
 fn read_several(context: &ToolContext, files: Vec<RelPath>, lines: Lines) -> ToolOutput {
     let (mut parts, mut room, mut left) = (Vec::new(), lines.bytes, files.len());
     let mut failed = 0;
@@ -143,7 +143,7 @@ fn read_several(context: &ToolContext, files: Vec<RelPath>, lines: Lines) -> Too
     ToolOutput { parts: join_texts(parts), is_error, ..ToolOutput::text("") }
 }
 
-/// Joins texts that follow each other.
+/// Joins adjacent texts.
 fn join_texts(parts: Vec<ResultPart>) -> Vec<ResultPart> {
     let mut joined: Vec<ResultPart> = Vec::new();
     for part in parts {
@@ -182,12 +182,12 @@ fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput
     Ok(ToolOutput::text(shown))
 }
 
-/// Returns the text of a file without the secrets that a file of settings has.
+/// Returns the text of a file, with the secrets of a settings file masked.
 pub(crate) fn without_settings<'t>(path: &RelPath, text: &'t str) -> Cow<'t, str> {
     if is_settings_file(&path.to_string()) { mask_settings(text) } else { Cow::Borrowed(text) }
 }
 
-/// The wanted lines, and how to read on.
+/// Returns the requested lines, and a note on how to read on.
 fn show_lines(text: &str, what: &str, lines: Lines, context: &ToolContext) -> String {
     let limits = &context.limits;
     let limit = lines.limit.unwrap_or(limits.read_lines).min(limits.read_lines);

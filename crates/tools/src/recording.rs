@@ -1,4 +1,4 @@
-//! The changes of a command: the tree before it, the guarded files, the journal.
+//! Recording of a command's changes: the tree before it, the guarded files, the journal.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -12,12 +12,11 @@ use crate::guard::violation_message;
 use crate::tool::{in_background, names_told};
 use crate::{Seen, ToolContext, ToolError};
 
-/// Changed files named in a note.
+/// Maximum number of changed files named in a note.
 const MAX_NAMED: usize = 20;
 
 /// The state before a command, for reporting and journaling its changes. [`CommandRecording::end`]
-/// has to be called whatever became of the command: it takes away what a command may not leave
-/// behind.
+/// has to be called even if the command failed, because it undoes forbidden changes.
 pub struct CommandRecording {
     workspace: Arc<Workspace>,
     session: SessionId,
@@ -33,11 +32,11 @@ pub struct CommandRecording {
 pub(crate) struct RecordedKind {
     /// True if the command goes on after its call.
     pub(crate) background: bool,
-    /// True if the sandbox lets the command write nothing.
+    /// True if the sandbox prevents all writes.
     pub(crate) only_reads: bool,
 }
 
-/// The changes of a command, or the reason why they could not be recorded, and forbidden changes.
+/// A command's changes, or the error of recording them, and the forbidden changes.
 pub(crate) type Closed = (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges);
 
 /// The changes that a command made.
@@ -45,17 +44,17 @@ pub(crate) type Closed = (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChan
 pub struct RecordedChanges {
     /// The changed files.
     pub changes: Vec<FileChange>,
-    /// Guarded files and repositories that the command made, changed or deleted.
+    /// Guarded files and repositories that the command created, changed or deleted.
     pub violations: Vec<GuardViolation>,
-    /// Lines on what could not be recorded, what an undo can't bring back, and what was forbidden;
-    /// empty where there is nothing to say.
+    /// Lines on changes that could not be recorded, can't be undone, or were forbidden; empty if
+    /// there are none.
     pub notes: String,
     /// True if changes were forbidden or could not be recorded.
     pub is_error: bool,
 }
 
 impl RecordedChanges {
-    /// Returns the changed files and the notes as lines for the model; empty where there are none.
+    /// Returns the changed files and the notes as lines for the model; empty if there are none.
     #[must_use]
     pub fn describe(&self, workspace: &Workspace) -> String {
         let mut text = String::new();
@@ -67,7 +66,7 @@ impl RecordedChanges {
 }
 
 impl CommandRecording {
-    /// Looks at the tree, before a command of this call that may write.
+    /// Records the tree before a command of this call that may write.
     ///
     /// # Errors
     /// A tree that can't be read, or a journal that can't be written.
@@ -83,7 +82,7 @@ impl CommandRecording {
             let before = if kind.background {
                 workspace.commands().begin_background(&session, &call)?
             } else if kind.only_reads {
-                // After a crash there is nothing to put back.
+                // Such a command can't write, so a crash leaves nothing to restore.
                 workspace.commands().begin()?
             } else {
                 workspace.commands().begin_call(&session, &call)?
@@ -95,7 +94,7 @@ impl CommandRecording {
         .await
     }
 
-    /// Keeps what the command may not change from it, as far as the sandbox can.
+    /// Makes the sandbox deny the changes that the command may not make, as far as it can.
     pub fn restrict(&self, request: &mut Request) {
         request.witness = self.before.process_lock();
         if let Some(guard) = &self.guard {
@@ -104,23 +103,23 @@ impl CommandRecording {
         request.linked = self.before.hard_links().paths().cloned().collect();
     }
 
-    /// Has the watch over a command in the background look at guarded files too.
+    /// Lets the monitor of a background command check guarded files, too.
     pub(crate) fn guard_job(&self, job: &Job) {
         if let Some(guard) = &self.guard {
             job.set_guard(&self.workspace, guard);
         }
     }
 
-    /// Returns the files whose changes an undo can't take back.
+    /// Returns the files whose changes can't be undone.
     pub(crate) fn not_undoable(&self) -> Vec<RelPath> {
         self.before.not_undoable()
     }
 
-    /// Takes away what the command may not leave behind, puts back what it may not change, and
-    /// journals all else. `completed` is the command's end; absent for one that never ran.
+    /// Undoes forbidden changes and journals all others. `completed` is the command's end; `None`
+    /// if the command never ran.
     ///
     /// # Errors
-    /// The task that does it was lost.
+    /// An error if the task that does this was aborted.
     pub async fn end(self, completed: Option<&Completed>) -> Result<RecordedChanges, ToolError> {
         let unkept = self.not_undoable();
         let kept = completed.is_none_or(|completed| completed.enforcement.protected_kept);
@@ -133,12 +132,12 @@ impl CommandRecording {
         Ok(RecordedChanges { changes, violations: aftermath.violations, notes, is_error })
     }
 
-    /// As [`CommandRecording::end`], in parts. `kept` says that the sandbox kept the command from
-    /// changing protected paths.
+    /// Ends the recording as [`CommandRecording::end`] does, but returns the parts. `kept` tells
+    /// that the sandbox protected the guarded paths.
     pub(crate) async fn close(self, kept: bool) -> Result<Closed, ToolError> {
         in_background(move || {
             let Self { workspace, session, call, seen, before, guard } = self;
-            // A command that could write nothing caused none of the differences.
+            // The command could write nothing, so all differences are external changes.
             if guard.is_none() && before.process_lock().is_none() {
                 return Ok((Ok(Vec::new()), ForbiddenChanges::default()));
             }
@@ -160,12 +159,12 @@ fn lock_guard(guard: &Mutex<GuardedState>) -> MutexGuard<'_, GuardedState> {
     guard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns true if protected paths were kept from the command, or nothing ran.
+/// Returns true if the sandbox protected the guarded paths, or nothing ran.
 pub(crate) fn has_kept<E>(ended: &Result<Completed, E>) -> bool {
     ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept)
 }
 
-/// Returns the changes, and the message where they could not be recorded.
+/// Returns the changes, and a message if they could not be recorded.
 pub(crate) fn journaled_changes(
     changes: Result<Vec<FileChange>, WorkspaceError>,
 ) -> (Vec<FileChange>, Option<String>) {

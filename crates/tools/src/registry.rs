@@ -1,4 +1,4 @@
-//! The tools by name.
+//! The registry of tools, by name.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,25 +23,25 @@ use crate::whole_files::{DeleteFile, MoveFile};
 use crate::write_file::WriteFile;
 use crate::{Tool, ToolError};
 
-/// A longer name is noise, and is cut in the error.
+/// Maximum bytes of an unknown name in an error.
 const NAME_BYTES: usize = 80;
-/// The tools of a session, in the order that the model is told of them.  The default has none.
+/// The tools of a session, in the order in which the model sees them.
 #[derive(Default, Clone)]
 pub struct Registry {
     tools: Vec<(String, Arc<dyn Tool>)>,
 }
 
 impl Registry {
-    /// The built-in tools. Without a root they refuse absolute paths; see
+    /// Returns the built-in tools. Without a root they refuse absolute paths; see
     /// [`Registry::with_builtin_at`].
     #[must_use]
     pub fn with_builtin() -> Self {
         Self::with_root(None)
     }
 
-    /// The built-in tools for the project at `root`, as
-    /// [`Workspace::root`](journeyman_workspace::Workspace::root) gives it: absolute paths beneath
-    /// it are accepted, because models write them.
+    /// Returns the built-in tools for the project at `root`, as
+    /// [`Workspace::root`](journeyman_workspace::Workspace::root) gives it: they accept absolute
+    /// paths beneath it, because models write them.
     #[must_use]
     pub fn with_builtin_at(root: &Path) -> Self {
         Self::with_root(Some(root))
@@ -70,14 +70,14 @@ impl Registry {
         registry
     }
 
-    /// Adds a tool; one of the same name gives way.
+    /// Adds a tool, replacing one of the same name.
     pub fn add(&mut self, tool: Box<dyn Tool>) {
         let name = tool.spec().name;
         self.tools.retain(|(other, _)| *other != name);
         self.tools.push((name, Arc::from(tool)));
     }
 
-    /// Returns the registry without the tools for whose names `is_kept` returns false.
+    /// Returns the registry with only the tools for whose names `is_kept` returns true.
     #[must_use]
     pub fn retain(mut self, is_kept: impl Fn(&str) -> bool) -> Self {
         self.tools.retain(|(name, _)| is_kept(name));
@@ -90,7 +90,7 @@ impl Registry {
         self.tools.iter().map(|(_, tool)| tool.spec()).collect()
     }
 
-    /// The tool of this name.
+    /// Returns the tool of this name.
     ///
     /// # Errors
     /// [`ToolError::Unknown`] with the nearest name.

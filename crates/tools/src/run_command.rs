@@ -31,27 +31,30 @@ use crate::shape::{Shape, not_found};
 use crate::tool::{in_background, names_told};
 use crate::{CALL_TIME, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
-/// A longer command is a program; it belongs into a file. The system refuses single arguments over
-/// 128 KiB.
+/// Maximum bytes of a command; a longer one belongs in a file. The kernel refuses single arguments
+/// over 128 KiB.
 const COMMAND_BYTES: usize = 64 * 1024;
-/// Live output shown of one command; the result has what counts.
+/// Maximum bytes of live output of one command; the result has its head and tail.
 const LIVE_BYTES: usize = 256 * 1024;
-/// Registries and hosts that one call may ask for: a build has a handful.
+/// Maximum number of registries and hosts in one call: a build has a handful.
 const MAX_HOSTS: usize = 16;
-/// Hosts named in a summary, and denials told of in a result; who meets more has seen enough.
+/// Maximum number of hosts named in a summary, and of denials listed in a result.
 const MAX_TOLD: usize = 8;
-/// Words of a command that are looked up in the tree, by each way to take it apart; ordinary ones
-/// have a dozen.
+/// Maximum number of words of a command that are looked up in the tree, for each way of splitting
+/// it; ordinary commands have a dozen.
 const MAX_WORDS: usize = 256;
-/// Directories that a command goes to in which its words are looked up; ordinary ones go to one.
+/// Maximum number of directories in which a command's words are looked up: those that it changes
+/// to; ordinary commands have one.
 const MAX_DIRECTORIES: usize = 4;
-/// A command is cut to this many bytes in a summary.
+/// Maximum bytes of a command in a summary.
 const SUMMARY_BYTES: usize = 200;
-/// As long as a command may run in the background: a working day and the night after it.
+/// Maximum duration of a background command: a working day and the following night.
 const BACKGROUND_TIME: Duration = Duration::from_secs(24 * 3_600);
-/// Output of a command in the background that the sandbox itself keeps: none of it is read.
+/// Maximum bytes of a background command's output that the sandbox keeps, because none of them are
+/// read.
 const BACKGROUND_OUTPUT: usize = 4 * 1024;
-/// A server that logs a request in 100 bytes writes this much after ten million of them.
+/// Maximum bytes that a background command may write: ten million requests of 100 bytes in a
+/// server's log.
 const BACKGROUND_FLOOD: u64 = 1024 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
@@ -66,23 +69,23 @@ struct RunCommandArguments {
     network: Option<Vec<String>>,
 }
 
-/// Runs commands.
+/// The `run_command` tool.
 pub(crate) struct RunCommand {
     shape: Shape,
 }
 
-/// A call with everything decided.
+/// A call with its arguments checked.
 struct CommandRequest {
     command: String,
     directory: Option<RelPath>,
     seconds: Option<u64>,
     background: bool,
-    /// The hosts that it may reach.
+    /// The hosts that the command may reach.
     network: NetworkRules,
 }
 
 impl CommandRequest {
-    /// The command as policy judges it: with the directory, which may hold anything.
+    /// Returns the command that policy judges, with its directory, whose name may be anything.
     fn command_for_policy(&self) -> String {
         match &self.directory {
             Some(directory) => in_directory(&directory.to_string(), &self.command),
@@ -90,14 +93,14 @@ impl CommandRequest {
         }
     }
 
-    /// Returns true if the command names a file of settings: what it prints may be its content.
+    /// Returns true if the command names a settings file, whose content it may print.
     fn names_settings(&self) -> bool {
         named_words(&self.command, &analyse_command(&self.command_for_policy(), &[]))
             .iter()
             .any(|word| is_settings_file(word))
     }
 
-    /// Returns true if the command is known to read only. Then the sandbox lets it do no more.
+    /// Returns true if the command is known to only read; the sandbox then prevents all writes.
     fn only_reads(&self) -> bool {
         analyse_command(&self.command_for_policy(), &[]).level == Level::ReadOnly
     }
@@ -141,7 +144,7 @@ impl RunCommand {
         })
     }
 
-    /// The hosts that registries and hosts stand for.
+    /// Returns the hosts of the registries and host names.
     fn resolve_network(&self, wanted: &[String]) -> Result<NetworkRules, ToolError> {
         let refuse = |why: String| self.shape.argument_error(format!("`network`: {why}"));
         if wanted.len() > MAX_HOSTS {
@@ -192,7 +195,7 @@ impl RunCommand {
             text.extend(lost_files_note(&changes, &unkept));
             return Ok(ToolOutput { changes, is_error, output_lines, ..ToolOutput::text(text) });
         }
-        // Whatever else went wrong, what the command may not have done is told.
+        // Forbidden changes are reported whatever else failed.
         let (changes, unrecorded) = journaled_changes(changes);
         let output_lines = ended.as_ref().ok().map(count_lines);
         let mut text = match ended {
@@ -207,10 +210,9 @@ impl RunCommand {
     }
 }
 
-/// Returns true if a command may destroy what undoing can't bring back: policy says so, or it names
-/// something that no checkpoint covers, such as an ignored file. Programs that are, and what lies
-/// in directories that tools make again, may be named by any build; not by another command that is
-/// allowed because it changes what undo covers.
+/// Returns true if a command may destroy what an undo can't restore: policy says so, or it names a
+/// path that no checkpoint covers, such as an ignored file. Directories, programs and generated
+/// files count only for commands that edit or destroy files, because any build may name them.
 fn may_destroy(workspace: &Workspace, command: &CommandRequest) -> bool {
     let analysis = analyse_command(&command.command_for_policy(), &[]);
     if !matches!(analysis.level, Level::Edit | Level::Shell) {
@@ -238,8 +240,9 @@ fn may_destroy(workspace: &Workspace, command: &CommandRequest) -> bool {
         })
 }
 
-/// Returns true if a command may write to files that have other names outside of the project, and
-/// should: in a layer they are copied first. Others find what package managers linked read-only.
+/// Returns true if a command may write to files with hard links outside the project, and is meant
+/// to: in a layer they are copied first. Other commands find files that package managers linked
+/// read-only.
 fn writes_links(workspace: &Workspace, command: &CommandRequest) -> bool {
     if command.only_reads() {
         return false;
@@ -248,8 +251,8 @@ fn writes_links(workspace: &Workspace, command: &CommandRequest) -> bool {
     !links.files.is_empty() || (!links.dependencies.is_empty() && may_install(command))
 }
 
-/// Returns true if a command fetches packages, or names a package manager and what changes its
-/// packages.
+/// Returns true if a command fetches packages, or names a package manager and a subcommand that
+/// changes packages.
 fn may_install(command: &CommandRequest) -> bool {
     const PACKAGE_MANAGERS: [&str; 12] =
         ["npm", "pnpm", "yarn", "bun", "corepack", "uv", "pip", "pip3", "poetry", "pdm", "pipenv", "conda"];
@@ -283,8 +286,7 @@ fn may_install(command: &CommandRequest) -> bool {
         || ["node_modules", "venv"].iter().any(|name| command.command.contains(name))
 }
 
-/// Returns the possible paths in a command, relative to its first directory and to those it changes
-/// to.
+/// Returns the paths that a command may name, relative to its directory and to those it changes to.
 fn named_paths(command: &CommandRequest, analysis: &CommandAnalysis) -> impl Iterator<Item = RelPath> {
     let goes = analysis.parts.iter().filter_map(|part| match part.words.as_slice() {
         [program, .., to] if program.text == "cd" => Some(to.text.clone()),
@@ -293,7 +295,7 @@ fn named_paths(command: &CommandRequest, analysis: &CommandAnalysis) -> impl Ite
     let directories: Vec<Option<RelPath>> = std::iter::once(command.directory.clone())
         .chain(goes.take(MAX_DIRECTORIES).map(|to| path_in(command.directory.as_ref(), &to)))
         .collect();
-    // The command's own directory is a `cd` before it, too.
+    // The command's own directory counts as a `cd` before it.
     named_words(&command.command, analysis).into_iter().flat_map(move |word| {
         directories.iter().filter_map(|directory| path_in(directory.as_ref(), &word)).collect::<Vec<_>>()
     })
@@ -306,9 +308,9 @@ fn path_in(directory: Option<&RelPath>, word: &str) -> Option<RelPath> {
     }
 }
 
-/// The words of a command, and what stands between signs in them: what shells and other languages
-/// put around a name (`open(\".env\")`, `${x:-.env}`, `a=[.env]`). Taken apart roughly: a word too
-/// many costs a layer.
+/// Returns the words of a command, and the parts between punctuation, because shells and other
+/// languages put signs around names (`open(\".env\")`, `${x:-.env}`, `a=[.env]`). The splitting is
+/// rough: a word too many only costs a layer.
 fn named_words(command: &str, analysis: &CommandAnalysis) -> BTreeSet<String> {
     let shell = |c: char| c.is_whitespace() || "'\"`;&|()<>={},".contains(c);
     let sign = |c: char| !(c.is_alphanumeric() || "_-./~+@% ".contains(c));
@@ -321,7 +323,7 @@ fn named_words(command: &str, analysis: &CommandAnalysis) -> BTreeSet<String> {
     known.chain(rough).chain(fine).map(str::to_owned).collect()
 }
 
-/// Looks at the tree, and says what the sandbox is to run.
+/// Records the tree, and builds the request for the sandbox.
 async fn prepare_command(
     context: &ToolContext,
     command: &CommandRequest,
@@ -338,7 +340,7 @@ async fn prepare_command(
     Ok((request, recording))
 }
 
-/// Checks that a directory is there.
+/// Checks that a directory exists.
 async fn check_directory(context: &ToolContext, directory: RelPath) -> Result<(), ToolError> {
     let workspace = Arc::clone(&context.workspace);
     in_background(move || match workspace.stat(&directory)? {
@@ -348,7 +350,7 @@ async fn check_directory(context: &ToolContext, directory: RelPath) -> Result<()
     .await
 }
 
-/// Starts a command that goes on after its call.
+/// Starts a command that goes on running after its call.
 async fn start(context: &ToolContext, command: CommandRequest) -> Result<ToolOutput, ToolError> {
     let job = context.background.add_job(&context.call, &command.command)?;
     let begun = begin_command(context, &command, &job).await;
@@ -366,7 +368,7 @@ async fn begin_command(
     let wall =
         command.seconds.map_or(BACKGROUND_TIME, |seconds| Duration::from_secs(seconds).min(BACKGROUND_TIME));
     let (mut request, before_command) = prepare_command(context, command, wall).await?;
-    // The job holds what nobody has read; what the sandbox holds beside it is thrown away.
+    // The job keeps the unread output; what the sandbox keeps beside it is thrown away.
     request.limits.output_bytes = BACKGROUND_OUTPUT;
     request.limits.flood_bytes = Some(BACKGROUND_FLOOD);
     before_command.guard_job(job);
@@ -379,7 +381,7 @@ async fn begin_command(
     }
 }
 
-/// Sees a command in the background to its end.
+/// Monitors a background command until it ends.
 async fn watch_background(job: Arc<Job>, mut running: Running, before_command: CommandRecording) {
     let watched = Watched(job);
     let job = &watched.0;
@@ -405,7 +407,8 @@ async fn watch_background(job: Arc<Job>, mut running: Running, before_command: C
     job.finish(End { outcome, changes, problem, violations: aftermath.violations });
 }
 
-/// Whoever waits for a command's end gets one, also when the watch over it is torn down.
+/// Marks a job as ended when dropped, so that waiting calls return even if the monitoring task is
+/// aborted.
 struct Watched(Arc<Job>);
 
 impl Drop for Watched {
@@ -416,14 +419,14 @@ impl Drop for Watched {
     }
 }
 
-/// The command as the sandbox takes it.
+/// Builds the sandbox's request for a command.
 fn sandbox_request(context: &ToolContext, command: &CommandRequest, wall: Duration) -> Request {
     let root = context.workspace.root();
     let mut request = Request::shell(root, &command.command);
     if !command.network.hosts.is_empty() {
         request.network = Network::Filtered(Arc::new(command.network.clone()));
     }
-    // Toolchains are set offline according to the network.
+    // Toolchains are set offline depending on the network.
     request = request.with_toolchains(&context.toolchains);
     if let Some(directory) = &command.directory {
         request.cwd = root.join(directory.as_path());
@@ -435,8 +438,8 @@ fn sandbox_request(context: &ToolContext, command: &CommandRequest, wall: Durati
     request
 }
 
-/// Runs the command, showing its output as it comes, unless it may have secrets that only whole
-/// lines tell.
+/// Runs the command and shows its output as it comes, unless the output may have secrets that only
+/// whole lines reveal.
 async fn run_confined(
     context: &ToolContext,
     request: Request,
@@ -454,7 +457,7 @@ async fn run_confined(
     Ok(running.wait().await?)
 }
 
-/// Returns the end of a command, in words.
+/// Describes the end of a command in words.
 pub(crate) fn describe_end(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Exited(code) => format!("exit code {code}"),
@@ -473,8 +476,8 @@ fn count_lines(completed: &Completed) -> u64 {
     u64::try_from(completed.combined.text.lines().count()).unwrap_or(u64::MAX)
 }
 
-/// The result's text: how it ended, its output, what it changed. No times, so that a recorded
-/// session plays back the same.
+/// Returns the text of a result: outcome, output and changes. It has no times, so that a recorded
+/// session replays identically.
 fn command_report(
     context: &ToolContext,
     completed: Completed,
@@ -503,7 +506,7 @@ fn command_report(
     report
 }
 
-/// Returns one line for each denial by the sandbox, with the remedy.
+/// Returns a line for each denial by the sandbox, with the remedy.
 fn denials_note(completed: &Completed) -> String {
     let mut lines: Vec<String> = Vec::new();
     let refused = completed.connections.iter().filter_map(|it| {
@@ -514,7 +517,7 @@ fn denials_note(completed: &Completed) -> String {
         ))
     });
     let others = completed.denials.iter().filter(|it| {
-        // Said of the host itself already.
+        // The denial of the host itself is reported already.
         it.kind != DenialKind::Network || completed.connections.iter().all(|it| it.denied.is_none())
     });
     for line in refused.chain(others.map(|denial| format!("[{denial}]\n"))) {
@@ -530,7 +533,7 @@ fn denials_note(completed: &Completed) -> String {
     lines.concat()
 }
 
-/// Appends the output, or its head and tail; then the whole of it stays reachable.
+/// Appends the output, or its head and tail; the whole output can then be read by the call's id.
 fn push_output(report: &mut String, context: &ToolContext, output: String) {
     let Some(cut) = middle_to_omit(&output, context.limits.result_bytes) else {
         report.push_str(&output);
@@ -592,7 +595,7 @@ impl Tool for RunCommand {
     }
 
     fn limit(&self) -> Option<Duration> {
-        // The sandbox ends the command itself; then its changes have still to be journaled.
+        // The sandbox ends the command at its limit; its changes have to be journaled after that.
         Some(Duration::from_secs(ToolLimits::default().command_most_seconds) + CALL_TIME)
     }
 

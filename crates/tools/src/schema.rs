@@ -1,10 +1,11 @@
-//! JSON Schemas from Rust types, with nothing in them that a model doesn't need.
+//! JSON Schemas of Rust types, reduced to what a model needs.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// The schema of `A`'s JSON form, without titles, formats and the like: every request carries it.
+/// Returns the schema of `A` without titles, formats and the like, because every request carries
+/// it.
 pub(crate) fn schema_of<A: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -34,13 +35,13 @@ fn remove_unneeded(schema: &mut Map<String, Value>) {
         properties.values_mut().filter_map(Value::as_object_mut).for_each(remove_unneeded);
     }
     if let Some(items) = schema.get_mut("items").and_then(Value::as_object_mut) {
-        // An item's fields carry the outer ones' names and meanings.
+        // An item's fields have the outer fields' names and meanings.
         items.remove("description");
         remove_unneeded(items);
     }
 }
 
-/// The arguments and their types in one line: `{path: string, limit?: integer}`.
+/// Returns the arguments and their types in one line: `{path: string, limit?: integer}`.
 pub(crate) fn type_signature(schema: &Value) -> String {
     let required = required(schema);
     let fields = properties(schema).map(|(name, field)| {
@@ -59,12 +60,12 @@ fn type_name(schema: &Value) -> String {
     }
 }
 
-/// The properties of an object's schema, in order.
+/// Returns the properties of an object's schema, in order.
 pub(crate) fn properties(schema: &Value) -> impl Iterator<Item = (&String, &Value)> {
     schema.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
-/// The names of the properties that must be there.
+/// Returns the names of the required properties.
 pub(crate) fn required(schema: &Value) -> Vec<&str> {
     let names = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     names.filter_map(Value::as_str).collect()

@@ -1,4 +1,4 @@
-//! `search_code`: files ranked by what they say, define and were changed for.
+//! `search_code`: files ranked by their words, definitions and commits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,24 +22,25 @@ use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Files of an answer: nine of ten questions have theirs among the first five.
+/// Default number of files in an answer: for nine of ten questions the right one is among the first
+/// five.
 const DEFAULT_FILES: u64 = 8;
-/// More than this is a listing.
+/// Maximum number of files in an answer.
 const MAX_FILES: u64 = 50;
-/// Definitions of a name that are shown before the files.
+/// Maximum number of definitions of a name shown before the files.
 const MAX_DEFINITIONS: usize = 5;
-/// Passages of a file.
+/// Maximum number of passages shown of a file.
 const MAX_PASSAGES: usize = 2;
-/// Files whose passages are shown at length.
+/// Number of files whose passages are shown at length.
 const AT_LENGTH: usize = 3;
-/// Lines of a passage of the first files, and of others.
+/// Maximum number of lines of a passage: in the first files, and in the others.
 const PASSAGE_LINES: (usize, usize) = (10, 4);
-/// Reasons that are given of a file.
+/// Maximum number of reasons shown for a file.
 const MAX_REASONS: usize = 3;
-/// Files that the session looked at last, whose neighbours count a little: it works on some at a
-/// time.
+/// Maximum number of recently used files whose neighbours rank a little higher, because a session
+/// works on a few files at a time.
 const MAX_RECENT: usize = 5;
-/// A query is cut to this many bytes in a summary.
+/// Maximum bytes of a query in a summary.
 const SUMMARY_BYTES: usize = 80;
 
 #[derive(Deserialize, JsonSchema)]
@@ -52,7 +53,7 @@ struct SearchCodeArguments {
     limit: Option<u64>,
 }
 
-/// Searches by rank.
+/// The `search_code` tool.
 pub(crate) struct SearchCode {
     shape: Shape,
 }
@@ -81,7 +82,7 @@ impl SearchCode {
     }
 }
 
-/// The request of a call.
+/// The arguments of a call, checked.
 struct SearchRequest {
     text: String,
     query: Query,
@@ -98,7 +99,7 @@ fn search_code(context: &ToolContext, wanted: &SearchRequest) -> Result<ToolOutp
     }
     let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
-    // Those that aren't beneath the directory, or that a rule keeps back, are left out afterwards.
+    // Files outside the directory, and those that a rule withholds, are removed afterwards.
     let most = if under.is_some() { MAX_LIMIT } else { limit * 2 };
     let near = context.index.near_files(&asked, &context.seen.recent_files(MAX_RECENT));
     let (similar, without) = context.index.similar_files(&asked, text);
@@ -151,7 +152,7 @@ fn reasons_line(hit: &FileHit) -> String {
     told.join(", ")
 }
 
-/// Shows where in a file: the lines of a passage that have the most of the query.
+/// Shows the lines of a passage that match the query best.
 fn show_passage(
     answer: &mut Answer<'_>,
     path: &RelPath,

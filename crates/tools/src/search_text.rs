@@ -1,4 +1,4 @@
-//! `search_text`: a regular expression through the project's files.
+//! `search_text`: searches the project's files for a regular expression.
 
 use std::collections::HashSet;
 use std::io;
@@ -23,24 +23,25 @@ use crate::shape::{Shape, how_many, not_found};
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Enough to see where something is used; more calls for a narrower pattern.
+/// Default number of matches: enough to see where something is used.
 const DEFAULT_MATCHES: u64 = 100;
-/// Beyond this the bound on bytes cuts anyway.
+/// Maximum number of matches; beyond this the bound on bytes applies anyway.
 const MAX_MATCHES: u64 = 2_000;
-/// More context than this is reading the file.
+/// Maximum number of context lines; for more the file should be read.
 const MAX_CONTEXT: u64 = 20;
-/// A compiled pattern and its automaton may take this much: far beyond honest patterns, far below a
-/// bomb.
+/// Maximum bytes of a compiled pattern and its automaton: far beyond ordinary patterns, far below
+/// an attack.
 const MAX_AUTOMATON_BYTES: usize = 2 * 1024 * 1024;
-/// A longer pattern is data.
+/// Maximum bytes of a pattern.
 const MAX_PATTERN_BYTES: usize = 10_000;
-/// A file larger than this is skipped and counted: generated or data.
+/// Maximum bytes of a file that is searched; larger files are skipped and counted.
 const FILE_BYTES: u64 = 4 * 1024 * 1024;
-/// A longer line is shown in part, around the match.
+/// Maximum bytes of a line that is shown; a longer line is cut around the match.
 const LINE_BYTES: usize = 300;
-/// Fewer files are read sooner than an index is asked.
+/// Minimum number of files for which the index is used; fewer are read faster than the index is
+/// queried.
 const MIN_INDEXED_FILES: usize = 200;
-/// A pattern is cut to this many bytes in a summary.
+/// Maximum bytes of a pattern in a summary.
 const SUMMARY_BYTES: usize = 80;
 
 #[derive(Deserialize, JsonSchema)]
@@ -57,15 +58,16 @@ struct SearchTextArguments {
     limit: Option<u64>,
 }
 
-/// Searches files.
+/// The `search_text` tool.
 pub(crate) struct SearchText {
     shape: Shape,
 }
 
-/// A search with everything decided.
+/// A search with its arguments checked.
 struct Search {
     matcher: RegexMatcher,
-    /// The text that is looked up in the index: the pattern, or its literal reading.
+    /// The text that is looked up in the index: the pattern, or the literal if it is no regular
+    /// expression.
     looked_up: String,
     ignore_case: bool,
     /// A note before the matches.
@@ -110,7 +112,7 @@ impl SearchText {
     }
 }
 
-/// Compiles `pattern`; one that is no regular expression is searched for as it stands.
+/// Compiles `pattern`, or searches for it literally if it is no regular expression.
 fn compile_pattern(
     pattern: &str,
     ignore_case: bool,
@@ -185,8 +187,8 @@ impl Search {
                     too_large += 1;
                     continue;
                 }
-                // Deleted since it was listed, unreadable, a pipe, a link out: nothing to search
-                // in.
+                // Deleted since the listing, unreadable, a pipe, or a link that leads out: there is
+                // nothing to search.
                 Err(_) => continue,
             };
             let Some(text) = content.text() else { continue };
@@ -200,9 +202,8 @@ impl Search {
         Ok(ToolOutput::text(found.into_text(files, too_large, withheld, more_files)))
     }
 
-    /// Files of which the index knows that the pattern matches nowhere in them: they needn't be
-    /// read. What the index doesn't know is read, so that a search without one, or with one that is
-    /// being made, finds the same.
+    /// Returns the files in which the pattern can't match according to the index. Files that the
+    /// index lacks are searched, so the result is the same without an index.
     fn ruled_out(&self, context: &ToolContext, files: usize) -> Result<HashSet<Vec<u8>>, ToolError> {
         if files < MIN_INDEXED_FILES {
             return Ok(HashSet::new());
@@ -213,7 +214,7 @@ impl Search {
             Err(_) => return Ok(HashSet::new()),
         };
         let snapshot = &*asked.snapshot;
-        // One that the index can't take apart may match anywhere.
+        // A pattern that the index can't take apart may match in any file.
         let Ok(found) = candidate_files(snapshot, &self.looked_up, self.ignore_case) else {
             return Ok(HashSet::new());
         };
@@ -223,13 +224,13 @@ impl Search {
         let found: HashSet<u32> = found.files.into_iter().collect();
         let known = snapshot.files().filter(|(_, file)| file.record.content == Content::Text);
         let out = known.filter(|(number, file)| {
-            // Changed, and not in the index yet.
+            // Changed, and not indexed yet.
             !found.contains(number) && !asked.lacks.iter().any(|path| path.as_bytes() == file.path_bytes())
         });
         Ok(out.map(|(_, file)| file.path_bytes().to_vec()).collect())
     }
 
-    /// The files to look into, and whether there are more than a listing has.
+    /// Returns the files to search, and true if there are more than a listing has.
     fn files(&self, context: &ToolContext) -> Result<(Vec<RelPath>, bool), ToolError> {
         if let Some(path) = &self.under {
             match context.workspace.stat(path)? {
@@ -245,13 +246,13 @@ impl Search {
     }
 }
 
-/// Matches as they come, in the form of the result.
+/// The text of the result, built from matches as they are found.
 struct Found<'m> {
     text: String,
     matcher: &'m RegexMatcher,
-    /// The file's name, until its first match is written.
+    /// The file's heading, until its first match is written.
     heading: Option<String>,
-    /// True if the next line doesn't follow the one before.
+    /// True if the next line isn't adjacent to the last one.
     apart: bool,
     matches: usize,
     most_matches: usize,
@@ -260,7 +261,7 @@ struct Found<'m> {
 }
 
 impl Found<'_> {
-    /// Writes one line; false when there is no room for it.
+    /// Writes one line. Returns false if the result is full.
     fn push(&mut self, number: Option<u64>, mark: char, line: &[u8], around: usize) -> bool {
         let line = String::from_utf8_lossy(line);
         let line = cut_around(line.trim_end_matches(['\n', '\r']), around);
@@ -334,7 +335,7 @@ impl Sink for Found<'_> {
     }
 }
 
-/// A long line's part around byte `at`.
+/// Returns the part of a long line around byte `at`.
 fn cut_around(line: &str, at: usize) -> String {
     if line.len() <= LINE_BYTES {
         return line.to_owned();

@@ -7,49 +7,49 @@ use journeyman_protocol::{ContentHash, FileChange, RelPath};
 use journeyman_workspace::{FileContent, Workspace, unified_diff};
 use serde::{Deserialize, Serialize};
 
-/// Texts that are kept to tell what changed in a file: some thirty source files. What is beyond is
-/// looked for among the workspace's kept contents.
+/// Maximum bytes of kept texts, with which later changes are shown: some thirty source files. For
+/// other files the workspace's kept contents are used.
 const TEXT_BYTES: usize = 512 * 1024;
-/// A longer text is never kept here, or it would push out all others.
+/// Maximum bytes of one kept text, so that a long one doesn't displace all others.
 const ONE_TEXT_BYTES: usize = 128 * 1024;
-/// Files that are remembered; a session that read more can't have them all in its context.
+/// Maximum number of files that are remembered; no context holds more.
 const MAX_FILES: usize = 4_096;
-/// Bytes of a difference that is shown. What is longer is sooner read anew.
+/// Maximum bytes of a difference that is shown; for a longer one the file is better read again.
 const DIFF_BYTES: usize = 2_000;
 
-/// The session's knowledge of each file: the content that the model saw last, so that a file is
-/// never replaced by a model that doesn't know what is in it; and the content that was there last,
-/// so that what the session itself changed isn't taken for somebody else's doing. Bounded: the
-/// least recently used files are forgotten.
+/// The file versions that the session has seen: for each file the content that the model saw last,
+/// so that the model never replaces unknown content, and the content last known to exist, so that
+/// the session's own changes aren't taken for external ones. Bounded: the least recently used files
+/// are forgotten.
 #[derive(Debug, Default)]
 pub struct Seen {
     state: Mutex<SeenState>,
 }
 
-/// The knowledge of one file. This is what a log needs to [restore](Seen::restore) it.
+/// The seen versions of one file, as they are logged and [restored](Seen::restore).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFile {
-    /// The file, as the model named it.
+    /// The path, as the model wrote it.
     pub path: RelPath,
     /// The hash of the content that the model saw or wrote last.
     pub seen: ContentHash,
-    /// The hash of the content that was last known to be there; absent when the file was gone.
+    /// The hash of the content last known to exist; `None` if the file was deleted.
     pub known: Option<ContentHash>,
-    /// True if `known` came to be outside of the session, and was [noticed](Seen::note_told).
+    /// True if `known` is an external change that was [reported](Seen::note_told) to the model.
     #[serde(default)]
     pub outside: bool,
 }
 
-/// The relation of a file's content to the content that was seen.
+/// The relation of a file's present content to the content that the model saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
-    /// It was never read.
+    /// The file was never read.
     Never,
-    /// It is not what was read: somebody else changed it.
+    /// The content changed outside the session.
     Changed,
-    /// It is not what was read: a command of the session changed it.
+    /// A command of the session changed the content.
     ChangedByUs,
-    /// It is what was read.
+    /// The content is what the model saw.
     Current,
 }
 
@@ -58,14 +58,14 @@ pub enum Sight {
 pub(crate) struct Difference {
     /// The hunks of a unified diff.
     pub(crate) text: String,
-    /// True if that is all of it.
+    /// True if the hunks are complete.
     pub(crate) whole: bool,
 }
 
 #[derive(Debug, Default)]
 struct SeenState {
     files: HashMap<RelPath, Known>,
-    /// Files of which something changed since it was last taken.
+    /// Files whose entry changed since the last call of [`Seen::take_changes`].
     changed: HashSet<RelPath>,
     text_bytes: usize,
     uses: u64,
@@ -76,36 +76,36 @@ struct Known {
     seen: ContentHash,
     known: Option<ContentHash>,
     outside: bool,
-    /// The text with the hash `seen`.
+    /// The text with the hash `seen`, if it is kept.
     text: Option<Arc<str>>,
     used: u64,
 }
 
 impl Seen {
-    /// Remembers that the model saw or wrote `path` with this content.
+    /// Records that the model saw or wrote `path` with this content.
     pub fn record(&self, path: RelPath, hash: ContentHash) {
         self.lock_state().put(path, hash, None);
     }
 
-    /// The same with the text, so that it can be told later what changed in it.
+    /// Records seen content as [`Seen::record`] does, and keeps the text to show later changes.
     pub fn record_text(&self, path: RelPath, hash: ContentHash, text: &str) {
         let text = (text.len() <= ONE_TEXT_BYTES).then(|| Arc::from(text));
         self.lock_state().put(path, hash, text);
     }
 
-    /// Remembers that the session itself left `path` like this, or took it away, without the model
-    /// seeing it. Of a file that wasn't seen nothing is remembered.
+    /// Records content that the session wrote, or a deletion, without the model seeing it. Does
+    /// nothing for a file that the model has not seen.
     pub fn note_written(&self, path: &RelPath, hash: Option<ContentHash>) {
         self.lock_state().remember(path, hash, false);
     }
 
-    /// Remembers that the model was told of somebody else's change, which left `path` like this or
-    /// gone.
+    /// Records an external change that the model was told of; `hash` is `None` for a deletion.
     pub fn note_told(&self, path: &RelPath, hash: Option<ContentHash>) {
         self.lock_state().remember(path, hash, true);
     }
 
-    /// Remembers how the session itself left these files, by whatever names they were seen.
+    /// Records the present content of files that the session changed, under all paths they were
+    /// seen by.
     pub fn left_by(&self, workspace: &Workspace, changes: &[FileChange]) {
         if changes.is_empty() {
             return;
@@ -122,7 +122,7 @@ impl Seen {
         }
     }
 
-    /// Compares the present content of `path`, given by its hash, with the seen content.
+    /// Compares the present content of `path`, given by its hash, with the content that was seen.
     #[must_use]
     pub fn compare(&self, path: &RelPath, hash: &ContentHash) -> Sight {
         let mut state = self.lock_state();
@@ -142,8 +142,8 @@ impl Seen {
         }
     }
 
-    /// Returns true if `path` was there when it was last heard of, which is to be asked when it
-    /// isn't. From then on its being gone is known.
+    /// Returns true if `path` was last known to exist; the caller has found that it doesn't.
+    /// Records the deletion.
     pub(crate) fn is_missing(&self, path: &RelPath) -> bool {
         let mut state = self.lock_state();
         let was_there = state.files.get(path).is_some_and(|file| file.known.is_some());
@@ -153,7 +153,7 @@ impl Seen {
         was_there
     }
 
-    /// Everything that is remembered, sorted by path.
+    /// Returns all entries, sorted by path.
     #[must_use]
     pub fn entries(&self) -> Vec<SeenFile> {
         let state = self.lock_state();
@@ -162,7 +162,7 @@ impl Seen {
         entries
     }
 
-    /// The files that were read or written last and are there, the last one first.
+    /// Returns the existing files that were read or written last, most recent first.
     #[must_use]
     pub fn recent_files(&self, most: usize) -> Vec<RelPath> {
         let state = self.lock_state();
@@ -172,7 +172,7 @@ impl Seen {
         files.into_iter().take(most).map(|(_, path)| path.clone()).collect()
     }
 
-    /// Remembers what a log has: of each file its newest entry comes last. It isn't a change to be
+    /// Restores entries from a log, in which the newest entry of a file comes last. They are not
     /// logged again.
     pub fn restore(&self, entries: impl IntoIterator<Item = SeenFile>) {
         let mut state = self.lock_state();
@@ -278,7 +278,7 @@ impl Known {
     }
 }
 
-/// As many lines as fit.
+/// Keeps as many lines of the hunks as fit.
 fn shorten_hunks(hunks: &str) -> Difference {
     if hunks.len() <= DIFF_BYTES {
         return Difference { text: hunks.to_owned(), whole: true };

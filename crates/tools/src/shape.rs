@@ -1,4 +1,4 @@
-//! Parts that the built-in tools share: a name, a schema, and how arguments and paths are read.
+//! Common parts of the built-in tools: name, schema, and the reading of arguments and paths.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use crate::schema::{schema_of, type_signature};
 
 /// Maximum number of paths searched for a suggestion.
 const MAX_CANDIDATES: usize = 20_000;
-/// Paths less like the one asked for are not worth suggesting.
+/// Minimum similarity of a path that is suggested.
 const MIN_SIMILARITY: f64 = 0.85;
 
-/// A built-in tool's outside.
+/// The name, description and schema of a built-in tool.
 pub(crate) struct Shape {
     name: &'static str,
     description: &'static str,
@@ -25,18 +25,18 @@ pub(crate) struct Shape {
     root: Option<PathBuf>,
 }
 
-/// A longer glob is a list of files.
+/// Maximum bytes of a glob.
 const GLOB_BYTES: usize = 1_000;
-/// Every pair of braces multiplies what a glob is compiled to.
+/// Maximum number of brace pairs in a glob: each multiplies the compiled size.
 const GLOB_BRACES: usize = 32;
 
-/// Returns the count for a call: the requested one, else `usual`, and at most `most`.
+/// Returns the count for a call: the requested one or else `usual`, but at most `most`.
 pub(crate) fn how_many(asked: Option<u64>, usual: u64, most: u64) -> usize {
     usize::try_from(asked.filter(|asked| *asked > 0).unwrap_or(usual).min(most)).unwrap_or(usize::MAX)
 }
 
 impl Shape {
-    /// A tool whose arguments are read into `A`, in the project at `root`.
+    /// Describes a tool with arguments of type `A`, for the project at `root`.
     pub(crate) fn of<A: JsonSchema>(
         name: &'static str,
         description: &'static str,
@@ -65,7 +65,7 @@ impl Shape {
         Ok(Effects { reads: self.read_directory("path", path)?.into_iter().collect(), ..Effects::default() })
     }
 
-    /// An error about the arguments.
+    /// Returns an error about the arguments.
     pub(crate) fn argument_error(&self, problems: impl Into<String>) -> ToolError {
         ToolError::Arguments {
             tool: self.name.into(),
@@ -91,7 +91,7 @@ impl Shape {
         given.map_or(Ok(None), |given| self.relative_path(argument, given))
     }
 
-    /// Takes a glob that is cheap to compile; none for an empty one.
+    /// Checks that a glob is cheap to compile; `None` for an empty one.
     pub(crate) fn read_glob(&self, given: Option<String>) -> Result<Option<String>, ToolError> {
         let Some(glob) = given.filter(|glob| !glob.is_empty()) else { return Ok(None) };
         let braces = glob.matches('{').count();
@@ -115,10 +115,10 @@ impl Shape {
     }
 }
 
-/// The error for a path that isn't there, with the one that was most likely meant.
+/// Returns the error for a missing path, with the most similar existing path.
 pub(crate) fn not_found(workspace: &Workspace, path: RelPath) -> ToolError {
     let options = ListOptions { limit: MAX_CANDIDATES, ..ListOptions::default() };
-    // A suggestion is a courtesy: without a listing there is none.
+    // A suggestion is optional: without a listing there is none.
     let listing = workspace.list(options).unwrap_or_default();
     let same_name = listing.paths.iter().filter(|other| other.file_name() == path.file_name());
     let nearest = same_name.min_by_key(|other| other.as_bytes().len()).cloned().or_else(|| {

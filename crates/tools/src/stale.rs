@@ -1,17 +1,17 @@
-//! Refusing changes of files that are not what the model saw.
+//! Refusing to change files that differ from what the model saw.
 
 use journeyman_protocol::RelPath;
 use journeyman_workspace::FileContent;
 
 use crate::{Sight, ToolContext, ToolError};
 
-/// Refuses to edit `path`, whose content is `now`, where somebody else changed it since the model
-/// saw it. What a command of the session changed is no surprise, and a text that an edit quotes has
-/// to be there anyway.
+/// Refuses to edit `path` if its content `now` changed outside the session since the model saw it.
+/// Changes by the session's own commands are allowed, because a quoted search text has to be there
+/// anyway.
 ///
 /// # Errors
-/// [`ToolError::ChangedSince`], with what changed. Where that is all of it the model knows the file
-/// again, and the next try is not refused.
+/// [`ToolError::ChangedSince`] with the changes. If these are complete, the file counts as seen,
+/// and the next attempt is not refused.
 pub fn refuse_stale(context: &ToolContext, path: &RelPath, now: &FileContent) -> Result<(), ToolError> {
     match context.seen.compare(path, &now.hash) {
         Sight::Changed => Err(stale_error(context, path.clone(), now)),
@@ -19,8 +19,8 @@ pub fn refuse_stale(context: &ToolContext, path: &RelPath, now: &FileContent) ->
     }
 }
 
-/// The refusal of a change to a file that isn't what the model saw. Where that shows all of the
-/// difference, the model knows the file again.
+/// Returns the error for a file that differs from what the model saw. If the error shows all
+/// changes, the file counts as seen.
 pub(crate) fn stale_error(context: &ToolContext, path: RelPath, now: &FileContent) -> ToolError {
     let by_us = context.seen.compare(&path, &now.hash) == Sight::ChangedByUs;
     let difference = context.seen.difference_since(&context.workspace, &path, now);

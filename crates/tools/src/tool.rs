@@ -15,56 +15,56 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Background, Outputs, Seen, SharedIndex, ToolError};
 
-/// Default maximum duration of a call: the slowest built-in ones read a large tree once.
+/// Default maximum duration of a call: the slowest built-in tools read a large tree once.
 pub const CALL_TIME: Duration = Duration::from_secs(120);
 
-/// Something a model may call.
+/// A tool that a model may call.
 pub trait Tool: Send + Sync {
-    /// Name, description and schema, as the model is told them. The same every time.
+    /// Returns name, description and schema for the model. The result is always the same.
     fn spec(&self) -> ToolSpec;
 
     /// Returns the exact effects of a call with `input`, which `policy` judges.
     ///
     /// # Errors
-    /// [`ToolError`] when the arguments don't fit; the call then can't be made.
+    /// [`ToolError`] if the arguments don't fit the schema, so that the call can't be made.
     fn effects(&self, input: &Value) -> Result<Effects, ToolError>;
 
-    /// One line for people: what a call with `input` does. Never fails, whatever `input` is.
+    /// Describes a call with `input` in one line for people. Never fails.
     fn summary(&self, input: &Value) -> String;
 
-    /// Returns true if no call of it changes anything, so that calls may run together.
+    /// Returns true if no call changes anything, so that calls may run at the same time.
     fn is_read_only(&self) -> bool;
 
-    /// Returns true if a call asks a person something. Agents, which nobody answers, don't get the
-    /// tool.
+    /// Returns true if a call asks a person something. Agents don't get such tools, because nobody
+    /// answers them.
     fn asks_person(&self) -> bool {
         false
     }
 
-    /// Returns true if a call gives a task to an agent, which makes calls of its own. They are
-    /// judged for themselves, and may change files.
+    /// Returns true if a call starts an agent. The agent's own calls are judged separately, and may
+    /// change files.
     fn starts_agents(&self) -> bool {
         false
     }
 
-    /// Returns true if a call with `input` is better tried out in a layer over the tree, to be
-    /// landed or dropped afterwards: it may destroy what undoing can't bring back. Asked for calls
-    /// that may run at all.
+    /// Returns true if a call with `input` should first run in a layer over the tree, because it
+    /// may destroy what an undo can't restore. Only used for calls that are allowed.
     fn tries_out(&self, _workspace: &Workspace, _input: &Value) -> bool {
         false
     }
 
     /// Returns the changes that a call with `input` would make, as a unified diff for the person
-    /// who is asked about the call. `None` where that isn't known without making the call.
+    /// who approves the call. `None` if they aren't known without making the call.
     ///
     /// # Errors
-    /// Where the call has no chance: what it would fail with.
+    /// The error that the call would fail with.
     fn diff(&self, _workspace: &Workspace, _input: &Value) -> Result<Option<String>, ToolError> {
         Ok(None)
     }
 
     /// Returns the maximum duration of a call before it is cancelled; `None` for no limit. A tool
-    /// that ends its work itself, as `run_command` does, has a longer one than that.
+    /// that ends its work itself, as `run_command` does, returns a longer duration than its own
+    /// limit.
     fn limit(&self) -> Option<Duration> {
         Some(CALL_TIME)
     }
@@ -72,7 +72,7 @@ pub trait Tool: Send + Sync {
     /// Makes the call.
     ///
     /// # Errors
-    /// [`ToolError`], in words for the model.
+    /// [`ToolError`] with a message for the model.
     fn call<'a>(
         &'a self,
         context: &'a ToolContext,
@@ -80,7 +80,7 @@ pub trait Tool: Send + Sync {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>>;
 }
 
-/// Takes an event: its kind and its data.
+/// Receives a tool's events: kind and data.
 pub type Emit = Arc<dyn Fn(&str, Value) + Send + Sync>;
 
 /// The environment of a call.
@@ -88,19 +88,19 @@ pub type Emit = Arc<dyn Fn(&str, Value) + Send + Sync>;
 pub struct ToolContext {
     /// The project's files.
     pub workspace: Arc<Workspace>,
-    /// The sandbox of commands.
+    /// The sandbox that commands run in.
     pub sandbox: Arc<Sandbox>,
     /// The host's compilers and interpreters.
     pub toolchains: Arc<Toolchains>,
-    /// The session; changes are journaled for it.
+    /// The session for which changes are journaled.
     pub session: SessionId,
-    /// The call; changes are journaled for it, and its output is held by this name.
+    /// The call for which changes are journaled, and by whose id its output is kept.
     pub call: CallId,
-    /// Ends the call early.
+    /// Cancels the call.
     pub cancel: CancellationToken,
-    /// Takes live output as it comes, cleaned; for people.
+    /// Receives live output, cleaned, for people.
     pub output: Arc<dyn Fn(String) + Send + Sync>,
-    /// Takes events of the tool's own: a kind, and data of whatever form.
+    /// Receives events that are specific to the tool, with any data.
     pub emit: Emit,
     /// Bounds.
     pub limits: ToolLimits,
@@ -108,58 +108,57 @@ pub struct ToolContext {
     pub seen: Arc<Seen>,
     /// The index of the whole code base.
     pub index: Arc<SharedIndex>,
-    /// True if a file may be shown that no call named: what a rule keeps from being read isn't
-    /// found either.
+    /// Returns true if a file may be shown that no call named, so that searches don't find files
+    /// that a rule withholds.
     pub may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
-    /// Long outputs of the session's commands.
+    /// The long outputs of the session's commands.
     pub outputs: Arc<Outputs>,
     /// The session's commands in the background.
     pub background: Arc<Background>,
-    /// Confinement without which no command runs.
+    /// The confinement that commands need; without it they don't run.
     pub needs: SandboxNeeds,
 }
 
 /// Bounds of calls and their results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolLimits {
-    /// Bytes of a result, other than a file's text.
+    /// Maximum bytes of a result, other than a file's text.
     pub result_bytes: usize,
-    /// Bytes of a file's text in one result.
+    /// Maximum bytes of a file's text in one result.
     pub read_bytes: usize,
-    /// Lines of a file's text in one result.
+    /// Maximum lines of a file's text in one result.
     pub read_lines: u64,
-    /// Bytes of the largest text file that is read at all.
+    /// Maximum bytes of a text file that is read at all.
     pub file_bytes: u64,
-    /// Bytes of the largest image.
+    /// Maximum bytes of an image.
     pub image_bytes: u64,
-    /// Seconds a command may take unless the call says otherwise.
+    /// Default time limit of a command, in seconds.
     pub command_seconds: u64,
-    /// Seconds a call may ask for.
+    /// Maximum time limit that a call may request, in seconds.
     pub command_most_seconds: u64,
-    /// Bytes of a command's output that stay reachable, half from its beginning and half from its
-    /// end.
+    /// Maximum bytes kept of a command's output, half from its beginning and half from its end.
     pub output_bytes: usize,
 }
 
 impl Default for ToolLimits {
     fn default() -> Self {
         Self {
-            // Some 8,000 tokens: a long test log's head and tail fit, and ten results fit any
+            // Some 8,000 tokens: the head and tail of a long test log fit, and ten results fit any
             // model.
             result_bytes: 30_000,
-            // Some 18,000 tokens: most source files whole.
+            // Some 18,000 tokens: most source files fit whole.
             read_bytes: 64 * 1024,
-            // As many lines as people have in a file they still call a file.
+            // More lines than most source files have.
             read_lines: 2_000,
             // The edit engine's limit; larger files are generated.
             file_bytes: 8 * 1024 * 1024,
-            // The least of the providers' own limits.
+            // The smallest of the providers' own limits.
             image_bytes: 5 * 1024 * 1024,
-            // A test run; long enough to be rarely hit, short enough to notice a hang.
+            // Enough for a test run; short enough to notice a hang.
             command_seconds: 120,
-            // A build from scratch; what takes longer is not for a turn.
+            // Enough for a build from scratch.
             command_most_seconds: 600,
-            // A verbose build log, whole.
+            // Enough for a verbose build log.
             output_bytes: 4 * 1024 * 1024,
         }
     }
@@ -172,30 +171,30 @@ pub struct ToolOutput {
     pub parts: Vec<ResultPart>,
     /// The files that the call changed.
     pub changes: Vec<FileChange>,
-    /// The lines that differ in the file that the call replaced, for people.
+    /// The changed lines of the file that the call replaced, for people.
     pub diff: Option<EditDiff>,
-    /// True if the model should take it as a failure, such as a command's exit code that isn't 0.
+    /// True if the model should take the result as a failure, such as an exit code other than 0.
     pub is_error: bool,
-    /// Guarded files and repositories that the call made, changed or deleted. The result names them
-    /// too.
+    /// Guarded files and repositories that the call created, changed or deleted. The result names
+    /// them, too.
     pub violations: Vec<GuardViolation>,
     /// Number of lines that a command printed; `None` for other tools.
     pub output_lines: Option<u64>,
-    /// The use of a model that isn't the session's; `None` for tools that ask none.
+    /// Usage of a model other than the session's; `None` for tools that call none.
     pub foreign_usage: Option<ForeignUsage>,
 }
 
-/// The use that a call made of a model that isn't the session's.
+/// The usage of a model other than the session's by a call.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ForeignUsage {
     /// The tokens.
     pub usage: Usage,
-    /// US dollars; `None` where nobody said how many.
+    /// Cost in US dollars; `None` if unknown.
     pub usd: Option<f64>,
 }
 
 impl ToolOutput {
-    /// A result of one text that changed nothing.
+    /// Returns a result of one text, without changes.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self {
@@ -209,14 +208,13 @@ impl ToolOutput {
         }
     }
 
-    /// A result that the model should take as a failure.
+    /// Returns a result that the model should take as a failure.
     #[must_use]
     pub fn failure(text: impl Into<String>) -> Self {
         Self { is_error: true, ..Self::text(text) }
     }
 
-    /// The same with the files that were changed, and a word on names among them that other systems
-    /// can't have.
+    /// Adds the changed files, and a warning about new file names that other systems can't have.
     #[must_use]
     pub fn with_changes(mut self, workspace: &Workspace, changes: Vec<FileChange>) -> Self {
         let told = names_told(workspace, &changes);
@@ -231,13 +229,13 @@ impl ToolOutput {
     }
 }
 
-/// Returns one line for each added name that causes trouble on other systems.
+/// Returns a line for each new file name that causes trouble on other systems.
 pub(crate) fn names_told(workspace: &Workspace, changes: &[FileChange]) -> String {
     let troubles = workspace.commands().name_troubles(changes);
     troubles.iter().map(|(path, trouble)| format!("[note: {path}: {trouble}]\n")).collect()
 }
 
-/// Runs slow, blocking work beside the session's other tasks.
+/// Runs blocking work on a thread for such work.
 pub(crate) async fn in_background<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {

@@ -1,4 +1,4 @@
-//! The short form of a tool: arguments of a Rust type, and a closure.
+//! A tool defined by a Rust type for its arguments and a closure.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const SUMMARY_BYTES: usize = 160;
 
 /// The function that makes a call.
 type RunCall<A> = dyn Fn(A, ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
-/// The function that tells the effects of a call.
+/// The function that returns the effects of a call.
 type CallEffects<A> = dyn Fn(&A) -> Effects + Send + Sync;
 
 /// A tool whose arguments are read into a Rust type, from which the model's schema is made.
@@ -78,8 +78,9 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
         }
     }
 
-    /// Sets what a call with these arguments does: files that it writes, hosts that it reaches, a
-    /// command that it runs. Policy judges it, and the calls no longer count as read-only.
+    /// Sets the function that returns the effects of a call: files that it writes, hosts that it
+    /// reaches, a command that it runs. Policy judges these, and the calls no longer count as
+    /// read-only.
     #[must_use]
     pub fn with_effects(mut self, effects: impl Fn(&A) -> Effects + Send + Sync + 'static) -> Self {
         self.effects = Some(Box::new(effects));
@@ -97,7 +98,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
         if let Ok(arguments) = serde_json::from_value(input.clone()) {
             return Ok(arguments);
         }
-        // Harmless slips are taken as meant.
+        // Harmless slips are corrected.
         let fitted = fit_to_schema(&self.schema, input.clone()).map_err(|problems| self.wrong(problems))?;
         serde_json::from_value(fitted).map_err(|error| self.wrong(error.to_string()))
     }

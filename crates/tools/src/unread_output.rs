@@ -1,10 +1,10 @@
-//! Output that nobody has read yet: its beginning and its end, in bounded memory.
+//! Unread output: its beginning and its end, in bounded memory.
 
 use std::collections::VecDeque;
 
 use journeyman_sandbox::clean;
 
-/// Bytes kept of each end. Both together fit a result.
+/// Maximum bytes kept of each end. Both together fit in a result.
 const END_BYTES: usize = 14 * 1024;
 
 /// Output since the last reading.
@@ -12,14 +12,14 @@ const END_BYTES: usize = 14 * 1024;
 pub(crate) struct Unread {
     head: Vec<u8>,
     tail: VecDeque<u8>,
-    /// Bytes that came between both and weren't kept.
+    /// Number of bytes between both ends that were not kept.
     dropped: u64,
-    /// Bytes that came in all, from the command's beginning on.
+    /// Number of bytes received since the command began.
     total: u64,
 }
 
 impl Unread {
-    /// Takes a piece that begins so many bytes after the output's beginning.
+    /// Adds output that begins at byte `at` of the command's output.
     pub(crate) fn push(&mut self, at: u64, bytes: &[u8]) {
         let missed = at.saturating_sub(self.total);
         if missed > 0 {
@@ -47,8 +47,8 @@ impl Unread {
         self.head.is_empty() && self.tail.is_empty() && self.dropped == 0
     }
 
-    /// Takes what there is, cleaned; what was dropped is said. Of a command that goes on, a
-    /// character that isn't complete yet stays.
+    /// Returns and removes the output, cleaned, with a note on dropped bytes. If the command
+    /// `goes_on`, an incomplete character at the end stays.
     pub(crate) fn take(&mut self, goes_on: bool) -> String {
         let mut head = std::mem::take(&mut self.head);
         let mut tail: Vec<u8> = std::mem::take(&mut self.tail).into();
@@ -68,7 +68,7 @@ impl Unread {
         text
     }
 
-    /// The last `bytes` bytes of it at most, cleaned, from a line's beginning where there is one.
+    /// Returns at most the last `bytes` bytes, cleaned, from the beginning of a line if possible.
     /// They stay unread.
     pub(crate) fn tail(&self, bytes: usize) -> String {
         let all: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();

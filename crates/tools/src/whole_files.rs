@@ -1,4 +1,4 @@
-//! `delete_file` and `move_file`: what happens to a file as a whole, whatever is in it.
+//! `delete_file` and `move_file`: changes of a whole file, whatever its content.
 
 use std::path::Path;
 
@@ -32,12 +32,12 @@ struct MoveFileArguments {
     why: Option<String>,
 }
 
-/// Deletes files.
+/// The `delete_file` tool.
 pub(crate) struct DeleteFile {
     shape: Shape,
 }
 
-/// Moves files.
+/// The `move_file` tool.
 pub(crate) struct MoveFile {
     shape: Shape,
 }
@@ -69,8 +69,8 @@ impl MoveFile {
     }
 }
 
-/// Reads a file that is about to go from its place, which has to be what the model saw if it saw
-/// it. A larger one than can be given back is refused.
+/// Reads a file that is about to be deleted or moved. Refuses it if it differs from what the model
+/// saw, or is too large to be restored.
 fn read_present(context: &ToolContext, path: &RelPath) -> Result<FileContent, ToolError> {
     let workspace = &context.workspace;
     match workspace.stat(path)? {

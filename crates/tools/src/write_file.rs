@@ -1,4 +1,4 @@
-//! `write_file`: a whole file.
+//! `write_file`: creates or replaces a whole file.
 
 use std::path::Path;
 
@@ -28,7 +28,7 @@ struct WriteFileArguments {
     why: Option<String>,
 }
 
-/// Writes files.
+/// The `write_file` tool.
 pub(crate) struct WriteFile {
     shape: Shape,
 }
@@ -56,7 +56,7 @@ fn write(
     let old = match context.workspace.read(&path, context.limits.file_bytes) {
         Ok(old) => Some(old),
         Err(WorkspaceError::NotFound { .. }) => None,
-        // Too large to have been read, so not known.
+        // Too large to have been read.
         Err(WorkspaceError::TooLarge { .. }) => return Err(ToolError::NotSeen { path }),
         Err(error) => return Err(error.into()),
     };
@@ -66,7 +66,7 @@ fn write(
     if let Some(old) = &old {
         match context.seen.compare(&path, &old.hash) {
             Sight::Current => {}
-            // An empty file has nothing in it to know.
+            // An empty file has no content to lose.
             Sight::Never if old.size == 0 => {}
             Sight::Never => return Err(ToolError::NotSeen { path }),
             Sight::Changed | Sight::ChangedByUs => return Err(stale_error(context, path, old)),
@@ -108,8 +108,7 @@ fn write(
     Ok(ToolOutput { diff, ..output })
 }
 
-/// The new text as bytes, in the old file's encoding and line endings, and what of that is worth
-/// saying.
+/// Encodes the new text as the old file is, with its line endings, and returns a note on these.
 fn bytes_like(
     old: Option<&FileContent>,
     text: String,

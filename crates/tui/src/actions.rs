@@ -73,7 +73,7 @@ impl App {
         self.presentation.invalidate();
     }
 
-    /// Takes the newest queued message back into the composer, if the session hasn't read it.
+    /// Withdraws the newest queued message into the composer, if the session hasn't read it.
     pub(crate) fn withdraw_newest(&mut self) -> bool {
         let Some(session) = self.open_session.as_ref().map(|open| open.session.clone()) else { return false };
         let Some((queued, id)) = self.queued.last().and_then(|queued| Some((queued.clone(), queued.id?)))
@@ -87,7 +87,7 @@ impl App {
         true
     }
 
-    /// Takes the result of work that the loop didn't wait for.
+    /// Handles the result of a background job.
     pub(crate) fn finish_job(&mut self, end: JobEnd) -> Result<Flow, HostError> {
         self.presentation.invalidate();
         if matches!(end, JobEnd::CommandRan { .. } | JobEnd::Compacted(_)) {

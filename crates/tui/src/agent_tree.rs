@@ -44,8 +44,8 @@ pub(crate) struct AgentForest {
 }
 
 impl AgentForest {
-    /// Takes an event of the session itself, or of one of its agents, whose session is
-    /// `of_agent`. `label` says what a call does that begins.
+    /// Applies an event of the session itself, or of one of its agents, whose session is
+    /// `of_agent`. `label` describes the call that begins.
     pub(crate) fn apply(
         &mut self,
         of_agent: Option<&SessionId>,
@@ -89,7 +89,7 @@ impl AgentForest {
         self.trees.iter().filter(is_beside).map(|(_, node)| node)
     }
 
-    /// Takes the agents of a call away, which has ended. Those in the background work on.
+    /// Removes and returns the agents of a call that has ended. Agents in the background stay.
     pub(crate) fn take(&mut self, call: &CallId) -> Vec<AgentNode> {
         let trees = std::mem::take(&mut self.trees);
         let (taken, kept) = trees

@@ -36,12 +36,12 @@ impl AltScreen {
         LEAVE.to_owned()
     }
 
-    /// Takes other colours. Everything is drawn anew.
+    /// Sets other colours. Everything is drawn anew.
     pub(crate) fn set_theme(&mut self, theme: Theme) {
         (self.theme, self.rows) = (theme, vec![None; self.size.rows]);
     }
 
-    /// Takes another size. Everything is drawn anew.
+    /// Sets another size. Everything is drawn anew.
     pub(crate) fn resize(&mut self, size: Size) {
         (self.size, self.rows) = (size, vec![None; size.rows]);
     }

@@ -91,7 +91,7 @@ pub(crate) struct QueuedText {
 /// The part of a session's past that is shown when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Recall {
-    /// Its end.
+    /// The end of the session.
     Tail,
     /// Nothing: the person has it before their eyes.
     Nothing,
@@ -311,8 +311,8 @@ impl App {
         Ok(())
     }
 
-    /// Takes an event of the terminal with those that came with it, such as the letters of a paste,
-    /// and draws once.
+    /// Handles an event of the terminal with those that came with it, such as the letters of a
+    /// paste, and draws once.
     async fn handle_terminal_events(&mut self, event: TerminalEvent) -> Result<Flow, HostError> {
         let mut next = Some(event);
         while let Some(event) = next {
@@ -394,8 +394,9 @@ impl App {
         self.presentation.draw(self.conversation.entries(), |size| area.render(size, now), now)
     }
 
-    /// Takes an event of the session with those that are there already. Further ones are taken when
-    /// the next frame may be drawn: nothing shows them before, and a model streams many a frame.
+    /// Handles an event of the session with those that have arrived already. Further ones are
+    /// handled when the next frame may be drawn: nothing shows them before, and a model streams
+    /// many a frame.
     fn handle_session(&mut self, event: SessionEvent) -> Flow {
         let now = Instant::now();
         self.next_look = now + FRAME_INTERVAL;
@@ -426,7 +427,7 @@ impl App {
         }
     }
 
-    /// Takes an event of the session.
+    /// Applies an event of the session.
     pub(crate) fn apply(&mut self, envelope: &Envelope, now: Instant) {
         match &envelope.event {
             Event::RunStarted { task, .. } => {

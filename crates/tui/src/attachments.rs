@@ -1,4 +1,4 @@
-//! A message's own words, told from the outputs and accounts that go with it. Pure.
+//! Splits a message's own words from the outputs and accounts that go with it. Pure.
 
 /// The beginnings of what goes with a message behind its words.
 const ATTACHED_HEADS: [&str; 2] = ["The user ran `", "An account of the earlier session "];

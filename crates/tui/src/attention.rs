@@ -32,7 +32,7 @@ impl Attention {
         Self { notice, is_elsewhere: false }
     }
 
-    /// Takes note that the window is in front, or not.
+    /// Records whether the terminal's window is in front.
     pub(crate) fn set_focus(&mut self, is_in_front: bool) {
         self.is_elsewhere = !is_in_front;
     }

@@ -74,14 +74,14 @@ impl Buffer {
         self.text.trim().is_empty()
     }
 
-    /// Takes another text; the cursor goes to its end.
+    /// Replaces the text; the cursor goes to its end.
     pub(crate) fn set_text(&mut self, text: impl Into<String>) {
         self.remember(false);
         self.text = text.into();
         self.cursor = self.text.len();
     }
 
-    /// Takes the text away.
+    /// Removes and returns the text.
     pub(crate) fn take_text(&mut self) -> String {
         self.undo.clear();
         (self.cursor, self.is_typing) = (0, false);

@@ -108,7 +108,7 @@ impl App {
         lines
     }
 
-    /// Takes a line, or the end of the input.
+    /// Handles a line, or the end of the input.
     pub(crate) async fn handle_line(&mut self, line: Option<String>) -> Result<Flow, HostError> {
         self.notice = None;
         let Some(plain) = &mut self.plain else { return Ok(Flow::Continue) };
@@ -168,7 +168,7 @@ impl App {
         }
     }
 
-    /// Takes a signal that a person sends by Ctrl-C. Returns true if it ends the program.
+    /// Handles a signal that a person sends by Ctrl-C. Returns true if it ends the program.
     pub(crate) fn is_ended_by_interrupt(&mut self) -> bool {
         let is_working = self.plain.is_some() && self.conversation.is_working();
         if is_working {

@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Isolate,
     /// Lets an image go with the message.
     Image,
-    /// Takes other colours.
+    /// Sets other colours.
     Theme,
     /// Writes the session into a file.
     Export,

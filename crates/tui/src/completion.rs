@@ -32,11 +32,11 @@ pub(crate) struct KnownNames<'a> {
 /// An earlier session, by the words of its task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NamedSession {
-    /// Its id.
+    /// The session's id.
     pub(crate) id: SessionId,
     /// The beginning of its task, in one line.
     pub(crate) title: String,
-    /// Its age, for people.
+    /// The session's age, for people.
     pub(crate) age: String,
 }
 

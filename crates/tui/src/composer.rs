@@ -80,7 +80,7 @@ impl Composer {
         Self { history, ..Self::default() }
     }
 
-    /// Gives the composer the keys of vi.
+    /// Enables the keys of vi.
     pub(crate) fn use_vi_keys(&mut self) {
         self.vi = Some(ViKeys::default());
     }
@@ -115,7 +115,7 @@ impl Composer {
         self.search.is_some()
     }
 
-    /// Takes another text.
+    /// Replaces the text.
     pub(crate) fn set_text(&mut self, text: &str) {
         self.buffer.set_text(text);
         (self.recalled, self.search) = (None, None);
@@ -198,7 +198,7 @@ impl Composer {
         }
     }
 
-    /// Takes a key. `width` is that of the rows, for keys that go to another row.
+    /// Handles a key. `width` is that of the rows, for keys that go to another row.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, width: usize) -> ComposerEffect {
         if self.search.is_some() {
             return self.handle_search_key(key, width);
@@ -489,7 +489,7 @@ fn grapheme_width(character: &str) -> usize {
     }
 }
 
-/// Removes what a terminal would obey, and gives all lines one kind of end.
+/// Removes control characters, and makes all line ends the same.
 fn clean_paste(text: &str) -> String {
     let text = text.replace("\r\n", "\n").replace('\r', "\n").replace('\t', "    ");
     text.chars().filter(|character| *character == '\n' || !character.is_control()).collect()

@@ -90,7 +90,7 @@ impl CopyDecision {
         lines
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub(crate) fn handle_key(&mut self, code: KeyCode) -> DecisionEffect {
         let asked = self.asked.take();
         // Whoever answers a question has read what isn't verified.
@@ -146,9 +146,9 @@ impl CopyDecision {
 
 /// The result of landing or dropping a copy.
 pub(crate) enum SettledCopy {
-    /// It was landed, or something keeps it from being landed.
+    /// The copy was landed, or landing was refused.
     Landed(Box<LandReport>),
-    /// It was dropped, with so many changed files.
+    /// The copy was dropped, with this number of changed files.
     Dropped(u64),
 }
 

@@ -52,7 +52,7 @@ fn indent_line(line: StyledLine) -> StyledLine {
     indented
 }
 
-/// Returns the lines that a replacement takes away and adds, without those that stay.
+/// Returns the lines that a replacement removes and adds, without unchanged ones.
 fn pair_lines(search: &str, replace: &str, result: &str, path: &str) -> Vec<StyledLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (search.lines().collect(), replace.lines().collect());
     let same_start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();

@@ -54,7 +54,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Takes an event.
+    /// Applies an event.
     pub(crate) fn apply(&mut self, event: &Event) {
         match event {
             Event::RunStarted { model, mode, enforcement, .. } => {
@@ -91,7 +91,7 @@ impl Facts {
         }
     }
 
-    /// Takes note of the tree as it is: what checks proved holds for no other one.
+    /// Compares the current tree with the verified one: what checks proved holds for no other one.
     pub(crate) fn compare_tree(&mut self, now: ContentHash) {
         if let Some(verified) = self.verified_tree {
             self.proof = if now == verified { Proof::Verified } else { Proof::Unverified };

@@ -1,8 +1,7 @@
 //! The fold over a session's events: finished blocks, and the state that is still moving.
 //!
-//! The same events give the same blocks, whoever watches and from where. What was only streamed is
-//! settled by the event that records it: text that didn't arrive is added, and nothing is shown
-//! twice.
+//! The same events give the same blocks for every observer. What was only streamed is settled by
+//! the event that records it: text that didn't arrive is added, and nothing is shown twice.
 
 use std::time::{Duration, Instant};
 
@@ -250,7 +249,7 @@ impl Conversation {
 }
 
 impl Conversation {
-    /// Takes an event.
+    /// Applies an event.
     pub(crate) fn apply(&mut self, envelope: &Envelope, now: Instant) {
         self.position = envelope.seq.unwrap_or(self.position).max(self.position);
         let event = &envelope.event;
@@ -328,7 +327,7 @@ impl Conversation {
         self.last_report = Some(Box::new(report.clone()));
     }
 
-    /// Takes an event about the model's reply. Returns false for others.
+    /// Applies an event about the model's reply. Returns false for others.
     fn apply_reply(&mut self, event: &Event) -> bool {
         match event {
             Event::TurnStarted { .. } => {
@@ -362,7 +361,7 @@ impl Conversation {
         true
     }
 
-    /// Takes a piece of a block's text. A piece may repeat what has arrived.
+    /// Appends a piece of a block's text. A piece may repeat what has arrived.
     fn push_text(&mut self, block: u32, offset: u64, text: &str) {
         if self.text.block != Some(block) {
             self.finish_text();
@@ -418,7 +417,7 @@ impl Conversation {
         self.push_lines(event);
     }
 
-    /// Takes an event about a tool call. Returns false for others.
+    /// Applies an event about a tool call. Returns false for others.
     fn apply_call(&mut self, event: &Event) -> bool {
         match event {
             Event::ToolStart { call, .. } => {
@@ -478,7 +477,7 @@ impl Conversation {
         true
     }
 
-    /// Takes an event about verification. Returns false for others.
+    /// Applies an event about verification. Returns false for others.
     fn apply_check(&mut self, event: &Event) -> bool {
         match event {
             Event::VerifyStarted { checks, .. } => {
@@ -534,19 +533,19 @@ impl Conversation {
         self.entries.push(Entry { block, has_gap });
     }
 
-    /// Takes note of the state of the changes after something outside of the session changed them.
+    /// Sets the verification state after something outside of the session changed the files.
     pub(crate) fn note_proof(&mut self, proof: Proof) {
         self.facts.proof = proof;
     }
 
-    /// Takes note of the project's files as they are, unless a run changes them.
+    /// Compares the project's current files with the verified ones, unless a run changes them.
     pub(crate) fn compare_tree(&mut self, now: ContentHash) {
         if self.state == AgentState::Ready {
             self.facts.compare_tree(now);
         }
     }
 
-    /// Takes note of the mode that the next run will have.
+    /// Sets the mode that the next run will have.
     pub(crate) fn note_mode(&mut self, mode: Mode) {
         self.facts.mode = Some(mode);
     }

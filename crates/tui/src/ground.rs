@@ -27,7 +27,7 @@ pub(crate) struct AnswerFilter {
 /// The result of an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Filtered {
-    /// It may be a part of the answer.
+    /// The event may be a part of the answer.
     Held,
     /// These events are no answer.
     Passed(Vec<Event>),
@@ -41,7 +41,7 @@ impl AnswerFilter {
         self.is_armed = true;
     }
 
-    /// Takes an event.
+    /// Handles an event.
     pub(crate) fn filter(&mut self, event: Event) -> Filtered {
         let key = match &event {
             Event::Key(key) if self.is_armed => Some(*key),

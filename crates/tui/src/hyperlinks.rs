@@ -28,7 +28,7 @@ const END_LINK: &str = "\x1b]8;;\x1b\\";
 /// The terminals that get links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum LinkChoice {
-    /// Those that are known to take them.
+    /// Terminals that are known to support links.
     #[default]
     Auto,
     /// All.
@@ -60,8 +60,8 @@ impl LinkChoice {
     }
 }
 
-/// Returns true if the terminal is known to take links. Within tmux and GNU screen it depends on
-/// their settings, which nothing tells.
+/// Returns true if the terminal is known to support links. Within tmux and GNU screen that depends
+/// on their settings, which can't be queried.
 fn takes_links<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> bool {
     let value = |name: &str| variable(name).unwrap_or_default();
     let number = |name: &str| value(name).parse::<u32>().unwrap_or_default();

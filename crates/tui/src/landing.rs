@@ -196,7 +196,7 @@ impl App {
         }
     }
 
-    /// Takes the result of landing or dropping the copy.
+    /// Handles the result of landing or dropping the copy.
     pub(crate) fn finish_landing(
         &mut self,
         settled: Result<SettledCopy, HostError>,

@@ -18,7 +18,7 @@ use journeyman_protocol::{Envelope, Seq, SessionId};
 
 use crate::view::Surroundings;
 
-/// The command that holds the session, for whoever finds it held.
+/// The name under which this program holds a session, shown by others that find it held.
 const HOLDER: &str = "chat";
 
 /// Everything that sessions of a conversation are opened with.
@@ -45,7 +45,7 @@ pub(crate) struct OpenSession {
     pub(crate) template: SessionTemplate,
     /// The session.
     pub(crate) session: SessionHandle,
-    /// Its events.
+    /// The session's events.
     pub(crate) events: Subscription,
     /// Facts for the status line.
     pub(crate) surroundings: Surroundings,

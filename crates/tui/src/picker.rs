@@ -77,7 +77,7 @@ impl Picker {
         self.items.iter().enumerate().filter(|(_, item)| has_all(item)).map(|(place, _)| place).collect()
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> PickerEffect {
         let matching = self.matching();
         let last = matching.len().saturating_sub(1);

@@ -61,7 +61,7 @@ pub(crate) struct Presentation {
 }
 
 impl Presentation {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     ///
     /// # Errors
     /// The terminal can't be set.
@@ -109,7 +109,7 @@ impl Presentation {
         self.theme
     }
 
-    /// Takes other colours, for what is drawn from here on.
+    /// Sets other colours, for what is drawn from here on.
     pub(crate) fn set_theme(&mut self, theme: Theme) {
         self.theme = theme;
         self.screen.set_theme(theme);
@@ -160,7 +160,7 @@ impl Presentation {
         if self.theme.has_colors() { Marks::Dropped } else { Marks::Kept }
     }
 
-    /// Takes note that something is different.
+    /// Marks the presentation as outdated, so that a frame is drawn.
     pub(crate) fn invalidate(&mut self) {
         self.is_stale = true;
     }
@@ -171,7 +171,7 @@ impl Presentation {
         self.is_stale.then_some(self.drawn_at + FRAME_INTERVAL)
     }
 
-    /// Takes blocks for shown, such as those of a session that was left a moment ago.
+    /// Marks blocks as shown, such as those of a session that was left a moment ago.
     pub(crate) fn skip_to(&mut self, committed: usize) {
         self.committed = committed;
     }
@@ -217,7 +217,7 @@ impl Presentation {
         if bytes.is_empty() { Ok(()) } else { self.write(&bytes) }
     }
 
-    /// Takes the size that the terminal has now.
+    /// Updates the size to that of the terminal.
     ///
     /// # Errors
     /// The terminal is gone.
@@ -293,7 +293,7 @@ impl Presentation {
         self.write(&bytes)
     }
 
-    /// Gives the terminal back for as long as something else needs it.
+    /// Restores the terminal for as long as `work` needs it.
     ///
     /// # Errors
     /// The terminal can't be set.
@@ -322,7 +322,7 @@ impl Presentation {
         self.resize()
     }
 
-    /// Gives the terminal back, without the live area.
+    /// Restores the terminal, without the live area.
     ///
     /// # Errors
     /// The terminal can't be set.

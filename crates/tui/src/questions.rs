@@ -60,7 +60,7 @@ impl Questions {
         Self { queue: ApprovalQueue::new(config_dir), ..Self::default() }
     }
 
-    /// Takes an event.
+    /// Handles an event.
     pub(crate) fn handle_event(&mut self, envelope: &Envelope, now: Instant) {
         let event = &envelope.event;
         self.queue.handle_event(envelope);
@@ -109,7 +109,7 @@ impl Questions {
         DEAF_TIME.checked_sub(now.saturating_duration_since(*since)).filter(|rest| !rest.is_zero())
     }
 
-    /// Takes a key for the open question.
+    /// Handles a key for the open question.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> QuestionEffect {
         let Some((_, since)) = &mut self.shown else { return QuestionEffect::Ignored };
         if now.saturating_duration_since(*since) < DEAF_TIME {
@@ -148,7 +148,7 @@ impl Questions {
         }
     }
 
-    /// Takes a key for a question of the model's: the number of an option, or an answer's first
+    /// Handles a key for a question of the model's: the number of an option, or an answer's first
     /// letter.
     fn handle_answer_key(&mut self, key: KeyEvent, options: usize) -> QuestionEffect {
         let KeyCode::Char(letter) = key.code else { return QuestionEffect::Ignored };
@@ -197,7 +197,7 @@ impl Questions {
         self.shown.as_ref().map(|(call, _)| call)
     }
 
-    /// Takes a line as an answer: the letter of a key or its word, a note behind `n`. Other words
+    /// Handles a line as an answer: the letter of a key or its word, a note behind `n`. Other words
     /// are no answer.
     pub(crate) fn answer_line(&mut self, line: &str) -> QuestionEffect {
         let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
@@ -241,7 +241,7 @@ impl Questions {
         heard.map_or_else(Vec::new, |heard| self.render(width, max_rows, heard).0)
     }
 
-    /// Takes note that the session has heard an answer.
+    /// Goes to the next question, once the session has received an answer.
     pub(crate) fn go_on(&mut self, now: Instant) {
         self.follow_queue(now);
     }

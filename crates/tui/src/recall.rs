@@ -379,7 +379,7 @@ impl App {
         CopyReview::open(&template.project, id).await.map(Some)
     }
 
-    /// Takes back changes in the copy of the session that rests; `None` where there is none.
+    /// Reverts changes in the copy of the session that rests; `None` if there is none.
     ///
     /// # Errors
     /// As [`CopyReview::undo`].
@@ -390,7 +390,7 @@ impl App {
         }
     }
 
-    /// Takes the copy back to one of its checkpoints.
+    /// Restores the copy to one of its checkpoints.
     ///
     /// # Errors
     /// As [`CopyReview::undo`], and where there is no copy.
@@ -399,7 +399,7 @@ impl App {
         restored.ok_or_else(|| HostError::failed("nothing was changed in the copy yet"))
     }
 
-    /// Takes the files back to a checkpoint. No session may be open.
+    /// Restores the files to a checkpoint. No session may be open.
     pub(crate) async fn restore_checkpoint(&mut self, checkpoint: u64) -> Result<UndoResult, HostError> {
         let (environment, state, root) = (&self.setup.environment, &self.setup.state, &self.setup.root);
         undo_to_checkpoint(environment, state, CheckpointId(checkpoint), Some(root)).await

@@ -124,13 +124,13 @@ impl Review {
         }
     }
 
-    /// Takes the copy as it is now.
+    /// Sets the current state of the copy.
     pub(crate) fn set_preview(&mut self, preview: LandingPreview) {
         self.reviewed = Reviewed::Copy(CopyDecision::new(&preview));
         self.set_files(preview.files);
     }
 
-    /// Takes the changes as they are now.
+    /// Sets the current changes.
     pub(crate) fn set_files(&mut self, files: Vec<ChangedFile>) {
         self.files = files;
         self.draw_rows();
@@ -220,7 +220,7 @@ impl Review {
         untested.chain(survivors).take(MAX_NOTES).map(note).collect()
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> ReviewEffect {
         self.notice = None;
         let page = self.size.rows.saturating_sub(OWN_ROWS + 2).max(1);

@@ -98,7 +98,7 @@ impl App {
     }
 }
 
-/// Takes a hunk back, or gives back the newest one that was.
+/// Reverts a hunk, or restores the newest one that was reverted.
 fn change_hunk(
     review: &mut Review,
     effect: &ReviewEffect,

@@ -14,9 +14,9 @@ use journeyman_terminal::{Style, StyledLine};
 use crate::hyperlinks::{Linker, RowLinks, paint_row};
 use crate::theme::Theme;
 
-/// The beginning of an update that the terminal shows at once, where it knows such updates.
+/// Begins a synchronized update, which terminals that support it show at once.
 const BEGIN_UPDATE: &str = "\x1b[?2026h";
-/// The end of such an update.
+/// Ends a synchronized update.
 const END_UPDATE: &str = "\x1b[?2026l";
 /// Erases from the cursor to the end of the line.
 const ERASE_LINE: &str = "\x1b[K";
@@ -190,8 +190,8 @@ impl Screen {
         self.cursor.0 = self.cursor.0.saturating_sub(finished);
     }
 
-    /// Takes another size. Returns the bytes that erase the live area as the terminal has it now,
-    /// so that no rest of it stays.
+    /// Sets another size. Returns the bytes that erase the live area as the terminal has it now, so
+    /// that no rest of it stays.
     #[must_use]
     pub(crate) fn resize(&mut self, size: Size) -> String {
         let before = std::mem::replace(&mut self.size, size);
@@ -224,7 +224,7 @@ impl Screen {
         format!("\r{up}{ERASE_BELOW}")
     }
 
-    /// Takes other colours, for what is drawn from here on.
+    /// Sets other colours, for what is drawn from here on.
     pub(crate) fn set_theme(&mut self, theme: Theme) {
         self.theme = theme;
     }
@@ -240,7 +240,7 @@ impl Screen {
     }
 }
 
-/// Writes bytes, and knows the row of the cursor.
+/// Collects bytes for the terminal, and tracks the row of the cursor.
 struct Pen {
     out: String,
     row: usize,

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::process::{Signal, kill_current_process_group};
 
-/// Asks for pastes in brackets, for the window's focus, and for keys that can be told apart.
+/// Enables bracketed paste, focus events, and unambiguous keys.
 const ENTER: &str = "\x1b[?2004h\x1b[?1004h\x1b[>1u";
-/// Takes that back, and whatever a half-drawn frame has set.
+/// Disables these modes, and whatever a half-drawn frame has set.
 const LEAVE: &str = "\x1b[?2026l\x1b[<u\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[0m";
 /// Leaves the alternate screen.
 const LEAVE_ALTERNATE: &str = "\x1b[?1049l";
@@ -16,7 +16,7 @@ const LEAVE_ALTERNATE: &str = "\x1b[?1049l";
 /// Messages of panics, which would be lost between the rows of a frame.
 type PanicMessages = Arc<Mutex<Vec<String>>>;
 
-/// The terminal while the conversation has it. Dropping it gives it back.
+/// The terminal in raw mode. Dropping it restores the terminal.
 pub(crate) struct RawTerminal {
     is_raw: bool,
     is_alternate: bool,
@@ -24,7 +24,7 @@ pub(crate) struct RawTerminal {
 }
 
 impl RawTerminal {
-    /// Takes the terminal. Messages of panics are held back until the terminal is given back.
+    /// Takes over the terminal. Messages of panics are held back until it is restored.
     ///
     /// # Errors
     /// The terminal can't be set.
@@ -49,7 +49,7 @@ impl RawTerminal {
         self.write(ENTER)
     }
 
-    /// Gives the terminal back as it was.
+    /// Restores the terminal as it was.
     ///
     /// # Errors
     /// The terminal can't be set.
@@ -64,7 +64,7 @@ impl RawTerminal {
         disable_raw_mode()
     }
 
-    /// Takes note that the alternate screen is shown, or not.
+    /// Records whether the alternate screen is shown.
     pub(crate) fn note_alternate(&mut self, is_alternate: bool) {
         self.is_alternate = is_alternate;
     }
@@ -89,7 +89,7 @@ impl RawTerminal {
         self.enter()
     }
 
-    /// Takes the messages of panics that didn't end the program.
+    /// Removes and returns the messages of panics that didn't end the program.
     #[must_use]
     pub(crate) fn take_panics(&self) -> Vec<String> {
         std::mem::take(&mut *self.panics.lock().unwrap_or_else(PoisonError::into_inner))

@@ -29,10 +29,10 @@ pub(crate) enum Ground {
 /// The colours that the person wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ThemeChoice {
-    /// Those that go with the terminal's ground, which is asked for.
+    /// Colours for the terminal's background, which is queried.
     #[default]
     Auto,
-    /// Those for a ground.
+    /// Colours for a given background.
     On(Ground),
     /// None.
     None,

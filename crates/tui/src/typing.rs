@@ -38,7 +38,7 @@ pub(crate) enum Chosen {
 }
 
 impl App {
-    /// Takes an event of the terminal.
+    /// Handles an event of the terminal.
     pub(crate) async fn handle_terminal(&mut self, event: TerminalEvent) -> Result<Flow, HostError> {
         let flow = match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.handle_key(key).await?,

@@ -34,7 +34,7 @@ impl ViKeys {
         *self = Self::default();
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, buffer: &mut Buffer) -> ViEffect {
         if key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
             return ViEffect::Passed;

@@ -30,7 +30,7 @@ const MAX_NOTICE_ROWS: usize = 3;
 /// Rows of a terminal from which empty rows separate the parts.
 const ROOMY_ROWS: usize = 14;
 
-/// Facts of the status line that no event tells.
+/// Facts of the status line that come from no event.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Surroundings {
     /// The model, before a run names it.
@@ -53,7 +53,7 @@ pub(crate) struct Surroundings {
 pub(crate) struct LiveArea<'a> {
     /// The session.
     pub(crate) conversation: &'a Conversation,
-    /// Its questions.
+    /// The session's questions.
     pub(crate) questions: &'a Questions,
     /// The message that is being written.
     pub(crate) composer: &'a Composer,

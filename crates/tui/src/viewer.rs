@@ -135,7 +135,7 @@ impl Viewer {
         self.rendered.blocks.extend(new);
     }
 
-    /// Takes the whole results of calls.
+    /// Sets the whole results of calls.
     pub(crate) fn set_results(&mut self, results: HashMap<CallId, String>) {
         self.results = results;
         if !self.opened.is_empty() {
@@ -172,7 +172,7 @@ impl Viewer {
         self.rendered.blocks.iter().map(Vec::len).sum()
     }
 
-    /// Takes a key.
+    /// Handles a key.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, entries: &[Entry]) -> ViewerEffect {
         if self.search.as_ref().is_some_and(|search| search.is_typing) {
             self.handle_search_key(key, entries);

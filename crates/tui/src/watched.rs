@@ -8,7 +8,7 @@ use tokio_util::sync::DropGuard;
 pub(crate) struct Watch {
     /// The session.
     pub(crate) session: SessionId,
-    /// Its events.
+    /// The session's events.
     pub(crate) events: mpsc::UnboundedReceiver<Envelope>,
     /// Ends the reading when it is dropped.
     #[expect(dead_code, reason = "it is there to be dropped")]

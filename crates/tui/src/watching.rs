@@ -50,13 +50,14 @@ impl App {
         Ok(true)
     }
 
-    /// Takes an event of the watched session. Its questions are for whoever works on it.
+    /// Applies an event of the watched session. Its questions are left to the process that works on
+    /// the session.
     pub(crate) fn show_watched(&mut self, envelope: &Envelope) {
         self.conversation.apply(envelope, Instant::now());
         self.presentation.invalidate();
     }
 
-    /// Takes note that nobody works on a watched session any more: it goes on here.
+    /// Handles the end of a watched session's work in the other process: the session goes on here.
     pub(crate) fn end_watch(&mut self, session: &SessionId, ended: Option<Result<(), HostError>>) {
         let is_watched = self.watch.as_ref().is_some_and(|watch| watch.session == *session);
         let Some(ended) = ended.filter(|_| is_watched) else { return };

@@ -1,8 +1,8 @@
 //! Test commands narrowed to the tests that a change can affect.
 //!
-//! A command is narrowed by what its own words say: the runner that it calls and what that runner
-//! takes on its command line. A command that names tests already, or that a shell would do more
-//! with than start one program, is left alone.
+//! A command is narrowed by its own words: the runner that it calls and the arguments that this
+//! runner accepts. A command that names tests already, or that does more in a shell than start one
+//! program, is left unchanged.
 
 mod cargo;
 mod command;
@@ -37,7 +37,7 @@ pub fn narrow(check: &Check, files: &[RelPath], read: &ReadText<'_>) -> Option<C
     })
 }
 
-/// Returns true if a check runs all tests of a runner that takes the names of some.
+/// Returns true if a check runs all tests of a runner that accepts the names of some.
 #[must_use]
 pub fn takes_test_names(check: &Check, read: &ReadText<'_>) -> bool {
     runner_of(&CheckDirectory { check, read }).is_some()

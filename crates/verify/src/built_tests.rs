@@ -1,4 +1,4 @@
-//! Sources that a build compiles into the programs that its tests are, whatever their names.
+//! Sources that a build compiles into test programs, whatever the names of the sources.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,19 +9,19 @@ use crate::test_files::file_name;
 const SOURCE_ENDINGS: [&str; 6] = [".c", ".cc", ".cpp", ".cxx", ".c++", ".C"];
 /// Maximum number of targets or calls of one build file that are followed.
 const MAX_FOLLOWED: usize = 2_000;
-/// Calls of CMake that make a test of each case in a program.
+/// Calls of CMake that make each case of a program a test.
 const DISCOVERING: [&str; 3] = ["gtest_discover_tests", "catch_discover_tests", "doctest_discover_tests"];
 
-/// A source's part in the tests.
+/// The use of a source by tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
-    /// The program of the product has it as well, or may be the one that tests run.
+    /// The product's program is built from the source as well, or may be what the tests run.
     Shared,
-    /// Nothing but programs that tests run has it.
+    /// Only test programs are built from the source.
     TestsOnly,
 }
 
-/// Sources by their paths.
+/// The use of sources, by their paths.
 pub(crate) type BuiltTests = BTreeMap<String, Part>;
 
 /// Returns true for a build file that [`sources_of_tests`] reads.
@@ -31,16 +31,16 @@ pub fn is_build_of_tests(path: &str) -> bool {
     MAKEFILE_NAMES.contains(&name) || matches!(name, "Makefile.am" | "CMakeLists.txt" | "meson.build")
 }
 
-/// Returns the paths of sources that build files compile into programs that their tests run.
+/// Returns the paths of sources that build files compile into test programs.
 ///
-/// Among them are sources that such a program shares with the product: whether one is a test, only
-/// its text tells. Each build file is given as its path and its text.
+/// Among them are sources that such a program shares with the product: only the text of a source
+/// shows whether it is a test. Each build file is given by its path and its text.
 #[must_use]
 pub fn sources_of_tests<'t>(build_files: impl IntoIterator<Item = (&'t str, &'t str)>) -> BTreeSet<String> {
     built_tests(build_files).into_keys().collect()
 }
 
-/// Returns the sources with their part in the tests.
+/// Returns the sources with their use by tests.
 pub(crate) fn built_tests<'t>(build_files: impl IntoIterator<Item = (&'t str, &'t str)>) -> BuiltTests {
     let mut found = BuiltTests::new();
     for (path, text) in build_files {
@@ -81,7 +81,8 @@ fn is_source(word: &str) -> bool {
     SOURCE_ENDINGS.iter().any(|ending| word.strip_suffix(ending).is_some_and(|stem| !stem.is_empty()))
 }
 
-/// Returns a word of a command as the name of a program or a file, without what stands around it.
+/// Returns the name of a program or a file in a word of a command, without shell punctuation around
+/// it.
 fn bare(word: &str) -> &str {
     let word = word.trim_matches(['"', '\'', ';', '(', ')', '@', '&', '|']);
     word.strip_prefix("./").unwrap_or(word)
@@ -93,8 +94,8 @@ struct Goals {
 }
 
 impl Goals {
-    /// Returns what the commands of some goals start by themselves, and the sources that these
-    /// commands compile.
+    /// Returns the programs that the commands of some targets start directly, and the sources that
+    /// these commands compile.
     fn programs(&self, goals: &[String]) -> Vec<String> {
         let mut found = Vec::new();
         for rule in goals.iter().filter_map(|goal| self.rules.get(goal)).flatten() {
@@ -110,7 +111,7 @@ impl Goals {
         found
     }
 
-    /// Returns the sources that some goals need, and what their commands name.
+    /// Returns the sources that some targets depend on, and those that their commands name.
     fn sources(&self, goals: impl IntoIterator<Item = String>) -> BTreeSet<String> {
         let mut left: Vec<String> = goals.into_iter().collect();
         let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
@@ -143,8 +144,8 @@ impl Goals {
     }
 }
 
-/// Returns the program that a part of a command starts by itself: without data to read and without
-/// another program that judges what it writes.
+/// Returns the program that a part of a command starts directly: without input and without another
+/// program that compares its output.
 fn started(part: &str) -> Option<&str> {
     const JUDGES: [&str; 5] = ["<", "|", "diff", "cmp", "grep"];
     let mut words = part.split_whitespace().map(bare).filter(|word| !word.is_empty());
@@ -206,14 +207,14 @@ fn automake_tests(text: &str) -> BuiltTests {
     found
 }
 
-/// A call of a build file: its name, the variable that takes its value, its arguments.
+/// A call in a build file: its name, the variable to which its value is assigned, its arguments.
 struct Call<'t> {
     name: &'t str,
     variable: &'t str,
     arguments: &'t str,
 }
 
-/// Returns the calls of a build file, those within arguments after the one around them.
+/// Returns the calls of a build file. A call within the arguments of another one comes after it.
 fn calls(text: &str) -> Vec<Call<'_>> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();
@@ -278,7 +279,7 @@ fn cmake_tests(text: &str) -> BuiltTests {
             "set" => {
                 known.insert(first.clone(), rest.to_vec());
             }
-            // A loop's calls are read once, with all values of its variable at a time.
+            // A loop's calls are read once, with all values of its variable at the same time.
             "foreach" => {
                 let values = rest.iter().filter(|it| !matches!(it.as_str(), "IN" | "ITEMS" | "LISTS"));
                 known.insert(first.clone(), values.cloned().collect());
@@ -289,7 +290,7 @@ fn cmake_tests(text: &str) -> BuiltTests {
             }
             "add_test" => {
                 let command = words.iter().skip_while(|word| *word != "COMMAND").skip(1);
-                // A program with data to read is the product.
+                // A program with input files is the product.
                 let reads = command.clone().skip(1).any(|word| word.contains(['/', '.']));
                 installed.extend(command.clone().filter(|_| reads).cloned());
                 tested.extend(command.chain(rest).map(|word| target_file(word).to_owned()));

@@ -18,7 +18,8 @@ use journeyman_workspace::{Workspace, remove_tree, remove_trees_of_ended_process
 const DIRECTORY: &str = "check-caches";
 /// Beginnings of the names of programs that are known to run in Python.
 const PYTHON_WORDS: [&str; 4] = ["python", "pytest", "tox", "nox"];
-/// Directories beneath the root with programs of others, whose bytecode is kept.
+/// Virtual environments beneath the root, whose bytecode is kept because they have no project
+/// sources.
 const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 
 /// A directory that only the checks of one session write, removed with this value. The project and

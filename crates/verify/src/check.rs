@@ -1,4 +1,4 @@
-//! A check, and what several of them together say.
+//! A check of the project, and the combined outcome of several checks.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const TEST_LIMIT: Duration = Duration::from_secs(900);
 const SECURITY_LIMIT: Duration = Duration::from_secs(300);
 const CUSTOM_LIMIT: Duration = Duration::from_secs(900);
 
-/// One command that checks the project.
+/// A command that checks the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     /// The kind of check.
@@ -28,32 +28,34 @@ pub struct Check {
     pub directory: Option<RelPath>,
     /// The ecosystem, such as `cargo`; `custom` for what the user named.
     pub ecosystem: &'static str,
-    /// Why it was chosen, in a few words a person understands.
+    /// The reason for choosing the check, in a few words that a person understands.
     pub why: String,
     /// The maximum duration.
     pub timeout: Duration,
-    /// Why it can't run here, if that is known beforehand: it becomes evidence of `not run`.
+    /// The reason why the check can't run here, if known beforehand. The check's evidence is then
+    /// `not run` with this reason.
     pub blocked: Option<String>,
-    /// Why it is listed but not run unless somebody asks for it by name.
+    /// The reason why the check is listed and runs only if the user requests it by name.
     pub unasked: Option<String>,
-    /// The command that repairs what it finds, in the same directory, if its tool can.
+    /// The command that repairs what the check finds, in the same directory, if its tool can.
     pub fix: Option<String>,
-    /// The package registries, by policy's names, and hosts that it needs. Empty for a check
+    /// The package registries, by policy's names, and hosts that the check needs. Empty for a check
     /// that runs offline.
     pub network: &'static [&'static str],
-    /// True if it changes files because that is what it is for: an undo takes these changes back as
-    /// those of a command.
+    /// True if the check's purpose is to change files: an undo reverts these changes like those of
+    /// a command.
     pub repairs: bool,
-    /// True if it writes the toolchain's own caches outside of the project, as fetching does.
+    /// True if the check writes the toolchain's own caches outside of the project, as fetching
+    /// does.
     pub fills_caches: bool,
-    /// True if it passes whatever the files hold, as far as its text tells.
+    /// True if the check passes whatever the files hold, as far as its text shows.
     pub cannot_fail: bool,
-    /// True if it runs only the tests that a change can affect.
+    /// True if the check runs only the tests that a change can affect.
     pub affected_only: bool,
 }
 
 impl Check {
-    /// A check with its kind's time limit.
+    /// Creates a check with the time limit of its kind.
     #[must_use]
     pub fn new(
         kind: CheckKind,
@@ -79,36 +81,36 @@ impl Check {
         }
     }
 
-    /// The same check in `directory`.
+    /// Sets the directory in which the check runs.
     #[must_use]
     pub fn within(mut self, directory: Option<&RelPath>) -> Self {
         self.directory = directory.cloned();
         self
     }
 
-    /// The same check, known not to be able to run for `reason`.
+    /// Marks the check as unable to run, for `reason`.
     #[must_use]
     pub fn blocked(mut self, reason: impl Into<String>) -> Self {
         self.blocked = Some(reason.into());
         self
     }
 
-    /// The same check, listed and not run unless somebody asks for it, for `reason`.
+    /// Marks the check as one that runs only if the user requests it, for `reason`.
     #[must_use]
     pub fn unasked(mut self, reason: impl Into<String>) -> Self {
         self.unasked.get_or_insert(reason.into());
         self
     }
 
-    /// The same check, whose tool repairs what it finds with the command `fix`.
+    /// Sets the command that repairs what the check finds.
     #[must_use]
     pub fn fixed_by(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
     }
 
-    /// The command that repairs what this check finds, as a check of its own; `None` if its tool
-    /// repairs nothing.
+    /// Returns the command that repairs what this check finds, as a check of its own; `None` if its
+    /// tool repairs nothing.
     #[must_use]
     pub fn to_fix(&self) -> Option<Self> {
         let command = self.fix.clone()?;
@@ -134,7 +136,7 @@ fn time_limit(kind: CheckKind) -> Duration {
     }
 }
 
-/// The checks that the user named, in their order; blank ones are left out.
+/// Returns the checks that the user named, in their order, without blank ones.
 #[must_use]
 pub fn custom(commands: &[String]) -> Vec<Check> {
     commands
@@ -155,15 +157,15 @@ pub enum Verdict {
     Passed,
     /// At least one check ran and failed.
     Failed,
-    /// Nothing failed, but nothing proves the change either.
+    /// Nothing failed, but no check proves the change either.
     NothingRan,
 }
 
-/// Folds evidence into one word.
+/// Combines the evidence of all checks.
 ///
-/// `Passed` takes more than the absence of failures: something passed, every check that the user
-/// named passed, and where the project has tests at least one test command passed. Types alone
-/// don't prove a change whose tests could not run. Failures from before the task are none.
+/// `Passed` requires more than the absence of failures: a check passed, every check that the user
+/// named passed, and if the project has tests, a test command passed. A passing type check doesn't
+/// prove a change whose tests could not run. Failures from before the task don't count.
 #[must_use]
 pub fn verdict(evidence: &[Evidence]) -> Verdict {
     if evidence.iter().any(Evidence::fails) {
@@ -181,7 +183,7 @@ pub fn verdict(evidence: &[Evidence]) -> Verdict {
     }
 }
 
-/// Why checks could not be run at all. What concerns one check only is evidence, not an error.
+/// The error if no check could run at all. A problem of a single check is evidence, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     /// The tree could not be compared before and after a check, so what it changes could not be
@@ -198,7 +200,7 @@ pub enum VerifyError {
     Stopped(String),
 }
 
-/// The outcome `not run`.
+/// Returns the outcome `not run`.
 pub(crate) fn not_run(reason: impl Into<String>) -> CheckOutcome {
     CheckOutcome::NotRun { reason: reason.into() }
 }

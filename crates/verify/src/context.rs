@@ -9,21 +9,21 @@ use journeyman_workspace::Workspace;
 
 use crate::CheckCaches;
 
-/// Head and tail of a check's output that evidence keeps: some 4,000 tokens, more than feedback
-/// quotes.
+/// Default number of bytes of a check's output, head and tail, that evidence keeps: some 4,000
+/// tokens, more than feedback quotes.
 const EVIDENCE_BYTES: usize = 16 * 1024;
-/// Output that is read for diagnostics: a build that prints more has its first and last errors in
-/// it.
+/// Default number of bytes of output that are read for diagnostics: a build that prints more has
+/// its first and last errors in them.
 const CAPTURED_BYTES: usize = 1024 * 1024;
 
-/// Bounds of a verification.
+/// Limits of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunLimits {
     /// Bytes of each check's output that its evidence keeps.
     pub evidence_bytes: usize,
     /// Bytes of each check's output that are read for diagnostics.
     pub captured_bytes: usize,
-    /// A ceiling for every check's own time limit.
+    /// Maximum time of any check, whatever the check's own time limit.
     pub longest: Option<Duration>,
     /// Maximum number of checks that run at the same time.
     pub at_once: usize,
@@ -45,11 +45,11 @@ pub struct RunContext {
     pub sandbox: Arc<Sandbox>,
     /// The host's compilers and interpreters.
     pub toolchains: Arc<Toolchains>,
-    /// Bounds.
+    /// The limits.
     pub limits: RunLimits,
-    /// Confinement without which no check runs.
+    /// The confinement without which no check runs.
     pub needs: SandboxNeeds,
-    /// Caches that are kept for the next round; without them a check's caches are thrown away.
+    /// Caches that are kept for the next round; without them a check's caches are discarded.
     pub caches: Option<Arc<CheckCaches>>,
     /// The session that files changed by a check are journaled for.
     pub session: SessionId,

@@ -1,8 +1,9 @@
 //! Readers of the output of compilers, linters and test runners as [`Diagnostic`]s.
 //!
-//! A document in the output (JSON of a known tool, JUnit's XML) is read as such. Every reader of
-//! text is a small state machine over lines; a line goes to each in turn until one claims it. They
-//! run on any output, because a custom check or a `make` target may be any tool.
+//! A document in the output (JSON of a known tool, JUnit's XML) is parsed as a document. Every
+//! reader of text is a small state machine over lines; each line goes to the readers in turn until
+//! one claims it. All readers run on any output, because a custom check or a `make` target may be
+//! any tool.
 
 mod documents;
 mod findings;
@@ -37,7 +38,7 @@ use lines::{read_line, readers};
 pub use order::by_cause;
 pub(crate) use source::quote_sources;
 
-/// The diagnostics and the counts of one run.
+/// The diagnostics and the test counts of one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Readings {
     /// The findings by likely cause.
@@ -53,9 +54,9 @@ pub fn parse(output: &str, locate: &Locate<'_>) -> Vec<Diagnostic> {
     read(output, &[], locate).diagnostics
 }
 
-/// Reads `output` and the `reports` (JUnit's XML or JSON) that the same run wrote. What both tell
-/// of one test is one diagnostic. JSON of known tools, JUnit's XML and TAP are found in the output
-/// as well. Takes time linear in the texts, but for a bounded number of attempts, and never panics.
+/// Reads `output` and the `reports` (JUnit's XML or JSON) of the same run. A test that both mention
+/// is one diagnostic. JSON of known tools, JUnit's XML and TAP are found in the output as well.
+/// Takes time linear in the texts, except for a bounded number of attempts, and never panics.
 #[must_use]
 pub fn read(output: &str, reports: &[String], locate: &Locate<'_>) -> Readings {
     let mut findings = Findings::new(locate);
@@ -103,8 +104,7 @@ pub fn beneath(root: &Path, directory: Option<&RelPath>, printed: &str) -> Optio
     resolve_parents(&format!("{}/{printed}", directory.as_str()?))
 }
 
-/// Takes `..` components away with the component before them, as tools in a sub-directory print
-/// them.
+/// Resolves `..` components by the text alone, as tools in a sub-directory print them.
 fn resolve_parents(printed: &str) -> Option<RelPath> {
     let mut kept: Vec<&str> = Vec::new();
     for component in printed.split('/') {

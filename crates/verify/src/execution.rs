@@ -1,4 +1,4 @@
-//! One check's command: confined, judged, and read.
+//! Runs one check's command confined, judges its outcome and reads its output.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,24 +18,24 @@ use crate::reading::read_check;
 use crate::reports::Reports;
 use crate::{Check, CheckCaches, VerifyError};
 
-/// Live output shown of one check; who wants more has the evidence.
+/// Maximum live output shown of one check; the evidence has more.
 const LIVE_BYTES: usize = 256 * 1024;
 
-/// The tree before checks that run at the same time, and the caches that they share.
+/// The state of the tree before checks that run at the same time, and the caches that they share.
 pub(crate) struct TreeBefore {
     pub(crate) before: TreeSnapshot,
     pub(crate) guard: GuardedState,
     pub(crate) caches: Option<Arc<CheckCaches>>,
 }
 
-/// A check that ran, or couldn't.
+/// The result of a check that ran or could not run.
 pub(crate) struct Execution {
     pub(crate) evidence: Evidence,
     /// False if the sandbox didn't keep protected paths from being changed.
     pub(crate) protected_kept: bool,
 }
 
-/// Runs a check and reads what it left. Nobody looks at the tree here.
+/// Runs a check and reads its output and reports. Changes of the tree are not looked at here.
 pub(crate) async fn execute(
     (index, check): (usize, &Check),
     context: &RunContext,
@@ -72,7 +72,7 @@ pub(crate) async fn execute(
     Ok(Execution { evidence, protected_kept })
 }
 
-/// Evidence without output.
+/// Creates evidence without output.
 pub(crate) fn evidence_without_output(
     check: &Check,
     outcome: CheckOutcome,
@@ -94,7 +94,7 @@ pub(crate) async fn in_background<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|error| VerifyError::Stopped(error.to_string()))
 }
 
-/// Runs the command itself; the error is the reason why it could not run.
+/// Runs the command in the sandbox; the error is the reason why the command could not run.
 async fn confined(
     index: usize,
     request: Request,
@@ -122,9 +122,10 @@ fn is_download_cache(ecosystem: &str, directory: &Path) -> bool {
     directory.file_name().is_some_and(|name| names.iter().any(|known| name == *known))
 }
 
-/// The check as the sandbox takes it.
+/// Returns the request for the sandbox to run a check.
 fn request(check: &Check, context: &RunContext, caches: Option<&CheckCaches>) -> Request {
-    /// Plain output, no prompts, no watching for changes, no caches beside the sources.
+    /// Variables for plain output, no prompts, no watching for changes, no caches beside the
+    /// sources.
     const PLAIN_OUTPUT_VARIABLES: [(&str, &str); 9] = [
         ("CI", "1"),
         ("NO_COLOR", "1"),
@@ -141,7 +142,7 @@ fn request(check: &Check, context: &RunContext, caches: Option<&CheckCaches>) ->
     request.network = network_of(check.network);
     let mut request = request.with_toolchains(&context.toolchains);
     if check.fills_caches {
-        // Into the layer that is thrown away, nothing would have been fetched.
+        // In the layer, which is discarded, what is fetched would be lost.
         let caches = std::mem::take(&mut request.layered);
         let (own, others): (Vec<PathBuf>, Vec<PathBuf>) =
             caches.into_iter().partition(|cache| cache.is_dir() && is_download_cache(check.ecosystem, cache));
@@ -165,7 +166,8 @@ fn request(check: &Check, context: &RunContext, caches: Option<&CheckCaches>) ->
     request
 }
 
-/// Head and tail of `text`, about `limit` bytes in all, cut between lines where lines are short.
+/// Returns the head and tail of `text`, about `limit` bytes in all, cut between lines if lines are
+/// short.
 fn bounded(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();

@@ -1,7 +1,7 @@
 //! Discovery of a project's own checks.
 //!
-//! Every ecosystem is a pure function over a [`Project`]: what files there are, what they hold,
-//! which programs can be started. Nothing is executed to find out.
+//! Every ecosystem is a pure function over a [`Project`]: its files, their contents, and the
+//! programs that can be started. Nothing is executed.
 
 mod beam;
 mod build_tools;
@@ -36,12 +36,13 @@ use crate::Check;
 
 use crate::unfailing::cannot_fail;
 
-/// A change that spans more projects of one repository than this is checked in the first ones; each
-/// costs minutes. The others are listed as not run.
+/// Maximum number of projects of one repository that are checked after a change, each of which
+/// costs minutes. The checks of others are listed as not run.
 const MAX_PROJECTS: usize = 4;
-/// A manifest larger than this is data, not a manifest.
+/// Maximum bytes of a manifest; a larger file is data.
 const MAX_MANIFEST_BYTES: u64 = 1024 * 1024;
-/// Without a manifest at the root and without changed files, projects are looked for this deep.
+/// Maximum depth at which projects are searched, without a manifest at the root and without changed
+/// files.
 const MAX_DEPTH_UNASKED: usize = 3;
 
 /// A function from the name of a program to the file that a command of this name starts, or from a
@@ -58,8 +59,7 @@ pub fn find(workspace: &Workspace, listing: &Listing, find_program: &FindProgram
 /// Finds the checks that matter after `changed` files changed: those of the root first, then those
 /// of the nearest project above each changed file, then those of the packages that depend on one of
 /// these. Checks that are known not to be able to run are in the list with [`Check::blocked`] set,
-/// so that evidence says so; those that only run when they are asked for are not. Ordered as they
-/// run.
+/// so that evidence says so; those that only run on request are not. Ordered as they run.
 #[must_use]
 pub fn find_for(
     workspace: &Workspace,
@@ -72,7 +72,7 @@ pub fn find_for(
     checks
 }
 
-/// Finds the checks as [`find_for`] does, with those that only run when they are asked for
+/// Finds the checks as [`find_for`] does, and also those that only run on request
 /// ([`Check::unasked`]).
 #[must_use]
 pub fn find_all(
@@ -84,7 +84,7 @@ pub fn find_all(
     in_project(&OnDisk { workspace, listing, changed, find_program })
 }
 
-/// The finders over any [`Project`].
+/// Finds the checks of any [`Project`].
 fn in_project(project: &dyn Project) -> Vec<Check> {
     let mut found = Directories { project, checks: BTreeMap::new() };
     let mut checks = in_directory(&ProjectDirectory { project, directory: None });
@@ -110,7 +110,7 @@ fn in_project(project: &dyn Project) -> Vec<Check> {
     checks
 }
 
-/// The directories whose checks matter: the root, and those beneath it.
+/// Returns the directories whose checks matter: the root, and those beneath it.
 pub(crate) fn checked_directories(project: &dyn Project) -> Vec<Option<RelPath>> {
     let mut found = Directories { project, checks: BTreeMap::new() };
     let own = in_directory(&ProjectDirectory { project, directory: None });
@@ -119,7 +119,7 @@ pub(crate) fn checked_directories(project: &dyn Project) -> Vec<Option<RelPath>>
     std::iter::once(None).chain(further).collect()
 }
 
-/// The checks of one directory.
+/// Finds the checks of one directory.
 pub(crate) fn in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
     checks.extend(cargo::find(place));
@@ -148,7 +148,7 @@ pub(crate) fn in_directory(place: &ProjectDirectory<'_>) -> Vec<Check> {
     checks
 }
 
-/// The checks of directories, each found once.
+/// The checks of each directory, found once.
 struct Directories<'a> {
     project: &'a dyn Project,
     checks: BTreeMap<RelPath, Vec<Check>>,
@@ -162,8 +162,8 @@ impl Directories<'_> {
             .or_insert_with(|| in_directory(&ProjectDirectory { project, directory: Some(directory) }))
     }
 
-    /// Returns true if `directory` is a project with checks of its own: a directory of a larger
-    /// build has a manifest, too, and none.
+    /// Returns true if `directory` is a project with checks of its own. A directory of a larger
+    /// build has a manifest too, but no checks.
     fn is_project(&mut self, directory: &RelPath) -> bool {
         let is_manifest = |name: &&str| directory.join(name).is_ok_and(|path| self.project.has_file(&path));
         let is_project = MANIFESTS.iter().any(is_manifest)
@@ -173,8 +173,9 @@ impl Directories<'_> {
     }
 }
 
-/// Directories beneath the root with checks of their own: those that changed in the order of their
-/// paths, then those that depend on them, each with the one that it depends on.
+/// Returns the directories beneath the root with checks of their own: those that changed in the
+/// order of their paths, then those that depend on them, each with the directory that it depends
+/// on.
 fn further_directories(found: &mut Directories<'_>, root_is_bare: bool) -> Vec<(RelPath, Option<RelPath>)> {
     let project = found.project;
     let mut directories = BTreeSet::new();
@@ -195,7 +196,7 @@ fn further_directories(found: &mut Directories<'_>, root_is_bare: bool) -> Vec<(
         });
         let all: BTreeSet<RelPath> = manifests.filter_map(RelPath::parent).collect();
         let all: BTreeSet<RelPath> = all.into_iter().filter(|one| found.is_project(one)).collect();
-        // A project inside another project is that one's business.
+        // The checks of a project inside another project belong to the inner one.
         directories = all.iter().filter(|one| !has_ancestor_in(one, &all)).cloned().collect();
     }
     directories.retain(|directory| !is_foreign(directory));
@@ -219,7 +220,7 @@ fn has_ancestor_in(directory: &RelPath, all: &BTreeSet<RelPath>) -> bool {
     false
 }
 
-/// A project as the workspace shows it.
+/// A project as the workspace lists it.
 pub(crate) struct OnDisk<'a> {
     pub(crate) workspace: &'a Workspace,
     pub(crate) listing: &'a Listing,

@@ -3,10 +3,10 @@
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
 use journeyman_workspace::ForbiddenChanges;
 
-/// Warnings of one check; who meets more has seen enough.
+/// Maximum number of warnings of one check.
 const MOST_WARNINGS: usize = 20;
 
-/// Warnings of what a check made or changed that is a person's to make or change.
+/// Returns warnings about guarded files that a check made or changed, which only a person may do.
 pub(crate) fn forbidden_change_warnings(aftermath: &ForbiddenChanges) -> Vec<Diagnostic> {
     let violations = aftermath.violations.iter().take(MOST_WARNINGS).map(|one| {
         let message =

@@ -1,13 +1,13 @@
-//! Honesty guards: what a change does to the tests and checks that are to prove it.
+//! Honesty guards: find where a change weakens the tests and checks that are to prove it.
 //!
 //! [`find_dishonest_changes`] reads a whole change and returns the places where it makes tests or
-//! checks say less. Tests are read from syntax trees: functions and blocks that runners take for
-//! tests, with their assertions, how strict each is, and whether it still runs. Tests that moved or
-//! were renamed are found again, and values that moved into a table or a helper are followed.
+//! checks verify less. Tests are read from syntax trees: functions and blocks that runners take for
+//! tests, with their assertions, how strict each one is, and whether it still runs. Moved and
+//! renamed tests are matched, and values that moved into a table or a helper are followed.
 //! Commands, settings, comments and secrets are compared by their text.
 //!
-//! Changed expectations and snapshots are notices where the product changed too, because then there
-//! is a reason for them; without one they block.
+//! Changed expectations and snapshots are notices if the product changed too, because then there is
+//! a reason for them; otherwise they block.
 
 mod assertion;
 mod behaviour;
@@ -71,8 +71,8 @@ const MAX_FILES: usize = 1_000;
 /// Maximum bytes of all texts of a change that are read.
 const MAX_TOTAL_BYTES: usize = 16 << 20;
 
-/// A file of a change, with its text before and after it. A file whose texts are the same is no
-/// part of the change; tests may be given so, because they tell which inputs they try.
+/// A file of a change, with its text before and after it. A file with equal texts is not part of
+/// the change; unchanged tests may be included, because they contain the inputs that tests try.
 #[derive(Debug, Clone)]
 pub struct ChangedFile {
     /// The path.
@@ -83,7 +83,7 @@ pub struct ChangedFile {
     pub new: Option<String>,
 }
 
-/// A file with its sources.
+/// A file of a change with its parsed sources.
 struct Read<'t> {
     path: &'t RelPath,
     name: &'t str,
@@ -92,10 +92,10 @@ struct Read<'t> {
     new: Option<Source<'t>>,
 }
 
-/// Returns the places where a change makes tests or checks say less, those that block first.
+/// Returns the places where a change makes tests or checks verify less, those that block first.
 ///
-/// The function is pure, bounded in time and memory, and doesn't panic on any text. Files with a
-/// path that is no text, and texts above a maximum length, are left out.
+/// The function is pure, bounded in time and memory, and doesn't panic on any text. Files whose
+/// path is not UTF-8, and texts above the maximum length, are left out.
 #[must_use]
 pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
     let mut report = Report::default();
@@ -160,8 +160,8 @@ fn read_files(files: &[ChangedFile]) -> Vec<Read<'_>> {
     read
 }
 
-/// Returns the changed sources that are tests by what a build does with them, and not by their
-/// names. The build files are among the files, whether they changed or not.
+/// Returns the changed sources that are tests because a build compiles them into test programs, not
+/// by their names. `files` includes the build files, changed or not.
 #[must_use]
 pub fn changed_tests_of_builds(files: &[ChangedFile]) -> Vec<RelPath> {
     let built = |file: &Read<'_>| file.is_test && file.has_changed() && !is_test_file(file.name);
@@ -169,8 +169,8 @@ pub fn changed_tests_of_builds(files: &[ChangedFile]) -> Vec<RelPath> {
     read.iter().filter(|file| file.old.is_some() && built(file)).map(|file| file.path.clone()).collect()
 }
 
-/// Returns the sources that build files compiled into tests before the change, or do now where
-/// there was none.
+/// Returns the sources that build files compiled into test programs before the change, or after it
+/// for a new build file.
 fn built_by(files: &[ChangedFile]) -> BuiltTests {
     let texts = files.iter().take(MAX_FILES).filter_map(|file| {
         let text = file.old.as_deref().or(file.new.as_deref())?;
@@ -193,7 +193,7 @@ impl Read<'_> {
     }
 }
 
-/// Returns true for a file of the product: no test, and nothing that only says how tests run.
+/// Returns true for a file of the product: neither a test nor a file that only configures tests.
 fn is_product(file: &Read<'_>) -> bool {
     !file.is_test && !loosening::is_settings(file.name) && !is_script(file.name)
 }
@@ -216,11 +216,11 @@ fn read_tests<'t>(file: &Read<'t>) -> Option<TestsOf<'t, 't>> {
 
 /// Returns the literals of each line of the tests before the change, in order.
 fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<Vec<&'t str>> {
-    /// More rows than these say nothing new.
+    /// Maximum number of lines.
     const MAX_ROWS: usize = 5_000;
-    /// A value that says something alone.
+    /// Minimum bytes of a value that is significant alone.
     const MIN_LONG_VALUE: usize = 12;
-    /// A longer test has values that don't belong together.
+    /// Maximum literals of a test that are taken together: those of a longer test are unrelated.
     const MAX_SHORT_TEST: usize = 4;
     let mut rows = Vec::new();
     let constants = ["true", "false", "True", "False", "None", "null", "nil"];
@@ -243,13 +243,13 @@ fn known_rows<'t>(tests: &[TestsOf<'_, 't>]) -> Vec<Vec<&'t str>> {
     rows
 }
 
-/// Facts about the whole change for the comparison of one file.
+/// What the comparison of a file needs of the whole change.
 struct Around<'t> {
     /// The literals of each line of the tests before the change.
     rows: Vec<Vec<&'t str>>,
     /// The paths of tests.
     tests: BTreeSet<&'t str>,
-    /// The words of tests before the change.
+    /// The words that occur in tests before the change.
     called: BTreeSet<&'t str>,
     commands: BTreeSet<String>,
     settings: BTreeSet<(String, Vec<String>)>,
@@ -257,7 +257,7 @@ struct Around<'t> {
     behaviour: Behaviour<'t>,
 }
 
-/// Compares what one file holds besides tests.
+/// Compares the parts of a file that are not tests.
 fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
     let (old, new) = (file.old_text(), file.new_text());
     if is_snapshot(file.name) || file.is_test && is_data(file.name) {
@@ -307,12 +307,13 @@ fn compare_file(file: &Read<'_>, around: &Around<'_>, report: &mut Report) {
     }
 }
 
-/// Returns true for a source in a language whose tests are programs that return what they found.
+/// Returns true for a source in a language whose tests are programs that return a failure as their
+/// exit code.
 fn is_native(source: &Source<'_>) -> bool {
     matches!(source.language, Some(Language::C | Language::Cpp))
 }
 
-/// Returns true for a list of files that a checker leaves out.
+/// Returns true for a list of files that a checker ignores.
 fn is_ignore_list(path: &str) -> bool {
     let name = file_name(path);
     let version_control =
@@ -320,7 +321,7 @@ fn is_ignore_list(path: &str) -> bool {
     name.starts_with('.') && name.ends_with("ignore") && !version_control.iter().any(|it| name.ends_with(it))
 }
 
-/// Reports files that a checker newly leaves out.
+/// Reports files that a checker newly ignores.
 fn compare_ignore_list(file: &Read<'_>, report: &mut Report) {
     let known: BTreeSet<&str> = file.old_text().lines().map(str::trim).collect();
     for (at, line) in file.new_text().lines().enumerate() {
@@ -338,7 +339,7 @@ fn is_code_settings(path: &str) -> bool {
     [".js", ".cjs", ".mjs", ".ts", ".mts", ".xml", ".csproj"].iter().any(|ending| path.ends_with(ending))
 }
 
-/// Returns true for data beside tests, which their expectations may come from.
+/// Returns true for data beside tests, which may contain their expectations.
 fn is_data(path: &str) -> bool {
     let extension = path.rsplit_once('.').map_or("", |(_, end)| end);
     let code = Language::from_path(path).is_some_and(|language| {
@@ -350,7 +351,7 @@ fn is_data(path: &str) -> bool {
     !code && (expected || matches!(extension, "out" | "golden" | "stdout" | "stderr" | "expected"))
 }
 
-/// Reports recorded output that is another one.
+/// Reports recorded output that changed.
 fn compare_snapshot(file: &Read<'_>, behaviour: &Behaviour<'_>, report: &mut Report) {
     let Some(old) = &file.old else { return };
     let new = file.new_text();
@@ -361,7 +362,7 @@ fn compare_snapshot(file: &Read<'_>, behaviour: &Behaviour<'_>, report: &mut Rep
     let removed = old.text.lines().count() > new.lines().count() || file.new.is_none();
     let severity = match behaviour.has_changed() {
         true => HonestySeverity::Notice,
-        // Lines added alone record something new.
+        // Added lines alone record new output.
         false if !removed && old.text.lines().all(|line| new.lines().any(|other| other == line)) => return,
         false => HonestySeverity::Blocking,
     };
@@ -373,8 +374,8 @@ fn compare_snapshot(file: &Read<'_>, behaviour: &Behaviour<'_>, report: &mut Rep
     report.add(severity, HonestyKind::SnapshotChanged, file.path, line, message);
 }
 
-/// Reports modules of tests that are no longer part of their program, and directives that keep a
-/// file of tests out of it.
+/// Reports test modules that are no longer part of their program, and directives that exclude a
+/// test file from it.
 fn compare_modules(file: &Read<'_>, report: &mut Report) {
     let (Some(old), Some(new)) = (&file.old, &file.new) else { return };
     let in_tests = file.is_test || old.text.contains("mod tests;");

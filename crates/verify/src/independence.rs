@@ -1,4 +1,4 @@
-//! Which checks may run at the same time.
+//! Decides which checks may run at the same time.
 //!
 //! A check is known by what it may write. Type checkers and linters read the project and write
 //! nothing there but a cache of their own; everything else may write anything in its directory,
@@ -34,14 +34,14 @@ const READING_PROGRAMS: [&str; 12] = [
 const REPAIRING: [&str; 9] =
     ["--fix", "--write", "--apply", "--alter", "--autocorrect", "--autocorrect-all", "-a", "-A", "fix"];
 
-/// The part of the project that a check may write.
+/// The part of the project that a check may write to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Footprint {
-    /// Nothing that another check reads.
+    /// The check writes nothing that another check reads.
     Reads,
-    /// Anything in this directory; `None` is the root.
+    /// The check may write anything in this directory; `None` is the root.
     Writes(Option<RelPath>),
-    /// It runs by itself.
+    /// The check must run alone.
     Exclusive,
 }
 
@@ -77,8 +77,8 @@ impl Footprint {
     }
 }
 
-/// Returns the number of checks at the beginning that are independent of each other; at least one
-/// of any.
+/// Returns the number of checks at the beginning that are independent of each other; at least 1 if
+/// there are any.
 pub(crate) fn leading_independent(footprints: &[Footprint], confined: bool) -> usize {
     let fits = |place: &usize| {
         footprints.get(*place).is_some_and(|footprint| {
@@ -88,7 +88,7 @@ pub(crate) fn leading_independent(footprints: &[Footprint], confined: bool) -> u
     1 + (1..footprints.len()).take_while(fits).count()
 }
 
-/// Returns true for a command that starts one program, which only reads the project.
+/// Returns true for a command that starts a single program, which only reads the project.
 fn only_reads(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let words = match started_program(&words) {

@@ -1,19 +1,18 @@
 //! The project's own checks: found, run in the sandbox, read as diagnostics and evidence.
 //!
-//! [`find`] looks at a project and says which [`Check`]s are its own: Cargo, npm and its kin,
-//! Python, Go, CMake, Maven, Gradle, Make. [`custom`] takes what the user named instead. [`run`]
-//! runs them in order, independent ones at the same time, inside the sandbox and between two
-//! snapshots of the tree, and gives one `Evidence` for each: passed, failed, or not run and why.
-//! [`verdict`] folds the evidence into one word. [`diagnostics::parse`] reads what compilers,
-//! linters and test runners print.
-//! [`guards`] finds where a change makes tests or checks say less; it is pure.
-//! [`mutation`] tells what the tests would notice of the change.
-//! [`test_files`] tells tests and their configuration from the product by their paths;
-//! [`test_setup`] what decides, beside the tests of before, about what they say.
+//! [`find`] finds the [`Check`]s of a project: Cargo, npm and its kin, Python, Go, CMake, Maven,
+//! Gradle, Make. [`custom`] takes the checks that the user named instead. [`run`] runs them in
+//! order, independent ones at the same time, inside the sandbox and between two snapshots of the
+//! tree, and returns one `Evidence` for each: passed, failed, or not run and why. [`verdict`]
+//! combines the evidence. [`diagnostics::parse`] reads the output of compilers, linters and test
+//! runners. [`guards`] finds where a change makes tests or checks verify less; it is pure.
+//! [`mutation`] measures which faults in the change the tests would notice. [`test_files`]
+//! distinguishes tests and their configuration from the product by their paths; [`test_setup`]
+//! finds the other files that decide about the results of tests.
 //!
-//! A missing program, a refused sandbox or uninstalled dependencies never count as a failure, and
-//! never as a success; a test command that ran no test is none either. A check that stops an
-//! earlier kind from passing keeps the later kinds from running.
+//! A missing program, a refused sandbox or uninstalled dependencies count neither as a failure nor
+//! as a success; nor does a test command that ran no test. If a check of an earlier kind fails, the
+//! checks of later kinds are not run.
 //!
 //! ```
 //! use journeyman_protocol::{CheckKind, Severity};
@@ -29,8 +28,8 @@
 //! assert_eq!(verdict(&[]), Verdict::NothingRan);
 //! ```
 //!
-//! The crate does not decide what is fed back to the model (`context` words it), compare with a
-//! baseline, install dependencies, or judge permissions.
+//! The crate does not decide what is fed back to the model (the crate `context` does), install
+//! dependencies, or judge permissions.
 
 mod affected;
 mod baseline;

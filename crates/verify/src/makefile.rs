@@ -10,7 +10,7 @@ pub(crate) const TEST_RULES: [&str; 8] =
     ["test", "tests", "check", "verify", "ci", "unit", "unittest", "run-tests"];
 /// Maximum number of rules that are read.
 const MAX_RULES: usize = 2_000;
-/// Maximum number of variables one within the other.
+/// Maximum depth of variables within variables.
 const MAX_DEPTH: usize = 8;
 /// Maximum bytes of an expanded text.
 const MAX_EXPANDED_BYTES: usize = 64 << 10;
@@ -22,14 +22,14 @@ pub(crate) struct Rule {
     pub(crate) line: u32,
     pub(crate) targets: Vec<String>,
     pub(crate) needs: Vec<String>,
-    /// The commands as they stand there, with the signs before them.
+    /// The commands with the prefixes before them, such as `@` and `-`.
     pub(crate) commands: Vec<String>,
 }
 
 /// The variables of a Makefile, not expanded.
 pub(crate) struct Variables(BTreeMap<String, String>);
 
-/// Returns the lines of a Makefile with their 1-based numbers; one that goes on is one line.
+/// Returns the lines of a Makefile with their 1-based numbers; continued lines are joined.
 fn logical_lines(text: &str) -> Vec<(u32, String)> {
     let mut lines: Vec<(u32, String)> = Vec::new();
     let mut continues = false;
@@ -98,7 +98,7 @@ fn rule_of(line: u32, text: &str) -> Option<Rule> {
     })
 }
 
-/// Returns the variables with what they are set to; of several values, all.
+/// Returns the variables with their values; a variable that is set several times has all values.
 pub(crate) fn variables(makefile: &str) -> Variables {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for (_, line) in logical_lines(makefile) {

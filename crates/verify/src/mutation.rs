@@ -1,15 +1,16 @@
-//! Small mutations of changed lines: a test that doesn't notice them would not notice a fault
+//! Small mutations of changed lines: a test that doesn't notice a mutation would not notice a fault
 //! there.
 //!
 //! [`find_mutants`] reads one file by its syntax tree and proposes the mutations of its changed
 //! lines; [`MutationPlan`] orders them, the most telling first and spread over all changed
-//! statements, and decides by the outcomes what is tried next; [`try_mutants`] runs the project's
-//! tests on them in copies. The first two are pure.
+//! statements, and decides by the outcomes which one is tried next; [`try_mutants`] runs the
+//! project's tests on them in copies. The first two are pure.
 //!
-//! Left out is what tests can't or needn't notice: logging, assertions, types, attributes,
-//! imports, tests beside the product, sizes of buffers, and bounds at which both sides give the
-//! same: `if a > b { b = a }`, `if a < 0 { a = -a }`; in C also reads beyond an array. A guard that
-//! makes no difference is told by the tests themselves (see [`MutationPlan::into_report`]).
+//! Mutations that tests can't or needn't notice are left out: of logging, assertions, types,
+//! attributes, imports, tests beside the product, sizes of buffers, and bounds at which both sides
+//! have the same result: `if a > b { b = a }`, `if a < 0 { a = -a }`; in C also reads beyond an
+//! array. A guard clause that makes no difference is found by the tests themselves (see
+//! [`MutationPlan::into_report`]).
 
 mod calls;
 mod expressions;
@@ -100,7 +101,7 @@ impl<'t> Scan<'_, 't> {
             scope.in_function = true;
             scope.is_returned = false;
             around = if function_name(node, self.text).is_some() { Some(node) } else { around };
-            // What stands in a nested function runs at another time.
+            // A nested function runs at another time.
             statement = None;
         }
         if let Some(place) = statement_place(node, scope.language).filter(|_| scope.in_function) {

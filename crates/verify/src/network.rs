@@ -5,8 +5,8 @@ use std::sync::Arc;
 use journeyman_policy::registry::resolve_hosts;
 use journeyman_sandbox::{HostPattern, Network, NetworkRules};
 
-/// Returns the network for registries and hosts. What isn't a host's name is left out, so that no
-/// mistake opens more than was meant.
+/// Returns the network for registries and hosts. Invalid names are left out, so that no mistake
+/// allows more than was meant.
 pub(crate) fn network_of(names: &[&str]) -> Network {
     let hosts = names.iter().filter_map(|name| resolve_hosts(name).ok()).flatten();
     let hosts: Vec<HostPattern> = hosts.filter_map(|host| host.parse().ok()).collect();

@@ -1,13 +1,13 @@
-//! Counting of the tests that a test command ran, by what the known runners print.
+//! Counts the tests that a test command ran, from the output of the known runners.
 
 use journeyman_protocol::TestCounts;
 
-/// The tests that an output tells of.
+/// The test counts in an output.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct PrintedCounts {
-    /// The tests; `None` where the output has no count of a known runner.
+    /// The counts; `None` if the output has no count of a known runner.
     pub(crate) tests: Option<TestCounts>,
-    /// True if a runner counted something else than tests.
+    /// True if a runner counted something other than tests.
     is_rough: bool,
 }
 
@@ -37,14 +37,14 @@ fn counts(passed: u64, failed: u64, skipped: u64) -> Option<TestCounts> {
 }
 
 /// Adds up the counts of all runners in an output. An output with two kinds of counts for one run
-/// counts a test twice, which doesn't matter: none is none.
+/// counts its tests twice, which doesn't matter for finding runs without tests.
 pub(crate) fn count(output: &str) -> PrintedCounts {
     let mut all = PrintedCounts::default();
-    // Where libtest prints results, these decide: what it says before counts ignored tests too.
+    // If libtest prints results, only these count: the lines before count ignored tests too.
     let has_results = output.contains("test result: ");
     let lines = output.lines().map(|line| line.trim().trim_matches('=').trim());
     for line in lines.filter(|line| !(has_results && line.starts_with("running "))) {
-        // Go names packages, with the time or with `(cached)`.
+        // Go prints packages, with the time or with `(cached)`.
         all.is_rough |= line.starts_with("ok  \t") || line.contains("[no test files]");
         if let Some(more) = count_in(line) {
             all.add(more);

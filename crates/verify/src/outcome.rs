@@ -1,4 +1,4 @@
-//! Interpretation of a command's end for a check.
+//! Judges the outcome of a check from how its command ended.
 
 use std::time::Duration;
 
@@ -15,11 +15,11 @@ const NOT_FOUND: i32 = 127;
 const NOT_EXECUTABLE: i32 = 126;
 /// Exit code of pytest, and of unittest since Python 3.12, for a run without tests.
 const NO_TESTS: i32 = 5;
-/// Reasons of a success that proves nothing.
+/// Reasons why a success proves nothing.
 const NO_TEST_RAN: &str = "it passed without running a single test";
 const ALL_LEFT_OUT: &str = "it passed without running a single test: all of them are skipped or ignored";
 const SAID_NOTHING: &str = "it passed and said nothing, where its runner tells of the tests that it ran";
-/// Runners that tell of the tests that they ran, however quiet they are asked to be.
+/// Runners that print the number of tests that they ran, even in their quietest mode.
 const TELLING_RUNNERS: [&str; 14] = [
     "pytest",
     "unittest",
@@ -36,10 +36,11 @@ const TELLING_RUNNERS: [&str; 14] = [
     "mix test",
     "dotnet test",
 ];
-/// A quoted line of output is cut to this many bytes.
+/// Maximum bytes of a quoted line of output.
 const MAX_QUOTE_BYTES: usize = 200;
 
-/// Judges how `check` ended, given its `output`. A success that ran no test proves nothing.
+/// Returns the outcome of `check` from how its command ended and its `output`. A success that ran
+/// no test proves nothing.
 pub(crate) fn judge(check: &Check, outcome: &Outcome, output: &str) -> CheckOutcome {
     match outcome {
         Outcome::Exited(0) => judge_success(check, output),
@@ -69,7 +70,7 @@ fn judge_success(check: &Check, output: &str) -> CheckOutcome {
     }
 }
 
-/// Says so when a test command succeeded without running a test.
+/// Returns the reason why a test command that succeeded ran no test, if so.
 fn tests_missing(check: &Check, output: &str) -> Option<&'static str> {
     if !matches!(check.kind, CheckKind::Test | CheckKind::Custom) {
         return None;
@@ -99,7 +100,7 @@ fn judge_exit_code(check: &Check, code: i32, output: &str) -> CheckOutcome {
     failed_check(Some(code), format!("exit code {code}"))
 }
 
-/// The reason, when the exit code says nothing about the change.
+/// Returns the reason why the check could not run, if the exit code says nothing about the change.
 fn could_not_run(check: &Check, code: i32, output: &str) -> Option<String> {
     let line_with = |part: &str| output.lines().rev().find(|line| line.contains(part)).map(quote_line);
     match code {
@@ -132,11 +133,11 @@ fn could_not_run(check: &Check, code: i32, output: &str) -> Option<String> {
     if output.contains("no such command: `clippy`") || output.contains("'cargo-clippy' is not installed") {
         return Some("clippy is not installed; `rustup component add clippy` installs it".to_owned());
     }
-    // rustup's stand-ins are there before any toolchain is.
+    // rustup's proxies exist before any toolchain is installed.
     if output.contains("rustup could not choose a version of") {
         return Some("Rust has no toolchain here; `rustup default stable` installs one".to_owned());
     }
-    // Cargo, while the sandbox keeps it off the network.
+    // Cargo, without access to the network.
     if output.contains("--offline was specified") || output.contains("in the offline mode") {
         return Some(
             "dependencies are not downloaded, and checks run offline; `cargo fetch` downloads them"
@@ -146,7 +147,7 @@ fn could_not_run(check: &Check, code: i32, output: &str) -> Option<String> {
     None
 }
 
-/// The module of `python -m MODULE`, when Python says that there is none.
+/// Returns the module of `python -m MODULE`, if Python reports that the module is missing.
 fn missing_runner<'c>(command: &'c str, output: &str) -> Option<&'c str> {
     let module = command.split_once(" -m ")?.1.split_whitespace().next()?;
     let complaint = format!(": No module named {module}");

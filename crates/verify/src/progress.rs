@@ -1,4 +1,4 @@
-//! The progress of checks, told in the order of the checks.
+//! The progress of checks, reported in the order of the checks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,37 +11,37 @@ use crate::Check;
 #[allow(clippy::large_enum_variant, reason = "one at a time, handed on at once")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Progress {
-    /// A check begins.
+    /// A check starts.
     Started {
         /// The index of the check, from 0.
         index: usize,
-        /// Of how many.
+        /// The number of all checks.
         of: usize,
         /// The check.
         check: Check,
     },
-    /// It printed something; cleaned, and bounded in all.
+    /// The check printed output; cleaned, and bounded in all.
     Output {
         /// The index of the check.
         index: usize,
         /// The output.
         text: String,
     },
-    /// Checks changed files that aren't ignored. They are journaled, so that undoing takes them
-    /// back.
+    /// Checks changed files that aren't ignored. The changes are journaled, so that an undo reverts
+    /// them.
     Changed {
         /// The files.
         changes: Vec<FileChange>,
     },
     /// Checks made, changed or deleted guarded files or repositories.
     GuardViolated {
-        /// The command; several where they ran at the same time.
+        /// The command; several commands where they ran at the same time.
         command: String,
         /// Files that were moved away or restored.
         violations: Vec<GuardViolation>,
     },
-    /// It has ended, or was not run. It comes once more if the evidence gets warnings later, of
-    /// what was done while it and others ran.
+    /// The check has ended, or was not run. Reported again if the evidence gets warnings later,
+    /// about changes made while this check and others ran.
     Finished {
         /// The index of the check.
         index: usize,
@@ -50,16 +50,16 @@ pub enum Progress {
     },
 }
 
-/// Tells the progress of checks that run at the same time in the order of the checks, as if each
+/// Reports the progress of checks that run at the same time in the order of the checks, as if each
 /// ran after the one before.
 pub(crate) struct OrderedProgress<'o>(Mutex<Queue<'o>>);
 
 struct Queue<'o> {
     observer: &'o mut (dyn FnMut(Progress) + Send),
-    /// The check whose progress is told at once.
+    /// The check whose progress is reported at once.
     current: usize,
     waiting: BTreeMap<usize, Vec<Progress>>,
-    /// The checks of which nothing is told, because they don't count.
+    /// The checks whose progress is not reported, because they don't count.
     muted: BTreeSet<usize>,
 }
 
@@ -68,7 +68,7 @@ impl<'o> OrderedProgress<'o> {
         Self(Mutex::new(Queue { observer, current: 0, waiting: BTreeMap::new(), muted: BTreeSet::new() }))
     }
 
-    /// Tells a step of a check, or keeps it until it is the check's turn.
+    /// Reports a step of a check, or keeps the step until it is the check's turn.
     pub(crate) fn push(&self, index: usize, step: Progress) {
         let mut queue = self.queue();
         if queue.muted.contains(&index) {
@@ -81,19 +81,19 @@ impl<'o> OrderedProgress<'o> {
         }
     }
 
-    /// Tells a step that belongs to no check's turn.
+    /// Reports a step that belongs to no check's turn.
     pub(crate) fn tell(&self, step: Progress) {
         (self.queue().observer)(step);
     }
 
-    /// Forgets the steps of a check, and tells none that comes.
+    /// Drops the kept steps of a check, and reports no later ones.
     pub(crate) fn mute(&self, index: usize) {
         let mut queue = self.queue();
         queue.waiting.remove(&index);
         queue.muted.insert(index);
     }
 
-    /// Tells the steps of all checks again.
+    /// Reports the steps of all checks again.
     pub(crate) fn unmute(&self) {
         self.queue().muted.clear();
     }

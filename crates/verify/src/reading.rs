@@ -1,4 +1,4 @@
-//! Reading of what a check printed and reported, with the project's files at hand.
+//! Reads the output and the reports of a check, with the project's files at hand.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -40,8 +40,8 @@ pub(crate) fn read_check(text: &str, reports: &Reports, check: &Check, workspace
     readings
 }
 
-/// The existing file that a tool means by `printed`: relative to where it ran, or to the root, or,
-/// as Go's tests print it, by a name that only one file has.
+/// Returns the existing file that a tool means by `printed`: relative to the tool's directory, or
+/// to the root, or, as Go's tests print it, by a name that only one file has.
 fn locate(workspace: &Workspace, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
     let is_file =
         |path: &RelPath| matches!(workspace.stat(path), Ok(Some(stat)) if stat.kind == StatKind::File);

@@ -1,8 +1,8 @@
 //! Structured reports that test runners write beside their output.
 //!
-//! A runner is asked for one by a variable of its own, or by arguments where the command is the
-//! runner's and nothing else. The report goes to a directory that only this check can write; what
-//! the runner prints stays as it is. Maven and Gradle write reports into the project by themselves.
+//! A runner is asked for a report by an environment variable, or by arguments if the command only
+//! calls the runner. The report goes to a directory that only this check can write; the runner's
+//! output stays the same. Maven and Gradle write reports into the project by themselves.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -17,7 +17,7 @@ use crate::Check;
 
 /// The directory of the reports of all checks, in the project's state directory.
 const DIRECTORY: &str = "check-reports";
-/// Maximum number of checks of this process at the same time.
+/// Maximum number of report directories of this process at the same time.
 const MAX_DIRECTORIES: usize = 1_000;
 /// Maximum bytes of one report, and of all of a check: some ten thousand tests.
 const MAX_REPORT_BYTES: u64 = 8 << 20;
@@ -39,8 +39,8 @@ pub(crate) struct Reports {
 struct Directory(PathBuf);
 
 impl Reports {
-    /// Makes the command write its reports, if it can be asked to. A check runs without them where
-    /// that fails, since its output tells most of what they do.
+    /// Makes the command write its reports, if its runner can. If that fails, the check runs
+    /// without reports: its output has most of their content.
     pub(crate) fn prepare(check: &Check, workspace: &Workspace, request: &mut Request) -> Self {
         let directory = Directory::create(workspace);
         if let Some(Directory(path)) = &directory
@@ -88,7 +88,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // The next check of another process removes what can't be removed now.
+        // The next check of another process removes a directory that can't be removed now.
         remove_tree(&self.0).ok();
     }
 }
@@ -98,7 +98,8 @@ fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte))
 }
 
-/// pytest reads arguments from a variable, whatever starts it.
+/// Requests a report by the environment variable from which pytest reads arguments, whatever starts
+/// pytest.
 fn ask_pytest(directory: &str, request: &mut Request) {
     let name = OsStr::new("PYTEST_ADDOPTS");
     let mut options = request.env.get(name).cloned().unwrap_or_default();
@@ -109,7 +110,7 @@ fn ask_pytest(directory: &str, request: &mut Request) {
     request.env.insert(name.to_owned(), options);
 }
 
-/// The configuration by which nextest is asked for a report; the project's own has precedence.
+/// The configuration file that makes nextest write a report; the project's own has precedence.
 const NEXTEST_CONFIG: &str = "nextest.toml";
 
 fn write_nextest_config(directory: &Path) -> std::io::Result<()> {
@@ -118,8 +119,8 @@ fn write_nextest_config(directory: &Path) -> std::io::Result<()> {
     std::fs::write(directory.join(NEXTEST_CONFIG), text)
 }
 
-/// Returns the command with arguments that ask its runner for a report; `None` where the command is
-/// no single runner, or names a report or a format itself.
+/// Returns the command with arguments that make its runner write a report; `None` if the command is
+/// not a single runner, or names a report or a format itself.
 fn with_report_arguments(command: &str, directory: &str) -> Option<String> {
     if command.contains(|c| SHELL_CHARACTERS.contains(c)) {
         return None;
@@ -153,7 +154,7 @@ fn with_report_arguments(command: &str, directory: &str) -> Option<String> {
     Some(format!("{command} {arguments}"))
 }
 
-/// Reads a file that the check wrote: never through a link, and never waiting for a pipe.
+/// Reads a file that the check wrote, without following links or waiting for a pipe.
 fn read_file(path: &Path, left: &mut u64) -> Option<String> {
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits());
     let file = OpenOptions::new().read(true).custom_flags(no_follow.ok()?).open(path).ok()?;

@@ -1,10 +1,11 @@
-//! Running checks: in order, independent ones at the same time, between two looks at the tree.
+//! Runs checks in order, independent ones at the same time, between two snapshots of the tree.
 //!
-//! Checks that don't disturb each other and follow each other in the order make a wave. Its checks
-//! start in their order, as many at a time as there are cores, and what they say is told in their
-//! order as well. So a wave gives what its checks give one after the other, only sooner: once a
-//! check fails, what ran of later kinds is ended and counts as not run. A failure that may come of
-//! what another check wrote meanwhile is no result: that check runs again by itself.
+//! Consecutive checks that are independent of each other make a batch. The checks of a batch start
+//! in their order, as many at a time as there are cores, and their progress is reported in their
+//! order as well. So a batch has the results of running its checks one after the other, only
+//! sooner: once a check fails, running checks of later kinds are stopped and count as not run. A
+//! failure that may be caused by what another check wrote meanwhile is no result: that check runs
+//! again alone.
 
 use std::sync::Arc;
 
@@ -25,13 +26,13 @@ use crate::independence::{Footprint, leading_independent};
 use crate::progress::{OrderedProgress, Progress};
 use crate::{Check, VerifyError};
 
-/// Runs `checks` in the order given and gives one evidence for each, in the same order.
+/// Runs `checks` in the given order and returns the evidence of each, in the same order.
 ///
 /// Checks that are independent of each other run at the same time, within
-/// [`RunLimits::at_once`](crate::RunLimits::at_once); progress is told in the order of the checks
-/// all the same. Once a check of a kind has failed, checks of later kinds are not run, or are ended
-/// and count as not run. Once `cancel` is cancelled, nothing more is run. What can't be run is
-/// evidence with the reason.
+/// [`RunLimits::at_once`](crate::RunLimits::at_once); progress is still reported in the order of
+/// the checks. Once a check of a kind has failed, checks of later kinds are not run, or are stopped
+/// and count as not run. Once `cancel` is cancelled, no further check runs. A check that can't run
+/// has evidence with the reason.
 ///
 /// # Errors
 /// [`VerifyError`] when files can't be tracked around a check.
@@ -67,17 +68,18 @@ pub async fn run(
     Ok(all)
 }
 
-/// The reason of a check that didn't run because an earlier kind failed, up to that kind's name.
+/// Beginning of the reason of a check that didn't run because a check of an earlier kind failed;
+/// that kind's name follows.
 const HELD_BACK: &str = "not run because ";
 
-/// Returns true for a check that was not run because one of an earlier kind failed.
+/// Returns true for a check that was not run because a check of an earlier kind failed.
 #[must_use]
 pub fn is_held_back(outcome: &CheckOutcome) -> bool {
     matches!(outcome, CheckOutcome::NotRun { reason } if reason.starts_with(HELD_BACK))
 }
 
-/// The evidence of a check that wasn't let run, and why; `enforcement` is what it would have run
-/// under.
+/// Returns the evidence of a check that was not allowed to run, with the reason; `enforcement` is
+/// what the check would have run under.
 #[must_use]
 pub fn refused(check: &Check, reason: impl Into<String>, enforcement: Option<&Enforcement>) -> Evidence {
     evidence_without_output(check, not_run(reason), enforcement.cloned().unwrap_or_else(Enforcement::none))
@@ -91,7 +93,7 @@ struct Gate {
 }
 
 impl Gate {
-    /// Returns the reason why a check doesn't count, if one before it failed.
+    /// Returns the reason why a check doesn't count, if an earlier check failed.
     fn held_back(&self, check: &Check) -> Option<String> {
         let kind = self.failed.filter(|kind| *kind != check.kind)?;
         Some(format!("{HELD_BACK}{kind} failed first"))
@@ -107,9 +109,9 @@ impl Gate {
     }
 }
 
-/// Independent checks, which run between two looks at the tree.
+/// Independent checks, which run between two snapshots of the tree.
 struct Wave<'a> {
-    /// The index of its first check.
+    /// The index of the batch's first check.
     first: usize,
     /// Number of all checks.
     of: usize,
@@ -119,29 +121,30 @@ struct Wave<'a> {
     progress: &'a OrderedProgress<'a>,
 }
 
-/// The state of a check of a wave.
+/// The state of a check of a batch.
 enum State {
     Waiting,
     Running(CancellationToken),
     Ended(Box<Evidence>),
 }
 
-/// The checks of a wave, while they run.
+/// The state of the checks of a batch while they run.
 struct Course {
     states: Vec<State>,
     /// The checks that were started.
     started: Vec<bool>,
     /// The results that can no longer change, in the order of the checks.
     evidence: Vec<Evidence>,
-    /// The next result may come of the overlap, so that nothing from there on counts.
+    /// True if the next result may be caused by another check that ran at the same time, so that no
+    /// result from there on counts.
     doubtful: bool,
     /// False if the sandbox didn't keep protected paths from being changed.
     protected_kept: bool,
 }
 
 impl Wave<'_> {
-    /// Runs the checks. Returns fewer results than checks if the first that is missing has to run
-    /// by itself.
+    /// Runs the checks. Returns fewer results than checks if the first check without a result has
+    /// to run alone.
     async fn run(&self, gate: &mut Gate) -> Result<Vec<Evidence>, VerifyError> {
         if self.checks.iter().all(|check| gate.reason(check).is_some()) {
             let evidence: Vec<Evidence> = self.checks.iter().map(|check| no_evidence(check, gate)).collect();
@@ -153,7 +156,7 @@ impl Wave<'_> {
         self.end(around, course).await
     }
 
-    /// Runs the checks until all have ended. All results but the last one are told.
+    /// Runs the checks until all have ended. All results but the last one are reported.
     async fn run_all(&self, gate: &mut Gate, around: &TreeBefore) -> Result<Course, VerifyError> {
         let mut course = Course {
             states: self.checks.iter().map(|_| State::Waiting).collect(),
@@ -213,7 +216,7 @@ impl Wave<'_> {
         }
     }
 
-    /// Ends checks whose results don't count, and tells nothing more of them.
+    /// Stops checks whose results don't count, and reports no more of their progress.
     fn stop_from(&self, place: usize, course: &Course, stops: impl Fn(&Check) -> bool) {
         let checks = self.checks.iter().zip(&course.states).enumerate().skip(place);
         for (place, (_, state)) in checks.filter(|(_, (check, _))| stops(check)) {
@@ -224,8 +227,8 @@ impl Wave<'_> {
         }
     }
 
-    /// Returns true for a failure beside a check that may write. Its cause can be an ignored file
-    /// that the other made anew, whatever file it is told of.
+    /// Returns true for a failure of a check that ran beside another one that may write. Its cause
+    /// can be an ignored file that the other check rewrote, whatever file the failure names.
     fn may_come_of_overlap(&self, place: usize, course: &Course) -> bool {
         let others = self.footprints.iter().zip(&course.started).enumerate();
         others.filter(|(other, _)| *other != place).any(|(_, (it, started))| *started && it.may_write())
@@ -245,15 +248,15 @@ impl Wave<'_> {
         (place, execute((index, &check), self.context, around, stop, self.progress).await)
     }
 
-    /// Tells the result of a check, and gives the next one its turn.
+    /// Reports the result of a check, and gives the next check its turn.
     fn finish(&self, place: usize, evidence: &Evidence) {
         let index = self.first + place;
         self.progress.tell(Progress::Finished { index, evidence: evidence.clone() });
         self.progress.advance();
     }
 
-    /// Returns the call that repairs are journaled for: what they change is wanted, and an undo
-    /// takes it back. `None` for checks.
+    /// Returns the call id that repairs are journaled for: their changes are wanted, and an undo
+    /// reverts them. `None` for checks.
     fn repair_call(&self) -> Option<CallId> {
         self.checks.iter().any(|check| check.repairs).then(|| CallId::new("repair"))
     }
@@ -274,7 +277,7 @@ impl Wave<'_> {
         begun.await?.map_err(|source| self.untracked_changes_error(source))
     }
 
-    /// Looks at the tree again, and tells what the checks did to it.
+    /// Compares the tree with the snapshot, and reports what the checks changed.
     async fn end(&self, around: TreeBefore, course: Course) -> Result<Vec<Evidence>, VerifyError> {
         let TreeBefore { before, guard, .. } = around;
         let Course { mut evidence, protected_kept, .. } = course;
@@ -289,7 +292,7 @@ impl Wave<'_> {
             self.progress.tell(Progress::Changed { changes });
         }
         let last = self.checks.len().saturating_sub(1);
-        // Only what ran has a tree.
+        // Only a check that ran has a tree.
         let ran = evidence.iter().rposition(|one| one.tree.is_some());
         if let Some((place, one)) = ran.and_then(|place| Some((place, evidence.get_mut(place)?)))
             && !warnings.is_empty()
@@ -350,7 +353,7 @@ impl Course {
     }
 }
 
-/// Returns the evidence of a check that the gate keeps from running.
+/// Returns the evidence of a check that the gate keeps from starting.
 fn no_evidence(check: &Check, gate: &Gate) -> Evidence {
     let reason = gate.reason(check).unwrap_or_default();
     evidence_without_output(check, not_run(reason), unused_enforcement())

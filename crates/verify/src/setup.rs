@@ -1,7 +1,7 @@
-//! Needs of checks that are not met: uninstalled dependencies, a virtual environment, programs.
+//! Unmet requirements of checks: uninstalled dependencies, a virtual environment, programs.
 //!
-//! [`find_setup`] only reads files. It gives one plan, whose steps fetch from named registries, and
-//! a list of what nobody but the user can install. Nothing is run here.
+//! [`find_setup`] only reads files. It returns one plan, whose steps fetch from named registries,
+//! and a list of what only the user can install. Nothing is run here.
 
 mod node;
 mod others;
@@ -18,26 +18,26 @@ use crate::find::{FindProgram, OnDisk, checked_directories, in_directory};
 
 pub use step::SetupStep;
 
-/// A program or package that checks need and no step installs.
+/// A program or package that checks need and no setup step installs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
-    /// The missing program, and how to install it.
+    /// The missing program, and how to install the program.
     pub reason: String,
-    /// The commands of the checks that need it.
+    /// The commands of the checks that need the program.
     pub checks: Vec<String>,
 }
 
-/// The needs of checks that are not met.
+/// The unmet requirements of checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SetupPlan {
-    /// Commands that fetch, in their order.
+    /// Commands that fetch packages, in their order.
     pub steps: Vec<SetupStep>,
     /// Programs that only the user can install.
     pub lacks: Vec<Lack>,
 }
 
 impl SetupPlan {
-    /// All registries and hosts of the steps, each once.
+    /// Returns all registries and hosts of the steps, each once.
     #[must_use]
     pub fn network(&self) -> Vec<&'static str> {
         let mut all: Vec<&'static str> = self.steps.iter().flat_map(|step| step.network).copied().collect();
@@ -47,7 +47,7 @@ impl SetupPlan {
     }
 }
 
-/// Finds what the checks for `changed` files, or of the whole project, need and lack.
+/// Finds the unmet requirements of the checks for `changed` files, or for the whole project.
 #[must_use]
 pub fn find_setup(
     workspace: &Workspace,
@@ -58,7 +58,7 @@ pub fn find_setup(
     plan(&OnDisk { workspace, listing, changed, find_program })
 }
 
-/// The plan for any project.
+/// Returns the plan for a project.
 fn plan(project: &dyn crate::find::project::Project) -> SetupPlan {
     let mut plan = SetupPlan::default();
     let mut lacks: BTreeMap<String, Vec<String>> = BTreeMap::new();

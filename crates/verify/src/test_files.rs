@@ -1,4 +1,5 @@
-//! Test files and test configuration, told from their paths by the conventions of the ecosystems.
+//! Distinguishes test files and test configuration by their paths, by the conventions of the
+//! ecosystems.
 
 /// Directories whose files belong to the tests, whatever their kind.
 const TEST_DIRECTORIES: [&str; 18] = [
@@ -149,9 +150,9 @@ const BUILD_NAMES: [&str; 40] = [
     "vite.config.js",
     "package.swift",
 ];
-/// Endings of names of such build files.
+/// Endings of names of manifests and build files that say which tests run and how.
 const BUILD_ENDINGS: [&str; 4] = [".csproj", ".fsproj", ".vbproj", ".mk"];
-/// Beginnings of paths of services that run the tests: their configuration decides about it.
+/// Beginnings of paths of CI configuration, which decides how the tests run.
 const PIPELINES: [&str; 9] = [
     ".github/workflows/",
     ".gitlab-ci",
@@ -181,8 +182,8 @@ pub fn is_test_file(path: &str) -> bool {
         || is_snapshot(path)
 }
 
-/// Returns true for a file that says which tests run and how: the configuration of a runner, of a
-/// service that runs the tests, or a manifest or build file that carries it among other things.
+/// Returns true for a file that says which tests run and how: the configuration of a runner or of
+/// CI, or a manifest or build file with such settings.
 ///
 /// The path is relative to the project, with `/` between components.
 #[must_use]
@@ -205,8 +206,7 @@ pub fn is_runner_configuration(path: &str) -> bool {
         || is_pipeline(&lower)
 }
 
-/// Returns true for the configuration of a service that runs a project's tests; the path is in
-/// lower case.
+/// Returns true for the CI configuration of a project's tests; the path is in lower case.
 pub(crate) fn is_pipeline(path: &str) -> bool {
     PIPELINES.iter().any(|beginning| path.starts_with(beginning))
 }
@@ -248,8 +248,8 @@ pub(crate) fn is_test_program_name(name: &str) -> bool {
         || lower.ends_with("_suite") && end == "erl"
 }
 
-/// Returns true for the directory of a project of tests beside the projects that it tests, as .NET
-/// has them: `Shop.Tests`.
+/// Returns true for the directory of a test project beside the projects that it tests, as in .NET:
+/// `Shop.Tests`.
 fn is_test_project(directory: &str) -> bool {
     [".tests", ".test", ".unittests", ".integrationtests"]
         .iter()

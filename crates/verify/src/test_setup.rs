@@ -1,14 +1,14 @@
-//! Set-up of tests: files that run before tests that don't name them, and what manifests say of
-//! tests.
+//! Set-up of tests: files that run before tests that don't name them, and the test settings of
+//! manifests.
 
 use journeyman_syntax::language::Language;
 use serde_json::{Map, Value};
 
 use crate::test_files::{file_name, is_runner_configuration, is_test_file};
 
-/// Modules that Python imports by itself when it starts.
+/// Modules that Python imports by itself at start.
 const STARTUP_MODULES: [&str; 2] = ["sitecustomize.py", "usercustomize.py"];
-/// Names of runners: a module of the project with such a name runs in their place.
+/// Names of runners: a module of the project with such a name runs instead of the runner.
 const RUNNER_MODULES: [&str; 7] = ["pytest", "_pytest", "pluggy", "unittest", "nose", "nose2", "coverage"];
 /// Tables of `package.json` that configure test runners.
 const RUNNER_TABLES: [&str; 8] = ["jest", "vitest", "mocha", "ava", "tap", "nyc", "c8", "jasmine"];
@@ -34,8 +34,8 @@ pub fn is_program(path: &str) -> bool {
 }
 
 /// Returns true for a file that runs, or is read, before tests that don't name it: the
-/// configuration of a runner, the set-up of a directory of tests, or a module in the place of the
-/// runner.
+/// configuration of a runner, the set-up of a directory of tests, or a module that runs instead of
+/// the runner.
 #[must_use]
 pub fn is_test_setup(path: &str) -> bool {
     let (directories, name) = path.rsplit_once('/').unwrap_or(("", path));
@@ -64,8 +64,8 @@ pub fn is_found_by_name(path: &str) -> bool {
     is_test_file(path) && Language::from_path(path).is_some_and(|language| languages.contains(&language))
 }
 
-/// Returns true if a test program may change what others say, because it assigns to what it doesn't
-/// define. It is a cheap look, for running the others without it.
+/// Returns true if a test program may change the results of others, because it assigns to names
+/// that it doesn't define. This is a quick check of the text, for running the others without it.
 #[must_use]
 pub fn may_change_other_tests(text: &str) -> bool {
     text.lines().any(|line| {
@@ -98,8 +98,8 @@ pub fn may_change_other_tests(text: &str) -> bool {
     })
 }
 
-/// Returns a changed manifest in which what it says of tests is as it was before; `None` if that is
-/// the same, or no known manifest.
+/// Returns a changed manifest with its test settings from before; `None` if they are the same, or
+/// the manifest is of no known kind.
 #[must_use]
 pub fn with_original_test_settings(path: &str, old: &str, new: &str) -> Option<String> {
     match file_name(path) {
@@ -147,7 +147,7 @@ fn with_original_scripts(old: &str, new: &str) -> Option<String> {
     changed.then(|| Value::Object(new).to_string())
 }
 
-/// Puts the sections of test runners in the place of those that a manifest has now.
+/// Replaces the sections of test runners in a manifest by those from before.
 fn with_original_sections(old: &str, new: &str) -> Option<String> {
     let parts = |text: &str| -> (String, String) {
         let (mut rest, mut runners, mut is_runner) = (String::new(), String::new(), false);

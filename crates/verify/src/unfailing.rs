@@ -1,19 +1,19 @@
-//! Checks that pass whatever the files hold, as far as their text tells.
+//! Finds checks that pass whatever the files hold, as far as their text shows.
 
 use journeyman_syntax::shell::{self, Simple, Statement};
 
 use crate::makefile::{MAKEFILE_NAMES, rules};
 
-/// Programs that end well whatever their arguments are.
+/// Programs that succeed whatever their arguments are.
 pub(crate) const UNFAILING_PROGRAMS: [&str; 7] = ["true", ":", "echo", "printf", "pwd", "date", "sleep"];
-/// Programs that pass their input on, and end well whatever it is: as the last one of a pipeline
-/// they hide the failure of the others.
+/// Programs that pass their input on, and succeed whatever the input is: as the last program of a
+/// pipeline they hide the failure of the others.
 const PASSING_ON: [&str; 4] = ["tee", "cat", "head", "tail"];
-/// Maximum number of rules and scripts that are followed one into the other.
+/// Maximum number of rules and scripts that are followed from one to the next.
 const MAX_DEPTH: usize = 4;
 
-/// Returns true if the command can't fail. `read` reads a file of the directory that it runs in,
-/// for the rule or the script that it names.
+/// Returns true if the command can't fail. `read` reads a file of the command's directory, for the
+/// rule or the script that the command names.
 pub(crate) fn cannot_fail(command: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
     cannot_fail_within(command, read, MAX_DEPTH)
 }
@@ -67,7 +67,7 @@ fn simple_cannot_fail(simple: &Simple, read: &dyn Fn(&str) -> Option<String>, de
     }
 }
 
-/// Returns true if the rule of `target` has commands, none of which can fail, and needs nothing.
+/// Returns true if the rule of `target` has commands, none of which can fail, and no prerequisites.
 fn make_cannot_fail(target: &str, read: &dyn Fn(&str) -> Option<String>, depth: usize) -> bool {
     let Some(makefile) = MAKEFILE_NAMES.iter().find_map(|name| read(name)) else { return false };
     let rules = rules(&makefile);

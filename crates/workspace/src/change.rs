@@ -35,7 +35,7 @@ impl fmt::Display for CheckpointId {
 /// The state that a change expects; in any other state, nothing is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
-    /// Whatever is there, or nothing.
+    /// Any state: a file, another path, or nothing.
     Anything,
     /// No file.
     Absent,
@@ -44,7 +44,7 @@ pub enum Expected {
     Hash(ContentHash),
 }
 
-/// One wish of a [`ChangeSet`].
+/// One requested change of a [`ChangeSet`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     /// The file has this content afterwards. Missing directories are made; a link that stays inside
@@ -70,7 +70,7 @@ pub enum Change {
     Rename {
         /// The file.
         from: RelPath,
-        /// Its new name.
+        /// The file's new name.
         to: RelPath,
     },
     /// Whoever may read the file may execute it afterwards, or nobody may.
@@ -93,14 +93,14 @@ pub struct ChangeSet {
     /// The reason for the changes, in the words of who asks for them; kept in the journal, cut to
     /// [`DESCRIPTION_BYTES`](crate::limits::DESCRIPTION_BYTES).
     pub description: Option<String>,
-    /// The wishes.
+    /// The requested changes.
     pub changes: Vec<Change>,
 }
 
 /// The result of a change set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applied {
-    /// Its place in the journal; [`ChangeId::NONE`] when the tree was already as wished.
+    /// The change's id in the journal; [`ChangeId::NONE`] if the tree was already as requested.
     pub id: ChangeId,
     /// The files that differ now, sorted. Links are resolved: these are the files that hold the
     /// content.

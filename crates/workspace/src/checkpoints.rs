@@ -32,9 +32,9 @@ use crate::workspace::Workspace;
 pub struct ChangedContent {
     /// The file.
     pub path: RelPath,
-    /// Its content before; `None` for a new file.
+    /// The file's content before the change; `None` for a new file.
     pub before: Option<Vec<u8>>,
-    /// Its content after; `None` for a file that is gone.
+    /// The file's content after the change; `None` for a deleted file.
     pub after: Option<Vec<u8>>,
 }
 
@@ -53,7 +53,7 @@ impl ChangedContent {
 /// A checkpoint, as `jm checkpoints` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointInfo {
-    /// Its name.
+    /// The checkpoint's id.
     pub id: CheckpointId,
     /// The session that made it.
     pub session: SessionId,
@@ -61,8 +61,8 @@ pub struct CheckpointInfo {
     pub label: String,
     /// The time at which it was made, if the workspace has a clock.
     pub at: Option<UnixMillis>,
-    /// Changes in the journal between it and the next one, whoever made them, that aren't taken
-    /// back.
+    /// Number of changes in effect in the journal between this checkpoint and the next one, of all
+    /// sessions.
     pub changes: usize,
     /// The descriptions of those changes, as far as they have any, oldest first; at most
     /// [`MAX_DESCRIPTIONS`](crate::limits::MAX_DESCRIPTIONS).
@@ -114,7 +114,7 @@ impl PresenceCache<'_> {
 }
 
 impl Workspace {
-    /// Gives access to the project's history.
+    /// Returns access to the project's history.
     #[must_use]
     pub fn history(&self) -> ProjectHistory<'_> {
         ProjectHistory { workspace: self }
@@ -147,8 +147,7 @@ impl Workspace {
         let near = self.snapshots.newest_stored();
         let mut hash = store_tree(&tree, near.as_deref(), &self.project.blob_store)?;
         let id = self.transactions.write_locked(|writer, _| {
-            // What somebody changed meanwhile comes before the checkpoint, so that it has to be in
-            // its tree.
+            // Changes made meanwhile come before the checkpoint, so that its tree must have them.
             if seen != Some(writer.journal.current_mark()?) {
                 let near =
                     std::mem::replace(&mut tree, self.snapshots.take_snapshot(ContentMode::Contents, None)?);
@@ -190,7 +189,7 @@ impl Workspace {
         Ok(id)
     }
 
-    /// The checkpoints of this project, oldest first.
+    /// Returns the checkpoints of this project, oldest first.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the journal can't be read.
@@ -235,7 +234,7 @@ impl ProjectHistory<'_> {
         Ok(snapshots.take_snapshot(ContentMode::Hashes, None)?.hash())
     }
 
-    /// Returns the files that differ from a checkpoint, sorted, whoever changed them.
+    /// Returns the files that differ from a checkpoint, sorted, regardless of who changed them.
     ///
     /// # Errors
     /// [`WorkspaceError::UnknownCheckpoint`], [`WorkspaceError::Lost`] when its blobs are gone, and
@@ -344,8 +343,8 @@ impl ProjectHistory<'_> {
         Ok(changes.collect())
     }
 
-    /// The content with this hash, if an undo would have it; files as they were before commands,
-    /// and what edits replaced.
+    /// Returns the content with this hash, if an undo would have it; files as they were before
+    /// commands, and what edits replaced.
     ///
     /// # Errors
     /// [`WorkspaceError::Store`] when the blobs can't be read.
@@ -437,7 +436,8 @@ impl ProjectHistory<'_> {
         Ok(diff)
     }
 
-    /// The same against the tree as it is.
+    /// Returns the differences between a checkpoint and the current tree, as
+    /// [`ProjectHistory::diff_between`] does.
     ///
     /// # Errors
     /// As [`ProjectHistory::diff_between`].

@@ -1,5 +1,5 @@
-//! Looking through a project's state for damage, without the project: the journals, what they refer
-//! to, the ledger, the copies and the signs of life of commands, each by its own checksums.
+//! Checks a project's state for damage, without opening the project: the journals, what they refer
+//! to, the ledger, the copies and the heartbeats of commands, each by its own checksums.
 
 use crate::landing::line_file;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -93,8 +93,8 @@ impl NeededBlobs {
 }
 
 impl<'a> Checkup<'a> {
-    /// Prepares a look through projects with these blobs. `progress` is told how many blobs were
-    /// verified.
+    /// Prepares to check projects that store their contents in `blobs`. `progress` receives the
+    /// number of blobs verified so far.
     pub fn new(blobs: &'a Arc<Blobs>, progress: &'a mut dyn FnMut(usize)) -> Self {
         Self { blobs, progress, verified: HashMap::new() }
     }
@@ -365,7 +365,7 @@ fn check_ledger(project: &Path, findings: &mut CheckupReport) -> Result<(), Work
     Ok(())
 }
 
-/// The bytes of a file of the state; `None` where there is none.
+/// Reads a file of the state; `None` if there is none.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, WorkspaceError> {
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(MAX_READ_BYTES).read_to_end(&mut bytes)) {
@@ -379,7 +379,7 @@ fn count_phrase(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
-/// The sessions whose copies are landed and not removed yet, as the project's journal says.
+/// Returns the sessions whose copies are landed and not removed yet, as the project's journal says.
 ///
 /// # Errors
 /// Failures of the medium.
@@ -394,7 +394,7 @@ pub fn landed_copies(project: &Path) -> Result<Vec<SessionId>, WorkspaceError> {
     Ok(landed.map(|copy| copy.session).collect())
 }
 
-/// The projects of a state directory.
+/// Returns the projects of a state directory.
 ///
 /// # Errors
 /// Failures of the medium.

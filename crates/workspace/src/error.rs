@@ -22,7 +22,7 @@ pub enum NotAFile {
     Socket,
     /// A character or block device.
     Device,
-    /// Something this system has and we don't know.
+    /// A kind of file that this program doesn't know.
     Other,
 }
 
@@ -45,9 +45,9 @@ pub enum ActualState {
     Nothing,
     /// A file with this content.
     Content {
-        /// Its hash.
+        /// The content's hash.
         hash: ContentHash,
-        /// Its size in bytes.
+        /// The size in bytes.
         size: u64,
     },
     /// A symbolic link, or something else that has no content of its own.
@@ -87,13 +87,13 @@ pub enum WorkspaceError {
         /// The path as given.
         path: RelPath,
     },
-    /// It is part of what is never touched: git's own directory.
+    /// The path is in git's own directory, which is never touched.
     #[error("`{path}` belongs to git; the workspace never touches it. Use git itself for that")]
     Protected {
         /// The path as given.
         path: RelPath,
     },
-    /// It is part of what the program keeps for itself: sessions, contents for an undo, copies.
+    /// The path is part of the program's own data: sessions, contents for an undo, copies.
     #[error(
         "`{path}` is Journeyman's own; nothing is written there. Work in another directory, or keep its state elsewhere (XDG_STATE_HOME)"
     )]
@@ -115,7 +115,7 @@ pub enum WorkspaceError {
         /// The path as given.
         path: RelPath,
     },
-    /// It is there and has no content to read or replace.
+    /// The path exists, but has no content to read or replace.
     #[error("`{path}` is {kind}; only regular files can be read or written")]
     NotAFile {
         /// The path as given.
@@ -123,14 +123,14 @@ pub enum WorkspaceError {
         /// The kind of the file.
         kind: NotAFile,
     },
-    /// It has more bytes than the caller takes. Nothing was read.
+    /// The file has more bytes than the caller accepts. Nothing was read.
     #[error(
         "`{path}` has {size} bytes; at most {limit} are read. Read a part of it with a command, or raise the limit"
     )]
     TooLarge {
         /// The path as given.
         path: RelPath,
-        /// Its size in bytes.
+        /// The file's size in bytes.
         size: u64,
         /// The limit in bytes.
         limit: u64,
@@ -224,7 +224,7 @@ pub enum WorkspaceError {
     /// Two changes of one set can't both hold, such as a file and a file beneath it.
     #[error("the changes contradict each other at `{path}`: {reason}")]
     Contradiction {
-        /// Where.
+        /// The path at which the changes contradict each other.
         path: RelPath,
         /// In which way.
         reason: &'static str,
@@ -276,7 +276,7 @@ pub enum WorkspaceError {
         /// The session asked for; `None` for the newest run of any.
         session: Option<SessionId>,
     },
-    /// Something may have been there to take back, and isn't kept any more.
+    /// Changes that could have been taken back may be missing from the journal.
     #[error("{} can be taken back: older changes aren't kept any more, because the project's stored history passed its bound. They stay; what git knows, git can bring back", match .session { Some(id) => format!("nothing of session {id}"), None => "nothing more".to_owned() })]
     HistoryDropped {
         /// The session asked for; `None` for the newest run of any.
@@ -307,7 +307,7 @@ pub enum WorkspaceError {
         /// The checkpoint.
         checkpoint: CheckpointId,
     },
-    /// No undo is there to be done again, or something was changed since.
+    /// No undo can be redone, or something was changed since.
     #[error("there is nothing to do again: nothing was undone, or something was changed since")]
     NothingToRedo,
     /// No way of copying the tree works here.
@@ -334,10 +334,10 @@ pub enum WorkspaceError {
         /// The session.
         session: SessionId,
     },
-    /// Something that a checkpoint or a change needs isn't among the blobs any more, or is damaged.
+    /// A content that a checkpoint or a change needs is missing or damaged in the blob store.
     #[error("the stored state of {what} is gone or damaged; it can't be compared or restored")]
     Lost {
-        /// Of what.
+        /// The checkpoint or file whose content is missing.
         what: String,
     },
     /// The blob store failed.
@@ -357,7 +357,7 @@ pub enum WorkspaceError {
 }
 
 impl WorkspaceError {
-    /// Sorts a failure in the tree into the variant that tells a person what to do.
+    /// Converts a failure in the tree into the variant that says what to do.
     pub(crate) fn from_errno(action: &'static str, path: &RelPath, errno: Errno) -> Self {
         let path = path.clone();
         match errno {
@@ -409,7 +409,7 @@ pub enum EncodeError {
     Unrepresentable {
         /// The character.
         character: char,
-        /// Its line, from 1.
+        /// The character's line, from 1.
         line: usize,
         /// The encoding's name.
         encoding: &'static str,

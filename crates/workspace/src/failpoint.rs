@@ -30,22 +30,22 @@ pub enum Step {
     Placed,
     /// Everything is in place and not yet noted in the journal.
     Commit,
-    /// It is noted; what was moved away is about to be removed.
+    /// The change is recorded as complete; what was moved away is about to be removed.
     Clean,
     /// The clean-up is done; the journal's closing line is about to be written.
     Settle,
-    /// The tree was looked at before or after a command; whether the journal stood still is about
-    /// to be asked.
+    /// The tree was read before or after a command; the journal is about to be checked for changes
+    /// made meanwhile.
     Look,
     /// The changes of a command that was cut off are about to be written to the journal.
     Seal,
-    /// It is taken back, and the command's sign of life is about to go.
+    /// The command is reverted, and its heartbeat is about to be removed.
     Bury,
-    /// There is too much kept: the journal is about to be cut.
+    /// Too much is kept: the journal is about to be cut.
     Forget,
     /// The blobs that nothing needs any more are about to be removed.
     Sweep,
-    /// They are; the books are about to be replaced.
+    /// These blobs are removed; the records of blobs are about to be replaced.
     Swept,
 }
 
@@ -54,9 +54,9 @@ pub enum Step {
 pub enum Fault {
     /// Nothing.
     Go,
-    /// As if the process had been killed here: no cleaning up.
+    /// Behaves as if the process had been killed here: no cleanup.
     Cut,
-    /// As if the system call had failed.
+    /// Behaves as if the system call had failed.
     Fail(Errno),
 }
 

@@ -1,5 +1,5 @@
-//! Guarded paths, which must stay as they are while a command runs, and new ones that may not come:
-//! repositories, and files that programs outside the sandbox obey.
+//! Guarded paths, which a command may neither change nor add: repositories, and files that programs
+//! outside the sandbox run or obey.
 //!
 //! Guarded paths that were there before are mounted read-only as far as mounts go, and their
 //! contents are kept, so that a change by a command is put back all the same. New ones are moved
@@ -7,10 +7,9 @@
 //! without which no package could be installed and no dependency be cloned:
 //!
 //! - Among dependencies and build products, that is in ignored directories with a name such as
-//!   `node_modules`, `target` or `.venv`, only repositories count and what a shell obeys when
-//!   somebody enters a directory. Packages carry their authors' editor and agent settings; programs
-//!   obey these in the folder that is opened as a project, and nobody opens such a directory as
-//!   one.
+//!   `node_modules`, `target` or `.venv`, only repositories count, and files that a shell obeys on
+//!   entering a directory. Packages carry their authors' editor and agent settings; programs obey
+//!   these in the folder that is opened as a project, and nobody opens such a directory as one.
 //! - In ignored directories a repository counts only if its settings or hooks name something to
 //!   run.
 
@@ -72,10 +71,10 @@ pub struct GuardedState {
     rules: GuardRules,
     repositories: Repositories,
     known: BTreeMap<RelPath, GuardedPath>,
-    /// Repositories in ignored directories that run something, by what tells their settings from
-    /// others.
+    /// Repositories in ignored directories that run something, with the hash of their settings and
+    /// hooks.
     armed: BTreeMap<RelPath, ContentHash>,
-    /// Repositories without a `.git`, their inodes, and what tells their settings from others.
+    /// Repositories without a `.git`, with their inodes and the hash of their settings and hooks.
     bare: BTreeMap<Option<RelPath>, (u64, Option<ContentHash>)>,
     notes: Arc<NotesByDir>,
     unreadable: HashSet<Arc<[u8]>>,
@@ -303,8 +302,8 @@ impl<'a> SessionEdits<'a> {
         Self { workspace, left: OnceCell::new() }
     }
 
-    /// Returns true if the file has the content that the last edit of it left; for `None`, if that
-    /// deleted it. Such an edit was judged by itself, and somebody said yes to it.
+    /// Returns true if the last edit of the file left this content; for `None`, if the edit deleted
+    /// the file. Such an edit was authorized by itself.
     fn has_left(&self, path: &RelPath, content: Option<ContentHash>) -> bool {
         let left = self.left.get_or_init(|| {
             let edited = crate::landing::refusals::edited_files(self.workspace).unwrap_or_default();

@@ -1,5 +1,4 @@
-//! Files with several names of which some may lie outside of the project: whoever writes to one
-//! here writes to it there.
+//! Hard links out of the project: writing to such a file changes a file outside, too.
 //!
 //! Package managers fill `node_modules` and `.venv` with hard links into a store in the home, and
 //! trees are copied by linking. A command works on such files in an overlay, which copies before it
@@ -37,8 +36,8 @@ const MAX_LOOKED: usize = 20_000;
 const MAX_SAMPLE: usize = 256;
 /// Files looked at of one directory further in.
 const MAX_FILES: usize = 8;
-/// With more files than this whose other names weren't met, nobody looks for them: a store has
-/// them.
+/// Maximum number of files whose other names are searched for; more than this are taken for files
+/// of a store.
 const MAX_SOUGHT: usize = 64;
 /// Entries that may be passed in the search for other names; only their numbers are read.
 const MAX_PASSED: usize = 200_000;
@@ -61,7 +60,7 @@ impl HardLinks {
         self.files.is_empty() && self.dependencies.is_empty()
     }
 
-    /// All of them.
+    /// Returns all these paths.
     pub fn paths(&self) -> impl Iterator<Item = &RelPath> {
         self.dependencies.iter().chain(&self.files)
     }
@@ -88,7 +87,7 @@ impl HardLinkFinder {
         Self { project, memory: Mutex::default() }
     }
 
-    /// The same where nothing is kept of the tree: nothing of it is read.
+    /// Finds hard links to the outside without keeping a snapshot or reading any content.
     ///
     /// # Errors
     /// [`WorkspaceError::Root`] when the root can't be listed.
@@ -120,7 +119,7 @@ impl HardLinkFinder {
         })
     }
 
-    /// The links of a tree that was just looked at.
+    /// Returns the hard links in a tree whose snapshot was just taken.
     pub(crate) fn of_tree(&self, tree: &Tree, dependencies: &[RelPath]) -> HardLinks {
         let files = tree.entries.iter().map(|entry| (entry.path.as_slice(), entry.seen));
         HardLinks { files: self.linked_files(files), dependencies: self.linked_dependencies(dependencies) }
@@ -187,8 +186,8 @@ impl HardLinkFinder {
         marks
     }
 
-    /// The parts of a directory with links out of the project, or the whole of it where there are
-    /// many.
+    /// Returns the parts of a directory with links out of the project, or the whole directory if
+    /// there are many.
     fn sample_linked(&self, directory: &RelPath, looked_at: &mut usize) -> Vec<RelPath> {
         let Ok(open) = self.project.root_dir.open_directory(Some(directory)) else { return Vec::new() };
         let mut parts = entry_names(&open).unwrap_or_default();
@@ -215,7 +214,7 @@ impl HardLinkFinder {
         met.into_iter().map(|(path, _)| path).collect()
     }
 
-    /// Looks at some files of a directory's part and tells of those with several names.
+    /// Examines some files in a part of a directory, and passes those with several names to `tell`.
     fn look_into(
         &self,
         open: &OwnedFd,
@@ -256,8 +255,8 @@ impl HardLinkFinder {
         }
     }
 
-    /// Those of the inodes that have names outside of the project. After a search that has to end
-    /// early all are taken for such.
+    /// Returns those of the inodes that have names outside of the project. If the search has to end
+    /// early, returns all of them.
     fn linked_outside(&self, sought: HashSet<u64>, names: &LinkCounts) -> HashSet<u64> {
         if sought.is_empty() {
             return sought;
@@ -299,7 +298,7 @@ impl LinkCounts {
         known.1 += 1;
     }
 
-    /// Those of which not every name was met.
+    /// Returns the inodes of which not every name was found.
     fn with_missing_names(&self) -> HashSet<u64> {
         self.0.iter().filter(|(_, (all, met))| met < all).map(|(inode, _)| *inode).collect()
     }

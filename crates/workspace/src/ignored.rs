@@ -60,7 +60,7 @@ pub(crate) struct IgnoredCache {
 }
 
 impl IgnoredSnapshot {
-    /// The files whose content isn't kept.
+    /// Returns the files whose content isn't kept.
     pub(crate) fn not_undoable(&self) -> impl Iterator<Item = &RelPath> {
         self.0.iter().filter(|known| known.state.hash.is_none()).map(|known| &known.path)
     }
@@ -77,7 +77,7 @@ impl IgnoredFiles {
         Self { project, memory: Mutex::default() }
     }
 
-    /// Returns true if somebody looked at the tree.
+    /// Returns true if the tree was scanned by this process.
     pub(crate) fn has_looked(&self) -> bool {
         lock(&self.memory).looked
     }
@@ -194,7 +194,7 @@ impl IgnoredFiles {
         search.found
     }
 
-    /// The names in a directory that the walk left out, but for git's and our own.
+    /// Returns the names in a directory that the walk left out, except git's and the program's own.
     fn left_out(&self, tree: &Tree, covered: &HashSet<&[u8]>, dir: &[u8]) -> Vec<Vec<u8>> {
         let at = RelPath::parse(dir).ok();
         let names = self
@@ -281,7 +281,7 @@ impl IgnoredSearch<'_> {
         }
     }
 
-    /// Those are put back otherwise.
+    /// Returns true for a guarded file, which is restored in another way.
     fn is_guarded(&self, path: &RelPath) -> bool {
         self.project.options.guarded.is_some_and(|rules| (rules.guarded)(path))
     }

@@ -1,9 +1,9 @@
-//! The journal: what was changed, by whom, and what was there before.
+//! The journal of changes: which files were changed, by which session, and their earlier states.
 //!
 //! One append-only file, `journal/log` in the state directory. Each line is 16 hexadecimal digits
 //! of the hash of the rest, a space, and one JSON value. A change's line is durable before its
-//! first effect; a line that says `done` or `void` closes it. Whoever takes the lock first closes
-//! what a crash left open, so that at most the last change of the file is ever unfinished.
+//! first effect; a line that says `done` or `void` closes it. The next process that takes the lock
+//! closes what a crash left open, so that at most the last change of the file is ever unfinished.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -83,7 +83,7 @@ pub(crate) struct Journal {
     file: Option<File>,
     known: JournalEnd,
     last_id: u64,
-    /// So long it stayed when it was cut last.
+    /// The length of the journal after it was last cut.
     stays: u64,
 }
 
@@ -93,12 +93,12 @@ impl Journal {
         Self { path, limit, clock: None, file: None, known: JournalEnd::default(), last_id: 0, stays: 0 }
     }
 
-    /// With a clock, for what is written.
+    /// Sets the clock for the times that are written.
     pub(crate) fn with_clock(self, clock: Option<Clock>) -> Self {
         Self { clock, ..self }
     }
 
-    /// The time to write down.
+    /// Returns the time to write down.
     pub(crate) fn timestamp(&self) -> Option<UnixMillis> {
         self.clock.as_ref().map(Clock::now)
     }
@@ -110,7 +110,7 @@ impl Journal {
             .unwrap_or_default()
     }
 
-    /// The same, where what is there must not be taken for nothing.
+    /// Returns the end of the journal now, or an error if the journal can't be examined.
     pub(crate) fn find_end(&self) -> Result<JournalEnd, WorkspaceError> {
         match fs::metadata(&self.path) {
             Ok(found) => Ok(JournalEnd { ino: found.ino(), len: found.len() }),
@@ -145,7 +145,7 @@ impl Journal {
         Ok(JournalMark { end: self.find_end()?, last: self.last_id })
     }
 
-    /// Under the lock: brings what is known up to date, drops a torn last line, and gives what a
+    /// Updates the cached end under the lock, drops a torn last line, and returns the change that a
     /// crash left open.
     pub(crate) fn catch_up(&mut self) -> Result<Option<UnfinishedChange>, WorkspaceError> {
         let end = self.find_end()?;
@@ -199,12 +199,13 @@ impl Journal {
         Ok(open)
     }
 
-    /// The id of the next change or checkpoint; valid after [`Journal::catch_up`], under the lock.
+    /// Returns the id of the next change or checkpoint; valid after [`Journal::catch_up`], under
+    /// the lock.
     pub(crate) fn next_id(&self) -> u64 {
         self.last_id.saturating_add(1)
     }
 
-    /// Adds lines, all or none of them.
+    /// Appends lines, all or none of them.
     pub(crate) fn append(&mut self, lines: &[JournalLine], sync: Sync) -> Result<(), WorkspaceError> {
         let failed = |source| state_error("write the journal", &self.path, source);
         let mut text = Vec::new();
@@ -233,8 +234,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes the next [`Journal::catch_up`] read what is there: a change stayed open that this
-    /// process began.
+    /// Makes the next [`Journal::catch_up`] read the file again, because this process left a change
+    /// open.
     pub(crate) fn invalidate(&mut self) {
         self.file = None;
         self.known = JournalEnd::default();
@@ -250,13 +251,13 @@ impl Journal {
         }
     }
 
-    /// All lines, oldest first. Lines whose checksum is wrong are a [`JournalLine::Damaged`], and
-    /// those at the end are left out.
+    /// Returns all lines, oldest first. Lines with a wrong checksum are [`JournalLine::Damaged`],
+    /// except that those at the end are left out.
     pub(crate) fn lines(&self) -> Result<Vec<JournalLine>, WorkspaceError> {
         Ok(self.read_from(0)?.lines)
     }
 
-    /// The lines that came after `end`, or all of them when the journal was cut since.
+    /// Returns the lines after `end`, or all lines if the journal was cut since.
     fn lines_since(&self, end: JournalEnd) -> Result<Vec<JournalLine>, WorkspaceError> {
         let now = self.find_end()?;
         if now == end {
@@ -274,7 +275,7 @@ impl Journal {
         Ok(lines)
     }
 
-    /// The siblings of all changes that weren't closed when the journal ended at `end`.
+    /// Returns the siblings of all changes that weren't closed when the journal ended at `end`.
     pub(crate) fn siblings_open_since(&self, end: JournalEnd) -> Result<HashSet<Vec<u8>>, WorkspaceError> {
         let closed = |line: &JournalLine| match line {
             JournalLine::Done(id) | JournalLine::Void(id) => Some(*id),
@@ -298,7 +299,7 @@ impl Journal {
         Ok(siblings)
     }
 
-    /// The lines of changes and checkpoints that came after this id.
+    /// Returns the lines of changes and checkpoints after this id.
     pub(crate) fn lines_after(&self, id: u64) -> Result<Vec<JournalLine>, WorkspaceError> {
         let mut lines = self.lines()?;
         lines.retain(|line| line.id() > id);
@@ -320,7 +321,7 @@ impl Journal {
         Ok(file)
     }
 
-    /// The checkpoint that is the last thing in it, if one is.
+    /// Returns the checkpoint in the last line, if it is one.
     pub(crate) fn last_checkpoint(&self) -> Option<CheckpointRecord> {
         match self.last_line(self.end().len) {
             Ok(Some(JournalLine::Checkpoint(record))) => Some(record),

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Ignored files that a command changes or deletes, of which the smallest are kept for an undo:
 /// settings, keys and small data are fewer; a build's directory has more.
 pub const KEPT_IGNORED_FILES: usize = 1_000;
-/// And so many bytes of them.
+/// Maximum bytes of the ignored files that are kept for an undo.
 pub const KEPT_IGNORED_BYTES: u64 = 64 * 1024 * 1024;
 /// Ignored files that are looked at before a command, besides what tools make again: a
 /// millisecond's work or two.
@@ -35,57 +35,58 @@ pub const MAX_DEPTH: usize = journeyman_ignore_rules::walk::MAX_DEPTH;
 /// The most changes of one set. A model's edit has a few; an undo may have as many as a command
 /// changed.
 pub const MAX_CHANGES: usize = 10_000;
-/// The interval at which a running command's heartbeat is renewed. What changed later than that
-/// after the last sign was changed by somebody else: short enough for a person at the keyboard, and
-/// a touch costs microseconds.
+/// The interval at which a running command's heartbeat is renewed. Changes later than that after
+/// the last heartbeat aren't the command's: short enough for a person at the keyboard, and a touch
+/// costs microseconds.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
-/// A sign of life may be late by so many periods on a busy machine.
+/// Maximum number of intervals by which a heartbeat may be late on a busy machine.
 pub(crate) const LATE_BEATS: u32 = 4;
-/// Signs of life of commands that were cut off and never recovered; beyond this the oldest give
-/// way.
+/// Maximum number of heartbeats of commands that were cut off and never recovered; beyond this the
+/// oldest are removed.
 pub(crate) const MAX_BEATS: usize = 256;
-/// A sign of life that names more files which differ from its checkpoint gets a tree of its own.
+/// Maximum number of files that a heartbeat lists as different from its checkpoint; with more, a
+/// new tree is stored for it.
 pub(crate) const BEAT_FILES: usize = 512;
-/// A file of signs of life is longer only if somebody else wrote it: so many paths of the longest
-/// kind.
+/// Maximum bytes read of a heartbeat: the longest paths that one may list. A longer file is
+/// foreign.
 pub(crate) const BEAT_BYTES: u64 = 8 * 1024 * 1024;
-/// So many fingerprints are remembered beside the newest snapshot; as many files as a session may
+/// Maximum number of fingerprints cached beside the newest snapshot: as many files as a session may
 /// have seen.
 pub(crate) const MAX_PRINTS: usize = 4_096;
-/// The journal is cut to its newer half when it passes this.
+/// Size of the journal beyond which it is cut to its newer half.
 pub const JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
-/// So many sessions are remembered whose changes were dropped from the journal: as many as anybody
-/// asks about, and few enough for one short line.
+/// Maximum number of sessions remembered whose changes were dropped from the journal: as many as a
+/// user asks about, and few enough for one short line.
 pub(crate) const MAX_DROPPED_SESSIONS: usize = 64;
 /// An ignore file larger than this is not read: the largest published collections have 20 KiB.
 pub const IGNORE_FILE_BYTES: u64 = journeyman_ignore_rules::MAX_RULE_BYTES;
-/// As many links are followed on one path as the kernel follows.
+/// Maximum number of links followed on one path: the kernel's own bound.
 pub(crate) const MAX_LINKS: usize = 40;
 /// A file larger than this isn't compared line by line in a diff: it would be neither read nor
 /// useful.
 pub const DIFF_FILE_BYTES: usize = 4 * 1024 * 1024;
-/// Files of a copy that are too large for the blobs are kept beside it until it is landed, so many
-/// bytes of them in all: as much as the blobs of a project may have.
+/// Maximum bytes of all files of a copy that are too large for the blobs and kept beside it until
+/// it is landed: as much as the blobs of a project may have.
 pub(crate) const LARGE_BYTES: u64 = 1024 * 1024 * 1024;
-/// A glob may have so many bytes. The matcher turns each into an expression that it takes apart by
-/// recursion, so that what it may hold is bounded before it sees it; a path name's usual bound is
-/// 255.
+/// Maximum bytes of a glob. The matcher turns each into an expression that it parses by recursion,
+/// so the size is bounded first; a path name's usual bound is 255.
 pub const GLOB_BYTES: usize = 1_000;
-/// And so many `{`, each of which nests or multiplies what follows.
+/// Maximum number of `{` in a glob, each of which nests or multiplies what follows.
 pub const GLOB_BRACES: usize = 32;
-/// And so many `*`, each of which multiplies the states of the matcher.
+/// Maximum number of `*` in a glob, each of which multiplies the states of the matcher.
 pub const GLOB_STARS: usize = 64;
-/// So many names are looked at for trouble on other systems; a command may add a million files.
+/// Maximum number of names checked for portability; a command may add a million files.
 pub const NAMES_LOOKED_AT: usize = 10_000;
-/// And so many of them are told of: who has more has seen enough.
+/// Maximum number of portability problems reported.
 pub const NAME_TROUBLES: usize = 20;
-/// A checkpoint's label is cut to this many bytes.
+/// Maximum bytes of a checkpoint's label; longer ones are cut.
 pub const LABEL_BYTES: usize = 200;
 
-/// The record of a copy is longer only if somebody else wrote it: it has some three hundred bytes.
+/// Maximum bytes read of a copy's record, which has some three hundred bytes. A longer file is
+/// foreign.
 pub(crate) const RECORD_BYTES: u64 = 16 * 1024;
-/// Ignored directories that commands in a copied directory see; each is a mount. Repositories of
-/// many packages have a hundred.
+/// Maximum number of ignored directories that commands in a copied directory see; each is a mount.
+/// Repositories of many packages have a hundred.
 pub(crate) const MAX_CACHES: usize = 256;
 
 /// The limits of a workspace.

@@ -37,7 +37,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// With the usual bounds, and no clock.
+    /// Returns options with the default limits and no clock.
     #[must_use]
     pub fn new(state_dir: PathBuf, blobs: Arc<Blobs>) -> Self {
         Self {

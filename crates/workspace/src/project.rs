@@ -196,13 +196,13 @@ impl Project {
         read_up_to(&file, seen.size, DIFF_FILE_BYTES as u64).map_err(|source| io_error("read", path, source))
     }
 
-    /// A journal to read from, without waiting for whoever writes.
+    /// Returns a journal to read from, without waiting for a writer.
     pub(crate) fn journal(&self) -> Journal {
         Journal::new(&self.options.state_dir, self.limits().journal_bytes)
     }
 
-    /// The short-lived siblings of transactions that are open, or were when the journal ended at
-    /// `end`. A name alone hides nothing: a command can give its files any.
+    /// Returns the temporary siblings of transactions that are open, or were when the journal ended
+    /// at `end`. A name alone doesn't mark a sibling, because a command can give its files any.
     pub(crate) fn open_siblings(&self, end: JournalEnd) -> HashSet<Vec<u8>> {
         // What can't be read hides nothing.
         self.journal().siblings_open_since(end).unwrap_or_default()

@@ -26,18 +26,18 @@ use journeyman_ignore_rules::walk::repositories_in;
 
 /// The permissions of the owner of an open directory.
 const OWNER_PERMISSIONS: u32 = 0o700;
-/// So many names are tried for what is removed; each removal takes one.
+/// Maximum number of names to try for a removed path; each removal takes one.
 const MAX_NAME_TRIES: u32 = 1_000_000;
 /// The prefix of the names of things that were moved away.
 const MOVED_PREFIX: &str = "moved";
 
 impl Workspace {
-    /// Everything named `.git`, in any letter case (a directory, a file or a link), that a walk
-    /// comes by now: at any depth, the root's own included, but not inside of ignored directories.
-    /// A directory that a snapshot of this workspace had is looked into also when rules or tags
-    /// hide it now. Sorted. No content is read.
+    /// Returns everything named `.git`, in any letter case (a directory, a file or a link), that a
+    /// walk finds now: at any depth, the root's own included, but not inside of ignored
+    /// directories. A directory that a snapshot of this workspace had is looked into also when
+    /// rules or tags hide it now. Sorted. No content is read.
     ///
-    /// A directory that can't be read keeps its secret: ask after
+    /// Directories that can't be read are left out: call this after
     /// [`Commands::end`](crate::Commands::end), which opens those that a command closed.
     ///
     /// # Errors
@@ -176,12 +176,13 @@ pub(crate) struct QuarantineDir {
 }
 
 impl QuarantineDir {
-    /// For what a command left that was cut off before this workspace was opened, if that is so.
+    /// Creates a directory for changes of a command that was cut off. `takes_own` says that this
+    /// was before the workspace was opened.
     pub(crate) fn of_cut_off(takes_own: bool) -> Self {
         Self { takes_own, ..Self::default() }
     }
 
-    /// The path to which the next thing is moved.
+    /// Returns the path to which the next file is moved.
     fn next(&mut self, all: &Path) -> Result<PathBuf, WorkspaceError> {
         let place = match &self.place {
             Some(place) => place,

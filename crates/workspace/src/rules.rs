@@ -34,7 +34,7 @@ struct OutsideRules {
     print: ContentHash,
 }
 
-/// A directory's path from the root, where it lies beneath it; it need not be there yet.
+/// Returns a directory's path from the root, if it lies beneath the root; it need not exist yet.
 fn path_from_root(root: &Path, dir: &Path) -> Option<RelPath> {
     let root = std::fs::canonicalize(root).ok()?;
     let there = dir.ancestors().find_map(|above| Some((above, std::fs::canonicalize(above).ok()?)));
@@ -48,14 +48,14 @@ fn path_from_root(root: &Path, dir: &Path) -> Option<RelPath> {
 pub(crate) struct RuleCache {
     parsed: Mutex<RulesByDir>,
     outside: OnceLock<OutsideRules>,
-    /// Directories of our own that lie in the tree, where somebody has their state in a project.
+    /// The program's own directories in the tree, if the user keeps its state inside of a project.
     own: Vec<RelPath>,
     /// Files in the tree that we write ourselves.
     own_files: Vec<RelPath>,
 }
 
 impl RuleCache {
-    /// Of the tree at `root`, given the directories and files that are ours wherever they are.
+    /// Creates the cache for the tree at `root`, given the program's own directories and files.
     pub(crate) fn with_own<'a>(
         root: &Path,
         dirs: impl IntoIterator<Item = &'a Path>,
@@ -71,7 +71,7 @@ impl RuleCache {
         Self { own, own_files, ..Self::default() }
     }
 
-    /// Directories of our own in the tree.
+    /// Returns the program's own directories in the tree.
     pub(crate) fn own_directories(&self) -> &[RelPath] {
         &self.own
     }
@@ -102,7 +102,7 @@ impl RuleCache {
         false
     }
 
-    /// The rules that come from outside the tree's own rule files. Read once.
+    /// Returns the rules that come from outside the tree's own rule files. Read once.
     pub(crate) fn outer_rules(&self, root: &Path) -> Option<Arc<RuleLayer>> {
         self.outside_rules(root).layers.clone()
     }
@@ -117,7 +117,7 @@ impl RuleCache {
         self.outside.get_or_init(|| OutsideRules::read(root, &self.own_files))
     }
 
-    /// The rules of the directory `dir` at `path`. `None` in place of the second where a rule file
+    /// Loads the rules of the directory `dir` at `path`. The second value is `None` if a rule file
     /// isn't as it was seen before.
     pub(crate) fn load(
         &self,
@@ -152,8 +152,8 @@ pub(crate) struct FixedRules {
 }
 
 impl FixedRules {
-    /// `files` holds the path of each rule file with its text, `.gitignore` before `.ignore` in
-    /// each directory.
+    /// Creates rules from `files`: the path of each rule file with its text, `.gitignore` before
+    /// `.ignore` in each directory.
     pub(crate) fn new(files: &[(Vec<u8>, Vec<u8>)], outermost: Option<Arc<RuleLayer>>) -> Self {
         let mut texts: HashMap<Vec<u8>, Vec<&[u8]>> = HashMap::new();
         for (path, text) in files {
@@ -193,7 +193,7 @@ struct RuleFile {
 }
 
 impl RuleFile {
-    /// The text; nothing when it can't be read or is larger than any real one.
+    /// Reads the text; empty if it can't be read or is larger than any real one.
     fn read(&self) -> Vec<u8> {
         read_rules(&self.file, self.size)
     }

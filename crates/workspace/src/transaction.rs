@@ -1,11 +1,11 @@
-//! One change set carried out: all of it, or nothing.
+//! Transactions: a change set is carried out as a whole or not at all.
 //!
 //! New contents are written beside their files, made durable together with the journal's line that
 //! names them, and then moved into place. An existing file changes places with its successor
 //! (`RENAME_EXCHANGE`), a deleted one moves to its sibling's name: so the old file itself, with
-//! everything about it, is there until the end, and going back needs neither space nor a copy. What
-//! moved is looked at after the move: a file that somebody changed in the last instant goes back,
-//! and the change is a conflict.
+//! everything about it, is there until the end, and going back needs neither space nor a copy. The
+//! moved file is examined after the move: a file that another process changed in the last instant
+//! is moved back, and the change is a conflict.
 
 use std::collections::BTreeSet;
 
@@ -77,8 +77,8 @@ impl TransactionContext<'_> {
                 let cleaned = Rollback::new(self).remove_leftovers(&record);
                 self.reach_failpoint(Step::Settle, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
-                // The change has happened whether or not this line gets there; whoever prepares
-                // next adds it.
+                // The change has happened whether or not this line is written; the next writer adds
+                // it.
                 if cleaned.is_err() || journal.append(&[JournalLine::Done(id)], Sync::Later).is_err() {
                     journal.invalidate();
                 }
@@ -86,8 +86,8 @@ impl TransactionContext<'_> {
             }
             Err(cut) if cut.is_cut_off() => Err(cut),
             Err(failure) => {
-                // What can't be put back now stays open in the journal, and is tried again by
-                // whoever is next.
+                // What can't be put back now stays open in the journal, and is tried again by the
+                // next writer.
                 if Rollback::new(self).revert(&record).is_err()
                     || journal.append(&[JournalLine::Void(id)], Sync::Later).is_err()
                 {
@@ -166,7 +166,7 @@ impl TransactionContext<'_> {
         })
     }
 
-    /// The nearest directory that exists at or above `dir`, and those below it that don't,
+    /// Returns the nearest directory that exists at or above `dir`, and those below it that don't,
     /// outermost first.
     fn missing_above(&self, dir: Option<RelPath>) -> Result<(Option<RelPath>, Vec<RelPath>), WorkspaceError> {
         let mut missing = Vec::new();
@@ -187,8 +187,8 @@ impl TransactionContext<'_> {
         Ok((None, missing))
     }
 
-    /// Directories that stand where a file is to be, with those beneath them that this change
-    /// empties, or that are to go as well (`remove`); the outermost first.
+    /// Returns directories that stand where a file is to be, with those beneath them that this
+    /// change empties, or that are to go as well (`remove`); the outermost first.
     fn emptied_directories(
         &self,
         operations: &[Operation],
@@ -226,7 +226,7 @@ impl TransactionContext<'_> {
         Ok(found.into_iter().map(|path| DirRecord { mode: mode(&path), path }).collect())
     }
 
-    /// Stores what is there before, for an undo: going back within the transaction doesn't need it.
+    /// Stores the previous content for an undo. A rollback within the transaction doesn't need it.
     fn keep(&self, operation: &Operation) -> Result<(), WorkspaceError> {
         let Some((before, _)) = &operation.before else { return Ok(()) };
         let unchanged = matches!(&operation.after, Some(FileAfter { source: NewContent::Unchanged, .. }));

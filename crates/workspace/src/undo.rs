@@ -1,7 +1,7 @@
 //! Taking changes back: a session's, all since a checkpoint, or those of an undo.
 //!
-//! The changes are walked newest first. A file goes back through them as long as it is what each of
-//! them left; where it isn't, somebody changed it since, and it stays as it is from there on: a
+//! The changes are walked newest first. A file is restored through them as long as its content is
+//! what each of them left. Where it isn't, the file was changed since and stays as it is: a
 //! conflict. What differed only after checks may be a person's work and stays too, unless it was
 //! new. The result is one more transaction, journaled like any other, so that it is all or nothing
 //! and can itself be taken back: a redo is the undo of an undo.
@@ -61,10 +61,10 @@ impl UndoPlan {
 
 impl Workspace {
     /// Takes changes back, newest first: what a session's edits and commands changed, or everything
-    /// that was journaled since a checkpoint, whoever asked for it. Files that somebody changed
-    /// since, or while checks ran, stay as they are and are reported; all others are restored
-    /// together or not at all. The undo is a change of its own in the journal, that
-    /// [`Workspace::redo`] takes back. Asked again after a conflict, it tries those files again.
+    /// that was journaled since a checkpoint, by any session. Files that were changed since, or
+    /// while checks ran, stay as they are and are reported; all others are restored together or not
+    /// at all. The undo is a change of its own in the journal, that [`Workspace::redo`] takes back.
+    /// Asked again after a conflict, it tries those files again.
     ///
     /// # Errors
     /// [`WorkspaceError::NothingToUndo`], [`WorkspaceError::NothingSince`];
@@ -160,7 +160,7 @@ impl Workspace {
     }
 }
 
-/// The report of a redo that passed over newer undos.
+/// Merges the reports of a redo that passed over newer undos.
 fn merge_reports(newer: UndoReport, mut older: UndoReport) -> UndoReport {
     let known: HashSet<RelPath> = older.conflicts.iter().map(|(path, _)| path.clone()).collect();
     older.conflicts.extend(newer.conflicts.into_iter().filter(|(path, _)| !known.contains(path)));
@@ -181,7 +181,7 @@ struct RestoreTarget {
 /// The effect of one change on a file.
 struct UndoStep<'a> {
     file: &'a FileRecord,
-    /// True if it may as well be another session's doing.
+    /// True if another session may have made the change.
     is_shared: bool,
 }
 
@@ -379,8 +379,8 @@ fn state_unread(root_dir: &RootDir, path: &RelPath) -> Result<Option<(FileState,
     }
 }
 
-/// Returns true if the last of the changes left the file as the first of them found it, and each
-/// found it as the one before left it: what somebody else put in between would be lost with it.
+/// Returns true if the changes cancel each other out, each starting from what the one before left:
+/// anything that another process wrote in between would be lost with an undo.
 fn come_to_nothing(steps: &[UndoStep<'_>]) -> bool {
     let (Some(UndoStep { file: newest, .. }), Some(UndoStep { file: oldest, .. })) =
         (steps.first(), steps.last())
@@ -463,7 +463,8 @@ fn restore_operation(
     })
 }
 
-/// The permissions that directories get; those of one that is to be made again go along with it.
+/// Plans the permissions that directories get; those of a directory that is to be made again go
+/// along with it.
 fn directory_permissions(
     root_dir: &RootDir,
     history: &History,
@@ -522,7 +523,7 @@ fn directory_permissions(
     Ok(modes)
 }
 
-/// Directories to make again, and those to remove if they are empty in the end.
+/// Returns directories to make again, and those to remove if they are empty in the end.
 fn directories_to_restore(
     root_dir: &RootDir,
     records: &[&ChangeRecord],

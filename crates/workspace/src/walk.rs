@@ -6,7 +6,7 @@
 //! A walk that knows the last tree compares as it goes. Names that were let through by the same
 //! rules aren't held against them again, and where nothing differs nothing is put together. A
 //! directory whose own signature is the same has the same names, on file systems that are known for
-//! it, and isn't listed again. But every file is looked at each time: nothing else tells that a
+//! it, and isn't listed again. But every file is examined each time: nothing else shows that a
 //! content changed.
 
 use std::collections::HashSet;

@@ -64,7 +64,8 @@ impl Workspace {
         Self::open_with(root, options, None)
     }
 
-    /// As [`Workspace::open`], with a hook by which a test cuts transactions off.
+    /// Opens a workspace as [`Workspace::open`] does, with a hook by which a test interrupts
+    /// transactions.
     ///
     /// # Errors
     /// As [`Workspace::open`].
@@ -78,7 +79,8 @@ impl Workspace {
         open_at(RootDir::open(root)?, root, None, blob_store, options, failpoint)
     }
 
-    /// The root as it was given; for a copy that of the tree it stands for, where commands see it.
+    /// Returns the root as it was given; for a copy that of the tree it stands for, where commands
+    /// see it.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.project.root()
@@ -146,8 +148,8 @@ impl Workspace {
         self.project.stat(path)
     }
 
-    /// The path that a write to `path` would really change: links that stay inside are resolved,
-    /// what doesn't exist yet is taken as it is.
+    /// Returns the path that a write to `path` would really change: links that stay inside are
+    /// resolved, what doesn't exist yet is taken as it is.
     ///
     /// # Errors
     /// [`WorkspaceError::Outside`] when a link leads out; [`WorkspaceError::NotFound`] for a loop
@@ -208,7 +210,7 @@ impl Workspace {
         Ok(applied)
     }
 
-    /// The hash of each file's content, as
+    /// Returns the hash of each file's content, as
     /// [`FileContent::hash`](crate::files::content::FileContent::hash) gives it; `None` where there
     /// is none to be read: nothing there, no file, no permission, a link that leads out. Links that
     /// stay inside are followed. A file that looks as it did when its hash was taken isn't read

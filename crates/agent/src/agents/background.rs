@@ -1,4 +1,4 @@
-//! Agents that work while the session that started them goes on.
+//! Agents that work in the background while the session that started them continues.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,4 +1,4 @@
-//! The definition of an agent: what it is for, what it takes and gives, and what it may do.
+//! The definition of an agent: its purpose, inputs, output, tools and limits.
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
@@ -35,13 +35,13 @@ const MAX_INPUTS: usize = 32;
 /// The tools of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum AgentTools {
-    /// Those of the session that only read and ask nobody.
+    /// The read-only tools of the session that ask no person.
     #[default]
     ReadOnly,
-    /// All of the session but those that ask a person or start agents.
+    /// All tools of the session that neither ask a person nor start agents.
     All,
-    /// These. One that the session doesn't offer to agents is left out; a name that no tool has
-    /// anywhere is an error.
+    /// The named tools. A tool that the session doesn't offer to agents is left out; an unknown
+    /// name is an error.
     Named(Vec<String>),
 }
 
@@ -125,7 +125,7 @@ pub struct AgentDefinition {
 }
 
 impl AgentDefinition {
-    /// Creates a definition of an agent that reads, and gives a text.
+    /// Creates a definition of an agent with read-only tools and a text as output.
     #[must_use]
     pub fn new(name: impl Into<String>, description: impl Into<String>) -> Self {
         Self {
@@ -319,8 +319,7 @@ impl AgentDefinition {
         Ok((role, query))
     }
 
-    /// Returns the system prompt for people: as the model gets it where it has no inputs, else the
-    /// template.
+    /// Returns the system prompt for people: expanded if it has no placeholders, else the template.
     #[must_use]
     pub fn shown_system(&self) -> String {
         match template::names(&self.system).next() {
@@ -379,8 +378,8 @@ impl AgentDefinition {
     }
 }
 
-/// Returns true if an agent gets a tool that its definition names: one of the session that asks
-/// nobody, or one that a session adds by itself.
+/// Returns true if an agent gets a tool that its definition names: a tool of the session that asks
+/// no person, or one of [`ADDED_TOOLS`].
 fn is_selectable(name: &str, registry: &Registry) -> bool {
     ADDED_TOOLS.contains(&name) || registry.get(name).is_ok_and(|tool| !tool.asks_person())
 }

@@ -1,4 +1,5 @@
-//! Giving a task to an agent: what a session lends for it, and who runs it.
+//! Delegation of tasks to agents: the parts that a session shares with its agents, and the trait
+//! that launches them.
 //!
 //! An agent is a session like any other: the same actor, log, approvals, runner and supervision,
 //! with a [role](super::role::AgentRole). The tools know only [`Delegate`]; the
@@ -58,14 +59,14 @@ pub struct AgentModel {
 /// Connects the model of a definition by its name.
 pub type ConnectModel = dyn Fn(&str) -> Result<AgentModel, String> + Send + Sync;
 
-/// The way in which a session's model starts agents.
+/// The kind of tools with which a session's model starts agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OfferedAs {
-    /// By one tool, which takes the name of an agent.
+    /// One `task` tool, which takes the name of an agent.
     Task,
-    /// By a tool for each agent.
+    /// A tool for each agent.
     Tools,
-    /// As members of a group.
+    /// The tool that starts members of a group.
     Group,
 }
 
@@ -123,7 +124,7 @@ impl Agents {
     }
 }
 
-/// Runs agents.
+/// Starts agents and runs them.
 pub(crate) trait Delegate: Send + Sync {
     /// Runs an agent to its end. Cancelling the call of `task` stops it.
     ///
@@ -131,8 +132,8 @@ pub(crate) trait Delegate: Send + Sync {
     /// A sentence for the model if no agent was started.
     fn run<'a>(&'a self, task: DelegatedTask<'a>) -> BoxFuture<'a, Result<AgentEnd, String>>;
 
-    /// Starts an agent that works while its parent goes on, and returns its session. Its end comes
-    /// to the parent as a message.
+    /// Starts an agent in the background, and returns its session. The agent's result is sent to
+    /// the parent as a message.
     ///
     /// # Errors
     /// As for [`Delegate::run`].
@@ -160,7 +161,7 @@ pub(crate) struct DelegatedTask<'a> {
     pub(crate) membership: Option<Membership>,
 }
 
-/// The environment of an agent: that of the call that gives the task.
+/// The environment of an agent, taken from the tool call that gives the task.
 pub(crate) struct TaskContext {
     pub(crate) call: CallId,
     pub(crate) cancel: CancellationToken,
@@ -213,25 +214,25 @@ pub(crate) struct DelegatingSession {
     pub(crate) settings: RunSettings,
     /// The session's tools, without those that start agents.
     pub(crate) tools: Registry,
-    /// The files that the session's edit tools may change, and so those of its agents.
+    /// The files that the edit tools of the session and of its agents may change.
     pub(crate) edits: EditScope,
     pub(crate) shared: Arc<SessionShared>,
     pub(crate) live: LiveSink,
     /// Permits of agents that work at once.
     pub(crate) permits: Semaphore,
-    /// The agents that work while the session goes on.
+    /// The agents that work in the background.
     pub(crate) background: BackgroundAgents,
-    /// Takes the results of these agents.
+    /// Takes the results of the background agents.
     pub(crate) inbox: Arc<Inbox>,
-    /// The cost and the agents of the task, with those of its agents.
+    /// The cost and the number of agents of the task, with the cost and the agents of its agents.
     pub(crate) budget: Arc<SharedBudget>,
     /// The agents that worked when the program ended, by the calls that gave them their tasks. They
-    /// go on when these calls run again.
+    /// continue when these calls run again.
     pub(crate) unfinished: Mutex<HashMap<CallId, SessionId>>,
 }
 
 impl DelegatingSession {
-    /// Sets the agents that go on when the calls that gave them their tasks run again.
+    /// Sets the agents that continue when the calls that gave them their tasks run again.
     pub(crate) fn set_unfinished(&self, unfinished: HashMap<CallId, SessionId>) {
         *self.unfinished.lock().unwrap_or_else(PoisonError::into_inner) = unfinished;
     }
@@ -242,8 +243,8 @@ impl DelegatingSession {
     }
 }
 
-/// The parts that a session lends to its agents, held by the session itself. Agents in the
-/// background end with it.
+/// The parts that a session shares with its agents. Dropping this value aborts the background
+/// agents.
 pub(crate) struct Delegation(Arc<DelegatingSession>);
 
 impl Delegation {

@@ -75,7 +75,7 @@ impl Delegate for Executor {
     }
 }
 
-/// An agent whose task and role are known to fit, before it works.
+/// An agent whose task and role are valid, before its session starts.
 struct PreparedAgent {
     id: SessionId,
     role: AgentRole,
@@ -86,7 +86,7 @@ struct PreparedAgent {
     context: TaskContext,
     /// True if the agent worked when the program ended.
     was_cut_off: bool,
-    /// True if the parent goes on meanwhile.
+    /// True if the parent continues while the agent works.
     in_background: bool,
     began: Instant,
 }
@@ -129,7 +129,7 @@ impl PreparedAgent {
         })
     }
 
-    /// Puts on record that the agent begins, unless it goes on.
+    /// Logs the start of the agent, unless the agent continues earlier work.
     async fn announce(&self, parent: &DelegatingSession) {
         if self.was_cut_off {
             return;
@@ -148,7 +148,7 @@ impl PreparedAgent {
     }
 }
 
-/// Waits until no more than so many agents work at once.
+/// Waits until fewer than `MAX_CONCURRENT_AGENTS` agents work.
 async fn wait_for_permit<'a>(
     parent: &'a DelegatingSession,
     cancel: &CancellationToken,
@@ -168,8 +168,8 @@ async fn run_agent(task: DelegatedTask<'_>) -> Result<AgentEnd, String> {
     Ok(run_to_report(parent, agent, membership).await)
 }
 
-/// Starts an agent whose end comes as a message. That it begins is on record when this returns, so
-/// that the task isn't lost with the program.
+/// Starts an agent whose result comes as a message. The start is logged when this function returns,
+/// so that a crash doesn't lose the task.
 async fn start_in_background(
     parent: &Arc<DelegatingSession>,
     task: BackgroundTask,
@@ -192,7 +192,7 @@ async fn start_in_background(
     Ok(id)
 }
 
-/// Opens the agent's session, and runs it to its report, which goes on record.
+/// Opens the agent's session, runs it to its report, and logs the report.
 async fn run_to_report(
     parent: &DelegatingSession,
     agent: PreparedAgent,
@@ -281,12 +281,12 @@ enum RemainingTask {
     All(String),
     /// The work after this position of the agent's log, with the query if the log doesn't have it.
     After(Seq, Option<String>),
-    /// Nothing: the end is on record, and the parent had not taken it.
+    /// Nothing: the agent has ended, and the parent had not taken the result.
     None(Ended),
 }
 
-/// Returns the part of the task that an agent has not done. What one that has ended used counts to
-/// the budget here, because no session begins that would count it.
+/// Returns the part of the task that an agent has not done. The tokens of an agent that has ended
+/// are added to the budget here, because no session starts that would add them.
 async fn remaining_task(
     store: &dyn Store,
     id: &SessionId,
@@ -323,9 +323,9 @@ async fn remaining_task(
 
 /// A session of an agent.
 enum Opened {
-    /// It works, or will as soon as it has the query; its events after `since` are to be forwarded.
+    /// The session works, or starts when it gets the query. Its events after `since` are forwarded.
     Running { handle: SessionHandle, since: Since, query: Option<String> },
-    /// It has ended already.
+    /// The session has ended already.
     Ended(Ended),
 }
 
@@ -471,7 +471,7 @@ fn connected_model(parent: &DelegatingSession, definition: &AgentDefinition) -> 
     }
 }
 
-/// Refuses an agent whose cost is limited and can't be known.
+/// Refuses an agent whose cost is limited if its model has no known price.
 fn check_price(
     parent: &DelegatingSession,
     definition: &AgentDefinition,

@@ -19,7 +19,7 @@ impl<'a> Forwarder<'a> {
         Self { parent, child, asked: Vec::new() }
     }
 
-    /// Shows an event of the agent where it concerns whoever watches the parent.
+    /// Shows an event of the agent to the parent's subscribers, if it concerns them.
     pub(super) fn forward(&mut self, envelope: &Envelope) {
         match &envelope.event {
             Event::PermissionRequired { call, .. } => self.ask(call),
@@ -32,8 +32,8 @@ impl<'a> Forwarder<'a> {
         }
     }
 
-    /// Opens a question of the agent at the parent, whose answer goes to the agent. The parent's
-    /// deadline pauses meanwhile, as the agent's does.
+    /// Opens a question of the agent in the parent's session, and passes the answer to the agent.
+    /// The deadlines of both pause until then.
     fn ask(&mut self, call: &CallId) {
         if self.asked.contains(call) {
             return;
@@ -65,7 +65,8 @@ impl Drop for Forwarder<'_> {
     }
 }
 
-/// Returns true for what whoever watches the parent is to see of an agent. Its log has the rest.
+/// Returns true for the events of an agent that the parent's subscribers see. All other events are
+/// only in the agent's log.
 fn is_forwarded(event: &Event) -> bool {
     matches!(
         event,

@@ -36,7 +36,7 @@ pub struct AgentInput {
     pub name: String,
     /// The type.
     pub kind: InputKind,
-    /// The meaning, for whoever gives the value.
+    /// The meaning, for the person or model that gives the value.
     pub description: String,
     /// True if the agent can't run without a value.
     pub required: bool,
@@ -56,7 +56,7 @@ pub enum InputError {
 /// The names of the types, as definitions write them.
 const KINDS: [&str; 6] = ["string", "number", "integer", "boolean", "string[]", "number[]"];
 
-/// The error for the name of a type that there isn't.
+/// The error for an unknown type name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is no type; there are {}, and any JSON Schema", KINDS.join(", "))]
 pub struct UnknownInputKind {
@@ -121,7 +121,7 @@ fn json_list(text: &str) -> Result<Value, String> {
     text.split(',').map(item).collect()
 }
 
-/// Returns a text of somebody else's for an error.
+/// Returns a text for an error message: shortened, and without control characters.
 fn shown(text: &str) -> String {
     text.chars().take(MAX_SHOWN_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
@@ -195,8 +195,7 @@ pub(super) fn template_values(
     if problems.is_empty() { Ok(values) } else { Err(InputError::Invalid(problems)) }
 }
 
-/// Returns a value as a prompt has it: a text as it is, a list of texts a line each, others as
-/// JSON.
+/// Formats a value for a prompt: a text unchanged, a list of texts as lines, other values as JSON.
 pub(super) fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

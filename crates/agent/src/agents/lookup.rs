@@ -1,4 +1,4 @@
-//! Finding the sessions that are agents of others.
+//! Functions that find the agents and the parent of a session.
 
 use journeyman_protocol::{Event, Seq, SessionId};
 use journeyman_store::{Store, StoreError};
@@ -8,7 +8,7 @@ use crate::AgentError;
 use crate::recovery::unfinished_agents::each_event;
 use crate::transcript::record::{Record, record_of};
 
-/// Returns true if a session was started by another one.
+/// Returns true if a session was started by another session.
 ///
 /// # Errors
 /// Errors of the store.
@@ -28,8 +28,8 @@ pub async fn agent_parent(store: &dyn Store, session: &SessionId) -> Result<Opti
     })
 }
 
-/// Returns the agents of a session that the store has, and their own agents: each after the session
-/// that started it. Those of the session that this one is a fork of are not among them.
+/// Returns the stored agents of a session and of its agents, each after the session that started
+/// it. Agents of the session that this session was forked from are not included.
 ///
 /// # Errors
 /// Errors of the store.

@@ -1,4 +1,4 @@
-//! The role of a session that is an agent: what its log keeps of the definition.
+//! The role of a session that is an agent: the part of the definition that its log stores.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ impl Default for AgentLimits {
     }
 }
 
-/// The output that an agent has to give.
+/// The name, meaning and schema of the output that an agent has to give.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentOutput {
     /// The name of the argument of `complete_task` that takes the output.
@@ -68,8 +68,8 @@ impl Default for AgentOutput {
 }
 
 impl AgentOutput {
-    /// Returns the output in the arguments of `complete_task`, or what is wrong with them. An
-    /// output of blanks is none.
+    /// Returns the output from the arguments of `complete_task`, or a description of the error. A
+    /// blank output counts as missing.
     pub(crate) fn read(&self, arguments: &Value) -> Result<Value, String> {
         let name = &self.name;
         let output = arguments.get(name).filter(|output| !output.is_null());
@@ -95,10 +95,10 @@ impl AgentOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EditScope {
-    /// All that the permissions allow.
+    /// All files that the permissions allow.
     #[default]
     All,
-    /// Files of tests alone.
+    /// Only files of tests.
     TestFiles,
 }
 
@@ -119,7 +119,7 @@ pub struct AgentParent {
 pub struct AgentRole {
     /// The name of the definition.
     pub name: String,
-    /// The name of the definition, if a group gave the agent another one.
+    /// The name of the definition, if a group gave the agent another name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
     /// The names of the agents from the root session's agent down to this one; empty for an agent
@@ -157,12 +157,12 @@ pub struct AgentRole {
 }
 
 impl AgentRole {
-    /// Returns the task in the words of whoever gave it: the first input.
+    /// Returns the task as it was given: the first input.
     pub(crate) fn task(&self) -> String {
         self.inputs.values().next().map(text_of).unwrap_or_default()
     }
 
-    /// Returns the names by which rules may speak of the agent.
+    /// Returns the names by which permission rules match the agent.
     pub(crate) fn calling_agent(&self) -> CallingAgent<'_> {
         match &self.definition {
             Some(definition) => CallingAgent { definition, member: Some(&self.name) },

@@ -1,10 +1,10 @@
-//! JSON Schemas that definitions bring with them.
+//! Validation of, and by, the JSON Schemas of agent definitions.
 
 use serde_json::Value;
 
 /// Maximum bytes of a schema: every request of the agent carries it.
 const MAX_SCHEMA_BYTES: usize = 32 * 1024;
-/// Maximum number of violations that the model is told of at once.
+/// Maximum number of violations in one message to the model.
 const MAX_VIOLATIONS: usize = 8;
 /// Maximum characters of one violation, which may quote a long value.
 const MAX_VIOLATION_CHARS: usize = 300;
@@ -13,7 +13,7 @@ const MAX_VIOLATION_CHARS: usize = 300;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SchemaError(pub(super) String);
 
-/// Checks that a schema is one, and isn't too long.
+/// Checks that a schema is valid and not too long.
 pub(super) fn check_schema(schema: &Value) -> Result<(), SchemaError> {
     let bytes = serde_json::to_vec(schema).map_or(usize::MAX, |bytes| bytes.len());
     if bytes > MAX_SCHEMA_BYTES {
@@ -24,7 +24,7 @@ pub(super) fn check_schema(schema: &Value) -> Result<(), SchemaError> {
     compile(schema).map(drop)
 }
 
-/// Returns where a value is not as the schema says, with the reasons; nothing for a valid value.
+/// Returns the violations of the schema by a value, with their positions; none for a valid value.
 pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, SchemaError> {
     let validator = compile(schema)?;
     let problem = |error: jsonschema::ValidationError<'_>| {

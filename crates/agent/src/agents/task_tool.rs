@@ -63,7 +63,7 @@ impl AgentTool {
         Ok((definition, definition.arguments(prompt, fields(input.get("inputs")))))
     }
 
-    /// Returns true if the session goes on while the agent works.
+    /// Returns true if the call asks for an agent in the background.
     fn is_for_background(&self, input: &Value) -> bool {
         self.only.is_none() && input.get("background").and_then(Value::as_bool).unwrap_or_default()
     }
@@ -93,7 +93,7 @@ fn spec_of_all(agents: &[AgentDefinition]) -> ToolSpec {
         "Gives a task to an agent that sees nothing else. Several run in parallel; `background` ones \
          report later. Agents:",
     );
-    // Many agents share the space, so that each is told of.
+    // Many agents share the space, so that the description lists each of them.
     let share = (MAX_LIST_BYTES / agents.len().max(1)).min(MAX_LINE_BYTES);
     for agent in agents {
         let line = format!("{}: {}", agent.name, agent.description.trim());

@@ -29,8 +29,8 @@ use crate::session::shared::{AuthoredAnswer, PermissionAnswer};
 use crate::session::task_end::TaskEnd;
 use crate::transcript::running::CallChange;
 
-/// Calls refused because there was no one to ask before the run ends. After three refusals a model
-/// has no other way to go on.
+/// Number of calls refused because there was no one to ask after which the run ends. After three
+/// refusals a model has no other way to continue.
 const MAX_UNANSWERED: u32 = 3;
 /// The tool names under which checks, and the step that fetches what they need, are authorized:
 /// rules use these names.
@@ -72,7 +72,7 @@ impl Approvals {
         }
     }
 
-    /// Judges calls as those of an agent.
+    /// Sets the role of the agent that makes the calls, if any.
     pub(crate) fn with_role(mut self, role: Option<Arc<AgentRole>>) -> Self {
         self.agent = role;
         self
@@ -190,7 +190,7 @@ impl Approvals {
         self.beyond_scope(effects.writes.iter()).next()
     }
 
-    /// Returns those of these files that the agent may not change.
+    /// Returns the files among `paths` that the agent may not change.
     pub(crate) fn beyond_scope<'a>(
         &self,
         paths: impl Iterator<Item = &'a RelPath>,
@@ -487,12 +487,12 @@ impl Approvals {
     }
 }
 
-/// Asks a person what the model wants to know. Where nobody can be asked, the model is told so.
+/// Asks a person a question of the model. If nobody can be asked, the call's result says so.
 fn ask_person(cx: &mut Context, ready: ApprovedCall, judged: JudgedCall) -> Authorization {
     let open = cx.transcript.state().calls.iter().find(|open| open.call.id == ready.call.id);
     let approval = open.and_then(|open| open.record.approval.clone());
     if let Some(answer) = approval.filter(|it| it.allowed == Some(true)).and_then(|it| it.note) {
-        // The answer is on record, and the program was cut off before the model was told.
+        // The answer is logged, but the program ended before the model got the result.
         return Authorization::Done(answered_call(&answer));
     }
     if cx.can_ask() {
@@ -503,7 +503,7 @@ fn ask_person(cx: &mut Context, ready: ApprovedCall, judged: JudgedCall) -> Auth
     Authorization::Done(FinishedCall::without_output(CallState::Failed, ask_user::NOBODY))
 }
 
-/// Records a person's answer to a question of the model's, which is the result of its call.
+/// Records a person's answer to a question of the model as the result of its call.
 fn settle_question(
     cx: &mut Context,
     call: ToolUse,

@@ -21,7 +21,7 @@ const MAX_OPTIONS: usize = 9;
 const MAX_OPTION_BYTES: usize = 300;
 /// Maximum bytes of a question in a summary of the run.
 const MAX_SHOWN_BYTES: usize = 300;
-/// The result where no person is there.
+/// The result if no person can be asked.
 pub(crate) const NOBODY: &str = "nobody can be asked here. Take the reading that is easiest to undo and say so; if a \
                                  wrong guess would be costly, change nothing more and end with the question";
 
@@ -67,7 +67,7 @@ fn one_line(text: &str) -> String {
     clip_to_bytes(&words.join(" "), MAX_SHOWN_BYTES).to_owned()
 }
 
-/// Returns a person's words as an answer to a question; the reason if there is none.
+/// Returns a person's answer to a question as text, or the reason why there is none.
 pub(crate) fn answer_of(answer: PermissionAnswer) -> Result<String, String> {
     match answer {
         PermissionAnswer::Answer { text } => Ok(text),

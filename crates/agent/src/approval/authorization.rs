@@ -82,7 +82,7 @@ pub(crate) struct RefusedCall {
     pub(crate) finished: FinishedCall,
 }
 
-/// Policy's verdict on a call, with the inputs of the judgement.
+/// The verdict of policy on a call, with the inputs of the judgement.
 #[derive(Clone)]
 pub(crate) struct JudgedCall {
     pub(crate) verdict: Verdict,

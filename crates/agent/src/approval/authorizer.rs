@@ -191,7 +191,7 @@ impl Authorizer<'_> {
     }
 }
 
-/// Returns true if the call asks for a command that goes on after it.
+/// Returns true if the call starts a background command.
 fn runs_in_background(call: &ToolUse) -> bool {
     call.name != TASK && call.input.get("background").and_then(serde_json::Value::as_bool) == Some(true)
 }

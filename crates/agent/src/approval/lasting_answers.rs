@@ -6,9 +6,9 @@ use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::SessionId;
 use tokio::sync::watch;
 
-/// Rules that a person allowed "always", shared by a session and its agents: an answer given in one
-/// of them holds in all, as far as its rule speaks of them. `Default` is that of a session that a
-/// person starts; its agents get it from the session.
+/// Rules that a person allowed "always", shared by a session and its agents. An answer given in one
+/// session applies in every session that its rule matches. `Default` is for a session that a person
+/// starts; its agents share its value.
 #[derive(Debug, Clone, Default)]
 pub struct LastingAnswers(Arc<Shared>);
 
@@ -53,7 +53,7 @@ impl LastingAnswers {
         }
     }
 
-    /// Returns the answers after the first `known`.
+    /// Returns the answers after the first `known` ones.
     pub(crate) fn after(&self, known: usize) -> Vec<LastingAnswer> {
         self.lock().get(known..).unwrap_or_default().to_vec()
     }
@@ -63,7 +63,7 @@ impl LastingAnswers {
         self.0.count.subscribe()
     }
 
-    /// Locks the answers despite poisoning: an answer is there or not.
+    /// Locks the answers despite poisoning: each answer is added completely or not at all.
     fn lock(&self) -> MutexGuard<'_, Vec<LastingAnswer>> {
         self.0.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }

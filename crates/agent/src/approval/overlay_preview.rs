@@ -27,7 +27,7 @@ use crate::transcript::running::CallChange;
 /// Maximum bytes of the diff shown with the question.
 const MAX_DIFF_BYTES: usize = 16 * 1024;
 
-/// The session's experience with mounting layers. The first attempt decides.
+/// The result of the session's first attempt to mount a layer.
 #[derive(Debug, Default)]
 pub(crate) enum LayerSupport {
     #[default]
@@ -47,7 +47,7 @@ pub(crate) enum PreviewPlan {
     Cannot(String),
 }
 
-/// The end of a command's layer.
+/// The decision to land or discard a command's layer.
 enum LayerEnd {
     Land,
     /// Discard the layer. The call gets this result.

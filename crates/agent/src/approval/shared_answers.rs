@@ -1,4 +1,4 @@
-//! Lasting answers, as the approvals of one session take them over from all that share them.
+//! Synchronizes the lasting answers of a session with the sessions that share them.
 
 use journeyman_protocol::Decision;
 

@@ -30,7 +30,7 @@ pub(crate) fn record_call_end(cx: &mut Context, call: &ToolUse, mut finished: Fi
     let violations = std::mem::take(&mut finished.violations).into_iter();
     let violations = violations.map(|one| GuardViolation { call: Some(call.id.clone()), ..one }).collect();
     cx.transcript.record_violations(None, violations);
-    // A call that says what it replaced has changed that file alone.
+    // A call with a diff of its own has changed only that file.
     let mut diff = finished.diff.take().filter(|_| finished.changes.len() == 1);
     if let Some(diff) = &mut diff
         && let std::borrow::Cow::Owned(clean) = cx.redactor.redact(&diff.text)

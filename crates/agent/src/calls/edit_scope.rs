@@ -1,4 +1,4 @@
-//! Takes back what a command changed beyond the files that an agent may change.
+//! Reverts changes of commands to files that an agent may not change.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::session::context::Context;
 /// Maximum number of files named in a result.
 const MAX_NAMED: usize = 10;
 
-/// Takes back all that a call changed if it changed a file beyond the agent's scope, and says so in
-/// its result. What a command will change isn't known before it runs. Ignored files, such as those
-/// of builds, are not looked at.
+/// Reverts all changes of a call that changed a file beyond the agent's scope, and notes this in
+/// the result. The changes of a command aren't known before it runs. Ignored files, such as build
+/// output, are not checked.
 pub(crate) async fn keep_to_scope(
     cx: &mut Context,
     approvals: &Approvals,

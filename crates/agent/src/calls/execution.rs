@@ -19,8 +19,9 @@ use crate::transcript::stream_redactor::StreamRedactor;
 /// Time that a cancelled call gets to end by itself. Processes of a command are killed at once; the
 /// time is for tools that have to clean up.
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
-/// The same for a call that gives a task to an agent. The agent, and each that it has started, ends
-/// its own calls within the time above, takes back what they left half done, and reports.
+/// Time that a cancelled call of an agent gets to end by itself. The agent, and each agent below
+/// it, ends its own calls within [`CANCEL_GRACE_PERIOD`], reverts their partial changes, and
+/// reports.
 pub(crate) const AGENT_GRACE_PERIOD: Duration = Duration::from_secs(30);
 
 /// A call that is about to run.

@@ -89,7 +89,7 @@ impl FinishedCall {
         }
     }
 
-    /// Returns true if the model is told of a failure.
+    /// Returns true if the result is an error for the model.
     pub(crate) fn is_error(&self) -> bool {
         self.state != CallState::Completed
     }

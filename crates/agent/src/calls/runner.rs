@@ -50,7 +50,7 @@ pub(crate) struct ToolRunner {
     edits: usize,
     /// Number of these calls before checks last failed.
     checked_edits: usize,
-    /// True if agents changed files that the session has not been told of.
+    /// True if agents changed files since [`ToolRunner::take_agent_changes`] was last called.
     agents_changed: bool,
 }
 
@@ -89,7 +89,7 @@ impl ToolRunner {
         self.edits > self.checked_edits
     }
 
-    /// Notes that checks failed on all changes so far.
+    /// Marks all changes so far as checked, because checks failed on them.
     pub(crate) fn mark_edits_checked(&mut self) {
         self.checked_edits = self.edits;
     }
@@ -109,7 +109,7 @@ impl ToolRunner {
         cx.transcript.record(Record::Edited { summary: format!("{tool}: {files}{more}") });
     }
 
-    /// Records what agents that have ended used and changed.
+    /// Records the usage and the changed files of agents that have ended.
     pub(crate) fn record_agents_work(&mut self, cx: &mut Context) {
         let changes = cx.take_agents_work();
         cx.index.note_changed(changes.iter().map(|change| &change.path));
@@ -204,7 +204,7 @@ impl ToolRunner {
         cx.transcript.record(Record::Output { call: call.clone(), text });
     }
 
-    /// Returns the session's background commands. The model is told when one of them ends.
+    /// Returns the session's background commands. The model gets a notice when a command ends.
     fn background_commands(&mut self, cx: &Context) -> Arc<Background> {
         if let Some(background) = &self.background_commands {
             return Arc::clone(background);

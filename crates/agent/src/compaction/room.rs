@@ -5,8 +5,8 @@ use journeyman_protocol::{Tokens, ToolSpec};
 
 use crate::session::context::Context;
 
-/// Part of the input room above which old results age, in hundredths. Each time costs the
-/// provider's cache of what follows the first of them, so it isn't done sooner.
+/// Part of the input room above which old results age, in hundredths. Aging invalidates the
+/// provider's cache from the first aged result on, so it isn't done sooner.
 const AGE_AT: u64 = 50;
 /// Part of the input room that a compaction leaves to the request, in hundredths.
 const ROOM_AFTER: u64 = 45;
@@ -15,7 +15,7 @@ const ROOM_AFTER: u64 = 45;
 const MAX_AFTER: u64 = 92;
 /// Part of the input room for the newest results, which don't age.
 const KEPT_RESULTS: u64 = 15;
-/// Part of the input room that aging has to free, or else it waits.
+/// Minimum part of the input room that aging has to free, in hundredths. Otherwise it waits.
 const WORTH_AGING: u64 = 20;
 
 /// The room for requests.
@@ -55,8 +55,8 @@ impl Room {
         self.part(WORTH_AGING)
     }
 
-    /// Returns the room for the messages after a compaction. `fixed` are the tokens of the system
-    /// prompt and the tools.
+    /// Returns the target size of the messages after a compaction. `fixed` is the number of tokens
+    /// of the system prompt and the tools.
     pub(super) fn after_compaction(self, fixed: Tokens) -> Tokens {
         let left = self.input.0.saturating_sub(fixed.0);
         Tokens(self.part(ROOM_AFTER).0.saturating_sub(fixed.0).max(left * 2 / 5))
@@ -88,14 +88,14 @@ impl Size {
         Self { fixed, messages: counted.messages, predicted: cx.meter.predict(counted.total()) }
     }
 
-    /// Converts tokens of the provider to tokens as they are counted here.
+    /// Converts tokens of the provider to tokens of the local count.
     pub(super) fn to_counted(self, tokens: Tokens) -> Tokens {
         let counted = u128::from(self.fixed.0 + self.messages.0);
         let converted = u128::from(tokens.0) * counted / u128::from(self.predicted.0.max(1));
         Tokens(u64::try_from(converted).unwrap_or(u64::MAX))
     }
 
-    /// Converts tokens as they are counted here to those of the provider.
+    /// Converts tokens of the local count to tokens of the provider.
     pub(super) fn to_predicted(self, tokens: Tokens) -> Tokens {
         let counted = u128::from((self.fixed.0 + self.messages.0).max(1));
         let converted = u128::from(tokens.0) * u128::from(self.predicted.0) / counted;

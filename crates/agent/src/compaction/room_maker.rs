@@ -1,4 +1,4 @@
-//! Makes room for the next request.
+//! Shortens the conversation so that the next request fits the model's window.
 
 use std::sync::Arc;
 
@@ -22,15 +22,15 @@ use crate::session::context::Context;
 use crate::transcript::recall::{KeptTexts, kept_texts};
 use crate::transcript::record::{Compaction, Record};
 
-/// A compaction has to shrink the messages at least to this part, in hundredths; or else the
-/// model's prose is left out.
+/// Maximum size of the shortened messages, in hundredths of their former size. If they are longer,
+/// the model's summary is left out.
 const MUST_SHRINK_TO: u64 = 70;
 /// The window that is assumed after a refusal, in hundredths of the refused request.
 const REFUSED_SHARE: u64 = 90;
-/// Messages of a conversation that has something to leave out: the task, a reply, and what
-/// followed.
+/// Minimum number of messages of a conversation that can be shortened: the task, a reply, and one
+/// more.
 const MIN_MESSAGES: usize = 3;
-/// Bytes that a token of a longer text has at least, whatever its language.
+/// Minimum bytes per token of a longer text, in any language.
 const MIN_BYTES_PER_TOKEN: u64 = 2;
 /// Bytes of text that have as many tokens as a large image.
 const IMAGE_BYTES: usize = 10_000;
@@ -143,7 +143,7 @@ impl RoomMaker {
         Ok((before.predicted, after.predicted))
     }
 
-    /// Returns true if results of calls left the transcript since the last question.
+    /// Returns true if results of calls left the transcript since the last call of this function.
     pub(crate) fn take_removed_results(&mut self) -> bool {
         std::mem::take(&mut self.removed_results)
     }
@@ -229,7 +229,7 @@ impl RoomMaker {
         Ok(after)
     }
 
-    /// Returns true if the model's prose is worth its request.
+    /// Returns true if a summary by the model is worth a request.
     fn may_summarize(&self, cx: &Context, reason: CompressionReason) -> bool {
         if !cx.settings.compaction.summarize {
             return false;
@@ -248,7 +248,7 @@ impl RoomMaker {
         }
     }
 
-    /// Asks the model for prose. A failure is no reason not to shorten the conversation.
+    /// Asks the model for a summary. If that fails, the conversation is shortened without one.
     async fn summarize(
         &mut self,
         cx: &mut Context,
@@ -304,8 +304,8 @@ impl RoomMaker {
     }
 }
 
-/// Returns true if a request is so short that counting it would tell nothing. Only lengths are
-/// looked at: the first requests don't wait for a vocabulary to be unpacked.
+/// Returns true if a request certainly fits, judged only by lengths of texts, so that the first
+/// requests don't wait for a vocabulary to be unpacked.
 fn surely_fits(cx: &Context, tokens: Tokens) -> bool {
     let part = |part: &ResultPart| match part {
         ResultPart::Text { text } => text.len(),
@@ -323,7 +323,8 @@ fn surely_fits(cx: &Context, tokens: Tokens) -> bool {
     bytes as u64 / MIN_BYTES_PER_TOKEN <= tokens.0 / 2
 }
 
-/// Returns at least the bytes that a model writes for arguments, by the lengths of their texts.
+/// Returns an upper bound of the bytes that a model writes for arguments, by the lengths of their
+/// texts.
 fn argument_bytes(value: &Value) -> usize {
     // A text is written with escapes, which double it at most unless it has control characters.
     let text = |text: &str| 2 * text.len() + SEPARATOR_BYTES;
@@ -338,7 +339,7 @@ fn argument_bytes(value: &Value) -> usize {
     }
 }
 
-/// Returns the window to assume after a refusal; `None` if the known one, which the refusal named,
+/// Returns the window to assume after a refusal; `None` if the window that the refusal named
 /// explains it.
 fn assumed_window(known: &ModelLimits, input: Tokens, refused: Tokens) -> Option<Tokens> {
     let explains = known.source == LimitSource::Refusal && refused > input;

@@ -1,4 +1,4 @@
-//! The prose of a compaction, which the model writes.
+//! The summary of a compaction, which the model writes.
 
 use std::time::Duration;
 
@@ -9,17 +9,16 @@ use journeyman_protocol::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Maximum tokens of the prose.
+/// Maximum tokens of the summary.
 const MAX_OUTPUT: Tokens = Tokens(1_500);
-/// Maximum time for the prose, with all attempts: the session waits for it.
+/// Maximum time for the summary, with all attempts: the session waits for it.
 const TIMEOUT: Duration = Duration::from_secs(120);
-/// Maximum bytes of one result in the material.
+/// Maximum bytes of one result in the text to summarize.
 const MAX_RESULT_BYTES: usize = 1_200;
-/// Maximum bytes of one text in the material.
+/// Maximum bytes of one message's text in the text to summarize.
 const MAX_TEXT_BYTES: usize = 4_000;
 
-/// Asks the model for the prose. `room` bounds the material, in tokens; of more, the newest is
-/// shown.
+/// Asks the model for a summary of at most `room` tokens of the newest messages.
 ///
 /// # Errors
 /// The model's error, a reply without text, and [`ModelError::Protocol`] after two minutes.
@@ -63,7 +62,7 @@ async fn request_prose(
     Err(ModelError::Protocol("the summary has no end".to_owned()))
 }
 
-/// Writes the conversation as text, the newest part of it that fits.
+/// Formats the newest messages that fit into `room` as text.
 fn material(messages: &[Message], room: Tokens) -> String {
     let (mut pieces, mut spent) = (Vec::new(), Tokens(0));
     for message in messages.iter().rev() {

@@ -111,7 +111,7 @@ impl HookAnswer {
             event if event.may_deny() || event == HookEvent::TurnEnd => {
                 Self::with_decision(DecisionStrength::Deny, reason)
             }
-            // The call has run already. The model is told the objection.
+            // The call has run already. The model gets the objection as context.
             HookEvent::PostTool => {
                 Self { notes: HookNotes { context: vec![reason], ..HookNotes::default() }, ..Self::default() }
             }

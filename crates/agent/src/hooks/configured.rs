@@ -1,4 +1,4 @@
-//! Configured commands and the scripts that they run.
+//! Configured hook commands and the scripts that they run.
 
 use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;

@@ -82,7 +82,7 @@ impl HookDispatch {
         events.into_iter().any(|event| !self.hooks.is_empty(event))
     }
 
-    /// Resets the requests that hooks made in the last task.
+    /// Resets the stop request and the forced turns of the last task.
     pub(crate) fn begin_task(&mut self) {
         self.stop_reason = None;
         self.forced_turns = 0;
@@ -374,7 +374,7 @@ impl HookDispatch {
         (kept, context, denied)
     }
 
-    /// Runs the hooks before the transcript is shortened. Returns what they want to be kept.
+    /// Runs the hooks before the transcript is shortened. Returns the texts that they want to keep.
     pub(crate) async fn pre_compact(
         &mut self,
         cx: &mut Context,

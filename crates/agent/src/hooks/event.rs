@@ -17,7 +17,7 @@ pub enum HookEvent {
     PostModel,
     /// The model has nothing left to do and the turn is about to end.
     TurnEnd,
-    /// A session starts, or goes on after a restart.
+    /// A session starts, or continues after a restart.
     SessionStart,
     /// A session ends.
     SessionEnd,

@@ -74,7 +74,7 @@ struct HooksInner {
 }
 
 impl Hooks {
-    /// No hooks.
+    /// Creates a value without hooks.
     #[must_use]
     pub fn none() -> Self {
         Self::new(Closures::default(), Vec::new(), BTreeMap::new())

@@ -43,10 +43,10 @@ const ARGUMENT_NAMES: &[(&str, &[ArgumentNames])] = &[
     ("stop_command", &[("id", "shell_id", &[])]),
 ];
 
-/// Tools that change files and have no counterpart elsewhere. Hooks of Claude Code take them for
-/// edits of the first file that they change, so that a hook that guards files hears of them.
+/// Tools that change files and have no counterpart in Claude Code. Its hooks see them as edits of
+/// the first changed file, so that a hook that guards files sees every change.
 const EDITING_TOOLS: [&str; 5] = ["apply_edit", "apply_patch", "delete_file", "edit_symbol", "move_file"];
-/// The one among them whose files stand in its text.
+/// The editing tool whose input names its files only in the text of a patch.
 const PATCH_TOOL: &str = "apply_patch";
 /// The name of such a tool in Claude Code.
 const CLAUDE_CODE_EDIT: &str = "Edit";

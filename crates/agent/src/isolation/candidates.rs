@@ -1,11 +1,11 @@
-//! Several sessions for one task, side by side, each in a copy of its own; the best of what they
-//! did is offered first.
+//! Several sessions for one task in parallel, each in a copy of its own; the best result is offered
+//! first.
 //!
-//! The task is opened once: a parent session packs the first context and writes it down, and every
-//! candidate is a fork of it that begins where the model is to be asked. So their first requests
-//! are the same, byte for byte, and a provider that keeps prefixes reads it once. They share a
-//! budget and a time limit, nobody is asked anything, and none of them touches the user's files:
-//! [`land_copy`](crate::isolation::land_copy) takes one of them.
+//! The task is opened once: a parent session packs and logs the first context, and every candidate
+//! is a fork of the parent that begins with the first model request. So the candidates' first
+//! requests are the same, byte for byte, and a provider with a prompt cache reads them once.
+//! Candidates share a budget and a time limit, ask nobody, and don't change the user's files:
+//! [`land_copy`](crate::isolation::land_copy) lands one of them.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -50,13 +50,13 @@ pub struct CandidateOptions<'a> {
     pub parts: &'a dyn Fn(u32) -> SessionParts,
     /// The settings of all candidates. Nobody is asked, and the budget is one for all.
     pub settings: RunSettings,
-    /// Changes the settings for the candidate with a number, whose model may be another one.
+    /// Changes the settings, such as the model, for the candidate with a number.
     pub adjust_settings: &'a dyn Fn(u32, RunSettings) -> RunSettings,
     /// The session that the others are forks of.
     pub parent: SessionId,
     /// The candidates, numbered from 1.
     pub candidates: Vec<SessionId>,
-    /// True if the caller lands the best of them without a question; kept on record.
+    /// True if the caller lands the best candidate without a question. The log keeps this value.
     pub land: bool,
 }
 
@@ -144,7 +144,8 @@ impl CandidateOptions<'_> {
                 one = running.next() => match one {
                     Some((_, _, Ok((candidate, report)))) => ended.push((candidate, Some(report))),
                     Some((number, child, Err(error))) => {
-                        // The others go on: what this one did is in its log and in its copy.
+                        // The other candidates continue. The log and the copy of this one have its
+                        // work.
                         ended.push((failed_candidate(number, child, &error), None));
                         trouble.get_or_insert(error);
                     }
@@ -202,7 +203,7 @@ async fn forward_events(
             }
             envelope = shown.next() => {
                 let Some(envelope) = envelope? else { return Err(AgentError::Ended) };
-                // Whoever listens may have gone.
+                // The receiver may have been dropped.
                 told.send((number, Arc::clone(&envelope))).ok();
                 if let Event::Done { report } = &envelope.event {
                     return Ok((**report).clone());
@@ -379,7 +380,7 @@ pub async fn candidate_run_of(
         Some(Record::Candidates(run)) => run,
         _ => return Ok(None),
     };
-    // Any other fork of theirs begins with the same entry.
+    // Any other fork of these sessions begins with the same entry.
     let is_of_it = run.parent == *session || run.sessions.contains(session);
     Ok(is_of_it.then_some(run))
 }

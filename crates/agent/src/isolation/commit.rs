@@ -197,10 +197,12 @@ impl Committer {
         stop: &CancellationToken,
     ) -> Result<BranchOutcome, AgentError> {
         let place = self.scratch.join(changes.session.as_str());
-        // The session is ours, and so is what an earlier try of it left when it was cut off.
+        // This process holds the session, so files of an earlier attempt that was cut off can be
+        // removed.
         self.git.sweep(&place).await?;
         let clean = || {
-            // What is left lies among our own files, and the session's next try sweeps it.
+            // Remaining files are in our scratch directory. The session's next attempt removes
+            // them.
             std::fs::remove_dir_all(&place).ok();
         };
         std::fs::create_dir_all(&place).map_err(|source| GitError::Io {

@@ -75,7 +75,7 @@ impl CopyUpdates {
         self.announce(cx).await
     }
 
-    /// Keeps the copy, now that its session is on record, and announces it. Does this once.
+    /// Keeps the copy, because its session is now logged, and announces the copy, once.
     async fn announce(&mut self, cx: &Context) -> Result<(), AgentError> {
         if self.announced {
             return Ok(());
@@ -132,7 +132,7 @@ impl CopyUpdates {
     }
 }
 
-/// Puts on record, and says, that the session works in the project itself.
+/// Logs and reports that the session works in the project itself.
 fn stay_in_project(cx: &mut Context, reasons: &[(Tier, String)]) {
     cx.settings.asked.isolate = Some(false);
     if let Some(mut setting) = cx.transcript.state().setting.clone() {

@@ -62,8 +62,8 @@ pub async fn land_copy(
     landed
 }
 
-/// Works as [`finish_copy`] without a wish, for a session whose change is to be compared with
-/// others.
+/// Keeps the copy of a session whose change is compared with others; removes a copy without
+/// changes.
 pub(crate) async fn keep_copy(
     context: &LandContext,
     report: &mut RunReport,

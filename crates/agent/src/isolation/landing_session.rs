@@ -1,4 +1,4 @@
-//! A session taken, for what is decided about its copy.
+//! A closed session, leased to land, keep or discard its copy.
 
 use std::sync::Arc;
 
@@ -26,8 +26,8 @@ use crate::transcript::log::{Log, LogBounds, events};
 const MAX_DIFF: usize = 256 * 1024;
 /// Number of entries read at once.
 const PAGE_ENTRIES: usize = 500;
-/// Maximum number of times that a merged result is verified anew because the user's tree changed
-/// meanwhile.
+/// Maximum number of times that a merged result is verified because the user's tree changed during
+/// the verification.
 const MAX_ROUNDS: usize = 3;
 /// Maximum wait for a copy that this process is still releasing, such as after a comparison of its
 /// files.
@@ -102,8 +102,8 @@ impl<'a> LandingSession<'a> {
         }
         // An overlay is closed before the tree beneath it changes.
         drop(copy);
-        // What was proven is what is landed: nothing that the user saved in the last instant is
-        // merged unseen.
+        // Only the verified state is landed: changes that the user saved after the checks are not
+        // merged unverified.
         let as_checked =
             request.unverified == UnverifiedPolicy::Keep && request.on_conflict == OnConflict::Refuse;
         let options = LandOptions { on_conflict: request.on_conflict, as_checked, ..LandOptions::default() };
@@ -576,8 +576,8 @@ pub async fn open_copy(isolation: &Isolation, session: &SessionId) -> Result<Wor
     .await
 }
 
-/// Makes the copy of a session another one's, such as one that was forked from it, with its files,
-/// its journal and its checkpoints. Returns false if the session has none.
+/// Moves the copy of a session to another session, such as a fork, with its files, its journal and
+/// its checkpoints. Returns false if the session has no copy.
 ///
 /// # Errors
 /// [`WorkspaceError::Busy`] where a process has the copy open, and failures of the disk.

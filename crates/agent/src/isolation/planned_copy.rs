@@ -19,8 +19,8 @@ pub struct PlannedCopy {
 }
 
 impl PlannedCopy {
-    /// Plans a copy. A session ends with an error where a required copy can't be made, and works in
-    /// the project itself where another one can't.
+    /// Plans a copy. If the copy can't be made, a session ends with an error where it is required,
+    /// and works in the project itself where it isn't.
     #[must_use]
     pub fn new(isolation: Isolation, is_required: bool) -> Self {
         Self { isolation, is_required, making: None }

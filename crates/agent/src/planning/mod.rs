@@ -1,4 +1,4 @@
-//! Planning a task before it is worked on: whether it is wanted, and the agent that does it.
+//! Planning of a task by an agent before the session works on it.
 
 mod need;
 
@@ -24,8 +24,8 @@ pub(crate) use need::needs_plan;
 /// task.
 const PLANNING_CALL: &str = "planning";
 
-/// Makes or takes the plan of a task, and puts it on record. Returns the text for the model; `None`
-/// if there is no plan.
+/// Makes the plan of a task or takes a given one, and logs it. Returns the text for the model;
+/// `None` if there is no plan.
 pub(crate) async fn plan_task(
     cx: &mut Context,
     parent: Option<&DelegatingSession>,
@@ -42,13 +42,13 @@ pub(crate) async fn plan_task(
     Some(cx.settings.prompts.plan(&plan.to_string()))
 }
 
-/// Puts a plan on record.
+/// Logs a plan.
 pub(crate) fn record_plan(cx: &mut Context, plan: &Plan) {
     cx.transcript.record(Record::Planned(Box::new(plan.clone())));
     cx.transcript.emit(Event::Planned { plan: plan.clone() });
 }
 
-/// Gives the task to the agent that plans. Without its plan the task is worked on all the same.
+/// Gives the task to the planning agent. If planning fails, the session works without a plan.
 async fn make_plan(
     cx: &mut Context,
     parent: &DelegatingSession,
@@ -90,7 +90,7 @@ async fn make_plan(
     None
 }
 
-/// Puts a plan on record in a session that nobody works on, in the place of the one it has.
+/// Logs a plan in a session that no process has open. It replaces the session's plan.
 ///
 /// # Errors
 /// Errors of the store, also if another process writes to the session at the same time.

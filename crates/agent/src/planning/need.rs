@@ -1,12 +1,12 @@
-//! Tells by the words of a task that it touches more than one file.
+//! Guesses from the text of a task if it changes more than one file and so needs a plan.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A longer text is a report of a fault with its circumstances. Of such tasks five in six change
-/// one file, whatever they name.
+/// Maximum words of an instruction. A longer text is a bug report; five in six of those change one
+/// file, whichever files they name.
 const MAX_INSTRUCTION_WORDS: usize = 150;
 
 /// Words for changes that go through a code base.

@@ -49,7 +49,7 @@ const ARGUMENTS_LOST: &str = "not run: the program ended before this call began,
 const AGENT_CUT_OFF: &str = "cut off: the program ended while an agent worked on this. What it changed until then may be \
                              in place; look at the files before you give the task again.";
 
-/// Closes the calls whose effect may have begun, but those that go on.
+/// Closes the calls whose effect may have begun, except `going_on`, which run again.
 pub(crate) async fn close_cut_off_calls(
     cx: &mut Context,
     inbox: &Inbox,
@@ -122,8 +122,8 @@ fn record_recovered(cx: &mut Context, fate: &RecoveredCall) {
     }
 }
 
-/// Returns the messages that are dropped with a task that is closed: those that the task was to
-/// begin with. Messages that came after a task had begun start the next task.
+/// Returns the messages that are dropped with a closed task: those that were to begin the task.
+/// Messages that came after the task had begun start the next task.
 pub(crate) fn dropped_messages(cx: &Context, cut_off: CutOffPolicy) -> Vec<MessageId> {
     let opened = cx.transcript.state().task.as_ref().is_some_and(|task| task.opened);
     if opened || cut_off == CutOffPolicy::Continue {
@@ -246,8 +246,8 @@ fn describe_restored(cx: &Context, fate: &RecoveredCall) -> Option<String> {
     ))
 }
 
-/// Returns what the journal knows of an interrupted call, after undoing the partial effects of a
-/// command.
+/// Undoes the partial effects of an interrupted command, and returns the journal's state of its
+/// call.
 async fn recover_call(
     cx: &Context,
     checkpoint: Option<CheckpointId>,
@@ -333,7 +333,7 @@ fn describe_violations(violations: &[GuardViolation]) -> String {
     text
 }
 
-/// Describes what is known of a command's effects on untracked files.
+/// Describes the known effects of a command on untracked files.
 fn describe_untracked(ignored: &IgnoredChanges) -> String {
     let paths: Vec<String> = ignored.paths.iter().map(ToString::to_string).collect();
     let found = match (paths.is_empty(), ignored.more) {

@@ -12,7 +12,7 @@ use crate::transcript::log::{PAGE_BYTES, envelope_of};
 pub(crate) struct UnfinishedAgent {
     pub(crate) session: SessionId,
     pub(crate) name: String,
-    /// True if the session went on meanwhile, so that the call has its result.
+    /// True if the agent works in the background, so that the call already has its result.
     pub(crate) in_background: bool,
 }
 

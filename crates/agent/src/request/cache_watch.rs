@@ -4,17 +4,17 @@ use journeyman_protocol::{Tokens, UnixMillis, Usage};
 
 use crate::Clock;
 
-/// Requests that follow within this time find what the provider kept: the shortest time that
-/// providers document is five minutes.
+/// Time in which a following request still finds its prefix in the provider's cache, in
+/// milliseconds. The shortest time that providers document is five minutes.
 const KEPT_MS: u64 = 4 * 60 * 1_000;
 /// Share of the last request's input that has to come from the cache, in hundredths.
 const EXPECTED_SHARE: u64 = 50;
-/// Input below which a provider may not cache at all.
+/// Minimum input that every provider caches.
 const LEAST_CACHED: Tokens = Tokens(4_000);
-/// Requests in a row with a low share, after which it is said.
+/// Requests in a row with a low share after which a warning is given.
 const MAX_LOW_REQUESTS: u32 = 3;
 
-/// Tells when a provider's cache stops working in a session.
+/// Detects that a provider's prompt cache stops working in a session.
 pub(crate) struct CacheWatch {
     clock: Clock,
     /// True once the provider has read something from its cache in this session.

@@ -24,10 +24,11 @@ const MAX_QUERIES: u32 = 2;
 /// Maximum time that a request which continues a conversation waits for the server's limits: a
 /// server on this machine answers in some milliseconds.
 const MAX_ANSWER_WAIT: Duration = Duration::from_millis(500);
-/// Part of the window below which nothing is counted: such requests fit, however wrong a count is.
+/// Requests below the window divided by this number aren't counted: they fit, however wrong a count
+/// is.
 const COUNTED_PART: u64 = 8;
 
-/// Predicts the input of requests, and knows how much the model takes.
+/// Predicts the input tokens of requests, and keeps the model's limits.
 pub(crate) struct InputMeter {
     limits: ModelLimits,
     requests: RequestCounter,
@@ -70,7 +71,8 @@ impl InputMeter {
         }
     }
 
-    /// Begins with what earlier sessions with the model learnt, and keeps what this one learns.
+    /// Starts with the ratio that earlier sessions with the model learnt, and stores the ratio of
+    /// this session.
     pub(crate) fn with_kept_ratio(mut self, ratios: Option<Arc<dyn TokenRatios>>, model: &str) -> Self {
         let kept = ratios.map(|ratios| KeptRatio::new(ratios, model, &self.limits.tokenizer));
         if let Some(learnt) = kept.as_ref().and_then(KeptRatio::newest) {
@@ -104,7 +106,7 @@ impl InputMeter {
         }
     }
 
-    /// Applies the server's answer if it is there. Nothing is waited for.
+    /// Applies the server's answer if it has arrived. Doesn't wait.
     pub(crate) fn apply_answer(&mut self) {
         if let Some(answer) = self.query.as_mut().and_then(|query| query.now_or_never()) {
             self.apply(answer.ok().flatten());
@@ -140,7 +142,7 @@ impl InputMeter {
     }
 
     /// Counts the parts of a request, without correction. Messages that the last counted request
-    /// had at the same place cost a glance each.
+    /// had at the same position aren't counted again.
     pub(crate) fn count_parts(
         &mut self,
         system: &[SystemPart],
@@ -215,8 +217,8 @@ impl InputMeter {
     }
 }
 
-/// Returns a mark that changes with a message's content, without reading its texts: the lengths of
-/// the texts, and the ids of calls, which are never used twice.
+/// Returns a hash of the lengths of a message's texts and of the ids of its calls, which are never
+/// used twice. Doesn't read the texts.
 fn message_mark(message: &Message) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.role.hash(&mut hasher);

@@ -45,7 +45,7 @@ pub async fn find_line_commit(
     Some(LineCommit::new(lines, &commit, time, redactor.redact(&subject).into_owned()))
 }
 
-/// Commits that git looks for beside the session's work.
+/// Commits that git looks for in the background.
 #[derive(Debug, Default)]
 pub(crate) struct LineCommits {
     running: JoinSet<Vec<LineCommit>>,
@@ -65,8 +65,8 @@ impl LineCommits {
         }
     }
 
-    /// Does the same for the lines that a later message of the user names. The tree is listed
-    /// beside the session's work, and only for a message with a number.
+    /// Starts looking for the commits of the lines that a later message of the user names. The tree
+    /// is listed in the background, and only for a message with a number.
     pub(crate) fn start_for_message(
         &mut self,
         cx: &Context,
@@ -93,7 +93,7 @@ impl LineCommits {
         });
     }
 
-    /// Takes what is known by now, the most relevant first.
+    /// Takes the commits found so far, the most relevant first.
     pub(crate) fn take_known(&mut self) -> Vec<LineCommit> {
         let mut known: Vec<LineCommit> = Vec::new();
         while let Some(ended) = self.running.try_join_next() {
@@ -107,7 +107,7 @@ impl LineCommits {
         known
     }
 
-    /// Tells the model what became known after the first request.
+    /// Reminds the model of the commits that were found after the first request.
     pub(crate) fn remind(&mut self, cx: &mut Context) {
         let (text, fitting) = line_commits_text(&self.take_known(), MAX_LATE);
         if fitting > 0 {
@@ -116,8 +116,8 @@ impl LineCommits {
     }
 }
 
-/// Returns the project's git, unless the session's requests must be the same wherever it is played
-/// back.
+/// Returns the project's git, unless the session is recorded and must send the same requests on
+/// every machine.
 fn git_of(cx: &Context) -> Option<&Git> {
     cx.index.git().filter(|_| cx.settings.index_timeout.is_some())
 }

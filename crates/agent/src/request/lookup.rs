@@ -18,7 +18,8 @@ use crate::session::context::Context as SessionContext;
 
 /// Maximum bytes of a file that is shown.
 const MAX_FILE_BYTES: u64 = 2 << 20;
-/// Tokens of what is found for a later message, and the part of the input room that it may take.
+/// Maximum tokens of the results for a later message, and the divisor of the input room that bounds
+/// them too.
 const FOLLOW_UP: Tokens = Tokens(3_000);
 const FOLLOW_UP_PART: u64 = 12;
 
@@ -33,8 +34,9 @@ pub(crate) fn look_up(
     tokio::task::spawn_blocking(move || find_in_index(&index, &workspace, &*may_show, &task))
 }
 
-/// Looks up what a later message of the user is about. Returns what the model doesn't know yet, as
-/// text, or `None` if no index is loaded, nothing is found in time, or the message says too little.
+/// Looks up a later message of the user in the index. Returns the results that the model hasn't
+/// seen, as text, or `None` if no index is loaded, nothing is found in time, or the message has too
+/// few words.
 pub(crate) async fn look_up_message(
     cx: &mut SessionContext,
     may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,

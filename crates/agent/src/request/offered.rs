@@ -74,8 +74,8 @@ pub(crate) fn select_offered(
     specs
 }
 
-/// Returns true for a tool that is offered whatever the window is: an essential one, or one that
-/// the user configured.
+/// Returns true for a tool that is offered at every window size: an essential tool, or one that the
+/// user configured.
 fn is_kept(name: &str, edits: bool) -> bool {
     builtin_tool(name).is_none()
         || name == COMPLETE_TASK

@@ -13,19 +13,19 @@ use serde_json::Value;
 
 use super::apply_edit;
 
-/// Maximum number of problems that the model is told of.
+/// Maximum number of problems in a message to the model.
 const MAX_PROBLEMS: usize = 3;
-/// A file of at most this many different lines may have none of them afterwards.
+/// Maximum number of different lines of a file that a fenced block may replace completely.
 const MAX_STUB_LINES: usize = 3;
 
 /// The formats in which a reply's text may have edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AcceptedFormats {
-    /// None: nothing is to be changed.
+    /// No formats: nothing is to be changed.
     None,
-    /// Those that are only ever written to be applied.
+    /// The formats that are only written to be applied.
     Marked,
-    /// All that the edit engine reads.
+    /// All formats that the edit engine reads.
     All,
 }
 
@@ -54,13 +54,13 @@ pub(crate) fn how_to_edit(tool_calling: bool) -> &'static str {
 /// The edits in a reply's text.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ProseEdits {
-    /// There are none, or they only tell what the files hold already.
+    /// There are no edits, or the files have their content already.
     None,
     /// Edits to make.
     Found {
         /// The inputs of the calls that make them, one for each file.
         inputs: Vec<Value>,
-        /// Unreadable ones among them.
+        /// Problems of unreadable edits.
         problems: Vec<String>,
     },
     /// The text has edits, none of which can be made; says why.
@@ -75,7 +75,7 @@ pub(crate) fn read_prose_edits(text: &str, rules: &ProseRules, files: &dyn Files
     if rules.accepted == AcceptedFormats::None || (rules.accepted == AcceptedFormats::Marked && !marked) {
         return ProseEdits::None;
     }
-    // A marked edit has a mark at its end; without it, who knows what is missing.
+    // A marked edit ends with a mark; without the mark a part of unknown size is missing.
     let finished = rules.finished && !marked;
     let reading = read(&Source { reply: text, path: None, finished, files }, None);
     let mut problems: Vec<String> = reading.problems.iter().map(ToString::to_string).collect();
@@ -101,8 +101,8 @@ pub(crate) fn read_prose_edits(text: &str, rules: &ProseRules, files: &dyn Files
     ProseEdits::Found { inputs, problems }
 }
 
-/// Says that a fenced block has too little of the file that it is named after, which is there: it
-/// may be a part of it, or an example.
+/// Describes the problem if a fenced block has less than half of the lines of the existing file
+/// that it names: the block may be a part of the file, or an example.
 fn differs_too_much(edit: &Edit, files: &dyn Files) -> Option<String> {
     let [EditOp::Rewrite { content }] = edit.ops.as_slice() else { return None };
     let Ok(Some(old)) = files.text(&edit.path) else { return None };

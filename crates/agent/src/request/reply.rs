@@ -17,15 +17,15 @@ use crate::transcript::state::State;
 /// Maximum bytes of a call id that is kept. Providers use some 30 bytes, and the log repeats each
 /// id a dozen times.
 const MAX_ID_BYTES: usize = 200;
-/// Maximum calls kept of a text-protocol reply. The one call above the limit tells the model of the
-/// limit.
+/// Maximum calls kept of a text-protocol reply. The one call above the limit is refused, so that
+/// the model learns the limit.
 pub(crate) const MAX_KEPT_CALLS: usize = crate::calls::runner::MAX_CALLS + 1;
 
-/// Tools that change files: beside a call of one, the text tells of the same change.
+/// Tools that change files. In a reply with such a call, the text describes the same change.
 const EDITING_TOOLS: [&str; 2] = ["edit_file", "write_file"];
 
-/// Reads the calls in a reply's text. Beside other calls its text tells what they are for, so that
-/// only edits are read that can only be edits, and none beside a call that changes files.
+/// Reads the calls in a reply's text. In a reply with tool calls, only marked edits are read,
+/// because the text explains the calls. With a call that changes files, no edit is read.
 ///
 /// # Errors
 /// [`AgentError::Background`] where reading panicked.

@@ -19,7 +19,7 @@ use crate::transcript::stream_redactor::{RedactedKind, ReplyRedactor};
 /// Number of deltas from which on a reply is long: it is read in batches then, because to wake up
 /// for each of hundreds of tokens a second costs more than to handle them.
 const LONG_REPLY: usize = 64;
-/// Time between two batches of a long reply: a screen shows no more of them.
+/// Time between two batches of a long reply: a screen shows no more frames.
 const BATCH_INTERVAL: Duration = Duration::from_millis(16);
 
 /// The end of a streamed reply.
@@ -142,7 +142,7 @@ impl<'a> ReplyStream<'a> {
         }
     }
 
-    /// Returns the next delta. Those of a long reply that aren't there yet are waited for together.
+    /// Returns the next delta. In a long reply, waits for several deltas at once.
     async fn next_delta(&mut self) -> Option<Result<Delta, ModelError>> {
         self.arrived += 1;
         if self.arrived > LONG_REPLY {

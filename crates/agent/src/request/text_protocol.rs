@@ -103,7 +103,7 @@ fn ends_with_calls(text: &str, calls: Range<usize>) -> bool {
     fences % 2 == 0 && behind.all(|line| line.is_empty() || is_tag(line))
 }
 
-/// Returns the calls that edits in the text of a reply with tools are.
+/// Converts edits in the text of a reply with tools to calls.
 pub(crate) fn to_calls(edits: ProseEdits, turn: u32) -> Vec<ToolUse> {
     number(prose_calls(edits), turn)
 }

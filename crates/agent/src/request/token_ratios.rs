@@ -5,15 +5,15 @@ use std::sync::Arc;
 use journeyman_context::counting::LearntRatio;
 use journeyman_protocol::Tokenizer;
 
-/// Differences of ratio and deviation below which nothing new is kept.
+/// Minimum difference of ratio or deviation to store a new ratio.
 const LEAST_NEWS: f64 = 0.01;
 
-/// A place that outlives a session, for the ratios of reported to counted tokens by model.
+/// A persistent store of the ratios of reported to counted tokens by model.
 pub trait TokenRatios: std::fmt::Debug + Send + Sync {
-    /// Returns what the newest session with a model learnt.
+    /// Returns the ratio that the newest session with a model learnt.
     fn find(&self, model: &str) -> Option<LearntRatio>;
 
-    /// Keeps what a session with a model learnt. A failure costs nothing but that.
+    /// Stores the ratio that a session with a model learnt. A failure only loses the ratio.
     fn keep(&self, model: &str, learnt: LearntRatio);
 }
 
@@ -38,12 +38,12 @@ impl KeptRatio {
         Self { ratios, model, newest }
     }
 
-    /// Returns what is known of earlier sessions.
+    /// Returns the newest stored ratio, if any.
     pub(crate) fn newest(&self) -> Option<LearntRatio> {
         self.newest
     }
 
-    /// Keeps what was learnt in the background, if it says something new.
+    /// Stores a ratio in the background, if it differs enough from the stored one.
     pub(crate) fn keep(&mut self, learnt: LearntRatio) {
         let is_old = self.newest.is_some_and(|newest| {
             (newest.ratio - learnt.ratio).abs() < LEAST_NEWS

@@ -60,7 +60,7 @@ pub(crate) async fn run_actor(
     session.cx.shared.closing.cancel();
     session.cx.shared.reset_status();
     session.cx.transcript.log().stop_writing().await;
-    // Also drops the isolated copy, so that whoever waits for the end may open it.
+    // Also drops the isolated copy, so that a caller that waits for the end can open it.
     drop(session);
     lease.release().await;
     drop(reports);

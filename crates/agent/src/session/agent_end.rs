@@ -18,7 +18,7 @@ pub(super) fn completed(cx: &Context) -> Option<TaskEnd> {
     Some(TaskEnd { recovered: cx.transcript.state().last_turn, ..end })
 }
 
-/// Describes a plan that is made, and no more.
+/// Describes the end of a task that only made a plan.
 fn planned(plan: &Plan) -> String {
     let steps = plan.steps.len();
     let questions = match plan.questions.len() {
@@ -29,8 +29,8 @@ fn planned(plan: &Plan) -> String {
     format!("planned: {steps} step{}{questions}; nothing was changed", if steps == 1 { "" } else { "s" })
 }
 
-/// Says so where members of a group did not complete their tasks: then the group didn't either,
-/// whatever the others did.
+/// Changes the end of a group's task if members did not complete their tasks: then the group didn't
+/// either.
 pub(super) fn with_failed_members(end: TaskEnd, cx: &Context) -> TaskEnd {
     let failed = failed_members(&cx.transcript.state().messages);
     if failed.is_empty() {
@@ -71,7 +71,7 @@ pub(super) fn timed_out(cx: &Context) -> TaskEnd {
     TaskEnd::new(RunOutcome::Limit, why).terminated(Termination::Timeout)
 }
 
-/// Returns the end that a limit makes, for an agent that was cut off in its last turn.
+/// Returns the end for a limit that an agent reached before the last turn in which it was cut off.
 pub(super) fn end_of_limit(cx: &Context, reason: Termination) -> TaskEnd {
     match reason {
         Termination::Timeout => timed_out(cx),

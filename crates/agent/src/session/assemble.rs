@@ -47,7 +47,7 @@ pub(crate) fn assemble_session(
     }
     let role = state.role.as_deref();
     if role.is_none_or(|role| role.parent.is_none()) || settings.shared_budget.is_none() {
-        // That of a session's agent is made by whoever runs the agent, and counts its use.
+        // The budget of an agent is made by its launcher, which reads the usage from it.
         settings.shared_budget = Some(SharedBudget::of_session(settings.shared_budget.take(), role));
     }
     let log = Log::of_agent(
@@ -62,8 +62,8 @@ pub(crate) fn assemble_session(
     parts.lasting_answers.restore(&id, &state.allowed);
     let lease = Arc::new(lease);
     if state.last == Seq::START {
-        // Written with the first message, so that a session cut off right after it has its settings
-        // on record.
+        // Written with the first message, so that the log of a session cut off right after it has
+        // the settings.
         let setting = initial_setting(&parts, &settings);
         state.setting = Some(setting.clone());
         first.push(Record::Setting(setting));

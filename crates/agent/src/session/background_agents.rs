@@ -1,4 +1,4 @@
-//! Agents in the background, as the turns of a session see them.
+//! Waiting for, stopping and resuming the background agents of a session.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ impl Session {
         let Some(lent) = self.delegation.as_ref().filter(|lent| lent.background.is_running()) else {
             return Ok(());
         };
-        // Whoever watches sees the reply before the wait.
+        // Subscribers see the reply before the wait.
         self.cx.transcript.flush().await?;
         let shared = Arc::clone(&self.cx.shared);
         let mut status = shared.status.subscribe();
@@ -56,7 +56,7 @@ impl Session {
         self.runner.record_agents_work(&mut self.cx);
     }
 
-    /// Lets the agents go on that worked in the background when the program ended. Their calls have
+    /// Resumes the agents that worked in the background when the program ended. Their calls have
     /// their results already.
     pub(super) async fn resume_background_agents(&mut self, stop: &CancellationToken) {
         let Some(lent) = &self.delegation else { return };

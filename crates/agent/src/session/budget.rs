@@ -19,7 +19,7 @@ pub(crate) struct Spending {
 }
 
 impl Spending {
-    /// Returns what these tokens used; `usd` is `None` where their price isn't known.
+    /// Creates the spending for these tokens; `usd` is `None` if their price isn't known.
     pub(crate) fn new(usage: Usage, usd: Option<f64>) -> Self {
         let cost = SharedBudget::to_parts(usd.unwrap_or_default());
         Self { usage, cost, unpriced: usd.is_none() && usage != Usage::default() }
@@ -34,14 +34,14 @@ impl AddAssign for Spending {
     }
 }
 
-/// The use of tokens and money by sessions together: by a session and its agents, and by all
-/// sessions that were given one. A part of it belongs to each session, so that an agent's own
-/// limits hold for it and its agents. Money is counted in billionths of a dollar, so that single
-/// tokens of the cheapest models count.
+/// Tokens and money that several sessions use: a session with its agents, or all sessions that
+/// share the budget. Each session has a part of its own, so that an agent's limits apply to the
+/// agent and the agents below it. Money is counted in billionths of a dollar, so that single tokens
+/// of the cheapest models count.
 #[derive(Debug, Default)]
 pub struct SharedBudget {
     used: Mutex<Spending>,
-    /// Number of agents that were started. Counted in the whole alone.
+    /// Number of agents that were started. Only the outermost budget counts them.
     agents: AtomicUsize,
     /// Number of calls of the task that were refused because nobody could be asked.
     unanswered: AtomicUsize,
@@ -91,7 +91,7 @@ impl SharedBudget {
         *self.lock()
     }
 
-    /// Counts what a request used.
+    /// Adds the spending of a request to this budget and to those that it is a part of.
     pub(crate) fn record(&self, spending: Spending) {
         self.outwards().for_each(|budget| *budget.lock() += spending);
     }
@@ -114,8 +114,8 @@ impl SharedBudget {
         self.outermost().agents.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Counts a call that was refused because nobody could be asked, for the session and for those
-    /// that it works for.
+    /// Counts a call that was refused because nobody could be asked, for the session and for the
+    /// sessions above it.
     pub(crate) fn count_unanswered(&self) {
         self.outwards().for_each(|budget| {
             budget.unanswered.fetch_add(1, Ordering::Relaxed);
@@ -127,14 +127,14 @@ impl SharedBudget {
         self.unanswered.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns true if an agent that the budget belongs to, or one that it works for, may use only
-    /// so many dollars.
+    /// Returns true if the agent that the budget belongs to, or an agent above it, has a cost
+    /// limit.
     pub(crate) fn has_cost_limit(&self) -> bool {
         self.outwards().any(|budget| budget.limit.as_ref().is_some_and(|limit| limit.usd.is_some()))
     }
 
-    /// Returns who used up which limit: the agent that the budget belongs to, or one that it works
-    /// for, each with all agents below it.
+    /// Describes the exhausted limit, if any, of the agent that the budget belongs to or of an
+    /// agent above it. The agents below an agent count towards its limits.
     pub(crate) fn used_up(&self) -> Option<String> {
         self.outwards().enumerate().find_map(|(distance, budget)| {
             let limit = budget.limit.as_ref()?;

@@ -56,8 +56,8 @@ impl Context {
         self.transcript.state().role.as_ref()
     }
 
-    /// Returns the session that changes of files are journaled for: the one that a person started,
-    /// so that an undo of it takes back what its agents changed.
+    /// Returns the session for which file changes are journaled: the session that a person started,
+    /// so that undoing it also reverts the changes of its agents.
     pub(crate) fn journal_session(&self) -> &SessionId {
         let parent = self.role().and_then(|role| role.parent.as_ref());
         parent.map_or(&self.session, |parent| &parent.root)
@@ -74,15 +74,15 @@ impl Context {
         self.copy.is_some() || self.workspace.base().is_some()
     }
 
-    /// Counts what a model used, and what that cost if it is known, to the budgets.
+    /// Adds the tokens that a model used, and their cost if it is known, to the shared budget.
     pub(crate) fn record_use(&self, usage: &Usage, usd: Option<f64>) {
         if let Some(budget) = &self.settings.shared_budget {
             budget.record(Spending::new(*usage, usd));
         }
     }
 
-    /// Takes the work of agents that have ended: counts what they used to the task, and returns the
-    /// files that they changed.
+    /// Takes the work of agents that have ended: adds their usage to the task's counters, and
+    /// returns the files that they changed.
     pub(crate) fn take_agents_work(&mut self) -> Vec<FileChange> {
         let AgentsWork { spending, failed, changes } = self.shared.delegated.take();
         let before = self.transcript.state().counters;

@@ -28,8 +28,8 @@ use crate::transcript::record::Record;
 
 /// Maximum consecutive replies that the output limit may cut off before the run ends.
 const MAX_CUT_OFF_REPLIES: u32 = 3;
-/// Number of consecutive replies that repeat themselves after which the run ends: the model is told
-/// once.
+/// Number of consecutive replies that repeat themselves after which the run ends. The model gets
+/// one reminder before.
 const MAX_REPETITIVE_REPLIES: u32 = 2;
 /// Maximum bytes of a reply, as logged: about a million tokens. The store takes entries of up to 16
 /// MiB, and in the text protocol an entry has the reply's calls as well.

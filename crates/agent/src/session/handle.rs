@@ -92,8 +92,8 @@ pub async fn resume(
     resume_from(parts, settings, id, State::default(), cut_off).await
 }
 
-/// Opens an existing session as [`resume`] does, from its state as it was read before. It is read
-/// again if the log went on since.
+/// Opens an existing session as [`resume`] does, from a state that was read before. The state is
+/// read again if the log has newer entries.
 ///
 /// # Errors
 /// As [`resume`].
@@ -189,8 +189,7 @@ impl SessionHandle {
             return Err(AgentError::Ended);
         }
         let inbox = Arc::clone(&self.0.inbox);
-        // A separate task: if the caller is dropped halfway, a message on record must still be
-        // queued.
+        // A separate task: if the caller is dropped halfway, a logged message must still be queued.
         let queued = tokio::spawn(async move { inbox.accept(kind, category, message).await });
         queued.await.map_err(|died| AgentError::Background { what: "sending", reason: died.to_string() })?
     }

@@ -1,4 +1,4 @@
-//! The inbox: stores incoming messages durably before their senders are told.
+//! The inbox: stores incoming messages durably before their senders get an answer.
 
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ impl Inbox {
         self.accept_with(kind, category, message.into(), None).await
     }
 
-    /// The same with an event that is written together with the message. On an error the event is
-    /// not written either.
+    /// Logs and queues a message as [`Inbox::accept`] does, together with an event. On an error
+    /// neither is written.
     pub(crate) async fn accept_with(
         &self,
         kind: MessageKind,

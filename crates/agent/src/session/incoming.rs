@@ -14,9 +14,10 @@ use crate::transcript::record::MessageId;
 /// The queued messages to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QueuedSelection {
-    /// All, because a model request follows in any case.
+    /// All messages, because a model request follows in any case.
     All,
-    /// All if one of them is from a person, or the result of an agent in the background; else none.
+    /// All messages if one of them is from a person, or is the result of a background agent;
+    /// otherwise none.
     IfAwaited,
 }
 

@@ -45,7 +45,7 @@ fn known_usd(cx: &Context) -> Option<f64> {
     Some(own + SharedBudget::to_usd(counters.delegated))
 }
 
-/// Returns what the task has used, with its agents and other CLIs.
+/// Returns the spending of the task, with that of its agents and other CLIs.
 pub(super) fn spending(cx: &Context) -> Spending {
     let counters = &cx.transcript.state().counters;
     let mut used = Spending::new(counters.usage, cx.settings.price.map(|price| price.cost(&counters.usage)));

@@ -65,7 +65,7 @@ impl SessionParts {
         self
     }
 
-    /// Lets the session move into a copy that is made while the model answers its first request.
+    /// Plans a move of the session into a copy that is made during the first model request.
     #[must_use]
     pub fn in_planned_copy(mut self, planned: PlannedCopy) -> Self {
         self.planned_copy = Some(planned);

@@ -41,7 +41,7 @@ pub(super) enum ResumePoint {
     Open,
     /// The next action is a model request. A partial reply is discarded.
     Ask,
-    /// The newest reply is on record, and the work after it is not.
+    /// The newest reply is logged, and the work after it is not.
     AfterReply,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Reopening<'a> {
     pub(super) verification: &'a mut Verification,
     pub(super) checkpoints: &'a mut Checkpoints,
     pub(super) copy_updates: &'a mut CopyUpdates,
-    /// The parts that the session lends to its agents, of which some may go on.
+    /// The parts that the session shares with its agents, some of which may continue.
     pub(super) delegation: Option<&'a DelegatingSession>,
 }
 
@@ -120,7 +120,8 @@ impl Reopening<'_> {
         begin
     }
 
-    /// Returns the calls whose agents go on, and hands these agents to the stage that runs them.
+    /// Returns the calls whose agents continue, and registers these agents with the session's
+    /// delegation.
     async fn find_agents_that_go_on(&mut self, cut_off: CutOffPolicy) -> HashSet<CallId> {
         match self.hand_over_agents(cut_off).await {
             Ok(calls) => calls,

@@ -76,7 +76,7 @@ impl TaskReport<'_> {
         let ignored = self.checkpoints.ignored_changes(self.cx).await;
         let undo = ((!changes.is_empty() || ignored.iter().any(|it| it.is_undoable)) && copy.is_none())
             .then(|| format!("jm undo {}", self.cx.session));
-        // Whatever came later isn't what was proved.
+        // Later changes aren't verified.
         let tree = self.verification.proved_tree().filter(|_| end.outcome == RunOutcome::Verified);
         let plan = compare_plan(self.cx, &changes);
         let report = RunReport {
@@ -125,8 +125,8 @@ impl TaskReport<'_> {
 }
 
 impl TaskReport<'_> {
-    /// Says so where an unverified task ends in a question. One that changed nothing is not
-    /// finished: it waits for an answer.
+    /// Changes the end of an unverified task whose last text ends in a question: the task waits for
+    /// an answer if nothing changed.
     fn with_closing_question(&self, end: TaskEnd, changed_nothing: bool) -> TaskEnd {
         if end.outcome != RunOutcome::Unverified
             || self.cx.asks_question
@@ -146,7 +146,7 @@ impl TaskReport<'_> {
     }
 }
 
-/// Holds the plan of a task against its changes, where it has both.
+/// Compares the plan of a task with its changes, if it has both.
 fn compare_plan(cx: &Context, changes: &[FileChange]) -> Option<PlanComparison> {
     let plan = cx.transcript.state().plan.as_ref().filter(|_| cx.role().is_none() && !changes.is_empty())?;
     Some(plan.compare(changes.iter().map(|change| &change.path)))

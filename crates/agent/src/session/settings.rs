@@ -133,7 +133,8 @@ impl Default for CompactionSettings {
     }
 }
 
-/// Measuring what tests would notice of a change. By default nothing is measured.
+/// Settings of measuring how much of a change the tests would notice. By default nothing is
+/// measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StrengthSettings {
     /// The strength that a verified change needs.
@@ -173,9 +174,9 @@ pub struct RunSettings {
     pub tool_timeout: Duration,
     /// Planning of a session's first task.
     pub plan_first: PlanFirst,
-    /// The texts that the model is told with every task.
+    /// The prompt texts that the model gets with every task.
     pub prompts: Arc<PromptTexts>,
-    /// The tools that the model is not told of. A call of one is made like any other.
+    /// The tools that are not offered to the model. A call of such a tool runs like any other call.
     pub withheld_tools: Vec<String>,
     /// Settings of the todo list; `None` to disable it.
     pub todos: Option<TodoSettings>,
@@ -185,11 +186,11 @@ pub struct RunSettings {
     pub max_turns: u32,
     /// Maximum rounds of feedback before the run gives up on its checks.
     pub max_iterations: u32,
-    /// Maximum duration of a run of all tests. Where they are known to take longer, the tests that
-    /// the change affects verify it alone, and the report says so.
+    /// Maximum duration of a run of all tests. If they are known to take longer, only the affected
+    /// tests verify the change, and the report says so.
     pub test_budget: Duration,
-    /// True to let a linter that fails newly repair the changed files, as far as its tool can,
-    /// before the model is told.
+    /// True to let a newly failing linter fix the changed files, as far as it can, before failures
+    /// are fed back to the model.
     pub lint_fix: bool,
     /// Maximum wall time of a task.
     pub timeout: Duration,
@@ -223,8 +224,8 @@ pub struct RunSettings {
     pub max_output: Option<Tokens>,
     /// The model's limits, as far as they are known when the session begins.
     pub limits: ModelLimits,
-    /// Keeps what the session learns about the counts of tokens. `None` to begin anew each time: a
-    /// recorded session must send the same requests wherever it is played back.
+    /// Stores the token ratio that the session learns. `None` starts without a ratio: a recorded
+    /// session must send the same requests on every machine.
     pub token_ratios: Option<Arc<dyn TokenRatios>>,
     /// Token budget of the first context.
     pub context_budget: Tokens,

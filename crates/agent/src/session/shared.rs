@@ -24,18 +24,18 @@ pub enum PermissionAnswer {
         /// A note for the model.
         note: Option<String>,
     },
-    /// Denies the call. The model is told the reason.
+    /// Denies the call. The model gets the reason.
     Deny {
         /// A note for the model.
         note: Option<String>,
     },
-    /// Answers a question of the model's. About another call these are words in place of a consent:
-    /// it is denied, and the model is told them.
+    /// Answers a question of the model. Any other call is denied, and the model gets the text as
+    /// the reason.
     Answer {
         /// The answer.
         text: String,
     },
-    /// Denies the call because no answer will come. The model is told so.
+    /// Denies the call because no answer will come. The result says so.
     NoAnswer {
         /// The reason, such as `end of input`.
         reason: String,
@@ -278,15 +278,15 @@ impl SessionShared {
         lock(&self.messages).waiting.iter().cloned().collect()
     }
 
-    /// Returns all queued messages as [`Self::queued_messages`] does. Until messages are removed or
-    /// released, none of them can be withdrawn.
+    /// Returns all queued messages as [`Self::queued_messages`] does, and holds them: they can't be
+    /// withdrawn until they are removed or released.
     pub(crate) fn hold_queued(&self) -> Vec<QueuedMessage> {
         let mut queue = lock(&self.messages);
         queue.held = queue.waiting.iter().map(|queued| queued.id).collect();
         queue.waiting.iter().cloned().collect()
     }
 
-    /// Lets held messages be withdrawn again.
+    /// Allows held messages to be withdrawn again.
     pub(crate) fn release_queued(&self) {
         lock(&self.messages).held.clear();
     }

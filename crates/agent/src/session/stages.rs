@@ -284,7 +284,7 @@ pub fn offered_tools(
     select_offered([registry.specs(), agents].concat(), settings, window, reads)
 }
 
-/// Returns the tools of an agent, with the one that ends its work.
+/// Returns the tools of an agent, including `complete_task`, which ends its work.
 fn narrow_registry(registry: Registry, role: &AgentRole) -> Registry {
     let edits = role.tools.iter().any(|tool| tool == "edit_file");
     // Edits in the text of a reply are calls of this tool.

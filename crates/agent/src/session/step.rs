@@ -262,7 +262,8 @@ impl Step<'_> {
         Ok(())
     }
 
-    /// Counts what a call used of another model to the task, and to the shared budget.
+    /// Adds the tokens that a call used of another model to the task's counters and the shared
+    /// budget.
     fn record_foreign_usage(&mut self, used: Option<ForeignUsage>) {
         let Some(ForeignUsage { usage, usd }) = used else { return };
         let mut counters = self.cx.transcript.state().counters;

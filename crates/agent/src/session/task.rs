@@ -72,7 +72,8 @@ impl Session {
         if !is_root || end.outcome != RunOutcome::Answered {
             return end;
         }
-        // Without changes there is nothing to verify. What can't be told is found out by verifying.
+        // Without changes there is nothing to verify. If the changes can't be read, verification
+        // reports the error.
         if self.checkpoints.unverified_changes(&mut self.cx).await.is_ok_and(|changes| changes.is_empty()) {
             return end;
         }

@@ -81,8 +81,8 @@ impl Session {
         }
     }
 
-    /// Runs the hooks for the start of a session that goes on within a task. Their context comes
-    /// with the next results, because a request that was cut off is made again as it was.
+    /// Runs the session-start hooks of a session that is resumed within a task. Their context comes
+    /// with the next results, because a request that was cut off is sent again unchanged.
     async fn announce_start(&mut self) {
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let context = self.hooks.session_start(&mut self.cx, review).await;
@@ -98,7 +98,7 @@ impl Session {
         }
     }
 
-    /// Runs the calls of a reply, and looks at the progress.
+    /// Runs the calls of a reply, and checks the run's progress.
     async fn run_calls(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
         self.step().run(stop).await?;
         if stop.is_cancelled() {
@@ -120,7 +120,8 @@ impl Session {
         Ok(end)
     }
 
-    /// Ends the turn of an agent that made no call: its work ends by a call alone.
+    /// Returns the end of an agent's task after a turn without calls: only a call of
+    /// `complete_task` completes the task.
     fn finish_agent_turn() -> TaskEnd {
         let why = "the model stopped without handing in a result (it did not call `complete_task`)";
         TaskEnd::new(RunOutcome::Error, why).terminated(Termination::NoCompleteTaskCall)

@@ -22,8 +22,8 @@ use crate::verification::{
     Verification, fails_as_before, feed_back, has_new_blocking, task_end_of, without_dishonesty,
 };
 
-/// Maximum repetitions of passed checks because the user's tree changed meanwhile, or because they
-/// changed the tree themselves. Landing compares again.
+/// Maximum repetitions of passed checks because the user's tree changed while they ran, or because
+/// they changed the tree themselves. Landing compares the trees again.
 const MAX_REPEATED_ROUNDS: usize = 2;
 
 /// The verdict of the original tests on a change whose checks passed.
@@ -31,11 +31,11 @@ const MAX_REPEATED_ROUNDS: usize = 2;
 enum OriginalTestsResult {
     /// The session changed no test.
     NoneChanged,
-    /// They pass as well.
+    /// The original tests pass as well.
     Passed,
-    /// They fail or can't be run, so the task ends unverified.
+    /// The original tests fail or can't be run, so the task ends unverified.
     Contradicted(TaskEnd),
-    /// The user stopped them.
+    /// The user stopped the tests.
     Stopped,
 }
 
@@ -134,8 +134,8 @@ impl TurnVerification<'_> {
         Ok(Some(without_dishonesty(end, verification.findings())))
     }
 
-    /// Measures what the tests would notice of the change. Returns true if the model is to be asked
-    /// for more tests.
+    /// Measures how much of the change the tests would notice. Returns true if the model is to be
+    /// asked for more tests.
     async fn measure_strength(
         &mut self,
         evidence: &[Evidence],
@@ -180,7 +180,8 @@ impl TurnVerification<'_> {
         Ok(OriginalTestsResult::Passed)
     }
 
-    /// Returns true if the model is to hear of failures, or of findings that block what passed.
+    /// Returns true if failures, or findings that block a passed change, are to be fed back to the
+    /// model.
     fn has_failures_to_feed_back(
         &self,
         passed: bool,
@@ -197,10 +198,10 @@ impl TurnVerification<'_> {
         (failed && !are_left || is_dishonest) && has_rounds
     }
 
-    /// Runs the checks, and repeats passed checks if the user's tree changed meanwhile or they
-    /// changed the tree, so that the verified state is the one to land. Linters repair once what
-    /// they can. Returns the evidence of the last round, and the files that its checks changed;
-    /// `None` if the user stopped the checks.
+    /// Runs the checks, and repeats passed checks if they or the user changed the tree while they
+    /// ran, so that the verified state is the state to land. Linters fix once what they can.
+    /// Returns the evidence of the last round, and the files that its checks changed; `None` if the
+    /// user stopped the checks.
     async fn run_rounds(
         &mut self,
         stop: &CancellationToken,
@@ -228,7 +229,7 @@ impl TurnVerification<'_> {
                     return Ok(Some((evidence, Vec::new())));
                 }
             } else {
-                // What a check did that it may not is not mended by another round.
+                // Another round doesn't fix a violation by a check.
                 let is_last =
                     again >= MAX_REPEATED_ROUNDS || !self.cx.transcript.state().violations.is_empty();
                 let moved = !is_last && self.refresh_copy().await? != CopyState::Unchanged;

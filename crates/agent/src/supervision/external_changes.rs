@@ -11,8 +11,8 @@ use journeyman_tools::SeenFile;
 /// Maximum number of files named in one notice.
 const MAX_LISTED: usize = 10;
 
-/// A file that somebody else changed, with the hash of its present content, or `None` if the file
-/// is gone.
+/// A file that was changed outside of the session, with the hash of its present content, or `None`
+/// if the file is gone.
 pub(crate) type ExternalChange = (FileChange, Option<ContentHash>);
 
 /// Returns the external changes since the last look. `now` has the hash of each file in `seen`, in

@@ -67,8 +67,8 @@ impl Supervision {
         self.facts = StepFacts::default();
     }
 
-    /// Forgets what the model has seen of results and instructions, some of which it doesn't any
-    /// more.
+    /// Forgets which results and instructions the model has seen, because some have left the
+    /// transcript.
     pub(crate) fn forget_results(&mut self) {
         self.detector.forget_results();
         self.nested.forget();
@@ -95,9 +95,9 @@ impl Supervision {
         Ok(self.check_progress(cx))
     }
 
-    /// Looks up what a later message of the user is about, as [`look_up_message`]. Also starts
-    /// looking for the commits that last changed the lines that it names, which are told after a
-    /// step.
+    /// Looks up a later message of the user in the index, as [`look_up_message`]. Also starts
+    /// looking for the commits that last changed the lines that it names; the model gets them after
+    /// a step.
     pub(crate) async fn look_up_message(
         &mut self,
         cx: &mut Context,
@@ -108,13 +108,13 @@ impl Supervision {
         look_up_message(cx, may_show, message).await
     }
 
-    /// Starts looking for the commits that last changed some lines. Those that aren't taken in time
-    /// are told after a step.
+    /// Starts looking for the commits that last changed some lines. The model gets commits that
+    /// aren't taken in time after a step.
     pub(crate) fn look_for_commits(&mut self, cx: &Context, lines: impl IntoIterator<Item = Candidate>) {
         self.line_commits.start(cx, lines);
     }
 
-    /// Takes the commits that are known by now.
+    /// Takes the commits that were found so far.
     pub(crate) fn take_known_commits(&mut self) -> Vec<LineCommit> {
         self.line_commits.take_known()
     }

@@ -1,7 +1,7 @@
-//! Instructions of directories, given to the model when work goes there.
+//! Instruction files of directories, given to the model when it works in a directory.
 //!
-//! A directory's `AGENTS.md` or the like holds for what is beneath it. The transcript tells which
-//! ones the model has. A compaction keeps them; what it has no room for is given again.
+//! An instruction file such as `AGENTS.md` applies to all files below its directory. The transcript
+//! shows which files the model has. A compaction keeps them; those that don't fit are given again.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -22,12 +22,12 @@ pub(super) struct NestedInstructions {
 }
 
 impl NestedInstructions {
-    /// Looks at all directories again with the next look: messages left the transcript.
+    /// Forgets which directories were read, because messages left the transcript.
     pub(super) fn forget(&mut self) {
         self.looked.clear();
     }
 
-    /// Looks for instructions that hold for the files seen so far.
+    /// Adds instructions that apply to the files seen so far and that the model doesn't have.
     pub(super) async fn look(&mut self, cx: &mut Context, seen: &Seen) -> Result<(), AgentError> {
         let mut new = BTreeSet::new();
         for file in seen.entries().iter().filter(|file| !file.outside) {

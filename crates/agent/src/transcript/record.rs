@@ -90,7 +90,8 @@ pub struct TaskCounters {
     /// Known cost of the task's agents and of other CLIs, in billionths of a US dollar.
     #[serde(skip_serializing_if = "is_zero")]
     pub delegated: u64,
-    /// Token usage of the task's agents and of theirs, whose price may be another one.
+    /// Token usage of the task's agents and of the agents below them, whose models may have other
+    /// prices.
     #[serde(skip_serializing_if = "is_no_usage")]
     pub agents: Usage,
     /// Token usage of other CLIs, whose price isn't the model's.
@@ -137,10 +138,10 @@ pub struct Compaction {
     /// The newest messages, shortened; empty if they stay as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tail: Vec<Message>,
-    /// The state, from which the next compaction goes on.
+    /// The state from which the next compaction continues.
     pub state: WorkingState,
-    /// True if the model's summary was longer than what it stood for. The next compaction works
-    /// without the model.
+    /// True if the model's summary was longer than the messages that it replaced. The next
+    /// compaction works without the model.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inflated: bool,
 }
@@ -187,7 +188,7 @@ pub enum Record {
         /// The parts of the system prompt.
         system: Vec<SystemPart>,
     },
-    /// A message was queued. It is durable before its sender is told.
+    /// A message was queued. It is durable before its sender gets an answer.
     Queued(QueuedMessage),
     /// A queued message was taken back by its sender, before any task took it.
     Withdrawn {
@@ -229,7 +230,7 @@ pub enum Record {
         /// A tool result, or text if the model takes no tool results.
         block: Block,
     },
-    /// The whole output of a command whose result has its beginning and end alone.
+    /// The whole output of a command whose result has only its beginning and end.
     Output {
         /// The call's id.
         call: CallId,

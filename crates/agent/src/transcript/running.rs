@@ -50,8 +50,8 @@ pub(crate) struct Transcript {
     redactor: Arc<Redactor>,
     shared: Arc<SessionShared>,
     safe: Arc<SafePosition>,
-    /// The workspace and session whose sealed calls are forgotten once the calls' results are on
-    /// record.
+    /// The workspace and session whose recovered calls are forgotten once the calls' results are
+    /// logged.
     recovered: Option<(Arc<Workspace>, SessionId)>,
 }
 
@@ -101,7 +101,7 @@ impl Transcript {
         self.log.emit(event);
     }
 
-    /// Lets the workspace forget a session's sealed calls once their results are on record.
+    /// Makes the workspace forget a session's recovered calls once their results are logged.
     pub(crate) fn forget_recovered_when_written(&mut self, workspace: &Arc<Workspace>, session: &SessionId) {
         self.recovered = Some((Arc::clone(workspace), session.clone()));
     }

@@ -86,14 +86,14 @@ pub struct State {
     pub safe: Seq,
 }
 
-/// The result of the last compaction, from which the next one goes on.
+/// The result of the last compaction, from which the next one continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastCompaction {
     /// The number of blocks of the first message that begin the conversation.
     pub opening: usize,
     /// The state of the work that was drawn from the messages that are gone.
     pub state: WorkingState,
-    /// True if the model's summary was longer than what it stood for.
+    /// True if the model's summary was longer than the messages that it replaced.
     pub inflated: bool,
 }
 
@@ -190,7 +190,7 @@ impl State {
         Self::load_until(store, session, Seq(u64::MAX)).await
     }
 
-    /// Returns this state if it is the present one, and reads it otherwise.
+    /// Returns this state if the log has no newer entries; otherwise reads the state again.
     ///
     /// # Errors
     /// As [`State::load`].
@@ -210,7 +210,7 @@ impl State {
         loop {
             let later = DeferredRecords { undone: undone.clone(), ..DeferredRecords::default() };
             match Self::fold(store, session, until, later).await? {
-                // Rare, so that nobody else pays for looking ahead.
+                // Undone compactions are rare, so other logs aren't read ahead for them.
                 (_, Some(compaction)) if undone.insert(compaction) => {}
                 (state, _) => return Ok(state),
             }
@@ -245,7 +245,8 @@ impl State {
         let mut state = Self::default();
         let mut page = store.read_records(session, Seq::START, PAGE_ENTRIES).await?;
         while let Some(last) = page.last().map(|entry| entry.seq) {
-            // Requested before this page is applied: a store with its own thread reads meanwhile.
+            // Requested before this page is applied, so that a store with its own thread reads in
+            // parallel.
             let next = (last < end).then(|| store.read_records(session, last, PAGE_ENTRIES));
             for entry in page.into_iter().take_while(|entry| entry.seq <= end) {
                 state.apply_or_defer(session, entry, &mut later)?;

@@ -76,7 +76,7 @@ fn find(
     Some(AffectedTests { files, affected: tests.len(), all })
 }
 
-/// Returns the number of a file whose dependents the graph knows.
+/// Returns the number of a file if the graph has its dependents.
 fn code_file(graph: &Graph, path: &RelPath) -> Option<u32> {
     let file = graph.find_file(path.as_str()?)?;
     graph.node(file).filter(|node| node.language.is_some() || node.flags.doc).map(|_| file)

@@ -1,4 +1,4 @@
-//! The caches of a session's checks, made while other things go on.
+//! The caches of a session's checks, prepared in the background.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ pub(super) enum SessionCaches {
     #[default]
     Unasked,
     Making(JoinHandle<Option<Arc<CheckCaches>>>),
-    /// `None` where there can be none, which only costs time.
+    /// The caches; `None` if they can't be made, which only costs time.
     Made(Option<Arc<CheckCaches>>),
 }
 
 impl SessionCaches {
-    /// Begins to make the caches, unless there are some.
+    /// Starts preparing the caches, unless they exist already.
     pub(super) fn prepare(&mut self, cx: &Context) {
         if matches!(self, Self::Unasked | Self::Made(None)) {
             let (project, toolchains) = (Arc::clone(cx.project()), Arc::clone(&cx.toolchains));

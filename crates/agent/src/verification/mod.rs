@@ -46,7 +46,7 @@ pub(crate) use summary::{fails_as_before, task_end_of};
 /// Maximum number of recent edits in the feedback; older ones no longer explain a failure.
 const MAX_RECALLED_EDITS: usize = 20;
 
-/// The checks of a session, and what they found in its task.
+/// The checks of a session, and their results in the running task.
 pub(crate) struct Verification {
     programs: Arc<FindProgram>,
     checks: Vec<Check>,
@@ -58,7 +58,7 @@ pub(crate) struct Verification {
     strength: Option<StrengthReport>,
     /// The model was asked for more tests in this task.
     asked_for_tests: bool,
-    /// The changed files: a failure in one of them is likelier a cause.
+    /// The changed files. A failure in a changed file is more likely a cause.
     changed: Vec<RelPath>,
     /// The caches of the session's checks, from the first round on.
     caches: SessionCaches,
@@ -84,9 +84,9 @@ enum TestedTree {
     Session,
     /// The session's own, for tests that failed and run again.
     SessionAgain,
-    /// A copy of it with the original tests.
+    /// A copy of the session's tree with the original tests.
     OriginalTests,
-    /// A copy of it as it was before the task.
+    /// A copy of the tree before the task.
     BeforeTask,
 }
 
@@ -115,7 +115,7 @@ impl Verification {
         self.evidence.iter().rfind(proving).and_then(|one| one.tree)
     }
 
-    /// Forgets what checks found in the last task.
+    /// Forgets the check results of the last task.
     pub(crate) fn begin_task(&mut self) {
         self.evidence.clear();
         self.findings.clear();
@@ -126,12 +126,12 @@ impl Verification {
         self.forget_tree_before();
     }
 
-    /// Forgets what checks found in the tree before the task, because that is another one now.
+    /// Forgets the check results of the tree before the task, because that tree has changed.
     pub(crate) fn forget_tree_before(&mut self) {
         self.before_task.clear();
     }
 
-    /// Returns what the newest round of checks found in this task.
+    /// Returns the results of this task's newest round of checks.
     pub(crate) fn evidence(&self) -> &[Evidence] {
         &self.evidence
     }
@@ -141,12 +141,12 @@ impl Verification {
         self.evidence.extend(evidence);
     }
 
-    /// Stores the results of a round of checks and returns those of the round before.
+    /// Stores the results of a round of checks, and returns the results of the round before.
     pub(crate) fn keep_evidence(&mut self, evidence: Vec<Evidence>) -> Vec<Evidence> {
         std::mem::replace(&mut self.evidence, evidence)
     }
 
-    /// Returns where the changes make tests or checks say less, as of the newest round.
+    /// Returns the places where the changes weaken tests or checks, as of the newest round.
     pub(crate) fn findings(&self) -> &[HonestyFinding] {
         &self.findings
     }
@@ -163,12 +163,12 @@ impl Verification {
             && !std::mem::replace(&mut self.asked_for_tests, true)
     }
 
-    /// Returns what the tests would notice of the change, if that was measured.
+    /// Returns the strength of the verification, if it was measured.
     pub(crate) fn strength(&self) -> Option<&StrengthReport> {
         self.strength.as_ref()
     }
 
-    /// Reads the changes for places where they make tests or checks say less, and shows these.
+    /// Searches the changes for places where they weaken tests or checks, and shows these.
     pub(crate) async fn check_honesty(
         &mut self,
         cx: &mut Context,
@@ -219,7 +219,7 @@ impl Verification {
         commands
     }
 
-    /// Looks for checks again, since the change may have added the first one.
+    /// Finds the checks again, because the change may have added some.
     pub(crate) async fn refresh_checks(
         &mut self,
         cx: &Context,
@@ -232,7 +232,7 @@ impl Verification {
         self.find_again(cx).await
     }
 
-    /// Looks for the checks of what changed.
+    /// Finds the checks for the changed files.
     async fn find_again(&mut self, cx: &Context) -> Result<(), AgentError> {
         let (workspace, programs) = (Arc::clone(&cx.workspace), Arc::clone(&self.programs));
         let changed = self.changed.clone();
@@ -262,8 +262,8 @@ impl Verification {
         let mut evidence = self.run_in(cx, copy, &checks, TestedTree::OriginalTests, stop).await?;
         for one in &mut evidence {
             let before = self.before_task.iter().find(|before| before.command == one.command);
-            // Only what still fails in the session's tree is no part of the change: other failures
-            // from before the task are what its changed tests may hide.
+            // Failures that remain in the session's tree are not part of the change. The change's
+            // tests may hide other failures from before the task.
             let left =
                 passed.iter().find(|left| left.command == one.command && left.directory == one.directory);
             let left = left.and_then(|left| left.baseline.as_ref()).map_or(&[][..], |left| &left.old);
@@ -354,8 +354,8 @@ impl Verification {
         Ok((permitted, refused))
     }
 
-    /// Returns the reason why a check may not run, with what it would have run under; `None` if it
-    /// may.
+    /// Asks policy, and a person if needed, for permission to run a check. Returns the reason why
+    /// the check may not run, with the protections it would have had; `None` if it may run.
     async fn refusal(
         &self,
         cx: &mut Context,
@@ -396,8 +396,8 @@ fn changes_of(step: &Progress) -> Vec<FileChange> {
     }
 }
 
-/// Turns a verified end into an unverified one if the changes make tests or checks say less, and
-/// the user didn't accept it.
+/// Turns a verified end into an unverified one if the changes weaken tests or checks and the user
+/// didn't accept that.
 pub(crate) fn without_dishonesty(end: TaskEnd, findings: &[HonestyFinding]) -> TaskEnd {
     let blocking: Vec<&HonestyFinding> = findings.iter().filter(|finding| finding.blocks()).collect();
     let Some(first) = blocking.first().filter(|_| end.outcome == RunOutcome::Verified) else { return end };
@@ -445,7 +445,7 @@ async fn show_step(
     cx.transcript.flush().await
 }
 
-/// Tells the model what failed, as one structured message, and records the round with the
+/// Feeds the failures back to the model as one structured message, and records the round with the
 /// `checkpoint` of its tree. `changed` is true if files may have changed since the round before.
 pub(crate) fn feed_back(
     cx: &mut Context,
@@ -478,8 +478,9 @@ pub(crate) fn feed_back(
     cx.transcript.add_user_text(text);
 }
 
-/// Returns true if findings block a change whose checks pass, and the model wasn't told of the same
-/// ones right before: then it has no way to remove them, and only the user can accept them.
+/// Returns true if findings block a change whose checks pass, and the model didn't get the same
+/// findings in the last round. The model can't remove findings that remain; only the user can
+/// accept them.
 pub(crate) fn has_new_blocking(cx: &Context, findings: &[HonestyFinding]) -> bool {
     let round = CheckedRound::new(0, &[], findings);
     let last = cx.transcript.state().task.as_ref().and_then(|task| task.rounds.last());

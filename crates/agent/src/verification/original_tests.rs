@@ -2,12 +2,11 @@
 //!
 //! A session that changes tests until they pass has proven nothing, so the checks that passed run
 //! again in a copy of the tree, in which test files and the configuration of test runners have
-//! their original contents. Where the change renamed, moved or removed what they test, they get the
-//! new names first. What is new, and decides about what the tests of before say, is left out.
-//! Manifests have what they said of tests before; everything else in them stays, since the change
-//! may need it.
+//! their original contents. If the change renamed, moved or removed the tested code, the tests get
+//! the new names first. New files that influence the original tests are left out. Manifests get
+//! their original test settings; everything else in them stays, because the change may need it.
 //!
-//! Where no test runs without what is new, it stays: the tests may not load without it.
+//! If no test runs without the new files, they stay: the tests may not load without them.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -37,15 +36,15 @@ use crate::session::task_end::TaskEnd;
 /// Maximum number of changed test files that a summary names.
 const MAX_NAMED_FILES: usize = 3;
 
-/// Maximum bytes of programs that are read to tell which of them name data.
+/// Maximum bytes of source files that are read to find the data files that they name.
 const MAX_READ_BYTES: u64 = 16 << 20;
 
-/// The parts of a change that decide about tests, and aren't changes of tests of before.
+/// The treatment of new test setup, that is, new files and settings that influence tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NewSetup {
-    /// New set-up and new tests are left out, and manifests say of tests what they said before.
+    /// New test setup and new tests are left out, and manifests have their original test settings.
     LeftOut,
-    /// They stay as the session left them.
+    /// New test setup stays as the session left it.
     Kept,
 }
 
@@ -61,9 +60,9 @@ pub(crate) struct OriginalTests {
 /// The result of running the original tests.
 #[derive(PartialEq)]
 pub(crate) enum OriginalResult {
-    /// Nothing contradicts that the checks passed.
+    /// The original tests don't contradict the passed checks.
     Passed,
-    /// No test could run without what was left out.
+    /// No test could run without the files that were left out.
     NotLoaded,
     /// The change is not verified.
     Contradicted(TaskEnd),
@@ -71,8 +70,8 @@ pub(crate) enum OriginalResult {
 
 impl OriginalTests {
     /// Prepares the copy, if the session changed or deleted tests since the checkpoint, or added
-    /// what decides about them. `None` if it did not. Changes of `accepted` files stay: the user
-    /// knows of them.
+    /// test setup. `None` if it did not. Changes of `accepted` files stay, because the user
+    /// accepted them.
     pub(crate) async fn prepare(
         cx: &Context,
         since: Option<CheckpointId>,
@@ -195,7 +194,8 @@ fn changed_test_data(workspace: &Workspace, listing: &Listing, files: &[ChangedF
     data.into_iter().map(|file| file.path.clone()).filter(|path| named_by_tests.contains(path)).collect()
 }
 
-/// Makes the copy with the original tests; `None` if the session changed nothing about tests.
+/// Makes the copy with the original tests; `None` if the session changed neither tests nor test
+/// setup.
 fn prepare(
     tree: &SessionTree,
     owner: &SessionId,
@@ -233,7 +233,7 @@ fn prepare(
     let is_new = |path: &&RelPath| files.iter().any(|file| file.path == **path && file.old.is_none());
     let (new, mut changed): (Vec<RelPath>, Vec<RelPath>) =
         restored.into_iter().partition(|path| is_new(&path));
-    // A file that only follows the product says what it said.
+    // A test file that only has the product's new names tests the same as before.
     changed.retain(|path| !renamed.iter().any(|one| one.path == *path && is_as_left(one, files)));
     let moved = renamed.iter().filter(|one| one.before != one.path && !is_as_left(one, files));
     changed.extend(moved.map(|one| one.before.clone()));
@@ -260,21 +260,21 @@ fn is_new_package(file: &ChangedFile) -> bool {
     file.old.is_none() && path.ends_with("/__init__.py") && is_test_file(&path) && is_test_setup(&path)
 }
 
-/// Returns a manifest with what it said of tests before.
+/// Returns a manifest with its original test settings.
 fn original_manifest(file: &ChangedFile) -> Option<(RelPath, String)> {
     let old = file.old.as_deref().unwrap_or_default();
     let text = with_original_test_settings(file.path.as_str()?, old, file.new.as_ref()?)?;
     Some((file.path.clone(), text))
 }
 
-/// Returns true if the session's file is the original test with its new names.
+/// Returns true if the session's file equals the original test with the new names.
 fn is_as_left(original: &OriginalTest, files: &[ChangedFile]) -> bool {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let now = files.iter().find(|file| file.path == original.path).and_then(|file| file.new.as_ref());
     now.is_some_and(|now| words(now) == words(&original.text))
 }
 
-/// Returns true for a new file that may change what other tests say.
+/// Returns true for a new file that may influence the results of other tests.
 fn decides_about_others(path: &RelPath, files: &[ChangedFile]) -> bool {
     let text = files.iter().find(|file| file.path == *path).and_then(|file| file.new.as_ref());
     let is_empty = text.is_some_and(|text| text.trim().is_empty());
@@ -305,8 +305,8 @@ pub(super) fn changed_file(content: ChangedContent) -> Option<ChangedFile> {
     Some(ChangedFile { path: content.path, old: text(content.before)?, new: text(content.after)? })
 }
 
-/// Leaves out checks of types and style where there are tests: of tests that aren't part of the
-/// change they say nothing.
+/// Removes checks of types and style if there are tests: such checks say nothing about original
+/// tests.
 pub(super) fn keep_tests(checks: &mut Vec<Check>) {
     let runs_tests = |check: &Check| matches!(check.kind, CheckKind::Test | CheckKind::Custom);
     if checks.iter().any(runs_tests) {
@@ -314,7 +314,7 @@ pub(super) fn keep_tests(checks: &mut Vec<Check>) {
     }
 }
 
-/// Returns true for a file that decides about nothing but tests.
+/// Returns true for a test file or a configuration file of a test runner.
 pub(super) fn is_test(path: &RelPath) -> bool {
     let path = path.to_string();
     is_test_file(&path) || is_runner_configuration(&path)

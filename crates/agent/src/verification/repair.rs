@@ -1,5 +1,5 @@
-//! Changes of files by checks: repairs by linters of what they newly find in the change, before
-//! the model is told of it, and files that checks rewrite.
+//! Changes of files by checks: linters fix new failures before these are fed back to the model, and
+//! checks rewrite files.
 
 use journeyman_protocol::{CheckKind, Evidence, FileChange, FileChangeKind, RelPath};
 use journeyman_verify::{Check, fix_of_files};
@@ -12,9 +12,8 @@ use crate::session::context::Context;
 use crate::transcript::record::Record;
 
 impl Verification {
-    /// Lets linters that fail repair the changed files, as far as their own tools can. Returns true
-    /// if files changed, so that the checks have to run again. What failed before the task is left
-    /// as it is.
+    /// Runs the fix commands of failing linters on the changed files. Returns true if files
+    /// changed, so that the checks have to run again. Failures from before the task are not fixed.
     pub(crate) async fn repair_lint(
         &mut self,
         cx: &mut Context,
@@ -59,7 +58,7 @@ impl Verification {
         std::mem::take(&mut self.rewritten)
     }
 
-    /// Notes what checks did to the session's tree.
+    /// Records the changes of checks to the session's tree.
     pub(super) fn note_rewritten(&mut self, changes: Vec<FileChange>) {
         for change in changes {
             if change.kind == FileChangeKind::Added {

@@ -1,5 +1,4 @@
-//! One round of checks: affected tests first, and failures that the task isn't to blame for told
-//! apart.
+//! One round of checks: runs affected tests first, and marks failures that the task didn't cause.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,9 +21,10 @@ use crate::blocking::run_blocking;
 use crate::session::context::Context;
 use crate::session::settings::Checks;
 
-/// A run of all tests that takes less isn't worth a run of the affected ones before it.
+/// Minimum time of a run of all tests for a run of the affected tests before it.
 const MIN_SUITE_TIME: Duration = Duration::from_secs(3);
-/// The same where the time of a run isn't known yet, as a number of test files.
+/// Minimum number of test files for a run of the affected tests first, if the time of a run isn't
+/// known.
 const MIN_SUITE_FILES: usize = 20;
 /// Maximum duration of a command that is run again as a whole to see if its failure stays.
 const MAX_RERUN_TIME: Duration = Duration::from_secs(60);
@@ -115,7 +115,7 @@ impl Verification {
         change: &mut TaskChange,
         stop: &CancellationToken,
     ) -> Result<Vec<Evidence>, AgentError> {
-        // What takes a while and needs no answer goes on beside the questions.
+        // Slow work that needs no answer runs while questions are open.
         let mut times = SuiteTimes::load(cx);
         self.caches.prepare(cx);
         if self.may_narrow_tests(cx, &times) {
@@ -145,7 +145,7 @@ impl Verification {
             suites.iter().filter(|suite| is_left(suite)).map(|suite| suite.all.clone()).collect();
         let places = (0..).zip(&suites).filter(|(_, suite)| is_left(suite)).map(|(place, _)| place);
         let all = if left.is_empty() { Vec::new() } else { self.run_stage(cx, &left, change, stop).await? };
-        // A run of all tests says all that the affected ones said.
+        // A run of all tests includes the affected tests.
         replace(&mut ran, places.clone(), all);
         self.ran = first;
         replace(&mut self.ran, places, left);
@@ -271,7 +271,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Compares the failures of a check with those of the tree before the task.
+    /// Compares the failures of a check with its failures in the tree before the task.
     async fn compare_with_tree_before(
         &mut self,
         cx: &mut Context,
@@ -303,8 +303,8 @@ impl Verification {
         Ok(())
     }
 
-    /// Runs a check in a copy of the tree as it was before the task; `None` if there is no such
-    /// copy, or nothing differs from it.
+    /// Runs a check in a copy of the tree before the task; `None` if there is no such copy, or if
+    /// the task changed nothing.
     async fn run_before_task(
         &mut self,
         cx: &mut Context,
@@ -329,7 +329,7 @@ impl Verification {
     }
 }
 
-/// Puts items in the places of others.
+/// Replaces the items at `places`.
 fn replace<T>(items: &mut [T], places: impl Iterator<Item = usize>, by: Vec<T>) {
     for (place, new) in places.zip(by) {
         if let Some(old) = items.get_mut(place) {

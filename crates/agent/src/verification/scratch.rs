@@ -22,7 +22,7 @@ pub(crate) enum SessionTree {
     Copy(Arc<WorkCopy>),
 }
 
-/// A copy that nobody else knows of.
+/// A temporary copy, which is not listed among the copies of sessions.
 pub(crate) struct ScratchCopy {
     origin: Arc<Workspace>,
     name: SessionId,
@@ -45,12 +45,12 @@ impl SessionTree {
         Some(Self::InPlace(Box::new(isolation), since?))
     }
 
-    /// Returns what differs between the user's tree and the session's in which the files that
-    /// `is_restored` chooses are as before the task, and the changed ones among these. It gets the
-    /// path, and true if there was a file before the task.
+    /// Returns the changes from the user's tree to the session's, in which the files that
+    /// `is_restored` selects have their content from before the task, and the paths of the restored
+    /// files. `is_restored` gets a path, and true if the file existed before the task.
     ///
     /// # Errors
-    /// Those of reading the journal or the copy.
+    /// Errors of reading the journal or the copy.
     pub(crate) fn restoring(
         &self,
         owner: &SessionId,
@@ -86,14 +86,14 @@ impl SessionTree {
         if isolation.origin.base().is_some() {
             return Err("the project is a copy itself".to_owned());
         }
-        // Nobody else has this name: the sessions of people begin with the time.
+        // The name is unique: ids of sessions begin with the time, which is never 0.
         let name = SessionId::new(UnixMillis(0), fastrand::u64(..));
         let origin = Arc::clone(&isolation.origin);
         let copy = origin
             .copies()
             .create_scratch(&name, owner, &isolation.copy_tools())
             .map_err(|error| error.to_string())?;
-        // Nobody undoes anything in this copy.
+        // Changes in this copy are never undone.
         let options = LandOptions { beyond_undo: true, ..LandOptions::default() };
         let landed = copy.workspace().land(changes, &options);
         let scratch = ScratchCopy { origin, name, copy };
@@ -122,7 +122,7 @@ impl ScratchCopy {
     pub(crate) fn discard(self) {
         let Self { origin, name, copy } = self;
         drop(copy);
-        // What can't be removed now is swept when the project is opened.
+        // Files that can't be removed now are removed when the project is opened.
         origin.copies().discard(&name).ok();
     }
 

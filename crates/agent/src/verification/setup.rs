@@ -1,4 +1,4 @@
-//! Fetching of what checks need, once in a session, if policy or the user allows it.
+//! Runs the setup steps of checks, once in a session, if policy or the user allows it.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) enum Proposal {
     Nothing,
     /// These steps may run.
     Permitted(Vec<SetupStep>),
-    /// These steps may not, for this reason.
+    /// These steps may not run, for this reason.
     Refused(Vec<SetupStep>, String),
 }
 
@@ -75,7 +75,8 @@ async fn needed_steps(
     Ok(plan.steps.into_iter().filter(|step| step.is_needed).collect())
 }
 
-/// Asks for all steps at once; returns the reason why they may not run.
+/// Asks for permission to run all steps. Returns the reason why they may not run; `None` if they
+/// may.
 async fn refusal(
     cx: &mut Context,
     approvals: &mut Approvals,

@@ -1,4 +1,4 @@
-//! The strength of a verification: what the tests that passed would notice of the change.
+//! The strength of a verification: how much of the change the passed tests would notice.
 //!
 //! Copies of the session's tree get one small mutation of a changed line each, and the tests run
 //! on it, within a budget of time. In one more copy the product is as it was before the change: a
@@ -37,7 +37,7 @@ const MAX_COPIES: usize = 4;
 const MAX_COPIED_FILES: usize = 5_000;
 /// Maximum number of mutations of a change.
 const MAX_TRIALS: usize = 200;
-/// Maximum number of survivors and untested lines that the model is told.
+/// Maximum number of survivors and untested lines in the message to the model.
 const MAX_TOLD: usize = 8;
 
 /// A change to measure.
@@ -156,7 +156,7 @@ async fn measure_in_copies(
     let removed = run_blocking("removing copies of the project", move || {
         current.into_iter().chain(before.map(|(copy, _)| copy)).for_each(ScratchCopy::discard);
     });
-    // What can't be removed now is swept when the project is opened.
+    // Files that can't be removed now are removed when the project is opened.
     removed.await.ok();
     let mut report = plan.into_report(tried?);
     report.failed_before = failed_before;
@@ -201,8 +201,8 @@ fn make_copies(
     Ok(Copies { current, before })
 }
 
-/// Returns true if the tests fail on the product as it was before the change; `None` if that
-/// doesn't build or they were interrupted.
+/// Returns true if the tests fail on the product before the change; `None` if it doesn't build or
+/// the tests were interrupted.
 async fn tests_fail(
     cx: &Context,
     copy: &ScratchCopy,

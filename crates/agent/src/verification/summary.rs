@@ -1,4 +1,4 @@
-//! The words for what checks say.
+//! Summaries of check results.
 
 use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RunOutcome};
 use journeyman_verify::Verdict;
@@ -113,7 +113,7 @@ fn list_names(what: &str, names: &[&String]) -> String {
     format!("; {what}: {}{more}", shown.join(", "))
 }
 
-/// Returns the first line of a command, at most [`MAX_NAMED_CHARS`] of it.
+/// Returns the first line of a command, at most [`MAX_NAMED_CHARS`] characters.
 pub(super) fn shorten(command: &str) -> String {
     let first = command.lines().next().unwrap_or_default();
     match first.char_indices().nth(MAX_NAMED_CHARS) {

@@ -1,4 +1,4 @@
-//! The files of a project that didn't change, and tell what a change means for its tests.
+//! Unchanged files of a project that are read to judge the effect of a change on its tests.
 
 use journeyman_protocol::RelPath;
 use journeyman_verify::built_tests::{is_build_of_tests, sources_of_tests};
@@ -33,7 +33,7 @@ pub(super) fn tests(workspace: &Workspace, changed: &[ChangedFile]) -> Vec<Chang
     found
 }
 
-/// Returns the build files that didn't change, and tell which sources are tests.
+/// Returns the unchanged build files that define which source files are tests.
 pub(super) fn builds(workspace: &Workspace, listing: &Listing, changed: &[ChangedFile]) -> Vec<ChangedFile> {
     let is_build = |path: &&RelPath| {
         path.as_str().is_some_and(is_build_of_tests) && !changed.iter().any(|file| file.path == **path)

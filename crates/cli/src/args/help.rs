@@ -1,4 +1,4 @@
-//! The layout of help texts.
+//! Lays out help texts.
 
 use journeyman_terminal::wrap::wrap_line;
 use journeyman_terminal::{Size, StyledLine};

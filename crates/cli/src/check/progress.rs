@@ -1,4 +1,4 @@
-//! The progress of a round: one line that says what runs, and a line for each result.
+//! Shows a round's progress: one line for the running check, and a line for each result.
 
 use journeyman_agent::verify::Progress;
 use journeyman_host::checks::describe_result;
@@ -47,8 +47,7 @@ impl RoundProgress {
         }
     }
 
-    /// Cuts a reason why a check didn't run that was the last one's too, such as a long one of the
-    /// sandbox.
+    /// Shortens the reason why a check didn't run if the previous check had the same reason.
     fn shorten_reason(&mut self, mut evidence: Evidence) -> Evidence {
         if let CheckOutcome::NotRun { reason } = &mut evidence.outcome {
             if self.last_reason.as_ref() == Some(reason) {

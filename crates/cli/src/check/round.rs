@@ -1,4 +1,4 @@
-//! One round of checks, with what it prints.
+//! Runs one round of checks and prints the results.
 
 use journeyman_host::HostError;
 use journeyman_host::checks::{CheckedProject, RoundResult, SelectedChecks, describe_verdict};
@@ -23,7 +23,7 @@ pub(super) struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Finds and runs the checks that matter for `files`, or all without any.
+    /// Finds and runs the checks that `files` affect; all checks for `None`.
     pub(super) async fn run(
         &self,
         files: Option<Vec<RelPath>>,

@@ -17,12 +17,12 @@ use crate::runtime::Signals;
 enum FilesChanged {
     /// These files.
     Some(Vec<RelPath>),
-    /// Nobody knows which.
+    /// Unknown files.
     Unknown,
 }
 
-/// Runs the checks for `files`, or all, and then what each change affects, until Ctrl-C. The exit
-/// code is that of the newest round.
+/// Runs the checks for `files`, or all, then those that each change affects, until Ctrl-C. Returns
+/// the exit code of the newest round.
 pub(super) async fn watch(round: &Round<'_>, files: Option<Vec<RelPath>>) -> Result<u8, HostError> {
     let index = open_index(round.environment, Some(round.project.root()), |note| errln!("{note}"))?;
     let (sender, mut changes) = mpsc::unbounded_channel();
@@ -103,7 +103,7 @@ async fn run_rounds(
     }
 }
 
-/// Waits for a change that no check made itself, and takes those that come with it.
+/// Waits for a change that no check caused, and merges the changes that are already queued.
 async fn next_change(
     changes: &mut mpsc::UnboundedReceiver<FilesChanged>,
     own: &BTreeSet<&RelPath>,

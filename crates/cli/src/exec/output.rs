@@ -9,7 +9,8 @@ use super::args::ExecArgs;
 /// Maximum length of a line that is shown in one piece, in bytes.
 const MAX_LINE_BYTES: usize = 8 * 1024;
 
-/// Both outputs. A terminal gets whole lines, cleaned; everything else gets the bytes.
+/// The command's standard output and error. A terminal gets cleaned lines, other targets get raw
+/// bytes.
 pub(super) struct CommandOutput {
     stdout: OutputSink,
     stderr: OutputSink,
@@ -59,7 +60,7 @@ impl CommandOutput {
         }
     }
 
-    /// Shows lines that have no end.
+    /// Writes remaining lines without a line feed.
     pub(super) async fn finish(self) -> io::Result<()> {
         for sink in [self.stdout, self.stderr] {
             if !sink.line.is_empty() {
@@ -70,7 +71,7 @@ impl CommandOutput {
     }
 }
 
-/// Writes on another thread: where nobody reads, the command's time limit still holds.
+/// Writes on another thread, so that a blocked reader doesn't delay the command's time limit.
 async fn write_stream(stream: Stream, bytes: Vec<u8>) -> io::Result<()> {
     let written = tokio::task::spawn_blocking(move || {
         let all = |out: &mut dyn io::Write| out.write_all(&bytes).and_then(|()| out.flush());

@@ -13,7 +13,7 @@ use crate::color;
 /// Maximum number of lines of one kind that are printed for people; `--json` has all.
 const MAX_LINES: usize = 40;
 
-/// Prints the report, as the flags ask for it.
+/// Prints the report in the format of the flags.
 pub(super) fn print_report(report: &CommandReport, args: &ExecArgs) -> Result<(), HostError> {
     if args.json {
         outln!("{}", report.to_json().context("the report")?);
@@ -51,8 +51,7 @@ pub(super) fn print_report(report: &CommandReport, args: &ExecArgs) -> Result<()
     if let Some(error) = report.error() {
         lines.push(format!("{} {error}", paint.red("error:")));
     }
-    // Paths and hosts are others' to choose; the colours are ours, and were added only for a
-    // terminal.
+    // Paths and hosts are untrusted text; the colours are added only for a terminal.
     std::io::stderr().write_all(format!("{}\n", lines.join("\n")).as_bytes()).context("standard error")
 }
 

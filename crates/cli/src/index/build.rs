@@ -1,4 +1,4 @@
-//! `jm index`: brings the index up to date, and says what is in it.
+//! `jm index`: updates the index, and prints a summary.
 
 use std::time::Instant;
 

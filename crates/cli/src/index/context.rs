@@ -1,4 +1,4 @@
-//! `jm context`: what the first request for a task would have, and what not, with the reasons.
+//! `jm context`: the contents of the first request for a task, and the omitted items, with reasons.
 
 use clap::Args;
 use journeyman_agent::Approver;
@@ -11,9 +11,9 @@ use super::open::open_index;
 use crate::args::{AnswerArgs, parse_count};
 use crate::display::is_attended;
 
-/// Characters of a bar.
+/// Width of a bar, in columns.
 const BAR: u64 = 24;
-/// Items that are listed of those that are out.
+/// Maximum number of omitted items that are listed.
 const MAX_OUT: usize = 10;
 
 #[derive(Debug, Args)]

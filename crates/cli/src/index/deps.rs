@@ -1,5 +1,4 @@
-//! `jm deps`: what a file depends on, what depends on it, the way from one file to another,
-//! circles.
+//! `jm deps`: a file's dependencies and dependents, dependency paths and cycles.
 
 use clap::Args;
 use journeyman_host::config::Environment;

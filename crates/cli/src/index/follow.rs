@@ -1,4 +1,4 @@
-//! `jm index --watch`: the index follows the files until somebody says that it is enough.
+//! `jm index --watch`: keeps the index up to date until Ctrl-C.
 
 use journeyman_host::HostError;
 use journeyman_host::index::{describe_watch_event, follow_files, watch_event_to_json};

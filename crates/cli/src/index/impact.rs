@@ -1,4 +1,4 @@
-//! `jm impact`: what a change may matter for, and the tests that show it.
+//! `jm impact`: the files that a change affects, and the tests to run.
 
 use clap::Args;
 use journeyman_host::config::Environment;

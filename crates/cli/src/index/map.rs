@@ -1,4 +1,4 @@
-//! `jm map`: what matters most in the project, or for a task, within a budget of tokens.
+//! `jm map`: the most important files of the project, or for a task, within a token budget.
 
 use clap::Args;
 use journeyman_host::config::Environment;

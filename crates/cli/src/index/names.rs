@@ -115,7 +115,7 @@ fn print_references(found: &References, snapshot: &Snapshot, symbol: &str) {
     }
 }
 
-/// Says what else a name may mean that nothing has.
+/// Suggests other commands for a name that has no definition.
 fn suggest_commands(snapshot: &Snapshot, name: &str) -> &'static str {
     match RelPath::parse(name).ok().and_then(|path| snapshot.find_file(&path)) {
         Some(_) => "; it is a file: jm symbols tells what it defines, jm deps --reverse who needs it",

@@ -55,7 +55,7 @@ pub(super) fn print_answer<T: Serialize>(
     Ok(u8::from(is_empty))
 }
 
-/// Says how many results the limit left out.
+/// Prints the number of results that the limit omitted.
 pub(super) fn print_left_out(more: usize) {
     if more > 0 {
         errln!("{more} more; --limit shows them");

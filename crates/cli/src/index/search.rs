@@ -68,7 +68,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
             FoundResults::Sections(sections) => print_sections(sections, snapshot),
             FoundResults::Lines(lines) => print_lines(lines, snapshot),
         }
-        // A ranked list has an end that matters to nobody.
+        // The end of a ranked list is irrelevant.
         if found.has_more && args.kind == KindArg::Text {
             errln!("there are more; --limit shows them");
         }

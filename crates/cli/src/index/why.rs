@@ -1,4 +1,4 @@
-//! `jm why`: what speaks for one file, for one query.
+//! `jm why`: explains the rank of one file for one query.
 
 use clap::Args;
 use journeyman_host::config::Environment;
@@ -33,7 +33,7 @@ pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, HostE
     print_answer(&args.answer, found.hit.is_none(), || found.to_answer(), || print_explanation(&found))
 }
 
-/// Prints what speaks for a file.
+/// Prints the signals behind a file's rank.
 fn print_explanation(found: &Explanation) {
     let paint = color::stdout();
     match (found.rank, &found.hit) {

@@ -29,7 +29,7 @@ use crate::output::AcpOptions;
 use crate::progress::{Progress, kind_of};
 use crate::{CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome, Step};
 
-/// Our request that is being answered.
+/// The request of ours that is pending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Initialize,
@@ -40,7 +40,7 @@ enum Stage {
 }
 
 impl Stage {
-    /// The id of its request.
+    /// Returns the id of the stage's request.
     fn id(self) -> i64 {
         self as i64
     }
@@ -54,26 +54,26 @@ pub(crate) struct AcpConversation {
     agent: AgentCapabilities,
     directory: PathBuf,
     resume: Option<String>,
-    /// Empty until it is open.
+    /// Empty until the session is open.
     session: SessionId,
-    /// The model that is still to be chosen.
+    /// The model that has yet to be chosen.
     model: Option<String>,
     prompt: String,
     allows_all: bool,
-    /// True if the next piece of text belongs to the message before.
+    /// True if the next piece of text continues the message.
     streaming: bool,
     tools: OpenTools,
 }
 
 impl AcpConversation {
-    /// Returns the first message, with which the run begins.
+    /// Returns the `initialize` request, which begins the run.
     pub(crate) fn greeting() -> Vec<u8> {
         let us = Implementation::new("journeyman", env!("CARGO_PKG_VERSION"));
         let request = InitializeRequest::new(ProtocolVersion::V1).client_info(us);
         request_line(Stage::Initialize, AGENT_METHOD_NAMES.initialize, request)
     }
 
-    /// Begins a run, with the model to choose in the session, if the command doesn't choose it.
+    /// Begins a run. `model` is chosen in the session, if the command doesn't choose it.
     pub(crate) fn new(
         cli: &str,
         options: &AcpOptions,
@@ -215,7 +215,7 @@ impl AcpConversation {
     }
 
     fn finish(&mut self, result: Value) -> Step {
-        // Where the answer to the prompt has no usage, one agent tells it beside the protocol.
+        // One agent reports the usage in an extension if the response to the prompt has none.
         let beside = "/_meta/quota/token_count";
         let usage = &mut self.progress.usage;
         usage.input = tokens_at(&result, &format!("{beside}/input_tokens"));
@@ -263,7 +263,7 @@ impl AcpConversation {
                 };
             }
         };
-        // Some agents tell of a tool for the first time when they ask for it.
+        // Some agents report a tool for the first time when they ask for permission.
         let events = self.tools.read(&request.tool_call);
         let kind = self.tools.kind_of(&request.tool_call);
         let outcome = choose(&request.options, self.allows_all || is_mild(kind));
@@ -274,7 +274,7 @@ impl AcpConversation {
         let Ok(notification) = serde_json::from_value::<SessionNotification>(params) else {
             return unknown(line);
         };
-        // What comes before the prompt is the history of a session that is gone on with.
+        // Updates before the prompt are the history of a resumed session.
         if self.stage != Stage::Prompt {
             return Step::default();
         }
@@ -332,7 +332,7 @@ impl Conversation for AcpConversation {
         let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
         let mut params = || value.get_mut("params").map(Value::take).unwrap_or_default();
         match (method, id) {
-            // It is over; nothing is answered any more.
+            // The run is over; no request is answered any more.
             _ if self.progress.finished => Step::default(),
             (Some(method), Some(id)) => {
                 let params = params();
@@ -348,18 +348,18 @@ impl Conversation for AcpConversation {
     }
 
     fn end(self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
-        // Some agents stay, or fail, after their standard input is closed.
+        // Some agents keep running, or fail, after their standard input is closed.
         let exit = if self.progress.finished { None } else { exit };
         self.progress.end(exit, stderr)
     }
 }
 
-/// Returns true for tools that are allowed outside of a sandbox: those that read and edit files.
+/// Returns true for tools that are allowed outside a sandbox: those that read and edit files.
 fn is_mild(kind: ToolKind) -> bool {
     matches!(kind, ToolKind::Read | ToolKind::Edit | ToolKind::Search | ToolKind::Think)
 }
 
-/// Chooses one of the options of a question.
+/// Chooses one of the options of a permission request.
 fn choose(options: &[PermissionOption], allow: bool) -> RequestPermissionOutcome {
     let wanted = if allow {
         [PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways]
@@ -381,7 +381,7 @@ fn answer_line(id: RequestId, result: Result<impl Serialize, Error>) -> Vec<u8> 
     to_line(JsonRpcMessage::wrap(Response::new(id, result)))
 }
 
-/// Returns a message as a line; empty where it can't be one, which none of ours is.
+/// Returns a message as a line; empty if it can't be serialized, which doesn't happen.
 fn to_line(message: impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(&message).unwrap_or_default();
     line.push(b'\n');

@@ -1,4 +1,4 @@
-//! Tool calls, as the agent tells of them: in any number of updates, each with what is new.
+//! Tool calls, which an agent reports in any number of updates with the changed fields.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,14 +14,14 @@ use crate::bounds::{
 };
 use crate::line::{output_of, summarize};
 
-/// Tools whose start was told and whose end wasn't, by their ids.
+/// Tools that have started and not ended, by the ids of their calls.
 #[derive(Default)]
 pub(super) struct OpenTools(HashMap<String, OpenTool>);
 
 /// A tool in use.
 struct OpenTool {
     kind: ToolKind,
-    /// The first file that it works on.
+    /// The first file that the tool works on.
     path: Option<String>,
 }
 
@@ -32,7 +32,7 @@ impl OpenTools {
         tool.map_or(ToolKind::Other, |tool| tool.kind)
     }
 
-    /// Reads the state of a tool call.
+    /// Reads an update of a tool call.
     pub(super) fn read(&mut self, update: &ToolCallUpdate) -> Vec<DelegateEvent> {
         let mut events = Vec::new();
         let id = clip(&update.tool_call_id.0, MAX_NAME_BYTES);
@@ -117,7 +117,7 @@ fn name_of(kind: ToolKind) -> &'static str {
     }
 }
 
-/// Returns the text of a block, if it is one.
+/// Returns the text of a block, if it is a text block.
 pub(super) fn text_of(content: &ContentBlock) -> Option<String> {
     match content {
         ContentBlock::Text(text) => Some(clip(&text.text, MAX_TEXT_BYTES)),

@@ -1,4 +1,5 @@
-//! A Markdown file as an agent's definition: fields in front matter, and the system prompt.
+//! Parses an agent's definition from a Markdown file: fields in front matter, then the system
+//! prompt.
 
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ const FIELDS: [&str; 17] = [
 ];
 /// Fields of other products that change nothing here.
 const WITHOUT_EFFECT: [&str; 2] = ["color", "display_name"];
-/// Fields of other products that mean the same as one of ours, or hold here too.
+/// Fields of other products that are supported here, under this name or under one of ours.
 const UNDERSTOOD: [&str; 3] = ["kind", "timeout_mins", WITHHELD];
 /// The name for the model of the session.
 const INHERIT: &str = "inherit";
@@ -51,8 +52,8 @@ pub(super) enum Dialect {
     Other,
 }
 
-/// Reads a definition. A file without a name is named after `stem`, its own name. Parts of another
-/// product's file that have no effect here are named in `ignored`; in ours they are errors.
+/// Reads a definition. A definition without a name gets the file's stem. Parts of another product's
+/// file that have no effect here are named in `ignored`; in ours they are errors.
 pub(super) fn read_definition(
     text: &str,
     stem: &str,
@@ -203,7 +204,7 @@ fn read_permissions(
         }
         None => None,
     };
-    // In Claude Code a wider mode gives permissions, which a definition can't do here.
+    // In Claude Code a wider mode grants permissions; here a definition can't.
     let mode = match fields.text(PERMISSION_MODE)?.as_deref() {
         Some("plan") => Some(Mode::Plan),
         _ => mode,

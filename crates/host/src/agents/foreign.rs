@@ -1,4 +1,4 @@
-//! Definitions of other products: the fields that hold here, and those that don't.
+//! Translates agent definitions of other products, and reports fields without an effect.
 
 use journeyman_agent::agents::MAX_DESCRIPTION_CHARS;
 use journeyman_protocol::Mode;
@@ -7,19 +7,19 @@ use serde_json::Value;
 use super::file_error::AgentFileError;
 use super::front_matter::Fields;
 
-/// The field with the tools that an agent of Claude Code doesn't get.
+/// The field with the disallowed tools of a Claude Code agent.
 pub(super) const WITHHELD: &str = "disallowedTools";
 /// The field with the permission mode of an agent of Claude Code.
 pub(super) const PERMISSION_MODE: &str = "permissionMode";
-/// The field with the turns of an agent of Claude Code, and ours.
+/// The field for the maximum turns in Claude Code, and our field.
 const TURNS: (&str, &str) = ("maxTurns", "max_turns");
-/// Short names of models in Claude Code, which stand for the session's own here.
+/// Claude Code's short model names, which select the session's own model here.
 const CLAUDE_MODELS: [&str; 4] = ["inherit", "sonnet", "opus", "haiku"];
-/// Permission modes that give an agent nothing beyond the session's.
+/// Permission modes that grant an agent no more than the session has.
 const PLAIN_MODES: [&str; 2] = ["default", "plan"];
 
-/// Translates fields into ours, and takes those that aren't among `known`. Returns the names of the
-/// fields that have no effect.
+/// Translates fields into ours, and removes fields that aren't among `known`. Returns the names of
+/// the fields that have no effect.
 pub(super) fn translate_fields(fields: &mut Fields, known: &[&str]) -> Result<Vec<String>, AgentFileError> {
     let mut ignored = Vec::new();
     if let Some(turns) = fields.take(TURNS.0) {
@@ -36,7 +36,7 @@ pub(super) fn translate_fields(fields: &mut Fields, known: &[&str]) -> Result<Ve
         let is_short = CLAUDE_MODELS.contains(&model.as_str());
         match model.contains('/') {
             true => fields.put("model", Value::String(model)),
-            // Which provider has it isn't said.
+            // The definition doesn't name a provider.
             false if !is_short => ignored.push("`model`".to_owned()),
             false => {}
         }

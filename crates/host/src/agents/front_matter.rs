@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::file_error::AgentFileError;
 use crate::text_files::MarkdownFile;
 
-/// The fields of front matter, each taken once. What is left at the end is unknown.
+/// The fields of front matter. Each known field is taken once; the fields that remain are unknown.
 pub(super) struct Fields {
     map: Map<String, Value>,
 }
@@ -34,7 +34,7 @@ impl Fields {
         self.map.insert(name.to_owned(), value);
     }
 
-    /// Takes all fields but these, and returns their names.
+    /// Removes all fields except `known`, and returns the names of the removed fields.
     pub(super) fn take_others(&mut self, known: &[&str]) -> Vec<String> {
         let mut others: Vec<String> =
             self.map.keys().filter(|name| !known.contains(&name.as_str())).cloned().collect();
@@ -81,7 +81,7 @@ impl Fields {
         }
     }
 
-    /// Refuses what no field was taken from.
+    /// Returns an error if a field remains that nothing has taken.
     pub(super) fn finish(self, known: &[&str]) -> Result<(), AgentFileError> {
         match self.map.keys().next() {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! Groups of agents, as a person asks for them: by names, or by a file.
+//! Groups of agents, given by names or by a file.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Where agents are defined: the project's files, the user's, and the built-in ones.
+//! Loads agent definitions: built-in ones, and those in the user's and the project's files.
 
 use std::path::{Path, PathBuf};
 
@@ -27,8 +27,7 @@ const DIRECTORIES: [(&str, Dialect); 3] =
 /// The directory of agents in each of these.
 const AGENTS_DIRECTORY: &str = "agents";
 
-/// Maximum number of agents that are read from files: a model is told of all of them with every
-/// request, and of the built-in ones.
+/// Maximum number of agents read from files. Every request to a model describes all agents.
 const MAX_AGENTS: usize = 40;
 
 /// The place of a definition.
@@ -65,7 +64,7 @@ pub struct LoadedAgent {
 }
 
 impl LoadedAgent {
-    /// Returns the place of the definition with those that it replaces, in one line.
+    /// Describes the source of the definition, and the sources that it overrides, in one line.
     #[must_use]
     pub fn describe_source(&self) -> String {
         let replaced = self.replaces.iter().map(|source| match source {
@@ -96,10 +95,10 @@ pub struct LoadedAgents {
 }
 
 impl LoadedAgents {
-    /// Returns the agent of this name.
+    /// Returns the agent named `name`.
     ///
     /// # Errors
-    /// [`HostError::Usage`] with the names that there are.
+    /// [`HostError::Usage`] listing the known names.
     pub fn find(&self, name: &str) -> Result<&LoadedAgent, HostError> {
         self.agents.iter().find(|agent| agent.definition.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.agents.iter().map(|agent| agent.definition.name.as_str()).collect();
@@ -124,7 +123,8 @@ impl LoadedAgents {
         self.agents.iter().filter_map(LoadedAgent::notice)
     }
 
-    /// Reads a file. One that can't be read or used is named, and one too many is left out.
+    /// Reads a definition. A file that can't be read is reported, and a file beyond the limit is
+    /// skipped.
     fn read(
         &mut self,
         directory: &TextDirectory,
@@ -153,7 +153,7 @@ impl LoadedAgents {
     }
 }
 
-/// The trust in a project's agents, which decide what a model is told and may do.
+/// The user's trust in a project's agents. Untrusted agents are not loaded.
 #[derive(Default)]
 pub struct AgentTrust<'a> {
     /// True to trust all of them, this once.
@@ -217,7 +217,7 @@ pub fn load_agents(
     Ok(loaded)
 }
 
-/// A definition as its file has it.
+/// A parsed definition with the text of its file.
 struct ReadAgent {
     path: PathBuf,
     text: String,
@@ -225,7 +225,8 @@ struct ReadAgent {
     ignored: Vec<String>,
 }
 
-/// Reads a definition, and names its parts that have no effect. A wrong one is a problem.
+/// Parses a definition, and returns the names of fields without an effect. Adds an error to
+/// `problems`.
 fn parse(
     path: &Path,
     text: &str,
@@ -259,7 +260,7 @@ fn is_trusted(
     ask_for_trust(prompts, store, path, hash, (&keys, &values))
 }
 
-/// Describes what a person has to know of a project's agent before it is told anything.
+/// Describes an agent's tools, model and edits for the question if the project's agent is trusted.
 fn describe_powers(definition: &AgentDefinition) -> Vec<(String, String)> {
     let AgentDefinition { name, description, mode, edits, model, .. } = definition;
     let replaces = match BUILT_IN.iter().any(|(built_in, _)| built_in == name) {
@@ -285,7 +286,7 @@ fn names_of(directory: &TextDirectory, problems: &mut Vec<String>) -> Vec<String
     names.files
 }
 
-/// The files of more agents than there may be.
+/// The files skipped because there are too many agents.
 #[derive(Default)]
 struct LeftOut {
     first: Option<PathBuf>,

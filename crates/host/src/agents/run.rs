@@ -17,7 +17,7 @@ pub struct AgentRun {
 }
 
 impl AgentRun {
-    /// Checks the inputs of an agent, and the tools that it wants.
+    /// Checks an agent's inputs, and that its tools exist.
     ///
     /// # Errors
     /// [`HostError::Usage`] for inputs that don't fit, and for a limit of cost where the price of
@@ -36,7 +36,7 @@ impl AgentRun {
         Ok(Self { role, query, left_out: definition.describe_left_out_tools(&tools) })
     }
 
-    /// Starts the agent's session, and gives it the first message.
+    /// Starts the agent's session, and sends the first message.
     ///
     /// # Errors
     /// [`HostError`] where the session can't be started.
@@ -51,7 +51,7 @@ impl AgentRun {
     }
 }
 
-/// Reads inputs as a person gives them: `name=value` each, and the task as the first input.
+/// Parses inputs given as `name=value`; the task is the first input.
 ///
 /// # Errors
 /// [`HostError::Usage`] naming the input.

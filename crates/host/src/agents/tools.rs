@@ -12,11 +12,11 @@ const FIELD: &str = "tools";
 /// Maximum number of names.
 const MAX_NAMES: usize = 200;
 
-/// The tools that change the content of files that are there, and those that make others of them.
+/// The tools that change existing files, and those that delete or move files.
 const CHANGING: [&str; 5] = ["edit_file", "edit_symbol", "apply_patch", "delete_file", "move_file"];
-/// The tools that write whole files, and those that make others of them.
+/// The tools that write whole files, and those that delete or move files.
 const WRITING: [&str; 4] = ["write_file", "apply_patch", "delete_file", "move_file"];
-/// The tool that has another CLI do all of this.
+/// The tool that gives a task to another CLI, which may change files.
 const DELEGATING: &str = "delegate_task";
 
 /// Reads the tools of a definition: `read_only`, `all`, or names. A name that no tool has is an
@@ -47,9 +47,8 @@ pub(super) fn read_tools(
     Ok(Some(AgentTools::Named(ours)))
 }
 
-/// Reads the tools that an agent of another product doesn't get. A tool that is forbidden in part
-/// is forbidden whole, and what does the same by another name goes with it. A name that no tool has
-/// forbids nothing.
+/// Reads the disallowed tools of another product's agent. A partly disallowed tool is disallowed as
+/// a whole, together with tools of the same effect. An unknown name disallows nothing.
 pub(super) fn read_withheld(
     value: Option<Value>,
     ignored: &mut Vec<String>,
@@ -133,7 +132,7 @@ fn split_names(text: &str) -> Vec<String> {
     text.split(is_between).map(|name| name.trim().to_owned()).collect()
 }
 
-/// Returns the name of a tool as sessions have it.
+/// Translates a tool's name of another product into ours.
 fn own_name(given: &str) -> Result<String, AgentFileError> {
     let lower = given.to_ascii_lowercase();
     let is_it = |tool: &&journeyman_policy::BuiltinTool| {

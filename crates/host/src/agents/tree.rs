@@ -1,4 +1,4 @@
-//! The sessions of a run as a tree: the session, its agents, and their own agents.
+//! The tree of a session, its agents, and their agents.
 
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -11,7 +11,7 @@ use crate::format::{format_seconds, outcome_name, preview, quantity};
 use crate::state::StateDirs;
 use crate::{Context as _, HostError};
 
-/// Maximum depth that is read: more than agents can be deep.
+/// Maximum depth of the tree; agents can't be nested deeper.
 const MAX_DEPTH: usize = 8;
 
 /// A session with the agents that it gave tasks to.
@@ -85,8 +85,8 @@ impl AgentTree {
     }
 }
 
-/// Reads the tree of a session from the logs of all of them. An agent whose log is not there has
-/// what the session that started it knows.
+/// Reads the tree of a session from the session logs. An agent without a log is described by the
+/// events of its parent.
 ///
 /// # Errors
 /// [`HostError`] where a log can't be read.

@@ -1,5 +1,5 @@
-//! A project's own checks without a session: found, run in the sandbox, and run again as files
-//! change. No model and no key is needed.
+//! A project's own checks without a session: found, run in the sandbox, and rerun when files
+//! change. Needs no model and no API key.
 
 mod answers;
 mod project;

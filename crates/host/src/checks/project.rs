@@ -51,7 +51,7 @@ pub struct RoundResult {
 }
 
 impl RoundResult {
-    /// Returns the combined result.
+    /// Returns the combined result of all checks, or that the user interrupted them.
     #[must_use]
     pub fn verdict(&self) -> CheckVerdict {
         match verdict(&self.evidence) {
@@ -77,8 +77,8 @@ impl RoundResult {
 }
 
 impl CheckedProject {
-    /// Opens the project in `directory`. The checks that its configuration names take the place of
-    /// those that are found, once the user trusts it.
+    /// Opens the project in `directory`. If the user trusts the project's configuration, the checks
+    /// in it replace the found ones.
     ///
     /// # Errors
     /// [`HostError`] for a wrong configuration, or one that nobody trusts, and where the project
@@ -109,7 +109,7 @@ impl CheckedProject {
         notes_if_confined(&self.context.sandbox, &self.context.needs).await
     }
 
-    /// Finds the checks that matter after `changed` files changed, or all without any.
+    /// Finds the checks that the `changed` files affect; all checks if `changed` is empty.
     ///
     /// # Errors
     /// [`HostError::Failed`] where the project can't be listed.
@@ -128,8 +128,8 @@ impl CheckedProject {
         found.map_err(|error: journeyman_workspace::WorkspaceError| HostError::failed(error))
     }
 
-    /// Returns the files that a selection is about: those that it names, and those that differ from
-    /// the last commit where it asks for them. `None` for a selection that is about all files.
+    /// Returns the files that a selection names, and with `changed` those that differ from the last
+    /// commit. Returns `None` if the selection covers all files.
     ///
     /// # Errors
     /// [`HostError::Usage`] for a path that isn't there or lies outside of the project, and where
@@ -170,7 +170,7 @@ impl CheckedProject {
         Ok(Some(files))
     }
 
-    /// Runs the checks, after the commands that repair where `fix` says so.
+    /// Runs the checks. With `fix`, runs their repair commands first.
     ///
     /// # Errors
     /// [`HostError::Failed`] where files can't be tracked around a check.
@@ -184,7 +184,7 @@ impl CheckedProject {
         let mut result = RoundResult::default();
         if fix {
             for check in checks.iter().filter(|check| check.blocked.is_none()).filter_map(Check::to_fix) {
-                // One that can't repair all that it finds fails as the check itself will.
+                // A repair command that can't repair everything fails, and so will its check.
                 let fixed = self.run_round(&[check], stop, observer, &mut result.changed).await?;
                 result.fixes.extend(fixed);
             }

@@ -1,24 +1,24 @@
-//! Which of a project's checks run.
+//! Selects the checks to run.
 
 use std::path::PathBuf;
 
 use journeyman_agent::verify::{Check, custom};
 use journeyman_protocol::CheckKind;
 
-/// The checks that somebody asks for.
+/// The user's choice of checks.
 #[derive(Debug, Clone, Default)]
 pub struct CheckSelection {
     /// Only checks of these kinds; empty for all.
     pub kinds: Vec<CheckKind>,
     /// Commands in place of the checks that are found.
     pub commands: Vec<String>,
-    /// Also those that look for known vulnerabilities on the network.
+    /// Also checks that look for known vulnerabilities on the network.
     pub security: bool,
-    /// Also those that are only listed otherwise.
+    /// Also checks that are otherwise only listed.
     pub all: bool,
-    /// Only what matters for files that differ from the last commit.
+    /// Only checks affected by files that differ from the last commit.
     pub changed: bool,
-    /// Only what matters for these files and directories.
+    /// Only checks affected by these files and directories.
     pub paths: Vec<PathBuf>,
     /// First run the commands that repair what linters find.
     pub fix: bool,
@@ -55,7 +55,7 @@ impl CheckSelection {
         if !self.kinds.is_empty() && !named && !security {
             return Some(format!("--kind leaves out {}", check.kind));
         }
-        // Whoever names a kind of which nothing runs by itself means these.
+        // Naming a kind selects its checks, also if none of them runs by default.
         let is_meant = named && matches!(check.kind, CheckKind::Build | CheckKind::Security);
         check.unasked.clone().filter(|_| !self.all && !security && !is_meant)
     }

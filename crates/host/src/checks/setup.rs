@@ -1,4 +1,4 @@
-//! `jm setup`: what checks need is fetched once, from named registries.
+//! `jm setup`: fetches the dependencies of checks once, from named registries.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +18,8 @@ use crate::{Context as _, HostError};
 /// The file of the steps that ran, in the project's state directory.
 const RECORD: &str = "setup.json";
 
-/// The keys of the steps that ran, by their names.
+/// The completed setup steps: the hash of the files that decide what a step fetches, by the step's
+/// name.
 type Record = BTreeMap<String, ContentHash>;
 
 /// A step of a plan.
@@ -60,7 +61,7 @@ pub struct SetupAnswer {
 }
 
 impl SetupAnswer {
-    /// Describes a plan and what came of it.
+    /// Describes a setup plan and the results of its steps.
     #[must_use]
     pub fn new(plan: &SetupPlan, evidence: Vec<Evidence>) -> Self {
         let step = |step: &SetupStep| ListedStep {
@@ -85,8 +86,8 @@ impl SetupAnswer {
 }
 
 impl CheckedProject {
-    /// Returns the steps that are due: those that are known to be needed, and those that didn't run
-    /// yet with the lock files as they are.
+    /// Returns the due steps: those known to be needed, and those that didn't run yet with the
+    /// present lock files.
     ///
     /// # Errors
     /// [`HostError::Failed`] where the project can't be listed.
@@ -105,8 +106,7 @@ impl CheckedProject {
         Ok(plan)
     }
 
-    /// Runs the steps of a plan in their order, up to the first that fails, and remembers those
-    /// that ran.
+    /// Runs the steps of a plan in order, up to the first failure, and records the completed steps.
     ///
     /// # Errors
     /// [`HostError::Failed`] where files can't be tracked around a step.
@@ -136,7 +136,8 @@ impl CheckedProject {
         self.context.workspace.state_dir().join(RECORD)
     }
 
-    /// Reads the steps that ran; none where the record is gone or damaged, which only costs time.
+    /// Reads the completed steps. Returns none if the record is missing or damaged, so that all
+    /// steps run again.
     fn read_record(&self) -> Record {
         let text = std::fs::read(self.record_path()).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()

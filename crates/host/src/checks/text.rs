@@ -1,4 +1,4 @@
-//! Checks and their results in words.
+//! Describes checks and their results for people.
 
 use journeyman_agent::verify::{Check, SetupPlan};
 use journeyman_protocol::{CheckOutcome, Event, Evidence, RelPath};
@@ -34,7 +34,7 @@ pub fn describe_check(check: &Check, reason: Option<&str>) -> Vec<StyledLine> {
     lines
 }
 
-/// Describes the result of a check: one line, and for a failure what it found.
+/// Describes the result of a check: one line, and the diagnostics of a failure.
 #[must_use]
 pub fn describe_result(evidence: &Evidence) -> Vec<StyledLine> {
     let kind = format!(" {:<KIND_COLUMNS$} ", evidence.kind.to_string());
@@ -59,7 +59,7 @@ pub fn describe_result(evidence: &Evidence) -> Vec<StyledLine> {
     lines
 }
 
-/// The end of an output that nothing could be read from.
+/// Returns the last lines of an output without parsable diagnostics.
 fn last_lines(output: &str) -> Vec<StyledLine> {
     const MAX_LINES: usize = 20;
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -67,7 +67,7 @@ fn last_lines(output: &str) -> Vec<StyledLine> {
     end.iter().map(|line| StyledLine::new(Style::Dim, format!("    {}", printable(line)))).collect()
 }
 
-/// Describes the whole result in one line. `is_about_nothing` says that no file was to be checked.
+/// Describes a round's result in one line. `is_about_nothing` is true if no file needed a check.
 #[must_use]
 pub fn describe_verdict(
     result: &RoundResult,
@@ -107,7 +107,7 @@ pub fn describe_verdict(
     }
 }
 
-/// Describes what checks need and lack.
+/// Describes the setup steps and the programs that checks lack.
 #[must_use]
 pub fn describe_setup(plan: &SetupPlan) -> Vec<StyledLine> {
     let mut lines = Vec::new();

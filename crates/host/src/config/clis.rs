@@ -7,7 +7,7 @@ use toml::Value;
 /// Reads the description of the CLI `name`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// A message with the problem.
 pub(super) fn parse_cli(name: &str, value: &Value) -> Result<ConfiguredCli, String> {
     if builtin_adapter(name).is_some() {
         return Err(format!("describes {name}, which is built in; use another name"));

@@ -22,7 +22,7 @@ const TYPES: [(&str, ArgumentType); 5] = [
 /// Checks the value of `tools.commands.<name>`.
 ///
 /// # Errors
-/// What is wrong with it and what is right.
+/// A message with the problem and the expected value.
 pub(super) fn check_command_tool(name: &str, value: &Value) -> Result<(), String> {
     let table = value.as_table().ok_or("takes a table with `description`, `run` and `arguments`")?;
     let definition = parse_definition(name, table)?;
@@ -33,7 +33,7 @@ pub(super) fn check_command_tool(name: &str, value: &Value) -> Result<(), String
 /// Returns the command tools of the merged settings, which have been checked.
 ///
 /// # Errors
-/// Too many of them.
+/// A message, if there are too many tools.
 pub(super) fn command_tools(settings: &Layer) -> Result<Vec<CommandDefinition>, String> {
     let mut tools = Vec::new();
     for (path, setting) in settings {

@@ -1,4 +1,4 @@
-//! The process's surroundings.
+//! The process's environment variables, home and current directory.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -17,7 +17,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Reads the surroundings of this process.
+    /// Reads the environment of this process.
     ///
     /// # Errors
     /// The current directory can't be read.
@@ -71,8 +71,8 @@ impl Environment {
         self.find_program(name).is_some()
     }
 
-    /// Returns the file that a command of this name starts by the `PATH`; an absolute path is
-    /// itself, where a program is there.
+    /// Returns the program that `name` starts by the `PATH`. An absolute path to a program is
+    /// returned unchanged.
     #[must_use]
     pub fn find_program(&self, name: &str) -> Option<PathBuf> {
         let path = self.vars.get(std::ffi::OsStr::new("PATH"))?;

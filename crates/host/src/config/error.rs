@@ -29,7 +29,7 @@ pub enum ConfigError {
         /// The error of the system.
         source: std::io::Error,
     },
-    /// A file of rules says something that can't hold.
+    /// A rule file contains an invalid rule.
     #[error(transparent)]
     Rules(#[from] journeyman_policy::RuleError),
     /// The file is larger than a configuration can be.
@@ -70,7 +70,7 @@ pub enum ConfigError {
         /// The mistake, and the values that are right.
         problem: String,
     },
-    /// A project's file asks for more than the user allows.
+    /// A project's file sets a value wider than the user allows.
     #[error(
         "{origin}: a project may narrow permissions, never widen them: `{key} = {given}` is wider than `{allowed}`"
     )]
@@ -84,7 +84,7 @@ pub enum ConfigError {
         /// The values that are allowed.
         allowed: String,
     },
-    /// A project's file sets what only the user may.
+    /// A project's file sets a key that only the user may set.
     #[error("{origin}: `{key}` can only be set in your own configuration, not by a project")]
     UserOnly {
         /// The file and line.
@@ -92,7 +92,7 @@ pub enum ConfigError {
         /// The key.
         key: String,
     },
-    /// A project's file runs code or sends data, and nobody has said that it may.
+    /// A project's file runs code or sends data, and the user doesn't trust it.
     #[error(
         "{path} sets {keys}, which run code or send data. Read the file, then trust this version of it with \
          `--trust-project` (asked again when it changes)", path = path.display(), keys = keys.join(", ")

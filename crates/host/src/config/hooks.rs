@@ -1,4 +1,4 @@
-//! The `hooks` tables: Claude Code's form under its names and ours.
+//! The `hooks` tables: Claude Code's format, with event names of Claude Code or ours.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(super) struct EventHooks {
 /// Checks the value of `hooks.<name>`.
 ///
 /// # Errors
-/// What is wrong with it and what is right. A wrong name comes first.
+/// The problem and the expected value. An unknown event name is reported first.
 pub(super) fn check_hooks(name: &str, value: &Value) -> Result<(), HookTableError> {
     parse_hooks(name, value).map(drop)
 }
@@ -66,7 +66,7 @@ pub(super) fn hook_commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>)
     (all.commands, all.warnings)
 }
 
-/// Hashes what trust in a file covers: its text, and the scripts of the project that its hooks run.
+/// Hashes a file for trust: its text, and the project's scripts that its hooks run.
 pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> ContentHash {
     let (commands, _) = hook_commands(layer);
     let mut all = text.to_owned();

@@ -1,4 +1,4 @@
-//! A configuration key: its kind, and who may set it.
+//! A configuration key: its kind, and the layers that may set it.
 
 /// The kind of value that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl KeyKind {
     }
 }
 
-/// The use that a project's own file may make of a key.
+/// A project's permission to set a key in its own configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProjectMay {
     /// Set it.

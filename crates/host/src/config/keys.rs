@@ -580,8 +580,8 @@ pub(super) fn is_table(path: &[String]) -> bool {
     })
 }
 
-/// Returns the known key or table nearest to a dotted path, for "did you mean": one of the same
-/// table, which is known where its keys are looked at.
+/// Returns the known key or table nearest to a dotted path, for "did you mean". Only keys of the
+/// same table are considered.
 #[must_use]
 pub(super) fn nearest_key(path: &[String]) -> Option<String> {
     let (last, table) = path.split_last()?;

@@ -70,8 +70,8 @@ pub fn load(
     Ok(LoadedConfig { config: Config::from_settings(&settings)?, settings, warnings })
 }
 
-/// Loads the configuration without the project's layer: only the user and the administrator decide
-/// where the project's text is sent.
+/// Loads the configuration without the project's layer, for settings that decide which servers get
+/// the project's text.
 ///
 /// # Errors
 /// [`ConfigError`], as [`load`].
@@ -225,7 +225,7 @@ fn refuse_common_variables(key: &Key, value: Value) -> Result<Value, String> {
     }
 }
 
-/// Converts a parsed value with the tables in it.
+/// Converts a parsed value, including nested tables.
 fn convert_with_tables(value: &DeValue<'_>) -> Result<Value, String> {
     match value {
         DeValue::Array(items) => items
@@ -281,7 +281,7 @@ fn check_kind(kind: KeyKind, value: Value) -> Result<Value, String> {
                 .map(|d| Value::Float(d.as_secs_f64()))
                 .ok_or_else(|| wrong(&value));
         }
-        // Only a file sets them, and checks them in a way of its own.
+        // Only files set these keys, with separate checks.
         (KeyKind::Hooks | KeyKind::CommandTool | KeyKind::Cli, _) => false,
         _ => false,
     };
@@ -428,7 +428,7 @@ fn widest_allowed(key: &Key, current: Option<&Setting>) -> Option<Value> {
 /// Returns true if `given` allows more than `allowed`.
 fn is_wider(given: &Value, allowed: &Value) -> bool {
     match (given, allowed) {
-        // `isolate`: turning it off lets a session do more at once.
+        // `isolate`: without isolation a session changes the project directly.
         (Value::Boolean(given), Value::Boolean(allowed)) => *allowed && !*given,
         (Value::String(given), Value::String(allowed)) => {
             given.parse::<PermissionMode>().ok() > allowed.parse::<PermissionMode>().ok()
@@ -446,15 +446,15 @@ fn number_from_value(value: &Value) -> Option<f64> {
     }
 }
 
-/// Merges the administrator's settings: they narrow what a project may narrow, and are defaults
-/// otherwise.
+/// Merges the administrator's settings. They narrow keys that a project may narrow, and are
+/// defaults for other keys.
 fn merge_admin(settings: &mut Layer, admin: Layer) {
     for (parts, setting) in admin {
         let narrows = keys::find_key(&parts).is_some_and(|key| key.project == ProjectMay::Narrow);
         let forbids = parts.first().is_some_and(|first| first == "sandbox");
         let hooks = keys::find_key(&parts).is_some_and(|key| key.kind == KeyKind::Hooks);
         if let Some(current) = settings.get(&parts).filter(|_| hooks) {
-            // Hooks deny: those of the administrator come first, and nobody takes them off.
+            // Hooks can deny calls: the administrator's come first, and no layer can remove them.
             let value = concat_lists(&setting.value, &current.value);
             settings.insert(parts, Setting { value, ..setting });
             continue;

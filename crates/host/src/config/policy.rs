@@ -1,7 +1,7 @@
-//! Files of rules: a `policy.toml` beside each `config.toml`.
+//! Loads and saves rule files: a `policy.toml` beside each `config.toml`.
 //!
-//! None of them needs trust: a project's rules only tighten, and one that would allow is an error.
-//! A file that doesn't parse stops the start, because a rule that isn't read forbids nothing.
+//! Rule files need no trust: a project's rules may only deny or ask, and an allowing rule is an
+//! error. A file that doesn't parse prevents the start, because an unread rule forbids nothing.
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -43,7 +43,7 @@ const MAX_PARENTS: usize = 64;
 
 /// Reads the rules that hold for the project at `root`: the administrator's, which are in `admin`,
 /// the user's, the project's; and where `root` is a directory of a repository, those of each
-/// directory above it in the repository: who works in a part of it is bound by what the whole says.
+/// directory above it in the repository: the rules of the whole repository bind its subdirectories.
 /// Their paths are held against paths beneath `root`. Rules may name the built-in tools, those of
 /// MCP servers, and `registered_tools`, which the caller added.
 ///
@@ -123,8 +123,8 @@ pub fn save_project_rules(root: &Path, rules: &Rules) -> Result<PathBuf, ConfigE
     add_rules(&dir, rules, RuleLayer::Project, "# From the project's instructions.")
 }
 
-/// Puts a line with a key at the top of the project's `config.toml`, before any table, and returns
-/// the file. Links aren't followed.
+/// Inserts a `key = value` line at the top of the project's `config.toml`, and returns the file's
+/// path. Links aren't followed.
 ///
 /// # Errors
 /// [`ConfigError`] where the file can't be read or written.
@@ -149,7 +149,7 @@ fn add_rules(dir: &Path, rules: &Rules, layer: RuleLayer, comment: &str) -> Resu
     let unwritable = |source| ConfigError::Unwritable { path: place.clone(), source };
     let mode = if layer == RuleLayer::User { 0o700 } else { 0o777 };
     std::fs::DirBuilder::new().recursive(true).mode(mode).create(dir).map_err(unwritable)?;
-    // Two sessions may be answered at once.
+    // Two sessions may save rules at the same time.
     let _lock = lock_directory(dir).map_err(unwritable)?;
     // People keep such files elsewhere, and a link to it stays one.
     let path = std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone());

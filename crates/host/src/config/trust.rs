@@ -1,4 +1,4 @@
-//! The versions of projects' files that the user trusts to run code or send data.
+//! Records which versions of project files the user trusts to run code or send data.
 
 use std::io::{BufRead as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -12,7 +12,7 @@ pub struct TrustStore {
     file: PathBuf,
 }
 
-/// The trust in one run.
+/// The trust in a project's files during one run.
 #[derive(Debug, Clone, Copy)]
 pub enum ProjectTrust<'a> {
     /// The versions that the user has trusted before.
@@ -30,7 +30,7 @@ impl TrustStore {
         Self { file: dir.join("trusted") }
     }
 
-    /// Trusts this version of a file from now on.
+    /// Records that the user trusts this version of a file.
     ///
     /// # Errors
     /// When the state directory can't be written.

@@ -14,7 +14,7 @@ use super::duration::duration_from_value;
 use super::setting::{Layer, split_key};
 use journeyman_agent::hooks::HookCommand;
 
-/// The effective configuration. `None` and empty mean that nobody set it.
+/// The effective configuration. `None` and empty values mean that no layer sets the key.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Config {
     /// `provider/name`.
@@ -240,7 +240,7 @@ impl Config {
         self.secrets.iter().chain(&self.project_secrets)
     }
 
-    /// Returns the mode of a run on a surface whose built-in mode is `default`.
+    /// Returns the configured mode, or `default` if none is set.
     #[must_use]
     pub fn mode_or(&self, default: Mode) -> Mode {
         self.mode.or_else(|| self.project_mode.map(|narrow| narrow.min(default))).unwrap_or(default)

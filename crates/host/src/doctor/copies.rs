@@ -1,4 +1,4 @@
-//! The ways of copying a project that work here, and the copies that exist.
+//! Probes the kinds of isolated copies that work here, and lists existing copies.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -18,7 +18,7 @@ use crate::{Context as _, HostError};
 /// bound.
 const MAX_COUNTED_FILES: usize = 200_000;
 
-/// A way of copying a project.
+/// A kind of isolated copy, and whether it works here.
 #[derive(Debug, Clone, Serialize)]
 pub struct CopyTier {
     /// The name of the way.
@@ -42,7 +42,7 @@ pub struct StoredCopy {
     pub landed: bool,
 }
 
-/// Tries each way on a project of one file in the state directory, where copies lie.
+/// Tries each kind of copy on a one-file project in the state directory.
 ///
 /// # Errors
 /// [`HostError::Failed`] where that project can't be made.

@@ -17,7 +17,7 @@ use crate::{Context as _, HostError};
 /// Time between two lines of progress, and before the first.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The cost of a missing log where sessions made checkpoints.
+/// The consequence of a missing session log, if sessions made checkpoints.
 const MISSING_LOG_COST: &str = "the session log is gone; no session can be shown or gone on with";
 
 /// The condition of stored state.
@@ -134,7 +134,7 @@ pub async fn repair_state(
     Ok(())
 }
 
-/// Another process that works with the log keeps it from being repaired.
+/// Converts "the log is in use" into a usage error: a repair needs the log for itself.
 fn as_usage(error: StoreError) -> HostError {
     match error {
         StoreError::Busy { path } => HostError::usage(format_args!(
@@ -163,13 +163,13 @@ fn open_blobs(state_dir: &Path) -> Result<Arc<Blobs>, HostError> {
     Ok(Arc::new(Blobs::open(&state_dir.join("blobs"), MAX_BLOB_BYTES).context("the stored contents")?))
 }
 
-/// Puts a text on one line, whatever its paths have in them.
+/// Replaces line breaks in a text, which may come from paths.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     clean(text.as_bytes()).replace(['\n', '\t'], " ")
 }
 
-/// Reports the progress of a long verification now and then.
+/// Reports the progress of a long verification at intervals.
 struct ProgressTicker {
     what: &'static str,
     progress: fn(&str),

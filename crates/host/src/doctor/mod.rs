@@ -19,7 +19,7 @@ pub use copies::{CopyTier, StoredCopy, list_copies, probe_copy_tiers};
 pub use damage::{DamagedFile, StoredState, one_line, repair_state, verify_state};
 pub use sandboxes::{SandboxSurvey, TierProbe, TierReport, survey_sandboxes};
 
-/// Programs that this one uses if they are installed, and what for.
+/// Programs that are used if installed, with their purpose.
 const PROGRAMS: [(&str, &str); 15] = [
     ("git", "version control"),
     ("cargo", "checks of Rust projects"),

@@ -1,4 +1,4 @@
-//! One command in the sandbox, run by hand.
+//! Runs one command in the sandbox, for `jm exec`.
 
 mod project;
 mod report;

@@ -1,7 +1,6 @@
-//! The project around one command, or a throw-away copy of it.
+//! Opens a project, or a throw-away copy, for one command.
 //!
-//! The command has a state directory of its own: it is no session's work, and leaves nothing
-//! behind.
+//! The command belongs to no session, so it gets a temporary state directory.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -35,7 +34,8 @@ pub enum CommandAccess {
     Overlay,
 }
 
-/// The project around one command, or a copy of it. Dropping it removes the state of the command.
+/// The project, or a copy of the project, that one command runs in. Dropping the value removes the
+/// command's state.
 pub(super) struct CommandProject {
     workspace: Workspace,
     /// `None` for a command that can't write.

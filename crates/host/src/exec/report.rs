@@ -16,7 +16,7 @@ const EXIT_NOT_EXECUTABLE: u8 = 126;
 const EXIT_NOT_THERE: u8 = 127;
 /// The exit code of an interrupted command.
 pub const EXIT_INTERRUPTED: u8 = 130;
-/// The exit code of a command whose output nobody reads any more.
+/// The exit code of a command whose output was closed by the reader.
 pub const EXIT_UNREAD: u8 = 141;
 const EXIT_SIGNAL_BASE: u8 = 128;
 

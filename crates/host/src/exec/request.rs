@@ -1,4 +1,4 @@
-//! One command from the words that a person types to the request of the sandbox.
+//! Turns the options of `jm exec` into a request to the sandbox, and runs the request.
 
 use std::ffi::OsString;
 use std::io;
@@ -140,8 +140,8 @@ impl OpenCommand {
         sandboxes::notes_if_confined(&self.sandbox, &self.request.needs).await
     }
 
-    /// Runs the command to its end; `show` gets its output as it comes. Where `show` fails, nobody
-    /// reads any more, and the command is ended.
+    /// Runs the command to its end, and passes output to `show` as it arrives. If `show` fails, the
+    /// command is killed.
     ///
     /// # Errors
     /// [`HostError::Usage`] where the sandbox refuses a path that a flag names;
@@ -224,7 +224,7 @@ fn build_limits(options: &CommandOptions) -> Result<Limits, HostError> {
     Ok(limits)
 }
 
-/// Returns the network that `off`, `on`, or a list of hosts and registries stands for.
+/// Parses `off`, `on`, or a list of hosts and registries as network access.
 fn parse_network(net: &[String], plain_http: bool) -> Result<Network, HostError> {
     let words: Vec<&str> = net.iter().map(|word| word.trim()).filter(|word| !word.is_empty()).collect();
     match words.as_slice() {

@@ -1,4 +1,4 @@
-//! The first request of a session for a task, as it would be packed.
+//! Shows how the first request of a session for a task would be packed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ use crate::state::{StateDirs, now};
 use crate::web::search_engine;
 use crate::{Context as _, HostError, configured_secrets, load_trusted};
 
-/// A script for a model that nobody asks.
+/// An empty script for the model, which gets no request.
 const NO_REPLIES: &str = r#"{"replies": []}"#;
 /// Built-in tools whose descriptions name files of the user and of the project.
 const OWN_TEXTS: [&str; 3] = ["task", "skill", "delegate_task"];
@@ -64,8 +64,8 @@ pub struct ContextPlan {
 }
 
 impl ContextPlan {
-    /// Packs the first request for a task into a window; that of the configured model if none is
-    /// given. `approver` is who would answer the session's questions.
+    /// Packs the first request for a task into `window`, or into the configured model's window.
+    /// `approver` would answer the session's questions.
     ///
     /// # Errors
     /// [`HostError`] where the configuration or the project can't be read, or the task is empty or
@@ -170,7 +170,7 @@ impl ContextPlan {
     }
 }
 
-/// Returns the commits that last changed some lines, as far as git tells them.
+/// Returns the commits that last changed the lines, as far as git can tell.
 fn find_line_commits(
     git: &Git,
     workspace: &Arc<Workspace>,
@@ -192,7 +192,7 @@ fn plan_settings(config: &Config, model: &str, approver: Approver) -> Result<Run
     run_settings(&config, &ConnectedModel { tool_calling, ..client }, approver, Checks::default())
 }
 
-/// Returns the tools of a session of a model, but those of the session's own.
+/// Returns the tools of a session with this model, without the session's internal tools.
 fn make_registry(
     environment: &Environment,
     state: &StateDirs,

@@ -20,8 +20,8 @@ pub struct EmbeddedIndex {
     vectors: Vectors,
 }
 
-/// Opens the vectors of the model that the user's own configuration names; a repository has no say
-/// in it. `note` gets what people should know.
+/// Opens the vectors of the model that the user's own configuration names; a repository can't
+/// choose it. `note` gets what people should know.
 ///
 /// # Errors
 /// [`HostError`] where the model can't be loaded or the vectors can't be read.
@@ -102,15 +102,15 @@ impl EmbeddedIndex {
         })
     }
 
-    /// Returns the chunks that are like a query, and the weight of that likeness.
+    /// Returns the chunks similar to a query, and the weight of the similarity.
     fn find_similar_chunks(&self, snapshot: &Snapshot, query: &str) -> Result<(Similar, f32), EmbedError> {
         let view = self.vectors.view(snapshot);
         Ok((self.model.similar_chunks(&view, query, &AtomicBool::new(false))?, self.model.weight))
     }
 }
 
-/// Returns the chunks that are like a query with the weight of that likeness, if there are vectors
-/// that can be asked.
+/// Returns the chunks similar to a query and the weight of the similarity, if the index has
+/// vectors.
 pub(super) fn find_similar(index: &CodeIndex, query: &str) -> Option<(Similar, f32)> {
     let CodeIndex { project, snapshot, environment, note, .. } = index;
     let held = open_embedded(environment, project, *note).map_err(|error| error.to_string());

@@ -1,4 +1,4 @@
-//! The dependency graph of a project, and the changes whose impact is asked for.
+//! The dependency graph of a project, and the set of changes for `jm impact`.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl CodeGraph {
         self.index.project.text(&RelPath::parse(self.graph.path(file)).ok()?)
     }
 
-    /// Adds files that are gone, with the files that needed them. The numbers of files change.
+    /// Adds deleted files, with the files that depended on them. Renumbers all files.
     pub fn add_deleted_files(&mut self, gone: &[DeletedFile]) {
         let read = |path: &str| self.index.project.text(&RelPath::parse(path).ok()?);
         self.graph = Arc::new(self.graph.with_deleted(&self.index.snapshot, gone, &read));
@@ -93,7 +93,7 @@ pub(super) fn find_near_files(index: &CodeIndex, path: &str) -> Result<Vec<(u32,
     Ok(graph.nearby_files(find_node(&graph, index, path)?))
 }
 
-/// Changes whose impact is asked for.
+/// A set of changes to find the impact of.
 #[derive(Debug, Default)]
 pub struct ChangeSet {
     /// The changed files, or parts of them.

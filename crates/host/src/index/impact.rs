@@ -43,7 +43,7 @@ impl Impact {
         self.gone.iter().any(|gone| gone == path)
     }
 
-    /// Returns the paths of files that are gone and that no file needed.
+    /// Returns the paths of deleted files that no file depended on.
     pub fn unneeded_paths<'a>(&'a self, known: &'a CodeGraph) -> impl Iterator<Item = &'a String> {
         let is_needed =
             |path: &str| self.reach.files.iter().any(|found| known.graph.path(found.from) == path);
@@ -56,7 +56,7 @@ impl Impact {
         self.reach.files.len().saturating_sub(limit)
     }
 
-    /// Returns at most `limit` files as they are printed in JSON; tests are all in it.
+    /// Returns at most `limit` files as they are printed in JSON; tests are never cut off.
     #[must_use]
     pub fn to_answer(&self, known: &CodeGraph, limit: usize) -> ImpactAnswer {
         let graph = &known.graph;

@@ -1,4 +1,4 @@
-//! The index of a project, brought up to date before it answers.
+//! Opens the index of a project, and brings it up to date.
 
 use std::num::NonZero;
 use std::path::Path;
@@ -22,7 +22,7 @@ use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets, load_trus
 /// Maximum number of threads that read files; more help little.
 const MAX_THREADS: usize = 8;
 
-/// The index of a project, up to date, and the state of it that answers.
+/// The up-to-date index of a project, with the snapshot that answers queries.
 pub struct CodeIndex {
     /// The index.
     pub project: Project,

@@ -35,7 +35,7 @@ const FORBIDDING: [&str; 9] = [
 const CHANGING: [&str; 9] =
     ["touch", "edit", "modify", "change", "write to", "write", "delete", "remove", "alter"];
 const RUNNING: [&str; 5] = ["run", "execute", "invoke", "call", "use"];
-/// Words that forbid changes of what a line names, behind it or around it.
+/// Phrases that forbid changes of the paths named in the line.
 const PROTECTING: [&str; 10] = [
     "not be touched",
     "not be edited",
@@ -48,11 +48,11 @@ const PROTECTING: [&str; 10] = [
     "hands off",
     "keep out of",
 ];
-/// Words that allow it to whoever asks.
+/// Words that allow the change after a question.
 const CONDITIONAL: [&str; 5] = ["without asking", "unless", "ask before", "ask first", "without permission"];
 /// Words that demand a command.
 const DEMANDING: [&str; 3] = ["always run", "must run", "always execute"];
-/// Beginnings of words behind "before" that mean the end of a task.
+/// Words after "before" that mean the end of a task.
 const ENDINGS: [&str; 9] =
     ["you ", "finish", "commit", "submit", "push", "stop", "opening", "done", "complet"];
 /// Commands that change or remove the files that they name.
@@ -125,7 +125,8 @@ fn quote_toml_string(text: &str) -> String {
     format!("\"{escaped}\"")
 }
 
-/// Finds the hard rules of a text. `find` tells if a path is there, and if it is a directory.
+/// Finds the hard rules of a text. `find` returns `None` for a missing path, else true for a
+/// directory.
 #[must_use]
 pub fn find_hard_rules(file: &str, text: &str, find: &dyn Fn(&str) -> Option<bool>) -> Vec<HardRule> {
     let mut rules = Vec::new();
@@ -218,7 +219,7 @@ fn path_pattern(text: &str, lower: &str, find: &dyn Fn(&str) -> Option<bool>) ->
     })
 }
 
-/// Returns the pattern of a path that stands in a line without backticks: of one that is there.
+/// Returns the pattern of an existing path that is written without backticks.
 fn bare_path(word: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<String> {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_'));
     let path = word.trim_end_matches('.').trim_start_matches("./");
@@ -226,7 +227,7 @@ fn bare_path(word: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<String> 
     is_path.then(|| path_pattern(path, "", find)).flatten()
 }
 
-/// The hard rules of a project's instructions, and where they go.
+/// The hard rules of a project's instruction files, ready to be written as policy rules and checks.
 #[derive(Debug)]
 pub struct Promotion {
     root: PathBuf,

@@ -104,7 +104,7 @@ fn quote_command(words: &[String]) -> Option<String> {
     }
 }
 
-/// Finds the project's own checks, as a session does.
+/// Returns the commands of the project's checks, as a session finds them.
 pub(crate) fn find_checks(
     environment: &Environment,
     state: &StateDirs,

@@ -9,21 +9,21 @@ use rustix::io::Errno;
 
 use crate::{CACHE_TAG_FILE, RULE_FILES, is_git};
 
-/// Directory entries are fetched in pieces of this size: more than most directories have.
+/// Bytes of the buffer for directory entries: more than most directories need.
 const ENTRY_BYTES: usize = 16 * 1024;
 /// Maximum number of names of one directory that are listed, which bounds the memory for it.
 const MAX_NAMES: usize = 2_000_000;
 
-/// One name, of something that isn't named as git's directory is.
+/// A name in a directory, other than `.git`.
 #[derive(Debug, Clone, Copy)]
 pub struct DirName {
     start: usize,
     end: usize,
-    /// The kind of what has the name; unknown where that is gone meanwhile.
+    /// The type of the file with this name; unknown if the file is gone meanwhile.
     pub kind: FileType,
 }
 
-/// The names in a directory. Used again for the next one, so that a walk allocates little.
+/// The names in a directory. Reused for the next directory, so that a walk allocates little.
 #[derive(Debug, Default)]
 pub struct DirNames {
     text: Vec<u8>,
@@ -44,12 +44,12 @@ impl DirNames {
         self.is_cut = false;
         self.fill(dir, MAX_NAMES)?;
         let text = &self.text;
-        // Some file systems don't tell kinds in a listing.
+        // Some file systems don't list file types.
         for name in self.all.iter_mut().filter(|name| name.kind == FileType::Unknown) {
             let name_bytes = text.get(name.start..name.end).unwrap_or_default();
             match statat(dir, name_bytes, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => name.kind = FileType::from_raw_mode(stat.st_mode),
-                // It is left out, as what has no content is.
+                // A missing file is left out, as one without content is.
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(errno),
             }
@@ -61,13 +61,13 @@ impl DirNames {
         Ok(())
     }
 
-    /// Returns the names in the order of full paths, without those of git's own.
+    /// Returns the names in the order of full paths, without `.git`.
     #[must_use]
     pub fn all(&self) -> &[DirName] {
         &self.all
     }
 
-    /// Returns the names that git uses for its own.
+    /// Returns the names that are git's own: `.git` in any letter case.
     #[must_use]
     pub fn repositories(&self) -> &[Vec<u8>] {
         &self.repositories
@@ -85,7 +85,7 @@ impl DirNames {
         self.text.get(name.start..name.end).unwrap_or_default()
     }
 
-    /// Returns true if something else than a directory has this name.
+    /// Returns true if a file, not a directory, has this name.
     #[must_use]
     pub fn has_file(&self, name: &[u8]) -> bool {
         let compare = |other: &DirName| {
@@ -94,8 +94,8 @@ impl DirNames {
         self.all.binary_search_by(compare).is_ok()
     }
 
-    /// Returns true if the names are all there is to know: nothing among them says by its content
-    /// what counts.
+    /// Returns true if the directory has no rule file, no cache tag and no `.git`, and all names
+    /// are listed.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let tells = RULE_FILES.into_iter().chain([CACHE_TAG_FILE]).any(|name| self.has_file(name));
@@ -127,7 +127,7 @@ impl DirNames {
     }
 }
 
-/// Full paths sort as if a directory's name ended with `/`.
+/// Compares names in the order of full paths, in which a directory's name ends with `/`.
 #[must_use]
 pub fn compare_paths((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool)) -> Ordering {
     let both = a.len().min(b.len());
@@ -150,7 +150,7 @@ pub fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(all.into_iter().chain(names.repositories).collect())
 }
 
-/// Returns the names in a directory that git uses for its own.
+/// Returns the names in a directory that are git's own: `.git` in any letter case.
 ///
 /// # Errors
 /// The system's error.

@@ -1,8 +1,8 @@
-//! The purpose of a file, told from its path and its beginning.
+//! Detection of a file's purpose from its path and its beginning.
 
 use crate::analysis::Flags;
 
-/// Names of directories with third-party code, or with what a build copied there.
+/// Names of directories with third-party code or copies made by a build.
 const VENDOR_DIRECTORIES: [&str; 12] = [
     "node_modules",
     "vendor",
@@ -87,7 +87,7 @@ const GENERATED_PHRASES: [&str; 7] = [
     "generated automatically",
     "this file is generated",
 ];
-/// Number of leading bytes that are searched for these.
+/// Number of leading bytes that are searched for generated phrases.
 const PHRASE_SEARCH_BYTES: usize = 1 << 10;
 /// Extensions of documents.
 const DOCUMENT_EXTENSIONS: [&str; 8] = ["md", "markdown", "mdx", "rst", "adoc", "asciidoc", "txt", "org"];

@@ -1,4 +1,4 @@
-//! Test files that a test runner takes, told from their path.
+//! Detection of test files that a test runner accepts, by their path.
 
 use journeyman_syntax::language::Language;
 

@@ -36,15 +36,15 @@ pub struct Reached {
     pub distance: u32,
     /// The previous file on the way, one step nearer.
     pub from: u32,
-    /// Its number among the trails.
+    /// The number of its last path step.
     pub(super) trail: u32,
 }
 
-/// A step of a way.
+/// A step of a path to a reached file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Trail {
     pub(super) file: u32,
-    /// Number of the previous step; `None` at the beginning of the way.
+    /// Number of the previous step; `None` at the start.
     pub(super) from: Option<u32>,
     /// Number of steps before it.
     pub(super) distance: u32,
@@ -59,12 +59,12 @@ pub struct Reach {
     pub cut: bool,
     /// There were too many symbols to follow: the result is by files alone.
     pub by_files: bool,
-    /// The ways to the files.
+    /// The steps of the paths to the files.
     pub(super) trails: Vec<Trail>,
 }
 
 impl Reach {
-    /// Returns the way to a file, from its beginning on, both ends included.
+    /// Returns the path to a file, from its start on, both ends included.
     #[must_use]
     pub fn path_to(&self, file: u32) -> Vec<u32> {
         let Some(found) = self.files.iter().find(|found| found.file == file) else { return vec![file] };
@@ -104,8 +104,8 @@ impl Graph {
         })
     }
 
-    /// Returns the files that depend on some, at most `depth` steps away, file by file.
-    /// Declarations of parts don't count. [`Graph::find_impact`] is more precise.
+    /// Returns the dependents of some files, at most `depth` steps away, file by file. Declarations
+    /// of parts don't count. [`Graph::find_impact`] is more precise.
     #[must_use]
     pub fn dependents(&self, on: &[u32], depth: u32) -> Reach {
         collect_reachable(self, on, depth, &|file, visit| {
@@ -116,9 +116,9 @@ impl Graph {
         })
     }
 
-    /// Returns the test files among some and their dependents, the nearest first: the tests to run
-    /// after a change. Helpers and data of tests aren't among them, and neither are the tests of
-    /// examples and of third-party code, which the project's test runs leave out.
+    /// Returns the test files among `changed` and their dependents, the nearest first: the tests to
+    /// run after a change. Helpers and data of tests aren't among them, and neither are the tests
+    /// of examples and of third-party code, which the project's test runs leave out.
     #[must_use]
     pub fn affected_tests(&self, changed: &[u32], affected: &Reach) -> Vec<u32> {
         let mut own = changed.to_vec();
@@ -137,8 +137,8 @@ impl Graph {
             .is_some_and(|node| node.language.is_some_and(|language| is_test_program(&node.path, language)))
     }
 
-    /// Returns a shortest way from a file to one of its dependencies, both included; the first by
-    /// path of several.
+    /// Returns a shortest path from a file to one of its dependencies, both included; of several,
+    /// the first by file path.
     #[must_use]
     pub fn shortest_path(&self, from: u32, to: u32) -> Option<Vec<u32>> {
         if from == to {
@@ -163,16 +163,16 @@ impl Graph {
         circles.into_iter().filter_map(round).collect()
     }
 
-    /// Returns the files near one, by their numbers in the snapshot, with their distance: the input
-    /// of [`query::Context`](crate::query::Context). The nearest come first, and among equally near
-    /// ones the strongest dependencies.
+    /// Returns the files near a file, by their numbers in the snapshot, with their distance: the
+    /// input of [`query::Context`](crate::query::Context). The nearest come first, and among
+    /// equally near ones the strongest dependencies.
     #[must_use]
     pub fn nearby_files(&self, file: u32) -> Vec<(u32, u32)> {
         let near = self.nearby_nodes(file).into_iter();
         near.filter_map(|(file, steps)| Some((self.node(file)?.file, steps))).collect()
     }
 
-    /// Does the same with the graph's numbers.
+    /// Returns the files near one as [`Graph::nearby_files`] does, by their numbers in the graph.
     #[must_use]
     pub fn nearby_nodes(&self, file: u32) -> Vec<(u32, u32)> {
         let reach = self.neighbours(&[file], Direction::Both, MAX_NEAR_DISTANCE);

@@ -35,13 +35,14 @@ use seen::{ImpactCache, NameUses, UNNAMED_SYMBOL, Viewers};
 use symbols::Symbols;
 use test_paths::{LinkKind, TestPaths, TestRule};
 
-/// Lines of uses and steps through files that hand names on; where there are more, files are
-/// followed.
+/// Maximum followed lines of uses and steps through re-exporting files; beyond that, whole files
+/// are followed.
 const MAX_FOLLOWED_LINES: usize = 20_000_000;
-/// The same for places that only say which tests are reached.
+/// Maximum followed lines for places that only determine which tests are reached.
 const MAX_UNSEEN_LINES: usize = 2_000_000;
-/// Distance from which on places aren't part of the result: they are beyond the asked depth, or
-/// don't see the used member's file. Greater than that of any other place.
+/// Distance of places that only determine which tests are reached: they are beyond the requested
+/// depth, or don't see the used member's file. Greater than the distance of any place in the
+/// result.
 const UNSEEN_DISTANCE: u32 = 1 << 30;
 /// The family of C and C++, where what one file defines another one declares.
 const C_FAMILY: u8 = 6;
@@ -232,7 +233,8 @@ impl<'a> ImpactSearch<'a> {
         }
     }
 
-    /// Continues to the uses of another file's names in a file; `seen` tells how they are visible.
+    /// Continues to the uses of another file's names in a file; `seen` has the visibility of the
+    /// names.
     fn follow_uses_in(&mut self, file: u32, at: ReachedPart, from: u32, seen: Option<&Viewers>) {
         let Some(before) = self.trails.get(from as usize).map(|trail| trail.file) else { return };
         let known = self.distance_of(from);
@@ -400,8 +402,8 @@ impl<'a> ImpactSearch<'a> {
         self.by = Some(LinkKind::Name);
     }
 
-    /// Continues to the uses of a member's name in files that may have got a value of its type from
-    /// others, for the tests alone.
+    /// Continues to the uses of a member's name in files that may get a value of its type from
+    /// other files, only to find reached tests.
     fn follow_unseen_users(&mut self, wanted: WantedName<'_>) {
         let (named, seen) = (self.known.definers_and_users(wanted.name), self.known.viewers_of(wanted.file));
         let family = self.known.family_of(wanted.file);
@@ -415,8 +417,8 @@ impl<'a> ImpactSearch<'a> {
         self.is_unseen = false;
     }
 
-    /// Continues to the declarations in an included header: other files see the definitions by
-    /// those.
+    /// Continues to the declarations in an included header, by which other files see the
+    /// definitions.
     fn follow_header_declarations(&mut self, file: u32, name: &str, trail: u32) {
         let definers = self.known.definers_and_users(name).definers.clone();
         let included = |definer: &u32| self.graph.edge(file, *definer).is_some_and(|edge| edge.line > 0);
@@ -566,7 +568,7 @@ impl<'a> ImpactSearch<'a> {
         }
     }
 
-    /// Does the same within the file that defines the alias.
+    /// Continues to the users of a name under an alias, within the file that defines the alias.
     fn follow_aliases_in(&mut self, wanted: WantedName<'_>, file: u32, seen: &Rc<Viewers>) {
         let renamed = self.known.alias_names(file);
         for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {

@@ -16,7 +16,7 @@ use crate::segment::SymbolRecord;
 
 /// Maximum definers of a name: beyond that it says nothing.
 pub(super) const MAX_DEFINERS: usize = 64;
-/// The same if the file isn't imported.
+/// Weight of a name if its file isn't imported.
 const NAME_WEIGHT_WITHOUT_IMPORT: u32 = FULL_NAME_WEIGHT / 2;
 /// Maximum dependencies of a file by names, the heaviest: a file with more is a list of everything.
 const MAX_NAME_DEPENDENCIES: usize = 400;
@@ -28,8 +28,7 @@ const MIN_NAME_LETTERS: usize = 3;
 /// Name of the file with pytest's fixtures for all tests beside and beneath it.
 const FIXTURES_FILE: &str = "conftest.py";
 
-/// A definition: the name's number, whose lowest bits tell the files that may mean it, and the
-/// file.
+/// A definition: the name's number, whose lowest bits are the reach of the name, and the file.
 pub(super) type DefinitionRow = (u64, u32);
 
 /// The lowest bits of a definition's key.

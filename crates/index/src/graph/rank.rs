@@ -61,7 +61,8 @@ impl Graph {
     }
 }
 
-/// Many names say more than few, but not proportionally.
+/// Returns the strength of an edge: it grows with the number of names, but less than
+/// proportionally.
 fn edge_strength(edge: &super::Edge) -> f64 {
     (f64::from(edge.weight()) / f64::from(FULL_NAME_WEIGHT)).sqrt()
 }

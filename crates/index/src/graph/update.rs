@@ -399,7 +399,7 @@ impl GraphUpdate<'_> {
         }
     }
 
-    /// Combines a file's imports with the names that it uses.
+    /// Combines a file's imports with its dependencies by names.
     fn link_file(
         &self,
         node: u32,

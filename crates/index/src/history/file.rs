@@ -4,7 +4,7 @@
 //! revision, the paths, the commits and the words of their messages. Numbers are little-endian, and
 //! each text is preceded by its length in bytes. Words and the purposes of paths are stored because
 //! finding them anew took most of the time of a search. A search asks for no commit: they are
-//! checked when the file is loaded, and read from it when somebody asks for them.
+//! checked when the file is loaded, and read from it at the first access.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};

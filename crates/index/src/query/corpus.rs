@@ -19,7 +19,7 @@ pub enum Field {
     Symbol,
 }
 
-/// FieldTotals of a field over living documents.
+/// Totals of a field over living documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FieldTotals {
     /// Number of documents, also those without a term.
@@ -144,7 +144,7 @@ pub struct LivingFile {
     pub purpose: Purpose,
 }
 
-/// Positions of a term's posting lists in a corpus: numbers with a meaning for that corpus only.
+/// Positions of a term's posting lists in a corpus, valid for that corpus only.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PostingLists(pub(crate) Vec<[u32; 3]>);
 

@@ -46,7 +46,7 @@ pub enum Match {
 }
 
 impl Match {
-    /// Its name, in lower case.
+    /// Returns the name of the match quality, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ pub struct Definition {
     pub matched: Match,
     /// Its file.
     pub file: u32,
-    /// Its name, and what it lies in.
+    /// Its qualified name.
     pub name: String,
     /// Names of the enclosing symbols, joined by dots.
     pub scope: String,
@@ -347,8 +347,8 @@ fn part_starts(name: &str) -> Vec<bool> {
 }
 
 /// Returns the minimum number of isolated letters when the letters are matched in order: neither
-/// where a part part_starts, nor right after the previous letter. `None` where the name doesn't
-/// contain them.
+/// where a part begins, nor right after the previous letter. `None` where the name doesn't contain
+/// them.
 fn min_isolated_letters(asked: &str, name: &str, part_starts: impl Fn(usize) -> bool) -> Option<usize> {
     let name: Vec<char> = name.chars().take(MAX_COMPARED_CHARS).collect();
     // For each of the name's characters: the minimum with the letter so far at it.

@@ -1,4 +1,4 @@
-//! Choosing the lines of a passage that show best why it was found.
+//! Choice of the lines of a passage that match the query best.
 
 use std::collections::HashMap;
 

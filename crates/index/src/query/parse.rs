@@ -50,7 +50,7 @@ pub struct MentionedFile {
     pub is_frame: bool,
 }
 
-/// A part of the program that the first line says that it is about.
+/// A part of the program that the first line names as its topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
     /// Its letters and digits, in lower case.

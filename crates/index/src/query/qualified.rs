@@ -7,7 +7,7 @@ const MAX_PARTS: usize = 32;
 /// Parts that mean the place where a name is written.
 const RELATIVE_PARTS: [&str; 5] = ["self", "this", "cls", "crate", "super"];
 
-/// A name, and the names of what it is said to lie in.
+/// A name with its qualifiers: the names of its enclosing items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QualifiedName {
     qualifiers: Vec<String>,
@@ -58,7 +58,7 @@ impl QualifiedName {
         &self.name
     }
 
-    /// Returns true if nothing is said of what the name lies in.
+    /// Returns true if the name has no qualifiers.
     #[must_use]
     pub fn is_bare(&self) -> bool {
         self.qualifiers.is_empty()

@@ -18,7 +18,7 @@ pub(super) struct WordPosting {
     pub(super) within: InDocument,
 }
 
-/// Number of the document.
+/// An occurrence within a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct InDocument {
     pub(super) document: u32,

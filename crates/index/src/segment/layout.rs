@@ -16,7 +16,7 @@ use crate::query::{Purpose, is_component};
 /// The magic bytes of a segment's file.
 pub(crate) const MAGIC: [u8; 8] = *b"jmindex\0";
 
-/// Sections, by their position in the header's table.
+/// The sections outside of dictionaries, by their position in the header's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Part {
@@ -161,7 +161,7 @@ fn bits_of(flags: Flags) -> u8 {
     flags.iter().enumerate().fold(0, |all, (at, set)| all | (u8::from(*set) << at))
 }
 
-/// Returns a file's byte in [`Part::Kinds`].
+/// Encodes a file's purpose as its byte in [`Part::Kinds`].
 pub(crate) fn kind_of(record: &FileRecord, path: &[u8]) -> u8 {
     let is_code = record.language.is_some() || is_component(path);
     bits_of(record.flags) | if is_code { IS_CODE_BIT } else { 0 }

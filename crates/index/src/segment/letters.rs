@@ -4,7 +4,7 @@ use super::codec::Cursor;
 use super::column::put_column;
 use super::dictionary::EncodedDictionary;
 
-/// BitSet of digits, and of characters that are neither digits nor letters of ASCII, after the
+/// Bits of digits, and of characters that are neither digits nor letters of ASCII, after the
 /// letters.
 const DIGIT_BIT: u32 = 26;
 const OTHER_BIT: u32 = 27;

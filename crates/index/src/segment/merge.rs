@@ -27,8 +27,8 @@ struct ItemNumbers {
 }
 
 /// Merges the living files of several segments, in their order, into `path`, which must not exist.
-/// `lives` tells whether a file, given by the segment's position and its number, is living;
-/// `stamps` returns its newest stamp.
+/// `lives` returns true for a living file, given by the segment's position and its number; `stamps`
+/// returns its newest stamp.
 ///
 /// # Errors
 /// [`IndexError`].

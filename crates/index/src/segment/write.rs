@@ -9,7 +9,7 @@ use super::layout::{CHECKSUM_BYTES, DictionaryKind, HEADER_BYTES, MAGIC, Segment
 use super::letters;
 use crate::IndexError;
 
-/// Maximum bytes of a buffered write.
+/// Bytes of the write buffer.
 const WRITE_BUFFER_BYTES: usize = 64 << 10;
 
 /// The content of a segment.

@@ -12,12 +12,13 @@ pub const IGNORE_FILE: &str = ".journeymanignore";
 /// The rule files of a directory; a later one counts more.
 const INDEX_RULE_FILES: [&[u8]; 3] = [RULE_FILES[0], RULE_FILES[1], IGNORE_FILE.as_bytes()];
 
-/// Reads the rules from outside of a project's own rule files.
+/// Reads the rules that apply to a project from outside of its own rule files.
 pub(super) fn rules_above(root: &Path) -> Option<Arc<RuleLayer>> {
     outside_rules(root, &INDEX_RULE_FILES, |_| {})
 }
 
-/// Adds the rules of the directory `opened` at `path`; `may_have` tells which names it can have.
+/// Adds the rules of the directory `opened` at `path`; `may_have` returns true for names that the
+/// directory may have.
 pub(super) fn add_rules(
     outer: Option<Arc<RuleLayer>>,
     opened: BorrowedFd<'_>,

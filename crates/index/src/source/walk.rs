@@ -1,4 +1,4 @@
-//! The files and directories that the index looks at, found by the walk that all listings share.
+//! Walks a tree for the files and directories to index, by the walk that all listings share.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
@@ -72,7 +72,7 @@ struct ThreadResults {
     names: DirNames,
 }
 
-/// The limits of a walk and what of them is used up.
+/// The limits of a walk, and the numbers used so far.
 struct WalkRoom {
     limits: WalkLimits,
     files: AtomicUsize,
@@ -86,7 +86,7 @@ impl TreeWalk {
         Ok(Self { root: open_root(root)?, above: rules_above(root) })
     }
 
-    /// Finds what ignore rules let be seen.
+    /// Finds the files and directories that no rule ignores.
     pub(super) fn walk(&self, threads: usize, limits: WalkLimits) -> WalkResult {
         let first = PendingDirectory { path: Vec::new(), depth: 0, rules: self.above.clone() };
         let (files, directories) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -169,8 +169,7 @@ impl TreeWalk {
         Ok(())
     }
 
-    /// Returns true if the list has a file of this path, if it is there: neither it nor a directory
-    /// on the way to it is ignored.
+    /// Returns true if neither the path nor a directory above it is ignored.
     pub(super) fn is_visible(&self, path: &RelPath) -> bool {
         let path = path.as_bytes();
         if path.split(|&byte| byte == b'/').count() > MAX_DEPTH + 1 {
@@ -205,7 +204,7 @@ impl TreeWalk {
 }
 
 impl WalkRoom {
-    /// Returns true if the walk is to end because there are more files than are wanted.
+    /// Returns true if the walk ends because there are more files than the limit.
     fn is_full(&self) -> bool {
         self.limits.files > 0 && self.cut.load(Ordering::Relaxed)
     }
@@ -216,7 +215,7 @@ impl WalkRoom {
         }
     }
 
-    /// Takes room for a file; false if there is none left.
+    /// Counts a file; returns false beyond the limit.
     fn takes_file(&self) -> bool {
         let fits = self.files.fetch_add(1, Ordering::Relaxed) < self.limits.files;
         if !fits {

@@ -27,7 +27,8 @@ const MIN_PARALLEL_FILES: usize = 16;
 /// A file modified so shortly before it was read may change again with the same time stamp, and is
 /// read once more. In nanoseconds; the kernel's clock ticks every 4 ms or less.
 const RACY_NANOS: i64 = 20_000_000;
-/// The same where times are whole seconds (some network file systems count in two).
+/// This interval for file systems with times in whole seconds (some network file systems count in
+/// two).
 const RACY_COARSE_NANOS: i64 = 2_000_000_000;
 
 /// Settings of a refresh.
@@ -121,9 +122,9 @@ impl Index {
         self.refresh_to_depth(source, options, Depth::Whole)
     }
 
-    /// Does the same as [`Index::refresh`] without parsing: new and changed files get only their
-    /// words and trigrams. That takes a fraction of the time, for a first answer from a large tree.
-    /// The index says that it is partial; the next refresh adds the rest.
+    /// Brings the index up to date without parsing: new and changed files get only their words and
+    /// trigrams. That takes a fraction of the time, for a first answer from a large tree. The index
+    /// says that it is partial; the next refresh adds the rest.
     ///
     /// # Errors
     /// [`IndexError`].
@@ -403,7 +404,7 @@ impl<'a> RefreshWork<'a> {
         Ok(())
     }
 
-    /// Writes a thread's segment and shows it.
+    /// Writes a thread's segment and adds it to the index.
     fn flush(&self, own: &mut ThreadState) -> Result<(), IndexError> {
         let builder = std::mem::take(&mut own.builder);
         let read = builder.len();

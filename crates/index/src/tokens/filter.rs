@@ -1,12 +1,11 @@
-//! Texts that can have a term, told without splitting them into words.
+//! A filter for texts that may have a term, without splitting them into words.
 
 use aho_corasick::AhoCorasick;
 
 /// Maximum bytes of a term that may be the stem of an irregular word: `die` is that of `dying`.
 const MAX_IRREGULAR_BYTES: usize = 3;
 
-/// Tells apart texts that may have one of some terms and texts that have none, many times faster
-/// than splitting them does.
+/// Excludes texts that have none of some terms, many times faster than splitting them into words.
 #[derive(Debug)]
 pub(crate) struct TermFilter {
     /// `None` lets every text pass.

@@ -74,7 +74,7 @@ impl Vectors {
     ///
     /// # Errors
     /// [`IndexError`] where vectors can't be stored. Where the model fails,
-    /// [`EmbeddingReport::failed`] tells the reason, and the vectors made until then are kept.
+    /// [`EmbeddingReport::failed`] has the reason, and the vectors made until then are kept.
     pub fn embed_snapshot(
         &self,
         snapshot: &Snapshot,
@@ -326,7 +326,7 @@ impl EmbeddingRun<'_> {
         let size = self.embedder.batch_size().max(1);
         for (at, vectors) in done {
             for (place, vector) in (at * size..).zip(vectors) {
-                // The first answer tells the length of vectors; concurrent batches may differ.
+                // The first answer determines the length of vectors; concurrent batches may differ.
                 let expected = *self.dimensions.get_or_insert(vector.len());
                 if vector.len() != expected {
                     let model = self.embedder.name().to_owned();

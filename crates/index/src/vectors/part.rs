@@ -30,7 +30,7 @@ const LINK_BYTES: usize = KEY_BYTES + 4 + 4 + 4;
 /// The key of a text.
 pub(super) type TextKey = [u8; KEY_BYTES];
 
-/// The beginning of a hash.
+/// Returns the key of a text from its hash: the hash's first bytes.
 pub(super) fn key_of(hash: &[u8; 32]) -> TextKey {
     hash.first_chunk().copied().unwrap_or_default()
 }

@@ -21,7 +21,7 @@ const PART_FILE_PREFIX: &str = "part-";
 const NEW_FILE_NAME: &str = "new";
 /// Number of parts of about one size that are merged into one.
 const MERGE_COUNT: usize = 8;
-/// Minimum bytes of parts that aren't merged while their content is used.
+/// Maximum bytes of a part that is merged while its content is used.
 const MAX_MERGED_BYTES: u64 = 192 << 20;
 /// Bytes up to which parts count as the smallest size class.
 const SMALLEST_TIER_BYTES: u64 = 64 << 10;
@@ -59,7 +59,8 @@ pub struct Stats {
 
 impl Vectors {
     /// Opens a model's vectors in an index's directory. Damaged parts are removed, so that they are
-    /// made again: [`Vectors::damage_report`] tells so. Without a part there is nothing on disk.
+    /// made again: [`Vectors::damage_report`] reports this. Without a part there is nothing on
+    /// disk.
     ///
     /// # Errors
     /// [`IndexError::Io`].
@@ -170,13 +171,13 @@ impl Vectors {
         Ok(paths)
     }
 
-    /// Takes the right to write; `None` where another process has it.
+    /// Takes the write lock; `None` if another process has it.
     pub(super) fn lock(&self) -> Result<Option<WriteLock>, IndexError> {
         std::fs::create_dir_all(&self.directory).map_err(IndexError::io("making", &self.directory))?;
         WriteLock::take(&self.directory.join(LOCK_FILE_NAME), false)
     }
 
-    /// Writes a part and shows it. The caller must hold the lock.
+    /// Writes a part and adds it to the loaded parts. The caller must hold the lock.
     pub(super) fn add_part(&self, contents: &dyn PartContents) -> Result<(), IndexError> {
         let part = self.write_part(contents)?;
         let mut parts = self.parts().to_vec();

@@ -32,7 +32,7 @@ impl Vectorer {
     /// does nothing if there are no vectors to compare with.
     ///
     /// # Errors
-    /// [`EmbedError`] where the query has no vector; the search goes on without.
+    /// [`EmbedError`] if the query couldn't be embedded; the search then continues without vectors.
     pub fn similar_chunks(&self, view: &View, query: &str, stop: &AtomicBool) -> Result<Similar, EmbedError> {
         if view.chunk_count() == 0 {
             return Ok(Similar::default());

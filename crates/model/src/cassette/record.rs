@@ -32,7 +32,7 @@ struct RecorderInner {
     day: Option<String>,
     file: Mutex<File>,
     requests: AtomicU64,
-    /// The error of an exchange that nobody waited for; reported at the next request.
+    /// The error of an exchange whose reader was dropped; reported at the next request.
     failed: Mutex<Option<String>>,
 }
 

@@ -64,7 +64,7 @@ impl Replayer {
         self.0.records.first()?.day.as_deref()
     }
 
-    /// Returns the number of exchanges that have not been to_model_error yet.
+    /// Returns the number of exchanges that have not been replayed yet.
     #[must_use]
     pub fn remaining(&self) -> usize {
         let next = self.0.next.lock().unwrap_or_else(PoisonError::into_inner);

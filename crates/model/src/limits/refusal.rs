@@ -1,8 +1,8 @@
-//! The window that a provider names when it refuses a request.
+//! Parses the context window from a provider's error about a too long request.
 
 use journeyman_protocol::{ModelLimits, Tokens};
 
-/// Words that the limit follows, of OpenAI and compatible servers, Gemini, llama.cpp, vLLM, xAI,
+/// Phrases before the limit, of OpenAI and compatible servers, Gemini, llama.cpp, vLLM, xAI,
 /// Cerebras, Vertex AI, LM Studio, TGI, Cohere, DashScope, SGLang and others.
 const BEFORE_LIMIT: &[&str] = &[
     "maximum context length",
@@ -21,14 +21,14 @@ const BEFORE_LIMIT: &[&str] = &[
     "input length should be [1,",
     "'s context length (",
 ];
-/// Words that follow the limit, of Anthropic: `210000 tokens > 200000 maximum`.
+/// Phrase after the limit, of Anthropic: `210000 tokens > 200000 maximum`.
 const AFTER_LIMIT: &str = " maximum";
-/// Words of Anthropic before a sum and the limit: `exceed context limit: 188240 + 21333 > 200000`.
+/// Phrase of Anthropic before a sum and the limit: `exceed context limit: 188240 + 21333 > 200000`.
 const BEFORE_SUM: &str = "exceed context limit:";
-/// Maximum distance of the limit from the words before it.
+/// Maximum distance of the limit from the phrase before it, in bytes.
 const MAX_DISTANCE: usize = 4;
 
-/// Returns the window that a provider's refusal of a too long request names, if it names one.
+/// Returns the context window that a provider's error about a too long request names, if any.
 #[must_use]
 pub fn refused_window(message: &str) -> Option<Tokens> {
     let message = message.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! Limits as a server tells them.
+//! Asks servers for the limits of their models.
 //!
 //! | server | question | answer |
 //! |---|---|---|
@@ -9,7 +9,8 @@
 //! | vLLM | `GET /v1/models` | `max_model_len` |
 //! | OpenRouter | `GET /v1/models` | `top_provider.context_length`, `.max_completion_tokens` |
 //!
-//! An answer is read up to a limit and believed only within bounds; anything else is no answer.
+//! An answer is read up to a maximum size and used only if its numbers are within bounds; any other
+//! answer counts as none.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,16 +25,16 @@ use super::server_limits::ServerLimits;
 use crate::client::{HttpModel, read_bounded};
 use crate::transport::{HttpRequest, Method};
 
-/// Time for all questions together.
+/// Timeout of all requests together.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum size of an answer: OpenRouter's list has between one and two MiB, a description by
 /// Ollama with its licence and tensors about as much.
 const MAX_ANSWER_BYTES: usize = 8 << 20;
-/// The window that Ollama gives a model on a machine with little video memory if nobody chooses,
-/// whatever the model could have. It cuts longer requests without a word.
+/// The context window in tokens that Ollama gives a model by default on a machine with little video
+/// memory, whatever the model supports. Ollama truncates longer requests silently.
 const OLLAMA_DEFAULT_WINDOW: u64 = 4_096;
 
-/// A kind of server that tells its limits.
+/// A kind of server that can be asked for its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Server {
     LlamaCpp,
@@ -44,8 +45,8 @@ enum Server {
 }
 
 impl Server {
-    /// Returns the kind of a provider's server. The other providers tell nothing that the table
-    /// doesn't know, and are not asked.
+    /// Returns the kind of a provider's server; `None` for providers that return no more than the
+    /// table has.
     fn of_provider(provider: &str) -> Option<Self> {
         match provider {
             "llamacpp" => Some(Self::LlamaCpp),
@@ -58,8 +59,8 @@ impl Server {
     }
 }
 
-/// Asks the model's server for its limits. `None` if it doesn't tell, isn't there, or isn't asked:
-/// requests to a recording are the conversation's alone.
+/// Asks the model's server for its limits. `None` if the server doesn't return them, isn't running,
+/// or isn't asked, as while recording: a recording has only the conversation's requests.
 pub(crate) async fn query(model: &HttpModel) -> Option<ServerLimits> {
     if !model.transport.is_live() || model.transport.is_recording() {
         return None;
@@ -195,7 +196,7 @@ fn lm_studio_limits(models: &LmStudioModels, name: &str) -> Option<ServerLimits>
     let model = models.data.iter().find(|model| model.id == name)?;
     match (model.loaded_context_length, model.max_context_length) {
         (Some(loaded), _) if loaded > 0 => Some(ServerLimits::loaded(loaded)),
-        // It loads models with less than they could have, unless the user chose otherwise.
+        // LM Studio loads models with less than they support, unless the user chose otherwise.
         (_, Some(most)) => Some(ServerLimits::not_loaded(most.min(ModelLimits::LOCAL_DEFAULT.0))),
         _ => None,
     }

@@ -1,31 +1,31 @@
-//! The limits that a server tells.
+//! The limits that a server returns.
 
 use journeyman_protocol::{LimitSource, ModelLimits, Tokens};
 
-/// The limits that a server tells.
+/// The limits that a server returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerLimits {
     /// The context window.
     pub window: Tokens,
     /// Maximum output of one reply, if the server limits it.
     pub max_output: Option<Tokens>,
-    /// False if the server chooses the window only when it loads the model, so that it may tell
-    /// another one after the first reply.
+    /// False if the server chooses the window only when it loads the model, so that its answer may
+    /// differ after the first reply.
     pub is_final: bool,
 }
 
 impl ServerLimits {
-    /// Returns the limits of a server that has given the model its window.
+    /// Creates the limits of a model that the server has loaded with this window.
     pub(super) fn loaded(window: u64) -> Self {
         Self { window: Tokens(window), max_output: None, is_final: true }
     }
 
-    /// Returns the limits of a server that has yet to load the model.
+    /// Creates the limits of a model that the server has not loaded yet.
     pub(super) fn not_loaded(window: u64) -> Self {
         Self { is_final: false, ..Self::loaded(window) }
     }
 
-    /// Applies them to limits that the server may correct.
+    /// Applies these limits to `limits`, if their source allows a correction by the server.
     pub fn apply_to(&self, limits: &mut ModelLimits) {
         if limits.source.is_open() {
             limits.set_window(self.window, LimitSource::Server);

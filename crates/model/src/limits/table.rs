@@ -17,19 +17,19 @@ impl Family {
         Self { tokenizer, images }
     }
 
-    /// A family whose vocabulary isn't counted with; `percent` as in [`Tokenizer::Estimate`].
+    /// Creates a family whose tokens are only estimated; `percent` as in [`Tokenizer::Estimate`].
     const fn estimated(percent: u16, images: ImageTokens) -> Self {
         Self::new(Tokenizer::Estimate { percent }, images)
     }
 }
 
-/// Returns the squares of 28 pixels of Anthropic's models. The number of squares is that of the
-/// scaled image, which Anthropic describes by its longest edge and its tokens.
+/// Returns the tokens of images for Anthropic's models: squares of 28 pixels. The number of squares
+/// is that of the scaled image, which Anthropic describes by its longest edge and its tokens.
 const fn claude_patches(max_edge: u32, max_patches: u32) -> ImageTokens {
     ImageTokens::Patches { side: 28, max_edge, max_patches, percent: 100 }
 }
 
-/// Returns the squares of 32 pixels of OpenAI's models.
+/// Returns the tokens of images for OpenAI's models: squares of 32 pixels.
 const fn openai_patches(max_edge: u32, max_patches: u32, percent: u32) -> ImageTokens {
     ImageTokens::Patches { side: 32, max_edge, max_patches, percent }
 }
@@ -186,8 +186,8 @@ const LIMITS: &[Row] = &[
     ("groq", "llama-3.1-8b-instant", 131_072, 0, 131_072, &LLAMA),
 ];
 
-/// The beginnings of models' names, with their families, for models whose limits aren't known. The
-/// longest one that fits wins.
+/// The beginnings of models' names, with their families, for models without documented limits. The
+/// longest match wins.
 const NAME_FAMILIES: &[(&str, &Family)] = &[
     ("claude", &CLAUDE_NEW),
     ("gpt-oss", &GPT_OSS),
@@ -248,8 +248,8 @@ pub fn documented_models(provider: &str) -> Vec<&'static str> {
     LIMITS.iter().filter(|(maker, ..)| *maker == vendor).map(|(_, name, ..)| *name).collect()
 }
 
-/// Returns careful limits for a model that the table doesn't know, with the tokenizer of its
-/// family: a name says more about a vocabulary than about a window.
+/// Returns careful limits for a model that the table lacks, with the tokenizer of its family: a
+/// name says more about a vocabulary than about a window.
 #[must_use]
 pub fn default_limits(provider: &str, model: &str) -> ModelLimits {
     let family = name_family(model);

@@ -210,7 +210,8 @@ impl DeadlineTimer {
         self.cap_by_total(add_saturating(self.started, self.deadlines.first_byte), Deadline::FirstByte)
     }
 
-    /// Returns the time at which a wait for the next byte that begins now ends.
+    /// Returns the time at which a wait for the next byte ends if it begins now, and the limit that
+    /// ends it.
     fn next(&self) -> (Instant, Deadline) {
         self.cap_by_total(add_saturating(Instant::now(), self.deadlines.idle), Deadline::Idle)
     }
@@ -285,8 +286,8 @@ impl ResponseBody {
     }
 }
 
-/// Formats an error and its causes in one line, each once. The outermost error says only that a
-/// request attempt.
+/// Formats an error and its causes in one line, each once. The outermost error only says that a
+/// request failed.
 fn format_chain(error: &reqwest::Error) -> String {
     /// Causes that only name the layer in which the next one happened.
     const LAYERS: [&str; 4] =

@@ -32,8 +32,8 @@ pub trait Transport: Send + Sync {
         true
     }
 
-    /// Returns true if every exchange is recorded for a replay, which repeats the conversation's
-    /// alone.
+    /// Returns true if every exchange is recorded for a replay, which has only the conversation's
+    /// exchanges.
     fn is_recording(&self) -> bool {
         false
     }

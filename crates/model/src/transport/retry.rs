@@ -6,7 +6,7 @@ use journeyman_protocol::UnixMillis;
 
 use crate::{ModelError, RetryPolicy};
 
-/// The error of an attempt, and the wait that the provider asks for.
+/// The error of an attempt, and the wait that the provider requests.
 pub(crate) struct AttemptError {
     pub(crate) error: ModelError,
     pub(crate) retry_after: Option<Duration>,
@@ -44,7 +44,7 @@ pub(crate) fn next_wait(
     }
 }
 
-/// Returns the wait that a provider asks for: `retry-after-ms` (OpenAI, Azure), else `retry-after`,
+/// Returns the wait that a provider requests: `retry-after-ms` (OpenAI, Azure), else `retry-after`,
 /// which is a number of seconds or an HTTP date (RFC 9110, section 10.2.3). A date is compared with
 /// the response's own `date`, which agrees with it whatever this machine's clock says, or with
 /// `clock` if the response has no date.

@@ -22,8 +22,8 @@ pub(crate) fn shown_url(text: &str) -> String {
 }
 
 /// Returns the scheme that a base URL most likely lacks, such as `http` for `127.0.0.1:8080/v1`;
-/// `None` for a URL with a scheme. Whoever names a port or an address means a server without
-/// certificates.
+/// `None` for a URL with a scheme. A URL with a port or an address most likely means a server
+/// without certificates.
 pub(crate) fn missing_scheme(text: &str) -> Option<&'static str> {
     if text.contains("://") {
         return None;

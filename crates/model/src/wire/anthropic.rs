@@ -115,7 +115,7 @@ fn claude_version(model: &str) -> Option<(u32, u32)> {
     if model.contains("claude") { effort::version(model) } else { None }
 }
 
-/// Adds thinking to the request in the form that the model knows, and returns true if it did:
+/// Adds thinking to the request in the form that the model supports, and returns true if it did:
 /// adaptive with an effort since Claude 4.6 (newer models refuse budgets), a budget before and for
 /// models of other names, nothing for a Claude before 3.7, which can't think.
 fn add_thinking(

@@ -63,7 +63,7 @@ pub(super) fn head(text: &str, limit: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// As [`head`], with an ellipsis if text is missing.
+/// Truncates a text as [`head`] does, and adds an ellipsis if text is missing.
 pub(super) fn shortened(text: &str, limit: usize) -> String {
     if text.len() <= limit { text.to_owned() } else { format!("{}…", head(text, limit)) }
 }

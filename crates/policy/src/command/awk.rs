@@ -59,8 +59,8 @@ pub(super) fn may_connect(word: &Word) -> bool {
         || word.text.starts_with(INET_PREFIX)
 }
 
-/// Searches the raw text for effects, including strings and patterns: only the full grammar tells a
-/// string from a pattern.
+/// Returns true if the raw text has no construct with an effect. Strings and patterns are searched
+/// too: only the full grammar tells them apart.
 fn is_tame(program: &str) -> bool {
     const FORBIDDEN_WAYS: &[&str] = &[
         "system",

@@ -1,17 +1,17 @@
 //! The build and test tools that `builds` accepts, with their options.
 
-/// The words after a tool's options.
+/// The kind of the words after a tool's options.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BuildOperands {
     /// Names of packages, tests and files of the project, and what follows `--`.
     Names,
     /// Names of tasks, each of which has to build, check or test by its name.
     Tasks,
-    /// The same, where a call without one does something else.
+    /// Names of tasks, at least one: a call without a task does something else.
     OneOrMoreTasks,
     /// The name of one such task, and its arguments.
     Script,
-    /// The same, where options after the name are arguments of the task too.
+    /// The name of one such task, first; options after the name are arguments of the task.
     ScriptFirst,
     /// Arguments of the task that the subcommand names.
     PassedOn,
@@ -74,7 +74,7 @@ impl BuildTool {
     }
 }
 
-/// A tool that runs another one by its name.
+/// A tool that runs another tool by its name, such as `npx`.
 pub(super) struct Runner {
     pub(super) names: &'static [&'static str],
     /// The words before the name.
@@ -103,7 +103,7 @@ pub(super) const TOOL_DIRECTORIES: &[&str] = &[
     "vendor/bin/",
 ];
 
-/// First words of the names of tasks that build, check or test.
+/// First words of names of tasks that build, check or test.
 pub(super) const TASKS: &[&str] = &[
     "all",
     "analyse",
@@ -164,7 +164,7 @@ pub(super) const OTHER_STEPS: &[&str] = &[
     "remove", "reset", "seed", "sync", "upload",
 ];
 
-/// Variables of build files that a call may set, because they decide about output alone.
+/// Variables of build files that a call may set, because they change output alone.
 pub(super) const DEFINITIONS: &[&str] = &["V", "VERBOSE"];
 
 const CARGO_OPTIONS: &[&str] = &[

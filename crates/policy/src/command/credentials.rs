@@ -35,7 +35,7 @@ const DESCRIBING_PROGRAMS: &[&str] = &[
 ];
 
 /// Returns true if a program with these words reads credentials: files outside the project that
-/// hold them, or a variable with a secret name.
+/// hold credentials, or a variable with a secret name.
 pub(super) fn are_read<'a>(program: &str, words: impl Iterator<Item = &'a str>) -> bool {
     !DESCRIBING_PROGRAMS.contains(&program) && { words }
         .any(|word| is_holder(word) || program == "printenv" && is_secret_name(word))

@@ -75,7 +75,7 @@ pub(super) fn scan_part(words: &[&str], data: bool, danger: &mut Danger) {
     statements(&all, danger);
 }
 
-/// Checks a program again with its operands in places outside of the project, if there are any.
+/// Scans a program again with its operands as paths outside of the project, if `cd` led there.
 pub(super) fn scan_places<'a>(
     words: &[&'a str],
     places: impl Iterator<Item = &'a str>,
@@ -259,8 +259,8 @@ fn check_removal(name: &str, arguments: &[&str], danger: &mut Danger) {
     }
 }
 
-/// Returns true if undo has everything that the operands name: plain files of the project, or
-/// directories that tools create again. Names that begin with a dot (`.env` is rarely backed up)
+/// Returns true if undo can restore everything that the operands name: plain files of the project,
+/// or directories that tools create again. Names that begin with a dot (`.env` is rarely backed up)
 /// and patterns are not accepted.
 fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
     /// Caches that tools create beside the sources.

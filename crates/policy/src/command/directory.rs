@@ -1,8 +1,9 @@
-//! The directory in which a part of a command runs, as far as `cd` says so before the command runs.
+//! The directory in which a part of a command runs, as far as it is known from `cd` before the
+//! command runs.
 
 use journeyman_syntax::shell::Word;
 
-/// The directory, from the one in which the command starts.
+/// The current directory, relative to the one in which the command starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Directory {
     /// A path: absolute, from the home (`~`), or from the start; empty for the start.
@@ -42,8 +43,8 @@ impl Directory {
         };
     }
 
-    /// Returns the place of an operand; `None` if the directory is unknown. Patterns stay as they
-    /// are.
+    /// Returns the path of an operand; `None` if the directory is unknown. Patterns are not
+    /// expanded.
     fn place_of(&self, operand: &str) -> Option<String> {
         if operand.starts_with(['/', '~']) {
             return Some(normalized("", operand));
@@ -54,8 +55,8 @@ impl Directory {
         }
     }
 
-    /// Returns the place of a relative operand, if the directory lies outside of the one in which
-    /// the command starts.
+    /// Returns the path of a relative operand, if the current directory lies outside of the one in
+    /// which the command starts.
     pub(super) fn place_outside(&self, operand: &str) -> Option<String> {
         let Self::At(directory) = self else { return None };
         let is_relative = !operand.is_empty() && !operand.starts_with(['/', '~', '-']);

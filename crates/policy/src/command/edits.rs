@@ -106,7 +106,7 @@ pub(super) fn tells_version(words: &[Word]) -> bool {
         || VERSION_ARGUMENTS.iter().any(|(known, words)| *known == name && texts().eq(words.iter().copied()))
 }
 
-/// Accepts `make -n`, which may run what its file computes with, as a check may.
+/// Returns true for `make -n`, which may run programs of its file's functions, as a check may.
 fn asks_make(name: &str, arguments: &[&str]) -> bool {
     let target = |word: &str| !word.starts_with('-') && !word.contains('=');
     matches!(name, "make" | "gmake")
@@ -216,7 +216,7 @@ fn is_plain_mode(mode: &str) -> bool {
         })
 }
 
-/// Accepts `sed -i` with a script that would only print without `-i`.
+/// Returns true for `sed -i` with a script that would only print without `-i`.
 fn sed_in_place(texts: &[&str]) -> bool {
     let in_place = |word: &str| -> bool {
         let suffix =
@@ -235,7 +235,7 @@ fn sed_in_place(texts: &[&str]) -> bool {
             .is_some_and(|files| !files.is_empty() && files.iter().all(|it| is_in_project(it)))
 }
 
-/// Accepts `sort -o FILE`.
+/// Returns true for `sort -o FILE`.
 fn sorts_into(texts: &[&str]) -> bool {
     let mut rest = Vec::with_capacity(texts.len());
     let mut written = Vec::new();
@@ -251,7 +251,8 @@ fn sorts_into(texts: &[&str]) -> bool {
         && readers::reader_operands("sort", &rest).is_some()
 }
 
-/// Accepts git commands that change the index and files, and lose nothing that git does not keep.
+/// Returns true for git commands that change the index and files, and lose only data that git
+/// keeps.
 fn git_edits(texts: &[&str]) -> bool {
     let Some((command, rest)) = texts.split_first() else { return false };
     let taken = |flags: &str, valued: &str, long: &[&str]| operands_if_known(rest, flags, valued, &[long]);

@@ -1,8 +1,8 @@
 //! Recognizes commands that only fetch packages.
 //!
 //! A registry's hosts also accept uploads from anybody with a token, so only these commands reach
-//! them without a question: nobody could see what another program sends there. They may build the
-//! packages and run their scripts.
+//! them without a question: the user could not see what another program sends there. They may build
+//! the packages and run their scripts.
 
 use journeyman_protocol::Level;
 
@@ -99,7 +99,7 @@ const REDIRECTING_OPTIONS: &[&str] =
     &["--registry", "--index-url", "-i", "--extra-index-url", "--config", "--proxy", "--source"];
 
 impl CommandAnalysis {
-    /// Returns true if the command only fetches packages, besides reading.
+    /// Returns true if the command only reads and fetches packages.
     #[must_use]
     pub fn only_fetches(&self) -> bool {
         let harmless = |part: &CommandPart| part.level == Level::ReadOnly || is_fetch(part);

@@ -381,7 +381,7 @@ fn is_reading(command: &str, rest: &[&str]) -> bool {
     reading.is_some_and(|it| operands_if_known(rest, it.flags, it.valued, it.long).is_some())
 }
 
-/// Accepts `git config` if it reads: a key without a value.
+/// Returns true for `git config` that reads: a key without a value.
 fn reads_config(arguments: &[&str]) -> bool {
     const LONG_OPTIONS: &[&str] = &[
         "get",
@@ -420,7 +420,7 @@ fn reads_config(arguments: &[&str]) -> bool {
     }
 }
 
-/// Accepts `git tag` if it lists. A name without a listing option would create a tag.
+/// Returns true for `git tag` that lists. A name without a listing option would create a tag.
 fn lists_tags(arguments: &[&str]) -> bool {
     const LISTING_OPTIONS: &[&str] = &[
         "list",
@@ -494,7 +494,7 @@ fn no_options(arguments: &[&str]) -> bool {
     arguments.iter().all(|argument| !argument.starts_with('-'))
 }
 
-/// Accepts `git branch` if it lists. A name without `--list` would create a branch.
+/// Returns true for `git branch` that lists. A name without `--list` would create a branch.
 fn lists_branches(arguments: &[&str]) -> bool {
     const LISTING_OPTIONS: &[&str] = &[
         "list",

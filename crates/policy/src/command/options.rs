@@ -1,10 +1,10 @@
 //! Takes the arguments of a program apart into options and operands.
 
-/// Stands for the unknown rest of a word, after its known beginning: no option, no number, no
+/// Placeholder for the unknown rest of a word, after its known beginning: no option, no number, no
 /// script.
 pub(super) const UNKNOWN_REST: &str = "\u{2026}";
 
-/// Stands for an unknown word, which may be an option. Accepted only in the place of a value.
+/// Placeholder for an unknown word, which may be an option. Accepted only in the place of a value.
 pub(super) const UNKNOWN_WORD: &str = "-\u{2026}";
 
 /// Returns the operands if every option is among those given. Options may follow operands, as in
@@ -18,8 +18,8 @@ pub(super) fn operands_if_known<'a>(
     operands_if_taken(arguments, flags, valued, long, false)
 }
 
-/// As [`operands_if_known`]. `certain`: true if every version of the program takes a value for
-/// these options, so that the value may be unknown.
+/// Returns the operands as [`operands_if_known`] does. With `certain`, every version of the program
+/// takes a value for these options, so that the value may be unknown.
 pub(super) fn operands_if_taken<'a>(
     arguments: &[&'a str],
     flags: &str,

@@ -109,8 +109,8 @@ const SPECIAL_READERS: &[&str] = &[
     "type", "ulimit", "umask", "unzip", "wait", "xzcat", "zcat", "zstdcat",
 ];
 
-/// Returns the name of a program that is named without a directory or in the system's directories;
-/// other programs keep their path.
+/// Returns the program without its directory if that is one of the system's; other programs keep
+/// their path.
 pub(super) fn base_name(path: &str) -> &str {
     SYSTEM_PROGRAMS.iter().find_map(|directory| path.strip_prefix(directory)).unwrap_or(path)
 }
@@ -295,7 +295,7 @@ pub(super) fn checks_syntax(words: &[Word]) -> bool {
         if known && matches!(base_name(shell), "bash" | "dash" | "sh") && no_option(file))
 }
 
-/// Accepts `ip` if it shows objects.
+/// Returns true for `ip` that shows objects.
 fn shows_network(arguments: &[&str]) -> bool {
     const LONG_OPTIONS: &[&str] =
         &["-4", "-6", "-br", "-brief", "-c", "-color", "-d", "-details", "-j", "-o", "-p", "-s"];
@@ -309,7 +309,7 @@ fn shows_network(arguments: &[&str]) -> bool {
     }
 }
 
-/// Accepts `tar t…f archive`. An archive with a colon in its name is on another machine.
+/// Returns true for `tar t…f archive`. An archive with a colon in its name is on another machine.
 fn lists_archive(arguments: &[&str]) -> bool {
     let [options, archive, members @ ..] = arguments else { return false };
     let cluster = options.strip_prefix('-').unwrap_or(options);
@@ -326,7 +326,7 @@ fn no_option(argument: &str) -> bool {
     !argument.starts_with('-')
 }
 
-/// Accepts decompression to standard output, which leaves the files unchanged.
+/// Returns true for decompression to standard output, which leaves the files unchanged.
 fn decompresses(program: &str, arguments: &[&str]) -> bool {
     let (prints, files) = match arguments {
         ["-c" | "-dc" | "-cd", files @ ..] => (true, files),
@@ -395,12 +395,12 @@ fn plain_names(names: &[&str]) -> bool {
     !names.is_empty() && names.iter().all(|name| !name.starts_with('-'))
 }
 
-/// Accepts names for `command -v` and `type`. An option among them would be ambiguous.
+/// Returns true for names after `command -v` and `type`. An option among them would be ambiguous.
 fn only_describes(names: &[&str]) -> bool {
     !names.is_empty() && names.iter().all(|name| !name.starts_with('-') || *name == UNKNOWN_WORD)
 }
 
-/// Accepts `find` with tests and with actions that only print.
+/// Returns true for `find` with tests and with actions that only print.
 fn only_finds(arguments: &[&str]) -> bool {
     let mut rest = arguments.iter().copied();
     while let Some(word) = rest.next() {
@@ -466,8 +466,8 @@ const FIND_ACTIONS: &[&str] = &[
     "-files0-from",
 ];
 
-/// Accepts `printf` without options. bash's `-v` and `%n` assign to a variable, whose subscript can
-/// run a command; some shells evaluate the values of counting and computing formats.
+/// Returns true for `printf` without options. bash's `-v` and `%n` assign to a variable, whose
+/// subscript can run a command; some shells evaluate the values of counting and computing formats.
 fn only_prints(arguments: &[Word]) -> bool {
     let Some((format, values)) = arguments.split_first() else { return false };
     if !format.known || format.text.starts_with('-') {
@@ -504,7 +504,7 @@ fn only_prints(arguments: &[Word]) -> bool {
     texts || values.iter().all(number)
 }
 
-/// Accepts `read` into variables that no program uses.
+/// Returns true for `read` into variables that no program uses.
 fn read(arguments: &[&str]) -> bool {
     let Some(names) = operands_if_known(arguments, "rs", "ntd", &[]) else { return false };
     names.iter().all(|name| {

@@ -25,10 +25,10 @@ const MAX_WRAPPERS: usize = 16;
 /// commands need a few times the length of the whole.
 const MAX_INNER_BYTES: usize = 4 * shell::MAX_BYTES;
 
-/// Weights of a change of directory. After one change to a directory that is plainly beneath the
-/// previous one, git is still trusted: another repository there can't have been created by a
-/// command or a tool, because the sandbox prevents that. After two, or one to another directory,
-/// git is not trusted.
+/// Weights of a change of directory in [`Survey::moves`]. After one change to a directory that is
+/// plainly beneath the previous one, git is still trusted: another repository there can't have been
+/// created by a command or a tool, because the sandbox prevents that. After two, or one to another
+/// directory, git is not trusted.
 const MOVED_BENEATH: usize = 1;
 const MOVED_AWAY: usize = 2;
 
@@ -59,7 +59,7 @@ pub(super) struct Survey<'c> {
     directory: Directory,
 }
 
-/// The surroundings of a command.
+/// The input that a command gets.
 #[derive(Clone, Copy, Default)]
 struct Place<'a> {
     /// The known input: the text of a here-document, or the output of an `echo` before it.
@@ -152,7 +152,7 @@ impl<'c> Survey<'c> {
         self.depth -= 1;
     }
 
-    /// Surveys what a shell of its own runs: the directory stays as it is.
+    /// Surveys commands in a subshell, which doesn't change the directory of the commands after it.
     fn in_own_shell(&mut self, survey: impl FnOnce(&mut Self)) {
         let directory = self.directory.clone();
         survey(self);
@@ -518,7 +518,7 @@ impl<'c> Survey<'c> {
         })
     }
 
-    /// Returns the operands at their real place, where `cd` has led out of the project before.
+    /// Returns the paths of the operands if an earlier `cd` led out of the project.
     fn placed_operands(&self, texts: &[&str]) -> Vec<String> {
         texts.iter().skip(1).filter_map(|text| self.directory.place_outside(text)).collect()
     }

@@ -78,7 +78,7 @@ pub(super) fn unwrap_git(arguments: &[Word]) -> Option<Wrapped> {
     (!wrapped.inner.is_empty() || wrapped.unclear.is_some()).then_some(wrapped)
 }
 
-/// Adds the programs that a git command is told to run.
+/// Adds the programs that the arguments of a git command name, such as `rebase --exec`.
 fn add_commands(words: &[Word], wrapped: &mut Wrapped) {
     let Some((command, rest)) = words.split_first() else { return };
     let words = |at: usize| Inner::Words(rest.get(at..).unwrap_or_default().to_vec());

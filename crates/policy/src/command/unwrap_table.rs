@@ -191,7 +191,7 @@ pub(super) const RUNS_OPTION: &[(&str, &[&str])] = &[
     ("cargo", &["--config"]),
 ];
 
-/// Programs with a language in which a character runs a command.
+/// Programs whose command language has an escape to a shell, such as `!` in an editor.
 pub(super) const CODE_PROGRAMS: &[&str] = &[
     "vim", "vi", "nvim", "view", "ex", "ed", "emacs", "nano", "less", "more", "most", "gdb", "lldb",
     "sqlite3", "psql", "mysql", "ftp", "sftp", "telnet", "mail", "mutt", "gnuplot", "octave", "R", "ghci",

@@ -35,14 +35,14 @@ impl Values {
         })
     }
 
-    /// Records `name=value`.
+    /// Records the assignment `name=value`.
     pub(super) fn note_assignment(&mut self, name: &str, value: &Word) {
         if !is_number(value) {
             self.texts.push(name.to_owned());
         }
     }
 
-    /// Records `for name in words`.
+    /// Records the loop `for name in words`.
     pub(super) fn counts_through(&mut self, name: &str, words: &[Word]) {
         if words.is_empty() || !words.iter().all(is_number) {
             self.texts.push(name.to_owned());
@@ -103,7 +103,7 @@ fn named_variable(word: &Word) -> Option<&str> {
     is_harmless_name(body).then_some(body)
 }
 
-/// Returns true if a word is a number, whatever its variables are.
+/// Returns true if a word is a number, whatever its variables contain.
 pub(super) fn is_number(word: &Word) -> bool {
     /// Maximum number of digits.
     const MAX_DIGITS: usize = 18;

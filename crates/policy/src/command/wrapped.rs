@@ -66,7 +66,7 @@ pub(super) fn after_options<'w>(arguments: &'w [Word], valued: &str, long: &[&st
     rest
 }
 
-/// Handles words that a program joins with blanks and passes to a shell.
+/// Unwraps words that a program joins with blanks and passes to a shell.
 pub(super) fn join_words(words: &[Word]) -> Wrapped {
     if words.is_empty() {
         return Wrapped::default();

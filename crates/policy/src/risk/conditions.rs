@@ -12,11 +12,11 @@ const ENDS_OF_NAME: &[&str] = &[
     "of", "and", "or", "but", "so", "using", "from", "into", "until", "it", "as", "by", "at", "then",
     "about",
 ];
-/// English words that refer to something.
+/// English words that refer to a certain thing.
 const DEFINITE: &[&str] = &["the", "this", "these", "those"];
 /// English words after which a part without an article is one that exists: "for app".
 const PREPOSITIONS: &[&str] = &["for", "into", "inside", "onto", "to"];
-/// Things of a known kind that may exist: "for the game". Others have names of their own.
+/// Words for things that may exist already: "for the game". Other things have names of their own.
 const KINDS_TO_REFER_TO: &[&str] = &[
     "game",
     "animation",

@@ -43,7 +43,8 @@ fn fold(text: &str) -> String {
     folded
 }
 
-/// Returns the ASCII character that an invisible tag character stands for: models read them.
+/// Returns the ASCII character that an invisible tag character stands for: models read tag
+/// characters.
 fn show_tag(character: char) -> char {
     match u32::from(character) {
         tag @ 0xE0020..=0xE007E => char::from_u32(tag - 0xE0000).unwrap_or(character),
@@ -72,8 +73,8 @@ pub(super) fn is_han(character: char) -> bool {
         '\u{3007}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{323af}')
 }
 
-/// Returns `word`, in lower case, as it looks at a glance: digits as the letters for which they are
-/// used, and letters that look alike as one of them.
+/// Returns `word`, in lower case, with look-alikes replaced: digits by the letters for which they
+/// are used, and letters that look alike by one of them.
 pub(super) fn glance(word: &str) -> String {
     let plain: String = word
         .chars()

@@ -285,13 +285,13 @@ impl ClassWords {
         self.han_entries.get(found.pattern().as_usize()).copied()
     }
 
-    /// Returns the word or phrase that `length` words from `start` are.
+    /// Returns the entry that equals `length` words from `start`.
     fn find_phrase(&self, task: &TaskWords, start: usize, length: usize) -> Option<usize> {
         let places = task.forms(start, length).filter_map(|form| self.forms.get(&form)).flatten();
         places.copied().find(|place| self.entries.get(*place).is_some_and(|entry| entry.length == length))
     }
 
-    /// Returns the word or phrase that `length` words from `start` are pieces of.
+    /// Returns the entry of which `length` words from `start` are the pieces.
     fn find_pieces(&self, task: &TaskWords, start: usize, length: usize) -> Option<usize> {
         let forms = task.forms(start, length).filter(|form| form.len() >= MIN_PIECED_BYTES);
         forms.filter_map(|form| self.forms.get(&form)?.first().copied()).next()

@@ -244,7 +244,7 @@ impl Compiled {
             || !self.hosts.is_empty()
     }
 
-    /// Returns true if the first `place` positions are wildcards.
+    /// Returns true if the position `place` matches every word.
     pub(super) fn position_is_everything(&self, place: usize) -> bool {
         self.command.get(place).is_some_and(Position::is_everything)
     }

@@ -162,7 +162,7 @@ impl Text {
 }
 
 impl Text {
-    /// Returns true if the ends already show that no name matches both patterns.
+    /// Returns true if the first or last characters show that no name matches both patterns.
     fn parts_from(&self, signs: &[Sign]) -> bool {
         let other = |one: Option<&Sign>, other: Option<&Sign>| match (one, other) {
             (Some(Sign::Plain(one)), Some(Sign::Plain(other))) => {
@@ -444,7 +444,7 @@ impl PathPattern {
         found.max()
     }
 
-    /// Returns true if both have one literal component at an end, and these differ.
+    /// Returns true if a pattern's component and a shape's, both at an end, can't be the same.
     fn parts_at(name: Option<&Name>, piece: Option<&Piece>) -> bool {
         match (name, piece) {
             (Some(Name::One(text)), Some(Piece::Name(signs))) => text.parts_from(signs),
@@ -467,7 +467,7 @@ impl PathPattern {
     }
 
     fn meets_by_name(&self, pieces: &[Piece], dots: bool) -> Option<bool> {
-        // As in `meet`, component by component.
+        // Dynamic programming as in [`overlap`], component by component.
         let all_any = |names: &[Name]| names.iter().all(|name| *name == Name::Any).then_some(true);
         let mut below: Vec<Option<bool>> =
             (0..=self.names.len()).map(|at| self.names.get(at..).and_then(all_any)).collect();
@@ -526,8 +526,8 @@ impl PathPattern {
         fits_names(&self.names, names, case)
     }
 
-    /// As [`PathPattern::fits`], for rules that deny: also accepts the directory of `dir/**`, and a
-    /// path relative to another directory that ends in a match.
+    /// Returns true if the path matches, for rules that deny: also accepts the directory of
+    /// `dir/**`, and a path relative to another directory that ends in a match.
     pub(super) fn matches_or_contains(&self, names: &[&str], elsewhere: bool) -> bool {
         let directory =
             self.names.split_last().filter(|(last, rest)| **last == Name::Any && !rest.is_empty());

@@ -76,7 +76,7 @@ impl Rules {
     /// Compiles rules that are in no file.
     ///
     /// # Errors
-    /// As [`Rules::parse`]; the line is the rule's number, from 1.
+    /// Those of [`Rules::parse`]; the line is the rule's number, from 1.
     pub fn of(rules: impl IntoIterator<Item = Rule>, layer: RuleLayer) -> Result<Self, RuleError> {
         let mut compiled = Vec::new();
         for (place, rule) in rules.into_iter().enumerate() {

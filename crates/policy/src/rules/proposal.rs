@@ -72,7 +72,7 @@ fn path_pattern(path: &RelPath) -> Option<String> {
     (!text.contains(bad)).then(|| escape_pattern(text))
 }
 
-/// Returns the words of each part that is not allowed; `None` if some are unknown.
+/// Returns the words of each part that is not allowed yet; `None` if some words are unknown.
 fn words_of_parts(
     analysis: &CommandAnalysis,
     open: impl Fn(&CommandPart) -> bool,

@@ -2,7 +2,7 @@
 //! and the parts of a word that may be a path: `-osecret/x`, `--output=secret/x`, `if=secret/x`,
 //! `secret:/mnt`.
 
-/// A character of a pattern.
+/// A character of a component, or a wildcard for one or any characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     Any,

@@ -30,17 +30,18 @@ enum Body {
     Credentials { least: usize, proof: fn(&[u8]) -> bool },
 }
 
-/// A prefix that no other text has.
+/// Returns a shape whose prefix occurs in no other text.
 const fn certain_prefix(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
     SecretShape { prefix, body: Body::Run { of, least, proof: |_| true } }
 }
 
-/// As `sure`, except for placeholders such as `glpat-your-token-goes-here`.
+/// Returns a shape as [`certain_prefix`] does, except for placeholders such as
+/// `glpat-your-token-goes-here`.
 const fn mixed_prefix(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
     SecretShape { prefix, body: Body::Run { of, least, proof: is_mixed } }
 }
 
-/// A prefix that ordinary words also have.
+/// Returns a shape whose prefix also begins ordinary words.
 const fn random_prefix(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
     SecretShape { prefix, body: Body::Run { of, least, proof: is_random } }
 }

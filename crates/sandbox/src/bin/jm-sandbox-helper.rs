@@ -1,5 +1,5 @@
-//! A program that is nothing but the sandbox helper, for programs that would rather not re-execute
-//! themselves: name it in `SandboxSettings.helper`.
+//! The sandbox helper as a program of its own, for programs that don't re-execute themselves: name
+//! it in `SandboxSettings.helper`.
 
 fn main() -> std::process::ExitCode {
     journeyman_sandbox::run_helper_if_asked();

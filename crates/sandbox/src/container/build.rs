@@ -13,7 +13,7 @@ const IMAGE_REPOSITORY: &str = "journeyman-project";
 /// Lines of a build that failed which go into the error.
 const LAST_LINES: usize = 5;
 
-/// Returns the name of the recipe's image, which is built if it isn't there.
+/// Returns the name of the recipe's image. Builds the image if it doesn't exist.
 pub(super) async fn ensure_image(
     daemon: &Daemon,
     recipe: &Recipe,
@@ -52,8 +52,8 @@ async fn is_there(daemon: &Daemon, name: &str) -> Result<bool, SandboxError> {
     }
 }
 
-/// Builds it. The build is given the archive, the arguments, and nothing of this program's or the
-/// user's.
+/// Builds the image. The build is given the archive, the arguments, and nothing of this program's
+/// or the user's.
 async fn build_image(
     daemon: &Daemon,
     build: &Build,

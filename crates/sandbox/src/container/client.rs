@@ -1,4 +1,4 @@
-//! The connection to a daemon: which socket, what kind of daemon, and its errors in our words.
+//! The connection to a daemon: finding its socket and its kind, and translating its errors.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt as _;
@@ -20,7 +20,7 @@ const MESSAGE_BYTES: usize = 600;
 /// Creating and removing a container on a machine under strain.
 const DAEMON_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A daemon that answers, and what matters about it.
+/// A daemon that answers, and its properties.
 #[derive(Debug, Clone)]
 pub(super) struct Daemon {
     pub(super) docker: Docker,
@@ -36,7 +36,7 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// Connects, agrees on a version of the protocol, and asks what it is.
+    /// Connects, negotiates the protocol's version, and queries the kind of the daemon.
     pub(super) async fn connect(settings: &ContainerSettings) -> Result<Self, SandboxError> {
         let socket = find_socket(settings)?;
         let Some(path) = socket.to_str() else {
@@ -69,7 +69,7 @@ fn find_socket(settings: &ContainerSettings) -> Result<PathBuf, SandboxError> {
     }
     let user = rustix::process::geteuid().as_raw();
     let mut usual = vec![PathBuf::from("/var/run/docker.sock")];
-    // Where systemd keeps the directories of users who are logged in.
+    // The parent of systemd's directories for logged-in users.
     usual.push(format!("/run/user/{user}/docker.sock").into());
     usual.push(format!("/run/user/{user}/podman/podman.sock").into());
     if user == 0 {
@@ -96,7 +96,7 @@ fn unreachable_error(socket: &Path, error: &ApiError) -> SandboxError {
     }
 }
 
-/// Returns the reason of a failure, short and harmless to show: a daemon quotes the image and the
+/// Returns the reason of a failure, shortened and cleaned: a daemon quotes the image and the
 /// project.
 pub(super) fn error_text(error: &ApiError) -> String {
     let text = match error {

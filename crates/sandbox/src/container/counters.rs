@@ -1,6 +1,6 @@
 //! The kernel's counters of a container's processes.
 //!
-//! The daemon would tell it, too, but about once a second.
+//! The daemon reports the same numbers only about once a second.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(super) struct Used {
 }
 
 impl Counters {
-    /// Creates the counters of the container `id`, whose first process has this number on the host.
+    /// Finds the counters of the container `id`, whose first process is `process` on the host.
     pub(super) fn for_container(id: &str, process: i64) -> Self {
         let membership = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
         Self::find(Path::new(CGROUP_ROOT), &membership, id)
@@ -93,7 +93,7 @@ impl Counters {
     }
 }
 
-/// Returns the number beside a name, one a line.
+/// Returns the number after `name` in a text of one `name number` pair a line.
 fn number_named(text: &str, name: &str) -> Option<u64> {
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.filter(|(known, _)| *known == name).find_map(|(_, number)| number.trim().parse().ok())

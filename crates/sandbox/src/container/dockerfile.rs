@@ -1,17 +1,17 @@
-//! The images that a Dockerfile starts from. A build fetches those that aren't on the machine, and
-//! nothing is fetched without being asked for.
+//! The images that a Dockerfile starts from. A build would fetch missing images, and nothing may be
+//! fetched without a request.
 
 use std::collections::BTreeMap;
 
 /// Instructions of one file; a long one has a hundred.
 const MAX_INSTRUCTIONS: usize = 2_000;
-/// The image that is nothing.
+/// The name of the empty image.
 const EMPTY_IMAGE: &str = "scratch";
 
 /// Returns the images that must be there, in their order, each once.
 ///
 /// # Errors
-/// What isn't understood: then it can't be told what a build would fetch.
+/// Text that isn't understood: the images that a build would fetch are then unknown.
 pub(super) fn base_images(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
     let mut variables: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut stages: Vec<String> = Vec::new();
@@ -54,7 +54,7 @@ pub(super) fn base_images(text: &str, given: &BTreeMap<String, String>) -> Resul
                     _ => return Err(format!("line {number}: FROM isn't understood")),
                 };
                 any = true;
-                // A stage has its number as a name besides.
+                // A stage can also be named by its number.
                 stages.push(count.to_string());
                 stages.push(name);
                 count += 1;

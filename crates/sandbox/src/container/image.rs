@@ -1,4 +1,4 @@
-//! The image that commands run in, as the daemon knows it.
+//! The image that commands run in, as the daemon describes it.
 
 use std::ffi::OsString;
 
@@ -8,7 +8,7 @@ use super::{ContainerImage, ContainerSettings, build};
 use crate::SandboxError;
 use crate::request::Request;
 
-/// Variables that a runtime sets where nobody else does.
+/// Variables that a runtime sets if neither the image nor the request does.
 const SET_BY_RUNTIME: [&str; 3] = ["PATH", "HOSTNAME", "TERM"];
 
 /// The properties of an image that commands depend on.
@@ -32,7 +32,7 @@ fn no_image_error() -> SandboxError {
 }
 
 impl Image {
-    /// Sees that the settings name any.
+    /// Checks that the settings name an image.
     pub(super) fn check_is_named(settings: &ContainerSettings) -> Result<(), SandboxError> {
         if matches!(settings.image, ContainerImage::None) { Err(no_image_error()) } else { Ok(()) }
     }

@@ -1,12 +1,12 @@
 //! Back-end 4: a container of Docker or Podman, through the daemon's socket.
 //!
-//! Used only where the user names it: whoever reaches the socket is as good as root. A command runs
-//! in a container that has no privilege, no socket and no network ([`warm`] makes it, from what
-//! [`plan`] read out of the request), and runs there alone. When it ended and no process is left,
-//! the container waits for the next command of the same kind ([`pool`]); after anything else it is
-//! removed with all that is in it ([`watch`]). A container ends with its owner: its first process
-//! reads from a connection that the owner holds. [`probe`] runs one with a script that tries to get
-//! out. The image is named, or built by a [`Recipe`] of the project's.
+//! Used only where the user names it: a process that reaches the socket is as good as root. A
+//! command runs in a container that has no privilege, no socket and no network ([`warm`] makes it,
+//! from what [`plan`] read out of the request), and runs there alone. When it ended and no process
+//! is left, the container waits for the next command of the same kind ([`pool`]); after anything
+//! else it is removed with all that is in it ([`watch`]). A container ends with its owner: its
+//! first process reads from a connection that the owner holds. [`probe`] runs a container with a
+//! script that tries to escape. The image is named, or built by a [`Recipe`] of the project's.
 
 mod build;
 mod client;
@@ -76,7 +76,8 @@ impl Container {
 
     async fn prepare(&self) -> Result<Ready, SandboxError> {
         let settings = self.settings.container.clone().unwrap_or_default();
-        // Before the socket is touched: nobody who didn't ask for containers should have it used.
+        // Checked before the socket is used, which must not happen without a request for
+        // containers.
         Image::check_is_named(&settings)?;
         let daemon = Daemon::connect(&settings).await?;
         // What can't be removed is another's, or goes with the next sweep.
@@ -175,8 +176,8 @@ fn command_line(request: &Request) -> Result<Vec<String>, SandboxError> {
     Ok(argv)
 }
 
-/// Locks a file for as long as the command is there. It is this program that holds the lock: where
-/// that is killed, the container ends some milliseconds after the lock is free.
+/// Locks the file that shows that the command lives. This program holds the lock: if it is killed,
+/// the container ends some milliseconds after the lock is free.
 fn lock_witness(path: &std::path::Path) -> Result<std::fs::File, SandboxError> {
     let error =
         |source| SandboxError::Path { what: "the command's sign of life", path: path.to_owned(), source };

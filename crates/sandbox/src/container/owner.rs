@@ -1,8 +1,8 @@
 //! The owner of a container, and the removal of containers whose owner is gone.
 //!
 //! A container ends by itself when its owner does: its first process reads from a connection that
-//! the owner holds, and ends with it. What is swept here are the remains of a daemon that was
-//! killed at the wrong moment.
+//! the owner holds, and ends with it. The sweep removes the remains of a daemon that was killed at
+//! the wrong moment.
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,10 +16,10 @@ use super::client::remove_container;
 
 /// The label that all of ours have.
 pub(super) const OWNER_LABEL: &str = "journeyman.owner";
-/// Containers that one sweep looks at: far above what any number of sessions leaves behind.
+/// Maximum containers that one sweep looks at: far more than sessions leave behind.
 const MAX_SWEPT: usize = 1000;
 
-/// A process, told from every other of this boot and of any other.
+/// A process, distinguished from every other process of this and any other boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Owner {
     boot: String,
@@ -80,7 +80,7 @@ fn start_ticks(process: u32) -> Option<u64> {
     fields.split_ascii_whitespace().nth(19)?.parse().ok()
 }
 
-/// Removes containers of ours whose owner is gone; says how many.
+/// Removes containers of this program whose owner is gone, and returns their number.
 pub(super) async fn remove_orphaned_containers(docker: &Docker) -> Result<usize, ApiError> {
     let filters = HashMap::from([("label", vec![OWNER_LABEL])]);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();

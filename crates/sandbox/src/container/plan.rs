@@ -1,4 +1,4 @@
-//! From a request to what a container is made of. Looks at the file system, changes nothing.
+//! Plans a container for a request. Reads the file system, changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ use crate::{Base, Network, SandboxError};
 
 /// Mounts of one container: far above what toolchains need, and quick to make.
 const MAX_MOUNTS: usize = 512;
-/// `nobody`, on every Linux: who runs commands for root where nothing need be written.
+/// The user `nobody`, on every Linux. Root's commands run as this user where they write nothing.
 const NOBODY_ID: u32 = 65_534;
 /// Private directories besides the home, and their shares in eighths of
 /// [`crate::Limits::scratch_bytes`]. Another eighth is `/dev/shm`'s, whose size is a setting of its
@@ -23,7 +23,7 @@ const NOBODY_ID: u32 = 65_534;
 const SCRATCH_SHARES: [(&str, u64); 2] = [("/tmp", 3), ("/var/tmp", 1)];
 const HOME_SHARE: u64 = 3;
 
-/// The contents of a path inside.
+/// The contents of a path in the container.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ContainerMount {
     /// The host's file or directory, told by device and inode besides, because a name may come to
@@ -35,7 +35,7 @@ pub(super) enum ContainerMount {
     Hidden,
 }
 
-/// A container's make, by which one that is warm is found again.
+/// The properties of a container, by which a warm one is found again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ContainerPlan {
     /// By path inside; parents sort before what lies in them.
@@ -58,7 +58,7 @@ pub(super) struct Agent {
     pub(super) group: u32,
 }
 
-/// Plans a container, and where in it the command starts.
+/// Plans a container, and returns the plan with the command's working directory.
 pub(super) fn plan_container(
     request: &Request,
     agent: Agent,
@@ -93,7 +93,7 @@ pub(super) fn plan_container(
         ("a writable path", &request.writable, false),
     ] {
         for path in list {
-            // A relative one is refused by `own`.
+            // [`resolve_own`] refuses a relative path.
             if path.is_absolute() && view.resolve(path, |_, _| ()).is_err() {
                 continue;
             }
@@ -193,8 +193,8 @@ impl Places<'_> {
         Ok(())
     }
 
-    /// Shows what the host has at a path without links. The later of two is the stricter, and
-    /// stands.
+    /// Binds the host's file at a path without links. Of two calls for a path, the later one
+    /// counts: callers add the stricter last.
     fn add_bind(&mut self, path: &Path, read_only: bool) -> Result<(), SandboxError> {
         let copied =
             self.copied.as_ref().and_then(|(root, copy)| Some(copy.join(path.strip_prefix(root).ok()?)));
@@ -244,7 +244,7 @@ fn shows_host(places: &BTreeMap<String, ContainerMount>, path: &Path) -> bool {
 }
 
 impl ContainerPlan {
-    /// Returns true if a command sees a directory of the host's, by its own name or another.
+    /// Returns true if a command sees a directory of the host's, under any name.
     pub(super) fn shows_host(&self, path: &Path) -> bool {
         let by_source = |place: &ContainerMount| match place {
             ContainerMount::Bind { source, .. } => path.starts_with(source),
@@ -291,7 +291,7 @@ fn resolve_own(
     Ok(real)
 }
 
-/// Returns a path for the daemon, which takes text alone.
+/// Returns a path as text, because the daemon takes nothing else.
 fn text(path: &Path) -> Result<String, SandboxError> {
     text_of("path", path.as_os_str())
 }

@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use super::plan::ContainerPlan;
 use super::warm::Warm;
 
-/// Containers that wait, each with its memory for `/tmp`: the kinds that a session alternates
+/// Maximum idle containers, each with its memory for `/tmp`: the kinds that a session alternates
 /// between.
 const MAX_WAITING: usize = 3;
 
@@ -39,8 +39,7 @@ impl Pool {
         }
     }
 
-    /// Gives one back in which no process of a command is left. It is looked over while nobody
-    /// waits.
+    /// Returns a container without processes of a command to the pool. A background task checks it.
     pub(super) fn put_back(self: &Arc<Self>, warm: Warm) {
         let (sender, receiver) = oneshot::channel();
         let waiting = PooledContainer { plan: warm.plan.clone(), warm: receiver };

@@ -1,4 +1,4 @@
-//! The test that containers hold here: a script in one tries to escape.
+//! The test that containers confine on this machine: a script in a container tries to escape.
 
 use std::fs;
 use std::io;
@@ -15,7 +15,7 @@ use crate::run::{Completed, Outcome};
 
 /// A canary run takes half a second; a machine under this much strain can't run commands either.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
-/// `nobody`: whom the project belongs to where this program is root.
+/// The user `nobody`, who owns the test's project where this program is root.
 const NOBODY_ID: u32 = 65_534;
 
 /// The attempts. Each line of output names an escape, as in [`ESCAPES`]. An attempt whose program
@@ -137,8 +137,8 @@ impl EscapeTest {
         Ok(request)
     }
 
-    /// Returns what a container enforces, from the script's output and the files that it was to
-    /// leave alone.
+    /// Returns what a container enforces, from the script's output and the files that it must not
+    /// change.
     pub(super) fn judge(&self, completed: &Completed, daemon: &Daemon) -> Result<Enforcement, SandboxError> {
         let outside = fs::read(self.directory.0.join("outside")).map_err(preparation_error)?;
         judge_output(completed, outside != b"secret\n", daemon)

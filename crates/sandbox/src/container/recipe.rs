@@ -18,11 +18,11 @@ use serde_json::{Map, Value};
 use super::dockerfile;
 use super::tree::{self, TreeError, open_beneath};
 
-/// A longer `devcontainer.json` or Dockerfile isn't one that a person wrote.
+/// Maximum bytes of a `devcontainer.json` or Dockerfile: more than a person writes.
 const MAX_FILE: u64 = 256 * 1024;
-/// Arguments of a build; a person writes a handful.
+/// Maximum arguments of a build; a person writes a handful.
 const MAX_ARGUMENTS: usize = 100;
-/// Bytes of a name or of an argument's value.
+/// Maximum bytes of a name or of an argument's value.
 const MAX_TEXT: usize = 4096;
 /// The paths that the specification names; the first that exists is used.
 const DEVCONTAINER_PATHS: [&str; 2] = [".devcontainer/devcontainer.json", ".devcontainer.json"];
@@ -198,7 +198,7 @@ impl Recipe {
     }
 }
 
-/// Reads how the project at `root` says its image is made. Runs nothing.
+/// Reads the description of the image of the project at `root`. Runs nothing.
 ///
 /// # Errors
 /// [`RecipeError`]: which file, and what is wrong with it.
@@ -220,7 +220,7 @@ pub fn read_recipe(root: &Path, source: &RecipeSource) -> Result<Recipe, RecipeE
     }
 }
 
-/// Returns the first of these files that is there, with its text.
+/// Returns the first of these files that exists, with its text.
 fn read_first(root: BorrowedFd<'_>, names: &[&str], what: &str) -> Result<(String, String), RecipeError> {
     for name in names {
         match read_file(root, name) {

@@ -10,8 +10,7 @@ use crate::syscalls::{
     CREATE_FLAGS, FilteredTier, IP_PROTOCOLS, RESTRICTED_CALLS, Rule, SET_ID, TERMINAL_TYPING,
 };
 
-/// Calls that builds and tests need, of both architectures; each is told by its name in the
-/// kernel's tables.
+/// Calls that builds and tests need, of both architectures, by their names in the kernel's tables.
 const ALLOWED_CALLS: &[&str] = &[
     "accept",
     "accept4",

@@ -51,7 +51,7 @@ pub(super) fn open_beneath(root: BorrowedFd<'_>, name: &str, flags: OFlags) -> i
     Ok(journeyman_root_fs::open_beneath(root, name.as_bytes(), flags, Links::Refuse)?)
 }
 
-/// Returns the archive of a directory, with a file besides. The same tree gives the same bytes.
+/// Returns the archive of a directory, with one added file. The same tree gives the same bytes.
 pub(super) fn archive_directory(
     directory: BorrowedFd<'_>,
     besides: (&str, &str),
@@ -118,7 +118,7 @@ impl Walk<'_> {
         let mut entry =
             TreeEntry { kind: EntryType::Regular, mode: 0o644, link: Vec::new(), content: Vec::new() };
         match FileType::from_raw_mode(found.st_mode) {
-            // What is left out may have something beneath that isn't.
+            // An ignored directory may contain entries that aren't ignored.
             FileType::Directory if !out || self.ignored.has_exceptions() && !is_never_archived(path) => {
                 let inner = open(directory, name, OFlags::RDONLY | OFlags::DIRECTORY);
                 let inner = inner.map_err(|errno| read_error(path, errno))?;
@@ -236,7 +236,7 @@ impl Ignored {
                     part => parts.push(part.to_vec()),
                 }
             }
-            // Many in a row are one, and would only cost time.
+            // Several `**` in a row equal a single one, and would only cost time.
             parts.dedup_by(|later, earlier| later == b"**" && earlier == b"**");
             if !parts.is_empty() {
                 rules.push((keep, parts));

@@ -58,8 +58,8 @@ echo ==
 pub(super) type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, ApiError>> + Send>>;
 pub(super) type Input = Pin<Box<dyn AsyncWrite + Send>>;
 
-/// A container that runs, and nothing in it but its first process. Dropped, it ends: its input is
-/// closed then.
+/// A running container in which nothing but its first process runs. Dropping it closes the first
+/// process's input, which ends the container.
 pub(super) struct Warm {
     pub(super) daemon: Daemon,
     pub(super) id: String,
@@ -80,7 +80,7 @@ impl fmt::Debug for Warm {
 }
 
 impl Warm {
-    /// Makes one, and sees that it is what was asked for.
+    /// Creates a container, and verifies that it has the requested settings.
     pub(super) async fn create(
         daemon: &Daemon,
         image: &Image,
@@ -190,7 +190,7 @@ impl Warm {
         }
     }
 
-    /// Starts a command in it; its name, what it says, and its input.
+    /// Starts a command in the container, and returns its id, its output and its input.
     pub(super) async fn start(
         &self,
         command: Vec<String>,
@@ -240,7 +240,7 @@ impl Warm {
         for _ in 0..MAX_PROCESS_CHECKS {
             match self.count_processes().await {
                 Ok(count) if count <= self.own => return true,
-                // One that ends is counted until it was reaped.
+                // A process that ended is counted until it is reaped.
                 Ok(_) => tokio::time::sleep(PROCESS_CHECK_PAUSE).await,
                 Err(_) => return false,
             }
@@ -248,7 +248,7 @@ impl Warm {
         false
     }
 
-    /// Ends it, and waits until nothing of it is left.
+    /// Removes the container, and waits until it is gone.
     pub(super) async fn remove(self) -> Result<(), ApiError> {
         remove_container(&self.daemon.docker, &self.id).await
     }
@@ -263,7 +263,7 @@ impl Daemon {
     }
 }
 
-/// Removes the container if making it was given up half-way.
+/// Removes the container if its creation was abandoned.
 struct Unfinished {
     docker: Docker,
     id: Option<String>,
@@ -279,7 +279,7 @@ impl Drop for Unfinished {
     fn drop(&mut self) {
         if let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) {
             let docker = self.docker.clone();
-            // One that was started ends by itself besides; this is for one that wasn't.
+            // A started container also ends by itself; this removes one that wasn't started.
             runtime.spawn(async move { remove_container(&docker, &id).await.ok() });
         }
     }
@@ -356,7 +356,7 @@ fn create_body(
         entrypoint: Some(["/bin/sh", "-c", KEEPER_SCRIPT].map(str::to_owned).to_vec()),
         cmd: Some(Vec::new()),
         working_dir: Some("/".to_owned()),
-        // The image's own would be processes that nobody asked for.
+        // The image's own check would start processes that are not the command's.
         healthcheck: Some(HealthConfig { test: Some(vec!["NONE".to_owned()]), ..HealthConfig::default() }),
         attach_stdin: Some(true),
         attach_stdout: Some(true),
@@ -398,7 +398,7 @@ fn empty_mount(at: &str) -> Mount {
     }
 }
 
-/// Sees that the daemon took every setting: some are dropped with nothing but a warning where the
+/// Checks that the daemon took every setting: some are dropped with nothing but a warning where the
 /// kernel lacks them.
 fn verify_settings(found: &ContainerInspectResponse, plan: &ContainerPlan) -> Result<(), SandboxError> {
     let host = found.host_config.clone().unwrap_or_default();
@@ -411,7 +411,7 @@ fn verify_settings(found: &ContainerInspectResponse, plan: &ContainerPlan) -> Re
     let checks = [
         (host.privileged != Some(true), "it is privileged"),
         (host.readonly_rootfs == Some(true), "its root is writable"),
-        // Podman names every one that it dropped.
+        // Podman lists every capability that it dropped.
         (!dropped.is_empty() && none(&host.cap_add), "it has capabilities"),
         (
             options.iter().any(|option| option.starts_with("no-new-privileges"))

@@ -37,9 +37,9 @@ const DISK_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// same begins so.
 const NOT_RUN_CODES: [i64; 2] = [126, 127];
 const NOT_RUN_PREFIX: &str = "OCI runtime exec failed";
-/// `Killed`, as a shell's number.
+/// The exit code of a killed command, as a shell reports it.
 const KILLED_CODE: i64 = 128 + 9;
-/// The end of the file, typed.
+/// The end of the file, as a terminal takes it (Ctrl-D).
 const END_OF_FILE: u8 = 4;
 
 /// A command to run, without its container.
@@ -91,7 +91,7 @@ pub(super) async fn run_in_container(
             ended.outcome
         }
         Err(error) => {
-            // What it did is unknown; nothing of it may be left all the same.
+            // The command's effects are unknown, but no process of it may be left.
             warm.remove().await.ok();
             return Err(supervise_error("running the command in its container")(error));
         }
@@ -122,8 +122,7 @@ fn usage_between(before: Used, after: Used) -> ResourceUsage {
     }
 }
 
-/// Recognizes a program that couldn't be started: the runtime's message is where the command's
-/// output would be.
+/// Recognizes a program that couldn't be started, by the runtime's message in place of output.
 fn detect_not_run(outcome: Outcome, text: &str) -> Outcome {
     match outcome {
         Outcome::Exited(code)
@@ -162,7 +161,7 @@ async fn wait_for_full_disk(job: &ContainerJob) {
     }
 }
 
-/// Starts the command and takes in what it says, until it ended or flooded or its memory ran out.
+/// Starts the command and collects its output, until it ends, floods or runs out of memory.
 async fn run_command(
     warm: &Warm,
     job: &ContainerJob,
@@ -204,7 +203,7 @@ async fn run_command(
                     code = Some(ended);
                     linger = Some(tokio::time::Instant::now() + MAX_OUTPUT_WAIT);
                 },
-                // Without them the end of the streams says that the command ended.
+                // Without events, the end of the streams means that the command ended.
                 Some(Err(_)) | None => listening = false,
             },
             () = &mut feeding, if !fed => fed = true,
@@ -230,7 +229,7 @@ async fn run_command(
     Ok(CommandEnd { outcome, complete: !open })
 }
 
-/// Takes the next piece once a reader who wants all of them has room for it.
+/// Takes the next piece once a reader that must get every piece has room for it.
 async fn with_room<T>(collector: &Collector, next: impl Future<Output = T>) -> T {
     collector.wait_for_room().await;
     next.await
@@ -246,8 +245,8 @@ fn take_output(collector: &mut Collector, piece: LogOutput) {
     collector.take(stream, &bytes);
 }
 
-/// Gives the command its input, then the end of the file. A command that doesn't read it breaks the
-/// pipe.
+/// Writes the command's input, then the end of the file. A command that doesn't read its input
+/// breaks the pipe.
 async fn feed_input(mut input: Input, stdin: &Stdin, terminal: bool) {
     if let Stdin::Bytes(bytes) = stdin {
         input.write_all(bytes).await.ok();

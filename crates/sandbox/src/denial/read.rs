@@ -6,12 +6,12 @@ use super::{Denial, DenialKind};
 use crate::network::{HostPattern, Network};
 use crate::run::Outcome;
 
-/// Denials of one command. A build that can't reach its registry says so a hundred times, in a
-/// hundred ways.
+/// Maximum denials of one command. A build that can't reach its registry prints a hundred such
+/// messages.
 pub(crate) const MAX_DENIALS: usize = 8;
-/// Bytes of a line that are looked at; what says why stands at its end or its beginning.
+/// Maximum bytes of a line that are searched; the reason stands at its end or its beginning.
 const MAX_LINE_BYTES: usize = 2_000;
-/// Characters of what was denied.
+/// Maximum characters of the name of what was denied.
 const MAX_TARGET_CHARACTERS: usize = 200;
 
 /// The place in a line of the name of what was denied.
@@ -132,7 +132,7 @@ fn find_message(line: &str) -> Option<&'static (&'static str, Reason, Names)> {
     KNOWN_MESSAGES.get(found.trailing_zeros() as usize)
 }
 
-/// Words of a line that speak of changing something.
+/// Words of a line that mean a change.
 const CHANGE_WORDS: [&str; 18] = [
     "creat", "writ", "mkdir", "touch", "remov", "delet", "unlink", "rename", "cp:", "mv:", "rm:", "ln:",
     "chmod", "install", "save", "lock", "append", "output",

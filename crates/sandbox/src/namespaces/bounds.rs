@@ -1,8 +1,8 @@
 //! The bounds of a command's whole process tree that pid 1 of a sandbox checks: memory, processor
 //! time, growth of the disk.
 //!
-//! Looked at some times a second, so a command can be above its bound for that long. Where control
-//! groups can be had the kernel keeps the memory's bound besides.
+//! The bounds are polled several times a second, so a command can exceed one for that long. Where
+//! control groups can be made, the kernel also enforces the bound of memory.
 
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -26,7 +26,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 const NAMELESS_INTERVAL: Duration = Duration::from_millis(250);
 /// An expensive measurement may take this part of the time.
 const MEASUREMENT_SHARE: u32 = 8;
-/// Entries of the writable paths that are looked at for what grew; what comes after isn't counted.
+/// Maximum entries of the writable paths that are searched for changed files; further entries
+/// aren't counted.
 const MAX_ENTRIES: usize = 400_000;
 /// A command is blamed without proof if it holds more than one of so many parts of what was free.
 const SUSPECT_SHARE: u64 = 2;
@@ -129,7 +130,8 @@ impl Bounds {
         stored.saturating_add(shared_segment_bytes()).saturating_add(self.nameless.0)
     }
 
-    /// Does something dear, and rests after it.
+    /// Runs an expensive measurement, and delays the next one in proportion to the time that it
+    /// took.
     fn measure_rarely<T>(&mut self, work: impl FnOnce(&Self) -> T) -> T {
         let begun = Instant::now();
         let done = work(self);
@@ -137,7 +139,7 @@ impl Bounds {
         done
     }
 
-    /// Returns the memory of all processes, what they share counted for each.
+    /// Returns the memory of all processes, with shared memory counted for each.
     pub(super) fn resident_bytes(&self, processes: &[PathBuf]) -> u64 {
         processes.iter().map(|process| self.resident_of(process)).sum()
     }

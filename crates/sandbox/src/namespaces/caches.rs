@@ -12,8 +12,8 @@ use super::mount::mount_caches;
 use crate::request::Request;
 use crate::{Base, Mounted, SandboxError, SandboxSettings};
 
-/// The namespaces with caches. A layer that two mounts write to is spoilt, so there is never a
-/// second one of it.
+/// The mounted caches. A layer that two mounts write to is spoilt, so each layer is mounted at most
+/// once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Caches(Arc<Mutex<Vec<CachedMount>>>);
 
@@ -39,8 +39,8 @@ struct CachedMount {
 }
 
 impl Caches {
-    /// Returns the namespaces that a request's command has to join, if any. Blocks nobody else on
-    /// this runtime.
+    /// Returns the namespaces that a request's command has to join, if any. Doesn't block the
+    /// runtime.
     pub(crate) async fn find_mount(
         &self,
         settings: &SandboxSettings,
@@ -64,12 +64,12 @@ impl Caches {
 
     fn find_or_mount(&self, settings: &SandboxSettings, named: Named) -> Result<Arc<Mounted>, SandboxError> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those that no command is in and that are outdated, or were made for a copy that is gone.
+        // Removes unused mounts that are outdated or belong to a copy that is gone.
         all.retain(|known| Arc::strong_count(&known.mounted) > 1 || known.is_current());
         let same =
             |known: &&CachedMount| known.named.layers == named.layers && known.named.copy == named.copy;
         if let Some(known) = all.iter().find(same) {
-            // Commands are in one with other caches: they and this one must have the same.
+            // A mount in use may have other caches: all commands in a copy must share one mount.
             if known.named == named || Arc::strong_count(&known.mounted) > 1 {
                 return Ok(Arc::clone(&known.mounted));
             }

@@ -49,7 +49,7 @@ pub(super) const PROXY_MISSING: i32 = 4096;
 /// A device was made, though one that is none: what Landlock alone forbids, so it isn't in force.
 pub(super) const LANDLOCK_MISSING: i32 = 1024;
 
-/// A name that is nobody's (RFC 6761), and the beginning of the only right answer.
+/// A request for a reserved name (RFC 6761), and the beginning of the only right answer.
 const PROXY_REQUEST: &[u8] = b"CONNECT canary.invalid:443 HTTP/1.1\r\n\r\n";
 const PROXY_REFUSAL: &[u8] = b"HTTP/1.1 403 ";
 /// An answer that hasn't come by then doesn't come.
@@ -107,7 +107,7 @@ fn makes_a_device(beside: &CStr) -> bool {
         .is_ok()
 }
 
-/// Returns true if the proxy is there and refuses a host that nobody listed.
+/// Returns true if the proxy answers and refuses a host that isn't listed.
 fn is_refused(port: u16) -> Result<bool, Errno> {
     let socket =
         rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;

@@ -3,7 +3,7 @@
 //!
 //! Each command gets groups of its own, made by the agent while the helper starts, joined by the
 //! helper or by pid 1 before the command begins, and removed by the agent when the command is gone.
-//! What a killed agent leaves is empty, and is removed by the next one.
+//! The groups of a killed agent are empty, and the next agent removes them.
 
 use std::ffi::{CStr, CString};
 use std::fs;
@@ -101,7 +101,7 @@ impl Cgroups {
         (has(CgroupKind::Memory), has(CgroupKind::Pids))
     }
 
-    /// Groups for one command. None of them is made yet.
+    /// Returns a lease of groups for one command. None of the groups is created yet.
     pub(super) fn lease(&self) -> Lease {
         let name = next_group_name();
         let groups = self.parent_groups().iter().map(|(place, kind)| (place.join(&name), *kind)).collect();
@@ -131,7 +131,7 @@ impl Lease {
         Self { groups: Vec::new(), made: true }
     }
 
-    /// Makes them, if they aren't made.
+    /// Creates the groups, if they don't exist.
     pub(super) fn create_groups(&mut self) -> Result<(), SandboxError> {
         if !std::mem::replace(&mut self.made, true) {
             for (directory, _) in &self.groups {
@@ -141,9 +141,9 @@ impl Lease {
         Ok(())
     }
 
-    /// Sets their bounds.
+    /// Sets the limits of the groups.
     pub(super) fn set_limits(&self, processes: u64, memory: u64) -> Result<(), SandboxError> {
-        // The helper and pid 1 are in them, too.
+        // The helper and pid 1 count, too.
         let processes = processes.saturating_add(2).to_string();
         let memory = memory.to_string();
         for (directory, kind) in &self.groups {
@@ -271,8 +271,8 @@ fn remove_orphaned_groups(place: &Path) {
     }
 }
 
-/// Returns true if the owner that a group's name tells of is alive. A name that tells of none is
-/// nobody's to remove.
+/// Returns true if the owner in a group's name is alive, or if the name has no owner: such a group
+/// is left alone.
 fn is_owner_alive(name: &str) -> bool {
     let mut parts = name.split('-');
     let (Some(Ok(process)), Some(Ok(start))) =
@@ -308,7 +308,7 @@ fn find_own_groups(mounts: &str, groups: &str) -> Vec<(PathBuf, CgroupKind)> {
             "cgroup2" => (own(""), CgroupKind::Unified),
             _ => continue,
         };
-        // What is mounted may be a part that this process isn't in.
+        // The mounted part of the hierarchy may not contain this process.
         let beneath = path.as_deref().and_then(|path| path.strip_prefix(root).ok());
         if let Some(beneath) = beneath
             && !beneath.components().any(|part| part == std::path::Component::ParentDir)

@@ -15,15 +15,15 @@ pub(super) fn write_file(path: &CStr, text: &[u8]) -> Result<(), Errno> {
     rustix::io::write(file, text).map(drop)
 }
 
-/// Opens the file at a path for looking at it alone, with no link on the way.
+/// Opens the file at a path with `O_PATH`, following no link.
 pub(super) fn open_without_links(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     rustix::io::retry_on_intr(|| rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve))
 }
 
-/// Locks the file that says that the command lives. Whoever took it exclusively, or away, counts on
-/// there being no command.
+/// Locks the file that shows that the command lives. A process that locked it exclusively, or
+/// removed it, relies on there being no command.
 pub(super) fn open_witness(path: &CStr) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     lock_witness(rustix::fs::open(path, flags, Mode::empty())?)

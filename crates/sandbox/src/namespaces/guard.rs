@@ -1,5 +1,5 @@
-//! A helper between this program and a command that isn't confined: it ends the command with
-//! everything that it started when this program is gone, however that ended.
+//! A helper between this program and an unconfined command. It kills the command and everything
+//! that the command started once this program has ended, in whatever way.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -24,9 +24,9 @@ const ENDED: i32 = 125;
 /// dropped or this program ends in any way: only this program holds the other end of a pipe.
 #[derive(Debug)]
 pub struct Guard {
-    /// The end that the guard inherits.
+    /// The end that the helper inherits.
     inherited: OwnedFd,
-    /// The end whose closing says that this program is gone.
+    /// The end that closes when this program ends.
     _held: OwnedFd,
 }
 
@@ -73,7 +73,7 @@ fn fail(program: &dyn Display, error: &io::Error) -> ! {
     sys::exit(NOT_STARTED)
 }
 
-/// Runs the command, and kills what is left of its tree. `None` if it was to end before.
+/// Runs the command, and kills the rest of its process tree. `None` if a stop was requested first.
 fn guard(control: &OwnedFd, command: &mut Command) -> io::Result<Option<ExitStatus>> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let children = Children::open()?;
@@ -91,7 +91,7 @@ fn guard(control: &OwnedFd, command: &mut Command) -> io::Result<Option<ExitStat
     })
 }
 
-/// Ends as a command did.
+/// Exits with the status of a command, or kills itself by the same signal.
 fn end_as(status: ExitStatus) -> ! {
     if let Some(signal) = status.signal().and_then(Signal::from_named_raw) {
         sys::reset_signals();

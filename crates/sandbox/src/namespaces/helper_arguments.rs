@@ -1,12 +1,12 @@
-//! The arguments by which this program, started again, knows that it is a helper, and of which
-//! kind.
+//! The arguments that make this program, started again, a helper of a certain kind.
 
 /// The first argument of a helper. Long enough that no user types it.
 pub(super) const HELPER_ARGUMENT: &str = "__jm-sandbox-helper";
-/// The second argument of a helper that makes what namespaces it can before it knows its command.
+/// The second argument of a helper that creates as many namespaces as it can before it gets its
+/// command.
 pub(super) const WAIT_ARGUMENT: &str = "wait";
-/// The second argument of a helper that makes none before it knows its command, since they have to
-/// lie in those of a mount, or the network is the host's.
+/// The second argument of a helper that creates no namespaces before it gets its command, since
+/// they have to lie in those of a mount, or the network is the host's.
 pub(super) const IDLE_ARGUMENT: &str = "idle";
 /// The second argument of a helper that mounts.
 pub(super) const MOUNT_ARGUMENT: &str = "mount";

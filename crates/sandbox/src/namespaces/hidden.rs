@@ -8,10 +8,10 @@ use std::time::SystemTime;
 
 use crate::toolchain::SYSTEM_DIRECTORIES;
 
-/// Whoever reaches it has the host build and store things.
+/// Sockets of services that build and store files on the host for their clients.
 const SERVICE_SOCKETS: [&str; 1] = ["nix/var/nix/daemon-socket"];
 
-/// Root's alone by what they are, whatever their mode.
+/// Paths that only root should read, whatever their mode.
 const ROOT_SECRETS: [&str; 7] = [
     "etc/shadow",
     "etc/shadow-",
@@ -37,9 +37,9 @@ const KEY_DIRECTORIES: [&str; 8] = [
 
 /// Entries of one such directory that are looked at; Debian's `/etc` has about 200.
 const MAX_ENTRIES: usize = 2_000;
-/// Mounts that this may cost; a full server has some twenty.
+/// Maximum files that are hidden by a mount each; a full server has some twenty.
 const MAX_CLOSED: usize = 512;
-/// Read for others, and search besides for a directory.
+/// Read permission for others; for a directory, with the permission to enter it.
 const OTHERS_READ: u32 = 0o4;
 const OTHERS_ENTER: u32 = 0o5;
 

@@ -1,9 +1,9 @@
 //! The helper: it turns into pid 1 of a sandbox, builds the sandbox around itself, starts the
 //! command, reaps, and ends with it.
 //!
-//! Runs single-threaded in a program that has done nothing else. Nothing here prints; what happens
-//! is told in [`HelperMessage`]s over the control socket, which is the helper's standard input.
-//! When the other end of that socket is gone, so is the agent, and pid 1 ends, upon which the
+//! Runs single-threaded in a program that has done nothing else. Nothing here prints; events are
+//! reported in [`HelperMessage`]s over the control socket, which is the helper's standard input.
+//! When the other end of that socket closes, the agent is gone, and pid 1 ends, upon which the
 //! kernel kills everything in the sandbox.
 
 use std::cell::Cell;
@@ -80,14 +80,14 @@ const LATE_NAMESPACES: libc::c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | li
 
 /// Makes the namespaces that can be made before there is a command.
 fn make_early_namespaces() -> Result<(), SetupFailure> {
-    // In the new namespace this process is nobody until it is mapped.
+    // In the new namespace this process has no user until its user is mapped.
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
     sys::unshare(EARLY_NAMESPACES).at_stage(Stage::Namespaces)?;
     map_single_user(uid.as_raw(), gid.as_raw()).at_stage(Stage::Identity)?;
     start_loopback().at_stage(Stage::Loopback)
 }
 
-/// Waits for a command, of which nothing is known here yet.
+/// Waits for the policy of a command.
 fn wait_for_policy(control: &OwnedFd) -> Result<(), SetupFailure> {
     send_message(control, HelperMessage::Waiting);
     let max_wait = Timespec::try_from(MAX_WAIT).map_err(|_| Errno::INVAL).at_stage(Stage::Policy)?;
@@ -171,8 +171,8 @@ fn prepare_sandbox(control: &OwnedFd, early: bool) -> Result<(), SetupFailure> {
     })
 }
 
-/// Enters the namespaces of a base, and its root; what must stay open for as long as anything of
-/// the command lives.
+/// Enters the namespaces of a base, and its root. Returns the descriptor that must stay open for as
+/// long as any process of the command lives.
 fn join_namespaces(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
     let [root, user, mounts, lock] =
         <[OwnedFd; pass::MAX_DESCRIPTORS]>::try_from(passed).map_err(|_| Errno::PROTO)?;
@@ -184,7 +184,7 @@ fn join_namespaces(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
     Ok(lock)
 }
 
-/// Makes standard error what standard output is, where that was asked for.
+/// Makes standard error a copy of standard output, if the policy says so.
 pub(super) fn merge_outputs(policy: &Policy<&CStr>) -> Result<(), Errno> {
     if policy.merged { rustix::stdio::dup2_stderr(rustix::stdio::stdout()) } else { Ok(()) }
 }
@@ -252,7 +252,8 @@ impl Init<'_> {
         restrict::enforce_landlock(self.policy.landlock, &root, grants, Tcp::Free)
     }
 
-    /// Makes the listeners that the agent serves, and passes them out. Nobody inside keeps one.
+    /// Creates the listeners that the agent serves, and passes them to the agent. No process inside
+    /// keeps one.
     pub(super) fn pass_listeners(&self) -> Result<(), Errno> {
         self.policy.listen.iter().try_for_each(|port| {
             let listener = create_listener(*port)?;
@@ -357,7 +358,7 @@ impl Init<'_> {
         let mut failure = SetupFailure(Stage::Execute, 0, Errno::NOENT);
         for (index, candidate) in (0..).zip(&self.policy.candidates) {
             match sys::execute(candidate, argv, env) {
-                // Not here; another directory may have it.
+                // The program isn't here; another directory may have it.
                 Errno::NOENT | Errno::NOTDIR => {}
                 // Said of every path, whether it is there or not: there are too many processes.
                 Errno::AGAIN => return Err(SetupFailure(Stage::Execute, index, Errno::AGAIN)),
@@ -390,7 +391,8 @@ impl Init<'_> {
             }
             let [child, agent] = &ready;
             if !agent.revents().is_empty() {
-                // Nothing of it may outlive this process, which holds the witness.
+                // No process of the command may outlive this one, which holds the lock that shows
+                // that the command lives.
                 return kill_all();
             }
             if !child.revents().is_empty() {
@@ -402,8 +404,8 @@ impl Init<'_> {
 }
 
 impl Init<'_> {
-    /// Kills what is left and tells how the command ended. The agent needn't wait for the kernel to
-    /// take the namespaces apart, which it does when this process ends.
+    /// Kills the remaining processes and reports how the command ended. The agent needn't wait for
+    /// the kernel to take the namespaces apart, which it does when this process ends.
     fn report_end(&self, command: rustix::process::WaitStatus) -> Result<(), Errno> {
         kill_all()?;
         let usage = sys::usage_so_far();

@@ -1,5 +1,5 @@
-//! A request made ready to start: the plan of its root, the policy for its helper, and what the
-//! agent keeps for it.
+//! A request that is ready to start: the plan of its root, the policy for its helper, and the
+//! agent's state for it.
 
 use std::collections::VecDeque;
 use std::ffi::{CString, OsStr, OsString};
@@ -27,7 +27,7 @@ use crate::{Mounted, Network, SandboxError, SandboxSettings};
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
 const MIN_PID_MAX: u64 = 301;
 
-/// Facts of the host that needn't be looked up for every command.
+/// Properties of the host that are cached between commands.
 #[derive(Debug, Default)]
 pub(super) struct HostCache {
     pub(super) hidden: HiddenFiles,
@@ -51,7 +51,7 @@ pub(super) struct Job {
     pub(super) typed: Vec<u8>,
     /// Its control groups, for as long as anything of it lives.
     pub(super) groups: Lease,
-    /// The file that takes all of the output besides.
+    /// The file that additionally takes the whole output.
     pub(super) spill: Option<Spill>,
     pub(super) watched_process: WatchedProcess,
     /// The file to keep locked, as the policy names it.
@@ -228,7 +228,7 @@ pub(super) fn start_job(settings: &SandboxSettings, job: &mut Job) -> Result<Sta
     // While the helper begins.
     job.groups.create_groups()?;
     job.groups.set_limits(job.limits.processes, job.limits.memory.unwrap_or_else(default_memory))?;
-    // Where it can't be opened here, the helper says so.
+    // If the file can't be opened here, the helper reports the error.
     let witness =
         job.witness.as_deref().filter(|_| job.watched_process == (WatchedProcess::Init { early: true }));
     let witness = witness.and_then(|path| {

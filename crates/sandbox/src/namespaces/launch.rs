@@ -42,7 +42,7 @@ pub(super) fn launch_job(
     Ok(Launched { watcher, live, stop })
 }
 
-/// Starts a job that nobody but this program may end, and whose output nobody wants.
+/// Starts a job that can't be cancelled, and whose live output is dropped.
 pub(super) fn launch_unattended(settings: &SandboxSettings, mut job: Job) -> Result<Watcher, SandboxError> {
     let (collector, _live) = Collector::new(&job.limits, job.streams, job.live);
     Watcher::new(start_job(settings, &mut job)?, job, collector, CancellationToken::new(), Instant::now())

@@ -138,10 +138,10 @@ impl Backend for Namespaces {
     }
 }
 
-/// Replaces what the descriptor `old` stands for by what `new` stands for, in one step: whoever
-/// uses the number `old` at the same time finds the one or the other, never nothing. What it stood
-/// for is closed, if no other descriptor stands for it; directories and files that were opened
-/// through it stay what they are. `old` is closed on exec from then on.
+/// Replaces what the descriptor `old` stands for by what `new` stands for, in one step: a thread
+/// that uses the number `old` at the same time finds the one or the other, never nothing. What it
+/// stood for is closed, if no other descriptor stands for it; directories and files that were
+/// opened through it stay what they are. `old` is closed on exec from then on.
 ///
 /// # Errors
 /// As `dup3`: `EINVAL` when both are the same number.

@@ -76,7 +76,8 @@ pub(crate) fn mount_caches(
     check_apart(&real_root, [&beneath, &copy])?;
     check_apart(&copy, [&beneath, &real_root])?;
     let lock = open_layer(&beneath)?;
-    // Whoever else has them may write to them, and this one only read what is really there.
+    // Another command that holds the layers may write to them, and this one may only read the real
+    // directory.
     let ours = lock_layer(&lock).map_err(|errno| lock_error(&beneath, errno))?;
     let mut shown = Vec::with_capacity(caches.len());
     for place in caches.iter().take(MAX_CACHES) {
@@ -250,7 +251,7 @@ fn run_helper(
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::null()).stderr(Stdio::null());
     let helper = MountHelper(command.spawn().map_err(start)?);
-    // It holds the helper's end of the socket; as long as it lives, the socket has no end.
+    // `command` holds the helper's end of the socket; while it lives, the socket doesn't close.
     drop(command);
     match exchange_messages(&control, &helper, &bytes) {
         Ok(result) => Ok(result),

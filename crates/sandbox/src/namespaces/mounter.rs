@@ -1,4 +1,5 @@
-//! The other helper: it makes namespaces, mounts in them, hands out descriptors of them, and ends.
+//! The mount helper: it creates namespaces, mounts in them, passes descriptors of them to the
+//! agent, and ends.
 //!
 //! Runs single-threaded in a program that has done nothing else, like [`super::init`].
 
@@ -71,7 +72,7 @@ fn open_directory(path: &CStr, how: OFlags) -> Result<OwnedFd, Errno> {
     rustix::fs::open(path, how | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Mounts an overlay over its lower directory; what was mounted.
+/// Mounts an overlay over its lower directory, and returns the mount.
 fn mount_over(lower: &CStr, layers: &Layers<&CStr>) -> Result<OwnedFd, SetupFailure> {
     let open = |index: u32, path: &CStr, how: OFlags| {
         open_directory(path, how).map_err(|errno| SetupFailure(Stage::Layer, index, errno))
@@ -102,7 +103,8 @@ fn copy_mode_and_owner(lower: &OwnedFd, upper: &OwnedFd) -> Result<(), Errno> {
     }
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid) {
         let (uid, gid) = (rustix::fs::Uid::from_raw(old.st_uid), rustix::fs::Gid::from_raw(old.st_gid));
-        // Somebody else's directory that this user may write to: the copy is the user's own then.
+        // The directory is another user's, and this user may write to it: the copy then belongs to
+        // this user.
         rustix::fs::fchown(upper, Some(uid), Some(gid)).ok();
     }
     rustix::fs::fchmod(upper, Mode::from_raw_mode(old.st_mode & 0o7777))
@@ -121,7 +123,7 @@ fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {
 fn show_caches(root: &OwnedFd, order: &MountOrder<&CStr>) -> Result<(), Errno> {
     let real = open_directory(order.real, OFlags::PATH)?;
     for cache in &order.caches {
-        // Without one, a command builds anew what it needs.
+        // Without a cache, a command rebuilds what it needs.
         show_cache(root, &real, cache).ok();
     }
     Ok(())

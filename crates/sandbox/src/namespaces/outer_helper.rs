@@ -1,5 +1,5 @@
-//! The common beginning of the helpers outside of a sandbox, which start and watch a command
-//! without being pid 1 of namespaces of ours.
+//! The common start of the helpers outside of a sandbox, which start and watch a command without
+//! being pid 1 of its namespaces.
 
 use std::ffi::CStr;
 use std::os::fd::OwnedFd;
@@ -16,7 +16,7 @@ use super::sys;
 
 /// The frames that such a helper received.
 pub(super) struct LaunchRequest {
-    /// Says when a child ended, and when this process is told to end.
+    /// Readable when a child ended, or when this process gets SIGTERM.
     pub(super) signals: OwnedFd,
     pub(super) order: Vec<u8>,
     pub(super) policy: Vec<u8>,
@@ -43,10 +43,10 @@ pub(super) fn malformed_frame() -> SetupFailure {
     SetupFailure(Stage::Policy, 1, Errno::PROTO)
 }
 
-/// Names this process as the one that the agent watches, and readies what a command of it needs.
+/// Reports this process as the one that the agent watches, and prepares the files of its command.
 pub(super) fn announce_start(control: &OwnedFd, policy: &Policy<&CStr>) -> Result<HeldFiles, SetupFailure> {
     send_message(control, HelperMessage::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
-    // What it starts begins in them.
+    // The processes that the helper starts begin in these groups.
     cgroups::enter_groups(&policy.groups).at_stage(Stage::Groups)?;
     cgroups::join_groups(&policy.groups, std::process::id()).at_stage(Stage::Groups)?;
     merge_outputs(policy).at_stage(Stage::Supervise)?;

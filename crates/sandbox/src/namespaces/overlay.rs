@@ -9,7 +9,7 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags};
 /// The durability of what is written to an overlay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Durability {
-    /// As long as one command.
+    /// The changes last as long as one command.
     Command,
     /// Beyond the mount.
     Lasting,

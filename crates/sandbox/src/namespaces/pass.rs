@@ -1,4 +1,4 @@
-//! Descriptors over a socket, together with bytes.
+//! Sends and receives descriptors over a socket, together with bytes.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -13,8 +13,7 @@ use rustix::net::{
 /// Descriptors of one message.
 pub(super) const MAX_DESCRIPTORS: usize = 4;
 
-/// Sends bytes, as many as go at once, and with the first of them the descriptors; how many bytes
-/// went.
+/// Sends as many bytes as fit at once, with the descriptors, and returns the number of bytes sent.
 pub(super) fn send(socket: impl AsFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);

@@ -1,4 +1,4 @@
-//! From a request to the steps that build its root. Looks at the file system, changes nothing.
+//! Plans the steps that build the root of a request. Reads the file system, changes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CString, OsStr};
@@ -217,7 +217,7 @@ impl PlanBuilder {
         Ok(root)
     }
 
-    /// Takes the files beneath the root from the base from now on.
+    /// Makes the base the source of the files beneath the root from now on.
     fn stand_in(
         &mut self,
         base: &Base,
@@ -295,7 +295,7 @@ impl PlanBuilder {
         ];
         for (what, list, mount) in lists {
             for path in list {
-                // A relative one is refused below.
+                // A relative path is refused below.
                 if path.is_absolute() && self.view.resolve(path, |_, _| ()).is_err() {
                     continue;
                 }
@@ -332,7 +332,7 @@ impl PlanBuilder {
         view.resolve(path, |link, target| drop(links.insert(link.to_owned(), target.to_owned())))
     }
 
-    /// Returns the mount that a path lies in.
+    /// Returns the innermost mount that contains a path.
     fn covering_mount(&self, path: &Path) -> Option<(&Path, Mount)> {
         path.ancestors()
             .find_map(|above| self.mounts.get_key_value(above))
@@ -381,7 +381,7 @@ impl PlanBuilder {
             made: BTreeSet::new(),
             steps: Vec::with_capacity(64),
         };
-        // Parents sort before what lies in them.
+        // Parents sort before their entries.
         for (at, mount) in &self.mounts {
             let covered = at.parent().and_then(|parent| out.covering_mount(parent));
             if *mount == Mount::ReadOnly && covered == Some(Mount::ReadOnly) {
@@ -401,7 +401,7 @@ impl PlanBuilder {
             out.steps.push(Step::Guard { path: relative_to_root(path)? });
         }
         for path in masked.iter().filter(|path| self.shows_host_path(path)) {
-            // One that is gone, or that a link now stands for, shows nothing of the host's.
+            // A path that is gone or became a link shows no file of the host.
             if let Ok(found) = self.view.metadata(path) {
                 let text = CString::default();
                 out.steps.push(Step::Mask { path: relative_to_root(path)?, directory: found.is_dir(), text });
@@ -476,8 +476,8 @@ impl Steps<'_> {
         Ok(())
     }
 
-    /// Returns the host's name of what is mounted at a place; of a mounted base, the name in its
-    /// namespace.
+    /// Returns the host's path of the file that is mounted at a path; for a mounted base, the path
+    /// in its namespace.
     fn source_path(&self, at: &Path) -> PathBuf {
         let copied = self.copy.and_then(|(root, copy)| Some(copy.join(at.strip_prefix(root).ok()?)));
         copied.unwrap_or_else(|| at.to_owned())

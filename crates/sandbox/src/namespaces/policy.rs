@@ -1,4 +1,4 @@
-//! The policy that the agent sends to a helper, and its encoding.
+//! The configuration of a sandbox that the agent sends to a helper, and its encoding.
 
 use std::ffi::{CStr, CString};
 
@@ -9,12 +9,12 @@ use super::terminal::Size;
 
 /// First bytes of a policy; the last digit is the format's version.
 pub(super) const MAGIC: [u8; 4] = *b"JMS5";
-/// A canary run tries to get out instead of running a command.
+/// The targets of a canary run, which tries to escape instead of running a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Canary<T> {
-    /// A port on the host's loopback where the agent listens.
+    /// The port on the host's loopback on which the agent listens.
     pub(super) port: u16,
-    /// A process outside: the agent.
+    /// The process id of the agent, which is outside.
     pub(super) agent: u32,
     /// A file of the host that isn't mounted.
     pub(super) outside: T,
@@ -26,7 +26,7 @@ pub(super) struct Canary<T> {
     pub(super) inside: T,
 }
 
-/// All the helper has to know.
+/// The configuration of a sandbox, as a helper sets it up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy<T> {
     pub(super) own_network: bool,

@@ -1,4 +1,5 @@
-//! The test that a back-end works and holds here: a canary run, remembered until the next boot.
+//! The test that a back-end works and confines on this machine: a canary run, whose result is
+//! cached until the next boot.
 
 use std::ffi::CString;
 use std::fs;
@@ -32,15 +33,15 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_CACHE: u64 = 64 * 1024;
 /// Some 10,000 sockets' worth of the kernel's list; what comes after isn't looked at.
 const MAX_SOCKETS: u64 = 1024 * 1024;
-/// A mount shows what comes to be in it.
+/// A mount also shows files that are created later.
 const LATE_SOCKETS: &str =
     "sockets that your programs make in the project after a command began can be connected to by it";
-/// The kernel didn't hand calls to the supervisor.
+/// The gap where the kernel didn't hand calls to the supervisor.
 pub(super) const METADATA_GAP: &str =
     "modes, times and owners of your files outside the project can be changed";
-/// Sockets that a gap names.
+/// Maximum sockets that a gap names.
 const SOCKETS_NAMED: usize = 5;
-/// Changes when what is tested does.
+/// The version of the tests; a change invalidates remembered results.
 const CACHE_VERSION: u32 = 7;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
 const OWN_PID_MAX: (u32, u32) = (6, 14);
@@ -75,7 +76,7 @@ pub(super) async fn probe_backend(
     }
     let enforcement = run_canaries(probed, start).await?;
     if let (Some(file), Some(key)) = (&file, key) {
-        // Only time is lost where it can't be written.
+        // A result that can't be written only costs time.
         write_cached(file, &CachedResult { key, enforcement: enforcement.clone() }).ok();
     }
     Ok(enforcement)
@@ -125,7 +126,7 @@ const STATUS_FIELDS: [&str; 4] = ["CapEff:", "CapBnd:", "NoNewPrivs:", "Seccomp:
 fn process_surroundings() -> Vec<String> {
     let name = |namespace| fs::read_link(Path::new("/proc/self/ns").join(namespace)).unwrap_or_default();
     let namespaces = NAMESPACE_KINDS.iter().map(|namespace| name(namespace).to_string_lossy().into_owned());
-    // What isn't there is as it was, empty.
+    // A missing file counts as empty.
     let settings =
         SETTING_FILES.iter().map(|file| fs::read_to_string(file).unwrap_or_default().trim().to_owned());
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -181,7 +182,8 @@ fn write_cached(file: &Path, what: &CachedResult) -> io::Result<()> {
     fs::rename(&draft, file)
 }
 
-/// The canaries' cage: a project, a file beside it, a masked file and a protected directory in it.
+/// The directory of a canary run: a project, a file beside it, a masked file and a protected
+/// directory in it.
 struct CanaryProject(PathBuf);
 
 impl CanaryProject {
@@ -216,7 +218,7 @@ async fn run_canaries(
     let unable =
         |source| SandboxError::Path { what: "preparing the sandbox's test in", path: "/tmp".into(), source };
     let cage = CanaryProject::create().map_err(unable)?;
-    // Bound and listening through the run; that nobody gets through to it is what is tested.
+    // Listens through the whole run; the test is that no connection reaches it.
     let server = TcpListener::bind(("127.0.0.1", 0)).map_err(unable)?;
     let at = |name: &str| c_string(cage.0.join(name).as_os_str());
     let canary = Canary {
@@ -232,7 +234,7 @@ async fn run_canaries(
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PROBE_TIMEOUT;
     request.needs = SandboxNeeds::ALL;
-    // No host is listed: the listener is there, and whoever is asked for is refused.
+    // No host is listed: the listener exists, and every host is refused.
     request.network = Network::Filtered(Arc::default());
     let seen = start(request, canary)?.run().await?;
     let written = fs::read(cage.0.join("outside")).map_err(unable)? != b"secret";
@@ -287,7 +289,7 @@ fn judge_canaries(
     if !processes_bounded {
         gaps.push("run as root: the number of processes isn't bounded".to_owned());
     }
-    // Without a process namespace nobody can tell a command's processes from the user's others.
+    // Without a process namespace a command's processes can't be told from the user's others.
     let counted = !landlock_alone && escaped & MEMORY_UNCOUNTED == 0;
     match (groups.0, counted) {
         (true, _) => {}
@@ -324,7 +326,7 @@ fn judge_canaries(
 
 /// Returns the services that commands can connect to, as a gap.
 fn reachable_services() -> Option<String> {
-    // Where it can't be read, nothing is known to be reachable.
+    // If the list can't be read, no socket is known to be reachable.
     let list = fs::File::open("/proc/net/unix").ok()?;
     let mut text = Vec::new();
     list.take(MAX_SOCKETS).read_to_end(&mut text).ok()?;

@@ -1,13 +1,13 @@
-//! Helpers as the agent starts them, and the one that waits for the next command.
+//! Starting helpers, and keeping one ready for the next command.
 //!
 //! Executing a program and making a network namespace takes about as long as all the rest of a
 //! sandbox. So from the second command of a sandbox on, a helper is started when a command has
 //! ended, for the next one: it has user, network and IPC namespaces and a host name of its own, of
-//! which nothing depends on a command, and waits for its policy. For commands in a mount, whose
-//! namespaces these have to lie in, it has none yet: so a mount is held by commands alone. It knows
-//! nothing, has nothing mounted, serves one command, and ends with the agent, whose end of its
-//! socket it waits at. What a command without one that waits gets is the same, made by the same
-//! steps in the same order.
+//! which nothing depends on a command, and waits for its policy. For commands in a mounted copy,
+//! whose namespaces must contain the helper's, the helper has none yet: so only commands hold a
+//! mount. The waiting helper has no data of a command and no mount, serves one command, and ends
+//! when the agent closes its end of the socket. Without a waiting helper, a command gets the same
+//! sandbox by the same steps in the same order.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -30,8 +30,8 @@ pub(super) const MAX_WAIT: Duration = Duration::from_secs(180);
 /// Maximum age of a helper that is given a command: so much younger that the helper can't be about
 /// to end.
 const MAX_AGE: Duration = Duration::from_secs(120);
-/// So many commands of a sandbox suggest that there will be another one; a program that runs a
-/// single one needs none.
+/// Commands of a sandbox after which a helper is kept ready; a program that runs a single command
+/// needs none.
 const MIN_COMMANDS: u32 = 2;
 /// Maximum bytes that wait in the pipe of standard output, in the kernel, until they are read.
 const PIPE_BYTES: usize = 256 * 1024;
@@ -46,7 +46,7 @@ pub(super) struct HelperProcess {
     pub(super) stderr: OwnedFd,
 }
 
-/// A helper that was told nothing yet. Dropped, it is killed and reaped.
+/// A helper that has received no policy yet. Dropped, it is killed and reaped.
 #[derive(Debug)]
 pub(super) struct WaitingHelper {
     helper: Option<HelperProcess>,
@@ -54,7 +54,7 @@ pub(super) struct WaitingHelper {
 }
 
 impl WaitingHelper {
-    /// Starts one, with this second argument.
+    /// Starts a helper with this second argument.
     pub(super) fn start(settings: &SandboxSettings, argument: &str) -> Result<Self, SandboxError> {
         let program = settings.helper.clone().unwrap_or_else(|| PathBuf::from("/proc/self/exe"));
         let error = |source| SandboxError::Start { path: program.clone(), source };
@@ -84,9 +84,9 @@ impl WaitingHelper {
         let helper = self.helper.take().ok_or(SandboxError::Abandoned)?;
         match pass::send(&helper.control, policy, passed) {
             Ok(sent) => Ok((helper, sent)),
-            // The rest goes when it reads.
+            // The rest is sent when the helper reads.
             Err(Errno::AGAIN) if passed.is_empty() => Ok((helper, 0)),
-            // It has ended, and what it said before tells why.
+            // The helper has ended, and its earlier messages give the reason.
             Err(Errno::PIPE | Errno::CONNRESET) => Ok((helper, policy.len())),
             Err(errno) => {
                 let path = helper.program.clone();
@@ -100,7 +100,7 @@ impl WaitingHelper {
     /// unread.
     fn is_sound(&mut self) -> bool {
         let Some(helper) = &mut self.helper else { return false };
-        // What it said before it ended would still be there to be heard.
+        // Messages from before its end could still be read.
         if !matches!(helper.child.try_wait(), Ok(None)) {
             return false;
         }
@@ -163,7 +163,7 @@ pub(super) struct NextHelper {
 }
 
 impl NextHelper {
-    /// Starts it beside whatever goes on, if the sandbox is still there and has none.
+    /// Starts the helper in the background, if the sandbox still exists and has none.
     pub(super) fn start(self) {
         drop(tokio::task::spawn_blocking(move || {
             let Some(slot) = self.slot.upgrade() else { return };

@@ -1,8 +1,8 @@
 //! Landlock: what the kernel grants this process and its children, whatever is mounted where.
 //!
-//! In a sandbox with namespaces it lies beneath the mounts, and would hold if one of them didn't;
-//! without namespaces it is what confines. It is for good: nothing that is started from here on can
-//! take it off.
+//! In a sandbox with namespaces Landlock is a second layer beneath the mounts; without namespaces
+//! it is the only confinement. It is permanent: no process that is started from here on can lift
+//! it.
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;

@@ -14,7 +14,7 @@ use super::overlay::{Durability, create_overlay_mount, mount_onto};
 use super::steps::{Access, Step};
 use super::sys;
 
-/// Holds what the private directories and layers are made of; nobody inside may enter it.
+/// The directory with the sources of private directories and layers; commands may not enter it.
 const STORE_DIRECTORY: &CStr = c".sandbox";
 /// Maximum number of files in the scratch space; an inode is about 1 KiB of kernel memory.
 const SCRATCH_FILES: u32 = 400_000;
@@ -50,7 +50,7 @@ pub(super) fn enter_root(root: &OwnedFd) -> Result<(), Errno> {
     rustix::process::chdir(c"/")
 }
 
-/// Carries out the steps.
+/// Builds the root from the steps.
 pub(super) struct RootBuilder<'a> {
     root: &'a OwnedFd,
     base: Option<OwnedFd>,
@@ -140,15 +140,15 @@ impl<'a> RootBuilder<'a> {
         rustix::mount::mount(c"proc", path, c"proc", flags, None)?;
         if self.pid_max > 0 {
             // Root's processes don't count against RLIMIT_NPROC. The knob is per namespace since
-            // Linux 6.14; before that the kernel refuses the write, and the gap is told.
+            // Linux 6.14; before that the kernel refuses the write, and the gap is reported.
             write_file(c"proc/sys/kernel/pid_max", self.pid_max.to_string().as_bytes()).ok();
         }
-        // All of it, not `sys` alone: `sysrq-trigger` and others obey whoever is root.
+        // All of `/proc`, not `sys` alone: `sysrq-trigger` and others obey any root user.
         sys::mount_attributes(self.root, path, false, RDONLY)
     }
 
-    /// Opens what is at the path inside, without following any link: the tree may belong to an
-    /// attacker.
+    /// Opens the file at a path in the new root, without following any link: the tree may belong to
+    /// an attacker.
     fn open_beneath(&self, path: &CStr) -> Result<OwnedFd, Errno> {
         let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS | ResolveFlags::BENEATH;

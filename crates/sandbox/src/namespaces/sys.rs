@@ -387,8 +387,8 @@ pub(super) fn reset_signals() {
     }
 }
 
-/// Takes the exit of a child of this process, with what its whole tree used. `None`: it hasn't
-/// ended yet (only with `wait` false), or is nobody's child any more.
+/// Reaps a child of this process, and returns the resources that its whole tree used. `None`: it
+/// hasn't ended yet (only with `wait` false), or is nobody's child any more.
 pub(super) fn reap_child(pid: Pid, wait: bool) -> Option<ResourceUsage> {
     let mut status = 0;
     // SAFETY: `rusage` is plain data; the kernel fills it, or it stays zero.

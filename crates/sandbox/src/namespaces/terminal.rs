@@ -1,5 +1,5 @@
-//! A pseudo-terminal of the command's own: made by pid 1 inside, its other side passed out to the
-//! agent.
+//! A pseudo-terminal of the command's own: created by pid 1 inside, with its outer side passed to
+//! the agent.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 
@@ -32,8 +32,8 @@ impl Size {
     }
 }
 
-/// Makes one among the sandbox's own terminals, and passes out the side that sees what is written
-/// and types. What the command gets comes back.
+/// Creates a pseudo-terminal of the sandbox's own, and passes its outer side to the agent. What the
+/// command gets comes back.
 pub(super) fn open_terminal(size: Size, control: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let outer = rustix::fs::open(c"/dev/pts/ptmx", flags, Mode::empty())?;
@@ -46,7 +46,7 @@ pub(super) fn open_terminal(size: Size, control: &OwnedFd) -> Result<OwnedFd, Er
     Ok(inner)
 }
 
-/// Makes it all that the new session's leader reads and writes.
+/// Makes the terminal the controlling one of a new session, and its standard streams.
 pub(super) fn become_leader(terminal: &OwnedFd) -> Result<(), Errno> {
     rustix::process::ioctl_tiocsctty(terminal)?;
     rustix::stdio::dup2_stdin(terminal)?;

@@ -1,4 +1,4 @@
-//! The agent's side of a running command: output in, limits kept, the end awaited.
+//! The agent's side of a running command: it reads output, enforces limits and waits for the end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -42,7 +42,7 @@ const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// Full reads in a row, before anything else is looked at again: what fits into the pipe.
 const MAX_READS: usize = 8;
 
-/// All that was seen of a command.
+/// The observations of a command: its end, its output and its resources.
 pub(super) struct Observation {
     pub(super) outcome: Outcome,
     pub(super) escaped: Option<i32>,
@@ -191,7 +191,7 @@ impl Pipe {
         pipe::Receiver::from_owned_fd_unchecked(outer).map(|pipe| Self(Some(pipe)))
     }
 
-    /// Reads what is there.
+    /// Reads the available output.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let Some(pipe) = &self.0 else { return Ok(0) };
         match pipe.try_read(buffer) {
@@ -375,8 +375,8 @@ impl Watcher {
         self.into_observation().await
     }
 
-    /// Returns true if nothing more can come: the pipes are closed, and pid 1 has sent its last
-    /// message or is gone, or there never was one.
+    /// Returns true if no more messages and output can come: the pipes are closed, and pid 1 has
+    /// sent its last message or is gone, or there never was one.
     fn is_over(&self) -> bool {
         let reaped = self.processes.usage.is_some() || self.processes.init.is_none();
         let ended = self.processes.ending || (reaped && !self.connected);
@@ -429,13 +429,14 @@ impl Watcher {
         Ok(())
     }
 
-    /// Sends what is left of the policy, takes the notes that came.
+    /// Sends the rest of the policy, and handles the messages that came.
     fn exchange_messages(&mut self) -> Result<(), SandboxError> {
         if !self.unsent.is_empty() {
             match self.control.try_write(&self.unsent) {
                 Ok(sent) => drop(self.unsent.drain(..sent)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // It ended before it read everything; its notes, or their absence, say why.
+                // The helper ended before it read everything; its messages, or their absence, give
+                // the reason.
                 Err(_) => self.unsent.clear(),
             }
         }
@@ -522,7 +523,7 @@ impl Watcher {
         Ok(())
     }
 
-    /// Takes the outer side of the command's terminal, which is where its output comes from then.
+    /// Takes the outer side of the command's terminal, from which its output comes from now on.
     fn attach_terminal(&mut self) -> io::Result<()> {
         let outer = self.passed.pop().ok_or(io::ErrorKind::InvalidData)?;
         rustix::io::ioctl_fionbio(&outer, true)?;
@@ -543,8 +544,8 @@ impl Watcher {
         });
     }
 
-    /// Gives up on processes that were killed and are still there, after killing an outer helper
-    /// that didn't end the others. Returns true if there is nothing left to wait for.
+    /// Gives up on processes that were killed and haven't ended, after killing an outer helper that
+    /// didn't end the others. Returns true if there is nothing left to wait for.
     fn give_up(&mut self) -> bool {
         if self.processes.init.is_some() && self.processes.signal != Signal::KILL {
             self.processes.signal = Signal::KILL;
@@ -603,7 +604,7 @@ impl Watcher {
         // Until pid 1 is gone its own mounts of a copy are there, and the layers are in use.
         let held = (self.job.joined.take(), std::mem::replace(&mut self.job.groups, Lease::empty()));
         if self.processes.ending && self.processes.usage.is_none() {
-            // The kernel takes the namespaces apart meanwhile; nobody need wait for that.
+            // The kernel takes the namespaces apart meanwhile, which needs no waiting.
             let mut processes = self.processes;
             tokio::spawn(async move {
                 processes.usage = processes.wait_for_init().await.ok();
@@ -617,7 +618,7 @@ impl Watcher {
     }
 }
 
-/// Lets go of a copy's mount and of the control groups. If nobody else has the mount, the kernel
+/// Releases a copy's mount and the control groups. If no other command has the mount, the kernel
 /// writes out what was changed, which takes its time.
 fn release_held(held: (Option<Arc<Mounted>>, Lease)) {
     if held.0.is_some() || !held.1.is_empty() {
@@ -638,8 +639,8 @@ impl Job {
     }
 }
 
-/// Waits for output, and where the reader misses nothing also for room: the command then waits at
-/// its pipe's end.
+/// Waits for output, and if the live reader must get every piece also for room: meanwhile the
+/// command blocks on its pipe.
 async fn with_room<T>(collector: &Collector, ready: impl Future<Output = T>) -> T {
     collector.wait_for_room().await;
     ready.await

@@ -1,4 +1,4 @@
-//! The environment variables that lead programs inside to the proxy.
+//! The environment variables that make programs in the sandbox use the proxy.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

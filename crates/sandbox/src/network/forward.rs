@@ -1,8 +1,8 @@
 //! Ports on the sandbox's own loopback, each of which leads to one address outside.
 //!
 //! The proxy lets only names of public hosts through. A server on this machine or on a network of
-//! its own (a local model, a test) is reached by a listener of its own: whoever connects to it
-//! inside is connected to that address, and nothing that is sent decides where to.
+//! its own (a local model, a test) is reached by a listener of its own: every connection to it goes
+//! to that one address, whatever is sent.
 
 use std::io;
 use std::net::SocketAddr;
@@ -39,7 +39,7 @@ pub(super) async fn accept_connections(
             accepted = listener.accept(), if clients.len() < MAX_CLIENTS => match accepted {
                 Ok((client, _)) => {
                     let journal = Arc::clone(&journal);
-                    // A connection that broke tells nobody anything but its two ends, which know.
+                    // Both ends see a broken connection themselves.
                     clients.spawn(async move { join_ends(forward.to, client, &journal).await.ok() });
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,

@@ -66,10 +66,10 @@ pub(super) enum RequestRoute<'a> {
 pub(super) enum Head {
     /// A tunnel.
     Connect(Target),
-    /// One answer.
+    /// A single request with one answer.
     Request {
         target: Target,
-        /// As it is sent on.
+        /// The head as it is sent to the server.
         rewritten: Vec<u8>,
         body: Body,
     },
@@ -280,7 +280,7 @@ impl Default for At {
 }
 
 impl Chunks {
-    /// Takes bytes; how many of them belong to the body.
+    /// Scans bytes, and returns how many of them belong to the body.
     pub(super) fn accept_bytes(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
         let wrong = Err(Refusal::Malformed("the body's chunks are broken"));
         let mut taken = 0;

@@ -13,7 +13,7 @@ pub(super) enum Hello {
     More,
     /// One that names this host.
     Named(String),
-    /// One that names nobody.
+    /// A hello without a host's name.
     Unnamed,
     /// None, or a broken one.
     Broken,
@@ -52,7 +52,7 @@ fn handshake_message(bytes: &[u8]) -> Result<Option<Vec<u8>>, Broken> {
                 return Ok(Some(body.to_vec()));
             }
         }
-        // What is there of a record's header has to be one's.
+        // A cut header must be the beginning of a valid one.
         let header = from.0.get(..from.0.len().min(2)).unwrap_or_default();
         if !header.iter().zip([22, 3]).all(|(given, wanted)| *given == wanted) {
             return Err(Broken);

@@ -19,13 +19,13 @@ pub struct HostProxy {
 }
 
 impl HostProxy {
-    /// Returns the address at which it speaks HTTP.
+    /// Returns the address at which the proxy accepts HTTP.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Ends it, and returns what was asked of it.
+    /// Stops the proxy, and returns the connections that were requested.
     pub async fn finish(self) -> Vec<Connection> {
         self.serving.finish().await.0
     }

@@ -105,7 +105,7 @@ enum End {
     Denied(&'static str),
 }
 
-/// A connection that is open. What passes is counted when it has been handed over.
+/// An open connection. Its bytes are counted when they have been passed on.
 #[derive(Debug)]
 pub(super) struct JournalEntry {
     journal: Journal,

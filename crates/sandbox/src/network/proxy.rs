@@ -108,7 +108,7 @@ async fn accept_connections(state: Arc<ProxyState>, listener: TcpListener, stop:
             accepted = listener.accept(), if clients.len() < state.bounds.clients => match accepted {
                 Ok((client, _)) => {
                     let state = state.clone();
-                    // A connection that broke tells nobody anything but its two ends, which know.
+                    // Both ends see a broken connection themselves.
                     clients.spawn(async move { state.serve_client(client).await.ok() });
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
@@ -165,14 +165,14 @@ impl ConnectFailure {
     }
 }
 
-/// A client and what of its bytes was read and not used.
+/// A client, with the bytes that were read and not used.
 struct Client {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
 impl Client {
-    /// Reads more; whether there was any.
+    /// Reads more bytes; returns false at the end.
     async fn read_more(&mut self) -> io::Result<bool> {
         let before = self.unread.len();
         self.unread.reserve(BUFFER_BYTES);
@@ -181,8 +181,8 @@ impl Client {
         Ok(count > 0)
     }
 
-    /// Writes the last that this client gets, and lets it read that: closing a socket with
-    /// something unread in it throws away what the other side hasn't read.
+    /// Writes the final response, and lets the client read it: closing a socket with something
+    /// unread in it throws away what the other side hasn't read.
     async fn send_last(mut self, last: &[u8], lingering: Duration) -> io::Result<()> {
         let reading = async {
             self.stream.write_all(last).await?;
@@ -214,7 +214,7 @@ impl ProxyState {
     async fn serve_client(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut client = Client { stream, unread: Vec::new() };
-        // Who says nothing in time is left without an answer.
+        // A client that sends nothing in time gets no answer.
         match timeout(self.bounds.asking, self.read_request(&mut client))
             .await
             .unwrap_or(Ok(Ok(ClientRequest::Nothing)))?
@@ -377,7 +377,8 @@ impl ProxyState {
         Err(ConnectFailure::failed(why))
     }
 
-    /// Bytes both ways. What goes through is looked at as far as it says for whom it is.
+    /// Copies bytes both ways. The first ones are inspected for the name of the host that they are
+    /// for.
     async fn run_tunnel(
         &self,
         mut client: Client,
@@ -420,7 +421,7 @@ impl ProxyState {
                     entry.record_denied("only TLS goes through port 443");
                     return Ok(());
                 }
-                // It left before it had said anything.
+                // The client left before it sent anything.
                 Hello::More => return Ok(()),
             },
         }
@@ -438,7 +439,7 @@ impl ProxyState {
         }
     }
 
-    /// Handles one request and its answer.
+    /// Sends one request and returns its answer to the client.
     async fn exchange_request(
         &self,
         client: Client,
@@ -457,7 +458,7 @@ impl ProxyState {
                 entry.record_denied(refusal.reason());
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            // The answer's end is the end of it all.
+            // The end of the answer ends the exchange.
             std::future::pending::<io::Result<()>>().await
         };
         let back = copy_counted(&mut from_server, &mut to_client, &entry.received);
@@ -501,7 +502,7 @@ async fn write_counted(
     Ok(())
 }
 
-/// Passes everything on, its end included.
+/// Copies everything, the end of the stream included.
 pub(super) async fn copy_counted(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
@@ -551,7 +552,7 @@ async fn send_body(
         piece.resize(BUFFER_BYTES, 0);
         let read = from.read(&mut piece).await?;
         if read == 0 {
-            // A body that is cut: the server has to learn that.
+            // The body is cut, and the server has to see that.
             return to.shutdown().await.map(Ok);
         }
         piece.truncate(read);

@@ -75,7 +75,7 @@ impl Service {
     }
 }
 
-/// A service that serves. Dropped, it and all its connections end.
+/// A running service. Dropped, the service and all its connections end.
 #[derive(Debug)]
 pub(crate) struct Serving {
     journal: Journal,
@@ -84,10 +84,10 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Ends it, and tells what was asked of it.
+    /// Stops the service, and returns its connections and denials.
     pub(crate) async fn finish(self) -> (Vec<Connection>, Vec<Denial>) {
         drop(self.stop);
-        // It has nothing to say, and what it wrote down is there even if it was cut off.
+        // The task returns nothing, and its log is complete even if it was aborted.
         self.task.await.ok();
         self.journal.read()
     }

@@ -21,7 +21,7 @@ pub(super) enum Code {
     UnknownAddress = 8,
 }
 
-/// Returns an answer. Its address is empty: nobody needs to know from where the proxy connects.
+/// Returns an answer. Its address is empty: clients don't need the proxy's own address.
 pub(super) fn encode_answer(code: Code) -> [u8; 10] {
     [VERSION, code as u8, 0, 1, 0, 0, 0, 0, 0, 0]
 }

@@ -1,4 +1,4 @@
-//! The proxy's way out: the one place that resolves names and opens connections.
+//! The proxy's outgoing side: the only place that resolves names and opens connections.
 
 use std::fmt;
 use std::io;
@@ -29,7 +29,7 @@ pub trait Upstream: fmt::Debug + Send + Sync {
 /// takes a thread, which mustn't be one of those that the caller's files are read on.
 const MAX_RESOLVERS: usize = 8;
 
-/// The system's.
+/// The system's resolver and sockets.
 #[derive(Debug)]
 pub(super) struct SystemUpstream {
     turns: std::sync::Arc<tokio::sync::Semaphore>,
@@ -51,7 +51,7 @@ impl Upstream for SystemUpstream {
             let name = format!("{host}.");
             std::thread::Builder::new().name("resolver".to_owned()).spawn(move || {
                 let found = (name.as_str(), 0).to_socket_addrs();
-                // Nobody waits any more where it took too long.
+                // If this took too long, no caller waits any more.
                 tell.send(found.map(|found| found.map(|address| address.ip()).collect())).ok();
                 drop(turn);
             })?;

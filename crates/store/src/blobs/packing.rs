@@ -7,25 +7,27 @@ use std::io::{self, Seek as _, Write};
 use zstd::bulk::Compressor;
 use zstd::stream::write::Encoder;
 
-/// The most bytes of one blob, before packing. A file beyond this is not a source file, and
-/// unpacking stops here whatever a damaged file claims.
+/// Maximum bytes of one blob, before compression. Longer files are no source files, and
+/// decompression stops here whatever a damaged file claims.
 pub const MAX_BLOB_BYTES: usize = 256 * 1024 * 1024;
 
-/// Header of bytes as they are.
+/// Header byte of an uncompressed blob.
 const RAW: u8 = 0;
-/// Header of a zstd frame that says its content's size.
+/// Header byte of a zstd frame that has its content's size.
 const ZSTD: u8 = 1;
-/// zstd's fastest ordinary level: pre-images are written on the way to an edit, and read rarely.
+/// zstd's fastest ordinary level: pre-images are written before each edit, and read rarely.
 const LEVEL: i32 = 1;
-/// Below this a frame's own overhead eats what packing saves, and a file takes a disk block anyway.
+/// Minimum bytes that are compressed. For fewer, the frame costs what it saves, and a file takes a
+/// disk block anyway.
 const WORTH_TRYING: usize = 128;
-/// Up to this, packing happens in a buffer and the file is written in one call; beyond it, as a
-/// stream, so that memory stays bounded.
+/// Maximum bytes that are compressed in a buffer and written in one call. More are streamed, so
+/// that memory stays bounded.
 const IN_MEMORY: usize = 1024 * 1024;
-/// Of larger contents this much is packed first, to see whether it is worth while.
+/// Bytes at the beginning of a large content that are compressed first, to find whether compression
+/// saves enough.
 const SAMPLE: usize = 128 * 1024;
 
-/// Packs contents, keeping its buffers from one to the next.
+/// Compresses contents, and reuses its buffers.
 #[derive(Default)]
 pub(super) struct Packer {
     compressor: Option<Compressor<'static>>,
@@ -38,7 +40,7 @@ impl fmt::Debug for Packer {
     }
 }
 
-/// The largest packed size that saves enough to be worth unpacking later: seven eighths.
+/// Returns the maximum compressed size that is worth storing: seven eighths of the content.
 fn limit(length: usize) -> usize {
     length - length / 8
 }
@@ -49,12 +51,12 @@ pub(super) fn is_plausible(stored: u64, length: u64) -> bool {
 }
 
 impl Packer {
-    /// Gives the buffers back.
+    /// Frees the buffers.
     pub(super) fn rest(&mut self) {
         *self = Self::default();
     }
 
-    /// Writes `bytes` into an empty file, packed if that saves at least an eighth.
+    /// Writes `bytes` into an empty file, compressed if that saves at least an eighth.
     pub(super) fn pack(&mut self, bytes: &[u8], file: &mut File) -> io::Result<()> {
         if bytes.len() > IN_MEMORY {
             return self.pack_large(bytes, file);
@@ -69,7 +71,7 @@ impl Packer {
         file.write_all(&self.buffer)
     }
 
-    /// Fills the buffer with header and frame; `false` when that would save too little.
+    /// Fills the buffer with header and frame; returns false if that would save too little.
     fn fill_packed(&mut self, bytes: &[u8]) -> io::Result<bool> {
         self.buffer.clear();
         self.buffer.resize(1 + limit(bytes.len()), 0);
@@ -79,7 +81,7 @@ impl Packer {
         };
         let Some((header, room)) = self.buffer.split_first_mut() else { return Ok(false) };
         *header = ZSTD;
-        // The only failure in practice is that the frame doesn't fit: not worth it.
+        // The only failure in practice is that the frame doesn't fit: then it saves too little.
         match compressor.compress_to_buffer(bytes, room) {
             Ok(packed) => {
                 self.buffer.truncate(1 + packed);
@@ -108,7 +110,7 @@ impl Packer {
     }
 }
 
-/// The content of a stored file, or what is wrong with it.
+/// Returns the content of a stored file, or a description of its damage.
 pub(super) fn unpack(mut stored: Vec<u8>) -> Result<Vec<u8>, String> {
     match stored.split_first() {
         None => Err("the file is empty".to_owned()),

@@ -12,27 +12,28 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
 
 use crate::StoreError;
 
-/// Counting all blobs costs a look at each, so it is done once this fraction of the quota was
-/// written ...
+/// All blobs are counted after this fraction of the quota was written, because counting reads the
+/// metadata of each ...
 const COUNT_EVERY: u64 = 64;
-/// ... and at every so-manieth new blob of a handle that hasn't counted yet, so that many short
+/// ... and at one in this many new blobs of a handle that hasn't counted yet, so that many short
 /// runs count too. Hashes are evenly spread, so their first byte decides.
 const COUNT_ONE_IN: u8 = 64;
-/// The fraction of the quota that is freed beyond the need when room is made, so that the next put
-/// doesn't have to make room again.
+/// When blobs are removed, this fraction of the quota is freed besides, so that the next put
+/// doesn't remove blobs again.
 const SLACK: u64 = 16;
-/// Blobs of the last ten minutes (seconds) belong to a run in progress, here or in another process.
+/// Seconds after its put in which a blob isn't removed: it may belong to a run in progress, here or
+/// in another process.
 const RECENT: i64 = 600;
-/// A temporary file older than an hour (seconds) was left by a process that is gone.
+/// Seconds after which a temporary file counts as left by a process that is gone.
 const ABANDONED: i64 = 3600;
-/// A blob that is put again is marked as new only if its mark is older than this many seconds.
+/// Minimum age in seconds of a blob's time stamp that a repeated put renews.
 const REMARK: i64 = 3600;
 
-/// The prefix of a temporary file's name. No hash begins with it. Old temporary files, which a
-/// crash left, are removed.
+/// The prefix of a temporary file's name. No hash begins with it. Old temporary files, left by a
+/// crash, are removed.
 pub(super) const TEMPORARY: &str = ".new-";
 
-/// A handle's knowledge of the directory's use.
+/// A handle's record of the bytes in use in the directory.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     /// Bytes at the last count and those that this handle added since.
@@ -71,7 +72,7 @@ impl Usage {
     }
 }
 
-/// One file of the directory.
+/// A blob or temporary file.
 #[derive(Debug)]
 pub(super) struct Found {
     path: PathBuf,
@@ -93,7 +94,7 @@ impl Scan {
     }
 }
 
-/// Looks at every blob. A directory that doesn't exist has none.
+/// Lists all blobs and temporary files; none for a missing directory.
 pub(super) fn scan(dir: &Path) -> Result<Scan, StoreError> {
     let mut scan = Scan::default();
     for (path, _) in entries(dir)? {
@@ -107,7 +108,7 @@ pub(super) fn scan(dir: &Path) -> Result<Scan, StoreError> {
             let metadata = match entry.metadata() {
                 Ok(metadata) if metadata.is_file() => metadata,
                 Ok(_) => continue,
-                // Another process removed it meanwhile.
+                // Another process removed the file meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(source) => return Err(StoreError::io("look at blob", &path, source)),
             };
@@ -136,8 +137,8 @@ fn entries(dir: &Path) -> Result<Vec<(PathBuf, fs::DirEntry)>, StoreError> {
     }
 }
 
-/// Counts, and makes room for `needed` bytes if they don't fit: blobs put longest ago go first.
-/// Either enough can be removed, or nothing is. Gives whether anything was.
+/// Counts all blobs, and removes the ones put longest ago if `needed` bytes don't fit. Removes
+/// nothing if not enough can be removed. Returns true if any blob was removed.
 pub(super) fn keep(
     dir: &Path,
     quota: u64,
@@ -153,7 +154,7 @@ pub(super) fn keep(
         None => now.saturating_sub(file.modified) > ABANDONED,
     });
     let mut left = total;
-    // The content to come is in a temporary file already, and so in `total`.
+    // The new content is in a temporary file already, and so in `total`.
     if total > quota {
         if total.saturating_sub(scan.total()) > quota {
             let used = total.saturating_sub(needed);

@@ -1,8 +1,8 @@
-//! The lock between putting and removing blobs, among all handles and processes.
+//! Locks between putting and sweeping blobs, for all handles and processes.
 //!
-//! Whoever puts a blob needs some time until it is written down somewhere that it is needed.
-//! Whoever removes blobs that nobody needs has to know that nobody is in the middle of that: the
-//! one holds a lock shared, the other alone.
+//! A blob is put some time before a reference to it is recorded. A sweep, which removes blobs
+//! without a reference, must not run in between. So a put holds a shared lock until the reference
+//! is recorded, and a sweep holds it exclusively.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -17,26 +17,26 @@ use super::{Blobs, Durability};
 use crate::StoreError;
 use crate::place::create_private;
 
-/// The file that is locked. No fan-out directory has such a name.
+/// The name of the lock file. No fan-out directory has such a name.
 const LOCK: &str = ".lock";
-/// One byte for each time that blobs were removed.
+/// The file that gets a byte for each removal of blobs.
 const REMOVALS: &str = ".removals";
 /// Maximum wait for a removal: thousands of blobs are removed within a second.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// While it lives, nobody [sweeps](Blobs::sweeping).
+/// A shared lock: while it lives, no [sweep](Blobs::sweeping) runs.
 #[derive(Debug)]
 pub struct Using(File);
 
-/// While it lives, nobody [uses](Blobs::using) blobs in a way that the sweeper can't see.
+/// An exclusive lock: while it lives, nobody holds the lock of [`Blobs::using`].
 #[derive(Debug)]
 pub struct Sweeping(File);
 
 impl Drop for Using {
     fn drop(&mut self) {
-        // A process that is being started may have the descriptor too for a moment.
+        // A child process that is being started may have the descriptor too for a moment.
         flock(&self.0, FlockOperation::Unlock).ok();
     }
 }
@@ -48,11 +48,12 @@ impl Drop for Sweeping {
 }
 
 impl Blobs {
-    /// To be held from before a blob is put (or found to be there) until it is written down where a
-    /// sweeper looks that it is needed. Several may hold it, also in one thread.
+    /// Takes the shared lock. The caller holds it from before putting (or finding) a blob until a
+    /// reference to the blob is recorded where a sweep finds it. Several may hold it, also in one
+    /// thread.
     ///
     /// # Errors
-    /// Failures of the medium; somebody sweeps and doesn't come to an end.
+    /// Failures of the medium; a sweep that doesn't end in time.
     pub fn using(&self) -> Result<Using, StoreError> {
         let begin = Instant::now();
         let file = self.lock_file()?;
@@ -67,8 +68,8 @@ impl Blobs {
         }
     }
 
-    /// The right to remove blobs that nobody needs; `None` while somebody [uses](Blobs::using)
-    /// them.
+    /// Takes the exclusive lock for removing unreferenced blobs; `None` while the lock of
+    /// [`Blobs::using`] is held.
     ///
     /// # Errors
     /// Failures of the medium.
@@ -81,7 +82,7 @@ impl Blobs {
         }
     }
 
-    /// Removes these blobs. Those that aren't there are passed over; gives how many were.
+    /// Removes these blobs, except missing ones, and returns the number of removed ones.
     ///
     /// # Errors
     /// Failures of the medium, at the first blob that can't be removed.
@@ -90,7 +91,8 @@ impl Blobs {
         _right: &Sweeping,
         hashes: impl IntoIterator<Item = ContentHash>,
     ) -> Result<usize, StoreError> {
-        // Before and after: whoever looks in between looks again, also when this is cut off.
+        // Before and after: a process that looks in between has to look again, also after a crash
+        // here.
         self.note_removal()?;
         let mut removed = 0;
         for hash in hashes {
@@ -109,8 +111,8 @@ impl Blobs {
         Ok(removed)
     }
 
-    /// A number that grows whenever blobs are removed, by whichever process: what was known to be
-    /// here before may not be any more.
+    /// Returns a number that grows with each removal of blobs by any process. After a change, blobs
+    /// that existed before may be gone.
     #[must_use]
     pub fn removals(&self) -> u64 {
         fs::metadata(self.dir.join(REMOVALS)).map_or(0, |found| found.len())

@@ -1,4 +1,4 @@
-//! A database file page by page, without SQLite, which gives up at the first damage.
+//! Reads a SQLite database file page by page, without SQLite, which stops at the first damage.
 //!
 //! The format is <https://sqlite.org/fileformat2.html>; ours has pages of 4096 bytes and nothing
 //! reserved in them.
@@ -14,24 +14,24 @@ use crate::place::path_with_suffix;
 use crate::sqlite::PAGE_BYTES;
 
 const PAGE: usize = PAGE_BYTES as usize;
-/// The first page begins with the file's header.
+/// Bytes of the file's header, at the beginning of the first page.
 const FILE_HEADER: usize = 100;
-/// The write-ahead log's header, and the one of each of its frames.
+/// Bytes of the headers of the write-ahead log and of its frames.
 const WAL_HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
-/// The write-ahead log's first four bytes; the last bit says in which order checksums read words.
+/// The write-ahead log's first four bytes; the last bit is the byte order of checksums.
 const WAL_MAGIC: u32 = 0x377F_0682;
-/// Leaves of tables and of indexes.
+/// Types of leaf pages of tables and of indexes.
 const TABLE_LEAF: u8 = 0x0D;
 const INDEX_LEAF: u8 = 0x0A;
 
-/// The file with what its write-ahead log has instead.
+/// A database file with the newer pages of its write-ahead log.
 pub(super) struct Image {
     main: Option<File>,
     wal: Option<File>,
-    /// The place in the write-ahead log of each page's newest version.
+    /// The offset in the write-ahead log of each page's newest version.
     newer: HashMap<u32, u64>,
-    /// The number of the last page that may be anywhere.
+    /// The greatest possible page number.
     pub(super) pages: u32,
 }
 
@@ -49,9 +49,9 @@ pub(super) struct Cell {
     pub(super) row: i64,
     /// The bytes of the whole record.
     pub(super) length: usize,
-    /// Those of them that are in the page.
+    /// The bytes of the record that are in the page.
     pub(super) local: Vec<u8>,
-    /// The page where they go on.
+    /// The first overflow page.
     overflow: Option<u32>,
 }
 
@@ -76,7 +76,7 @@ impl Image {
         Ok(Self { main, wal, newer, pages })
     }
 
-    /// A page, with zeros for what was cut off.
+    /// Reads a page, with zeros for missing bytes.
     pub(super) fn page(&self, number: u32) -> io::Result<Vec<u8>> {
         let mut page = vec![0; PAGE];
         match (self.newer.get(&number), &self.wal, &self.main) {
@@ -87,7 +87,7 @@ impl Image {
         Ok(page)
     }
 
-    /// The rows of a page, as far as they make sense; none if it isn't a leaf.
+    /// Reads the valid rows of a page; `None` if it isn't a leaf.
     pub(super) fn cells(&self, number: u32) -> io::Result<Option<(Leaf, Vec<Cell>)>> {
         let page = self.page(number)?;
         let header = if number == 1 { FILE_HEADER } else { 0 };
@@ -104,7 +104,7 @@ impl Image {
         Ok(Some((leaf, cells.collect())))
     }
 
-    /// The whole record of a row, or nothing when part of it is not there.
+    /// Reads the whole record of a row; `None` if a part is missing.
     pub(super) fn record(&self, cell: &Cell) -> io::Result<Option<Vec<u8>>> {
         let mut record = cell.local.clone();
         let mut next = cell.overflow;
@@ -118,12 +118,12 @@ impl Image {
             let Some(more) = page.get(4..4 + wanted) else { return Ok(None) };
             record.extend_from_slice(more);
         }
-        // Behind the last page there is none; anything else is not the chain of this row.
+        // The last page has no next one; otherwise the chain isn't this row's.
         Ok((next.unwrap_or_default() == 0).then_some(record))
     }
 }
 
-/// A row at a place in a leaf.
+/// Parses the row at an offset in a leaf.
 fn cell(page: &[u8], at: usize, leaf: Leaf) -> Option<Cell> {
     let mut rest = page.get(at..)?;
     let length = usize::try_from(super::record::varint(&mut rest)?).ok()?;
@@ -131,7 +131,7 @@ fn cell(page: &[u8], at: usize, leaf: Leaf) -> Option<Cell> {
         Leaf::Table => super::record::varint(&mut rest)?,
         Leaf::Index => 0,
     };
-    // How much of a record lies in the page: section 1.6 of the format.
+    // The bytes of a record in the page: section 1.6 of the format.
     let most = match leaf {
         Leaf::Table => PAGE - 35,
         Leaf::Index => (PAGE - 12) * 64 / 255 - 23,
@@ -145,7 +145,7 @@ fn cell(page: &[u8], at: usize, leaf: Leaf) -> Option<Cell> {
     Some(Cell { row, length, local: rest.get(..local)?.to_vec(), overflow: be32(rest, local) })
 }
 
-/// Returns the place of each page's newest committed version in a write-ahead log, and the end of
+/// Returns the offset of each page's newest committed version in a write-ahead log, and the end of
 /// its last valid frame.
 fn frames(wal: &File) -> io::Result<(HashMap<u32, u64>, u64)> {
     let mut committed = HashMap::new();
@@ -173,7 +173,7 @@ fn frames(wal: &File) -> io::Result<(HashMap<u32, u64>, u64)> {
             break;
         }
         pending.insert(of_frame(0), offset + FRAME_HEADER as u64);
-        // The last frame of a transaction says how many pages the file has then.
+        // The last frame of a transaction has the number of the file's pages.
         if of_frame(1) > 0 {
             committed.extend(pending.drain());
         }
@@ -182,7 +182,7 @@ fn frames(wal: &File) -> io::Result<(HashMap<u32, u64>, u64)> {
     Ok((committed, offset))
 }
 
-/// Returns the number of transactions behind a damaged one in a write-ahead log, which SQLite skips
+/// Returns the number of transactions after a damaged one in a write-ahead log, which SQLite skips
 /// silently. The number is 0 where only the last transaction is torn, as a crash leaves it.
 pub(crate) fn lost_transactions(wal: &Path) -> io::Result<u64> {
     let wal = match File::open(wal) {
@@ -190,12 +190,12 @@ pub(crate) fn lost_transactions(wal: &Path) -> io::Result<u64> {
         wal => wal?,
     };
     let found = behind_damage(&wal)?;
-    // Another process may have written meanwhile: what is damaged stays so.
+    // Another process may have written meanwhile; real damage stays.
     let again = if found.is_some() { behind_damage(&wal)? } else { None };
     Ok(found.filter(|_| found == again).map_or(0, |(_, lost)| lost))
 }
 
-/// Returns the place of the first damaged frame, and the number of transactions behind its own.
+/// Returns the offset of the first damaged frame, and the number of transactions after its own.
 fn behind_damage(wal: &File) -> io::Result<Option<(u64, u64)>> {
     let mut header = [0; WAL_HEADER];
     if read_at(wal, &mut header, 0)? < WAL_HEADER {
@@ -234,7 +234,7 @@ fn checksum(bytes: &[u8], (mut a, mut b): (u32, u32), big: bool) -> (u32, u32) {
     (a, b)
 }
 
-/// Reads what there is, and says how much.
+/// Reads as many bytes as there are, and returns their number.
 fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut read = 0;
     while let Some(rest) = buffer.get_mut(read..).filter(|rest| !rest.is_empty()) {
@@ -242,7 +242,7 @@ fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
             Ok(0) => break,
             Ok(more) => read += more,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            // A place that the device can't read is as if it were cut off there.
+            // An unreadable place counts as the end of the file.
             Err(error) if error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()) => break,
             Err(error) => return Err(error),
         }

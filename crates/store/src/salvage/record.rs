@@ -1,14 +1,14 @@
-//! Rows of our tables from the bytes of their records.
+//! Parsing the rows of our tables from SQLite's record format.
 
 use journeyman_protocol::{Channel, SessionId, UnixMillis};
 
 use crate::sqlite::{channel_code, channel_of, checksum, unsigned};
 use crate::{MAX_ENTRY_BYTES, NewEntry};
 
-/// More columns than any of our tables has.
+/// Maximum columns of a record: more than any of our tables has.
 const MAX_COLUMNS: usize = 32;
 
-/// The row of a session, as far as it is needed to make it anew.
+/// The fields of a session's row that are needed to recreate it.
 #[derive(Debug, Clone)]
 pub(super) struct SessionRow {
     pub(super) id: SessionId,
@@ -47,11 +47,11 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A column's type, and its bytes.
+/// A column's type with its length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
     Null,
-    /// One of the two numbers that take no bytes.
+    /// 0 or 1, which take no bytes.
     Constant(i64),
     Number(usize),
     Text(usize),
@@ -81,8 +81,8 @@ impl Column {
     }
 }
 
-/// The columns of a record, if its header makes sense for a record of so many bytes, and where they
-/// begin.
+/// Parses the header of a record of `length` bytes. Returns its columns and the offset of their
+/// values; `None` if the header isn't valid.
 fn columns(record: &[u8], length: usize) -> Option<(Vec<Column>, usize)> {
     let mut rest = record;
     let header = usize::try_from(varint(&mut rest)?).ok()?;
@@ -131,7 +131,7 @@ pub(super) fn is_entry(local: &[u8], length: usize) -> bool {
         )
 }
 
-/// The entry of a whole record, if it is as it was written.
+/// Parses the record of an entry; `None` if it is damaged.
 pub(super) fn entry(record: &[u8]) -> Option<NewEntry> {
     let values = values(record)?;
     let [Value::Null, channel, kind, at, Value::Bytes(payload), sum @ ..] = values.as_slice() else {
@@ -150,7 +150,7 @@ pub(super) fn entry(record: &[u8]) -> Option<NewEntry> {
     Some(NewEntry { channel, kind: kind.to_owned(), at: UnixMillis(unsigned(at)), payload: payload.to_vec() })
 }
 
-/// The session of a whole record. Versions differ in the columns behind these.
+/// Parses the record of a session. Versions differ in the columns after these.
 pub(super) fn session(record: &[u8]) -> Option<SessionRow> {
     let values = values(record)?;
     let [Value::Null, id, root, title, created, updated, last, status, _, _, rest @ ..] = values.as_slice()
@@ -169,7 +169,7 @@ pub(super) fn session(record: &[u8]) -> Option<SessionRow> {
     })
 }
 
-/// A session's number from the index of their ids.
+/// Parses a record of the index of session ids: the id, and the session's number.
 pub(super) fn indexed_id(record: &[u8]) -> Option<(SessionId, i64)> {
     match values(record)?.as_slice() {
         [Value::Text(id), Value::Number(number)] => Some((id.parse().ok()?, *number)),
@@ -177,7 +177,7 @@ pub(super) fn indexed_id(record: &[u8]) -> Option<(SessionId, i64)> {
     }
 }
 
-/// The place of a record from the index of records.
+/// Parses a record of the index of records: the place of the record.
 pub(super) fn indexed_record(record: &[u8]) -> Option<i64> {
     match values(record)?.as_slice() {
         [Value::Null, Value::Number(place)] => Some(*place),
@@ -185,7 +185,7 @@ pub(super) fn indexed_record(record: &[u8]) -> Option<i64> {
     }
 }
 
-/// SQLite's integers of up to nine bytes.
+/// Reads an integer of up to nine bytes in SQLite's encoding.
 pub(super) fn varint(bytes: &mut &[u8]) -> Option<i64> {
     let mut value: u64 = 0;
     for index in 0..9 {

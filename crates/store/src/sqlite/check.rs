@@ -1,4 +1,4 @@
-//! Looking through the whole file for damage.
+//! Verification of the whole file.
 
 use std::path::Path;
 
@@ -13,10 +13,11 @@ use crate::salvage::image::lost_transactions;
 
 /// Maximum number of lines that a check returns; a repair doesn't get more precise by more of them.
 const MAX_LINES: usize = 20;
-/// Entries that are verified between two calls of the progress function: some milliseconds of work.
+/// Number of entries that are verified between two calls of the progress callback: some
+/// milliseconds of work.
 const STRIDE: u64 = 1000;
 
-/// Receives how many entries of how many were verified.
+/// A callback that gets the numbers of verified entries and of all.
 pub(super) type Progress = Box<dyn FnMut(u64, u64) + Send>;
 
 impl Log {
@@ -24,8 +25,7 @@ impl Log {
     /// checksum.
     pub(super) fn check(&mut self, progress: &mut Progress) -> Result<Vec<String>, StoreError> {
         let path = self.path().to_owned();
-        // Opening the file takes what the write-ahead log has behind a damaged place for never
-        // written.
+        // Opening the file drops the part of the write-ahead log after a damaged place.
         if !self.is_open() {
             let wal = path_with_suffix(&path, "-wal");
             let lost = lost_transactions(&wal).map_err(|source| StoreError::io("check", &wal, source))?;
@@ -38,7 +38,7 @@ impl Log {
         self.run("check", |connection| {
             let transaction = connection.transaction()?;
             let mut lines = structure(&transaction)?;
-            // Pages that make no sense are no pages to read entries from.
+            // Entries can't be read from damaged pages.
             if lines.is_empty() {
                 lines = counts(&transaction)?;
                 lines.extend(sums(&transaction, &path, progress)?);
@@ -64,8 +64,8 @@ fn structure(connection: &Connection) -> Result<Vec<String>, Stop> {
     Ok(lines.into_iter().map(|line| format!("its pages don't fit together ({})", line.trim())).collect())
 }
 
-/// Sessions that have more or fewer entries than they say. SQLite doesn't know how many there
-/// should be, and passes over what an index of some rows has too many.
+/// Returns a line for each session whose number of entries differs from its row. SQLite's own check
+/// doesn't compare these, and ignores surplus rows of a partial index.
 fn counts(connection: &Connection) -> Result<Vec<String>, Stop> {
     let mut statement = connection.prepare(
         "SELECT * FROM (
@@ -88,7 +88,7 @@ fn counts(connection: &Connection) -> Result<Vec<String>, Stop> {
     Ok(lines.collect::<Result<_, _>>()?)
 }
 
-/// Sessions with entries that aren't as they were written.
+/// Returns a line for each session with entries that don't match their checksums.
 fn sums(connection: &Connection, path: &Path, progress: &mut Progress) -> Result<Vec<String>, Stop> {
     let mut lines = Vec::new();
     let total = connection.query_row("SELECT count(*) FROM entries", [], |row| row.get::<_, i64>(0))?;

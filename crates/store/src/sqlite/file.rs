@@ -1,4 +1,4 @@
-//! The database file: made whole or not at all, and opened only if it is what it should be.
+//! The database file: created atomically, and checked before it is opened.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -12,18 +12,18 @@ use rustix::fs::Access;
 use crate::place::{create_private, path_with_suffix, sync_dir};
 use crate::{Durability, StoreError};
 
-/// Marks the file as ours (`PRAGMA application_id`): "jmlg".
+/// The application id (`PRAGMA application_id`) that identifies our files: "jmlg".
 const APPLICATION: i64 = 0x6A6D_6C67;
 /// The format that this version reads and writes (`PRAGMA user_version`).
 pub(super) const FORMAT: i64 = 2;
 /// The size of the file's pages: SQLite's default, set by name because [`inspect`] relies on it.
 pub(crate) const PAGE_BYTES: u64 = 4096;
-/// Prepared statements that are kept: more than there are.
+/// Maximum number of cached prepared statements: more than there are.
 const STATEMENTS: usize = 32;
 
 /// An entry's `place` is its session's number and its seq in one integer, so that the table itself
 /// is the index, a session's entries lie together, and an append touches the end of its range only.
-/// The index of the records has nothing but their places: events cost it nothing.
+/// The index of the records has only their places: events cost nothing there.
 const SCHEMA: &str = "
 CREATE TABLE sessions (
   number INTEGER PRIMARY KEY CHECK (number BETWEEN 1 AND 8388607),
@@ -51,8 +51,8 @@ CREATE TABLE entries (
 CREATE INDEX records ON entries (channel) WHERE channel IS NULL;
 ";
 
-/// From format 1, which had no index of the records, no checksums, and no leases that end with
-/// their holder.
+/// Upgrades from format 1, which had no index of the records, no checksums, and no leases that end
+/// with their holder.
 const UPGRADE: &str = "
 ALTER TABLE sessions ADD COLUMN held_for INTEGER;
 ALTER TABLE sessions ADD COLUMN holder_file TEXT;
@@ -64,7 +64,7 @@ UPDATE sessions SET records = (SELECT count(*) FROM entries INDEXED BY records
 PRAGMA user_version = 2;
 ";
 
-/// Sorts SQLite's failures into the variants that tell a person what to do.
+/// Converts an error of SQLite to the variant with the matching advice.
 pub(super) fn failure(action: &'static str, path: &Path, error: &rusqlite::Error) -> StoreError {
     let (path, detail) = (path.to_owned(), error.to_string());
     match error {
@@ -84,7 +84,7 @@ pub(super) fn failure(action: &'static str, path: &Path, error: &rusqlite::Error
             }
             _ => StoreError::Database { action, path, detail },
         },
-        // The tables or their columns are not what this format has.
+        // The tables or columns aren't those of this format.
         rusqlite::Error::FromSqlConversionFailure(..)
         | rusqlite::Error::InvalidColumnType(..)
         | rusqlite::Error::IntegralValueOutOfRange(..) => StoreError::Damaged { path, detail },
@@ -108,7 +108,7 @@ pub(super) fn open(path: &Path, busy: Duration) -> Result<Connection, StoreError
     if found > FORMAT {
         return Err(StoreError::NewerFormat { path: path.to_owned(), found, known: FORMAT });
     }
-    // WAL is a property of the file; this only matters after somebody converted it.
+    // WAL is a property of the file; this only matters if the file was converted.
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(failed)?;
     if found < FORMAT {
         upgrade(&mut connection).map_err(|error| failure("upgrade", path, &error))?;
@@ -120,8 +120,8 @@ fn number(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
-/// Brings an older file up to date, whole or not at all. A process of an older version that has it
-/// open may go on: it doesn't see what is new.
+/// Upgrades an older file atomically. A process of an older version that has it open may go on: it
+/// doesn't use the new columns.
 fn upgrade(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have been faster.
@@ -136,9 +136,10 @@ fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(busy)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
-    // cache_size: 1 MiB of pages is plenty for appends. wal_autocheckpoint: `Log::settle` does it,
-    // so that no append pays for it. journal_size_limit: a WAL that once grew is cut back to 16
-    // MiB. secure_delete: a deleted session's text is not to be found in the file.
+    // cache_size: 1 MiB of pages is plenty for appends. wal_autocheckpoint:
+    // `Log::checkpoint_long_log` does it, so that no append pays for it. journal_size_limit: a WAL
+    // that once grew is cut back to 16 MiB. secure_delete: a deleted session's text is not to be
+    // found in the file.
     connection.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA cache_size = -1024; PRAGMA mmap_size = 0; PRAGMA temp_store = MEMORY;
          PRAGMA wal_autocheckpoint = 0; PRAGMA journal_size_limit = 16777216; PRAGMA secure_delete = ON;",
@@ -151,8 +152,8 @@ enum State {
     Present,
 }
 
-/// Looks at the file before SQLite does: SQLite would take an empty file for a new database, and so
-/// turn a loss into silence.
+/// Checks the file before SQLite opens it: SQLite would take an empty file for a new database, and
+/// so hide a loss.
 ///
 /// The file must not be opened here: closing it would take away the locks that another store in
 /// this process holds on it (POSIX locks belong to the process), and with them the file's
@@ -177,15 +178,14 @@ fn inspect(path: &Path) -> Result<State, StoreError> {
     if metadata.len() == 0 {
         return damaged("it is empty, which it never is by itself".to_owned());
     }
-    // SQLite fills a page that was cut off with zeros. With a write-ahead log this may be a crash
-    // in the midst of moving pages from there, which SQLite then does again.
+    // SQLite fills a page that was cut off with zeros. With a write-ahead log this may be the
+    // result of a crash during a checkpoint, which SQLite then repeats.
     if metadata.len() % PAGE_BYTES != 0 && !has_wal() {
         return damaged(format!("its {} bytes are not a whole number of pages", metadata.len()));
     }
     let access = rustix::fs::access(path, Access::READ_OK | Access::WRITE_OK);
     access.map_err(|error| StoreError::io("open the session log", path, error.into()))?;
-    // SQLite gives the files that it makes beside it the same mode; those left by a crash keep
-    // theirs.
+    // SQLite creates its other files with the same mode; files left by a crash keep theirs.
     make_private(path)?;
     make_private(&wal)?;
     make_private(&path_with_suffix(path, "-shm"))?;
@@ -198,13 +198,13 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
             fs::set_permissions(path, Permissions::from_mode(0o600))
                 .map_err(|source| StoreError::io("make private the session log", path, source))
         }
-        // What can't be looked at is reported by whoever needs it.
+        // An unreadable file is reported by the call that needs it.
         _ => Ok(()),
     }
 }
 
-/// Makes an empty log beside `path` and links it there when it is whole: a crash leaves nothing or
-/// all, and of two processes that do so at once, one wins and both use its file.
+/// Creates an empty log beside `path` and links it to `path` when it is complete: a crash leaves
+/// nothing or all. Of two processes that do so at once, both use the file of the first.
 fn create(path: &Path) -> Result<(), StoreError> {
     let parent = path.parent().unwrap_or(Path::new(""));
     if !parent.as_os_str().is_empty() {
@@ -227,7 +227,7 @@ fn create(path: &Path) -> Result<(), StoreError> {
 fn fill(temporary: &Path) -> Result<(), StoreError> {
     let failed = |source| StoreError::io("create the session log", temporary, source);
     let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(temporary).map_err(failed)?;
-    // Nobody else sees the file yet, so it needs no journal and only one flush.
+    // No other process uses the file yet, so it needs no journal and only one flush.
     let filled = || -> rusqlite::Result<()> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(temporary, flags)?;

@@ -1,4 +1,5 @@
-//! Changes that wait at the same time share one transaction, and with it one wait for the disk.
+//! Group commit: changes that wait at the same time share one transaction, and with it one wait for
+//! the disk.
 
 use std::path::PathBuf;
 
@@ -10,16 +11,16 @@ use super::holder::Holder;
 use super::rows::Stop;
 use crate::StoreError;
 
-/// The treatment of the disk at the end of a call.
+/// The synchronisation with the disk at the end of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sync {
-    /// It does: what was said to be stored is.
+    /// Waits for the disk: the change is durable.
     Full,
-    /// It doesn't: the next full one carries it along.
+    /// Doesn't wait: the next full synchronisation makes the change durable.
     Relaxed,
 }
 
-/// The state that statements need beside the connection.
+/// State that statements need besides the connection.
 #[derive(Debug)]
 pub(super) struct StatementContext {
     /// The database file.
@@ -32,7 +33,8 @@ impl StatementContext {
         Self { path, holder: None }
     }
 
-    /// Returns the name that leases of this store have; `None` where the file system has no locks.
+    /// Returns the name of this store's holder file, which its leases refer to, and creates the
+    /// file if need be; `None` if the file system has no locks.
     pub(super) fn holder(&mut self) -> Result<Option<&str>, StoreError> {
         let holder = match &mut self.holder {
             Some(holder) => holder,
@@ -41,7 +43,7 @@ impl StatementContext {
         Ok(holder.as_ref().map(Holder::name))
     }
 
-    /// The same, if there have been leases.
+    /// Returns the name of this store's holder file, if it has been created.
     pub(super) fn own_holder(&self) -> Option<&str> {
         self.holder.as_ref()?.as_ref().map(Holder::name)
     }
@@ -50,35 +52,35 @@ impl StatementContext {
 /// The size of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// So many bytes of payload.
+    /// This many bytes of payload.
     Payload(u64),
-    /// All that a session has.
+    /// All entries of a session.
     WholeSession,
 }
 
-/// The facts that are known of a change before it runs.
+/// The properties of a change that are known before it runs.
 #[derive(Debug)]
 pub(super) struct ChangeInfo {
     /// The action, for errors.
     pub(super) action: &'static str,
     pub(super) sync: Sync,
     pub(super) weight: Weight,
-    /// The session whose watchers want to hear of it.
+    /// The session whose watchers are notified of the change.
     pub(super) tell: Option<SessionId>,
 }
 
-/// A change that waits for its turn.
+/// A change that waits for a transaction.
 pub(super) trait Change: Send {
     fn info(&self) -> &ChangeInfo;
-    /// Runs the statements, and keeps what they gave.
+    /// Runs the statements, and keeps their result.
     fn run(&mut self, connection: &Connection, context: &mut StatementContext) -> Result<(), Stop>;
-    /// Tells the caller what the statements gave.
+    /// Sends the result of the statements to the caller.
     fn deliver_result(self: Box<Self>);
-    /// Tells the caller why it is not done.
+    /// Sends the error to the caller.
     fn refuse(self: Box<Self>, error: StoreError);
 }
 
-/// A change as its statements, with the way back to its caller.
+/// A change as its statements, with the channel for its result.
 pub(super) struct Call<T, F> {
     pub(super) info: ChangeInfo,
     pub(super) statements: F,
@@ -102,7 +104,7 @@ where
 
     fn deliver_result(self: Box<Self>) {
         if let Some(value) = self.value {
-            // A caller that went away doesn't want the answer.
+            // The caller may be gone.
             drop(self.reply.send(Ok(value)));
         }
     }
@@ -112,18 +114,18 @@ where
     }
 }
 
-/// The place where a transaction broke off.
+/// The step at which a transaction failed.
 pub(super) enum Broken {
-    /// Before it began: other transactions would fare no better.
+    /// Before its begin: other transactions would fail too.
     Begin(rusqlite::Error),
-    /// At a statement of one of the changes: nothing is stored, and the others may be tried alone.
+    /// At a statement of a change: nothing is stored, and each change may be tried alone.
     Statement(rusqlite::Error),
-    /// At its end: it may be stored.
+    /// At its commit: it may be stored.
     Commit(rusqlite::Error),
 }
 
-/// Runs changes in order as one transaction, and gives each its own result: one that is refused
-/// takes nothing away from the others.
+/// Runs changes in order as one transaction, and returns a result for each: a refused change
+/// doesn't affect the others.
 pub(super) fn transact(
     connection: &mut Connection,
     context: &mut StatementContext,
@@ -142,7 +144,8 @@ pub(super) fn transact(
         transaction.rollback().map_err(Broken::Statement)?;
     }
     if relaxed {
-        // A failure closes the connection: never go on with one that doesn't wait for the disk.
+        // A failure closes the connection: a connection that doesn't wait for the disk isn't used
+        // again.
         connection.pragma_update(None, "synchronous", "FULL").map_err(Broken::Commit)?;
     }
     Ok(results)
@@ -154,7 +157,7 @@ fn run_each(
     group: &mut [Box<dyn Change>],
 ) -> rusqlite::Result<Vec<Result<(), StoreError>>> {
     let simple = |sql| transaction.prepare_cached(sql)?.execute([]).map(drop);
-    // Of a single change the whole transaction is taken back.
+    // A single change is undone with the whole transaction.
     let several = group.len() > 1;
     let mut results = Vec::with_capacity(group.len());
     for change in group {

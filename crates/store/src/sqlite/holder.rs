@@ -1,8 +1,8 @@
 //! The liveness of the process that holds a lease.
 //!
 //! A store that takes leases has one file beside the database, locked with `flock` for as long as
-//! the store lives; leases name the file. The kernel lets go of the lock when the process ends,
-//! however it does, so whoever can lock the file knows that its owner is gone.
+//! the store lives; leases name the file. The kernel releases the lock when the process ends,
+//! however that happens, so a process that can lock the file knows that its owner is gone.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,10 +16,10 @@ use crate::StoreError;
 use crate::lease::unique_number;
 use crate::place::path_with_suffix;
 
-/// Between the database's name and the holder's.
+/// The part of a holder file's name between the database's name and the holder's.
 const SUFFIX: &str = "-holder-";
 
-/// This store's own file, locked.
+/// The locked holder file of this store.
 #[derive(Debug)]
 pub(super) struct Holder {
     name: String,
@@ -30,21 +30,21 @@ pub(super) struct Holder {
 /// The state of the lock on a holder's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
-    /// Its process runs.
+    /// The holder's process runs.
     Alive,
-    /// It doesn't.
+    /// The holder's process is gone.
     Dead,
-    /// It can't be told; the lease's time decides.
+    /// Unknown; the lease's time decides.
     Unknown,
 }
 
 impl Holder {
-    /// Makes and locks a file; none where the file system has no such locks. What others that are
-    /// gone have left is removed.
+    /// Creates and locks a holder file; `None` if the file system has no such locks. Removes the
+    /// files of stores that are gone.
     pub(super) fn claim(database: &Path) -> Result<Option<Self>, StoreError> {
         sweep(database);
         loop {
-            // A random name, never used again: a lease of long ago can't be taken for this store's.
+            // A random name, so that an old lease can't be taken for one of this store.
             let name = format!("{}-{:016x}", std::process::id(), unique_number());
             let path = file_of(database, &name);
             let failed = |source| StoreError::io("create the lease file", &path, source);
@@ -52,12 +52,12 @@ impl Holder {
                 OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path).map_err(failed)?;
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {
-                    // Another store may have swept the file away before it was locked.
+                    // Another store may have removed the file before it was locked.
                     if file.metadata().map_err(failed)?.nlink() > 0 {
                         return Ok(Some(Self { name, path, _locked: file }));
                     }
                 }
-                // Another store sweeps it away right now.
+                // Another store is removing the file.
                 Err(Errno::WOULDBLOCK) => {}
                 Err(Errno::NOSYS | Errno::NOTSUP | Errno::NOLCK | Errno::INVAL) => {
                     fs::remove_file(&path).map_err(failed)?;
@@ -71,7 +71,7 @@ impl Holder {
         }
     }
 
-    /// Returns the name that leases have.
+    /// Returns the name by which leases refer to the file.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -79,7 +79,7 @@ impl Holder {
 
 impl Drop for Holder {
     fn drop(&mut self) {
-        // Its leases end with it. A file that stays is swept by the next store.
+        // Its leases end with it. The next store removes a leftover file.
         drop(fs::remove_file(&self.path));
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn life(database: &Path, name: &str) -> Life {
     probe(&file_of(database, name))
 }
 
-/// Tries the lock, and removes the file if nobody has it.
+/// Tries to lock a holder file, and removes the file if the lock is free.
 fn probe(path: &Path) -> Life {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -102,7 +102,7 @@ fn probe(path: &Path) -> Life {
     };
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {
-            // A leftover costs nothing but a name.
+            // A leftover file costs only its name.
             drop(fs::remove_file(path));
             Life::Dead
         }
@@ -119,7 +119,7 @@ fn sweep(database: &Path) {
     };
     let Some(name) = database.file_name() else { return };
     let prefix = [name.as_encoded_bytes(), SUFFIX.as_bytes()].concat();
-    // Only for tidiness: a directory that can't be listed keeps its leftovers.
+    // Best effort: a directory that can't be listed keeps its leftovers.
     for found in fs::read_dir(parent).into_iter().flatten().flatten() {
         if found.file_name().as_encoded_bytes().starts_with(&prefix) {
             probe(&found.path());

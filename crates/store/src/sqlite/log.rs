@@ -1,4 +1,4 @@
-//! The open file: what may be done with it, and what happens when the disk fails.
+//! The connection to the open file, and its recovery from failures of the disk.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -14,30 +14,30 @@ use super::rows::Stop;
 use crate::StoreError;
 use crate::watch::Watchers;
 
-/// Pages of the write-ahead log after which its content is moved into the main file: 4 MiB,
+/// Number of pages in the write-ahead log from which on it is moved into the main file: 4 MiB,
 /// SQLite's own default.
 const SETTLE_PAGES: u64 = 1000;
-/// Pages a change writes beside its payload: its place in the table and in the index, and the
+/// Pages that a change writes besides its payload: in the table, in the index, and for the
 /// session's row.
 const PAGES_A_CHANGE: u64 = 3;
-/// The interval between two checks for changes by another process while somebody waits for one: as
-/// fast as a person notices. A check costs microseconds.
+/// The interval between two checks for changes by other processes while a task waits for one: as
+/// short as a person notices. A check takes microseconds.
 pub(super) const POLL: Duration = Duration::from_millis(100);
 
-/// The open file, or the wish to open it.
+/// The connection to the file, which is opened when needed.
 pub(super) struct Log {
     context: StatementContext,
     busy: Duration,
     connection: Option<Connection>,
-    /// The device and inode of the file that was opened first: what is at its path later may be
-    /// another.
+    /// The device and inode of the file that was opened first: the path may lead to another file
+    /// later.
     file: Option<(u64, u64)>,
     /// Estimated pages that were written since the write-ahead log was last moved.
     pages: u64,
-    /// The device failed, and what the write-ahead log holds may not be on it.
+    /// True if the device failed: the content of the write-ahead log may not be on it.
     doubtful: bool,
     watchers: Arc<Watchers>,
-    /// SQLite's mark of other processes' changes, and when it was looked at.
+    /// SQLite's counter of other processes' changes, and the time of the last check.
     version: Option<i64>,
     polled: Instant,
 }
@@ -88,8 +88,7 @@ impl Log {
             Ok(value) => Ok(value),
             Err(Stop::Ours(error)) => Err(error),
             Err(Stop::Sqlite(error)) => {
-                // What SQLite holds in memory may not be what the disk has; the next call starts
-                // afresh.
+                // SQLite's memory may differ from the disk; the next call reopens the file.
                 self.connection = None;
                 self.doubtful |= is_device(&error);
                 Err(file::failure(action, self.path(), &error))
@@ -100,8 +99,8 @@ impl Log {
     fn open(&mut self) -> Result<(&mut Connection, &mut StatementContext), StoreError> {
         let path = &self.context.path;
         let found = || fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-        // Entries written into a file without a name would be lost with the process, and a new file
-        // hasn't the earlier ones.
+        // Entries written into a deleted file would be lost, and a new file lacks the earlier
+        // entries.
         if self.file.is_some() && self.file != found() {
             return Err(StoreError::Gone { path: path.clone() });
         }
@@ -116,8 +115,8 @@ impl Log {
         Ok((connection, &mut self.context))
     }
 
-    /// Runs changes as one transaction that has the file to itself, so that what they read still
-    /// holds when they write, and answers each.
+    /// Runs changes as one exclusive transaction, so that what they read still holds when they
+    /// write, and sends each its result.
     pub(super) fn write(&mut self, mut group: Vec<Box<dyn Change>>) {
         match self.attempt(&mut group) {
             Ok(results) => {
@@ -166,7 +165,7 @@ impl Log {
             Ok(results) => return Ok(results),
             Err(broken) => broken,
         };
-        // What SQLite holds in memory may not be what the disk has; the next call starts afresh.
+        // SQLite's memory may differ from the disk; the next call reopens the file.
         self.connection = None;
         let (Broken::Begin(error) | Broken::Statement(error) | Broken::Commit(error)) = &broken;
         self.doubtful |= is_device(error);
@@ -175,8 +174,8 @@ impl Log {
             Broken::Begin(_) => Failed { error: known, try_alone: false },
             Broken::Statement(_) => Failed { error: known, try_alone: true },
             Broken::Commit(error) => match known {
-                // SQLite says so when a write found no room, that is before the mark that makes the
-                // whole transaction valid was there; a smaller change may fit.
+                // SQLite reports a full disk before the commit mark of the transaction is written;
+                // a smaller change may fit.
                 StoreError::DiskFull { .. } if !is_device(&error) => Failed { error: known, try_alone: true },
                 StoreError::Busy { .. } => known.into(),
                 _ => {
@@ -187,14 +186,13 @@ impl Log {
         })
     }
 
-    /// Brings everything that is stored onto the disk anew after a failure of the device.
+    /// Writes all stored data to the disk again after a failure of the device.
     ///
     /// Linux forgets a failed write: the pages count as clean, and the next `fsync` of the same
     /// file succeeds although they never got there (see
-    /// <https://wiki.postgresql.org/wiki/Fsync_Errors>). Appending to a write-ahead log with such a
-    /// hole would lose, after a power failure, everything behind it, although each `fsync` of that
-    /// was good. So what it holds is written into the main file, which is flushed, and the
-    /// write-ahead log starts over.
+    /// <https://wiki.postgresql.org/wiki/Fsync_Errors>). After a power failure, a write-ahead log
+    /// with such a hole would lose everything after it, although each `fsync` succeeded. So its
+    /// content is moved into the main file, which is flushed, and the write-ahead log starts over.
     fn make_sure(&mut self) -> Result<(), StoreError> {
         let busy = self.run("move the newest changes within", |connection| {
             let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
@@ -213,20 +211,21 @@ impl Log {
             return;
         }
         self.pages = 0;
-        // A failure (another process reads right now, the disk is full) leaves everything where it
-        // is, which is just as durable; the next time tries again.
+        // A failure (another process is reading, the disk is full) changes nothing and loses
+        // nothing; the next call tries again.
         drop(self.run("settle", |connection| {
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
             Ok(())
         }));
     }
 
-    /// Returns true if somebody waits for news that may come from another process.
+    /// Returns true if a task waits for a change, which may come from another process.
     pub(super) fn is_watched(&self) -> bool {
         !self.watchers.is_empty()
     }
 
-    /// Tells whoever waits if another process changed the file, looking at most every [`POLL`].
+    /// Notifies the waiting tasks if another process changed the file. Checks at most every
+    /// [`POLL`].
     pub(super) fn poll(&mut self) {
         if self.polled.elapsed() < POLL || !self.is_watched() {
             return;
@@ -235,7 +234,7 @@ impl Log {
         let version = self.run("watch", |connection| {
             Ok(connection.pragma_query_value(None, "data_version", |row| row.get::<_, i64>(0))?)
         });
-        // Of a failure they hear when they look themselves.
+        // The waiting tasks see a failure when they read.
         let version = version.ok();
         if version.is_none() || version != self.version {
             self.watchers.tell_all();

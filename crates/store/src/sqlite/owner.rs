@@ -7,26 +7,26 @@ use std::thread::{Builder, JoinHandle};
 use super::group::{Change, Weight};
 use super::log::{Log, POLL};
 
-/// One call, with its way to answer in it.
+/// A call for the thread, with the channel for its result inside.
 pub(super) enum Job {
-    /// Done by itself.
+    /// A read, run by itself.
     Look(Box<dyn FnOnce(&mut Log) + Send>),
     /// Runs in one transaction with other waiting changes.
     Change(Box<dyn Change>),
 }
 
-/// Calls that may wait before the next caller does, which then blocks its thread. Callers await
-/// each answer, so this is reached only by more sessions than this, all writing at once.
+/// Maximum number of queued calls; a further caller blocks its thread. Callers await each result,
+/// so only more sessions than this, all writing at once, reach the bound.
 const QUEUE: usize = 1024;
-/// SQLite needs less than 100 KiB for statements as simple as ours.
+/// Stack size of the thread. SQLite needs less than 100 KiB for statements as simple as ours.
 const STACK_BYTES: usize = 512 * 1024;
-/// Changes that share a transaction, at most: nobody waits for more than about two of these.
+/// Maximum changes of a transaction: no caller waits for more than about two transactions.
 const GROUP: usize = 256;
-/// Payload of changes that share a transaction, after which no further one joins: SQLite then
-/// writes it out in well under a second.
+/// Bytes of payload from which on no further change joins a transaction: SQLite writes them in well
+/// under a second.
 const GROUP_BYTES: u64 = 8 * 1024 * 1024;
 
-/// A running thread; dropping it lets the thread finish its calls and waits for it.
+/// The running thread. Dropping it finishes the queued calls and joins the thread.
 #[derive(Debug)]
 pub(super) struct Owner {
     jobs: Option<SyncSender<Job>>,
@@ -43,7 +43,7 @@ impl Owner {
         Ok(Self { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Queues a call, or gives it back if the thread has ended.
+    /// Queues a call, or returns it if the thread has ended.
     pub(super) fn submit(&self, job: Job) -> Result<(), Job> {
         match &self.jobs {
             Some(jobs) => jobs.send(job).map_err(|refused| refused.0),
@@ -70,14 +70,14 @@ fn serve_jobs(log: &mut Log, queue: &Receiver<Job>) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        // After the answer, so that no caller waits for it.
+        // After sending the result, so that no caller waits for it.
         log.checkpoint_long_log();
         log.poll();
     }
 }
 
-/// The changes that wait behind one, in order, and the call that ends their row if there is one:
-/// calls take effect in the order in which they were made.
+/// Collects the changes that wait after the first one, in order, and the other call that ends the
+/// group, if there is one: calls take effect in the order in which they were made.
 fn gather(first: Box<dyn Change>, queue: &Receiver<Job>) -> (Vec<Box<dyn Change>>, Option<Job>) {
     let mut bytes = weigh_change(&*first);
     let mut group = vec![first];
@@ -94,8 +94,8 @@ fn gather(first: Box<dyn Change>, queue: &Receiver<Job>) -> (Vec<Box<dyn Change>
     (group, None)
 }
 
-/// Bytes towards the bound of a group. Whoever joins one that copies or deletes a session waits for
-/// that anyway, but nobody else does.
+/// Returns the bytes that count towards the bound of a group. A change that copies or deletes a
+/// session fills its group, so that no others wait for it.
 fn weigh_change(change: &dyn Change) -> u64 {
     match change.info().weight {
         Weight::Payload(bytes) => bytes,
@@ -107,7 +107,7 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A panic in it was reported by the call that met it.
+            // A panic in the thread was reported by the call that caused it.
             drop(thread.join());
         }
     }

@@ -1,4 +1,4 @@
-//! The calls that only look.
+//! The calls that only read.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) struct Bound {
 }
 
 impl Log {
-    /// Entries after a place, up to the bound.
+    /// Returns the entries after a sequence number, up to the bound.
     pub(super) fn read(
         &mut self,
         session: &SessionId,
@@ -66,7 +66,7 @@ impl Log {
         })
     }
 
-    /// Records after a place, at most `limit`.
+    /// Returns at most `limit` records after a sequence number.
     pub(super) fn read_records(
         &mut self,
         session: &SessionId,
@@ -90,7 +90,7 @@ impl Log {
                 not_beyond(&entry, &head, session, &path)?;
                 entries.push(entry);
             }
-            // Between records there may be events, so one that vanished shows by the count alone.
+            // Between records there may be events, so only the count shows a lost record.
             let whole = after == Seq::START && entries.len() < limit;
             if whole && entries.len() as u64 != head.records {
                 recount(&transaction, session, &head, entries.len() as u64)?
@@ -100,7 +100,7 @@ impl Log {
         })
     }
 
-    /// The place of a session's last entry.
+    /// Returns the sequence number of a session's last entry.
     pub(super) fn last(&mut self, session: &SessionId) -> Result<Seq, StoreError> {
         self.run("read from", |connection| Ok(head(connection, session)?.last))
     }
@@ -154,8 +154,8 @@ impl Log {
     }
 }
 
-/// Refuses an entry behind the one that its session says is the last: then the session's row is
-/// damaged, and the log is longer than it seems.
+/// Refuses an entry after the last one of the session's row: then the row is damaged, and the log
+/// is longer than the row says.
 fn not_beyond(entry: &Entry, head: &Head, session: &SessionId, path: &Path) -> Result<(), Stop> {
     if entry.seq <= head.last {
         return Ok(());
@@ -164,8 +164,8 @@ fn not_beyond(entry: &Entry, head: &Head, session: &SessionId, path: &Path) -> R
     Err(Stop::Ours(StoreError::Damaged { path: path.to_owned(), detail }))
 }
 
-/// Counts a session's entries one by one after its records didn't add up, and says what is wrong,
-/// if anything is: an older version of this program that is still running doesn't count records.
+/// Counts a session's entries after its number of records didn't match, and describes the fault, if
+/// there is one: an older version of this program that is still running doesn't count records.
 fn recount(
     connection: &Connection,
     session: &SessionId,

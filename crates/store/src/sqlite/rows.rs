@@ -1,4 +1,4 @@
-//! Between what callers say and what the tables hold.
+//! Conversions between the values of callers and the columns of the tables.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use crate::{Entry, SessionSummary, StoreError};
 
-/// Bits of a place that hold the seq; the session's number has the 23 above. 2^40 entries at one a
-/// millisecond are 34 years.
+/// Bits of a place for the sequence number; the session's number has the 23 bits above. 2^40
+/// entries at one a millisecond are 34 years.
 const SEQ_BITS: u32 = 40;
-/// The largest seq of a place.
+/// The greatest sequence number that fits into a place.
 pub(super) const MAX_SEQ: u64 = (1 << SEQ_BITS) - 1;
 
 /// The reason why a call ended without effect.
 pub(super) enum Stop {
-    /// By SQLite's decision.
+    /// An error of SQLite.
     Sqlite(rusqlite::Error),
-    /// By ours.
+    /// An error of this crate.
     Ours(StoreError),
 }
 
@@ -37,7 +37,8 @@ pub(super) fn unknown_session(session: &SessionId) -> Stop {
     Stop::Ours(StoreError::UnknownSession { session: session.clone() })
 }
 
-/// A number as SQLite stores it; the year 292 million is close enough to forever.
+/// Converts a number to SQLite's signed integer, limited to its maximum: as a time, the year 292
+/// million.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -50,7 +51,7 @@ pub(crate) fn place(number: i64, seq: Seq) -> i64 {
     (number << SEQ_BITS) | signed(seq.0.min(MAX_SEQ))
 }
 
-/// The number and the seq of a place.
+/// Returns the session's number and the sequence number of a place.
 pub(crate) fn place_of(place: i64) -> (i64, Seq) {
     (place >> SEQ_BITS, seq_of(place))
 }
@@ -67,7 +68,7 @@ pub(crate) fn channel_code(channel: Channel) -> i64 {
     }
 }
 
-/// The channel of a code, or the code back when there is none such.
+/// Returns the channel of a code; an unknown code is the error.
 pub(crate) fn channel_of(code: Option<i64>) -> Result<Option<Channel>, i64> {
     match code {
         None => Ok(None),
@@ -78,11 +79,11 @@ pub(crate) fn channel_of(code: Option<i64>) -> Result<Option<Channel>, i64> {
     }
 }
 
-/// A session's row, as far as entries are concerned.
+/// The fields of a session's row that concern its entries.
 pub(super) struct Head {
     pub(super) number: i64,
     pub(super) last: Seq,
-    /// The number of its entries that are records, as far as was counted.
+    /// The counted number of its records.
     pub(super) records: u64,
 }
 
@@ -97,10 +98,10 @@ pub(super) fn head(connection: &Connection, session: &SessionId) -> Result<Head,
         .ok_or_else(|| unknown_session(session))
 }
 
-/// The columns that [`entry`] reads.
+/// The query whose rows [`entry`] reads.
 pub(super) const ENTRY: &str = "SELECT place, channel, kind, at, payload, sum FROM entries";
 
-/// An entry of a row, if it is as it was written.
+/// Reads an entry from a row, and checks its checksum.
 pub(super) fn entry(row: &Row<'_>, session: &SessionId, path: &Path) -> Result<Entry, Stop> {
     let (seq, code, at) = (seq_of(row.get(0)?), row.get(1)?, row.get(3)?);
     let channel = channel_of(code).map_err(|code| rusqlite::Error::IntegralValueOutOfRange(1, code))?;
@@ -115,9 +116,9 @@ pub(super) fn entry(row: &Row<'_>, session: &SessionId, path: &Path) -> Result<E
     }
 }
 
-/// Returns the checksum of an entry's columns. SQLite notices pages that make no sense, but not
-/// bytes within a payload. The place isn't part of the sum: gaps are noticed, and a fork copies
-/// rows as they are.
+/// Returns the checksum of an entry's columns. SQLite notices invalid pages, but not changed bytes
+/// of a payload. The place isn't part of the sum: gaps are noticed anyway, and a fork copies rows
+/// unchanged.
 pub(crate) fn checksum(channel: Option<i64>, kind: &str, at: i64, payload: &[u8]) -> i64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&channel.unwrap_or(-1).to_le_bytes()).update(&at.to_le_bytes());
@@ -127,7 +128,7 @@ pub(crate) fn checksum(channel: Option<i64>, kind: &str, at: i64, payload: &[u8]
     i64::from_le_bytes(sum)
 }
 
-/// The columns that [`summary`] reads.
+/// The query whose rows [`summary`] reads.
 pub(super) const SUMMARY: &str = "SELECT id, root, title, created, updated, last, status FROM sessions";
 
 pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<SessionSummary> {

@@ -10,9 +10,10 @@ use crate::entry::{check_sizes, entry_bytes};
 use crate::lease::Lease;
 use crate::{NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
 
-/// A fork copies so much at once. SQLite holds a copy within one table in memory until it is whole.
+/// Maximum bytes that a fork copies at once. SQLite holds a copy within one table in memory until
+/// it is complete.
 const COPY_BYTES: usize = 1024 * 1024;
-/// And so many entries.
+/// Maximum entries that a fork copies at once.
 const COPY_ENTRIES: i64 = 4096;
 
 pub(super) fn create(
@@ -179,8 +180,8 @@ pub(super) fn set_status(
     if changed == 0 { Err(unknown_session(session)) } else { Ok(()) }
 }
 
-/// Takes a lease, or says why not. That answer is no failure of the call: a shortened lease is
-/// stored.
+/// Takes a lease, or returns the reason for the refusal. A refusal is no failure of the call: a
+/// shortened lease of the other holder is stored.
 pub(super) fn lease(
     connection: &Connection,
     context: &mut StatementContext,
@@ -206,8 +207,7 @@ pub(super) fn lease(
             Some(name) => life(&context.path, name),
             None => Life::Unknown,
         };
-        // The same words from another store that lives are another process's: numbers of processes
-        // repeat.
+        // The same description from another live store is another process: process ids repeat.
         let same = held.holder == holder && alive != Life::Alive;
         if !same && alive != Life::Dead && !held.is_over(now) {
             if held.shorten(now) {
@@ -236,7 +236,7 @@ pub(super) fn release(
     holder: &str,
 ) -> Result<(), Stop> {
     head(connection, session)?;
-    // A lease that another store took in the same words stays.
+    // A lease that another store took under the same description stays.
     connection
         .prepare_cached(
             "UPDATE sessions SET holder = NULL, held_until = NULL, held_for = NULL, holder_file = NULL

@@ -1,5 +1,5 @@
-//! Names that mean something of their own in a Python function: parameters, assigned variables, and
-//! the names of arguments. They run nothing of the same name elsewhere.
+//! Names that are local to a Python function: parameters, assigned variables, and the names of
+//! arguments. They don't refer to definitions of the same name elsewhere.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,18 +8,18 @@ use tree_sitter::Node;
 
 use super::{NameNode, UseKind};
 
-/// Beginnings of the names of functions whose parameters a test framework fills by their names.
+/// Prefixes of the names of functions whose parameters pytest injects by their names.
 const FILLED_BY_NAME: [&str; 2] = ["test", "pytest_"];
-/// Part of the decorators of such functions.
+/// A part of the decorators of other functions with injected parameters.
 const FIXTURE: &str = "fixture";
 
 /// A name that a function binds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LocalName {
-    /// Where it holds: the function's body.
+    /// Its scope: the function's body.
     body: Range<usize>,
     name: Range<usize>,
-    /// True if it means something from outside after all: `global x`, an import, a fixture.
+    /// True if it refers to an outer definition: `global x`, an import, a fixture.
     is_outer: bool,
 }
 
@@ -64,7 +64,7 @@ fn is_class(from: &[Node<'_>]) -> bool {
     from.first().is_some_and(|scope| scope.kind() == "class_definition")
 }
 
-/// Returns true if a framework may find values for a function's parameters by their names.
+/// Returns true if a test framework may inject a function's parameters by their names.
 fn is_filled_by_name(function: Node<'_>, parent: Option<&Node<'_>>, text: &str) -> bool {
     let name = function.child_by_field_name("name").and_then(|name| text.get(name.byte_range()));
     if name.is_some_and(|name| FILLED_BY_NAME.iter().any(|start| name.starts_with(start))) {
@@ -107,7 +107,7 @@ fn binding_of(name: Node<'_>, ancestors: &[Node<'_>]) -> Option<Binding> {
     None
 }
 
-/// Gives the uses of local names the kind of uses without effect on what runs.
+/// Gives the uses of local names a kind of use that runs no other code.
 pub(crate) fn mark_local_names(names: &mut [NameNode], mut locals: Vec<LocalName>, text: &str) {
     // Enclosing functions come before those that they enclose.
     locals.sort_by_key(|local| (local.body.start, std::cmp::Reverse(local.body.end)));
@@ -133,7 +133,7 @@ pub(crate) fn mark_local_names(names: &mut [NameNode], mut locals: Vec<LocalName
     }
 }
 
-/// Drops the functions that end before a position.
+/// Drops the local names whose functions end before a position.
 fn close(around: &mut Vec<LocalName>, at: usize) {
     while around.last().is_some_and(|local| local.body.end <= at) {
         around.pop();

@@ -6,7 +6,7 @@ use std::ops::Range;
 pub const MAX_SECTIONS: usize = 20_000;
 /// Maximum mentions of one section.
 pub const MAX_MENTIONS: usize = 200;
-/// Maximum bytes of a line that are searched for names and links. Nobody writes longer lines.
+/// Maximum bytes of a line that are searched for names and links. Hand-written lines are shorter.
 pub(super) const MAX_LINE: usize = 4_000;
 /// Maximum bytes of a heading.
 const MAX_HEADING: usize = 300;

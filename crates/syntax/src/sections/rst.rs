@@ -1,5 +1,5 @@
 //! reStructuredText: a heading has an underline of one repeated sign, and maybe an overline. The
-//! order of their appearance tells which sign is which level.
+//! level of a sign is the order of its first appearance.
 
 use super::headings::{Headings, Line};
 

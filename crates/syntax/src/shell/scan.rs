@@ -77,7 +77,7 @@ impl Converter<'_> {
             for source in expanded {
                 let mut again = Converter::new(&source);
                 let mut scanner = Scanner::new(&mut again, 0, source.len(), &[]);
-                // The whole word has told the statements of its substitutions already.
+                // The statements of its substitutions were converted with the whole word.
                 if scanner.read_unquoted().is_err() {
                     return Err(Unclear::Dialect("braces"));
                 }

@@ -95,8 +95,7 @@ impl Splitter {
         self.has_gap && self.has_emitted
     }
 
-    /// Completes what has arrived of the open block up to its last space, for a block that is too
-    /// tall.
+    /// Splits a too tall open block at its last space, and returns the first part as complete.
     pub fn split_open(&mut self) -> Option<Block> {
         let (source, _) = self.open_source();
         let end = source.rfind(char::is_whitespace)?;

@@ -1,6 +1,6 @@
-//! The marks that Markdown itself uses.
+//! Decides if Markdown's own markers are shown.
 
-/// The marks of inline code, stressed words and headings.
+/// The display of Markdown's markers around inline code, emphasis and headings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Marks {
     /// The marks stay, for terminals without colours.

@@ -1,5 +1,5 @@
-//! Putting the index in order when nobody asks: small segments become larger ones, what is dead
-//! goes. So updates stay cheap and memory falls.
+//! Merging of small index segments when the session is idle, so that updates stay cheap and memory
+//! use falls.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::{CANCEL_POLL, Core, IndexState, MAX_STOP_WAIT};
 use crate::ToolError;
 
 impl Core {
-    /// Notes that it was used, and sees to it that it is put in order when it isn't any more.
+    /// Notes a use of the index, and schedules a merge for when the index is idle.
     pub(super) fn schedule_tidying(self: &Arc<Self>, state: &mut IndexState) {
         state.used = Some(Instant::now());
         if state.resting || state.closed {
@@ -21,7 +21,7 @@ impl Core {
             let _resting = Resting(&core);
             core.put_in_order();
         });
-        // Without a thread it stays as it is, which costs no more than before.
+        // Without a thread nothing is merged, which costs no more than before.
         state.resting = started.is_ok();
     }
 
@@ -30,11 +30,11 @@ impl Core {
         let Some(project) = state.opened.clone() else { return };
         state.tidying = true;
         drop(state);
-        // A failed compaction is tried again later.
+        // A failed merge is tried again later.
         project.index().merge_small_segments().ok();
     }
 
-    /// Waits until nobody has asked for a while; nothing where the session ended before.
+    /// Waits until the index is idle, and locks its state; `None` if the session has ended.
     fn lock_when_idle(&self) -> Option<MutexGuard<'_, IndexState>> {
         let mut state = self.lock();
         loop {
@@ -46,13 +46,13 @@ impl Core {
             if left.is_zero() && state.running.is_none() {
                 return Some(state);
             }
-            // While it is being brought up to date, its end is news.
+            // The end of a refresh notifies this wait.
             let left = left.max(CANCEL_POLL);
             state = self.news.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Waits while it is being put in order: who does that has the right to write.
+    /// Waits while segments are being merged, because only one writer is allowed.
     pub(super) fn wait_until_tidy(&self, cancel: &CancellationToken) -> Result<(), ToolError> {
         let end = Instant::now() + MAX_STOP_WAIT;
         let mut state = self.lock();
@@ -66,7 +66,7 @@ impl Core {
     }
 }
 
-/// Somebody who waits for idle time, whose end is told whatever comes of it.
+/// Clears the state of a waiting or running merge when dropped, even after a panic.
 struct Resting<'a>(&'a Core);
 
 impl Drop for Resting<'_> {

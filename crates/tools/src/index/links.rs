@@ -1,4 +1,4 @@
-//! The dependency graph, as far as it is known by now: made and followed beside the session's work.
+//! The dependency graph, built and updated in the background.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -8,13 +8,13 @@ use journeyman_index::graph::Graph;
 use journeyman_index::{Project, Snapshot};
 use journeyman_protocol::RelPath;
 
-/// Maximum time that a query waits for the first graph. A project of some thousand files has one by
-/// then, or has one kept.
+/// Maximum time that a query waits for the first graph: enough for a project of some thousand
+/// files, or to load a stored graph.
 const MAX_GRAPH_WAIT: Duration = Duration::from_millis(300);
-/// Files near to those that were looked at last, at most.
+/// Maximum number of files returned as near.
 const MAX_NEAR: usize = 400;
 
-/// The graph of the newest snapshot that one was made of.
+/// The newest dependency graph, and the state of building the next one.
 #[derive(Default)]
 pub(super) struct Links {
     state: Mutex<GraphState>,
@@ -28,8 +28,8 @@ struct GraphState {
 }
 
 impl Links {
-    /// The graph of this snapshot, or of an earlier one where that isn't made yet; nothing where
-    /// none is.
+    /// Returns the graph of this snapshot, or an earlier one while this one is built; `None` if
+    /// there is none in time.
     fn graph(self: &Arc<Self>, project: &Arc<Project>, snapshot: &Arc<Snapshot>) -> Option<Arc<Graph>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, graph)) = state.known.as_ref().filter(|(known, _)| Arc::ptr_eq(known, snapshot)) {
@@ -84,7 +84,7 @@ impl Links {
     }
 }
 
-/// A graph in the making, whose end is told whatever comes of it.
+/// A graph that is being built; dropping this value stores the result, even after a panic.
 struct Making {
     links: Arc<Links>,
     made: Option<(Arc<Snapshot>, Arc<Graph>)>,

@@ -1,4 +1,4 @@
-//! Vectors, where the user turned them on: what of the project is like a query.
+//! Search by vectors, if the user turned it on: the parts of the project that resemble a query.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -9,13 +9,15 @@ use journeyman_index::Snapshot;
 use journeyman_index::vectors::{Similar, Vectorer, Vectors, View};
 use journeyman_policy::secrets::Redactor;
 
-/// After a failure a model isn't asked again for so long: each time may take until its deadline.
+/// Time after a failure in which the model isn't called again: each call may take until its
+/// deadline.
 const RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// Gives the model that the user named, or says why it can't be used; `None` where none is named.
+/// Returns the model that the user configured, an error if it can't be used, or `None` if none is
+/// configured.
 pub type FindVectorer = dyn Fn() -> Result<Option<Vectorer>, String> + Send + Sync;
 
-/// Search by vectors. The model is loaded at the first query, because loading takes a while.
+/// Search by vectors. The model is loaded for the first query, because loading takes a while.
 pub(super) struct VectorSearch {
     find: Arc<FindVectorer>,
     /// The directory of the project's vectors.
@@ -27,7 +29,7 @@ pub(super) struct VectorSearch {
 enum VectorState {
     #[default]
     Unopened,
-    /// There are none, or the model couldn't be opened.
+    /// No model is configured, or it couldn't be opened.
     Without,
     Open(Box<Open>),
 }
@@ -44,7 +46,7 @@ impl VectorSearch {
         Self { find, directory, state: Mutex::default() }
     }
 
-    /// The same for a copy of the project: its files' vectors are known by their content.
+    /// Returns the same search for a copy of the project, whose vectors are found by file contents.
     pub(super) fn for_copy(&self) -> Self {
         Self::new(Arc::clone(&self.find), self.directory.clone())
     }

@@ -1,4 +1,4 @@
-//! `web_fetch`: a page as text.
+//! `web_fetch`: fetches a page as text.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use crate::shape::Shape;
 use crate::tool::in_background;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// An address is cut to this many bytes in a summary.
+/// Maximum bytes of an address in a summary.
 const SUMMARY_BYTES: usize = 200;
 /// Maximum bytes of the text of an error page.
 const ERROR_PAGE_BYTES: usize = 2_000;
-/// Time that a call may take: a request with its redirects, and the conversion.
+/// Maximum duration of a call: a request with its redirects, and the conversion.
 const CALL_TIME: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ struct WebFetchArguments {
     url: String,
 }
 
-/// Fetches pages.
+/// The `web_fetch` tool.
 pub struct WebFetch {
     shape: Shape,
 }
@@ -83,7 +83,7 @@ fn shown(address: &WebAddress) -> String {
     shown_on_one_line(address.url.as_str(), SUMMARY_BYTES)
 }
 
-/// Marks a text as one of the web. The mark's end can't be part of it.
+/// Marks a text as coming from the web. The text can't contain the mark's end.
 pub(super) fn marked(source: &str, text: &str) -> String {
     let source = shown_on_one_line(source, SUMMARY_BYTES).replace(['"', '<', '>'], "");
     let text = text.replace("</web", "<\\/web");
@@ -120,7 +120,7 @@ fn page_text(page: &Page) -> Result<String, String> {
     Ok(shown)
 }
 
-/// Decodes a body. Other character sets than UTF-8 and Latin-1 are rare, and lose some letters.
+/// Decodes a body. Character sets other than UTF-8 and Latin-1 are rare, and lose some letters.
 fn decode(page: &Page) -> Cow<'_, str> {
     match page.charset.as_deref() {
         Some("iso-8859-1" | "latin1" | "windows-1252") => {

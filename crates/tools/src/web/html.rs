@@ -1,22 +1,22 @@
-//! HTML as Markdown. The converter builds a tree and walks it recursively, so pages that would
-//! grow a tree beyond measure lose their marks instead.
+//! Conversion of HTML to Markdown. The converter builds a tree and walks it recursively, so pages
+//! whose tree would be too large are only stripped of their tags.
 
-/// Elements nested deeper than this are not a page that anybody wrote.
+/// Maximum depth of nested elements; no person writes deeper ones.
 const MAX_DEPTH: usize = 250;
-/// Maximum number of nodes that a page may come to. A parser opens unclosed formatting again in
-/// every block that follows.
+/// Maximum number of nodes of a page. A parser opens unclosed formatting elements again in every
+/// following block.
 const MAX_NODES: usize = 200_000;
-/// Elements that never have an end.
+/// Elements without an end tag.
 const VOID: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
     "param",
 ];
-/// Elements that the next of their kind ends, everywhere.
+/// Elements that the next element of their kind closes, everywhere.
 const IMPLIED_END: [&str; 4] = ["p", "li", "dt", "dd"];
-/// Elements that the next of their kind ends but in foreign content, where each is nested in the
-/// last.
+/// Elements that the next element of their kind closes, except in foreign content, where each is
+/// nested in the last.
 const IMPLIED_END_OF_HTML: [&str; 7] = ["option", "tr", "td", "th", "thead", "tbody", "tfoot"];
-/// Elements with content of another language, or with rules of their own.
+/// Elements whose content is of another language or follows other rules.
 const FOREIGN: [&str; 3] = ["svg", "math", "template"];
 /// Elements that a parser opens again after a block.
 const FORMATTING: [&str; 14] =
@@ -43,8 +43,8 @@ pub(super) fn title(html: &str) -> Option<String> {
     (!title.is_empty()).then_some(title)
 }
 
-/// Returns true if the tree of a page stays within bounds, whatever a parser makes of its faults:
-/// an end counts only for the innermost open element.
+/// Returns true if the tree of a page stays within bounds, whatever a parser makes of its errors:
+/// an end tag counts only for the innermost open element.
 fn is_tame(html: &str) -> bool {
     let mut open: Vec<&str> = Vec::new();
     let is_html = !tags(html).any(|tag| is_in(&FOREIGN, tag));
@@ -88,7 +88,7 @@ fn is_in(list: &[&str], name: &str) -> bool {
     list.iter().any(|other| other.eq_ignore_ascii_case(name))
 }
 
-/// Returns the names of the tags of a page, those of ends with a `/` before them.
+/// Returns the names of a page's tags; those of end tags begin with `/`.
 fn tags(html: &str) -> impl Iterator<Item = &str> {
     html.split('<').skip(1).filter_map(|after| {
         let name = after.strip_prefix('/').unwrap_or(after);
@@ -120,7 +120,7 @@ fn without_tags(html: &str) -> String {
     text
 }
 
-/// Leaves at most one blank line between others.
+/// Reduces each run of blank lines to one.
 fn squeeze_blank_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut blank = true;

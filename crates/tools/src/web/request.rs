@@ -10,18 +10,18 @@ use reqwest::header::{
     ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, USER_AGENT,
 };
 
-/// Maximum length of an address, in bytes: servers take no longer ones.
+/// Maximum bytes of an address: servers accept no longer ones.
 const MAX_URL_BYTES: usize = 2_000;
 /// Maximum bytes of a body: a long page without its images.
 const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum number of redirects that are followed on one host.
 const MAX_REDIRECTS: usize = 5;
-/// Time that one request may take.
+/// Maximum duration of one request.
 const REQUEST_TIME: Duration = Duration::from_secs(30);
-/// The name that servers are told.
+/// The user agent that servers are told.
 const AGENT_NAME: &str = concat!("journeyman/", env!("CARGO_PKG_VERSION"));
 
-/// An address that may be fetched: http or https, a host's name, the usual port, no password.
+/// An address that may be fetched: http or https, a host name, the default port, no password.
 #[derive(Debug, Clone)]
 pub(super) struct WebAddress {
     pub(super) url: Url,
@@ -30,10 +30,10 @@ pub(super) struct WebAddress {
 }
 
 impl WebAddress {
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// # Errors
-    /// The reason why it can't be fetched, and what would be right.
+    /// The reason why the address can't be fetched, and the remedy.
     pub(super) fn parse(given: &str) -> Result<Self, String> {
         if given.len() > MAX_URL_BYTES {
             return Err(format!("the address has {} bytes; at most {MAX_URL_BYTES} are sent", given.len()));
@@ -68,7 +68,7 @@ impl WebAddress {
     }
 }
 
-/// An answer of a server.
+/// A server's response.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) status: u16,
@@ -77,13 +77,13 @@ pub(super) struct Page {
     /// The character set, if the server names one.
     pub(super) charset: Option<String>,
     pub(super) body: Vec<u8>,
-    /// True if the body was longer than what is read.
+    /// True if the body was longer than the part that was read.
     pub(super) cut: bool,
-    /// The address that answered, after redirects.
+    /// The final address, after redirects.
     pub(super) url: Url,
 }
 
-/// Fetches an address. Redirects within its host are followed.
+/// Fetches an address, following redirects within its host.
 ///
 /// # Errors
 /// The reason, in words for the model.
@@ -112,7 +112,7 @@ pub(super) async fn get(
             Err(refused.map_or(why, |refused| format!("{} was not reached: {refused}", address.host)))
         }
         Ok(Ok(page)) if page.status == 403 || page.status == 502 => match refused {
-            // The proxy itself has answered.
+            // The proxy itself has responded.
             Some(refused) => Err(format!("{} was not reached: {refused}", address.host)),
             None => Ok(page),
         },
@@ -134,7 +134,7 @@ async fn follow(client: &reqwest::Client, address: &WebAddress, headers: HeaderM
             return Err(format!("it leads to {}; fetch that if it is what you need", target.url));
         }
         if url.scheme() == "https" && target.url.scheme() != "https" {
-            // A key in the headers would go out in the open.
+            // A key in the headers would be sent unencrypted.
             return Err(format!("it leads to {}, which is not encrypted", target.url));
         }
         url = target.url;
@@ -167,8 +167,8 @@ async fn read(mut answer: reqwest::Response, url: Url) -> Result<Page, String> {
 }
 
 fn client(proxy: &str) -> Result<reqwest::Client, String> {
-    // Also for a plain address, which usually leads to the encrypted one of its host. Without any
-    // certificate on this machine the connection says so.
+    // Needed for plain addresses, too, which usually redirect to https. Without certificates on
+    // this machine the connection fails with a message.
     let mut roots = rustls::RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -191,7 +191,7 @@ fn client(proxy: &str) -> Result<reqwest::Client, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Describes an error with its causes, without the address, which may have a key in it.
+/// Describes an error and its causes, without the address, which may contain a key.
 fn describe(error: &reqwest::Error) -> String {
     let mut causes = Vec::new();
     let mut cause = std::error::Error::source(error);

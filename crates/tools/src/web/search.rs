@@ -1,4 +1,4 @@
-//! `web_search`: pages for a question, by the engine that the user configured.
+//! `web_search`: searches the web with the engine that the user configured.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -17,22 +17,22 @@ use crate::excerpt::shown_on_one_line;
 use crate::shape::{Shape, how_many};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// Results of a call unless it asks for another number, and at most.
+/// Default and maximum number of results of a call.
 const USUAL_RESULTS: u64 = 8;
 const MAX_RESULTS: u64 = 20;
-/// Maximum bytes of a question.
+/// Maximum bytes of a query.
 const MAX_QUERY_BYTES: usize = 400;
-/// Maximum bytes of a title or an address, and of an excerpt, of one result.
+/// Maximum bytes of a title or an address, and of an excerpt, in one result.
 const MAX_LINE_BYTES: usize = 300;
 const MAX_EXCERPT_BYTES: usize = 600;
-/// Time that a call may take.
+/// Maximum duration of a call.
 const CALL_TIME: Duration = Duration::from_secs(40);
-/// The address of Brave's interface.
+/// The address of Brave's API.
 const BRAVE_ADDRESS: &str = "https://api.search.brave.com/res/v1/web/search";
-/// The header that has Brave's key.
+/// The header for Brave's API key.
 const BRAVE_HEADER: &str = "x-subscription-token";
 
-/// The engine that answers searches.
+/// A search engine.
 #[derive(Debug, Clone)]
 pub struct SearchEngine {
     kind: EngineKind,
@@ -59,11 +59,11 @@ impl FromStr for EngineKind {
 }
 
 impl SearchEngine {
-    /// Returns the engine of this name. `address` is that of its interface, where the engine isn't
-    /// at one place only; `key` is the user's.
+    /// Creates the engine of this name. `address` is that of its API, for engines that the user
+    /// hosts; `key` is the user's API key.
     ///
     /// # Errors
-    /// What is missing or wrong, and what would be right.
+    /// The missing or wrong setting, and the remedy.
     pub fn new(name: &str, address: Option<&str>, key: Option<String>) -> Result<Self, String> {
         let kind: EngineKind = name.parse()?;
         let address = match (kind, address) {
@@ -92,7 +92,7 @@ impl SearchEngine {
         address
     }
 
-    /// Returns the results of an answer: title, address, excerpt.
+    /// Returns the results in a response: title, address, excerpt.
     fn results<'a>(&self, answer: &'a Value) -> impl Iterator<Item = [&'a str; 3]> + use<'a> {
         let (list, excerpt) = match self.kind {
             EngineKind::Brave => ("/web/results", "description"),
@@ -111,14 +111,14 @@ struct WebSearchArguments {
     limit: Option<u64>,
 }
 
-/// Searches the web.
+/// The `web_search` tool.
 pub struct WebSearch {
     shape: Shape,
     engine: SearchEngine,
 }
 
 impl WebSearch {
-    /// Returns the tool that asks this engine.
+    /// Creates the tool for this engine.
     #[must_use]
     pub fn new(engine: SearchEngine) -> Self {
         let description =

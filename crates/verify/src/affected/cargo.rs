@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use super::command::{CheckDirectory, MAX_NAMED_TESTS};
 use crate::find::quoted;
 
-/// A package, by its directory from the check's, and its name.
+/// A package: its directory, relative to the check's, and its name.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct AffectedPackage<'p> {
     directory: &'p str,
     name: String,
 }
 
-/// Names the packages of the files; if that is one package, also the targets.
+/// Narrows the command to the packages of the files; if that is one package, also to its targets.
 pub(super) fn narrow(command: &str, files: &[&str], place: &CheckDirectory<'_>) -> Option<String> {
     let sources = || files.iter().copied().filter(|path| path.ends_with(".rs"));
     let packages: Option<BTreeSet<AffectedPackage<'_>>> =
@@ -26,7 +26,7 @@ pub(super) fn narrow(command: &str, files: &[&str], place: &CheckDirectory<'_>) 
     let targets: Option<BTreeSet<String>> = sources().map(|path| target_of(path, package, place)).collect();
     // A file that belongs to no known target may be part of any.
     let targets = targets.map(|targets| targets.into_iter().collect::<String>()).unwrap_or_default();
-    // The root package alone, without targets, is what runs anyway.
+    // The root package alone, without targets, is the command's default.
     if targets.is_empty() && base == command && package.directory.is_empty() {
         return None;
     }
@@ -55,7 +55,7 @@ fn package_of<'p>(path: &'p str, place: &CheckDirectory<'_>) -> Option<AffectedP
     }
 }
 
-/// Returns the options that choose the target of a file; `None` if its target isn't known.
+/// Returns the options that select the target of a file; `None` if its target isn't known.
 fn target_of(path: &str, package: &AffectedPackage<'_>, place: &CheckDirectory<'_>) -> Option<String> {
     let within = match package.directory {
         "" => path,

@@ -1,4 +1,4 @@
-//! Commands as words, and the directory that they run in.
+//! The words of a command, and the directory in which the command runs.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,14 @@ use journeyman_syntax::shell::{self, Statement};
 use crate::Check;
 use crate::find::quoted;
 
-/// Maximum number of tests that a command names: more are most of a suite, and a command line of
-/// this length is no longer something a person would type.
+/// Maximum number of tests that a command names: more tests are most of a suite, and would make a
+/// command line that no person types.
 pub(super) const MAX_NAMED_TESTS: usize = 100;
 
-/// Reads a file of the project as text; `None` if it isn't there or isn't text.
+/// Reads a file of the project as text; `None` if the file is missing or isn't text.
 pub type ReadText<'a> = dyn Fn(&RelPath) -> Option<String> + 'a;
 
-/// Returns the words of a command that does nothing but start one program.
+/// Returns the words of a command that only starts one program.
 pub(crate) fn words_of(command: &str) -> Option<Vec<String>> {
     let script = shell::parse(command);
     let [Statement::Simple(simple)] = script.statements.as_slice() else { return None };
@@ -25,7 +25,7 @@ pub(crate) fn words_of(command: &str) -> Option<Vec<String>> {
     simple.words.iter().map(|word| word.known.then(|| word.text.clone())).collect()
 }
 
-/// Words that start the program that follows them.
+/// Words of programs that start the program that follows them.
 const STARTERS: [[&str; 2]; 6] = [
     ["uv", "run"],
     ["poetry", "run"],
@@ -35,20 +35,20 @@ const STARTERS: [[&str; 2]; 6] = [
     ["bundle", "exec"],
 ];
 
-/// Returns the words from the program on that a command's own program starts, or all of them.
+/// Returns the words of the program that such a launcher starts, or all words if there is none.
 pub(crate) fn started_program<'w, 's>(words: &'w [&'s str]) -> &'w [&'s str] {
     let started = STARTERS.iter().find(|starter| words.starts_with(*starter));
     words.get(started.map_or(0, |starter| starter.len())..).unwrap_or_default()
 }
 
-/// The directory of a check.
+/// The directory in which a check runs.
 pub(super) struct CheckDirectory<'a> {
     pub(super) check: &'a Check,
     pub(super) read: &'a ReadText<'a>,
 }
 
 impl CheckDirectory<'_> {
-    /// Returns a path as the check's directory has it; `None` if it lies elsewhere.
+    /// Returns a path relative to the check's directory; `None` if the path lies elsewhere.
     pub(super) fn inside<'p>(&self, path: &'p RelPath) -> Option<&'p str> {
         let path = path.as_str()?;
         match &self.check.directory {
@@ -57,7 +57,7 @@ impl CheckDirectory<'_> {
         }
     }
 
-    /// Reads a file by its path from the check's directory.
+    /// Reads a file by its path relative to the check's directory.
     pub(super) fn read(&self, path: &str) -> Option<String> {
         let path = match &self.check.directory {
             None => RelPath::parse(path).ok()?,

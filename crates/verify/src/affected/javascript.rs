@@ -1,11 +1,12 @@
-//! JavaScript test runners, called by themselves or by a script of `package.json`.
+//! JavaScript test runners, called directly or by a script of `package.json`.
 
 use serde_json::Value;
 
 use super::command::{CheckDirectory, append, words_of};
 use crate::test_files::file_name;
 
-/// Parts of the names of JavaScript tests, as Jest, Vitest, Mocha and `node --test` find them.
+/// Parts of the names of JavaScript tests, by which Jest, Vitest, Mocha and `node --test` find
+/// them.
 const MARKS: [&str; 4] = [".test.", ".spec.", "-test.", "_test."];
 /// Directories of JavaScript tests.
 const DIRECTORIES: [&str; 3] = ["__tests__", "test", "tests"];
@@ -13,14 +14,14 @@ const ENDS: [&str; 8] = [".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", "
 /// Words that may stand before a runner in a script.
 const BEFORE: [&str; 4] = ["npx", "cross-env", "c8", "env"];
 
-/// A runner that takes paths of tests.
+/// A runner that accepts paths of tests.
 pub(super) struct ScriptRunner {
     /// The words between the command and the paths.
     separator: &'static str,
 }
 
 impl ScriptRunner {
-    /// Returns the runner that a command calls for all tests.
+    /// Returns the runner if the command runs all of its tests.
     pub(super) fn of(program: &str, rest: &[&str], place: &CheckDirectory<'_>) -> Option<Self> {
         let script = match (program, rest) {
             ("npm", ["test" | "t"]) | ("pnpm" | "yarn", ["test"]) => "test",
@@ -36,7 +37,7 @@ impl ScriptRunner {
         let mut words = words.iter().map(String::as_str).skip_while(is_before);
         let runner = words.next()?;
         let rest: Vec<&str> = words.collect();
-        // npm takes words for itself unless they stand behind `--`.
+        // npm takes options for itself unless they follow `--`.
         let separator = if program == "npm" { " --" } else { "" };
         takes_paths(file_name(runner), &rest, place).then_some(Self { separator })
     }
@@ -47,14 +48,13 @@ impl ScriptRunner {
     }
 }
 
-/// Returns true for a runner that is called without the name of a test, and runs the tests that it
-/// is given.
+/// Returns true if a runner is called without the name of a test, and accepts the paths of tests.
 fn takes_paths(program: &str, rest: &[&str], place: &CheckDirectory<'_>) -> bool {
     match (program, rest) {
         ("jest" | "ava", rest) | ("vitest", ["run", rest @ ..] | rest) | ("bun", ["test", rest @ ..]) => {
             names_no_test(rest)
         }
-        // Its configuration may name tests, and those that are named besides are added to them.
+        // Mocha adds tests on its command line to those that its configuration names.
         ("mocha", rest) => {
             names_no_test(rest)
                 && ["js", "cjs", "mjs", "json", "yml", "yaml"]
@@ -66,7 +66,7 @@ fn takes_paths(program: &str, rest: &[&str], place: &CheckDirectory<'_>) -> bool
     }
 }
 
-/// Returns true if the words are options, `--config` with its file among them.
+/// Returns true if all words are options, including `--config` with its file.
 fn names_no_test(words: &[&str]) -> bool {
     let mut is_value = false;
     words.iter().all(|word| {

@@ -1,4 +1,4 @@
-//! The test runners that take the names of tests.
+//! The test runners that accept the names of tests.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::javascript::ScriptRunner;
 use crate::find::quoted;
 use crate::test_files::file_name;
 
-/// A runner, as a command calls it.
+/// A test runner, by how a command calls it.
 pub(super) enum NamedTestRunner {
     /// pytest without a path.
     Pytest,
@@ -32,11 +32,11 @@ pub(super) enum NamedTestRunner {
     DotNet,
 }
 
-/// Ends of the names of tests that RSpec and ExUnit run.
+/// Endings of the names of tests that RSpec and ExUnit run.
 const RSPEC: &[&str] = &["_spec.rb"];
 const EX_UNIT: &[&str] = &["_test.exs"];
 impl NamedTestRunner {
-    /// Returns the runner that a command calls for all tests.
+    /// Returns the runner if the command runs all of its tests.
     pub(super) fn of(words: &[String], place: &CheckDirectory<'_>) -> Option<Self> {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let (program, rest) = started_program(&words).split_first()?;
@@ -156,15 +156,15 @@ fn is_python(program: &str) -> bool {
         .is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
-/// Returns true for the names that pytest collects unless it is told otherwise.
+/// Returns true for the names that pytest collects by default.
 fn is_pytest_file(name: &str) -> bool {
     name.strip_suffix(".py").is_some_and(|stem| stem.starts_with("test_") || stem.ends_with("_test"))
 }
 
-/// Runs `unittest discover` for each file name, because it takes one pattern. Each runs whatever
-/// became of the others, so that a test that isn't reported as failed did pass.
+/// Runs `unittest discover` for each file name, because it accepts one pattern only. A failure
+/// doesn't stop the next one, so that a test that isn't reported as failed did pass.
 fn each_pattern(command: &str, names: &[&str]) -> Option<String> {
-    /// Each start of Python costs as much as many a test.
+    /// Maximum number of patterns, because each start of Python takes as long as many tests.
     const MAX_PATTERNS: usize = 8;
     let mut names: Vec<&str> = names.to_vec();
     names.sort_unstable();
@@ -180,7 +180,7 @@ fn each_pattern(command: &str, names: &[&str]) -> Option<String> {
     Some(format!("failed=0; {all}exit $failed"))
 }
 
-/// Returns the package of a Go file as `go test` takes it.
+/// Returns the package of a Go file, as an argument of `go test`.
 fn go_package(path: &str) -> String {
     match path.rsplit_once('/') {
         Some((directory, _)) => format!("./{directory}"),

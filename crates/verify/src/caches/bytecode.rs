@@ -1,10 +1,10 @@
 //! The bytecode of Python's own library, for checks whose caches are empty.
 //!
 //! Python looks for all bytecode in the directory that `PYTHONPYCACHEPREFIX` names, and so compiles
-//! the whole library anew for a session that has an empty one. A [`LibraryBytecode`] has the
-//! bytecode that was made at installation in the places where Python looks for it then, as links.
-//! It is made once and only by this program; checks read it, and Python compares it with the
-//! sources as always.
+//! the whole library again for a session whose directory is empty. A [`LibraryBytecode`] has links
+//! to the bytecode that was made at installation, in the places where Python then looks for it. It
+//! is made once and only by this program; checks read it, and Python compares it with the sources
+//! as always.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsStr;
@@ -24,8 +24,8 @@ const MAX_DIRECTORIES: usize = 1_000;
 const UNUSED: [&str; 7] = ["test", "tests", "idlelib", "lib2to3", "turtledemo", "ensurepip", "__pycache__"];
 /// The directory beside a module that has its bytecode.
 const BYTECODE: &str = "__pycache__";
-/// The directories of a library whose times tell that something was installed. Debian has a library
-/// of packages alone, `/usr/lib/python3`.
+/// The directories of a library whose modification times show that something was installed. Debian
+/// has a library of packages alone, `/usr/lib/python3`.
 const INSTALLED: [&str; 3] = [BYTECODE, "dist-packages", "site-packages"];
 /// Maximum bytes of the file by which pyenv chooses a version.
 const MAX_VERSION_BYTES: usize = 100;
@@ -61,8 +61,8 @@ impl LibraryBytecode {
         self.links.is_dir()
     }
 
-    /// Makes the links beside their place, and moves them there. A process goes on where another
-    /// one ended: a session is often shorter than this takes.
+    /// Makes the links in a temporary place, and moves them to their own. A process continues where
+    /// another one ended: a session is often shorter than this takes.
     pub(super) fn make(&self) -> io::Result<()> {
         let unfinished = self.links.with_extension("unfinished");
         self.link_modules(&unfinished)?;
@@ -106,7 +106,7 @@ impl LibraryBytecode {
     }
 }
 
-/// Makes a link, which another process may have made.
+/// Makes a link; another process may have made the same one.
 fn link(target: &Path, place: &Path) -> io::Result<()> {
     symlink(target, place).or_else(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Ok(()),

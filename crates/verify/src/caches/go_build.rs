@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// Maximum number of links; what has none is compiled again.
+/// Maximum number of links; entries without a link are compiled again.
 const MAX_LINKS: usize = 100_000;
 
 /// Links the entries of a host's cache into a session's.
@@ -20,7 +20,7 @@ pub(super) fn link_entries(host: &Path, own: &Path) -> io::Result<()> {
     for directory in read_dir(host)? {
         let directory = directory?;
         let name = directory.file_name();
-        // Entries lie in 256 directories; what else is there is the host's own business.
+        // Entries lie in 256 directories; other files are not part of the cache's entries.
         let is_shard = name.len() == 2 && name.as_encoded_bytes().iter().all(u8::is_ascii_hexdigit);
         if !is_shard || !directory.file_type()?.is_dir() {
             continue;

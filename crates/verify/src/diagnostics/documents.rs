@@ -34,7 +34,7 @@ impl Documents {
         Some(indent + length)
     }
 
-    /// Gives what was held back for documents that didn't come.
+    /// Adds the findings that were held back for documents that never came.
     pub(super) fn finish(&mut self, findings: &mut Findings<'_>) {
         self.go.finish(findings);
     }

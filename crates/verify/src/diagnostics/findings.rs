@@ -9,20 +9,20 @@ use super::place::Place;
 use super::test_names::is_same_test;
 use super::values::compared_values;
 
-/// More than this many findings say nothing new to a reader, and would crowd out the rest of a
-/// request.
+/// Maximum number of reported findings: more say nothing new to a reader, and would crowd out the
+/// rest of a request.
 pub const MAX_DIAGNOSTICS: usize = 50;
 
 /// Finds the file that a tool means by a path, or `None` when it is not the project's.
 pub type Locate<'a> = dyn Fn(&str) -> Option<RelPath> + 'a;
 
-/// Enough to hold every error of a bad day behind its warnings, and little enough to hold in
-/// memory.
+/// Maximum number of collected findings: enough for all errors behind many warnings, and small
+/// enough for memory.
 const MAX_GATHERED: usize = 2_000;
 /// Maximum number of failures of structured reports that are compared with those of the output:
 /// each is compared with each.
 const MAX_MERGED: usize = 500;
-/// A message longer than this is a dump of values; the output has the rest.
+/// Maximum bytes of a message: a longer one is a dump of values, and the output has the rest.
 const MAX_MESSAGE_BYTES: usize = 600;
 /// Maximum bytes of a code, the name of a test or a compared value.
 const MAX_WORD_BYTES: usize = 300;
@@ -30,11 +30,11 @@ const MAX_WORD_BYTES: usize = 300;
 /// The identity of a finding: place, code, test and message.
 type Key = (Option<RelPath>, Option<u32>, Option<u32>, String);
 
-/// Gathers diagnostics, each once.
+/// Collects diagnostics without duplicates.
 pub(super) struct Findings<'a> {
     locate: &'a Locate<'a>,
     found: Vec<Diagnostic>,
-    /// Failed tests of structured reports, which the output may tell of as well.
+    /// Failed tests of structured reports, which the output may mention as well.
     reported: Vec<Diagnostic>,
     known: HashSet<Key>,
     tests: HashSet<String>,
@@ -62,7 +62,7 @@ impl<'a> Findings<'a> {
         Self::new(self.locate)
     }
 
-    /// The project's file that a tool means by `path`.
+    /// Returns the project's file that a tool means by `path`.
     pub(super) fn locate(&self, path: &str) -> Option<RelPath> {
         (self.locate)(path)
     }
@@ -106,7 +106,8 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Adds a failed test of a structured report, which stands for what the output says of it.
+    /// Adds a failed test of a structured report, which replaces the output's finding about the
+    /// same test.
     pub(super) fn report_test(&mut self, diagnostic: Diagnostic) {
         if self.reported.len() >= MAX_MERGED {
             self.push(diagnostic);
@@ -169,7 +170,7 @@ impl<'a> Findings<'a> {
         }
     }
 
-    /// Everything by likely cause, cut to [`MAX_DIAGNOSTICS`].
+    /// Returns all findings ordered by likely cause, cut to [`MAX_DIAGNOSTICS`].
     pub(super) fn into_ordered(mut self) -> Vec<Diagnostic> {
         self.merge_reported();
         for one in &mut self.found {
@@ -191,8 +192,8 @@ impl<'a> Findings<'a> {
         self.found
     }
 
-    /// Puts the failures of structured reports in the place of what the output says of the same
-    /// tests, and takes from the output what the report lacks.
+    /// Replaces the output's findings about a test by the failures of structured reports, and adds
+    /// to these what only the output has.
     fn merge_reported(&mut self) {
         for mut report in std::mem::take(&mut self.reported) {
             let name = report.test.clone().unwrap_or_default();
@@ -218,12 +219,12 @@ impl<'a> Findings<'a> {
     }
 }
 
-/// Returns true for what may have compared values; a compiler's "expected" is about types.
+/// Returns true if the diagnostic may have compared values; a compiler's "expected" is about types.
 fn is_assertion(diagnostic: &Diagnostic) -> bool {
     diagnostic.test.is_some() || diagnostic.message.contains("assert")
 }
 
-/// Bounds the texts of a diagnostic; `None` for one that says nothing.
+/// Limits the length of a diagnostic's texts; `None` if all are empty.
 fn bounded(mut diagnostic: Diagnostic) -> Option<Diagnostic> {
     if diagnostic.expected.is_none()
         && is_assertion(&diagnostic)

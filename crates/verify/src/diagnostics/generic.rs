@@ -6,7 +6,7 @@ use super::findings::Findings;
 use super::place::{Place, is_code, place, severity};
 use super::reader::Reader;
 
-/// Reads what no other reader claimed.
+/// Reads lines that no other reader claimed.
 pub(super) struct Generic;
 
 impl Reader for Generic {
@@ -28,7 +28,7 @@ impl Reader for Generic {
     fn finish(&mut self, _: &mut Findings<'_>) {}
 }
 
-/// Takes severity and code out of `message`, wherever the tool puts them.
+/// Splits severity and code off `message`, wherever the tool prints them.
 fn read(found: Place<'_>, path: RelPath, message: &str) -> Diagnostic {
     let (severity, code, message) = severity(message).unwrap_or((Severity::Error, None, message));
     let (code, message) = match code {
@@ -49,7 +49,7 @@ fn read(found: Place<'_>, path: RelPath, message: &str) -> Diagnostic {
     }
 }
 
-/// `… [return-value]`, `… [-Wunused]`: mypy's and gcc's way.
+/// Splits off a code such as `… [return-value]` of mypy and `… [-Wunused]` of gcc.
 fn trailing_code(message: &str) -> (Option<&str>, &str) {
     let split = message.strip_suffix(']').and_then(|rest| rest.rsplit_once(" ["));
     match split {
@@ -60,7 +60,7 @@ fn trailing_code(message: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// `main.c:(.text+0x5): undefined reference to 'f'`: the linker knows the file, not the line.
+/// Reads `main.c:(.text+0x5): undefined reference to 'f'`, which has the file but no line.
 fn read_linker_error(line: &str, findings: &mut Findings<'_>) -> bool {
     let Some((before, message)) = line.split_once("): undefined reference to ") else { return false };
     let path = before.split_once(":(").and_then(|(path, _)| findings.locate(path.rsplit(": ").next()?));
@@ -71,7 +71,7 @@ fn read_linker_error(line: &str, findings: &mut Findings<'_>) -> bool {
     true
 }
 
-/// `prog: test.c:12: main: Assertion 'x == 1' failed.`
+/// Reads `prog: test.c:12: main: Assertion 'x == 1' failed.`
 fn read_failed_assertion(line: &str, findings: &mut Findings<'_>) -> bool {
     if !line.contains("Assertion ") || !line.contains(" failed") {
         return false;

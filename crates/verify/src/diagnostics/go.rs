@@ -6,7 +6,8 @@ use super::findings::Findings;
 use super::place::place;
 use super::reader::Reader;
 
-/// Test helpers print a block of several lines a failure; the first ones say what differs.
+/// Maximum further lines of a failure: test helpers print several lines, of which the first ones
+/// say what differs.
 const MAX_MORE_LINES: usize = 6;
 
 /// Reads what the go command prints.
@@ -28,7 +29,7 @@ impl Reader for Go {
             self.more = 0;
             return true;
         }
-        // With `-v` the output comes before the verdict.
+        // With `-v` the output comes before the result.
         if let Some(name) = line.strip_prefix("=== RUN ").or_else(|| line.strip_prefix("=== CONT ")) {
             self.test = Some(name.trim().to_owned());
             self.more = 0;
@@ -80,7 +81,7 @@ impl Reader for Go {
 }
 
 impl Go {
-    /// Ends a test that failed, whose lines were read apart from those of others.
+    /// Ends a failed test whose lines were read separately from those of other tests.
     pub(super) fn end_test(&mut self, test: &str) {
         if !self.failed.iter().any(|failed| failed == test) {
             self.failed.push(test.to_owned());
@@ -89,7 +90,8 @@ impl Go {
         self.more = 0;
     }
 
-    /// `\t/p/x.go:12 +0x1d`: the first one in the project is where the panic comes from.
+    /// Reads a frame such as `\t/p/x.go:12 +0x1d`: the first one in the project is the panic's
+    /// location.
     fn panic_frame(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
         let Some(place) = place(text).filter(|place| place.path.ends_with(".go")) else { return false };
         if findings.locate(place.path).is_some()

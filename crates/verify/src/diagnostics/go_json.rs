@@ -16,7 +16,7 @@ const MAX_HELD_BYTES: usize = 1 << 20;
 /// A test, or a package where the second name is empty.
 type Owner = (String, String);
 
-/// Sorts the output by tests, which run at the same time.
+/// Groups the output by tests, which run at the same time.
 #[derive(Default)]
 pub(super) struct GoEvents {
     held: HashMap<Owner, String>,
@@ -75,7 +75,7 @@ impl GoEvents {
         true
     }
 
-    /// Reads what tests printed that never ended, as after a panic.
+    /// Reads the output of tests that never ended, as after a panic.
     pub(super) fn finish(&mut self, findings: &mut Findings<'_>) {
         let mut left: Vec<(Owner, String)> = self.held.drain().collect();
         left.sort();

@@ -6,9 +6,9 @@ use super::findings::Findings;
 use super::place::{Place, number, parenthesised, place, severity};
 use super::reader::Reader;
 
-/// A matcher's message is two to four lines before its code frame.
+/// Maximum lines of a matcher's message, which has two to four before its code frame.
 const MAX_MESSAGE_LINES: usize = 4;
-/// Test titles are short; what is longer is not one.
+/// Maximum bytes of a test's title.
 const MAX_TITLE_BYTES: usize = 300;
 
 /// Reads what the usual tools of the JavaScript world print.
@@ -88,7 +88,7 @@ impl Reader for JavaScript {
 }
 
 impl JavaScript {
-    /// eslint's stylish form: a path on a line of its own, then indented rows.
+    /// Reads eslint's stylish format: a path on a line of its own, then indented rows.
     fn eslint(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if !line.starts_with(' ') {
             self.file = None;
@@ -125,7 +125,7 @@ impl JavaScript {
         true
     }
 
-    /// `AssertionError [ERR_ASSERTION]: …`, `TypeError: …`.
+    /// Reads errors such as `AssertionError [ERR_ASSERTION]: …` and `TypeError: …`.
     fn error(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
         if let Some((path, line)) = self.before.take()
             && findings.locate(&path).is_some()
@@ -156,7 +156,7 @@ impl JavaScript {
         }
     }
 
-    /// A stack frame: the first one in the project is where the failure is shown.
+    /// Reads a stack frame: the first one in the project is the failure's location.
     fn frame(&mut self, found: Place<'_>, findings: &mut Findings<'_>) -> bool {
         let ours = !found.path.contains("node_modules/") && findings.locate(found.path).is_some();
         match self.failure.take() {
@@ -233,7 +233,7 @@ impl JavaScript {
     }
 }
 
-/// `a.ts(3,5): error TS2322: …`, or `a.ts:3:5 - error TS2322: …` of the pretty form.
+/// Reads `a.ts(3,5): error TS2322: …`, or `a.ts:3:5 - error TS2322: …` of the pretty format.
 fn read_typescript_error(line: &str, findings: &mut Findings<'_>) -> bool {
     let read = |found: Option<Place<'_>>, separator: &str, findings: &mut Findings<'_>| {
         let found = found?;
@@ -256,7 +256,8 @@ fn read_typescript_error(line: &str, findings: &mut Findings<'_>) -> bool {
     read(parenthesised(line), ": ", findings).or_else(|| read(place(line), " - ", findings)).is_some()
 }
 
-/// The heading of a failed test: jest's `●`, vitest's `FAIL a > b`, mocha's `1) a`, node's `✖`.
+/// Returns the title of a failed test: jest's `●`, vitest's `FAIL a > b`, mocha's `1) a`, node's
+/// `✖`.
 fn failed_test_title(line: &str) -> Option<&str> {
     let text = line.trim_start();
     let indented = text.len() < line.len();
@@ -276,12 +277,12 @@ fn is_summary(rest: &str) -> bool {
     rest.ends_with("failing tests:") || (rest.contains(" problem") && number(rest).is_some())
 }
 
-/// A title without the `(0.3ms)` after it.
+/// Returns a title without the `(0.3ms)` after it.
 fn without_time(title: &str) -> &str {
     title.rsplit_once(" (").filter(|(_, time)| time.ends_with("ms)")).map_or(title, |(title, _)| title)
 }
 
-/// `at f (/p/a.js:5:17)`, `at /p/a.js:5:17`, `❯ a.test.ts:5:17`.
+/// Reads `at f (/p/a.js:5:17)`, `at /p/a.js:5:17` and `❯ a.test.ts:5:17`.
 fn frame(text: &str) -> Option<Place<'_>> {
     let rest = text.strip_prefix("at ").or_else(|| text.strip_prefix("❯ "))?;
     let inner = match rest.rsplit_once('(') {
@@ -291,7 +292,7 @@ fn frame(text: &str) -> Option<Place<'_>> {
     place(inner).filter(|found| found.column.is_some())
 }
 
-/// `SomethingError: …`, with a code in brackets perhaps.
+/// Returns true for `SomethingError: …`, possibly with a code in brackets.
 fn is_error(text: &str) -> bool {
     let Some((head, _)) = text.split_once(": ") else { return false };
     let name = head.split(" [").next().unwrap_or(head);

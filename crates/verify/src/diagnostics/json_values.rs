@@ -19,7 +19,7 @@ pub(super) fn list_at<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
     value.pointer(pointer).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// A diagnostic of a linter in `path`, which may lie outside of the project.
+/// Creates a diagnostic of a linter in `path`, which may lie outside of the project.
 pub(super) fn lint(
     path: Option<RelPath>,
     (line, column): (Option<u32>, Option<u32>),
@@ -36,7 +36,7 @@ pub(super) fn lint(
     }
 }
 
-/// Reads a severity by the word or the number that a tool uses.
+/// Returns the severity that a tool's word or number means.
 pub(super) fn severity_of(value: Option<&Value>) -> Severity {
     match value {
         Some(Value::Number(number)) if number.as_u64() == Some(1) => Severity::Warning,

@@ -12,7 +12,7 @@ use super::place::Place;
 use super::test_json::failure_in;
 use super::test_names::is_same_test;
 
-/// Suites nest a few levels; a report of more is not one.
+/// Maximum depth of elements: suites nest a few levels.
 const MAX_DEPTH: usize = 64;
 /// Maximum number of test cases read from one document.
 const MAX_CASES: usize = 200_000;
@@ -20,11 +20,11 @@ const MAX_CASES: usize = 200_000;
 const MAX_FAILURES: usize = 500;
 /// Maximum bytes of a failure's text, which ends with a stack trace.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// The root of a report follows within so many bytes of its declaration.
+/// Maximum bytes between a report's declaration and its root.
 const MAX_PROLOG_BYTES: usize = 1_000;
 
-/// Reads a report that begins at `text`, as far as it goes; returns its length, or `None` if none
-/// begins there.
+/// Reads a report that begins at `text`, as far as it is valid; returns its length, or `None` if no
+/// report begins there.
 pub(super) fn read_at(text: &str, findings: &mut Findings<'_>) -> Option<usize> {
     let is_declared = text.starts_with("<?xml") && {
         let prolog = journeyman_protocol::clip_to_bytes(text, MAX_PROLOG_BYTES);
@@ -33,7 +33,7 @@ pub(super) fn read_at(text: &str, findings: &mut Findings<'_>) -> Option<usize> 
     (is_declared || text.starts_with("<testsuite")).then(|| read(text, findings))
 }
 
-/// Reads a report up to the end of its root, or to what is no XML, and returns the length.
+/// Reads a report up to the end of its root, or to the first invalid part, and returns the length.
 pub(super) fn read(text: &str, findings: &mut Findings<'_>) -> usize {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = false;
@@ -176,7 +176,7 @@ impl Case {
         }
     }
 
-    /// Adds the failure, whose text is what the runner prints of it.
+    /// Adds the failure; its text is read as the runner's output.
     fn report(self, findings: &mut Findings<'_>) {
         let said = match (&self.message, self.text.trim()) {
             (Some(message), "") => message.as_str(),

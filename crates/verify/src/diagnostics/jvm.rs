@@ -6,7 +6,7 @@ use super::findings::Findings;
 use super::place::{Place, number};
 use super::reader::Reader;
 
-/// A cause and its explanation; more is a stack trace.
+/// Maximum lines of a message: a cause and its explanation, without the stack trace.
 const MAX_MESSAGE_LINES: usize = 4;
 
 /// Reads what Maven, Gradle and JUnit print.
@@ -15,7 +15,7 @@ pub(super) struct Jvm {
     failure: Option<FailedTest>,
 }
 
-/// A failed test whose exception or place has not come yet.
+/// A failed test whose exception or location has not been printed yet.
 struct FailedTest {
     test: String,
     class: String,
@@ -60,7 +60,8 @@ impl Reader for Jvm {
 }
 
 impl Jvm {
-    /// `com.x.CalcTest.adds(CalcTest.java:12)`: the file is known by its name and its package.
+    /// Reads `com.x.CalcTest.adds(CalcTest.java:12)`: the file is found by its name and its
+    /// package.
     fn frame(&mut self, frame: &str, findings: &mut Findings<'_>) -> bool {
         let Some((qualified, rest)) = frame.rsplit_once('(') else { return true };
         let Some((file, line)) = rest.trim_end_matches(')').rsplit_once(':') else { return true };
@@ -101,7 +102,7 @@ impl FailedTest {
     }
 }
 
-/// `/p/src/A.java:[3,5] cannot find symbol`.
+/// Reads `/p/src/A.java:[3,5] cannot find symbol`.
 fn read_maven_place(text: &str, is_warning: bool, findings: &mut Findings<'_>) -> bool {
     let Some((path, rest)) = text.split_once(":[") else { return false };
     let Some((line, rest)) = number(rest) else { return false };

@@ -1,4 +1,4 @@
-//! The readers of lines, asked one after the other.
+//! Passes each line to the readers in turn.
 
 use journeyman_protocol::clip_to_bytes;
 
@@ -6,13 +6,13 @@ use super::findings::Findings;
 use super::reader::Reader;
 use super::{generic, go, javascript, jvm, python, rust, sections};
 
-/// No format puts what matters further right; longer lines are minified code or data.
+/// Maximum bytes of a line that is read: longer lines are minified code or data.
 const MAX_LINE_BYTES: usize = 2_000;
 
 /// A reader of each format.
 pub(super) type Readers = [Box<dyn Reader>; 7];
 
-/// Returns the readers of lines, in the order in which they are asked.
+/// Returns the readers of lines, in the order in which they get each line.
 pub(super) fn readers() -> Readers {
     [
         Box::new(rust::Rust::default()),
@@ -36,7 +36,7 @@ pub(super) fn read_lines(text: &str, findings: &mut Findings<'_>) {
     }
 }
 
-/// Gives a line to each reader in turn, until one claims it.
+/// Passes a line to each reader in turn, until one claims it.
 pub(super) fn read_line(line: &str, readers: &mut Readers, findings: &mut Findings<'_>) {
     let line = clip_to_bytes(line.trim_end(), MAX_LINE_BYTES);
     for reader in readers {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::findings::Findings;
 use super::json_values::{lint, list_at, number_at, severity_of, text_at};
 
-/// Reads a document; returns false if it is of no known tool.
+/// Reads a document; returns false for a document of an unknown tool.
 pub(super) fn read(value: &Value, findings: &mut Findings<'_>) -> bool {
     if let Some(message) = value.pointer("/message").filter(|message| message.is_object()) {
         // Cargo wraps the compiler's message in one of its own.
@@ -35,7 +35,7 @@ pub(super) fn read(value: &Value, findings: &mut Findings<'_>) -> bool {
     all.iter().filter(|one| eslint(one, findings) || ruff(one, findings) || gcc(one, findings)).count() > 0
 }
 
-/// Words after which rustc's count of its own messages stands.
+/// Words in rustc's own count of its messages.
 const SUMMARIES: [&str; 2] = ["aborting due to", "generated "];
 
 fn rustc(message: &Value, findings: &mut Findings<'_>) -> bool {
@@ -111,7 +111,7 @@ fn gcc(one: &Value, findings: &mut Findings<'_>) -> bool {
     true
 }
 
-/// The exchange format of analysers.
+/// Reads SARIF, the interchange format of static analysers.
 fn sarif(value: &Value, findings: &mut Findings<'_>) -> bool {
     const PLACE: &str = "/locations/0/physicalLocation";
     let results = list_at(value, "/runs").iter().flat_map(|run| list_at(run, "/results"));

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
 
-/// Words of a failure that follows from another one.
+/// Words of failures that are consequences of another failure.
 const CONSEQUENCES: [&str; 9] = [
     "the test fails",
     "PoisonError",
@@ -15,10 +15,10 @@ const CONSEQUENCES: [&str; 9] = [
     "cannot find module providing",
 ];
 
-/// Orders findings by likely cause and otherwise as they are: errors before warnings; what was
-/// there before the task last; compile errors before failures of tests, which often follow from
-/// them; failed assertions before failures that say nothing of their own; of each sort, those in
-/// `changed` files first.
+/// Orders findings by likely cause and otherwise keeps their order: errors before warnings;
+/// failures from before the task last; compile errors before failures of tests, which often follow
+/// from them; failed assertions before failures without a message of their own; within each group,
+/// those in `changed` files first.
 pub fn by_cause(found: &mut [Diagnostic], changed: &[RelPath]) {
     found.sort_by_key(|one| {
         let is_changed = one.path.as_ref().is_some_and(|path| changed.contains(path));
@@ -26,7 +26,7 @@ pub fn by_cause(found: &mut [Diagnostic], changed: &[RelPath]) {
     });
 }
 
-/// The rank of an error: the lower, the likelier it is a cause.
+/// Returns the rank of an error: the lower, the more likely it is a cause.
 fn rank(one: &Diagnostic) -> u8 {
     if one.severity != Severity::Error {
         return 0;

@@ -1,4 +1,4 @@
-//! Small readers of the shapes that most tools share.
+//! Parsers of the forms that most tools share.
 
 use journeyman_protocol::Severity;
 
@@ -35,7 +35,7 @@ pub(super) fn parenthesised(text: &str) -> Option<Place<'_>> {
     })
 }
 
-/// Reads a decimal number of at most nine digits, and gives the text after it.
+/// Reads a decimal number of at most nine digits, and returns the text after it.
 pub(super) fn number(text: &str) -> Option<(u32, &str)> {
     let digits = text.bytes().take(10).take_while(u8::is_ascii_digit).count();
     if digits > 9 {

@@ -6,9 +6,9 @@ use super::findings::Findings;
 use super::place::{Place, number, place};
 use super::reader::Reader;
 
-/// unittest prints a diff of the values after the error; its first lines say enough.
+/// Maximum further lines of an error: unittest prints a diff of the values after it.
 const MAX_MORE_LINES: usize = 4;
-/// pytest explains an assertion in `E` lines; the first ones say what differs.
+/// Maximum lines of pytest's explanation in `E` lines, of which the first ones say what differs.
 const MAX_EXPLANATION_LINES: usize = 4;
 
 /// Headings of errors around a test.
@@ -87,7 +87,7 @@ impl Python {
         }
     }
 
-    /// A source line, or the exception that ends the traceback.
+    /// Reads a source line, or the exception that ends the traceback.
     fn traceback_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if line.starts_with([' ', '\t']) {
             return true;
@@ -110,7 +110,7 @@ impl Python {
         }
     }
 
-    /// The first line after pytest's explanation: usually `tests/x.py:12: AssertionError`.
+    /// Reads the first line after pytest's explanation: usually `tests/x.py:12: AssertionError`.
     fn explanation_ends(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         let at = place(line).filter(|place| place.path.ends_with(".py") && place.rest.starts_with(':'));
         self.explained(at, findings);
@@ -142,7 +142,7 @@ impl Python {
         if line.starts_with("___") && line.ends_with("___") {
             let name = line.trim_matches(['_', ' ']);
             let name = PYTEST_STAGES.iter().find_map(|stage| name.strip_prefix(stage)).unwrap_or(name);
-            // What can't be collected is no test.
+            // A file that can't be collected is not a test.
             self.test = (!name.starts_with("ERROR collecting ")).then(|| name.to_owned());
             self.frame = None;
             return true;
@@ -150,7 +150,7 @@ impl Python {
         false
     }
 
-    /// `FAILED tests/x.py::TestA::test_b - AssertionError: …` of pytest's short summary.
+    /// Reads `FAILED tests/x.py::TestA::test_b - AssertionError: …` of pytest's short summary.
     fn summary(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         let Some(rest) = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")) else {
             return false;
@@ -177,7 +177,7 @@ impl Python {
         true
     }
 
-    /// `tests/test_x.py:3: in <module>` above pytest's explanation of an import error.
+    /// Reads `tests/test_x.py:3: in <module>` above pytest's explanation of an import error.
     fn pytest_place(&mut self, line: &str, findings: &Findings<'_>) -> bool {
         let Some(place) = place(line).filter(|place| place.path.ends_with(".py")) else { return false };
         if !place.rest.starts_with(": in ") {
@@ -188,13 +188,14 @@ impl Python {
     }
 }
 
-/// `File "a.py", line 3, in f`.
+/// Reads `File "a.py", line 3, in f`.
 fn frame(text: &str) -> Option<(&str, u32)> {
     let (path, rest) = text.strip_prefix("File \"")?.split_once("\", line ")?;
     number(rest).map(|(line, _)| (path, line))
 }
 
-/// `ValueError: …`, `pkg.errors.Strange`: a dotted name, alone or before a colon.
+/// Returns true for `ValueError: …` and `pkg.errors.Strange`: a dotted name, alone or before a
+/// colon.
 fn is_exception(line: &str) -> bool {
     let name = line.split(": ").next().unwrap_or_default().trim_end_matches(':');
     !name.is_empty()
@@ -202,7 +203,7 @@ fn is_exception(line: &str) -> bool {
         && !name.bytes().all(|b| b.is_ascii_digit() || b == b'.')
 }
 
-/// `Sorry: IndentationError: … (a.py, line 2)`, as `py_compile` words it.
+/// Reads `Sorry: IndentationError: … (a.py, line 2)` of `py_compile`.
 fn read_compile_error(line: &str, findings: &mut Findings<'_>) -> bool {
     let Some((message, at)) = line.strip_prefix("Sorry: ").and_then(|rest| rest.rsplit_once(" (")) else {
         return false;

@@ -1,12 +1,13 @@
-//! The trait of the readers of single formats.
+//! The trait of the line readers.
 
 use super::findings::Findings;
 
-/// One format's reader.
+/// Reads the lines of one output format.
 pub(super) trait Reader {
-    /// Looks at one line; true when it belongs to this format and nobody else need look.
+    /// Reads a line; returns true if the line belongs to this format, so that no other reader gets
+    /// it.
     fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool;
 
-    /// Gives what was held back for lines that didn't come.
+    /// Adds the finding that was held back for lines that never came.
     fn finish(&mut self, findings: &mut Findings<'_>);
 }

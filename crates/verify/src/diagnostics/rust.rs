@@ -6,7 +6,7 @@ use super::findings::Findings;
 use super::place::{Place, is_code, place, severity};
 use super::reader::Reader;
 
-/// An assertion prints three lines; a few more cover messages with values in them.
+/// Maximum lines of a panic's message: an assertion prints three lines.
 const MAX_PANIC_LINES: usize = 6;
 /// Summaries that cargo prints after the findings.
 const SUMMARY_LINES: [&str; 10] = [
@@ -25,7 +25,7 @@ const SUMMARY_LINES: [&str; 10] = [
 /// Reads what rustc, cargo and the test harness print.
 #[derive(Default)]
 pub(super) struct Rust {
-    /// A message whose place has not come yet.
+    /// A message whose location has not been printed yet.
     message: Option<Message>,
     /// True if the newest finding may still get its caret's label.
     wants_label: bool,
@@ -86,7 +86,7 @@ impl Reader for Rust {
             return true;
         }
         if let Some((code, text)) = line.split_once(' ').filter(|(word, _)| is_code(word)) {
-            // ruff prints its findings in rustc's form, but for the heading.
+            // ruff prints its findings in rustc's format, except for the heading.
             self.flush_message(findings);
             let (code, text) = (Some(code.to_owned()), text.trim_start_matches("[*] ").to_owned());
             self.message = Some(Message { severity: Severity::Error, code, text, needs_place: true });
@@ -146,8 +146,8 @@ impl Rust {
         }
     }
 
-    /// `tests::one' (9260) panicked at src/lib.rs:6:20:`, or the one-line form of compilers before
-    /// 1.73.
+    /// Reads `tests::one' (9260) panicked at src/lib.rs:6:20:`, or the one-line form of compilers
+    /// before 1.73.
     fn panic_begins(&mut self, rest: &str, findings: &mut Findings<'_>) -> bool {
         let Some((name, rest)) = rest.split_once('\'') else { return false };
         let Some((_, rest)) = rest.split_once("panicked at ") else { return false };
@@ -188,7 +188,7 @@ impl Rust {
     }
 }
 
-/// A failed test that printed nothing else; a doc test's name says where it is.
+/// Adds a failed test that printed nothing else; a doc test's name contains its location.
 fn name_failed_test(test: &str, findings: &mut Findings<'_>) {
     let doc_test = test.split_once(" - ").and_then(|(path, rest)| {
         let (_, line) = rest.rsplit_once("(line ")?;

@@ -1,5 +1,5 @@
-//! Test runners that print one block a failure: RSpec, minitest, PHPUnit, ExUnit, `dotnet test`,
-//! GoogleTest.
+//! Reads test runners that print one block per failure: RSpec, minitest, PHPUnit, ExUnit, `dotnet
+//! test`, GoogleTest.
 
 use journeyman_protocol::Diagnostic;
 
@@ -7,7 +7,7 @@ use super::findings::Findings;
 use super::place::{Place, number, place};
 use super::reader::Reader;
 
-/// A matcher's message has two to four lines; a few more cover the values.
+/// Maximum lines of a matcher's message, which has two to four.
 const MAX_MESSAGE_LINES: usize = 6;
 
 /// Reads blocks of a heading, a message and a place.
@@ -89,7 +89,7 @@ impl Sections {
 }
 
 impl Block {
-    /// Returns true if the block is a failure of its runner, and not only looks like one.
+    /// Returns true if the block is a failure of its runner, and doesn't only look like one.
     fn is_failure(&self) -> bool {
         match self.runner {
             Runner::RSpec => self.lines.iter().any(|line| line.starts_with("Failure/Error:")),
@@ -129,7 +129,7 @@ impl Block {
         }
     }
 
-    /// Remembers the first place in the project.
+    /// Sets the block's location to the first one in the project.
     fn note_place(&mut self, text: &str, findings: &Findings<'_>) -> bool {
         // `in /p/FooTests.cs:line 12`, after `at X() `, is what .NET prints.
         let dotnet = text.rsplit_once(" in ").and_then(|(_, at)| {
@@ -151,7 +151,7 @@ impl Block {
     }
 }
 
-/// Returns true for a line that only names what follows.
+/// Returns true for a line that is only a label of the following ones.
 fn is_label(text: &str) -> bool {
     matches!(text, "Error Message:" | "Stack Trace:" | "stacktrace:" | "Failure")
 }
@@ -186,7 +186,7 @@ fn heading(line: &str) -> Option<(Runner, &str)> {
     (indented && !title.is_empty()).then_some((Runner::RSpec, title))
 }
 
-/// `Calc.Tests.Adds [12 ms]`: the test, and its time.
+/// Splits `Calc.Tests.Adds [12 ms]` into the test and its duration.
 fn split_duration(test: &str) -> (&str, Option<u64>) {
     let Some((name, time)) = test.rsplit_once(" [") else { return (test, None) };
     let milliseconds =

@@ -8,10 +8,10 @@ use super::json_values::{list_at, number_at, text_at, whole_milliseconds};
 use super::lines::read_lines;
 use super::place::{Place, place};
 
-/// A matcher's message has two to four lines; a few more cover the values.
+/// Maximum lines of a matcher's message, which has two to four.
 const MAX_MESSAGE_LINES: usize = 8;
 
-/// Reads a document; returns false if it is of no known runner.
+/// Reads a document; returns false for a document of an unknown runner.
 pub(super) fn read(value: &Value, findings: &mut Findings<'_>) -> bool {
     if value.get("testResults").is_some_and(Value::is_array) {
         for file in list_at(value, "/testResults") {
@@ -105,8 +105,8 @@ fn rspec(example: &Value, findings: &mut Findings<'_>) {
     findings.count_tests(counts);
 }
 
-/// Reads the text of one failure as the output of its runner: its message, and the first place in
-/// the project.
+/// Reads the text of one failure as the output of its runner: its message, and the first location
+/// in the project.
 pub(super) fn failure_in(text: &str, findings: &Findings<'_>) -> Diagnostic {
     let text = journeyman_sandbox::clean(text.as_bytes());
     let mut nested = findings.nested();
@@ -114,8 +114,8 @@ pub(super) fn failure_in(text: &str, findings: &Findings<'_>) -> Diagnostic {
     nested.into_best().unwrap_or_else(|| plain_failure(&text, findings))
 }
 
-/// Reads a failure in no form of its own: its first lines, and the first line that is only a place
-/// in the project.
+/// Reads a failure without a known format: its first lines, and the first line that is only a
+/// location in the project.
 fn plain_failure(text: &str, findings: &Findings<'_>) -> Diagnostic {
     let lines = || text.lines().map(str::trim).filter(|line| !line.is_empty());
     let is_frame = |line: &&str| place(line).is_some_and(|found| found.rest.is_empty());

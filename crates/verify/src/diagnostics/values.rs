@@ -1,4 +1,4 @@
-//! The values that a failed assertion compared, by the words of the known runners.
+//! Parses the values that a failed assertion compared, from the messages of the known runners.
 
 /// The two sides of a failed comparison.
 #[derive(Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) fn compared_values(message: &str) -> Option<ComparedValues> {
         .or_else(|| message.lines().find_map(got_and_want))
 }
 
-/// `left: 3` and `right: 4`, each on a line of its own.
+/// Reads `left: 3` and `right: 4`, each on a line of its own.
 fn labelled(parts: Vec<&str>) -> Option<ComparedValues> {
     let find = |labels: &[&str]| {
         parts.iter().find_map(|part| {
@@ -38,7 +38,8 @@ fn labelled(parts: Vec<&str>) -> Option<ComparedValues> {
     })
 }
 
-/// One line of each side, under the headings of a difference: `- Expected` and `+ Received`.
+/// Reads a single line of each side, under the headings of a difference: `- Expected` and `+
+/// Received`.
 fn in_difference(parts: Vec<&str>) -> Option<ComparedValues> {
     let heading = parts.iter().position(|part| part.trim_start_matches(['-', ' ']) == "Expected")?;
     let lines = parts.get(heading + 2..)?;
@@ -50,7 +51,7 @@ fn in_difference(parts: Vec<&str>) -> Option<ComparedValues> {
     Some(ComparedValues { expected: only('-')?, actual: only('+')? })
 }
 
-/// The forms that fit on one line.
+/// Reads the forms that fit on one line.
 fn in_one_line(part: &str) -> Option<ComparedValues> {
     bracketed(part)
         .or_else(|| worded(part))
@@ -58,7 +59,8 @@ fn in_one_line(part: &str) -> Option<ComparedValues> {
         .or_else(|| compared_by_operator(part))
 }
 
-/// `expected:<1> but was:<2>` and `Expected:<1>. Actual:<2>.` of the families of JUnit and MSTest.
+/// Reads `expected:<1> but was:<2>` and `Expected:<1>. Actual:<2>.` of the families of JUnit and
+/// MSTest.
 fn bracketed(part: &str) -> Option<ComparedValues> {
     let lower = part.to_ascii_lowercase();
     let start = lower.find("expected:")?;
@@ -70,8 +72,8 @@ fn bracketed(part: &str) -> Option<ComparedValues> {
     })
 }
 
-/// Sentences: `expected 1 to be 2 // Object.is equality`, `Failed asserting that 1 is identical to
-/// 2.`
+/// Reads sentences: `expected 1 to be 2 // Object.is equality`, `Failed asserting that 1 is
+/// identical to 2.`
 fn worded(part: &str) -> Option<ComparedValues> {
     const MIDDLES: [&str; 7] = [
         " to deeply equal ",
@@ -90,7 +92,7 @@ fn worded(part: &str) -> Option<ComparedValues> {
     value_pair(expected.trim_end_matches('.'), actual)
 }
 
-/// `got 1, want 2` in either order, as Go's tests word it, with a function call before perhaps.
+/// Reads `got 1, want 2` in either order, as Go's tests print it, possibly after a function call.
 fn got_and_want(part: &str) -> Option<ComparedValues> {
     const EXPECTED: [&str; 3] = ["want", "wanted", "expected"];
     const ACTUAL: [&str; 4] = ["got", "have", "actual", "was"];
@@ -114,7 +116,7 @@ fn got_and_want(part: &str) -> Option<ComparedValues> {
     value_pair(&after_word(first, &EXPECTED)?, &after_word(second, &ACTUAL)?)
 }
 
-/// `assert 1 == 2` of pytest, `AssertionError: 1 != 2` of unittest, `1 !== 2` of Node.
+/// Reads `assert 1 == 2` of pytest, `AssertionError: 1 != 2` of unittest, `1 !== 2` of Node.
 fn compared_by_operator(part: &str) -> Option<ComparedValues> {
     let stated = part.strip_prefix("AssertionError [ERR_ASSERTION]: ").unwrap_or(part);
     let stated = stated.strip_prefix("AssertionError: ").map_or(stated, str::trim);
@@ -138,7 +140,7 @@ fn value_pair(expected: &str, actual: &str) -> Option<ComparedValues> {
         .then(|| ComparedValues { expected: expected.to_owned(), actual: actual.to_owned() })
 }
 
-/// A value without the backquotes and the comma that some runners put around it.
+/// Returns a value without the backquotes and the comma that some runners print around it.
 fn unquoted(value: &str) -> String {
     let value = value.trim();
     let bare = value.strip_suffix(',').unwrap_or(value);

@@ -8,7 +8,7 @@ use crate::Check;
 /// The name in evidence.
 const NAME: &str = "elixir";
 
-/// The format and Credo where configured, and the tests.
+/// Finds the checks of the format and of Credo where configured, and the tests.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(manifest) = place.read("mix.exs") else { return Vec::new() };
     let mut checks = Vec::new();

@@ -1,29 +1,29 @@
-//! Ecosystems in which one program builds and tests a project, and a manifest tells that it does.
+//! Ecosystems in which one program builds and tests a project with a manifest of its own.
 
 use journeyman_protocol::{CheckKind, RelPath};
 
 use super::project::{Project, ProjectDirectory, file_name};
 use crate::Check;
 
-/// Maximum number of files that are read to learn if there are tests.
+/// Maximum number of files that are read to find out whether there are tests.
 const MAX_PROBED: usize = 50;
 
 /// A program that builds and tests projects.
 struct BuildTool {
     /// The name in evidence.
     name: &'static str,
-    /// Files of which one makes a directory its project; `*.x` stands for any with this ending.
+    /// Manifests of which one makes a directory its project; `*.x` stands for any with this ending.
     manifests: &'static [&'static str],
     program: &'static str,
-    /// The source of the program.
+    /// The place from which to get the program.
     source: &'static str,
     /// A script of the project that runs the right version of the program.
     wrapper: Option<&'static str>,
-    /// The signs of tests; without one there are always some.
+    /// The signs of tests; empty if a project always has tests.
     tests: &'static [Sign],
     /// The arguments that run the tests.
     test: &'static str,
-    /// The arguments that prove most where there are no tests.
+    /// The arguments of the check that proves most if there are no tests.
     without_tests: Option<(CheckKind, &'static str)>,
     /// Further checks, each with the files that configure it.
     further: &'static [Further],
@@ -42,7 +42,7 @@ enum Sign {
 /// A check beside the tests.
 struct Further {
     kind: CheckKind,
-    /// Files of which one configures it; none for one that needs no configuration.
+    /// Files of which one configures the check; empty for a check that needs no configuration.
     configured_by: &'static [&'static str],
     arguments: &'static str,
     fix: Option<&'static str>,
@@ -287,10 +287,9 @@ const TOOLS: [BuildTool; 20] = [
     },
 ];
 
-/// Returns the checks of the tools whose manifest stands in the directory. Where `tested` by
-/// another
-/// ecosystem, a tool's tests are listed and not run: such a manifest mostly serves a part of the
-/// project, or calls the other one.
+/// Returns the checks of the tools whose manifest stands in the directory. If another ecosystem has
+/// `tested` the project already, a tool's tests are listed and not run: such a manifest mostly
+/// serves a part of the project, or calls the other tool.
 pub(super) fn find(place: &ProjectDirectory<'_>, tested: bool) -> Vec<Check> {
     let tools = TOOLS.iter().filter_map(|tool| Some((tool, tool.manifest(place)?)));
     let mut tested = tested;

@@ -8,13 +8,13 @@ use crate::Check;
 /// The name in evidence.
 const NAME: &str = "cargo";
 
-/// `cargo test` compiles everything that `cargo check` would, so types are not a stage of their
-/// own: that would compile twice. Clippy runs first where the project configures it.
+/// Finds the checks. `cargo test` compiles everything that `cargo check` would, so there is no
+/// check of the types. Clippy runs first where the project configures it.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(manifest) = place.read("Cargo.toml") else { return Vec::new() };
     let manifest: toml::Table = match manifest.parse() {
         Ok(manifest) => manifest,
-        // Cargo's own words about a manifest that doesn't parse are the best there are.
+        // Cargo's own message about a manifest that doesn't parse is the best one.
         Err(_) => toml::Table::new(),
     };
     let workspace = if manifest.contains_key("workspace") { " --workspace" } else { "" };
@@ -26,7 +26,7 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
             format!("cargo clippy{workspace} --all-targets"),
             "the project configures clippy",
         );
-        // Clippy refuses to change files that aren't committed, unless it is told to.
+        // Clippy refuses to change uncommitted files without this option.
         let lint = lint
             .fixed_by(format!("cargo clippy{workspace} --all-targets --fix --allow-dirty --allow-staged"));
         checks.push(if place.has_program("cargo-clippy") {

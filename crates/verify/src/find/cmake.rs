@@ -11,7 +11,7 @@ const NAME: &str = "cmake";
 /// other sources, and not every sandbox has a `/tmp` of its own.
 const BUILD: &str = "build=$(mktemp -d) && cmake -S . -B \"$build\" && cmake --build \"$build\"";
 
-/// A build outside of the sources, and its tests where the project has some.
+/// Finds a check that builds outside of the sources, and the tests where the project has some.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(lists) = place.read("CMakeLists.txt") else { return Vec::new() };
     // A directory of a larger build has no project of its own.

@@ -19,14 +19,14 @@ const TASKS: [(CheckKind, &[&str]); 3] = [
 /// Endings of the names that `deno test` takes for tests.
 const ENDINGS: [&str; 6] = ["ts", "tsx", "mts", "js", "mjs", "jsx"];
 
-/// The tasks for types, lint and tests; Deno's own tools where there is no task. Where a
-/// `package.json` stands beside it, its scripts are the project's.
+/// Finds the tasks for types, lint and tests, or Deno's own tools where there is no task. If the
+/// project has a `package.json` too, its scripts are the project's checks.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(text) = CONFIGURATIONS.iter().find_map(|name| place.read(name)) else { return Vec::new() };
     if place.has_file("package.json") {
         return Vec::new();
     }
-    // One with comments is read as one without tasks.
+    // A configuration with comments is read as one without tasks.
     let configuration: Value = serde_json::from_str(&text).unwrap_or_default();
     let mut checks = Vec::new();
     for (kind, names) in TASKS {

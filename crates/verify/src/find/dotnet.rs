@@ -11,10 +11,10 @@ const NAME: &str = "dotnet";
 const ENDINGS: [&[u8]; 5] = [b".sln", b".slnx", b".csproj", b".fsproj", b".vbproj"];
 /// The package that every test project depends on.
 const TEST_SDK: &str = "Microsoft.NET.Test.Sdk";
-/// Maximum number of project files that are read to learn if there are tests.
+/// Maximum number of project files that are read to find out whether there are tests.
 const MAX_PROBED: usize = 50;
 
-/// The tests of a solution or a project, or its build where it has none.
+/// Finds the tests of a solution or a project, or its build if it has none.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let own: Vec<&[u8]> = place.files().filter(|path| !path.contains(&b'/') && is_buildable(path)).collect();
     let Some(file) = own.iter().find(|path| is_solution(path)).or(own.first()) else { return Vec::new() };

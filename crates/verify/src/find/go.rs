@@ -10,8 +10,8 @@ const NAME: &str = "go";
 /// Files of which one configures golangci-lint.
 const GOLANGCI_FILES: [&str; 4] = [".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json"];
 
-/// `go vet` type-checks every package with its tests and writes nothing; `go build ./...` would add
-/// nothing but a binary in the tree where there is one command.
+/// Finds the checks. `go vet` type-checks every package with its tests and writes nothing; `go
+/// build ./...` would add nothing but a binary in the tree where there is one command.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     if !place.has_file("go.mod") {
         return Vec::new();

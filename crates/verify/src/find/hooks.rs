@@ -1,11 +1,11 @@
-//! Runners of other checks, which make environments of their own: pre-commit, nox, tox.
+//! Runners of other checks, which create environments of their own: pre-commit, nox, tox.
 
 use journeyman_protocol::CheckKind;
 
 use super::project::ProjectDirectory;
 use crate::Check;
 
-/// The hooks that `pre-commit` runs. Those of other repositories are downloaded first.
+/// Finds the check that runs `pre-commit`. Hooks of other repositories are downloaded first.
 pub(super) fn pre_commit(place: &ProjectDirectory<'_>) -> Option<Check> {
     let names = [".pre-commit-config.yaml", ".pre-commit-config.yml"];
     let text = names.iter().find_map(|name| place.read(name))?;
@@ -21,8 +21,8 @@ pub(super) fn pre_commit(place: &ProjectDirectory<'_>) -> Option<Check> {
     Some(place.needing("pre-commit", "`python3 -m pip install pre-commit`", check))
 }
 
-/// tox and nox, which test in environments that they make: where the tests can run in the
-/// project's own, they only do it again.
+/// Finds the checks of tox and nox, which test in environments that they create. If the tests can
+/// run in the project's own environment, these checks only repeat them.
 pub(super) fn environments(place: &ProjectDirectory<'_>, pyproject: &toml::Table, tox: &str) -> Vec<Check> {
     let mut checks = Vec::new();
     let in_pyproject = pyproject.get("tool").is_some_and(|tool| tool.get("tox").is_some());

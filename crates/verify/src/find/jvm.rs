@@ -13,8 +13,8 @@ const GRADLE: &str = "gradle";
 const GRADLE_FILES: [&str; 4] =
     ["settings.gradle", "settings.gradle.kts", "build.gradle", "build.gradle.kts"];
 
-/// The project's tests, offline, by its wrapper where it has one. A project with both is Maven's:
-/// Gradle's files beside a `pom.xml` are mostly for publishing.
+/// Finds the project's tests, offline, run by its wrapper if it has one. A project with both build
+/// files counts as Maven's: Gradle's files beside a `pom.xml` are mostly for publishing.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     if place.has_file("pom.xml") {
         let arguments = "-B -q -o test";

@@ -9,10 +9,10 @@ use crate::Check;
 const NAME: &str = "meson";
 /// Configures a new build directory each time, as for CMake.
 const BUILD: &str = "build=$(mktemp -d) && meson setup \"$build\"";
-/// Maximum number of Meson files that are read to learn if there are tests.
+/// Maximum number of Meson files that are read to find out whether there are tests.
 const MAX_PROBED: usize = 50;
 
-/// A build outside of the sources, and its tests where the project has some.
+/// Finds a check that builds outside of the sources, and the tests where the project has some.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(root) = place.read("meson.build") else { return Vec::new() };
     // A directory of a larger build has no project of its own.

@@ -16,12 +16,12 @@ const TYPE_SCRIPTS: [&str; 6] =
 /// Script names that check style, in order of preference, and those that repair it.
 const LINT_SCRIPTS: [&str; 4] = ["lint", "lint:check", "eslint", "check:lint"];
 const LINT_FIX_SCRIPTS: [&str; 3] = ["lint:fix", "lint-fix", "fix:lint"];
-/// Maximum number of test files that are read to learn if Node's own runner runs them.
+/// Maximum number of test files that are read to find out whether Node's own runner runs them.
 const MAX_PROBED: usize = 20;
-/// Reason for not running what needs a browser.
+/// The reason for not running a check that needs a browser.
 const NEEDS_BROWSER: &str = "needs a browser, and mostly a server beside it";
 
-/// A linter that is configured without a script for it.
+/// A linter that is configured although no script runs it.
 struct Linter {
     package: &'static str,
     configured_by: &'static [&'static str],
@@ -82,8 +82,8 @@ const BROWSER_CONFIGS: [(&str, &str); 8] = [
     ("nightwatch.conf.js", "nightwatch"),
 ];
 
-/// The scripts for types, lint, tests and the build; where there is no script, the tools that are
-/// configured.
+/// Finds the scripts for types, lint, tests and the build, or the configured tools where there is
+/// no script.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let Some(text) = place.read("package.json") else { return Vec::new() };
     let manifest = Manifest::read(&text);
@@ -102,7 +102,7 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     }
 }
 
-/// One package.
+/// A package of the project.
 struct Package<'a> {
     place: &'a ProjectDirectory<'a>,
     manifest: &'a Manifest,
@@ -115,7 +115,7 @@ impl Package<'_> {
         self.place.check(kind, self.ecosystem, command, why)
     }
 
-    /// The check by a script.
+    /// Returns the check that runs a script.
     fn script(&self, kind: CheckKind, name: &str) -> Check {
         self.check(kind, self.runner.run(name), format!("package.json has a script `{name}`"))
     }
@@ -183,7 +183,8 @@ impl Package<'_> {
         checks
     }
 
-    /// The tests of a repository of several packages, by the program that runs their scripts.
+    /// Returns the tests of a repository of several packages, by the program that runs their
+    /// scripts.
     fn test_of_all_packages(&self) -> Option<Check> {
         let (name, file, words) = ORCHESTRATORS.into_iter().find(|(name, file, _)| {
             let has_tests = |text: String| text.contains("\"test\"");
@@ -193,7 +194,7 @@ impl Package<'_> {
         Some(self.check(CheckKind::Test, self.runner.execute(words), why))
     }
 
-    /// The tests by a runner that is a dependency, or by Node's own.
+    /// Returns the tests by a runner that is a dependency, or by Node's own.
     fn test_without_script(&self) -> Option<Check> {
         let is_test = |path: &&[u8]| {
             is_test_file(path) && !path.starts_with(b"node_modules/") && !self.is_of_another_package(path)
@@ -222,14 +223,15 @@ impl Package<'_> {
         uses.then(|| self.place.needing("node", "https://nodejs.org", check))
     }
 
-    /// Returns true if a directory above the file, beneath this one, is a package of its own.
+    /// Returns true if the file lies in another package beneath this one.
     fn is_of_another_package(&self, path: &[u8]) -> bool {
         let Ok(path) = std::str::from_utf8(path) else { return false };
         let above = path.match_indices('/').filter_map(|(at, _)| path.get(..at));
         above.into_iter().any(|directory| self.place.has_file(&format!("{directory}/package.json")))
     }
 
-    /// The build. It takes long and writes files, so it runs where nothing else says anything.
+    /// Returns the build. It takes long and writes files, so it runs only if there is no other
+    /// check.
     fn build(&self, others: &[Check]) -> Option<Check> {
         self.manifest.script("build")?;
         let build = self.script(CheckKind::Build, "build");
@@ -245,7 +247,7 @@ impl Package<'_> {
     }
 }
 
-/// A file that a test runner takes for a test by its name.
+/// Returns true for a file that a test runner takes for a test by its name.
 fn is_test_file(path: &[u8]) -> bool {
     const ENDINGS: [&[u8]; 10] = [
         b".test.js",
@@ -263,7 +265,7 @@ fn is_test_file(path: &[u8]) -> bool {
     in_directory || ENDINGS.iter().any(|ending| path.ends_with(ending))
 }
 
-/// Why no script can run here.
+/// Returns the reason why no script can run here, if there is one.
 fn why_blocked(
     place: &ProjectDirectory<'_>,
     manifest: &Manifest,
@@ -280,7 +282,7 @@ fn why_blocked(
     None
 }
 
-/// The installed TypeScript compiler, as a command from this directory.
+/// Returns the installed TypeScript compiler, as a command from this directory.
 fn typescript_compiler(place: &ProjectDirectory<'_>) -> Option<String> {
     const TYPESCRIPT_COMPILER: &str = "node_modules/.bin/tsc";
     if place.has_file(TYPESCRIPT_COMPILER) {

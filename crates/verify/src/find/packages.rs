@@ -11,20 +11,20 @@ use super::project::{Project, is_foreign};
 /// Maximum number of manifests that are read; a repository with more is checked by its root.
 const MAX_MANIFESTS: usize = 2_000;
 
-/// A package: its directory, and what it says about others.
+/// A package: its directory, its names and its dependencies.
 #[derive(Default)]
 struct PackageLinks {
-    /// The names by which others depend on it, each with its ecosystem's prefix.
+    /// The names by which other packages depend on this one, each with its ecosystem's prefix.
     names: Vec<String>,
-    /// The names of what it depends on.
+    /// The names of the packages that this one depends on.
     needs: Vec<String>,
-    /// The directories that it depends on.
+    /// The directories that the package depends on.
     paths: Vec<RelPath>,
 }
 
 /// Returns the packages that depend on one of `changed`, directly or through others, each with one
-/// that it depends on; in the order of their distance. The packages of `changed` are not among
-/// them.
+/// package that it depends on, in the order of their distance. The packages of `changed` are not
+/// among them.
 pub(super) fn dependents(project: &dyn Project, changed: &BTreeSet<RelPath>) -> Vec<(RelPath, RelPath)> {
     let packages = read_all(project);
     let mut by_name: BTreeMap<&str, &RelPath> = BTreeMap::new();
@@ -77,7 +77,8 @@ fn read_all(project: &dyn Project) -> BTreeMap<RelPath, PackageLinks> {
     packages
 }
 
-/// The directory that `path` names from `directory`, with `..` resolved within the repository.
+/// Returns the directory that `path` names from `directory`, with `..` resolved within the
+/// repository.
 fn resolve(directory: &RelPath, path: &str) -> Option<RelPath> {
     let mut parts: Vec<&str> = directory.as_str()?.split('/').collect();
     for part in path.split('/') {
@@ -171,7 +172,7 @@ fn read_python(package: &mut PackageLinks, directory: &RelPath, text: &str) {
     }
 }
 
-/// The name of a requirement, in the one form that stands for all its spellings.
+/// Returns the normalized name of a requirement, which is the same for all its spellings.
 fn python_name(requirement: &str) -> String {
     let end = requirement.find(|c: char| !(c.is_ascii_alphanumeric() || "-_.".contains(c)));
     let name = requirement.get(..end.unwrap_or(requirement.len())).unwrap_or_default();

@@ -15,7 +15,7 @@ const SCRIPTS: [(CheckKind, &[&str]); 3] = [
     (CheckKind::Lint, &["lint", "cs", "cs-check", "check-style", "phpcs"]),
     (CheckKind::Test, &["test", "tests", "phpunit", "pest"]),
 ];
-/// Maximum number of changed files whose syntax is looked at in one command.
+/// Maximum number of changed files whose syntax one command checks.
 const MAX_SYNTAX_FILES: usize = 100;
 
 /// A tool of the project, or of `PATH`.
@@ -73,7 +73,7 @@ const TOOLS: [Tool; 6] = [
     },
 ];
 
-/// The project's own scripts where Composer is there to run them, else its tools by their
+/// Finds the project's own scripts if Composer can run them, else the project's tools by their
 /// configuration.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let manifest: Option<Value> =
@@ -104,7 +104,7 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     };
     if checks.iter().any(|check| check.kind == CheckKind::Test && check.blocked.is_none()) {
         let changed = place.changed_files(".php", MAX_SYNTAX_FILES);
-        // Older versions of PHP look at one file a run.
+        // Older versions of PHP check one file at a time.
         let command = changed.iter().map(|file| format!("php -l {file}")).collect::<Vec<_>>().join(" && ");
         if !changed.is_empty() {
             checks.push(place.check(CheckKind::Types, NAME, command, "syntax of the changed files"));
@@ -113,7 +113,8 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     checks.into_iter().map(|check| place.needing("php", "https://www.php.net", check)).collect()
 }
 
-/// The check by the first tool of `kind` that the project configures or, for tests, has installed.
+/// Returns the check by the first tool of `kind` that the project configures or, for tests, has
+/// installed.
 fn by_tool(place: &ProjectDirectory<'_>, kind: CheckKind) -> Option<Check> {
     let own = |tool: &Tool| format!("vendor/bin/{}", tool.name);
     let tools = || TOOLS.iter().filter(|tool| tool.kind == kind);
@@ -124,7 +125,7 @@ fn by_tool(place: &ProjectDirectory<'_>, kind: CheckKind) -> Option<Check> {
         true => format!("php {}", own(tool)),
         false => tool.name.to_owned(),
     };
-    // Without a configuration PHPUnit has to be told where the tests are.
+    // Without a configuration PHPUnit needs the directory of the tests.
     let tests = if tool.configured_by.iter().any(|file| place.has_file(file)) { "" } else { " tests" };
     let tests = if kind == CheckKind::Test { tests } else { "" };
     let why = format!("the project uses {}", tool.name);

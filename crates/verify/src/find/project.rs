@@ -81,7 +81,7 @@ pub(crate) const MANIFESTS: [&str; 65] = [
     "SConstruct",
 ];
 
-/// Directories whose manifests are somebody else's, or bait for tests.
+/// Directories whose manifests are third-party code, or fixtures of tests.
 const FOREIGN_DIRECTORIES: [&[u8]; 8] = [
     b"node_modules",
     b"vendor",
@@ -93,12 +93,13 @@ const FOREIGN_DIRECTORIES: [&[u8]; 8] = [
     b".venv",
 ];
 
-/// Returns true for a path in a directory whose manifests are somebody else's, or bait for tests.
+/// Returns true for a path in a directory whose manifests are third-party code, or fixtures of
+/// tests.
 pub(crate) fn is_foreign(path: &RelPath) -> bool {
     path.components().any(|name| FOREIGN_DIRECTORIES.contains(&name))
 }
 
-/// Queries of the finders.
+/// The questions that finders ask about a project.
 pub(crate) trait Project {
     /// Returns true if there is a file at `path`, relative to the root.
     fn has_file(&self, path: &RelPath) -> bool;
@@ -106,31 +107,32 @@ pub(crate) trait Project {
     /// Returns true if there is a directory at `path`.
     fn has_directory(&self, path: &RelPath) -> bool;
 
-    /// Returns true if something that is neither is at `path`, such as a link that leads out of the
-    /// project, which nothing here follows.
+    /// Returns true if `path` is neither a file nor a directory, such as a link that leads out of
+    /// the project, which finders don't follow.
     fn has_link(&self, path: &RelPath) -> bool;
 
-    /// The text of the file at `path`, if it is there, is text, and isn't too large.
+    /// Returns the text of the file at `path`; `None` if it is missing, too large or no text.
     fn read(&self, path: &RelPath) -> Option<String>;
 
-    /// The file that a command of this name starts, or a program's own absolute path where one is.
+    /// Returns the file that a command of this name starts. For a program's absolute path, returns
+    /// the path if the program exists.
     fn find_program(&self, name: &str) -> Option<PathBuf>;
 
-    /// The project's files, sorted.
+    /// Returns the project's files, sorted.
     fn files(&self) -> &[RelPath];
 
-    /// The files that were changed, if that is known.
+    /// Returns the changed files, if they are known.
     fn changed(&self) -> &[RelPath];
 }
 
-/// One directory of a project, for the finders.
+/// A directory of a project, for the finders.
 pub(crate) struct ProjectDirectory<'a> {
     pub(crate) project: &'a dyn Project,
     pub(crate) directory: Option<&'a RelPath>,
 }
 
 impl ProjectDirectory<'_> {
-    /// `name` in this directory, as a path from the root.
+    /// Returns the path of `name` in this directory, from the root.
     pub(crate) fn path(&self, name: &str) -> Option<RelPath> {
         match self.directory {
             Some(directory) => directory.join(name).ok(),
@@ -166,17 +168,18 @@ impl ProjectDirectory<'_> {
         self.project.find_program(name)
     }
 
-    /// The project's files beneath this directory, by their path from it.
+    /// Returns the project's files beneath this directory, by their path from it.
     pub(crate) fn files(&self) -> impl Iterator<Item = &[u8]> {
         beneath(self.project.files(), self.directory)
     }
 
-    /// The changed files beneath this directory, by their path from it.
+    /// Returns the changed files beneath this directory, by their path from it.
     pub(crate) fn changed(&self) -> impl Iterator<Item = &[u8]> {
         beneath(self.project.changed(), self.directory)
     }
 
-    /// The changed files with this ending that are still there, as words of a shell, up to `limit`.
+    /// Returns the changed files with this ending that still exist, as words of a shell, up to
+    /// `limit`.
     pub(crate) fn changed_files(&self, ending: &str, limit: usize) -> Vec<String> {
         self.changed()
             .filter(|path| path.ends_with(ending.as_bytes()))
@@ -187,7 +190,8 @@ impl ProjectDirectory<'_> {
             .collect()
     }
 
-    /// `check`, which can't run where `program` isn't installed; `source` says where to get it.
+    /// Returns `check`, blocked if `program` isn't installed; `source` says where to get the
+    /// program.
     pub(crate) fn needing(&self, program: &str, source: &str, check: Check) -> Check {
         if check.blocked.is_some() || self.has_program(program) {
             return check;
@@ -196,12 +200,12 @@ impl ProjectDirectory<'_> {
         check.blocked(format!("{program} is not installed; {source} {how}"))
     }
 
-    /// The place of the root, which workspaces keep their lock files and modules in.
+    /// Returns the root, where workspaces keep their lock files and modules.
     pub(crate) fn root(&self) -> ProjectDirectory<'_> {
         ProjectDirectory { project: self.project, directory: None }
     }
 
-    /// A check in this directory.
+    /// Creates a check in this directory.
     pub(crate) fn check(
         &self,
         kind: CheckKind,
@@ -213,7 +217,7 @@ impl ProjectDirectory<'_> {
     }
 }
 
-/// The paths beneath `directory`, by what follows it.
+/// Returns the paths beneath `directory`, relative to it.
 fn beneath<'p>(paths: &'p [RelPath], directory: Option<&RelPath>) -> impl Iterator<Item = &'p [u8]> {
     let prefix: Vec<u8> =
         directory.map(|directory| [directory.as_bytes(), b"/"].concat()).unwrap_or_default();

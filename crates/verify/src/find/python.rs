@@ -13,9 +13,9 @@ use environment::Environment;
 
 /// The name in evidence.
 const NAME: &str = "python";
-/// Maximum number of test files that are read to learn which runner they need.
+/// Maximum number of test files that are read to find out which runner they need.
 const MAX_PROBED: usize = 20;
-/// A command line longer than this many files is no longer something a person would type.
+/// Maximum number of changed files whose syntax one command checks.
 const MAX_SYNTAX_FILES: usize = 100;
 
 /// Files that mark a Python project.
@@ -38,9 +38,9 @@ struct PythonTool {
     fix: Option<&'static str>,
 }
 
-/// Type checkers and linters where configured, then the tests by pytest, or by unittest where the
-/// tests allow it. The syntax of changed files is looked at first, but only where tests follow: it
-/// proves nothing by itself.
+/// Finds type checkers and linters where configured, then the tests by pytest, or by unittest if
+/// the tests allow it. The syntax of changed files is checked first, but only if tests follow,
+/// because it proves nothing by itself.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let tests: Vec<&[u8]> = place.files().filter(|path| is_test_file(path)).collect();
     if !place.has_any(&PROJECT_MARKERS) && !tests.iter().any(|path| is_near(path)) {
@@ -66,7 +66,7 @@ pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     checks.into_iter().map(block).collect()
 }
 
-/// The tools that the project configures.
+/// Returns the tools that the project configures.
 fn tools(config: &Config) -> Vec<PythonTool> {
     let tool = |kind, name, arguments, fix| PythonTool { kind, name, arguments, fix };
     let (types, lint) = (CheckKind::Types, CheckKind::Lint);
@@ -121,7 +121,7 @@ fn test_check(
     environment: &Environment,
     tests: &[&[u8]],
 ) -> Option<Check> {
-    // pytest among the development dependencies says nothing where there is nothing to run.
+    // pytest among the development dependencies is no sign of tests.
     if tests.is_empty() && !config.pytest {
         return None;
     }
@@ -131,7 +131,7 @@ fn test_check(
     }
     let pytest = |python: &str| format!("{python} -m pytest -q");
     let required = config.pytest || config.depends_on("pytest") || needs_pytest(place, tests);
-    // Without need of pytest, an interpreter that lacks it is as likely the one the project is for.
+    // If no test needs pytest, an interpreter without it may well be the project's own.
     let fits = |it: &String| required || (*it == python && !environment.is_managed());
     if let Some(interpreter) = environment.pytest_interpreter(place).filter(fits) {
         let why = environment.why("tests, and pytest is installed");
@@ -147,15 +147,15 @@ fn test_check(
     Some(place.check(CheckKind::Test, NAME, command, why))
 }
 
-/// The command for a Django project, whose tests need its settings; pytest-django reads them by
-/// itself.
+/// Returns the command for a Django project, whose tests need its settings; pytest-django reads
+/// them by itself.
 fn django_command(place: &ProjectDirectory<'_>, config: &Config, python: &str) -> Option<String> {
     let manage = place.read("manage.py")?;
     let own = manage.contains("DJANGO_SETTINGS_MODULE") && !config.pytest;
     own.then(|| format!("{python} manage.py test"))
 }
 
-/// Returns true if the test files can't be run by unittest: they import pytest, or none knows
+/// Returns true if the test files can't be run by unittest: they import pytest, or none imports
 /// unittest.
 fn needs_pytest(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> bool {
     let texts: Vec<String> = tests
@@ -196,13 +196,13 @@ fn unittest_start(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> &'static str
     }
 }
 
-/// `test_x.py` or `x_test.py`.
+/// Returns true for `test_x.py` and `x_test.py`.
 fn is_test_file(path: &[u8]) -> bool {
     let name = file_name(path);
     name.ends_with(b".py") && (name.starts_with(b"test_") || name.ends_with(b"_test.py"))
 }
 
-/// Returns true if a test file is where a project without a manifest keeps its tests.
+/// Returns true if a test file lies where a project without a manifest usually keeps its tests.
 fn is_near(path: &[u8]) -> bool {
     !path.contains(&b'/') || path.starts_with(b"tests/") || path.starts_with(b"test/")
 }

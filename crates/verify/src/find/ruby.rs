@@ -10,11 +10,11 @@ use crate::Check;
 const NAME: &str = "ruby";
 /// Rakefiles, by Rake's own order.
 const RAKEFILES: [&str; 4] = ["rakefile", "Rakefile", "rakefile.rb", "Rakefile.rb"];
-/// Maximum number of changed files whose syntax is looked at in one command.
+/// Maximum number of changed files whose syntax one command checks.
 const MAX_SYNTAX_FILES: usize = 100;
 
-/// RuboCop where configured, RSpec's examples, and the tests by the way that the project names:
-/// Rails' runner, Rake's task, or minitest over the files.
+/// Finds RuboCop where configured, RSpec's examples, and the tests by the runner that the project
+/// names: Rails' runner, Rake's task, or minitest over the files.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let has = |prefix: &str, ending: &str| {
         place.files().any(|path| path.starts_with(prefix.as_bytes()) && path.ends_with(ending.as_bytes()))
@@ -93,7 +93,8 @@ fn defines_test_task(rakefile: &str) -> bool {
     })
 }
 
-/// The syntax of changed files: proves nothing by itself, but says quickly what is wrong.
+/// Returns a check of the syntax of changed files, which proves nothing by itself but finds errors
+/// quickly.
 fn syntax_check(place: &ProjectDirectory<'_>) -> Option<Check> {
     let changed = place.changed_files(".rb", MAX_SYNTAX_FILES);
     if changed.is_empty() {

@@ -7,13 +7,13 @@ use crate::Check;
 
 /// The name in evidence.
 const NAME: &str = "security";
-/// Why most of them don't run unasked.
+/// The reason why most of the tools run only on request.
 const NEEDS_NETWORK: &str = "it asks a database on the network; `jm check --security` runs it";
 
-/// A tool that reads a lock file and asks a database.
+/// A tool that reads a lock file and queries a database.
 struct Auditor {
     program: &'static str,
-    /// Files of which one has to be there.
+    /// Files of which one must exist.
     reads: &'static [&'static str],
     command: &'static str,
     network: &'static [&'static str],
@@ -52,8 +52,8 @@ const AUDITORS: [Auditor; 5] = [
     },
 ];
 
-/// The tools that are installed and have something to look at here. Only a search for secrets and
-/// rules that lie in the project need no network.
+/// Finds the installed tools that apply to this directory. Only a search for secrets and rules that
+/// lie in the project need no network.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let mut checks = Vec::new();
     for auditor in AUDITORS.iter().filter(|auditor| place.has_program(auditor.program)) {

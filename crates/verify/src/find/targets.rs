@@ -14,11 +14,11 @@ const COMPILED_ENDINGS: [&[u8]; 5] = [b".c", b".cc", b".cpp", b".cxx", b".C"];
 
 /// A program that runs named commands of a file.
 struct TargetRunner {
-    /// The program, which is the name in evidence, too.
+    /// The program, which is also the ecosystem's name in evidence.
     program: &'static str,
     /// The file, in words.
     file: &'static str,
-    /// The source of the program.
+    /// The place from which to get the program.
     source: &'static str,
 }
 
@@ -29,8 +29,8 @@ const TASK: TargetRunner = TargetRunner { program: "task", file: "Taskfile", sou
 /// Commands by their names, each with the names of the commands that it runs first.
 type Targets = BTreeMap<String, Vec<String>>;
 
-/// Checks of the first of the files that has some. Beside another build system such a file mostly
-/// calls that one, so with `tested` its checks are listed and not run.
+/// Finds the checks of the first of these files that has any. Beside another build system such a
+/// file mostly calls that system, so with `tested` the checks are listed and not run.
 pub(super) fn find(place: &ProjectDirectory<'_>, tested: bool) -> Vec<Check> {
     let read = |names: &[&str]| names.iter().find_map(|name| place.read(name));
     let files: [(TargetRunner, Option<Targets>); 3] = [
@@ -52,8 +52,8 @@ pub(super) fn find(place: &ProjectDirectory<'_>, tested: bool) -> Vec<Check> {
     checks
 }
 
-/// `check`, which GNU reserves for a project's self-tests, and `test`; only one of them where it
-/// runs the other. Without them, the build of C and C++ sources.
+/// Returns the checks of `check`, which GNU reserves for a project's self-tests, and `test`; only
+/// one of them if it runs the other. Without them, returns the build of C and C++ sources.
 fn checks_of(place: &ProjectDirectory<'_>, runner: &TargetRunner, targets: &Targets) -> Vec<Check> {
     let TargetRunner { program, file, source } = runner;
     let check_of = |target: &str, kind| {
@@ -110,7 +110,7 @@ fn just_recipes(justfile: &str) -> Targets {
         }
         let mut words = head.split_whitespace();
         let Some(name) = words.next().map(|name| name.trim_start_matches('@')) else { continue };
-        // A parameter without a default has to be given; one of any number needs none.
+        // A parameter without a default needs an argument; a variadic one needs none.
         let callable = words.all(|word| word.contains('=') || word.starts_with('*'));
         if callable && !["set", "alias", "export", "import", "mod"].contains(&name) {
             let rest = rest.split('#').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Assertions: what an expression of a test holds a value against, and how strictly.
+//! Assertions: the value that an expression of a test compares with, and how strictly.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::vocabulary::{Strength, compact, is_assertion, matcher_strength};
 
 /// Maximum number of characters of a quoted piece of code.
 const MAX_QUOTE_CHARS: usize = 120;
-/// Names of errors that any error is.
+/// Names of errors that match any error.
 const ANY_ERROR: [&str; 9] = [
     "exception",
     "baseexception",
@@ -41,22 +41,22 @@ pub(super) struct Assertion<'t> {
     pub(super) line: u32,
     /// The code on one line.
     pub(super) quote: String,
-    /// The tokens that decide, for comparing with others.
+    /// The decisive tokens, for comparing assertions with each other.
     pub(super) key: Vec<&'t str>,
     pub(super) strength: Strength,
     pub(super) negated: bool,
     pub(super) literals: Vec<&'t str>,
     pub(super) words: Vec<&'t str>,
-    /// Number of alternatives of which one is enough.
+    /// Number of alternatives, one of which is enough.
     pub(super) alternatives: usize,
     pub(super) bound: Option<Bound>,
-    /// True if it expects an error, of any kind.
+    /// True if the assertion expects an error, of any kind.
     pub(super) any_error: bool,
-    /// True if the test waits for it.
+    /// True if the test awaits the assertion.
     pub(super) awaited: bool,
-    /// Conditions around it within its test.
+    /// Number of conditions around the assertion within its test.
     pub(super) conditions: usize,
-    /// True if its failure is caught and forgotten.
+    /// True if the assertion's failure is caught and ignored.
     pub(super) swallowed: bool,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn chain_names<'t>(tokens: &[Token<'t>]) -> Vec<&'t str> {
     names
 }
 
-/// Returns the code of tokens on one line, cut where it gets long.
+/// Returns the code of tokens on one line, truncated at a maximum length.
 pub(super) fn quote(tokens: &[Token<'_>]) -> String {
     let mut text = String::new();
     let mut end = None;
@@ -96,7 +96,7 @@ pub(super) fn quote(tokens: &[Token<'_>]) -> String {
     text
 }
 
-/// Reads an assertion from the tokens of a call or an assert statement; `None` if it is none.
+/// Reads an assertion from the tokens of a call or an assert statement; `None` for any other code.
 pub(super) fn read_assertion<'t>(tokens: &[Token<'t>], dialect: Dialect) -> Option<Assertion<'t>> {
     let tokens: Vec<Token<'t>> =
         tokens.iter().filter(|token| token.kind != TokenKind::Comment).copied().collect();
@@ -121,7 +121,7 @@ pub(super) fn read_call_of_helper<'t>(
     if !helpers.contains(name.text) {
         return None;
     }
-    // A last text of several arguments says what is compared.
+    // A text as the last of several arguments is a message.
     let count = tokens.iter().filter(|token| token.text == ",").count() + 1;
     let is_message = last.kind == TokenKind::Text && count > 2;
     let decisive = tokens.get(..tokens.len().checked_sub(if is_message { 3 } else { 0 })?)?;
@@ -153,7 +153,7 @@ pub(super) fn read_guard<'t>(condition: &[Token<'t>]) -> Option<Assertion<'t>> {
     Some(assertion)
 }
 
-/// Describes decisive tokens of an assertion with these names.
+/// Creates an assertion from its decisive tokens and its names.
 fn describe<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Assertion<'t>> {
     let first = tokens.first()?;
     let is_constant =
@@ -182,7 +182,7 @@ fn describe<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Assertion<'t>> {
     })
 }
 
-/// Returns true for signs that formatters add and take away.
+/// Returns true for punctuation that formatters add and remove.
 fn is_punctuation(text: &str) -> bool {
     matches!(text, ";" | "," | "(" | ")")
 }
@@ -220,7 +220,7 @@ fn strength_of(tokens: &[Token<'_>], names: &[&str], words: &[&str]) -> (Strengt
         Some((Strength::Partial, false)) | None => condition_strength(tokens, named.map(|it| it.0)),
         Some(found) => found,
     };
-    // A helper of the project with a name of its own.
+    // A helper of the project that has its own name.
     let own_name = names.iter().all(|name| matcher_strength(name).is_none() && !is_plain(name));
     if named.is_none() && own_name {
         strength = Strength::Exact;
@@ -253,7 +253,7 @@ fn strength_of(tokens: &[Token<'_>], names: &[&str], words: &[&str]) -> (Strengt
     (strength, negated)
 }
 
-/// Returns true for the name of an assertion that says nothing about how it compares.
+/// Returns true for the name of an assertion that doesn't say how it compares.
 fn is_plain(name: &str) -> bool {
     let plain = ["assert", "expect", "should", "require", "check", "ok", "that", "true", "must", "verify"];
     plain.contains(&compact(name).as_str())
@@ -293,7 +293,7 @@ fn condition_strength(tokens: &[Token<'_>], named: Option<Strength>) -> (Strengt
     }
 }
 
-/// Returns true if both sides of the comparison are the same, or one alternative always holds.
+/// Returns true if both sides of the comparison are equal, or one alternative is always true.
 fn is_tautology(tokens: &[Token<'_>]) -> bool {
     let always = |token: &Token<'_>| matches!(token.text, "true" | "True" | "1");
     let holds = tokens.windows(2).any(|pair| {
@@ -314,7 +314,7 @@ fn is_tautology(tokens: &[Token<'_>]) -> bool {
     holds || same
 }
 
-/// Returns the last bracket that nothing closes.
+/// Returns the last bracket that is never closed.
 fn open_bracket(texts: &[&str]) -> Option<usize> {
     let mut closed = 0_usize;
     texts.iter().rposition(|text| match *text {
@@ -331,7 +331,7 @@ fn open_bracket(texts: &[&str]) -> Option<usize> {
     })
 }
 
-/// Returns true if the bracket that is open before a sign is closed at the end.
+/// Returns true if the bracket that is open before a comparison sign is closed at the end.
 fn is_outer(before: &[&str], after: &[&str]) -> bool {
     let count = |texts: &[&str], sign: &str| texts.iter().filter(|text| **text == sign).count();
     count(before, "(") == count(before, ")") + 1 && count(after, ")") == count(after, "(") + 1
@@ -398,7 +398,7 @@ fn bound_of(tokens: &[Token<'_>], names: &[&str]) -> Option<Bound> {
     None
 }
 
-/// Returns the milliseconds of a duration as Java writes it.
+/// Returns the milliseconds of a duration in Java's notation.
 fn duration_of(tokens: &[Token<'_>]) -> Option<f64> {
     tokens.windows(3).find_map(|three| {
         let [unit, _, count] = three else { return None };
@@ -426,7 +426,7 @@ impl Bound {
     }
 }
 
-/// Returns true if an assertion expects an error and doesn't say which.
+/// Returns true if an assertion expects an error without saying which.
 fn expects_any_error(tokens: &[Token<'_>], names: &[&str]) -> bool {
     let expects = names.iter().any(|name| {
         let name = compact(name);
@@ -442,7 +442,7 @@ fn expects_any_error(tokens: &[Token<'_>], names: &[&str]) -> bool {
     expects && !says
 }
 
-/// Takes the messages of an assertion away, which say nothing about the value.
+/// Removes the messages of an assertion, which don't affect the comparison.
 fn without_messages<'t>(tokens: &[Token<'t>], names: &[&str], dialect: Dialect) -> Vec<Token<'t>> {
     let is_call = tokens.iter().any(|token| token.text == "(");
     let opening = tokens.iter().position(|token| matches!(token.text, "(" | "[" | "{"));
@@ -510,7 +510,7 @@ fn first_argument<'t>(tokens: &[Token<'t>]) -> Vec<Token<'t>> {
     }
 }
 
-/// Returns the place of the bracket that closes the one at `open`.
+/// Returns the index of the bracket that closes the one at `open`.
 fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {

@@ -1,11 +1,11 @@
-//! The change of the product beside a change of its tests.
+//! The product's part of a change, for judging changed tests.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::source::{Source, TokenKind};
 
-/// Extensions of documents, which change no behaviour.
+/// Extensions of documents, which don't affect the product's behaviour.
 const DOCUMENTS: [&str; 8] = ["md", "rst", "adoc", "txt", "markdown", "org", "license", "gitignore"];
 
 /// The effect of a change on the product.
@@ -17,9 +17,9 @@ pub(super) struct Behaviour<'t> {
 }
 
 impl<'t> Behaviour<'t> {
-    /// Takes a file of the product into account; either text may be missing.
+    /// Adds a file of the product; either text may be missing.
     ///
-    /// `tests` has the bytes of tests that stand in the file, before and after.
+    /// `tests` has the byte ranges of tests in the file, before and after.
     pub(super) fn add(
         &mut self,
         path: &str,
@@ -44,7 +44,7 @@ impl<'t> Behaviour<'t> {
         self.new_words.extend(after);
     }
 
-    /// Notes that the product changed in another way than by its code.
+    /// Records that the product changed in another way than by its code.
     pub(super) fn note_change(&mut self) {
         self.changed = true;
     }

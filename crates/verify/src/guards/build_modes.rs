@@ -1,6 +1,5 @@
-//! Assertions that a build compiles away, and product code that answers otherwise in the builds
-//! that
-//! tests run.
+//! Assertions that a build compiles away, and product code that behaves differently in the builds
+//! that tests run.
 
 use std::collections::BTreeSet;
 
@@ -14,9 +13,9 @@ use super::source::{Source, Token, children, line_of};
 use super::special_cases::CONDITIONAL_KINDS;
 use crate::test_files::{file_name, is_test_file};
 
-/// Variables whose flags reach each compiler.
+/// Variables whose flags apply to each compiler.
 const COMPILER_FLAGS: [&str; 4] = ["CFLAGS", "CPPFLAGS", "CXXFLAGS", "CDEFS"];
-/// Calls of CMake and Meson whose flags reach all that is built beneath them.
+/// Calls of CMake and Meson whose flags apply to everything that is built beneath them.
 const FOR_ALL: [&str; 8] = [
     "add_compile_definitions",
     "add_definitions",
@@ -27,12 +26,12 @@ const FOR_ALL: [&str; 8] = [
     "add_global_arguments",
     "b_ndebug=true",
 ];
-/// Words of a condition that holds for builds that are handed out.
+/// Words of a condition that holds for release builds.
 const RELEASES: [&str; 3] = ["release", "buildtype", "build_type"];
 /// Maximum number of lines between a directive and its end.
 const MAX_REGION: usize = 200;
 
-/// Reports lines of a build file by which assertions of tests are compiled away.
+/// Reports lines of a build file that compile assertions of tests away.
 ///
 /// `tests` has the paths of tests.
 pub(super) fn compare_build_flags(
@@ -81,8 +80,8 @@ pub(super) fn compare_build_flags(
     }
 }
 
-/// Reports branches of functions that tests call, which give another answer in a build for tests
-/// than in one that is handed out. Such a branch may assert, log or count.
+/// Reports branches of functions called by tests that return another result in a test build than in
+/// a release build. Such a branch may assert, log or count.
 pub(super) fn compare_build_modes(
     path: &RelPath,
     old: Option<&Source<'_>>,
@@ -113,7 +112,7 @@ pub(super) fn compare_build_modes(
     }
 }
 
-/// Returns true for a condition or an attribute of the build's mode before a statement that decides
+/// Returns true for a condition or an attribute of the build mode before a statement that decides
 /// what its function returns.
 fn answers_by_mode(source: &Source<'_>, node: Node<'_>) -> bool {
     let has = |tokens: &[Token<'_>], names: &[&str]| tokens.iter().any(|token| names.contains(&token.text));
@@ -148,7 +147,7 @@ fn is_result(node: Node<'_>) -> bool {
         && function.is_some_and(|it| it.child_by_field_name("return_type").is_some())
 }
 
-/// Returns lines with an answer between a directive on the build's mode and its end, within a
+/// Returns lines with a result between a directive on the build mode and its end, within a
 /// function.
 fn answers_of_directives(text: &str) -> impl Iterator<Item = (u32, &str)> {
     let lines: Vec<&str> = text.lines().collect();
@@ -182,7 +181,7 @@ fn answers_of_directives(text: &str) -> impl Iterator<Item = (u32, &str)> {
     found.into_iter()
 }
 
-/// Returns true for a build file whose flags decide what assertions do.
+/// Returns true for a build file whose flags decide whether assertions are compiled.
 pub(super) fn is_native_build(path: &str) -> bool {
     let name = file_name(path);
     super::makefiles::is_makefile(path)

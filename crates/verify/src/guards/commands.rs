@@ -8,7 +8,7 @@ use super::loosening::MOST_RETRIES;
 use super::report::Report;
 use crate::test_files::{file_name, is_runner_configuration, is_test_file};
 
-/// Maximum number of lines that came or went and are compared with each other.
+/// Maximum number of added or removed lines that are compared with each other.
 const MAX_CHANGED_LINES: usize = 300;
 /// Words of commands that check a project.
 const CHECKING: [&str; 67] = [
@@ -80,15 +80,15 @@ const CHECKING: [&str; 67] = [
     "mvnw",
     "spec",
 ];
-/// Programs whose failure matters to nobody: they clean up or look.
+/// Programs that only clean up or print, so that their failure may be ignored.
 const CLEANING: [&str; 19] = [
     "rm", "rmdir", "mkdir", "kill", "pkill", "killall", "umount", "grep", "which", "command", "type",
     "unset", "cp", "mv", "ln", "diff", "read", "wait", "test",
 ];
-/// Endings of a command that take its failure away.
+/// Endings of a command that hide its failure.
 const SWALLOWING: [&str; 8] =
     ["|| true", "|| :", "|| exit 0", "; true", "; exit 0", "|| echo", "||true", "; :"];
-/// Flags by which runners and linters check less.
+/// Flags that make runners and linters check less.
 const LOOSENING: [&str; 68] = [
     "will_fail",
     "disabled",
@@ -159,7 +159,7 @@ const LOOSENING: [&str; 68] = [
     "-k",
     "-m",
 ];
-/// Flags and settings without which less is checked.
+/// Flags and settings whose absence makes runners and linters check less.
 const STRICT: [&str; 25] = [
     "./...",
     "-werror",
@@ -187,7 +187,7 @@ const STRICT: [&str; 25] = [
     "--check",
     "pipefail",
 ];
-/// Those that no further command has for a good reason.
+/// Beginnings of flags and settings that no new command has for a good reason.
 const ALWAYS_LOOSENING: [&str; 13] = [
     "will_fail",
     "disabled",
@@ -219,7 +219,7 @@ const REPEATING: [&str; 13] = [
     "phpunit",
     "ctest",
 ];
-/// Variables that make runners write what they compare with.
+/// Variables that make runners overwrite the snapshots that they compare with.
 const UPDATING: [&str; 6] = [
     "update_snapshots=",
     "insta_update=",
@@ -229,7 +229,7 @@ const UPDATING: [&str; 6] = [
     "snapshot_update=",
 ];
 
-/// A line that is a command or a part of one.
+/// A line that is a command or a part of a command.
 struct Line {
     number: u32,
     text: String,
@@ -237,7 +237,7 @@ struct Line {
 
 /// Compares the commands of a file, line by line.
 ///
-/// `elsewhere` has the commands of other changed files: one that moved there is not gone.
+/// `elsewhere` has the commands of other changed files: a command that moved there is not removed.
 pub(super) fn compare_commands(
     path: &RelPath,
     old: &str,
@@ -323,7 +323,7 @@ fn command_lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// Returns the removed line that a new one most likely replaces.
+/// Returns the removed line that a new line most likely replaces.
 fn best_partner(line: &Line, gone: &[&Line]) -> Option<usize> {
     let words = |text: &str| -> Vec<String> {
         text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/'))
@@ -375,7 +375,7 @@ fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: 
             false => format!("`{old}` became `{new}`: `{flag}` checks less"),
         };
         let name = flag.to_ascii_lowercase();
-        // A runner obeys its own options in each run.
+        // A runner applies its own options in each run.
         let leaves_out =
             ["--deselect", "--ignore", "--ignore-glob", "-k"].iter().any(|it| name.starts_with(it));
         let is_obeyed = is_flags(new)
@@ -401,7 +401,7 @@ fn compare_command(path: &RelPath, old: &str, line: &Line, whole: &str, report: 
     }
 }
 
-/// Returns a flag by which a runner repeats failing tests more often than for flakiness.
+/// Returns a flag that makes a runner repeat failing tests more often than flakiness justifies.
 fn many_retries(command: &str) -> Option<&str> {
     let words: Vec<&str> =
         command.split_whitespace().map(|word| word.trim_matches(['"', '\'', ',', '[', ']'])).collect();
@@ -427,7 +427,8 @@ fn is_runner_options(path: &str) -> bool {
     is_runner_configuration(path) || matches!(name, "setup.cfg" | "pyproject.toml")
 }
 
-/// Returns true if a flag leaves out tests by their names or files, and no directory of other kind.
+/// Returns true if a flag excludes tests by their names or files, and not a directory of another
+/// kind.
 fn names_tests(line: &str, flag: &str) -> bool {
     let file = flag.split_once('=').map_or("", |(_, value)| value).split("::").next().unwrap_or_default();
     flag.starts_with("-k")
@@ -437,7 +438,7 @@ fn names_tests(line: &str, flag: &str) -> bool {
         || line.split_whitespace().any(|word| is_test_file(word) && word.contains('.'))
 }
 
-/// Returns the way in which a command's failure is taken away.
+/// Returns the way in which a command's failure is hidden.
 pub(super) fn swallows(command: &str) -> Option<&'static str> {
     let lower = command.to_ascii_lowercase();
     let lower = lower.trim_end_matches(['"', ',', '\'', ' ']);
@@ -476,7 +477,7 @@ pub(super) fn swallows(command: &str) -> Option<&'static str> {
     settings.iter().find(|setting| lower.contains(**setting)).copied()
 }
 
-/// Returns the flags by which a new command checks less than the old one.
+/// Returns the flags that make a new command check less than the old one.
 fn added_flags(old: &str, new: &str) -> Vec<String> {
     let narrows = |word: &str| {
         let path = word.trim_start_matches("./");
@@ -523,13 +524,14 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && !matches!(c, '-' | '_')).filter(|word| !word.is_empty())
 }
 
-/// Returns true for a command that checks the project, as far as its words tell.
+/// Returns true for a command that checks the project, as far as its words show.
 pub(super) fn is_checking(command: &str) -> bool {
     let lower = command.to_ascii_lowercase();
     words(&lower).any(|word| CHECKING.contains(&word))
 }
 
-/// Returns true if the command's first words check the project: not only a file's name does.
+/// Returns true if the command's first words check the project, and not only a file has such a
+/// name.
 fn is_checking_strictly(command: &str) -> bool {
     let lower = command.to_ascii_lowercase();
     lower
@@ -538,7 +540,7 @@ fn is_checking_strictly(command: &str) -> bool {
         .any(|word| CHECKING.contains(&word.trim_matches(['"', '\'', ',', '@', '.', '/'])))
 }
 
-/// Returns true if two lines differ in a threshold of coverage that is lower now.
+/// Returns true if two lines differ in a coverage threshold that is lower now.
 fn lowers_coverage(old: &str, new: &str) -> bool {
     let lower = new.to_ascii_lowercase();
     if !["coverage", "fail_under", "fail-under", "threshold"].iter().any(|word| lower.contains(word)) {
@@ -553,7 +555,7 @@ fn lowers_coverage(old: &str, new: &str) -> bool {
     without(old) == without(new) && pairs.into_iter().any(|(was, is)| is < was)
 }
 
-/// Returns true for a command that cleans up or looks, whose failure matters to nobody.
+/// Returns true for a command that only cleans up or prints, so that its failure may be ignored.
 fn is_cleaning(command: &str) -> bool {
     let program = program_of(command);
     let containers = ["docker", "docker-compose", "podman", "kubectl", "git"];
@@ -583,7 +585,7 @@ fn is_flags(line: &str) -> bool {
         || name.starts_with("ci_")
 }
 
-/// Returns true for a line that is a command and no key of a settings file.
+/// Returns true for a line that is a command and not a key of a settings file.
 fn is_command(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
     !first.ends_with(':')

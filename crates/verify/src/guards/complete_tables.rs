@@ -1,12 +1,12 @@
-//! Tables that stand for a whole set of inputs, in the place of a stub: such a table holds what the
-//! tests expect because there is nothing else.
+//! Tables of a complete set of inputs that replace a stub: such a table contains what the tests
+//! expect because it contains everything.
 
 use super::functions::{bodies, is_answer};
 use super::source::{Source, Token};
 
-/// Least number of entries that make a set.
+/// Minimum number of entries of a set.
 const MIN_ENTRIES: usize = 3;
-/// Words of a body that only says that it has to be written.
+/// Words of a body that only says that it is not implemented.
 const UNWRITTEN: [&str; 12] = [
     "NotImplementedError",
     "NotImplementedException",
@@ -22,7 +22,7 @@ const UNWRITTEN: [&str; 12] = [
     "NotImplemented",
 ];
 
-/// Returns true if a change wrote what was a stub.
+/// Returns true if a change implemented a stub.
 pub(super) fn writes_a_stub(old: &Source<'_>, new: &Source<'_>) -> bool {
     let is_stub = |body: &[Token<'_>]| {
         is_answer(body) || body.len() < 16 && body.iter().any(|token| UNWRITTEN.contains(&token.text))
@@ -34,7 +34,7 @@ pub(super) fn writes_a_stub(old: &Source<'_>, new: &Source<'_>) -> bool {
     })
 }
 
-/// Returns true for entries that are all of a set: numbers without a gap from 0 or 1 on, or names
+/// Returns true for entries that are a complete set: numbers without a gap from 0 or 1 on, or names
 /// and letters that stand for numbers.
 pub(super) fn is_whole_set(entries: &[(&str, &str)]) -> bool {
     let mut numbers: Vec<u32> = entries.iter().filter_map(|(key, _)| key.parse().ok()).collect();
@@ -51,8 +51,8 @@ pub(super) fn is_whole_set(entries: &[(&str, &str)]) -> bool {
     entries.len() >= MIN_ENTRIES && (numbers.len() == entries.len() && without_gap() || names)
 }
 
-/// Returns true for a code of a country, a currency or a class that stands for a number: a flat
-/// rate, and no computation that somebody left out.
+/// Returns true for codes of countries, currencies or classes that stand for numbers, such as flat
+/// rates, which replace no computation.
 pub(super) fn is_flat_rate(inputs: &[&str], outputs: &[&str]) -> bool {
     let is_code = |text: &&str| (2..=4).contains(&text.len()) && text.chars().all(|c| c.is_ascii_uppercase());
     let is_number = |text: &&str| text.starts_with(|c: char| c.is_ascii_digit());

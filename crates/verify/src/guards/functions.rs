@@ -1,4 +1,4 @@
-//! The bodies of functions, and whether code gives nothing but a fixed value.
+//! The bodies of functions, and code that only returns a fixed value.
 
 use super::source::{Source, Token, TokenKind, children, line_of};
 
@@ -24,7 +24,7 @@ pub(super) fn bodies<'t>(source: &Source<'t>) -> Vec<(&'t str, u32, Vec<Token<'t
     found
 }
 
-/// Returns true for code that gives a fixed value.
+/// Returns true for code that only returns a fixed value.
 pub(super) fn is_answer(tokens: &[Token<'_>]) -> bool {
     tokens.iter().all(|token| {
         let words = [

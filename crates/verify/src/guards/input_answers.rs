@@ -1,5 +1,5 @@
-//! Combinations of inputs that the product newly answers by itself, though it goes on to compute
-//! the answer for all others.
+//! Combinations of inputs for which the product newly returns a fixed result, while it computes the
+//! result of all others.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use super::report::Report;
 use super::source::{Source, Token, TokenKind, children, line_of};
 use super::special_cases::{CONDITIONAL_KINDS, is_tested, parts_of_branch};
 
-/// Signs and words that stand between what a function computes.
+/// Punctuation and words of control flow, which compute nothing.
 const FRAME: [&str; 32] = [
     "{", "}", "(", ")", "[", "]", ";", ",", ":", "?", "??", "=>", "_", "if", "else", "elif", "elsif", "then",
     "end", "do", "case", "when", "switch", "match", "default", "return", "in", "is", "let", "const", "var",
@@ -24,11 +24,11 @@ const MAX_NODES: usize = 200_000;
 /// Maximum number of fixed answers of a file that are compared with tests.
 const MAX_ANSWERS: usize = 2_000;
 
-/// Reports new answers to a combination of inputs that tests try, where the rest of the product is
-/// as it was: the general rule stays as wrong as before.
+/// Reports new fixed results for combinations of inputs that tests try, if the rest of the product
+/// is unchanged: the general rule stays as wrong as before.
 ///
-/// A base case of zeros and ones is none, and neither is a mapping: a function that only looks
-/// answers up, or a table with entries that no test knows.
+/// A base case of zeros and ones is not reported, nor is a mapping: a function that only looks
+/// results up, or a table with entries that no test uses.
 pub(super) fn compare_input_answers(
     path: &RelPath,
     old: &Source<'_>,
@@ -59,7 +59,7 @@ pub(super) fn compare_input_answers(
     }
 }
 
-/// Returns true if a source has all code that it had, and more.
+/// Returns true if a source has all of its old code, and more.
 fn is_extended(old: &Source<'_>, new: &Source<'_>) -> bool {
     let is_code = |token: &&Token<'_>| token.kind != TokenKind::Comment && !FRAME.contains(&token.text);
     let mut after = new.tokens.iter().filter(is_code);
@@ -67,7 +67,7 @@ fn is_extended(old: &Source<'_>, new: &Source<'_>) -> bool {
     before.all(|token| after.any(|other| other.text == token.text))
 }
 
-/// A branch that answers one combination of inputs with fixed values.
+/// A branch that returns fixed values for one combination of inputs.
 struct Answer<'t> {
     line: u32,
     text: String,
@@ -115,8 +115,8 @@ fn answer_of<'t>(source: &Source<'t>, node: Node<'_>, function: &Range<usize>) -
     })
 }
 
-/// Returns the values that a condition wants at once; `None` if it takes others as well, or nothing
-/// but zeros and ones.
+/// Returns the values that a condition requires together; `None` if it accepts others as well, or
+/// only compares with zeros and ones.
 fn combined_inputs<'t>(tokens: &[Token<'t>], is_condition: bool) -> Option<Vec<&'t str>> {
     let has = |texts: &[&str]| tokens.iter().any(|token| texts.contains(&token.text));
     let is_wider = has(&["or", "||", "|", "in", "<", ">", "<=", ">=", "!=", "!==", "not", "%", "includes"]);
@@ -138,7 +138,7 @@ fn combined_inputs<'t>(tokens: &[Token<'t>], is_condition: bool) -> Option<Vec<&
     (inputs.len() > 1 && !is_base_case).then_some(inputs)
 }
 
-/// Returns the numbers that a text joins, as in `1,2`; the text itself if it is none of that kind.
+/// Returns the numbers that a text joins, as in `1,2`; otherwise the text itself.
 fn parts_of_key(text: &str) -> Vec<&str> {
     let parts: Vec<&str> =
         text.split([',', '|', ';', ':', '_', ' ']).filter(|part| !part.is_empty()).collect();
@@ -149,7 +149,7 @@ fn parts_of_key(text: &str) -> Vec<&str> {
     }
 }
 
-/// Returns true if a function computes something beside its fixed answers.
+/// Returns true if a function computes something beside its fixed results.
 fn computes_beside(source: &Source<'_>, branch: &Answer<'_>, all: &[Answer<'_>]) -> bool {
     let is_fixed = |token: &&Token<'_>| {
         all.iter().any(|one| one.condition.contains(&token.start) || one.answer.contains(&token.start))

@@ -1,4 +1,4 @@
-//! Settings by which runners, compilers and linters check less than before.
+//! Settings that make runners, compilers and linters check less than before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::report::Report;
 use super::settings::{Entry, read_settings};
 use crate::test_files::{file_name, is_pipeline, is_runner_configuration, is_test_configuration};
 
-/// Names of lists that leave something out.
+/// Names of lists that exclude something from checks.
 const LEAVES_OUT: [&str; 17] = [
     "ignore",
     "exclude",
@@ -105,10 +105,10 @@ const LENIENT: [&str; 22] = [
     "nocheck",
     "will_fail",
 ];
-/// Names of least numbers: the smaller, the less is checked.
+/// Names of minimum values: the smaller, the less is checked.
 const LEAST: [&str; 8] =
     ["fail_under", "fail-under", "minimum_coverage", "mincoverage", "minmsi", "level", "score", "threshold"];
-/// Names of greatest numbers: the larger, the less is checked.
+/// Names of maximum values: the larger, the less is checked.
 const GREATEST: [&str; 10] = [
     "max-warnings",
     "maxwarnings",
@@ -122,15 +122,14 @@ const GREATEST: [&str; 10] = [
     "cognitive",
 ];
 
-/// Maximum number of times that a test is run again for reasons that aren't its own: more of them
-/// hide a failure.
+/// Maximum number of retries of a test for external reasons: more of them hide a failure.
 pub(super) const MOST_RETRIES: f64 = 3.0;
 /// Maximum number of values of one setting at a time.
 const MAX_VALUES: usize = 300;
 
 /// Compares the settings of a file.
 ///
-/// `elsewhere` has the settings of other changed files: one that moved there is not gone.
+/// `elsewhere` has the settings of other changed files: a setting that moved there is not removed.
 pub(super) fn compare_settings(
     path: &RelPath,
     old: &str,
@@ -154,7 +153,7 @@ pub(super) fn compare_settings(
         }
     }
     for (key, entry) in before.iter().filter(|(key, _)| !after.contains_key(*key)) {
-        // A key that moved is no loss.
+        // A key that moved is not removed.
         let moved = after.values().any(|other| other.values == entry.values && other.name() == entry.name());
         let moved = moved || elsewhere.contains(&(entry.name().to_owned(), entry.values.clone()));
         if !moved && !key.is_empty() {
@@ -163,13 +162,13 @@ pub(super) fn compare_settings(
     }
 }
 
-/// Returns the settings of a file, by their own names.
+/// Returns the settings of a file, by their last names.
 pub(super) fn settings_of(path: &str, text: &str) -> Vec<(String, Vec<String>)> {
     let entries = if is_settings(path) { read_settings(path, text) } else { Vec::new() };
     entries.into_iter().map(|entry| (entry.name().to_owned(), entry.values)).collect()
 }
 
-/// Returns true if a manifest names another version of the product, or of what it depends on.
+/// Returns true if a manifest has another version of the product, or of a dependency.
 pub(super) fn changes_product(path: &str, old: &str, new: &str) -> bool {
     let entries = |text: &str| -> Vec<Entry> {
         let settings = if is_test_configuration(path) { read_settings(path, text) } else { Vec::new() };
@@ -181,7 +180,7 @@ pub(super) fn changes_product(path: &str, old: &str, new: &str) -> bool {
     old != new && entries(old) != entries(new)
 }
 
-/// Returns true for files that say what is checked.
+/// Returns true for files that configure what is checked.
 pub(super) fn is_settings(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let name = file_name(&lower);
@@ -278,7 +277,7 @@ fn compare_entry(path: &RelPath, old: Option<&Entry>, new: Option<&Entry>, repor
     report.add(severity, HonestyKind::ConfigurationLoosened, path, entry.line, message);
 }
 
-/// Judges a setting that changed; `None` if it checks no less.
+/// Judges a changed setting; `None` if it makes a tool check no less.
 fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestySeverity, &'static str)> {
     // Benchmarks prove nothing.
     if entry.key.starts_with("bench") {
@@ -327,7 +326,7 @@ fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestyS
             .split('.')
             .any(|part| LEAVES_OUT.iter().any(|it| part.ends_with(it)) && part != "ignore_errors");
     if leaves_out && added > 0 && !is_only_truth(after) {
-        // What tools make is left out by everybody.
+        // Generated files are commonly excluded.
         let derived = after.iter().filter(|item| !before.contains(item)).all(|item| is_derived(item));
         let severity = if derived { HonestySeverity::Notice } else { HonestySeverity::Blocking };
         return Some((severity, "more is left out"));
@@ -352,7 +351,7 @@ fn judge(entry: &Entry, before: &[String], after: &[String]) -> Option<(HonestyS
     None
 }
 
-/// Judges a setting that makes a runner repeat failing tests where nothing did.
+/// Judges a new setting that makes a runner repeat failing tests.
 fn many_retries(
     entry: &Entry,
     before: &[String],
@@ -366,7 +365,7 @@ fn many_retries(
         .map(|_| (HonestySeverity::Blocking, "a test may fail many times"))
 }
 
-/// Judges a switch that changed; `None` if it is no switch, or checks no less.
+/// Judges a changed switch; `None` if it is no switch, or makes a tool check no less.
 fn judge_switch(name: &str, one: Option<&str>, other: Option<&str>) -> Option<&'static str> {
     let begins = |names: &[&str]| names.iter().any(|it| name.starts_with(it));
     let truth = |value: Option<&str>| {
@@ -402,7 +401,7 @@ fn is_only_truth(values: &[String]) -> bool {
     values.iter().all(|value| matches!(value.to_ascii_lowercase().as_str(), "true" | "false"))
 }
 
-/// Returns true for what tools make, which nobody checks.
+/// Returns true for generated files, which need no checks.
 pub(super) fn is_derived(item: &str) -> bool {
     [
         "node_modules",

@@ -1,4 +1,4 @@
-//! Rules of Makefiles that run tests, by what make does with their commands.
+//! Rules of Makefiles that run tests, and whether make ignores the failures of their commands.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) fn is_makefile(path: &str) -> bool {
     matches!(name.as_str(), "makefile" | "gnumakefile" | "bsdmakefile") || name.ends_with(".mk")
 }
 
-/// Reports rules that run tests and can't fail any more, and flags by which make ignores failures.
+/// Reports rules that run tests and can no longer fail, and flags that make ignores failures by.
 pub(super) fn compare_makefiles(path: &RelPath, old: &str, new: &str, report: &mut Report) {
     let (rules_before, rules_after) = (rules(old), rules(new));
     for name in TEST_RULES {
@@ -53,7 +53,7 @@ pub(super) fn compare_makefiles(path: &RelPath, old: &str, new: &str, report: &m
     }
 }
 
-/// Returns the rule with this name and commands of its own.
+/// Returns the rule with this name that has commands.
 fn rule<'r>(rules: &'r [Rule], name: &str) -> Option<&'r Rule> {
     let rule = rules.iter().find(|rule| rule.targets.iter().any(|target| target == name))?;
     (!rule.commands.is_empty()).then_some(rule)

@@ -1,17 +1,17 @@
-//! Signs that tests are skipped, or expected to fail.
+//! Marks by which tests are skipped, or expected to fail.
 
 use super::assertion::quote;
 use super::source::{Token, TokenKind};
 use super::vocabulary::is_skip;
 
-/// A sign that a test is skipped, or that others are.
+/// A mark by which a test is skipped, or by which other tests are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) line: u32,
     pub(super) quote: String,
-    /// True if it holds for another platform than the usual ones, or where something is missing.
+    /// True if the mark applies only on an unusual platform, or where something is missing.
     pub(super) elsewhere: bool,
-    /// True if it leaves out the tests that don't carry it.
+    /// True if the mark skips all tests without it.
     pub(super) focus: bool,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn mark_of_decoration(tokens: &[Token<'_>]) -> Option<Mark> {
     (skips || disabled || configured).then(|| new_mark(tokens, false))
 }
 
-/// Returns a mark of these tokens.
+/// Creates a mark from these tokens.
 pub(super) fn new_mark(tokens: &[Token<'_>], focus: bool) -> Mark {
     Mark {
         line: tokens.first().map_or(1, |first| first.line),
@@ -40,8 +40,7 @@ pub(super) fn new_mark(tokens: &[Token<'_>], focus: bool) -> Mark {
     }
 }
 
-/// Returns true for a condition that the usual machine doesn't meet: another platform, or a missing
-/// part.
+/// Returns true for a condition that is usually false: another platform, or a missing part.
 pub(super) fn holds_elsewhere(tokens: &[Token<'_>]) -> bool {
     let lower: Vec<String> = tokens.iter().map(|token| token.text.to_ascii_lowercase()).collect();
     let has = |parts: &[&str]| lower.iter().any(|text| parts.iter().any(|part| text.contains(part)));

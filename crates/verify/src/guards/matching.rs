@@ -1,4 +1,4 @@
-//! Pairs of tests before and after a change: by name, or by similarity where a test was renamed.
+//! Pairs tests before and after a change: by name, or by similarity for a renamed test.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ const MAX_UNMATCHED: usize = 200;
 /// Share of tokens that a renamed test has in common with its old text.
 const MIN_SIMILARITY: f64 = 0.6;
 
-/// The place of a unit: its file and its number there.
+/// The position of a unit: the indices of its file and of the unit in that file.
 pub(super) type Place = (usize, usize);
 
 /// The units of all files on one side of a change.
@@ -31,7 +31,7 @@ impl<'a, 't> Side<'a, 't> {
     }
 }
 
-/// The pairs of units, by the place of the old one, and the reverse.
+/// The pairs of units, by the position of the old one, and the reverse.
 pub(super) struct Pairs {
     pub(super) new_of: BTreeMap<Place, Place>,
     pub(super) old_of: BTreeMap<Place, Place>,
@@ -52,7 +52,7 @@ impl Pairs {
         pairs
     }
 
-    /// Pairs units of one name: within their file, or wherever they went.
+    /// Pairs units of the same name, within their file or in all files.
     fn match_names(&mut self, old: &Side<'_, '_>, new: &Side<'_, '_>, same_file: bool) {
         let mut by_name: BTreeMap<(Option<usize>, &str), Vec<Place>> = BTreeMap::new();
         for (place, unit) in new.places().filter(|(place, _)| !self.old_of.contains_key(place)) {

@@ -1,4 +1,4 @@
-//! The kinds of nodes by which grammars name the same thing.
+//! Kinds of syntax nodes that mean the same in different grammars.
 
 use journeyman_syntax::Node;
 

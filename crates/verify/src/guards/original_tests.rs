@@ -1,4 +1,4 @@
-//! Tests as they were before a change, with the names that the change gave to what they test.
+//! Tests as they were before a change, adapted to the names that the change gave to the product.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -18,19 +18,19 @@ use crate::test_setup::is_program;
 pub struct OriginalTest {
     /// Its path before the change.
     pub before: RelPath,
-    /// Its path now: another one if the change moved it.
+    /// Its path now, if the change moved it.
     pub path: RelPath,
-    /// The text before the change, with new names for what the product renamed or moved, and
-    /// without tests that are gone with what they tested.
+    /// The text before the change, with the new names of what the product renamed or moved, and
+    /// without tests of removed code.
     pub text: String,
 }
 
-/// Returns the changed test files whose original text needs new names or another place to run on
-/// the changed product; others run as they were.
+/// Returns the changed test files whose original text needs new names or another path to run on the
+/// changed product; others run as they were.
 ///
-/// Names are taken from the product alone: where it has no longer what a test calls, the name is
-/// the one that stands in its place. What a test asserts stays as it was. The function is pure,
-/// bounded in time and memory, and doesn't panic on any text.
+/// Names are taken from the product alone: if the product no longer has a name that a test uses,
+/// the name that replaced it is used. Assertions stay as they were. The function is pure, bounded
+/// in time and memory, and doesn't panic on any text.
 #[must_use]
 pub fn originals_with_new_names(files: &[ChangedFile]) -> Vec<OriginalTest> {
     let files = read_files(files);
@@ -53,7 +53,7 @@ pub fn originals_with_new_names(files: &[ChangedFile]) -> Vec<OriginalTest> {
             originals.push(OriginalTest { before, path, text });
         }
     }
-    // What is gone has no counterpart to tell names.
+    // A removed file has no counterpart to take names from.
     for old in tests.iter().filter_map(|(old, _)| *old) {
         if pairs.iter().all(|(known, _)| known.0 != old.0) {
             let text = Translation { old, new: old, change: &change, names: &names }.text();
@@ -68,7 +68,7 @@ fn pair_of<'a, 't>(file: &'a Read<'t>) -> FilePair<'a, 't> {
     (file.old.as_ref().map(|old| (file.name, old)), file.new.as_ref().map(|new| (file.name, new)))
 }
 
-/// A test file between its old text and the product's new names.
+/// A test file with its old text and the product's new names.
 struct Translation<'a, 't> {
     old: (&'a str, &'a Source<'t>),
     new: (&'a str, &'a Source<'t>),
@@ -103,7 +103,7 @@ impl Translation<'_, '_> {
         text
     }
 
-    /// Returns the new names of words, and of modules in texts that are names.
+    /// Returns the edits that rename words, and modules in texts that are names.
     fn words(&self) -> Vec<Edit> {
         let modules = self.change.moved_modules();
         let mut edits = Vec::new();
@@ -131,7 +131,7 @@ impl Translation<'_, '_> {
         edits
     }
 
-    /// Returns a text, such as `"pkg.net.get"`, with the new names of its words.
+    /// Renames the words of a text, such as `"pkg.net.get"`.
     fn renamed_text(&self, text: &str, modules: &[(String, String)]) -> String {
         let module = modules.iter().find_map(|(old, new)| {
             let inner = text.trim_start_matches(['"', '\'', '`']);
@@ -149,7 +149,7 @@ impl Translation<'_, '_> {
         renamed
     }
 
-    /// Returns the new imports in the place of those that name what is gone or stands elsewhere.
+    /// Returns the edits that replace imports of removed or moved names.
     fn imports(&self, has_cuts: bool) -> Vec<Edit> {
         let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let (old, new) = (imports_of(self.old.1), imports_of(self.new.1));
@@ -164,7 +164,7 @@ impl Translation<'_, '_> {
         outdated.map(|(range, _)| (range.clone(), came.take().unwrap_or_default())).collect()
     }
 
-    /// Returns the tests, and lines of others, that are gone with what they tested.
+    /// Returns the edits that remove tests, and lines of other tests, that use removed code.
     fn cuts(&self) -> Vec<Edit> {
         let (old, new) = (self.old.1, self.new.1);
         let is_dropped = |range: &Range<usize>| {
@@ -202,7 +202,7 @@ impl Translation<'_, '_> {
     }
 }
 
-/// Extends the bytes of a test by the lines of decorations and attributes above it.
+/// Extends the byte range of a test by the lines of decorations and attributes above it.
 fn with_decorations(text: &str, range: Range<usize>) -> Range<usize> {
     let mut start = range.start;
     loop {
@@ -225,7 +225,7 @@ fn imports_of_line(line: &str) -> bool {
         .any(|beginning| line.starts_with(beginning))
 }
 
-/// Returns the statements of a file that name what it uses, with their bytes.
+/// Returns the import statements of a file, with their byte ranges.
 fn imports_of<'t>(source: &Source<'t>) -> Vec<(Range<usize>, &'t str)> {
     let Some(tree) = &source.tree else {
         let mut at = 0;

@@ -9,13 +9,13 @@ use crate::test_files::file_name;
 
 /// Maximum number of changed tokens of a pair of files that are aligned with each other.
 const MAX_CHANGED_TOKENS: usize = 4_000;
-/// Maximum number of files that went or came, of which each is compared with each.
+/// Maximum number of removed or added files that are compared with each other.
 const MAX_MOVED: usize = 60;
-/// Share of words that a moved file has in common with its old text.
+/// Minimum share of words that a moved file has in common with its old text.
 const MIN_SIMILARITY: f64 = 0.5;
-/// Votes of the product for a renaming, beside one of a test.
+/// Votes for a renaming by a place in the product; a place in a test has one vote.
 const PRODUCT_VOTES: usize = 100;
-/// Words of languages, which no name becomes.
+/// Keywords of languages, which no name is renamed to.
 const KEYWORDS: [&str; 46] = [
     "return",
     "if",
@@ -70,16 +70,16 @@ pub(super) type Sited<'a, 't> = (&'a str, &'a Source<'t>);
 /// A file before and after a change.
 pub(super) type FilePair<'a, 't> = (Option<Sited<'a, 't>>, Option<Sited<'a, 't>>);
 
-/// The difference of the product's names before and after a change.
+/// The renamed, moved and removed names of the product.
 #[derive(Default)]
 pub(super) struct ProductChange<'t> {
     /// Words that the changed files no longer have.
     lost: BTreeSet<&'t str>,
     new_words: BTreeSet<&'t str>,
     votes: BTreeMap<(&'t str, &'t str), usize>,
-    /// Names of parameters before the change, with those that stand in their places.
+    /// Names of parameters before the change, with the names that replaced them.
     parameters: BTreeMap<&'t str, &'t str>,
-    /// Names of files and directories of files that are gone.
+    /// Names of removed files and directories.
     gone_parts: BTreeSet<String>,
     /// Modules that moved: parts of the path before and after.
     moved: Vec<(Vec<String>, Vec<String>)>,
@@ -111,8 +111,8 @@ impl<'t> ProductChange<'t> {
         change
     }
 
-    /// Notes which words of `old` became which ones in `new`, where the product no longer has the
-    /// one and has the other.
+    /// Counts which words of `old` became which words of `new`, if the product no longer has the
+    /// old word and has the new one.
     pub(super) fn vote_of_test(&mut self, old: &Source<'t>, new: &Source<'t>) {
         self.vote(old, new, 1);
     }
@@ -141,7 +141,7 @@ impl<'t> ProductChange<'t> {
         }
     }
 
-    /// Notes parameters that have other names, though the old ones may stand elsewhere.
+    /// Records renamed parameters, even if their old names still occur elsewhere.
     fn read_parameters(&mut self, old: &Source<'t>, new: &Source<'t>) {
         let (old, new) = (parameters_of(old), parameters_of(new));
         for op in diff_within(&old, &new, MAX_CHANGED_TOKENS) {
@@ -157,12 +157,12 @@ impl<'t> ProductChange<'t> {
         }
     }
 
-    /// Returns the name that a parameter has now, for a call that names it.
+    /// Returns the current name of a parameter, for a call with named arguments.
     pub(super) fn parameter(&self, name: &str) -> Option<&'t str> {
         self.parameters.get(name).copied()
     }
 
-    /// Returns the new name of each renamed word, as most places have it.
+    /// Returns the new name of each renamed word, as in most places.
     pub(super) fn names(&self) -> BTreeMap<&str, &str> {
         let mut by_votes: Vec<_> = self.votes.iter().map(|(pair, votes)| (*votes, *pair)).collect();
         by_votes.sort_by(|one, other| other.0.cmp(&one.0).then(one.1.cmp(&other.1)));
@@ -184,7 +184,7 @@ impl<'t> ProductChange<'t> {
         self.lost.contains(word) && !self.votes.keys().any(|(old, _)| *old == word)
     }
 
-    /// Returns true if a text names something that the product had, or a file of it that is gone.
+    /// Returns true if a text names a removed name or a removed file of the product.
     pub(super) fn names_lost(&self, text: &str) -> bool {
         text.split(|c: char| !c.is_alphanumeric() && c != '_')
             .any(|word| self.lost.contains(word) || self.gone_parts.contains(word))
@@ -211,8 +211,8 @@ fn parameters_of<'t>(source: &Source<'t>) -> Vec<&'t str> {
     found
 }
 
-/// Returns the parts of a module's name by its path: without the extension, and the names that
-/// stand for their directory.
+/// Returns the parts of a module's name by its path, without the extension and without file names
+/// that stand for their directory.
 fn module_parts(path: &str) -> Vec<String> {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let mut parts: Vec<String> = stem.split('/').map(str::to_owned).collect();
@@ -225,8 +225,8 @@ fn module_parts(path: &str) -> Vec<String> {
     parts
 }
 
-/// Returns the files with their texts before and after: by path, else the most similar one that
-/// came for one that went.
+/// Pairs the old and new texts of files: by path, else a removed file with the most similar added
+/// one.
 pub(super) fn pair_files<'a, 't>(files: &[FilePair<'a, 't>]) -> Vec<(Sited<'a, 't>, Sited<'a, 't>)> {
     let mut pairs: Vec<_> = files.iter().filter_map(|(old, new)| Some(((*old)?, (*new)?))).collect();
     let gone = files.iter().filter(|(_, new)| new.is_none()).filter_map(|(old, _)| *old).take(MAX_MOVED);

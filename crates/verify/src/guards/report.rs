@@ -2,7 +2,7 @@
 
 use journeyman_protocol::{HonestyFinding, HonestyKind, HonestySeverity, RelPath};
 
-/// Maximum number of findings about one change: who meets more has seen enough.
+/// Maximum number of findings about one change.
 const MAX_FINDINGS: usize = 100;
 
 /// Collects findings.

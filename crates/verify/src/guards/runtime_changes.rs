@@ -1,5 +1,5 @@
-//! Code that changes the program that runs it: its exit code, its clock, or what tests call; and
-//! product code that reads the tests.
+//! Code that changes the program around it: its exit code, its clock, or the functions that tests
+//! call; and product code that reads the tests.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ const HOOKS: [&str; 19] = [
     "set_terminate(",
     "funcinit(){",
 ];
-/// Ways to end with success, in lower case without blanks.
+/// Calls that exit with success, in lower case without blanks.
 const SUCCESSES: [&str; 10] = [
     "exit(0)",
     "exit!(0)",
@@ -48,14 +48,14 @@ const SUCCESSES: [&str; 10] = [
     "halt(0)",
     "exitcode(0)",
 ];
-/// Those of Ruby and PHP alone, where calls need no arguments.
+/// Further such calls of Ruby and PHP, where calls need no arguments.
 const SUCCESSES_WITHOUT_ARGUMENT: [(&str, &str); 3] =
     [(".rb", "exit0"), (".rb", "exit!0"), (".php", "exit()")];
-/// Maximum number of lines between a fixture's decorator and what it replaces.
+/// Maximum number of lines between a fixture's decorator and the replaced name.
 const MAX_DECORATION_LINES: usize = 6;
 /// Maximum number of lines of a hook.
 const MAX_HOOK_LINES: usize = 12;
-/// Functions of the runtimes of JavaScript that tell the time or chance, in lower case.
+/// Functions of JavaScript's runtimes that return the time or random numbers, in lower case.
 const SCRIPT_CLOCKS: [&str; 5] =
     ["date.now", "math.random", "performance.now", "globalthis.date", "global.date"];
 /// Modules of Python with such functions.
@@ -71,7 +71,7 @@ const PYTHON_CLOCKS: [&str; 10] = [
     "datetime.datetime",
     "datetime.date",
 ];
-/// Words by which a program reads files.
+/// Words of code that reads files.
 const READING: [&str; 13] = [
     "open",
     "read_text",
@@ -88,7 +88,7 @@ const READING: [&str; 13] = [
     "getsource",
 ];
 
-/// Reports code that makes a program end with success whatever happened in it.
+/// Reports code that makes a program exit with success whatever happened.
 pub(super) fn compare_exits(path: &RelPath, old: &str, new: &str, report: &mut Report) {
     let squeeze = |text: &str| -> String {
         let plain = text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
@@ -136,7 +136,8 @@ fn depth_of(text: &str) -> i64 {
     text.matches(['(', '{', '[']).count() as i64 - text.matches([')', '}', ']']).count() as i64
 }
 
-/// Reports code of the product that replaces the clock, or chance, of all that runs beside it.
+/// Reports code of the product that replaces the clock, or the random numbers, of the whole
+/// program.
 pub(super) fn compare_clocks(path: &RelPath, old: &str, new: &str, report: &mut Report) {
     let lower = path.to_string().to_ascii_lowercase();
     if ["polyfill", "shim", "mock", "fake", "stub", "testing"].iter().any(|word| lower.contains(word)) {
@@ -177,7 +178,7 @@ pub(super) fn compare_clocks(path: &RelPath, old: &str, new: &str, report: &mut 
 
 /// Reports code of the product that newly reads tests.
 ///
-/// `tests` has the paths of the project's tests, and `called` the words of these.
+/// `tests` has the paths of the project's tests, and `called` the words that occur in them.
 pub(super) fn compare_reading(
     path: &RelPath,
     old: Option<&Source<'_>>,
@@ -215,9 +216,9 @@ pub(super) fn compare_reading(
     }
 }
 
-/// Reports a set-up that runs before all tests and replaces what these call.
+/// Reports a set-up that runs before all tests and replaces functions that the tests call.
 ///
-/// `called` has the words of the tests before the change.
+/// `called` has the words that occur in tests before the change.
 pub(super) fn compare_setup(
     path: &RelPath,
     old: &str,

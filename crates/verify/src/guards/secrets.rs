@@ -73,7 +73,7 @@ fn snake(name: &str) -> String {
     out
 }
 
-/// Returns true for values that documentation and tests use in the place of credentials.
+/// Returns true for placeholders that documentation and tests use instead of credentials.
 fn is_example(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     [
@@ -93,7 +93,7 @@ fn is_example(value: &str) -> bool {
     .any(|word| lower.contains(word))
 }
 
-/// Returns true for a value of random characters.
+/// Returns true for a value that looks random.
 fn is_random(value: &str) -> bool {
     let plain =
         value.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '+' | '/' | '=' | '.'));

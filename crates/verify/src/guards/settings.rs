@@ -1,4 +1,4 @@
-//! Settings files as entries: a path of keys, and the values beneath it.
+//! Reads settings files as entries: a path of keys, and the values beneath it.
 
 use crate::test_files::file_name;
 
@@ -8,9 +8,9 @@ const MAX_ENTRIES: usize = 5_000;
 /// A setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The names above it and its own, joined by dots, in lower case.
+    /// The names above the setting and its own, joined by dots, in lower case.
     pub(super) key: String,
-    /// Its values: one, or the items of its list.
+    /// The values: one, or the items of a list.
     pub(super) values: Vec<String>,
     pub(super) line: u32,
 }
@@ -22,7 +22,7 @@ impl Entry {
     }
 }
 
-/// Reads the settings of a file by the form that its name tells; none for other files.
+/// Reads the settings of a file in the format that its name implies; none for other files.
 pub(super) fn read_settings(path: &str, text: &str) -> Vec<Entry> {
     let name = file_name(path).to_ascii_lowercase();
     let extension = name.rsplit_once('.').map_or("", |(_, end)| end);
@@ -83,7 +83,7 @@ fn count(text: &str, signs: &[char]) -> i64 {
     text.matches(signs).count() as i64
 }
 
-/// Splits a list into its items; a value that is no list is one item.
+/// Splits a list into its items; a value that is no list is a single item.
 fn items(value: &str) -> Vec<String> {
     let value = value.trim();
     let table = value.starts_with('{');

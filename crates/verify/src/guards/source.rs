@@ -29,7 +29,7 @@ pub(super) enum TokenKind {
 pub(super) struct Token<'t> {
     pub(super) kind: TokenKind,
     pub(super) text: &'t str,
-    /// Where it begins, in bytes.
+    /// The byte at which the token begins.
     pub(super) start: usize,
     /// 1-based.
     pub(super) line: u32,
@@ -40,7 +40,8 @@ impl<'t> Token<'t> {
         matches!(self.kind, TokenKind::Number | TokenKind::Text)
     }
 
-    /// Returns its text without what has no meaning: the style of quotes, the type of a number.
+    /// Returns the text without differences that have no meaning: the style of quotes, the type of
+    /// a number.
     pub(super) fn plain(&self) -> &'t str {
         match self.kind {
             TokenKind::Text => {

@@ -1,5 +1,5 @@
-//! Product code that treats a test's input, or the test runner, in a way of its own; and code that
-//! makes the runner report success.
+//! Product code that handles an input of a test, or a run by a test runner, as a special case; and
+//! code that makes the runner report success.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::functions::{bodies, is_answer, literals};
 use super::report::Report;
 use super::source::{Source, Token, children, line_of};
 
-/// Names by which a program can tell that a test runs it.
+/// Names by which a program can detect that a test runs it.
 const RUNNER_SIGNS: [&str; 25] = [
     "flag.lookup(\"test.",
     "node_test_context",
@@ -40,12 +40,12 @@ const RUNNER_SIGNS: [&str; 25] = [
     "go_test_",
     "mocha",
 ];
-/// Names of runners that count where the program asks for its own modules, arguments or stack.
+/// Names of runners that count where the program inspects its own modules, arguments or stack.
 const RUNNERS: [&str; 12] = [
     "pytest", "unittest", "jest", "vitest", "mocha", "rspec", "minitest", "phpunit", "junit", "nose",
     "testng", "xunit",
 ];
-/// Expressions by which a program asks for its own modules, arguments or stack.
+/// Expressions by which a program inspects its own modules, arguments or stack.
 const INTROSPECTION: [&str; 14] = [
     "sys.modules",
     "sys.argv",
@@ -62,8 +62,8 @@ const INTROSPECTION: [&str; 14] = [
     "debug_backtrace",
     "current_exe",
 ];
-/// Expressions by which a program asks for the file or the function that runs it, or for the
-/// arguments of its interpreter.
+/// Expressions by which a program gets the file or the function that runs it, or the arguments of
+/// its interpreter.
 const ORIGINS: [&str; 15] = [
     "error().stack",
     "_getframe",
@@ -81,7 +81,7 @@ const ORIGINS: [&str; 15] = [
     "program_invocation",
     "thread::current",
 ];
-/// Expressions by which a program asks if a name is defined.
+/// Expressions by which a program checks whether a name is defined.
 const DEFINITIONS: [&str; 8] = [
     "defined?(",
     "const_defined?",
@@ -115,16 +115,16 @@ const MATCHERS: [&str; 20] = [
     "toBeLessThan",
     "toHaveBeenCalledWith",
 ];
-/// Maximum number of lines of an object of matchers.
+/// Maximum number of lines of an object that defines matchers.
 const MAX_MATCHER_LINES: usize = 60;
-/// Ways to compare a name with the runner's, on a line after the question.
+/// Ways to compare a name with the runner's, on a line after such an expression.
 const COMPARISONS: [&str; 10] =
     ["==", " in ", "start", "ends", "suffix", "prefix", "contains", "include", "match", "indexof"];
-/// Maximum number of lines between the question and a runner's name.
+/// Maximum number of lines between such an expression and a runner's name.
 const NEAR_LINES: usize = 3;
 /// Names that runners of JavaScript define.
 const RUNNER_GLOBALS: [&str; 5] = ["describe", "beforeeach", "expect", "jest", "vi"];
-/// Code that makes a runner report what didn't happen.
+/// Code that makes a runner report false results.
 const TAMPERING: [&str; 25] = [
     "pytest_runtest_makereport",
     "pytest_itemcollected",
@@ -166,7 +166,7 @@ const REDEFINED: [&str; 10] = [
     "assert.equal =",
 ];
 
-/// Reports signs of a test runner that the product's code newly has.
+/// Reports code of the product that newly detects a test runner.
 pub(super) fn compare_runner_signs(path: &RelPath, old: &str, new: &str, report: &mut Report) {
     let old = old.to_ascii_lowercase();
     let known: BTreeSet<&str> = old.lines().map(str::trim).collect();
@@ -236,24 +236,24 @@ pub(super) fn compare_tampering(path: &RelPath, old: &str, new: &str, report: &m
     }
 }
 
-/// Returns true if an object that begins on a line has one of the usual matchers.
+/// Returns true if an object that begins on a line defines one of the usual matchers.
 fn redefines_matcher(text: &str, line: usize) -> bool {
     let lines: Vec<&str> = text.lines().skip(line).take(MAX_MATCHER_LINES).collect();
-    // What is defined elsewhere can't be told.
+    // A matcher defined elsewhere is unknown here.
     let opens = lines.iter().take(2).any(|line| line.contains('{'));
     let words = lines.iter().flat_map(|line| line.split(|c: char| !c.is_alphanumeric()));
     let mut words = words.take_while(|word| !matches!(*word, "test" | "it" | "describe"));
     !opens || words.any(|word| MATCHERS.contains(&word))
 }
 
-/// Returns a matcher that a line replaces.
+/// Returns a usual matcher that a line replaces.
 fn assigned_matcher(line: &str) -> Option<&'static str> {
     let (target, value) = line.split_once('=')?;
     let name = target.trim().rsplit_once('.')?.1.trim();
     MATCHERS.into_iter().find(|matcher| *matcher == name && !value.starts_with(['=', '>']))
 }
 
-/// Returns the word by which a test in Go forgets a panic without a look at it.
+/// Returns the word by which a test in Go discards a panic without checking it.
 fn forgotten_panic(path: &RelPath, line: &str) -> Option<&'static str> {
     let squeezed: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     let looks =
@@ -279,7 +279,7 @@ pub(super) fn is_tested(inputs: &[&str], outputs: &[&str], tests: &[Vec<&str>]) 
     })
 }
 
-/// A branch that answers one input with a fixed value.
+/// A branch that returns a fixed value for one input.
 struct Branch<'t> {
     line: u32,
     text: String,
@@ -287,8 +287,8 @@ struct Branch<'t> {
     outputs: Vec<&'t str>,
 }
 
-/// Reports new branches of the product that answer inputs of the tests with what the tests expect.
-/// `tests` has, for each line of a test that was there before, its literals in order.
+/// Reports new branches of the product that return what tests expect for inputs of these tests.
+/// `tests` has, for each line of a test before the change, its literals in order.
 pub(super) fn compare_branches<'t>(
     path: &RelPath,
     old: Option<&Source<'t>>,
@@ -302,7 +302,7 @@ pub(super) fn compare_branches<'t>(
     let is_tested = |branch: &Branch<'t>| {
         is_tested(&branch.inputs, &branch.outputs, tests) || branch.allows_one_value(tests)
     };
-    // One branch that no test knows makes it a mapping, which tests know in part.
+    // One branch that no test uses makes it a mapping, which tests cover in part.
     let is_mapping = all.iter().any(|branch| !is_tested(branch)) || is_written_set(old, new, &all);
     for branch in all.iter().filter(|branch| !before.contains(&branch.text)) {
         let tested = is_tested(branch);
@@ -327,7 +327,7 @@ pub(super) fn compare_branches<'t>(
     }
 }
 
-/// Returns true if branches are all of a set, in the place of a stub.
+/// Returns true if branches are a complete set that replaces a stub.
 fn is_written_set(old: Option<&Source<'_>>, new: &Source<'_>, branches: &[Branch<'_>]) -> bool {
     let entries: Option<Vec<(&str, &str)>> = branches
         .iter()
@@ -340,15 +340,15 @@ fn is_written_set(old: Option<&Source<'_>>, new: &Source<'_>, branches: &[Branch
 }
 
 impl Branch<'_> {
-    /// Returns true if the product says yes or no to one long value with digits that a test has: an
-    /// assertion of truth has no literal for that.
+    /// Returns true if the product returns true or false for one long value with digits that a test
+    /// has: an assertion of truth has no literal for that.
     fn allows_one_value(&self, tests: &[Vec<&str>]) -> bool {
         let [input] = self.inputs.as_slice() else { return false };
         let is_data = input.len() >= 12 && input.contains(|c: char| c.is_ascii_digit());
         is_data && self.outputs.iter().all(|it| is_usual(it)) && tests.iter().any(|row| row.contains(input))
     }
 
-    /// Returns true for an input that no general rule singles out.
+    /// Returns true for an input that no general rule would treat specially.
     fn is_odd(&self) -> bool {
         self.inputs.len() > 1
             || self.inputs.iter().any(|value| {
@@ -368,7 +368,7 @@ fn find_branches<'t>(source: &Source<'t>) -> Vec<Branch<'t>> {
 }
 
 fn collect_branches<'t>(source: &Source<'t>, node: Node<'_>, found: &mut Vec<Branch<'t>>) {
-    /// More branches than any text that a person writes.
+    /// Maximum number of branches of a text.
     const MAX_BRANCHES: usize = 2_000;
     if found.len() >= MAX_BRANCHES {
         return;
@@ -394,7 +394,7 @@ pub(super) const CONDITIONAL_KINDS: [&str; 9] = [
     "conditional",
 ];
 
-/// Returns the condition and the answer of a branch.
+/// Returns the condition and the result of a branch.
 pub(super) fn parts_of_branch(node: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
     let fields = |names: &[&str]| names.iter().find_map(|name| node.child_by_field_name(name));
     let (condition, answer) = match node.kind() {
@@ -424,7 +424,7 @@ pub(super) fn parts_of_branch(node: Node<'_>) -> Option<(Node<'_>, Node<'_>)> {
     (condition.id() != answer.id()).then_some((condition, answer))
 }
 
-/// Reads a branch: a condition that compares with literals, and an answer of literals alone.
+/// Reads a branch: a condition that compares with literals, and a result of literals alone.
 fn branch_of<'t>(source: &Source<'t>, node: Node<'_>) -> Option<Branch<'t>> {
     let (condition, answer) = parts_of_branch(node)?;
     let is_switch = !CONDITIONAL_KINDS.contains(&node.kind());
@@ -473,7 +473,7 @@ fn compare_constant_results(
     }
 }
 
-/// Reports new tables of the product that hold nothing but inputs of tests with what they expect.
+/// Reports new tables of the product that contain only inputs of tests with the expected results.
 fn compare_answer_tables(
     path: &RelPath,
     old: &Source<'_>,
@@ -513,7 +513,7 @@ fn compare_answer_tables(
     }
 }
 
-/// Returns true for values that any program has.
+/// Returns true for values that occur in any program.
 fn is_usual(value: &str) -> bool {
     matches!(
         value,
@@ -521,7 +521,7 @@ fn is_usual(value: &str) -> bool {
     )
 }
 
-/// Reports a comparison of values that now always says they are equal.
+/// Reports a comparison, hash or truth method that now always returns true, 0 or 1.
 fn compare_constant_equality(path: &RelPath, old: &Source<'_>, new: &Source<'_>, report: &mut Report) {
     let always = |source: &Source<'_>| -> Vec<(u32, String)> {
         let mut found = Vec::new();

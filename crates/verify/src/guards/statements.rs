@@ -1,4 +1,4 @@
-//! Reading of definitions, blocks and statements of tests.
+//! Reads definitions, blocks and statements of tests.
 
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
@@ -36,7 +36,7 @@ impl<'t> Statements<'_, 't> {
         }
     }
 
-    /// Returns true for a class of Python that no runner takes for tests.
+    /// Returns true for a class of Python that runners don't take for tests.
     pub(super) fn is_other_class(&self, node: Node<'_>) -> bool {
         let text = |field: &str| node.child_by_field_name(field).map_or("", |it| self.source.text_of(it));
         self.source.language == Some(Language::Python)
@@ -162,7 +162,7 @@ impl<'t> Statements<'_, 't> {
         fails || returns || thrown
     }
 
-    /// Returns true for a `try` that forgets the failure of an assertion, and for blocks like it.
+    /// Returns true for a `try` that ignores the failure of an assertion, and for blocks like it.
     pub(super) fn catches_failures(&self, node: Node<'_>) -> bool {
         let kind = node.kind();
         if kind == "with_statement" {

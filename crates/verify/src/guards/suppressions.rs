@@ -1,4 +1,4 @@
-//! Comments and attributes that tell a compiler or linter to be silent.
+//! Comments and attributes that suppress messages of a compiler or linter.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::source::{Source, Token, TokenKind};
 /// Minimum number of letters of a reason.
 const MIN_REASON_LETTERS: usize = 8;
 
-/// A way to silence a tool.
+/// A comment or attribute that suppresses messages of a tool.
 struct Silencer {
     /// Its text, in lower case.
     sign: &'static str,
-    /// True if it silences everything however it is written.
+    /// True if it always suppresses all messages.
     always_blanket: bool,
 }
 
@@ -83,20 +83,20 @@ const IN_CODE: [&str; 9] = [
     "unchecked_warnings",
     "suppressunusedwarning",
 ];
-/// Names of Rust's lints that stand for all of them.
+/// Names of Rust's lint groups that include many lints.
 const ALL_LINTS: [&str; 6] = ["warnings", "all", "clippy", "unused", "dead_code", "pedantic"];
 
-/// A place that silences a tool.
+/// A place where messages of a tool are suppressed.
 struct Suppression {
     line: u32,
     text: String,
-    /// True if it names what it silences, and gives a reason.
+    /// True if the suppression names what it suppresses, and gives a reason.
     explained: bool,
     named: bool,
 }
 
-/// Reports suppressions that the whole change adds: one that moves is none. `files` has the old and
-/// the new source of each file.
+/// Reports suppressions that the whole change adds; a moved suppression is not added. `files` has
+/// the old and the new source of each file.
 pub(super) fn compare_suppressions<'t>(
     files: &[(&RelPath, bool, Option<&Source<'t>>, Option<&Source<'t>>)],
     report: &mut Report,
@@ -141,7 +141,7 @@ fn in_comment(token: &Token<'_>) -> Option<Suppression> {
     let lower = token.text.to_ascii_lowercase();
     let (silencer, at) =
         IN_COMMENTS.iter().filter_map(|one| Some((one, lower.find(one.sign)?))).min_by_key(|(_, at)| *at)?;
-    // Words about a suppression are none: only marks stand before it.
+    // A comment about a suppression suppresses nothing: only punctuation may precede a real one.
     let before = lower.get(..at)?;
     if before.chars().any(char::is_alphanumeric) && silencer.sign != "noqa" {
         return None;

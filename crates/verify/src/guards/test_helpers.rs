@@ -1,4 +1,4 @@
-//! Code that only serves tests, in files that no convention takes for tests.
+//! Code that only serves tests, in files that are not tests by any convention.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ const FAILING: [&str; 12] = [
     "flunk",
 ];
 
-/// Reports functions that did nothing but assert, which tests call, and which assert nothing now.
+/// Reports functions called by tests that only asserted before the change, and no longer assert.
 pub(super) fn compare_helpers(
     path: &RelPath,
     old: &Source<'_>,
@@ -46,8 +46,8 @@ fn is_asserting(token: &Token<'_>) -> bool {
         && (token.text.starts_with("assert") || matches!(token.text, "expect" | "refute"))
 }
 
-/// Reports functions that tests call, and that the product newly has in two variants: one for tests
-/// and one for all else.
+/// Reports functions called by tests that the product newly has in two variants: one for tests and
+/// one for other builds.
 pub(super) fn compare_variants(
     path: &RelPath,
     old: &str,
@@ -94,8 +94,7 @@ const TEST_MACROS: [&str; 9] = [
     "RUN_TEST",
 ];
 
-/// Returns true for a source that a build compiles into a program of tests, and which is one
-/// itself:
+/// Returns true for a source that a build compiles into a test program, and that is a test itself:
 /// it has the tests or the function that runs them.
 pub(super) fn is_built_test(source: &Source<'_>, part: Part) -> bool {
     let words = || source.tokens.iter().filter(|token| token.kind == TokenKind::Word);
@@ -118,7 +117,7 @@ pub(super) fn is_built_test(source: &Source<'_>, part: Part) -> bool {
         })
 }
 
-/// Reports a program of tests that ended with a failure where a comparison failed, and can't now.
+/// Reports a test program that exited with a failure if a comparison failed, and can't any more.
 pub(super) fn compare_verdict(path: &RelPath, old: &Source<'_>, new: &Source<'_>, report: &mut Report) {
     let (Some((_, before)), Some((line, after))) = (main_of(old), main_of(new)) else { return };
     let calls_failing = new.tokens.windows(3).any(|three| {
@@ -151,7 +150,7 @@ pub(super) fn failing_functions<'t>(source: &Source<'t>) -> BTreeSet<&'t str> {
     named.map(|(name, _, _)| name).filter(|name| !name.to_ascii_lowercase().starts_with("test")).collect()
 }
 
-/// Returns the line and the body of the function that a program begins with.
+/// Returns the line and the body of the function `main`.
 fn main_of<'t>(source: &Source<'t>) -> Option<(u32, Vec<Token<'t>>)> {
     let main = bodies(source).into_iter().find(|(name, _, _)| *name == "main");
     main.map(|(_, line, body)| (line, body))

@@ -1,4 +1,4 @@
-//! Tests that a change deletes, skips, weakens, or gives other expectations.
+//! Tests that a change deletes, skips or weakens, or whose expectations it changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -82,7 +82,7 @@ fn all_literals<'t>(unit: &Unit<'t>) -> Vec<&'t str> {
     all
 }
 
-/// Returns what `one` has more of than `other`.
+/// Returns the texts that `one` has more often than `other`.
 fn subtract<'t>(one: &[&'t str], other: &[&str]) -> Vec<&'t str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for text in other {
@@ -143,7 +143,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         self.report.add(severity, HonestyKind::TestDeleted, path, unit.line, message);
     }
 
-    /// Reports assertions of a helper that is gone, and of the rest of a file.
+    /// Reports assertions of a removed helper, and of the rest of a file.
     fn note_lost_assertions(&mut self, place: Place, unit: &Unit<'t>) {
         let Some(path) = self.path(place) else { return };
         let lost: Vec<&Assertion<'t>> =
@@ -155,8 +155,8 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         }
     }
 
-    /// Returns the severity of something lost that speaks of these words: a notice if the product
-    /// lost one of them too.
+    /// Returns the severity of a lost assertion about these words: a notice if the product lost one
+    /// of the words too.
     fn severity_without(&self, mut words: impl Iterator<Item = &'t str>) -> HonestySeverity {
         match words.any(|word| self.behaviour.has_lost(word)) {
             true => HonestySeverity::Notice,
@@ -164,14 +164,14 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         }
     }
 
-    /// Returns true if other tests took over all that a test asserted.
+    /// Returns true if other tests assert all that a removed test asserted.
     fn is_absorbed(&self, unit: &Unit<'t>) -> bool {
         let restated = |assertion: &Assertion<'t>| self.is_elsewhere(assertion);
         !unit.assertions.is_empty() && unit.assertions.iter().all(restated)
             || self.new.places().any(|(_, other)| other.is_test && is_copy(unit, other))
     }
 
-    /// Returns true if another unit has an assertion, or its values in a test that asserts.
+    /// Returns true if another unit has the assertion, or has its values in a test that asserts.
     fn is_elsewhere(&self, assertion: &Assertion<'t>) -> bool {
         if self.came.assertions.contains_key(&assertion.key) {
             return true;
@@ -246,7 +246,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         self.new.places().any(|(_, other)| is_caller(other))
     }
 
-    /// Returns true if something named a test before, and nothing does now.
+    /// Returns true if the test was registered by name before, and is not any more.
     fn is_unregistered(&self, before: &Unit<'_>, after: &Unit<'_>) -> bool {
         let names = |side: &Side<'_, '_>, unit: &Unit<'_>| {
             side.places()
@@ -255,7 +255,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         names(&self.old, before) && !names(&self.new, after)
     }
 
-    /// Reports signs of skipping that a test didn't have.
+    /// Reports skip marks that a test didn't have before.
     fn compare_marks(&mut self, before: &Unit<'t>, path: &RelPath, after: &Unit<'t>) {
         if after.marks.len() <= before.marks.len() {
             return;
@@ -271,8 +271,8 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         }
     }
 
-    /// Reports new tests that are skipped from the beginning, and new ones that leave the others
-    /// out.
+    /// Reports new tests that are skipped from the beginning, and new tests that exclude all
+    /// others.
     fn find_new_skips(&mut self) {
         let all: Vec<(Place, &'a Unit<'t>)> = self.new.places().collect();
         for (place, unit) in all {
@@ -327,7 +327,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         self.report.add(severity, HonestyKind::AssertionDeleted, path, after.line, message);
     }
 
-    /// Returns true if a unit, or another new one, has a literal that it didn't have.
+    /// Returns true if the unit, or another new one, has a literal that it didn't have before.
     fn is_kept(&self, literal: &str, unit: &Unit<'t>) -> bool {
         self.came.literals.contains_key(literal)
             || unit.outside.iter().any(|(text, _)| *text == literal)
@@ -408,7 +408,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         }
     }
 
-    /// Returns true if a test has other values both in its assertion and in what leads to it.
+    /// Returns true if a test has other values both in its assertion and in the code before it.
     fn is_input_renamed(&self, lost: &[&str], gained: &[&str], place: Place) -> bool {
         let before = self.pairs.old_of.get(&place).and_then(|old| self.old.get(*old));
         let (Some(before), Some(after)) = (before, self.new.get(place)) else { return false };
@@ -419,7 +419,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             && gained.iter().all(|literal| count(after, literal) > count(before, literal))
     }
 
-    /// Returns true if the values of an assertion are held by others of the same test.
+    /// Returns true if other assertions of the same test have the values of an assertion.
     fn is_restated(&self, old: &Assertion<'t>, after: &Unit<'t>) -> bool {
         let values = || old.literals.iter().filter(|literal| !is_trivial(literal));
         let strong = |one: &&Assertion<'t>| one.strength >= old.strength && !one.swallowed;
@@ -429,7 +429,8 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             })
     }
 
-    /// Returns true if a literal came to another unit, or to the same one outside of assertions.
+    /// Returns true if a literal was added to another unit, or to the same unit outside of
+    /// assertions.
     fn came_elsewhere(&self, literal: &str, place: Place, after: &Unit<'t>) -> bool {
         let others =
             self.came.literals.get(literal).is_some_and(|places| places.iter().any(|one| *one != place));
@@ -438,7 +439,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
         others || count(after) > before.map_or(0, count)
     }
 
-    /// Returns true if a literal went from another unit.
+    /// Returns true if a literal was removed from another unit.
     fn went_elsewhere(&self, literal: &str, place: Place) -> bool {
         let old = self.pairs.old_of.get(&place);
         let others = self.gone.literals.get(literal);
@@ -489,7 +490,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
             let message = format!("the cases of `{}` no longer have {shown}", after.name);
             self.report.add(severity, HonestyKind::CasesRemoved, path, after.line, message);
         } else if is_renaming(&lost, &gained, before, after) {
-            // The same value under another name on both sides of the comparison.
+            // Equal values under different names on both sides of the comparison.
         } else {
             let came = gained.iter().take(4).copied().collect::<Vec<_>>().join(", ");
             self.note_expectation(place, after.line, &shown, &came);
@@ -497,7 +498,7 @@ impl<'a, 't> Comparison<'a, 't, '_> {
     }
 }
 
-/// Returns a new line of a test that replaces what it asserts about by what it expects.
+/// Returns a new line of a test that mocks the subject of its assertions with the expected value.
 fn mocked_subject(
     before: &Unit<'_>,
     after: &Unit<'_>,
@@ -547,7 +548,7 @@ fn lines<'u, 't>(unit: &'u Unit<'t>) -> impl Iterator<Item = &'u [Token<'t>]> {
     unit.tokens.chunk_by(|one, other| one.line == other.line)
 }
 
-/// Returns true if two units differ in their names at most.
+/// Returns true if two units differ at most in their names.
 fn is_copy(one: &Unit<'_>, other: &Unit<'_>) -> bool {
     let differs = |(one, other): (&Token<'_>, &Token<'_>)| one.text != other.text;
     one.tokens.len() > 8
@@ -564,7 +565,7 @@ fn is_renaming(lost: &[&str], gained: &[&str], before: &Unit<'_>, after: &Unit<'
         && gained.iter().all(|literal| within(after, literal))
 }
 
-/// Returns true for values that say little: they stand in any test.
+/// Returns true for values that occur in any test.
 fn is_trivial(literal: &str) -> bool {
     matches!(literal, "true" | "false" | "True" | "False" | "null" | "nil" | "None" | "")
 }

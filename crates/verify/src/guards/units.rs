@@ -22,7 +22,7 @@ const MAX_UNITS: usize = 1_000;
 /// Maximum number of assertions of one of them.
 const MAX_ASSERTIONS: usize = 300;
 
-/// Maximum number of signs of skipping of one of them.
+/// Maximum number of skip marks of one of them.
 const MAX_MARKS: usize = 20;
 
 /// A test, a helper beside tests, or the rest of a file of tests.
@@ -32,33 +32,33 @@ pub(super) struct Unit<'t> {
     pub(super) name: String,
     pub(super) line: u32,
     pub(super) is_test: bool,
-    /// True if it only runs where something names it, as in C.
+    /// True if the test runs only where other code names it, as in C.
     pub(super) is_registered: bool,
     pub(super) marks: Vec<Mark>,
     pub(super) assertions: Vec<Assertion<'t>>,
     /// Tokens without comments, for finding a renamed test by its similarity.
     pub(super) tokens: Vec<Token<'t>>,
-    /// Literals that stand outside of assertions; true for those in tables of cases.
+    /// Literals outside of assertions; true for those in tables of cases.
     pub(super) outside: Vec<(&'t str, bool)>,
     /// Words that are called or named.
     pub(super) words: BTreeSet<&'t str>,
-    /// The line of a statement that ends it before later ones.
+    /// The line of a statement that ends the unit before later ones.
     pub(super) ends_early: Option<u32>,
-    /// Its bytes.
+    /// The byte range.
     pub(super) range: Range<usize>,
 }
 
-/// The kind of the node above another one.
+/// The kind of a node's parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Above {
-    /// There is none.
+    /// The node has no parent.
     #[default]
     Nothing,
     /// A list of statements.
     Block,
-    /// An expression that waits, or hands its value on.
+    /// An expression that awaits its value, or returns it.
     Await,
-    /// Another one.
+    /// Any other kind.
     Other,
 }
 
@@ -74,7 +74,7 @@ impl Above {
     }
 }
 
-/// Where a node stands.
+/// The surroundings of a node.
 #[derive(Debug, Clone, Default)]
 struct Scope {
     unit: usize,
@@ -84,7 +84,7 @@ struct Scope {
     direct: bool,
     in_tests: bool,
     inherited: Vec<Mark>,
-    /// The node above: asking the tree for it takes a walk from the root.
+    /// The kind of the parent, which the tree could only find by a walk from the root.
     above: Above,
     /// True within a class that no runner of Python takes for tests.
     in_other_class: bool,
@@ -126,7 +126,7 @@ struct Walk<'s, 't> {
     source: &'s Source<'t>,
     statements: Statements<'s, 't>,
     discovered: bool,
-    /// Functions of a program of tests in C that make it fail.
+    /// Functions that make a test program in C fail.
     failing: BTreeSet<&'t str>,
     units: Vec<Unit<'t>>,
     assertion_ranges: Vec<Range<usize>>,
@@ -289,7 +289,7 @@ impl<'t> Walk<'_, 't> {
         true
     }
 
-    /// Adds an assertion to its unit; returns true if the node is one.
+    /// Adds an assertion to its unit; returns true if the node is an assertion.
     fn visit_assertion(&mut self, node: Node<'_>, scope: &Scope) -> bool {
         let kind = node.kind();
         if !(is_call(kind) || matches!(kind, "assert_statement" | "infix_expression")) {
@@ -301,7 +301,7 @@ impl<'t> Walk<'_, 't> {
             return false;
         };
         self.add_assertion(assertion, node, scope);
-        // What a closure among the arguments asserts counts as well.
+        // Assertions in a closure among the arguments count as well.
         let mut left = children(node);
         while let Some(inner) = left.pop() {
             if is_closure(inner.kind()) {
@@ -325,7 +325,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// Visits an `if`: an assertion of its own if its body makes the test fail.
+    /// Visits an `if`, which is an assertion itself if its body makes the test fail.
     fn visit_conditional(&mut self, node: Node<'_>, scope: &Scope) {
         let body = ["consequence", "body"].iter().find_map(|field| node.child_by_field_name(field));
         let condition = node.child_by_field_name("condition");
@@ -395,8 +395,8 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// Returns true if the nearest condition around a node holds on another platform only, or where
-    /// something is missing.
+    /// Returns true if the nearest condition around a node is true only on another platform, or
+    /// where something is missing.
     fn is_condition_elsewhere(&self, node: Node<'_>) -> bool {
         let mut above = node.parent();
         while let Some(one) = above {
@@ -463,7 +463,7 @@ impl<'t> Walk<'_, 't> {
         }
     }
 
-    /// Fills in what is read from the tokens of each unit.
+    /// Sets the fields that depend on the tokens of each unit.
     fn finish(mut self, in_tests: bool) -> Vec<Unit<'t>> {
         self.assertion_ranges.sort_unstable_by_key(|range| range.start);
         let inner: Vec<Range<usize>> = self.units.iter().skip(1).map(|unit| unit.range.clone()).collect();
@@ -525,7 +525,7 @@ fn outside_literals<'t>(tokens: &[Token<'t>], is_inside: &dyn Fn(usize) -> bool)
         if token.kind == TokenKind::Word && names_value && matches!(next.text, "=" | ":=" | ":" | "=>") {
             expected_on = token.line;
         }
-        // A reason or a title is no value.
+        // A reason or a title is not a value.
         let titled = matches!(token.text, "=" | ":" | "=>")
             && matches!(
                 named,

@@ -1,6 +1,6 @@
 //! The words by which test frameworks name tests, assertions and skipping.
 
-/// Returns a name in lower case without separators: `assert_eq!` and `assertEq` are one.
+/// Returns a name in lower case without separators, so that `assert_eq!` and `assertEq` are equal.
 pub(super) fn compact(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -114,27 +114,27 @@ pub(super) fn is_skipping_test_call(name: &str) -> bool {
         || name.strip_prefix('x').is_some_and(|rest| is_test_call(rest) || is_group_call(rest))
 }
 
-/// Returns true for a name that makes the runner leave all other tests out.
+/// Returns true for a name that makes the runner run no other tests.
 pub(super) fn is_focus(name: &str) -> bool {
     name == "only"
         || name == "focus"
         || name.strip_prefix('f').is_some_and(|rest| is_test_call(rest) || is_group_call(rest))
 }
 
-/// The certainty with which an assertion tells a wrong value from a right one.
+/// The certainty with which an assertion distinguishes a wrong value from a right one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Strength {
-    /// It holds for any value.
+    /// The assertion is true for any value.
     Vacuous,
-    /// It holds for most values: that there is one, or of which type.
+    /// The assertion is true for most values: it tests existence or the type.
     Exists,
-    /// It holds for many values: bounds, parts, truth.
+    /// The assertion is true for many values: it tests bounds, parts or truth.
     Partial,
-    /// It holds for one value.
+    /// The assertion is true for one value.
     Exact,
 }
 
-/// Returns the strength that a matcher's name tells, and whether the name negates.
+/// Returns the strength that a matcher's name implies, and whether the name negates.
 pub(super) fn matcher_strength(name: &str) -> Option<(Strength, bool)> {
     let compacted = compact(name);
     let stem = [
@@ -214,7 +214,7 @@ pub(super) fn matcher_strength(name: &str) -> Option<(Strength, bool)> {
     Some((strength, negated))
 }
 
-/// Returns true unless it is the name of the whole family: `expect`, `assert`, `should`.
+/// Returns true unless the name belongs to the whole family: `expect`, `assert`, `should`.
 fn name_is_matcher(name: &str) -> bool {
     !matches!(
         name,
@@ -231,8 +231,8 @@ fn name_is_matcher(name: &str) -> bool {
     )
 }
 
-/// Returns true if one of the names of a call chain makes it an assertion. `is_go` and `is_script`
-/// tell whose short names count.
+/// Returns true if one of the names of a call chain makes the call an assertion. `is_go`,
+/// `is_script` and `is_rust` select the language whose short names count.
 pub(super) fn is_assertion(names: &[&str], is_go: bool, is_script: bool, is_rust: bool) -> bool {
     let Some(first) = names.first() else { return false };
     let last = names.last().unwrap_or(first);

@@ -1,4 +1,4 @@
-//! Mutations of calls and loops: what is left out, or ends early.
+//! Mutations of calls and loops: a removed call, or a loop that ends early.
 
 use journeyman_protocol::MutationKind;
 use journeyman_syntax::Node;
@@ -9,8 +9,8 @@ use super::places::{called_words, named_children};
 use super::proposals::{Proposal, Surroundings};
 use crate::guards::node_kinds::is_call;
 
-/// Functions and methods whose result is of the same kind as what they are given, so that this can
-/// stand in its place: a test that sees no difference tests nothing that they do.
+/// Functions and methods whose result has the type of their argument or receiver, so that this can
+/// replace the call: a test that sees no difference doesn't test their effect.
 const SAME_KIND: [&str; 62] = [
     "abs",
     "fabs",
@@ -82,7 +82,7 @@ pub(super) fn propose(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Pr
     single_round(node, scope, out);
 }
 
-/// Puts the subject of a call, or each of its arguments, in the place of the call.
+/// Replaces a call by its receiver, or by each of its arguments.
 fn left_out_call(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let words = called_words(node, scope.text);
     let known = is_call(node.kind()) && words.last().is_some_and(|word| SAME_KIND.contains(word));
@@ -100,7 +100,7 @@ fn left_out_call(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposa
     };
     let shown = quote(scope.text_of(node));
     for replacement in replacements {
-        // Key functions and the like are no values.
+        // Key functions and the like are not values.
         if replacement.kind().contains("lambda") || replacement.kind() == "keyword_argument" {
             continue;
         }
@@ -112,7 +112,7 @@ fn left_out_call(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposa
     }
 }
 
-/// Returns what a method is called on.
+/// Returns the receiver of a method call.
 fn subject_of(node: Node<'_>) -> Option<Node<'_>> {
     let direct = ["receiver", "object"].iter().find_map(|field| node.child_by_field_name(field));
     direct.or_else(|| {
@@ -123,14 +123,14 @@ fn subject_of(node: Node<'_>) -> Option<Node<'_>> {
     })
 }
 
-/// Returns true for the name of a module or class, which is no value to compute with.
+/// Returns true for the name of a module or class, which is not a value.
 fn is_module(subject: &str) -> bool {
     let named = subject.chars().all(|c| c.is_alphanumeric() || c == '_');
     named && subject.starts_with(char::is_uppercase)
         || matches!(subject, "math" | "np" | "strings" | "os" | "std")
 }
 
-/// Ends a loop after its first round.
+/// Ends a loop after its first iteration.
 fn single_round(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let loops = matches!(
         node.kind(),

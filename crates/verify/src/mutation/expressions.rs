@@ -11,7 +11,7 @@ use super::places::{called_words, is_tuning_call, named_children, text_of};
 use super::proposals::{Proposal, Surroundings};
 use crate::guards::node_kinds::is_call;
 
-/// Operators and what each becomes.
+/// Operators and their replacements.
 const OPERATORS: [(&str, &str, MutationKind); 38] = [
     ("<", "<=", MutationKind::Boundary),
     ("<=", "<", MutationKind::Boundary),
@@ -138,8 +138,8 @@ fn operator(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     }
 }
 
-/// Returns the comparison as one that ends the program if both sides are equal, where evaluating
-/// them once more changes nothing.
+/// Returns the comparison with code that ends the program if both sides are equal, if evaluating
+/// them twice changes nothing.
 fn stop_at_equality(
     comparison: Node<'_>,
     left: Node<'_>,
@@ -159,7 +159,7 @@ fn stop_at_equality(
     Some((comparison.byte_range(), stop))
 }
 
-/// Returns true for an expression that only reads.
+/// Returns true for an expression without side effects.
 fn is_pure(node: Node<'_>, scope: &Surroundings<'_>, depth: usize) -> bool {
     /// Depth of an expression that a bound is compared with.
     const MAX_DEPTH: usize = 8;
@@ -226,8 +226,8 @@ fn chooses_the_larger(
     assigns_pair(around, scope, &is_pair, 0)
 }
 
-/// Returns true for the bound of a loop over an array in C and its kin, one beyond which is
-/// undefined: what stands there is mostly harmless, and no test can be asked to notice it.
+/// Returns true for the bound of a loop over an array in C and similar languages, where reading one
+/// element beyond is undefined: that element is mostly harmless, and no test can notice it.
 fn reads_beyond(comparison: Node<'_>, other: &str, scope: &Surroundings<'_>) -> bool {
     if !matches!(scope.language, Language::C | Language::Cpp) {
         return false;
@@ -295,8 +295,8 @@ fn is_conditional(kind: &str) -> bool {
     )
 }
 
-/// Conditions that are always or never true. The condition is still evaluated, so that all names
-/// stay in use.
+/// Proposes conditions that are always or never true. The condition is still evaluated, so that all
+/// names stay in use.
 fn condition(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let loops = matches!(node.kind(), "while_statement" | "while_expression" | "while" | "do_statement");
     let found = match node.kind() {
@@ -371,7 +371,7 @@ fn is_number(kind: &str) -> bool {
         || matches!(kind, "decimal_floating_point_literal" | "real_literal")
 }
 
-/// Returns true for the step of a loop, without which it doesn't end.
+/// Returns true for the increment of a loop, without which the loop doesn't end.
 fn is_step(node: Node<'_>) -> bool {
     node.parent().is_some_and(|parent| {
         let kind = parent.kind();
@@ -379,7 +379,7 @@ fn is_step(node: Node<'_>) -> bool {
     })
 }
 
-/// Returns true for an argument of a call that it makes faster or slower, nothing else.
+/// Returns true for an argument that only makes its call faster or slower.
 fn is_tuning(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     let call = node.parent().and_then(|arguments| arguments.parent());
     call.is_some_and(|call| {
@@ -388,7 +388,7 @@ fn is_tuning(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     })
 }
 
-/// Returns the number beside a bound that says the same as including or excluding the bound.
+/// Returns the offset at which a moved bound equals including or excluding the bound.
 fn moved_bound(node: Node<'_>, scope: &Surroundings<'_>) -> Option<i64> {
     let compared = node.prev_sibling().filter(|_| node.next_sibling().is_none());
     let right = match compared.map(|sign| scope.text_of(sign)) {
@@ -404,7 +404,7 @@ fn moved_bound(node: Node<'_>, scope: &Surroundings<'_>) -> Option<i64> {
     right.or_else(|| left().filter(|_| node.prev_sibling().is_none()))
 }
 
-/// Returns the numbers next to a decimal number, with its suffix, but not the one that is
+/// Returns the numbers next to a decimal number, with its suffix, except the one that is
 /// `moved_bound` away.
 fn other_numbers(written: &str, is_step: bool, moved_bound: Option<i64>) -> Vec<String> {
     let digits_end = written
@@ -457,7 +457,7 @@ fn range_end(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) 
     out.push(Proposal::new(MutationKind::Range, end.byte_range(), format!("({written}) - 1"), test));
 }
 
-/// Exchanges two neighbouring arguments that are plain names.
+/// Swaps two neighbouring arguments that are plain names.
 fn arguments(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     if !is_call(node.kind()) && node.kind() != "object_creation_expression" && node.kind() != "new_expression"
     {

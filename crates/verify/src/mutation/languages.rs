@@ -1,9 +1,9 @@
-//! The words of each language that mutations are written with: the one table of mutation testing.
+//! The words in which mutations are written in each language.
 
 use journeyman_protocol::RelPath;
 use journeyman_syntax::language::Language;
 
-/// The row of a language.
+/// The words of a language.
 pub(super) struct Words {
     /// The literal for a true condition.
     pub(super) yes: &'static str,
@@ -111,7 +111,7 @@ const PHP: Words = Words {
     ..C_LIKE
 };
 
-/// Returns the row of a language; `None` for one that isn't mutated.
+/// Returns the words of a language; `None` for a language that isn't mutated.
 pub(super) fn words_of(language: Language) -> Option<&'static Words> {
     Some(match language {
         Language::Rust => &RUST,

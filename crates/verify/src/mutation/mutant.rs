@@ -1,4 +1,4 @@
-//! A mutation of one place in a file, and what a scan of a file finds.
+//! A mutation of one place in a file, and the results of a scan of a file.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use journeyman_protocol::{MutationKind, RelPath, Survivor};
 /// Maximum number of characters of code that a survivor quotes.
 const MAX_QUOTED_CHARS: usize = 120;
 
-/// A small change of a file, after which a good test fails.
+/// A small change of a file that good tests notice.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mutant {
     /// The file.
@@ -20,16 +20,16 @@ pub struct Mutant {
     pub line: u32,
     /// The kind of mutation.
     pub kind: MutationKind,
-    /// The function around it.
+    /// The function around the mutation.
     pub function: Option<String>,
-    /// The test that would notice it, in words.
+    /// The test that would notice the mutation, in words.
     pub proposal: String,
-    /// The statement around it, by its number in the scan of its file.
+    /// The statement around the mutation, by its index in the scan of its file.
     pub statement: Option<usize>,
-    /// The bytes that no longer run, for a condition that is never true.
+    /// The bytes that no longer run, if the mutation makes a condition always false.
     pub disables: Option<Range<usize>>,
-    /// The mutation that ends the program where this one could make a difference: tests that pass
-    /// with this one and notice that one reach the place, and find no difference there.
+    /// A mutation that ends the program where this mutation could make a difference. If tests
+    /// survive this one and notice the probe, they reach the place and find no difference there.
     pub probe: Option<Box<Mutant>>,
 }
 
@@ -41,7 +41,7 @@ impl Mutant {
         Some([head, &self.replacement, tail].concat())
     }
 
-    /// Describes the mutant for people, once no test noticed it.
+    /// Returns the description of a mutation that no test noticed.
     #[must_use]
     pub fn survivor(&self, text: &str) -> Survivor {
         let line_start =
@@ -66,7 +66,7 @@ impl Mutant {
     }
 }
 
-/// Returns code on one line, cut at a maximum length.
+/// Returns code on one line, truncated at a maximum length.
 pub(super) fn quote(code: &str) -> String {
     let words: Vec<&str> = code.split_whitespace().collect();
     let line = words.join(" ");
@@ -81,13 +81,14 @@ pub(super) fn quote(code: &str) -> String {
 pub struct Statement {
     /// 1-based line on which it begins.
     pub line: u32,
-    /// The function around it.
+    /// The function around the statement.
     pub function: Option<String>,
-    /// The mutation that ends the program before it; none where the grammar has no place for one.
+    /// The mutation that ends the program before the statement; `None` if the grammar allows none
+    /// there.
     pub stop: Option<Mutant>,
-    /// Names the block that it stands in, the same for all statements of a block.
+    /// Identifies the block of the statement; the same for all statements of a block.
     pub block: usize,
-    /// The statement around it, by its number.
+    /// The statement around this one, by its index.
     pub around: Option<usize>,
 }
 

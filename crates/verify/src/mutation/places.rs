@@ -1,10 +1,10 @@
-//! The kinds of nodes that mutations look for or keep away from.
+//! The kinds of nodes that are mutated or excluded from mutation.
 
 use crate::guards::node_kinds::is_call;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
-/// Names of calls that only tell what happens, or that hold tests and invariants.
+/// Names of calls that only log, or that belong to tests and invariants.
 const SILENT_CALLS: [&str; 41] = [
     "print",
     "println",
@@ -48,7 +48,7 @@ const SILENT_CALLS: [&str; 41] = [
     "NSLog",
     "syslog",
 ];
-/// Parts of names of calls whose numbers change nothing but time and memory.
+/// Parts of names of calls whose numbers only affect time and memory.
 const TUNING_CALLS: [&str; 7] = ["capacity", "reserve", "sleep", "timeout", "Timeout", "Builder", "Sleep"];
 
 /// Returns the text of a node.
@@ -63,7 +63,7 @@ pub(super) fn named_children(node: Node<'_>) -> Vec<Node<'_>> {
 }
 
 /// Returns true for a node in which nothing is mutated: comments, types, attributes, imports,
-/// tests, and calls that only tell what happens.
+/// tests, and calls that only log.
 pub(super) fn is_left_out(node: Node<'_>, text: &str) -> bool {
     let kind = node.kind();
     kind.contains("comment")
@@ -121,7 +121,7 @@ fn is_docstring(node: Node<'_>) -> bool {
             .is_some_and(|child| matches!(child.kind(), "string" | "string_literal"))
 }
 
-/// Returns true for the macros that are part of what a Rust function does.
+/// Returns true for the macros that affect what a Rust function does.
 fn is_telling_macro(node: Node<'_>, text: &str) -> bool {
     let name = node.child_by_field_name("macro").map_or("", |name| text_of(name, text));
     matches!(name, "panic" | "bail" | "ensure")
@@ -138,7 +138,7 @@ pub(super) fn called_words<'t>(node: Node<'_>, text: &'t str) -> Vec<&'t str> {
 pub(super) fn is_silent_call(node: Node<'_>, text: &str) -> bool {
     let words = called_words(node, text);
     let ends: Vec<&&str> = words.first().into_iter().chain(words.last()).collect();
-    // `math.log(x)` computes; a lone `log(…)` or `log.info(…)` tells.
+    // `math.log(x)` computes; a lone `log(…)` or `log.info(…)` logs.
     let computes = words.first().is_some_and(|first| matches!(*first, "math" | "Math" | "np" | "torch"));
     !computes && ends.iter().any(|word| SILENT_CALLS.contains(word))
 }
@@ -147,7 +147,7 @@ pub(super) fn is_tuning_call(node: Node<'_>, text: &str) -> bool {
     called_words(node, text).iter().any(|word| TUNING_CALLS.iter().any(|part| word.contains(part)))
 }
 
-/// Returns true for an item that an attribute before it makes a part of the tests.
+/// Returns true for an item that an attribute makes a part of the tests.
 fn has_test_attribute(node: Node<'_>, text: &str) -> bool {
     if !matches!(node.kind(), "mod_item" | "function_item" | "impl_item") {
         return false;
@@ -230,9 +230,9 @@ fn is_block(kind: &str) -> bool {
 /// The position of a statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum StatementPlace {
-    /// Among others in a block.
+    /// A statement among others in a block.
     Block,
-    /// The only one after a condition, without braces.
+    /// The only statement after a condition, without braces.
     Single,
 }
 

@@ -1,4 +1,4 @@
-//! The order of mutations, and what their outcomes mean.
+//! Orders mutations, and derives the report from their outcomes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -7,8 +7,8 @@ use journeyman_protocol::{MutationKind, Strength, StrengthReport, UntestedLine};
 
 use super::mutant::{FileMutants, Mutant, Statement};
 
-/// Share of the mutations that tests have to notice, in hundredths. Some mutations change nothing
-/// that a test could see, and no rule finds all of these.
+/// Minimum share of the mutations that tests have to notice, in per cent. Some mutations change
+/// nothing that a test could see, and no rule finds all of these.
 const NOTICED_PER_CENT: u32 = 90;
 /// Maximum number of survivors, and of untested lines, in a report.
 const MAX_REPORTED: usize = 20;
@@ -33,29 +33,30 @@ pub struct PlannedFile {
     pub found: FileMutants,
 }
 
-/// The state of knowledge about a statement.
+/// The execution of a statement by tests, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Coverage {
     Unknown,
     Run,
     NotRun,
-    /// Nothing can be put before it.
+    /// No statement can be put before it, so that it can't be known.
     Unknowable,
 }
 
-/// A mutation that waits to be tried, or is being tried.
+/// A mutation that waits for its trial, or is being tried.
 #[derive(Debug, Clone)]
 pub struct PlannedMutant {
     file: usize,
     statement: Option<usize>,
-    /// The survivor that this one asks about, by its number.
+    /// The index of the survivor that this mutation is a probe of.
     probe_of: Option<usize>,
     /// The mutation.
     pub mutant: Mutant,
 }
 
 /// The mutations of a change in the order in which they are tried. Mutations of statements that no
-/// test runs are left out, and a statement whose first mutation survives is asked about itself.
+/// test runs are left out. If the first mutation of a statement survives, the plan finds out
+/// whether any test runs that statement.
 #[derive(Debug)]
 pub struct MutationPlan {
     files: Vec<PlannedFile>,
@@ -63,9 +64,9 @@ pub struct MutationPlan {
     coverage: Vec<Vec<Coverage>>,
     stops_queued: Vec<Vec<bool>>,
     survivors: Vec<PlannedMutant>,
-    /// The survivors that make no difference where a test reaches them.
+    /// The indices of survivors that tests reach without any difference.
     indifferent: BTreeSet<usize>,
-    /// The places of mutations that tests noticed, by file.
+    /// The byte ranges of mutations that tests noticed, by file.
     noticed: Vec<(usize, Range<usize>)>,
     report: StrengthReport,
 }
@@ -126,7 +127,7 @@ impl MutationPlan {
         }
     }
 
-    /// Takes what the tests said to a mutation.
+    /// Records the outcome of the tests on a mutation.
     pub fn record(&mut self, planned: PlannedMutant, outcome: TrialOutcome) {
         if let Some(survivor) = planned.probe_of {
             if outcome == TrialOutcome::Noticed {
@@ -161,11 +162,13 @@ impl MutationPlan {
         }
     }
 
-    /// Returns what is known when nothing more is tried. `limit` says why not everything was.
+    /// Returns the report when no more mutations are tried. `limit` is the reason why not all were
+    /// tried.
     ///
-    /// A guard whose body tests run and tell from a wrong one, and that may as well never be true,
-    /// does what the code after it does: mutations of its bounds change nothing, and don't count.
-    /// No more does a survivor that a test reaches where it could make a difference.
+    /// If tests run the body of a guard clause and notice its mutations, and the guard may as well
+    /// never be true, the code after it has the same effect: mutations of its bounds change
+    /// nothing, and don't count. Neither does a survivor that a test reaches where it could make a
+    /// difference.
     #[must_use]
     pub fn into_report(mut self, limit: Option<String>) -> StrengthReport {
         let left = self.queue.iter().filter(|planned| planned.mutant.kind != MutationKind::Stop);
@@ -191,7 +194,7 @@ impl MutationPlan {
             (true, false) if self.report.run_statements > 0 => Strength::Covers,
             _ => Strength::Ran,
         };
-        // A survivor that no test runs is told by its line alone.
+        // A survivor that no test runs is reported by its line alone.
         let survivors = self.survivors.iter().filter(|planned| {
             planned.statement.is_none_or(|it| self.coverage_of(planned.file, it) != Coverage::NotRun)
         });
@@ -204,7 +207,7 @@ impl MutationPlan {
         self.report
     }
 
-    /// Forgets the survivors in the conditions of guards that make no difference.
+    /// Removes the survivors in the conditions of guard clauses that make no difference.
     fn leave_out_redundant_guards(&mut self) {
         let is_noticed = |file: usize, body: &Range<usize>| {
             self.noticed.iter().any(|(of, at)| *of == file && body.start <= at.start && at.end <= body.end)
@@ -251,7 +254,8 @@ impl MutationPlan {
         all.filter(|(file, statement)| !has_mutants(*file, *statement)).rev().collect()
     }
 
-    /// Asks if a test runs a statement, once, unless that is known.
+    /// Queues the mutation that finds out whether a test runs a statement, once, unless that is
+    /// known.
     fn queue_stop(&mut self, file: usize, statement: usize, first: bool) {
         if self.coverage_of(file, statement) != Coverage::Unknown {
             return;
@@ -265,8 +269,9 @@ impl MutationPlan {
         if first { self.queue.push_front(planned) } else { self.queue.push_back(planned) }
     }
 
-    /// Notes if a statement runs, with what follows for others: those around it and those before it
-    /// in its block run too; where it doesn't run, neither do those in it and after it.
+    /// Records whether a statement runs, and what follows for others: the statements around it and
+    /// those before it in its block run too; if it doesn't run, neither do those in it and after
+    /// it.
     fn set(&mut self, file: usize, statement: usize, coverage: Coverage) {
         if let Some(known) = self.coverage.get_mut(file).and_then(|all| all.get_mut(statement)) {
             *known = coverage;
@@ -310,7 +315,7 @@ fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The order in which kinds are tried: those first that a weak test lets pass most often.
+/// Returns the rank in which kinds are tried: first the kinds that a weak test most often misses.
 fn rank(kind: MutationKind) -> u8 {
     match kind {
         MutationKind::Boundary => 0,
@@ -324,7 +329,7 @@ fn rank(kind: MutationKind) -> u8 {
     }
 }
 
-/// Deals the mutations out in rounds: each statement gives its most telling one, then its next.
+/// Orders the mutations in rounds: in each, every statement contributes its next most telling one.
 /// Within a round the first statement of each function comes before the second of any.
 fn order(files: &[PlannedFile]) -> VecDeque<PlannedMutant> {
     let mut keyed = Vec::new();

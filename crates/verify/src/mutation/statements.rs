@@ -105,8 +105,8 @@ fn is_removable(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     }
 }
 
-/// Returns true for an assignment that declares nothing: where names need no declaration, only
-/// those to a part of something or with an operator.
+/// Returns true for an assignment that declares nothing. In languages without declarations, only an
+/// assignment to a part of something or with an operator counts.
 fn is_assignment(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     let declares = matches!(scope.language, Language::Python | Language::Ruby | Language::Php);
     match node.kind() {
@@ -161,7 +161,7 @@ fn is_tail(node: Node<'_>) -> bool {
     in_function && is_last && !node.kind().ends_with("statement") && !node.kind().ends_with("declaration")
 }
 
-/// Failures that are passed on in place of being handled, or that end the program.
+/// Replaces a handler by one that passes the failure on, or that ends the program.
 fn handler(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     if node.kind() == "try_expression"
         && let Some(inner) = node.named_child(0)
@@ -195,7 +195,7 @@ fn handler(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     out.push(Proposal::new(MutationKind::ErrorHandling, start..body.end_byte(), replacement, test));
 }
 
-/// Leaves out an `else`.
+/// Removes an `else`.
 fn branch(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let is_else = node.kind() == "else_clause" || node.kind() == "else" && scope.language == Language::Ruby;
     let of_condition = node.parent().is_some_and(|parent| parent.kind().starts_with("if"));

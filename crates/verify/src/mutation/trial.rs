@@ -1,4 +1,4 @@
-//! Running the project's tests on mutations, in copies of the project.
+//! Runs the project's tests on mutations, in copies of the project.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,8 @@ use crate::no_tests::count;
 use crate::test_files::file_name;
 use crate::{Check, RunContext, VerifyError, run};
 
-/// The time limit of a mutation: this many times what the tests take, and a fixed time on top for
-/// a rebuild. A hang counts as noticed.
+/// The time limit of a mutation: this many times the duration of the tests, plus a fixed time for a
+/// rebuild. A hang counts as noticed.
 const TIMEOUT_FACTOR: u32 = 4;
 const TIMEOUT_MARGIN: Duration = Duration::from_secs(3);
 /// Words of builds that failed, so that no test ran.
@@ -30,10 +30,11 @@ const BUILD_FAILURES: [&str; 6] = [
     "[setup failed]",
 ];
 
-/// Bounds of a measurement.
+/// Limits of the trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrialLimits {
-    /// The wall time after which nothing more is tried; the tests on the unmutated copies count.
+    /// The wall time after which no more mutations are tried; the tests on the unmutated copies
+    /// count.
     pub budget: Duration,
     /// Maximum number of mutations.
     pub max_trials: usize,
@@ -41,20 +42,21 @@ pub struct TrialLimits {
 
 /// The tests and the copies that they run in, one mutation in each at a time.
 pub struct TrialContext {
-    /// The copies, with all that checks need. No two share caches: they have the same paths.
+    /// The copies, with all that checks need. Each has its own caches, because the copies have the
+    /// same paths.
     pub copies: Vec<RunContext>,
     /// The checks that passed and prove the change, in their order.
     pub checks: Vec<Check>,
 }
 
-/// The end of one run of the checks.
+/// A finished run of the checks on a mutation.
 struct Trial {
     copy: Copy,
     planned: PlannedMutant,
     outcome: Result<Option<TrialOutcome>, VerifyError>,
 }
 
-/// A copy, the file that is mutated in it, and that file's own text.
+/// A copy of the project, the file that is mutated in it, and that file's original text.
 struct Copy {
     context: RunContext,
     mutated: Option<(RelPath, Arc<str>)>,
@@ -124,7 +126,7 @@ pub async fn try_mutants(
                 idle.push(copy);
             }
             Ok(None) => return Ok(None),
-            // The next look at the clock ends the rest.
+            // The next iteration ends the other trials at the deadline.
             Err(_) => {}
         }
     }
@@ -177,7 +179,7 @@ async fn try_one(
     Trial { copy, planned, outcome }
 }
 
-/// Puts the mutation into the copy and takes back the one before it. Returns false if the copy's
+/// Writes the mutation into the copy and reverts the one before it. Returns false if the copy's
 /// file isn't the one that the mutation was made for.
 async fn write_mutant(copy: &mut Copy, mutant: &Mutant, text: Arc<str>) -> Result<bool, VerifyError> {
     let Some(mutated) = mutant.apply(&text) else { return Ok(false) };
@@ -197,7 +199,7 @@ async fn write_mutant(copy: &mut Copy, mutant: &Mutant, text: Arc<str>) -> Resul
     written.map(|_| true).map_err(|source| VerifyError::Workspace { command, source })
 }
 
-/// Judges what the tests said to another content of a file; `None` if they were interrupted.
+/// Returns the outcome of the tests on a mutated file; `None` if they were interrupted.
 #[must_use]
 pub fn judge_trial(path: &RelPath, evidence: &[Evidence]) -> Option<TrialOutcome> {
     let Some(failed) = evidence.iter().find(|one| one.outcome.has_failed()) else {

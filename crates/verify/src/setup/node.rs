@@ -15,8 +15,8 @@ const FILES: [&str; 7] = [
     "bun.lockb",
 ];
 
-/// The installation of the packages, in the directory of the lock file. Without the project's own
-/// manager, nothing else installs what its lock file says.
+/// Returns the step that installs the packages, in the directory of the lock file. Only the
+/// project's own package manager can install what its lock file says.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
     let manifest = Manifest::read(&place.read("package.json")?);
     if manifest.dependencies.is_empty() || is_installed(place) {

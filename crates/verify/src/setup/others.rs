@@ -4,12 +4,12 @@ use super::step::{SetupStep, step};
 use crate::find::php::needs_packages;
 use crate::find::project::ProjectDirectory;
 
-/// The steps of this directory.
+/// Returns the steps of this directory.
 pub(super) fn find(place: &ProjectDirectory<'_>) -> Vec<SetupStep> {
     [cargo(place), go(place), ruby(place), php(place), elixir(place)].into_iter().flatten().collect()
 }
 
-/// Crates of a registry. Nothing in the project tells which ones the host has.
+/// Returns the step that fetches crates. Nothing in the project shows which crates the host has.
 fn cargo(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
     let lock = place.read("Cargo.lock")?;
     let fetched = lock.lines().any(|line| line.starts_with("source = \"registry+"));
@@ -21,7 +21,7 @@ fn cargo(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
     Some(SetupStep { network: &["crates"], is_needed: false, fills_caches: true, ..step })
 }
 
-/// Go modules. `go.sum` has a line for each that is fetched.
+/// Returns the step that fetches Go modules. `go.sum` has a line for each fetched module.
 fn go(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
     let sums = place.read("go.sum")?;
     if sums.trim().is_empty() || !place.has_program("go") || place.has_directory("vendor") {
@@ -32,7 +32,7 @@ fn go(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
     Some(SetupStep { network: &["go"], is_needed: false, fills_caches: true, ..step })
 }
 
-/// Gems, in the project itself.
+/// Returns the step that installs gems into the project itself.
 fn ruby(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
     let lock = place.read("Gemfile.lock").or_else(|| place.read("Gemfile"))?;
     let fetched = lock.contains("rubygems.org")
@@ -46,7 +46,8 @@ fn ruby(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
     Some(SetupStep { network: &["rubygems"], is_needed: false, ..step })
 }
 
-/// Composer's packages: the registry has their index, GitHub their archives.
+/// Returns the step that installs Composer's packages: the registry has their index, GitHub their
+/// archives.
 fn php(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
     let manifest = serde_json::from_str(&place.read("composer.json")?).ok()?;
     if !needs_packages(&manifest) || place.has_file("vendor/autoload.php") || !place.has_program("composer") {

@@ -9,7 +9,7 @@ use crate::find::shell::quoted;
 
 /// The name of the checks' ecosystem.
 const NAME: &str = "python";
-/// Lists of requirements: the first of the project, then those for its tests.
+/// Files that list requirements: the first one for the project, the others for its tests.
 const REQUIREMENTS: [&str; 6] = [
     "requirements.txt",
     "requirements-dev.txt",
@@ -29,8 +29,8 @@ const MANAGERS: [(&str, &str, &str); 4] = [
     ("Pipfile.lock", "pipenv", "PIPENV_VENV_IN_PROJECT=1 pipenv sync --dev"),
 ];
 
-/// A virtual environment in the project with what it requires, where it has none; what one that is
-/// there lacks.
+/// Returns the step that creates a virtual environment in the project with its requirements, or
+/// installs what an existing one lacks.
 pub(super) fn find(place: &ProjectDirectory<'_>, checks: &[Check]) -> Option<SetupStep> {
     let own = [".venv", "venv"].into_iter().find(|path| place.has_file(&format!("{path}/pyvenv.cfg")));
     let lacking = missing_tools(checks);
@@ -53,7 +53,7 @@ pub(super) fn find(place: &ProjectDirectory<'_>, checks: &[Check]) -> Option<Set
     let install = |python: &str| format!("{python}/bin/python -m pip install --quiet {requirements}");
     let command = match own {
         Some(own) => install(own),
-        // Half an environment would be taken for a whole one.
+        // An incomplete environment would be taken for a complete one.
         None => format!("python3 -m venv .venv && {} || {{ rm -rf .venv; false; }}", install(".venv")),
     };
     let why = match (lacking.as_slice(), own) {
@@ -69,7 +69,7 @@ pub(super) fn find(place: &ProjectDirectory<'_>, checks: &[Check]) -> Option<Set
     Some(SetupStep { network: &["pypi"], is_needed: !lacking.is_empty(), ..step })
 }
 
-/// The programs that checks are blocked for.
+/// Returns the programs whose absence blocks checks.
 fn missing_tools(checks: &[Check]) -> Vec<String> {
     let own = checks.iter().filter(|check| check.ecosystem == NAME && check.unasked.is_none());
     let blocked = own.filter_map(|check| check.blocked.as_deref());
@@ -81,8 +81,8 @@ fn missing_tools(checks: &[Check]) -> Vec<String> {
     names
 }
 
-/// Arguments of pip's `install`, as words of a shell: what the project lists, and the tools that
-/// checks lack.
+/// Returns the arguments of `pip install`, as words of a shell: the project's requirements, and the
+/// tools that checks lack.
 fn requirements(place: &ProjectDirectory<'_>, lacking: &[String]) -> Vec<String> {
     let files = REQUIREMENTS.iter().filter(|name| place.has_file(name));
     let mut words: Vec<String> = files.map(|name| format!("-r {name}")).collect();

@@ -1,4 +1,4 @@
-//! One command that fetches packages.
+//! A command that fetches packages.
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use crate::find::project::ProjectDirectory;
 /// Maximum duration of one step: a large project's dependencies over a slow line.
 const STEP_LIMIT: Duration = Duration::from_secs(1800);
 
-/// One command that fetches what checks of a directory need.
+/// A command that fetches what checks of a directory need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupStep {
-    /// The ecosystem of the checks that need it.
+    /// The ecosystem of the checks that need the step.
     pub ecosystem: &'static str,
     /// The command, for `sh -c`.
     pub command: String,
-    /// The directory in which it runs, relative to the root; `None` is the root.
+    /// The directory in which the command runs, relative to the root; `None` is the root.
     pub directory: Option<RelPath>,
     /// The missing packages, in words.
     pub why: String,
-    /// The registries, by policy's names, and the hosts that it fetches from.
+    /// The registries, by policy's names, and the hosts that the command fetches from.
     pub network: &'static [&'static str],
-    /// True if it is known that checks can't run without it; false if nothing tells what is
-    /// installed.
+    /// True if checks are known to fail without the step; false if it is unknown what is installed.
     pub is_needed: bool,
-    /// True if it fills the toolchain's own cache outside of the project.
+    /// True if the step fills the toolchain's own cache outside of the project.
     pub fills_caches: bool,
-    /// The hash of the files that say what is fetched: with the same ones, it need not run again.
+    /// The hash of the files that decide what is fetched: while it stays the same, the step need
+    /// not run again.
     pub key: ContentHash,
 }
 
 impl SetupStep {
-    /// The step as a command that runs as checks do.
+    /// Returns the step as a check, so that the step runs as checks do.
     #[must_use]
     pub fn to_check(&self) -> Check {
         let check = Check::new(CheckKind::Build, self.ecosystem, &self.command, &self.why);
@@ -45,7 +45,7 @@ impl SetupStep {
         }
     }
 
-    /// The name under which it is remembered that the step ran.
+    /// Returns the name under which the run of the step is recorded.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.directory {
@@ -55,7 +55,7 @@ impl SetupStep {
     }
 }
 
-/// A step in `place`, whose key is made of the command and of these files.
+/// Creates a step in `place`, whose key is made of the command and of these files.
 pub(super) fn step(
     place: &ProjectDirectory<'_>,
     ecosystem: &'static str,

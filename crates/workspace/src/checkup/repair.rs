@@ -1,5 +1,5 @@
-//! Mending what can be mended of a project's state: damaged parts are dropped, and said; damaged
-//! files are moved to `damaged/`, where nobody looks for them.
+//! Repairs a project's state: damaged parts are dropped and reported; damaged files are moved to
+//! `damaged/`, which is never read.
 
 use crate::landing::line_file;
 use std::fs;
@@ -104,7 +104,8 @@ impl Checkup<'_> {
         Ok(())
     }
 
-    /// Moves damaged blobs out of the way, and brings the ledger up to date with what is needed.
+    /// Moves damaged blobs to the directory of damaged files, and updates the ledger with what is
+    /// needed.
     fn mend_contents(&mut self, project: &Path, told: &mut Vec<String>) -> Result<(), WorkspaceError> {
         let mut lines = check_journal(&journal_of(project), &mut CheckupReport::default())?;
         for copy in copies_in(project)? {
@@ -215,14 +216,14 @@ fn mend_copy(
     mend_journal(project, &journal_of(&copy.dir.join("state")), clock, told)
 }
 
-/// Moves something to the directory of damaged files; gives where it is now.
+/// Moves a file to the directory of damaged files. Returns its new path.
 fn set_aside(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
     let aside = free_name(project, path)?;
     fs::rename(path, &aside).map_err(|source| state_error("set aside", path, source))?;
     Ok(aside)
 }
 
-/// Copies a file that is written anew to the directory of damaged files; gives where the copy is.
+/// Copies a file that will be rewritten to the directory of damaged files. Returns the copy's path.
 fn copy_aside(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
     let aside = free_name(project, path)?;
     fs::copy(path, &aside).map_err(|source| state_error("set aside", path, source))?;

@@ -1,9 +1,8 @@
-//! Looking at the tree at a moment at which no change is half done, and telling whose commands ran
-//! then.
+//! Attributes changes to the sessions whose commands ran at the time.
 //!
-//! The changes of a command follow from two looks at the tree and from the journal between them. So
-//! a look and its place in the journal have to belong together: a change of somebody else that is
-//! in the one and not in the other would be taken for the command's.
+//! The changes of a command follow from two snapshots of the tree and from the journal between
+//! them. So a snapshot and its place in the journal have to belong together: another's change that
+//! is in one of them only would be taken for the command's.
 
 use crate::files::root_dir::RootDir;
 
@@ -35,7 +34,7 @@ pub(crate) fn may_be_of(
     sessions
 }
 
-/// Returns when the nearest directory above the path that is there lost or got its last name.
+/// Returns when the nearest existing directory above the path last gained or lost a name.
 pub(crate) fn emptied_at(root_dir: &RootDir, path: &RelPath) -> Option<i64> {
     let mut above = path.parent();
     while let Some(dir) = above {

@@ -1,17 +1,16 @@
-//! Signs of life of running commands.
+//! Heartbeats of running commands.
 //!
 //! Before a command begins, one small file in the state directory says for which call it runs and
-//! what the tree was: the newest checkpoint's, but for the files it names. While the command runs
-//! the file is locked, and touched again and again; after the end is journaled it goes. What a
-//! crash leaves of it says when the command was last seen alive, so that what it did can be told
-//! from what a person did afterwards.
+//! what the tree was, as a difference to the newest checkpoint's. While the command runs, the file
+//! is locked and touched at intervals; once the end is journaled, it is removed. After a crash it
+//! shows when the command was last alive, so that its changes can be told from those that a person
+//! made afterwards.
 //!
-//! A killed program's command may live on for a moment, until the kernel has got to it. Beside each
-//! file there is a second one, the process lock, which the command's own processes keep locked:
-//! nothing is taken back before it is free, and a command that begins late finds it locked or gone,
-//! and doesn't run.
+//! A killed program's command may live on for a moment. So each heartbeat has a second file, the
+//! process lock, which the command's own processes keep locked: nothing is reverted before it is
+//! free, and a command that starts late finds it locked or gone, and doesn't run.
 //!
-//! Nothing of it is flushed: it has to survive a killed process, not a power failure.
+//! The files aren't flushed: they have to survive a killed process, not a power failure.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
@@ -40,26 +39,26 @@ use crate::snapshot::stored::{StoredTree, load_tree, store_tree};
 use crate::snapshot::tree::Tree;
 use crate::state::lock::{make_private_dir, own_file, state_error};
 
-/// So many names are tried for one file; each command of a process takes one.
+/// Maximum number of names to try for one heartbeat file; each command of a process takes one.
 const MAX_NAME_TRIES: u32 = 1_000;
-/// The end of a process lock's name.
+/// The suffix of a process lock's file name.
 const PROCESS_LOCK_SUFFIX: &str = ".process_lock";
 /// The extension of a heartbeat whose command is recovered, until the session has that on record.
 const RECOVERED_EXTENSION: &str = "recovered";
-/// The extension of one that is on record, kept while a command runs that was at work at the same
-/// time.
+/// The extension of a heartbeat whose command is on record, kept while another command runs that
+/// overlapped it.
 const PAST_EXTENSION: &str = "past";
-/// Maximum wait for the end of a command whose program was killed. One that waits for a dead disk
-/// or server can take for ever.
+/// Maximum wait for a command's processes to end after its program was killed. A process that waits
+/// for a dead disk or server can take for ever.
 const MAX_DYING: Duration = Duration::from_secs(10);
-/// The interval at which that is polled.
+/// Interval at which a lock is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// Maximum wait for whoever only looks whether a heartbeat is held.
+/// Maximum wait for another process that holds a heartbeat's lock only to test it.
 const MAX_PROBE: Duration = Duration::from_millis(10);
 /// Nanoseconds in a second.
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// The session and call of a running command, and the tree before it.
+/// The session and call of a running command, and the tree before the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct CommandStart {
     pub(crate) session: SessionId,
@@ -148,20 +147,21 @@ impl CommandStart {
         Ok(begin)
     }
 
-    /// Until when changes may be the doing of a command that was last seen alive at `last`.
+    /// Returns the latest time of a change that a command last seen alive at `last` may have made.
     fn possible_until(&self, last: i64) -> i64 {
         let late = self.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
         last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX))
     }
 
-    /// Returns the blobs that it needs: a tree, and contents that the tree doesn't have.
+    /// Returns the blobs that the record needs: a tree, and contents that the tree doesn't have.
     pub(crate) fn needed_blobs(&self) -> (ContentHash, Vec<ContentHash>) {
         let states = self.files.iter().filter_map(|(_, state)| state.as_ref());
         let states = states.filter_map(|state| state.hash);
         (self.base, states.chain(self.guarded.iter().flat_map(StoredGuard::contents)).collect())
     }
 
-    /// Reads a heartbeat's text; `None` where its first line is torn: then the command never began.
+    /// Parses a heartbeat's text; `None` if its first line is torn, so that the command never
+    /// began.
     pub(crate) fn read(text: &[u8]) -> Option<Self> {
         let mut lines =
             text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
@@ -175,7 +175,7 @@ impl CommandStart {
         Some(begin)
     }
 
-    /// The tree before the command, without signatures.
+    /// Loads the tree before the command, without signatures.
     pub(crate) fn load_tree(&self, blob_store: &BlobStore) -> Result<Tree, WorkspaceError> {
         let StoredTree { files, dirs } = load_tree(&self.base, blob_store.blobs())?;
         let mut files: BTreeMap<Vec<u8>, FileState> = files.into_iter().collect();
@@ -212,8 +212,8 @@ fn differs_by_few_files(known: &Tree, tree: &Tree) -> bool {
         && diff_trees(known, tree).len() <= BEAT_FILES
 }
 
-/// A running command's sign of life. Dropped without [`Heartbeat::retire`], it stays behind as a
-/// dead one.
+/// A running command's heartbeat. If it is dropped without [`Heartbeat::retire`], the file stays
+/// behind as a stale heartbeat.
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     path: PathBuf,
@@ -233,8 +233,8 @@ struct HeartbeatFile {
 }
 
 impl HeartbeatFile {
-    /// A touch that fails only makes the command look dead earlier: then more of what it did is
-    /// left and listed.
+    /// Touches the file. A failure only makes the command look dead earlier: then more of its
+    /// changes are left and listed.
     fn touch(&self) {
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
         futimens(&self.file, &Timestamps { last_access: now, last_modification: now }).ok();
@@ -254,7 +254,7 @@ impl HeartbeatFile {
 }
 
 impl Heartbeat {
-    /// Writes the file and begins to touch it.
+    /// Writes the heartbeat file and starts the thread that touches it.
     pub(crate) fn start(
         state_dir: &Path,
         begin: &CommandStart,
@@ -274,8 +274,8 @@ impl Heartbeat {
         file.write_all(&text).map_err(failed)?;
         let shared = Arc::new(HeartbeatFile { file, stopped: Mutex::new(false), wake: Condvar::new() });
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
-        // Without the thread, what the command does later is taken for somebody else's doing, left
-        // and listed.
+        // Without the thread, later changes of the command are taken for another's, left and
+        // listed.
         drop(std::thread::Builder::new().name("jm-heartbeat".to_owned()).spawn(move || theirs.run(period)));
         let began = name_clock(&path).unwrap_or(i64::MIN);
         Ok(Self { path, live, background: begin.background, began, shared })
@@ -286,14 +286,13 @@ impl Heartbeat {
         process_lock_of(&self.path)
     }
 
-    /// Writes down what was guarded before the command, so that a crash doesn't keep it from being
-    /// put back.
+    /// Records what was guarded before the command, so that it can be restored after a crash.
     pub(crate) fn note_guarded(&self, guard: StoredGuard) -> Result<(), WorkspaceError> {
         let noted = append(&self.shared.file, &HeartbeatLine::Guarded(guard));
         noted.map_err(|source| state_error("write", &self.path, source))
     }
 
-    /// The command's end is journaled: nothing is left to say.
+    /// Removes the heartbeat once the command's end is journaled.
     pub(crate) fn retire(&self) {
         remove(&self.path);
     }
@@ -324,13 +323,13 @@ pub(crate) struct StaleHeartbeat {
     pub(crate) begin: CommandStart,
     /// The start, in nanoseconds of the file system's clock.
     pub(crate) began: i64,
-    /// Until when changes may be its doing.
+    /// The latest time of a change that the command may have made.
     pub(crate) until: i64,
-    /// The last sign of life.
+    /// The time of the last heartbeat.
     pub(crate) last: i64,
     path: PathBuf,
     file: File,
-    /// Held so that nobody takes the processes for alive while this is looked at.
+    /// Held so that no other process takes the command for alive while this one examines it.
     _witness: Option<File>,
 }
 
@@ -364,9 +363,9 @@ impl StaleHeartbeat {
         Ok(())
     }
 
-    /// Removes the heartbeat, as what became of its command is on record. Where another command
-    /// runs that was at work at the same time, the time when this one ran stays known until that
-    /// one has ended: what that one then finds changed may be this one's doing.
+    /// Removes the heartbeat, as the result of its command is on record. While an overlapping
+    /// command still runs, the time span of this command stays recorded: changes that the other
+    /// command finds may be this one's.
     pub(crate) fn retire(&self) {
         let is_other =
             |path: &PathBuf| *path != self.path && name_clock(path).is_some_and(|began| began <= self.last);
@@ -388,16 +387,16 @@ impl StaleHeartbeat {
 /// The part of a command's recovery that is on record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecoveryStage {
-    /// It runs, or was cut off.
+    /// The command runs, or was cut off.
     Running,
-    /// It was cut off and is recovered.
+    /// The command was cut off and is recovered.
     Recovered,
-    /// That is on record.
+    /// The recovery is on record.
     Past,
 }
 
 impl RecoveryStage {
-    /// `None` for a process lock.
+    /// Returns the stage that a heartbeat's extension states; `None` for a process lock.
     fn of(path: &Path) -> Option<Self> {
         match path.extension() {
             None => Some(Self::Running),
@@ -412,15 +411,15 @@ fn process_lock_of(path: &Path) -> PathBuf {
     path.with_extension(PROCESS_LOCK_SUFFIX.trim_start_matches('.'))
 }
 
-/// Removes a sign of life with its process lock. One that stays behind is found to be journaled
-/// when its call is recovered.
+/// Removes a heartbeat with its process lock. A heartbeat that can't be removed is found to be
+/// journaled when its call is recovered.
 fn remove(path: &Path) {
     fs::remove_file(process_lock_of(path)).ok();
     fs::remove_file(path).ok();
 }
 
-/// Waits until nothing of a command lives whose program is gone; gives its process lock, locked, so
-/// that nothing of it begins either. `Err` with nothing where it lives on.
+/// Waits until no process of a command lives whose program is gone. Returns the locked process
+/// lock, so that no process of the command can start either; `Err(())` if one lives on.
 fn wait_for_end(path: &Path) -> io::Result<Result<Option<File>, ()>> {
     let file = match File::open(process_lock_of(path)) {
         Ok(file) => file,
@@ -430,14 +429,14 @@ fn wait_for_end(path: &Path) -> io::Result<Result<Option<File>, ()>> {
     Ok(if lock_within(&file, MAX_DYING)? { Ok(Some(file)) } else { Err(()) })
 }
 
-/// A sign of life as it is found.
+/// The state of a heartbeat.
 pub(crate) enum HeartbeatState {
     Dead(Box<StaleHeartbeat>),
-    /// It is still touched, or being recovered, by somebody.
+    /// Another process still touches it, or recovers its command.
     Alive(Box<CommandStart>),
 }
 
-/// All heartbeats of these stages that `wanted` wants, oldest first.
+/// Returns the heartbeats of these stages for which `wanted` returns true, oldest first.
 pub(crate) fn find_heartbeats(
     state_dir: &Path,
     stages: &[RecoveryStage],
@@ -447,8 +446,7 @@ pub(crate) fn find_heartbeats(
     Ok(found.into_iter().flatten().collect())
 }
 
-/// Reads each heartbeat of these stages, oldest first. One that its command buries just then is
-/// passed over.
+/// Reads each heartbeat of these stages, oldest first. Skips heartbeats that are removed meanwhile.
 fn for_each_heartbeat<T>(
     state_dir: &Path,
     stages: &[RecoveryStage],
@@ -466,7 +464,7 @@ fn for_each_heartbeat<T>(
     Ok(found)
 }
 
-/// The time in which a call ran, or may have run.
+/// The time span in which a call ran, or may have run.
 #[derive(Debug)]
 pub(crate) struct CommandSpan {
     pub(crate) session: SessionId,
@@ -475,8 +473,8 @@ pub(crate) struct CommandSpan {
     pub(crate) until: i64,
 }
 
-/// Returns when the calls of a state directory ran, or may have: of those that weren't recovered
-/// yet, and of those that were while a command ran that began at `since`. Nobody is waited for.
+/// Returns when the calls of a state directory ran, or may have run: those not recovered yet, and
+/// those recovered while a command ran that began at `since`. Doesn't wait.
 pub(crate) fn command_spans(state_dir: &Path, since: i64) -> Result<Vec<CommandSpan>, WorkspaceError> {
     let spans = for_each_heartbeat(
         state_dir,
@@ -486,8 +484,8 @@ pub(crate) fn command_spans(state_dir: &Path, since: i64) -> Result<Vec<CommandS
     Ok(spans.into_iter().flatten().collect())
 }
 
-/// `None` for checks, for commands that ended before `since`, and where the file is torn: then the
-/// command never began.
+/// Reads the time span of a command; `None` for checks, for commands that ended before `since`, and
+/// for a torn file, whose command never began.
 fn command_span(path: &Path, since: i64) -> io::Result<Option<CommandSpan>> {
     let mut file = File::open(path)?;
     let Some(begin) = read_begin(&mut file)?.filter(|it| it.call.is_some()) else { return Ok(None) };
@@ -513,7 +511,7 @@ fn is_held(file: &File) -> io::Result<bool> {
     }
 }
 
-/// Locks a file, and waits so long for whoever holds it; `false` if that wasn't long enough.
+/// Locks a file, waiting at most `wait`; returns false if another process still holds it.
 fn lock_within(file: &File, wait: Duration) -> io::Result<bool> {
     let started = Instant::now();
     loop {
@@ -534,7 +532,7 @@ fn read_begin(file: &mut File) -> io::Result<Option<CommandStart>> {
     Ok(CommandStart::read(&text))
 }
 
-/// Returns until when changes may be a command's doing.
+/// Returns the latest time of a change that the command may have made.
 fn end_of(begin: &CommandStart, path: &Path, seen: &fs::Metadata) -> i64 {
     let until = begin.possible_until(last_of(seen));
     match RecoveryStage::of(path) {
@@ -550,8 +548,8 @@ fn last_of(seen: &fs::Metadata) -> i64 {
     to_nanos(seen.mtime(), seen.mtime_nsec())
 }
 
-/// Returns the starts of all commands of a state directory that run, or aren't on record. Nobody is
-/// waited for.
+/// Returns the starts of all commands of a state directory that run or aren't on record. Doesn't
+/// wait.
 pub(crate) fn command_starts(state_dir: &Path) -> Result<Vec<CommandStart>, WorkspaceError> {
     let begins =
         for_each_heartbeat(state_dir, &[RecoveryStage::Running, RecoveryStage::Recovered], |path| {
@@ -596,7 +594,7 @@ fn heartbeats_dir(state_dir: &Path) -> PathBuf {
     state_dir.join("running")
 }
 
-/// A file whose name says when it was made, so that names sort by age.
+/// Creates a file whose name begins with the current time, so that names sort by age.
 fn create(dir: &Path) -> io::Result<(PathBuf, File)> {
     let now = file_clock().max(0);
     for attempt in 0..MAX_NAME_TRIES {
@@ -614,7 +612,7 @@ fn name_clock(path: &Path) -> Option<i64> {
     path.file_name()?.to_str()?.split('-').next()?.parse().ok()
 }
 
-/// The paths of the heartbeats of these stages, oldest first.
+/// Returns the paths of the heartbeats of these stages, oldest first.
 pub(crate) fn heartbeat_paths(dir: &Path, stages: &[RecoveryStage]) -> io::Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
@@ -627,8 +625,8 @@ pub(crate) fn heartbeat_paths(dir: &Path, stages: &[RecoveryStage]) -> io::Resul
     Ok(names)
 }
 
-/// Removes the oldest dead heartbeats beyond the bound, and those on record that no running command
-/// overlapped.
+/// Removes the oldest stale heartbeats beyond the bound, and those on record that no running
+/// command overlapped.
 fn prune_heartbeats(dir: &Path) {
     let running = heartbeat_paths(dir, &[RecoveryStage::Running]).unwrap_or_default();
     let oldest = running.first().and_then(|path| name_clock(path)).unwrap_or(i64::MAX);

@@ -24,16 +24,16 @@ use crate::snapshot::entry::{EntryContent, TreeEntry};
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 
-/// From so many files read on, the stat cache is saved before a command: reading them again would
-/// cost more.
+/// Minimum number of newly read files for which the stat cache is saved before a command: reading
+/// them again would cost more.
 const SAVE_FROM: usize = 64;
 
 /// The way a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandKind {
-    /// The session waits for it.
+    /// The session waits for the command.
     Foreground,
-    /// It runs beside the session's turns.
+    /// The command runs beside the session's turns.
     Background,
 }
 
@@ -46,7 +46,7 @@ enum ExtraRecords {
 }
 
 impl Workspace {
-    /// Gives access to the observation of commands and checks.
+    /// Returns access to the observation of commands and checks.
     #[must_use]
     pub fn commands(&self) -> Commands<'_> {
         Commands { workspace: self }
@@ -91,7 +91,7 @@ impl Commands<'_> {
         Ok(TreeSnapshot { tree, heartbeat: None, journal_end, ignored, hard_links: Arc::new(hard_links) })
     }
 
-    /// The same for a command of this call, which gives a sign of life from here on until
+    /// Takes the snapshot before a command of this call, and keeps a heartbeat from here on until
     /// [`Commands::end`]. If a crash comes first, or the snapshot is dropped,
     /// [`Recovery::recover_call`](crate::Recovery::recover_call) puts back what the command did.
     ///
@@ -101,9 +101,9 @@ impl Commands<'_> {
         self.start(session, Some(call), CommandKind::Foreground)
     }
 
-    /// The same for a command that runs in the background, perhaps for hours in which a person
-    /// works too. What differs at its [end](Commands::end) is journaled for the call, and an undo
-    /// treats it as it treats what [checks](Commands::end_checks) left.
+    /// Takes the snapshot before a command that runs in the background, perhaps for hours in which
+    /// a person works too. What differs at its [end](Commands::end) is journaled for the call, and
+    /// an undo treats it as it treats what [checks](Commands::end_checks) left.
     ///
     /// # Errors
     /// As [`Commands::begin_call`].
@@ -115,7 +115,7 @@ impl Commands<'_> {
         self.start(session, Some(call), CommandKind::Background)
     }
 
-    /// The same for checks, up to [`Commands::end_checks`]: after a crash,
+    /// Takes the snapshot before checks, which end with [`Commands::end_checks`]. After a crash,
     /// [`Recovery::recover_checks`](crate::Recovery::recover_checks) journals what they did.
     ///
     /// # Errors
@@ -154,8 +154,8 @@ impl Commands<'_> {
         Ok(snapshot)
     }
 
-    /// Looks at the tree after a command, journals what differs as one change, and gives it,
-    /// sorted.
+    /// Compares the tree after a command with the snapshot before it, journals the differences as
+    /// one change, and returns them, sorted.
     ///
     /// Files are compared by signature and then by content; a new modification time alone is no
     /// change. Mode changes count, also of directories. Directories come and go with the change but
@@ -286,7 +286,7 @@ impl Commands<'_> {
         }
         self.workspace.project.blob_store.sync()?;
         self.workspace.transactions.write_locked(|writer, _| {
-            // Somebody changed the tree meanwhile: now nobody does.
+            // The tree was changed meanwhile; under the lock it no longer is.
             if seen != Some(writer.journal.current_mark()?) {
                 after = look()?;
                 found = compared(&after)?;
@@ -315,8 +315,8 @@ impl Commands<'_> {
         })
     }
 
-    /// Parts what a session's command did from what may as well be the doing of others, which ran
-    /// then.
+    /// Splits differences into those that only this session's command can have made, and those that
+    /// commands of other sessions may have made, which ran at the same time.
     fn split_shared(
         &self,
         found: TreeDifferences,

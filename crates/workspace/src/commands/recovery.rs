@@ -2,10 +2,10 @@
 //!
 //! An edit is in the journal or it never happened. A command changed the tree as it went: what
 //! differs from the tree before it, and wasn't changed later than the command can have lived, is
-//! the command's. It is journaled as the doing of a command that was cut off, and then taken back
-//! by a transaction like any undo, so that either step may itself be cut off and be repeated. A
-//! person may have been at work meanwhile, so a checkpoint is made first of what was found, and a
-//! redo gives it back. All else stays, and is named.
+//! the command's. Such changes are journaled as those of a command that was cut off, and then
+//! reverted by a transaction like any undo, so that either step may itself be cut off and repeated.
+//! A person may have been at work meanwhile, so a checkpoint is made first, and a redo restores the
+//! changes. All else stays, and is reported.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -59,8 +59,8 @@ pub struct RecoveredCall {
     /// The files restored to their state before the call; the kind says what was done, so that a
     /// file which the command added is `Deleted` here.
     pub restored: Vec<FileChange>,
-    /// The checkpoints that have it as it was found, before it was put back: a person may have been
-    /// at work while the command ran. [`Workspace::redo`] gives it back.
+    /// The checkpoints of the state before it was put back, because a person may have been at work
+    /// while the command ran. [`Workspace::redo`] restores them.
     pub kept: Vec<CheckpointId>,
     /// Other files that differ from the checkpoint and are left as they are, each with the reason.
     pub left: Vec<(FileChange, String)>,
@@ -84,7 +84,7 @@ struct ReportedChanges {
 }
 
 impl Workspace {
-    /// Gives access to the recovery of commands that were cut off.
+    /// Returns access to the recovery of commands that were cut off.
     #[must_use]
     pub fn recovery(&self) -> Recovery<'_> {
         Recovery { workspace: self }
@@ -108,7 +108,7 @@ impl Recovery<'_> {
         self.dead_calls(session, &[RecoveryStage::Running])
     }
 
-    /// As [`Recovery::cut_off_calls`], with those that were recovered and not
+    /// Returns the calls of [`Recovery::cut_off_calls`], and those that were recovered but not
     /// [forgotten](Recovery::forget_recovered) yet.
     ///
     /// # Errors
@@ -139,12 +139,12 @@ impl Recovery<'_> {
         Ok(calls)
     }
 
-    /// Brings a call that was cut off to an end, and says what is known of it. `checkpoint` is one
-    /// from before the call, `started` when it was begun.
+    /// Settles a call that was cut off, and returns the result. `checkpoint` is one from before the
+    /// call, `started` the time at which the call began.
     ///
     /// If the call is in the journal, it is applied. Otherwise the changes of its command are taken
-    /// back, as one change in the journal; changes that somebody else made before or after stay,
-    /// and so do changes that nobody can attribute. Guarded paths are treated as at a command's
+    /// back, as one change in the journal; changes that others made before or after stay, and so do
+    /// changes that can't be attributed. Guarded paths are treated as at a command's
     /// [end](crate::GuardedState::end). Cut off itself or called again, it leaves the same tree,
     /// and until [`Recovery::forget_recovered`] says the same.
     ///
@@ -229,7 +229,7 @@ impl Recovery<'_> {
                 let until = dead.iter().map(|heartbeat| heartbeat.until).max().unwrap_or(oldest.until);
                 ignored_changes(&self.workspace.snapshots, oldest.began, until)
             }
-            // It was recovered before, or its sign of life is lost with the time of its end.
+            // It was recovered before, or its heartbeat is lost with the time of its end.
             None => IgnoredChanges { paths: Vec::new(), more: ran },
         };
         Ok(RecoveredCall { applied, restored, kept, left, ran, ignored, violations, problem })
@@ -311,8 +311,8 @@ impl Recovery<'_> {
         Ok(SettledPaths { violations, problem, hidden })
     }
 
-    /// Notes that commands are recovered, with what became of guarded paths. Gives that, and what
-    /// was noted before.
+    /// Marks commands as recovered, with the result for guarded paths. Returns that result together
+    /// with what was recorded before.
     fn mark_recovered(
         &self,
         dead: &[StaleHeartbeat],
@@ -373,7 +373,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// Journals what a command did up to its end and isn't journaled yet; whether there was
+    /// Journals what a command did up to its end and isn't journaled yet. Returns true if there was
     /// anything.
     fn journal_cut_off(
         &self,
@@ -401,8 +401,7 @@ impl Recovery<'_> {
             earlier.iter().flat_map(|record| &record.modes).map(|dir| &dir.path).collect();
         let known: HashSet<&RelPath> =
             earlier.iter().flat_map(|record| &record.files).map(|file| &file.path).collect();
-        // A file that was told of and is different again: it was put back, or somebody is at work
-        // on it.
+        // A file that was reported and differs again was put back, or is being worked on.
         told.ours.files.retain(|difference| !known.contains(&difference.path));
         told.ours.modes.retain(|dir| !known_modes.contains(&dir.path));
         reasons.others = told.others;
@@ -489,7 +488,8 @@ impl Recovery<'_> {
         Ok(Some(told))
     }
 
-    /// Why a difference isn't a command's that ended at `until`; `None` when it is.
+    /// Returns the reason why a difference isn't from a command that ended at `until`; `None` if it
+    /// is.
     fn reason_to_keep(&self, difference: &Difference, until: i64) -> Option<&'static str> {
         match (&difference.before, &difference.after) {
             (Some(before), _) if before.hash.is_none() => Some(TOO_LARGE),
@@ -505,13 +505,13 @@ impl Recovery<'_> {
         matches!(self.workspace.project.root_dir.stat(path), Ok(Some(seen)) if seen.ctime <= until)
     }
 
-    /// Returns true if the nearest directory above the path that is there lost and got its last
-    /// name by then.
+    /// Returns true if the nearest existing directory above the path has gained or lost no name
+    /// after `until`.
     fn emptied_by(&self, path: &RelPath, until: i64) -> bool {
         emptied_at(&self.workspace.project.root_dir, path).is_some_and(|emptied| emptied <= until)
     }
 
-    /// Takes back what is journaled as the doing of the call's command that was cut off.
+    /// Reverts the journaled changes of the call's command that was cut off.
     fn take_back(
         &self,
         session: &SessionId,
@@ -591,7 +591,7 @@ impl Recovery<'_> {
     }
 }
 
-/// The checkpoints that were made of what a call left before it was put back.
+/// Returns the checkpoints made of a call's changes before these were reverted.
 fn kept_by(lines: &[JournalLine], session: &SessionId, call: &CallId) -> Vec<CheckpointId> {
     let (mut kept, mut newest) = (Vec::new(), None);
     for line in lines {
@@ -639,8 +639,8 @@ impl SettledPaths {
     }
 }
 
-/// Files too large to be hashed, of the same size as before, that were touched since the command
-/// began.
+/// Returns the files too large to be hashed, of the same size as before, that were touched since
+/// the command began.
 fn large_ones(before: &Tree, after: &Tree, began: i64, found: &[Difference]) -> Vec<Difference> {
     let touched = after
         .entries
@@ -656,7 +656,7 @@ fn large_ones(before: &Tree, after: &Tree, began: i64, found: &[Difference]) -> 
     large.collect()
 }
 
-/// Returns true if the machine was started after this moment: then signs of life may be lost.
+/// Returns true if the machine was started after `then`, so that heartbeats may be lost.
 fn was_restarted_since(then: UnixMillis) -> bool {
     {
         let up = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);

@@ -38,7 +38,7 @@ impl RunningCommands {
         lock(&self.commands).iter().any(|heartbeat| heartbeat.strong_count() > 0)
     }
 
-    /// Notes that a command runs as long as its sign of life is held.
+    /// Records that a command runs for as long as its heartbeat is alive.
     pub(crate) fn note_running(&self, heartbeat: &Arc<Heartbeat>) {
         let mut running = lock(&self.commands);
         running.retain(|heartbeat| heartbeat.strong_count() > 0);

@@ -44,24 +44,23 @@ impl TreeSnapshot {
         self.tree.hash()
     }
 
-    /// Everything named `.git`, in any letter case (a directory, a file or a link), that the walk
-    /// came by: at any depth, the root's own included, but not inside of ignored directories.
-    /// Sorted.
+    /// Returns everything named `.git`, in any letter case (a directory, a file or a link), at any
+    /// depth, the root's own included, but not inside of ignored directories. Sorted.
     #[must_use]
     pub fn repositories(&self) -> Vec<RelPath> {
         self.tree.repositories.iter().filter_map(|path| RelPath::parse(path).ok()).collect()
     }
 
-    /// The file that the command's processes are to keep locked (`flock`, shared) while one of them
-    /// lives, so that after a crash nothing is taken back that is still being made; `None` for one
-    /// that gives no sign of life.
+    /// Returns the file that the command's processes must keep locked (`flock`, shared) while any
+    /// of them lives, so that after a crash nothing is reverted that is still being written; `None`
+    /// for a snapshot without a heartbeat.
     #[must_use]
     pub fn process_lock(&self) -> Option<std::path::PathBuf> {
         self.heartbeat.as_ref().map(|heartbeat| heartbeat.process_lock())
     }
 
-    /// The files whose content isn't kept, because they or all together are too large: a command
-    /// that changes them can't be undone. Those among ignored files come last.
+    /// Returns the files whose content isn't kept, because they or all together are too large: a
+    /// command that changes them can't be undone. Those among ignored files come last.
     #[must_use]
     pub fn not_undoable(&self) -> Vec<RelPath> {
         let unkept = self.tree.entries.iter().filter(|entry| entry.content == EntryContent::Unkept);

@@ -1,10 +1,10 @@
-//! The book of a project's blobs: what it put, and how much of the disk that takes.
+//! The record of a project's blobs: which it stored, and how much disk space they take.
 //!
 //! One append-only file, `ledger` in the state directory, of entries of 48 bytes: a hash, the bytes
-//! that the blob takes where this project was the first to put it, and a checksum of both. What
-//! another project put first is in the book too, at no cost, so that nobody removes what somebody
-//! else still needs. An entry is written before its blob appears. A sweep (see
-//! [`crate::contents::quota`]) replaces the book.
+//! that the blob takes if this project was the first to store it, and a checksum of both. Blobs
+//! that another project stored first are recorded too, at no cost, so that nobody removes what
+//! another project still needs. An entry is written before its blob appears. A sweep (see
+//! [`crate::contents::quota`]) replaces the file.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -18,19 +18,18 @@ use journeyman_store::Stored;
 
 use crate::state::lock::{own_file, replace_durably};
 
-/// A hash, a number and a checksum.
+/// Size of an entry: a hash, a number and a checksum.
 const ENTRY_BYTES: usize = 32 + 8 + SUM_BYTES;
 const SUM_BYTES: usize = 8;
-/// The byte that fills up an entry that a power failure tore.
+/// The byte that pads an entry torn by a power failure.
 const FILLER_BYTE: u8 = 0xff;
-/// A book longer than this isn't read on: 1.4 million blobs, more than the quota has disk blocks
-/// for.
+/// Maximum bytes read of the file: 1.4 million blobs, more than the quota has disk blocks for.
 const LEDGER_BYTES: u64 = 64 * 1024 * 1024;
 /// Set in the number of a blob that another project put first.
 const SHARED_BIT: u64 = 1 << 63;
-/// The hash of the entry that says what a sweep had to leave.
+/// The hash of the entry that records how many bytes a sweep had to leave.
 const FLOOR_HASH: [u8; 32] = [0; 32];
-/// A file takes whole blocks of the disk, of so many bytes on nearly all of them.
+/// Size of a disk block on nearly all file systems; a file takes whole blocks.
 const BLOCK_BYTES: u64 = 4096;
 
 /// Returns the disk space that a blob of so many bytes takes.
@@ -53,11 +52,11 @@ struct UsageTotals {
     read: u64,
     total: u64,
     floor: u64,
-    /// The first bytes of each hash: enough to tell whether one is there.
+    /// The first bytes of each hash, which suffice to tell whether a hash is recorded.
     known: HashSet<u64>,
 }
 
-/// The book of one project.
+/// The record of one project's blobs.
 #[derive(Debug)]
 pub(crate) struct BlobUsage {
     path: PathBuf,
@@ -73,7 +72,7 @@ impl BlobUsage {
         &self.path
     }
 
-    /// Notes a blob that is put.
+    /// Records a blob that is put.
     pub(crate) fn note_put(&self, hash: &ContentHash, stored: Stored) -> io::Result<()> {
         let number = match stored {
             Stored::New(bytes) => disk_cost(bytes),
@@ -109,15 +108,15 @@ impl BlobUsage {
         file.write_all(&entry)
     }
 
-    /// Bytes that the project's blobs take, and those that the last sweep had to leave if that is
-    /// more than fits.
+    /// Returns the bytes that the project's blobs take, and those that the last sweep had to leave
+    /// if that is more than fits.
     pub(crate) fn totals(&self) -> io::Result<(u64, u64)> {
         let mut book = self.lock();
         self.read_on(&mut book)?;
         Ok((book.total, book.floor))
     }
 
-    /// All blobs, each once.
+    /// Returns the entries of all blobs, each once.
     pub(crate) fn entries(&self) -> io::Result<Vec<BlobEntry>> {
         let bytes = self.read_from(0)?;
         let mut seen = HashSet::new();
@@ -132,7 +131,7 @@ impl BlobUsage {
         Ok(entries)
     }
 
-    /// Replaces the book. Nobody else may write to it meanwhile.
+    /// Replaces all entries. Nobody else may write to the file meanwhile.
     pub(crate) fn replace(&self, entries: &[BlobEntry], floor: u64) -> io::Result<()> {
         let mut bytes = Vec::with_capacity((entries.len() + 1) * ENTRY_BYTES);
         push_entry(&mut bytes, &FLOOR_HASH, floor);
@@ -151,7 +150,7 @@ impl BlobUsage {
         self.book.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads what the book has grown by, or all of it when it was replaced.
+    /// Reads the entries appended since the last read, or all of them if the file was replaced.
     fn read_on(&self, book: &mut UsageTotals) -> io::Result<()> {
         let (ino, length) = match fs::metadata(&self.path) {
             Ok(found) => (found.ino(), found.len()),
@@ -196,7 +195,7 @@ fn read_book(path: &Path, place: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The hashes that another project's book has and `wanted` wants.
+/// Returns the hashes in another project's file for which `wanted` returns true.
 pub(crate) fn named_in(path: &Path, wanted: impl Fn(&ContentHash) -> bool) -> io::Result<Vec<ContentHash>> {
     let bytes = read_book(path, 0)?;
     Ok(parse(&bytes).map(|(hash, _)| hash).filter(wanted).collect())
@@ -210,7 +209,7 @@ fn push_entry(bytes: &mut Vec<u8>, hash: &[u8; 32], number: u64) {
     bytes.extend_from_slice(sum.as_bytes().get(..SUM_BYTES).unwrap_or_default());
 }
 
-/// The entries that are as they were written.
+/// Parses the undamaged entries.
 fn parse(bytes: &[u8]) -> impl DoubleEndedIterator<Item = (ContentHash, u64)> {
     let (entries, _torn) = bytes.as_chunks::<ENTRY_BYTES>();
     entries.iter().filter_map(parse_entry)

@@ -15,7 +15,8 @@ use journeyman_protocol::ContentHash;
 use crate::error::WorkspaceError;
 use crate::state::lock::{make_private_dir, own_file, replace_durably, state_error};
 
-/// With an index larger than this no more packs are made: it would take too much memory to read.
+/// Maximum size of the index; beyond it no more packs are made, because reading it would take too
+/// much memory.
 const INDEX_BYTES: u64 = 32 * 1024 * 1024;
 /// Hash, offset and length of one content.
 const PLACE_BYTES: usize = 32 + 4 + 4;
@@ -85,7 +86,7 @@ impl PackIndex {
         })
     }
 
-    /// All packs, with what lies in them.
+    /// Returns all packs with their contents.
     pub(crate) fn packs(&self) -> Result<BTreeMap<ContentHash, Vec<PackedBlob>>, WorkspaceError> {
         let mut bytes = Vec::new();
         let read = File::open(&self.path).and_then(|file| file.take(INDEX_BYTES * 2).read_to_end(&mut bytes));
@@ -103,8 +104,8 @@ impl PackIndex {
         Ok(packs)
     }
 
-    /// Drops the sections of packs that aren't kept; true if there were any. Nobody else may note
-    /// packs meanwhile.
+    /// Drops the sections of packs that aren't kept. Returns true if there were any. Nobody else
+    /// may add packs meanwhile.
     pub(crate) fn retain_packs(
         &self,
         is_kept: impl Fn(&ContentHash) -> bool,
@@ -192,7 +193,7 @@ impl PackPosition {
     }
 }
 
-/// A section with these contents of one pack; nothing without any.
+/// Encodes a section with these contents of one pack; empty without any.
 pub(crate) fn section_of(contents: &[(ContentHash, PackPosition)]) -> Vec<u8> {
     let Some((_, PackPosition { pack, .. })) = contents.first() else { return Vec::new() };
     let packed: Vec<PackedBlob> =
@@ -251,8 +252,9 @@ fn index_positions(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, PackPos
     places.collect()
 }
 
-/// Reads all whole sections. Gives where the last of them ends, and the bytes before that which are
-/// none: a damaged section costs itself alone, and a torn one at the end may yet be completed.
+/// Reads all whole sections. Returns the end of the last one, and the byte ranges before it that
+/// are no section: damage costs one section alone, and a torn section at the end may yet be
+/// completed.
 pub(crate) fn read_sections(
     bytes: &[u8],
     mut see: impl FnMut(Vec<(ContentHash, PackPosition)>),

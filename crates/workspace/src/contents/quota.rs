@@ -8,9 +8,9 @@
 //! checkpoint always stay, and so do the checkpoints that copies were made from.
 //!
 //! The journal is cut before the blobs go, so that a crash leaves blobs too many and never one too
-//! few; the next sweep finds them in the ledger. A sweep needs the project's lock and waits for
-//! nobody: whoever is in the middle of keeping something (in any process) puts it off until the
-//! next change.
+//! few; the next sweep finds them in the ledger. A sweep needs the project's lock and doesn't wait
+//! for other processes: while one of them stores something, the sweep is put off until the next
+//! change.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -38,7 +38,8 @@ use crate::state::lock::{FileLock, state_error};
 use crate::transaction::rollback::Rollback;
 use crate::transaction::writer::{Transactions, WriterState};
 
-/// So much of the quota is free after a sweep, so that the next change doesn't sweep again.
+/// The part of the quota, as 1 in so many, that a sweep leaves free, so that the next change
+/// doesn't sweep again.
 const FREE_FRACTION: u64 = 8;
 /// The longest record of a copy that is looked into for its checkpoint.
 const COPY_RECORD_BYTES: u64 = 1024 * 1024;
@@ -62,8 +63,7 @@ pub(crate) struct Quota<'a> {
 impl Quota<'_> {
     /// Returns the disk space that the project's checkpoints and changes take.
     ///
-    /// # Errors
-    /// [`WorkspaceError::State`] when the book of it can't be read.
+    /// # Errors [`WorkspaceError::State`] when the record of it can't be read.
     pub(crate) fn storage(&self) -> Result<Storage, WorkspaceError> {
         let ledger = self.project.blob_store.usage();
         let (bytes, _) = ledger.totals().map_err(|source| state_error("read", ledger.path(), source))?;
@@ -121,7 +121,7 @@ impl Quota<'_> {
             }
         }
         let others = self.needed_by_others(&book);
-        // What somebody else dropped that put it first is ours from now on.
+        // A blob whose first owner dropped it is charged to this project from now on.
         for (hash, (_, ours)) in &mut book {
             *ours |= !others.contains(hash);
         }
@@ -154,7 +154,7 @@ impl Quota<'_> {
         Ok(())
     }
 
-    /// The blobs of ours that other projects rely on.
+    /// Returns this project's blobs that other projects rely on.
     fn needed_by_others(&self, book: &HashMap<ContentHash, (u64, bool)>) -> HashSet<ContentHash> {
         let ours = self.project.blob_store.usage().path();
         let projects = ours.parent().and_then(Path::parent).map(fs::read_dir);
@@ -170,8 +170,8 @@ impl Quota<'_> {
         needed
     }
 
-    /// Marks what is needed whatever the journal says; gives the checkpoints that copies were made
-    /// from.
+    /// Marks what is needed regardless of the journal. Returns the checkpoints that copies were
+    /// made from.
     fn need_always(&self, needs: &mut MarkPhase<'_>) -> Result<HashSet<CheckpointId>, WorkspaceError> {
         let mut based = HashSet::new();
         needs.state_dir(&self.project.options.state_dir)?;
@@ -202,7 +202,7 @@ impl Quota<'_> {
     }
 }
 
-/// The checkpoint that a copy was made from, as its record says.
+/// Returns the checkpoint that a copy was made from, as its record says.
 fn base_of(copy: &Path) -> Option<CheckpointId> {
     let path = copy.join("record");
     if fs::symlink_metadata(&path).ok()?.len() > COPY_RECORD_BYTES {
@@ -259,8 +259,8 @@ impl<'a> MarkPhase<'a> {
     fn mark_content(&mut self, hash: &ContentHash) -> Result<(), WorkspaceError> {
         if self.contents.insert(*hash) {
             self.mark_blob(hash);
-            // Where it is a blob of its own that somebody else keeps, it may go with them: both are
-            // kept.
+            // A blob that another project keeps may be removed with that project's: both the blob
+            // and the pack are kept.
             if !self.marked.contains_key(hash)
                 && let Some(pack) = self.blob_store.pack_of(hash)?
             {
@@ -329,7 +329,7 @@ impl<'a> MarkPhase<'a> {
         Ok(())
     }
 
-    /// From which line on the journal fits.
+    /// Returns the first line from which the journal fits the quota.
     fn first_line_kept(
         &mut self,
         lines: &[JournalLine],
@@ -367,8 +367,8 @@ impl<'a> MarkPhase<'a> {
         // Contents are asked after no more, so that what was seen of them doesn't matter.
     }
 
-    /// Puts the contents that are needed of packs which are mostly not into new ones; gives what
-    /// all takes then.
+    /// Moves the needed contents of mostly unneeded packs into new packs. Returns the total size
+    /// afterwards.
     fn repack_needed(&mut self) -> Result<u64, WorkspaceError> {
         let (marked, contents) = (&self.marked, &self.contents);
         let moved =

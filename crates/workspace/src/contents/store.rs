@@ -24,7 +24,7 @@ pub(crate) const PACK_FROM: usize = 128;
 /// A pack is closed when it has so many bytes: large enough to be cheap, small enough to unpack for
 /// one file.
 const PACK_BYTES: usize = 2 * 1024 * 1024;
-/// So many packs are kept unpacked, some 8 MiB: an undo goes through the files of several
+/// Maximum number of packs kept unpacked, some 8 MiB: an undo goes through the files of several
 /// directories in turn.
 const MAX_UNPACKED_PACKS: usize = 4;
 /// Larger contents are blobs of their own.
@@ -48,11 +48,11 @@ pub(crate) struct BlobStore {
 /// The condition of a kept content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlobCondition {
-    /// As it was put.
+    /// The content is as it was stored.
     Whole,
-    /// Something of its name is here, and isn't it.
+    /// A file with this hash as its name exists, but its content doesn't match.
     Damaged,
-    /// Not, or not any more.
+    /// The content is missing.
     Missing,
 }
 
@@ -68,17 +68,17 @@ impl BlobStore {
         }
     }
 
-    /// The state directory whose index says where packed contents lie.
+    /// Returns the state directory whose index says where packed contents lie.
     pub(crate) fn dir(&self) -> &Path {
         self.index.dir()
     }
 
-    /// The blobs beneath, for what isn't a file's content.
+    /// Returns the blobs beneath, for what isn't a file's content.
     pub(crate) fn blobs(&self) -> &Blobs {
         &self.blobs
     }
 
-    /// The book of what this project put.
+    /// Returns the record of this project's blobs.
     pub(crate) fn usage(&self) -> &BlobUsage {
         &self.usage
     }
@@ -93,7 +93,8 @@ impl BlobStore {
         Ok(hash)
     }
 
-    /// Keeps what isn't a file's content. What is kept already needs no [`BlobStore::sync`].
+    /// Stores data other than a file's content. If it is stored already, no [`BlobStore::sync`] is
+    /// needed.
     pub(crate) fn put_new(&self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
         let mut is_new = false;
         let note = &mut |hash: &ContentHash, stored| {
@@ -107,8 +108,8 @@ impl BlobStore {
         Ok(hash)
     }
 
-    /// Returns true if there is a blob of its own with this hash, which counts as put just now. The
-    /// first time it is read, so that nothing relies on a damaged one.
+    /// Renews the blob with this hash as if it had just been put; returns false if there is none
+    /// outside of packs. Reads the blob the first time, so that nothing relies on a damaged one.
     pub(crate) fn touch_blob(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if !self.blobs.renew(hash)? {
             return Ok(false);
@@ -125,7 +126,7 @@ impl BlobStore {
         Ok(true)
     }
 
-    /// Something was put that a [`BlobStore::sync`] has to wait for.
+    /// Records that something was put that [`BlobStore::sync`] has to wait for.
     pub(crate) fn note_unsynced(&self) {
         self.unsynced.store(true, Ordering::Release);
     }
@@ -162,9 +163,9 @@ impl BlobStore {
         }
     }
 
-    /// Returns true if the content is here; then it stays, whoever put it. One that is a blob of
-    /// its own is read, so that nothing relies on a damaged one; a pack would have to be unpacked
-    /// for that.
+    /// Returns true if the content is stored, and keeps it from then on even if another project
+    /// stored it. A content outside of packs is read, so that nothing relies on a damaged one; a
+    /// pack would have to be unpacked for that.
     pub(crate) fn rely_on(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         if self.whole_blob(hash)?.is_some() {
             let noted = self.usage.note_put(hash, Stored::Already);
@@ -186,7 +187,7 @@ impl BlobStore {
         })
     }
 
-    /// The bytes of a blob; `None` if it isn't here or damaged, which is as good as not being here.
+    /// Reads a blob; `None` if it is missing or damaged, which are treated alike.
     pub(crate) fn whole_blob(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
         match self.blobs.get(hash) {
             Err(StoreError::BlobDamaged { .. }) => Ok(None),
@@ -194,7 +195,7 @@ impl BlobStore {
         }
     }
 
-    /// The content, or `None` if it isn't here (any more) or damaged.
+    /// Reads a content; `None` if it is missing or damaged.
     pub(crate) fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
         if let Some(bytes) = self.whole_blob(hash)? {
             return Ok(Some(bytes));
@@ -208,25 +209,25 @@ impl BlobStore {
         Ok(bytes.filter(|bytes| ContentHash::of(bytes) == *hash).map(<[u8]>::to_vec))
     }
 
-    /// For asking after many contents: each pack is looked for once.
+    /// Returns a lookup for many contents, which looks for each pack once.
     pub(crate) fn reader(&self) -> BlobReader<'_> {
         BlobReader { blob_store: self, packs: HashMap::new() }
     }
 
-    /// Packs may have been removed: what is known of them is read again.
+    /// Discards what is cached about packs, as some may have been removed.
     pub(crate) fn forget_packs(&self) {
         self.index.forget();
         self.lock_unpacked().clear();
         self.lock_verified().clear();
     }
 
-    /// The pack in which the content lies.
+    /// Returns the pack that holds the content.
     pub(crate) fn pack_of(&self, hash: &ContentHash) -> Result<Option<ContentHash>, WorkspaceError> {
         Ok(self.index.position_of(hash)?.map(|place| place.pack))
     }
 
-    /// Puts those contents into new packs that are needed of kept packs which are mostly not; gives
-    /// each of these with the new ones. Nobody else may put contents meanwhile.
+    /// Moves the needed contents of mostly unneeded packs into new packs. Returns each old pack
+    /// with its new ones. Nobody else may put contents meanwhile.
     pub(crate) fn repack(
         &self,
         is_kept: impl Fn(&ContentHash) -> bool,
@@ -259,7 +260,7 @@ impl BlobStore {
         Ok(moved)
     }
 
-    /// Forgets what lay in packs that aren't kept. Nobody else may put contents meanwhile.
+    /// Drops the index entries of packs that aren't kept. Nobody else may put contents meanwhile.
     pub(crate) fn keep_packs(&self, is_kept: impl Fn(&ContentHash) -> bool) -> Result<(), WorkspaceError> {
         if self.index.retain_packs(is_kept)? {
             self.forget_packs();
@@ -306,7 +307,7 @@ pub(crate) struct BlobReader<'a> {
 }
 
 impl BlobReader<'_> {
-    /// As [`BlobStore::contains`].
+    /// Returns true if the content is stored, as [`BlobStore::contains`] does.
     pub(crate) fn has(&mut self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         let Some(place) = self.blob_store.index.position_of(hash)? else {
             return Ok(self.blob_store.blobs.contains(hash)?);

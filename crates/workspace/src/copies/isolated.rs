@@ -23,7 +23,7 @@ pub struct IsolatedCopy {
 }
 
 impl IsolatedCopy {
-    /// The copy as a workspace: its root is the user's, its files are its own.
+    /// Returns the copy as a workspace: its root is the user's, its files are its own.
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
@@ -48,7 +48,7 @@ impl IsolatedCopy {
         Ok(())
     }
 
-    /// The better tiers that couldn't be had, each with the reason.
+    /// Returns the better tiers that were unavailable, each with the reason.
     #[must_use]
     pub fn unavailable_tiers(&self) -> &[(Tier, String)] {
         &self.unavailable_tiers

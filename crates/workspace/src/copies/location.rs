@@ -1,4 +1,4 @@
-//! Where copies lie, and who has them.
+//! Locations of copies, and their locks.
 //!
 //! A copy's directory is `work/<session>` in the project's state directory: its lock, its record,
 //! its own state. Its files are there too where that is on the file system of the project, and
@@ -24,7 +24,7 @@ use crate::workspace::Workspace;
 const COPIES_DIR: &str = "work";
 /// The prefix of a copy's name while it is removed.
 const REMOVED_PREFIX: &str = "removed-";
-/// A lock file whose name was taken away meanwhile is tried anew so often.
+/// Maximum number of attempts to lock a file that is removed meanwhile.
 const MAX_LOCK_ATTEMPTS: usize = 8;
 
 /// The places of one session's copy.
@@ -46,17 +46,17 @@ impl CopyLocation {
         Self { work, dir, sibling, session: session.clone(), root: workspace.root().to_owned() }
     }
 
-    /// The lock's, the record's and the state's directory.
+    /// Returns the directory of the lock, the record and the state.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// The copy's own state directory.
+    /// Returns the copy's own state directory.
     pub(crate) fn state(&self) -> PathBuf {
         self.dir.join("state")
     }
 
-    /// The state directory of a refresh under way.
+    /// Returns the state directory of a refresh under way.
     pub(crate) fn refresh_dir(&self) -> PathBuf {
         self.dir.join("refreshing")
     }
@@ -78,7 +78,7 @@ impl CopyLocation {
         let dir = self.sibling.as_deref().ok_or_else(absent)?;
         let all = dir.parent().ok_or_else(absent)?;
         make_private_dir(all)?;
-        // Its name can be foretold: somebody else may have made it, or have put a link there.
+        // Its name is predictable: another user may have made it, or have put a link there.
         if !is_ours(all) {
             let source = std::io::Error::other("it belongs to somebody else");
             return Err(state_error("use", all, source));
@@ -87,7 +87,8 @@ impl CopyLocation {
         Ok(dir)
     }
 
-    /// Takes the copy, or the place where one is to be, for as long as what comes back lives.
+    /// Locks the copy's place, whether the copy exists or not, for as long as the returned guard
+    /// lives.
     pub(crate) fn acquire(&self) -> Result<OwnedLockGuard, WorkspaceError> {
         for _ in 0..MAX_LOCK_ATTEMPTS {
             let lock = match FileLock::open(&self.dir) {
@@ -109,7 +110,7 @@ impl CopyLocation {
         Err(state_error("lock", &self.dir, source))
     }
 
-    /// As [`CopyLocation::acquire`] where there is something to take.
+    /// Acquires the copy as [`CopyLocation::acquire`] does, if it exists.
     pub(crate) fn acquire_existing(&self) -> Result<Option<OwnedLockGuard>, WorkspaceError> {
         if self.dir.symlink_metadata().is_err() {
             return Ok(None);
@@ -126,8 +127,8 @@ impl CopyLocation {
         CopyRecord::read(&self.dir, &self.session)
     }
 
-    /// Gives the copy to another session: its directory gets that session's name, which is the one
-    /// step that decides whose copy it is. The place is held.
+    /// Gives the copy to another session by renaming its directory, which is the one step that
+    /// decides whose copy it is. The caller holds the lock.
     pub(crate) fn hand_over(&self, to: &Self, mut record: CopyRecord) -> Result<(), WorkspaceError> {
         let from = std::mem::replace(&mut record.info.session, to.session.clone());
         record.handed_from = Some(from);
@@ -150,7 +151,7 @@ impl CopyLocation {
         record.write(&self.dir)
     }
 
-    /// Takes away what a tier that failed, or a crash, left. The place is held.
+    /// Removes what a failed tier or a crash left. The caller holds the lock.
     pub(crate) fn clear(&self) -> Result<(), WorkspaceError> {
         put_back(&self.dir, &self.root)?;
         self.clear_sibling()?;
@@ -171,7 +172,8 @@ impl CopyLocation {
         Ok(())
     }
 
-    /// Takes it all away. The place is held; from the first step on there is no copy any more.
+    /// Removes the copy with all its files. The caller holds the lock; from the first step on the
+    /// copy counts as removed.
     pub(crate) fn remove(&self) -> Result<(), WorkspaceError> {
         put_back(&self.dir, &self.root)?;
         CopyRecord::remove(&self.dir)?;
@@ -184,14 +186,14 @@ impl CopyLocation {
     }
 }
 
-/// All copies' places of a project.
+/// Returns the locations of all copies of a project.
 pub(crate) fn all_locations(workspace: &Workspace) -> Result<Vec<CopyLocation>, WorkspaceError> {
     let names = names_in(&workspace.project.options.state_dir.join(COPIES_DIR))?;
     let sessions = names.iter().filter_map(|name| name.to_str()?.parse::<SessionId>().ok());
     Ok(sessions.map(|session| CopyLocation::of(workspace, &session)).collect())
 }
 
-/// A copy as its directory alone tells of it, without the project.
+/// A copy as described by its directory alone, without the project.
 pub(crate) struct CopyDir {
     pub(crate) session: SessionId,
     pub(crate) dir: PathBuf,
@@ -212,7 +214,7 @@ impl CopyDir {
     }
 }
 
-/// The copies in a project's state directory. Half made ones aren't among them.
+/// Returns the copies in a project's state directory, without half-made ones.
 pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<CopyDir>, WorkspaceError> {
     let work = state_dir.join(COPIES_DIR);
     let mut copies = Vec::new();
@@ -229,8 +231,8 @@ pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<CopyDir>, WorkspaceError
     Ok(copies)
 }
 
-/// Takes away what crashes left half made or half removed, what was never kept, and what is landed.
-/// What can't be, or is somebody's right now, stays for the next time.
+/// Removes copies that a crash left half made or half removed, that were never kept, or that are
+/// landed. Copies that can't be removed or are in use stay for the next time.
 pub(crate) fn sweep_copies(workspace: &Workspace) {
     let work = workspace.project.options.state_dir.join(COPIES_DIR);
     for name in names_in(&work).unwrap_or_default() {
@@ -268,8 +270,8 @@ pub(crate) fn sweep_copies(workspace: &Workspace) {
     }
 }
 
-/// Returns true if all that a copy has is landed, as the journal says: whoever landed it was cut
-/// off before the copy was removed.
+/// Returns true if everything in a copy is landed according to the journal. Such a copy is left if
+/// the landing process was cut off before it removed the copy.
 pub(crate) fn is_settled(record: &CopyRecord, history: &History) -> bool {
     let landing = history.landing_of(&record.info.session);
     landing.is_some_and(|(id, in_effect)| in_effect && record.is_settled_by(id))
@@ -285,7 +287,7 @@ fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>, WorkspaceError> {
     entries.map(|entry| entry.map(|entry| entry.file_name()).map_err(failed)).collect()
 }
 
-/// The directory for copies beside a root; none beside the file system's own.
+/// Returns the directory for copies beside a root; `None` if the root is the file system's.
 fn sibling_of(root: &Path) -> Option<PathBuf> {
     let root = fs::canonicalize(root).ok()?;
     let digits = ContentHash::of(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str())).to_string();

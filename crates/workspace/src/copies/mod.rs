@@ -43,7 +43,7 @@ struct NewCopy {
 }
 
 impl Workspace {
-    /// Gives access to the copies of this tree.
+    /// Returns access to the copies of this tree.
     #[must_use]
     pub fn copies(&self) -> Copies<'_> {
         Copies { workspace: self }
@@ -156,10 +156,9 @@ impl Copies<'_> {
 
     /// Opens a session's copy again, such as after a restart.
     ///
-    /// # Errors
-    /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when somebody has it open;
-    /// [`WorkspaceError::NoCopy`] when it can't be mounted any more; [`WorkspaceError::State`] when
-    /// its record is damaged.
+    /// # Errors [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when another process has
+    /// it open; [`WorkspaceError::NoCopy`] when it can't be mounted any more;
+    /// [`WorkspaceError::State`] when its record is damaged.
     pub fn open(&self, session: &SessionId, means: &CopyTools<'_>) -> Result<IsolatedCopy, WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = CopyLocation::of(self.workspace, session);
@@ -205,10 +204,9 @@ impl Copies<'_> {
     /// Makes the copy of a session another one's, with its files, its journal and its checkpoints.
     /// The first session has none then. A crash leaves it with one of both.
     ///
-    /// # Errors
-    /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::CopyExists`] when the other session has
-    /// one; [`WorkspaceError::Busy`] when somebody has it open; [`WorkspaceError::State`] when it
-    /// can't be renamed or its record is damaged.
+    /// # Errors [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::CopyExists`] when the other
+    /// session has one; [`WorkspaceError::Busy`] when another process has it open;
+    /// [`WorkspaceError::State`] when it can't be renamed or its record is damaged.
     pub fn hand_over(&self, from: &SessionId, to: &SessionId) -> Result<(), WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: from.clone() };
         let (place, other) = (CopyLocation::of(self.workspace, from), CopyLocation::of(self.workspace, to));
@@ -228,7 +226,7 @@ impl Copies<'_> {
         place.hand_over(&other, record)
     }
 
-    /// The copies of this tree, oldest first. What a crash left half made is taken away on the way.
+    /// Returns the copies of this tree, oldest first. Removes copies that a crash left half made.
     ///
     /// # Errors
     /// [`WorkspaceError::State`].
@@ -257,9 +255,8 @@ impl Copies<'_> {
 
     /// Removes a copy with all that was changed in it.
     ///
-    /// # Errors
-    /// [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when somebody has it open;
-    /// failures of the disk.
+    /// # Errors [`WorkspaceError::UnknownCopy`]; [`WorkspaceError::Busy`] when another process has
+    /// it open; failures of the disk.
     pub fn discard(&self, session: &SessionId) -> Result<(), WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = CopyLocation::of(self.workspace, session);

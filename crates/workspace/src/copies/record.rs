@@ -3,7 +3,7 @@
 //! It is written when the copy is complete and goes first when the copy goes: a copy without a
 //! record is half made or half removed, and is swept. So is one whose record doesn't say that it is
 //! kept: its process died before the session was on record. A damaged record was damaged by hand or
-//! by the disk; the copy may have somebody's work and stays.
+//! by the disk; the copy may hold work and stays.
 
 use std::fs;
 use std::io::Read as _;
@@ -33,7 +33,7 @@ pub(crate) struct CopyRecord {
     pub(crate) beside: CopyBase,
     /// Which of its layers is the one that counts.
     pub(crate) layer: u32,
-    /// Which run of the machine made it, where that can be told.
+    /// The boot id of the machine when the copy was made, if it is known.
     pub(crate) boot: Option<String>,
     /// The newest landing of the session when the copy was opened last: an earlier one says nothing
     /// of what is in the copy now.
@@ -49,7 +49,7 @@ pub(crate) struct CopyRecord {
 pub(crate) enum CopyRecordState {
     /// No record: nothing, or something half made.
     Nothing,
-    /// One that isn't as it was written.
+    /// The record's content or checksum is wrong.
     Damaged(&'static str),
     Record(Box<CopyRecord>),
 }
@@ -68,7 +68,7 @@ impl CopyRecord {
         }
     }
 
-    /// Writes it in place of the one that is there; after a crash it is one or the other.
+    /// Replaces the record in `dir` atomically.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), WorkspaceError> {
         let path = dir.join(RECORD_FILE);
         let failed = |source| state_error("write", &path, source);
@@ -89,7 +89,7 @@ impl CopyRecord {
         }
     }
 
-    /// Takes it away: from here on the copy is something half removed.
+    /// Removes the record; from here on the copy counts as half removed.
     pub(crate) fn remove(dir: &Path) -> Result<(), WorkspaceError> {
         let path = dir.join(RECORD_FILE);
         match fs::remove_file(&path) {
@@ -100,7 +100,7 @@ impl CopyRecord {
         }
     }
 
-    /// Returns true if the machine ran on since, so that all that was written is there.
+    /// Returns true if the machine hasn't restarted since, so that all that was written is there.
     pub(crate) fn is_of_this_boot(&self) -> bool {
         self.boot.is_some() && self.boot == boot_id()
     }
@@ -110,7 +110,7 @@ impl CopyRecord {
         landing.0 > self.info.base.0 && landing > self.opened_after
     }
 
-    /// It was seen to be whole in this run of the machine.
+    /// Records that the copy was found whole since the machine started.
     pub(crate) fn note_boot(&mut self) {
         self.boot = boot_id();
     }
@@ -145,7 +145,7 @@ fn parse(text: &[u8], session: &SessionId) -> CopyRecordState {
     }
 }
 
-/// The kernel's name of this run of the machine.
+/// Returns the kernel's id of this boot.
 fn boot_id() -> Option<String> {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())

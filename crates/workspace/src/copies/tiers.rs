@@ -23,7 +23,7 @@ pub(crate) mod making;
 pub(crate) mod overlay;
 pub(crate) mod worktree;
 
-/// Makes a copy in this way. What a failure leaves in the place is the caller's to take away.
+/// Makes a copy by this tier. After a failure the caller removes what is left.
 pub(crate) fn make_copy(making: CopyRequest<'_>, tier: Tier) -> Result<MadeCopy, UnavailableReason> {
     if lies_in(&making.workspace.project.options.state_dir, making.workspace.root()) {
         return Err("the state directory lies in the project itself".into());
@@ -40,7 +40,7 @@ pub(crate) fn make_copy(making: CopyRequest<'_>, tier: Tier) -> Result<MadeCopy,
     }
 }
 
-/// A copy that was made earlier, opened again.
+/// Opens a copy that was made earlier.
 pub(crate) fn reopen_copy(
     workspace: &Workspace,
     record: &CopyRecord,

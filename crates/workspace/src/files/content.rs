@@ -26,7 +26,7 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The encoding's usual name.
+    /// Returns the encoding's usual name.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,9 +41,9 @@ impl Encoding {
 /// The line ending of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineEnding {
-    /// With a line feed.
+    /// Line feed.
     Lf,
-    /// With carriage return and line feed.
+    /// Carriage return and line feed.
     CrLf,
     /// Some so, some so.
     Mixed,
@@ -81,7 +81,7 @@ pub struct FileContent {
     /// The hash of its bytes: what a later write names as
     /// [`Expected::Hash`](crate::change::Expected::Hash).
     pub hash: ContentHash,
-    /// Its size in bytes.
+    /// The file's size in bytes.
     pub size: u64,
     /// True if its owner may execute it.
     pub executable: bool,
@@ -97,7 +97,7 @@ impl FileContent {
         Self { hash, size, executable, body: decode(bytes) }
     }
 
-    /// The text, unless the file is binary.
+    /// Returns the text, unless the file is binary.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.body {
@@ -179,8 +179,8 @@ fn utf16(bytes: &[u8], encoding: Encoding, unit: fn([u8; 2]) -> u16) -> Body {
     }
 }
 
-/// Bytes that aren't UTF-8 are taken for Latin-1 only when no byte is a control character that text
-/// hasn't.
+/// Decodes Latin-1. Bytes that aren't UTF-8 are taken for Latin-1 only if none is a control
+/// character that doesn't occur in text.
 fn latin1(bytes: &[u8]) -> Body {
     let is_text =
         |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x08 | 0x0c | 0x1b | 0x20..=0x7e | 0x80..);

@@ -16,7 +16,7 @@ const PLAIN_MODE: u32 = 0o100_644;
 /// Differences as text, bounded.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Diff {
-    /// The unified diff; whole files only, so that what is there applies.
+    /// The unified diff, of whole files only, so that it applies.
     pub text: String,
     /// True if files were left out for the limit.
     pub truncated: bool,
@@ -80,8 +80,8 @@ pub(crate) struct FileDiff {
     pub(crate) opaque: bool,
 }
 
-/// The difference between two contents of one file, `None` standing for no file; empty when they
-/// are the same.
+/// Returns the difference between two contents of one file, where `None` stands for no file; empty
+/// if they are the same.
 ///
 /// The headers are git's (`a/`, `b/`, `/dev/null`, `new file mode`), and `git apply` takes the
 /// result as long as both contents are UTF-8. Contents in Latin-1 or UTF-16 are shown decoded;
@@ -109,7 +109,7 @@ pub fn edit_diff(path: &RelPath, old: &str, new: &str) -> EditDiff {
     EditDiff { added: size(added), removed: size(removed), text }
 }
 
-/// The difference between two sides.
+/// Returns the difference between two sides.
 pub(crate) fn file_diff(path: &RelPath, old: Option<DiffSide<'_>>, new: Option<DiffSide<'_>>) -> FileDiff {
     let kind = kind_of(old.is_some(), new.is_some());
     let mut diff = FileDiff { text: String::new(), kind, added: 0, removed: 0, opaque: false };
@@ -192,8 +192,8 @@ fn readable_text(bytes: &[u8]) -> Option<String> {
     }
 }
 
-/// The name with its prefix, in C's notation where git would need it: control characters, quotes,
-/// backslashes, bytes that aren't UTF-8.
+/// Returns the name with its prefix, in C's notation where git would need it: control characters,
+/// quotes, backslashes, bytes that aren't UTF-8.
 pub(crate) fn quote_path(prefix: &str, path: &RelPath) -> String {
     let special = |byte: &u8| byte.is_ascii_control() || matches!(byte, b'"' | b'\\');
     if let Some(text) = path.as_str()

@@ -31,7 +31,7 @@ pub struct ListOptions {
 }
 
 impl Default for ListOptions {
-    /// Every file that isn't ignored, as many as a walk looks at.
+    /// Returns options for every file that isn't ignored, up to the limit of a walk.
     fn default() -> Self {
         Self { under: None, glob: None, include_ignored: false, limit: crate::limits::MAX_FILES }
     }
@@ -137,7 +137,7 @@ pub enum StatKind {
     File,
     /// A directory.
     Directory,
-    /// Something else: a pipe, a socket, a device, or a link that leads nowhere.
+    /// A pipe, a socket, a device, or a link that leads nowhere.
     Other,
 }
 
@@ -146,7 +146,7 @@ pub enum StatKind {
 pub struct Stat {
     /// The kind of the file.
     pub kind: StatKind,
-    /// Its size in bytes; of a directory, the file system's own figure.
+    /// The size in bytes; for a directory, the file system's own figure.
     pub size: u64,
     /// True if its owner may execute it (enter it, for a directory).
     pub executable: bool,

@@ -1,7 +1,7 @@
-//! Names that are legal here and make trouble elsewhere.
+//! Names that are legal here but cause problems on other systems.
 //!
 //! Any legal name works. A project that is checked out on Windows or macOS too can't have some of
-//! them, and nobody notices before it is checked out there; so who makes such a name is told.
+//! them, and the problem is noticed only there; so creating such a name is reported.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,7 +14,8 @@ use crate::limits;
 
 /// Names that Windows takes for devices, with any extension.
 const DEVICE_NAMES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
-/// Those that go with a digit from 1 to 9, or one of the superscripts ¹²³.
+/// Names that Windows takes for devices when followed by a digit from 1 to 9, or one of the
+/// superscripts ¹²³.
 const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
 /// Characters that Windows has in no name.
 const FORBIDDEN_CHARS: [char; 8] = ['<', '>', ':', '"', '\\', '|', '?', '*'];
@@ -29,7 +30,7 @@ pub enum NameTrouble {
     Ending,
     /// Windows has no such character in names.
     Character(char),
-    /// It isn't UTF-8: macOS refuses it, and so does git on Windows.
+    /// The name isn't UTF-8: macOS refuses it, and so does git on Windows.
     Encoding,
     /// The name is the same as this one on systems that ignore letter case (Windows, macOS).
     Collision(RelPath),
@@ -70,7 +71,7 @@ pub(crate) fn find_trouble(component: &[u8]) -> Option<NameTrouble> {
     reserved.then_some(NameTrouble::Reserved)
 }
 
-/// A name as systems compare it to which letter case doesn't count.
+/// Returns a name in the form by which case-insensitive systems compare it.
 fn fold_case(name: &[u8]) -> Option<String> {
     // Both ways, so that letters with two lower or upper cases fall together too.
     std::str::from_utf8(name).ok().map(|name| name.to_uppercase().to_lowercase())
@@ -102,7 +103,7 @@ pub(crate) fn name_troubles(root_dir: &RootDir, changes: &[FileChange]) -> Vec<(
     found
 }
 
-/// Another name beside it that differs in letter case alone.
+/// Returns a sibling name that differs in letter case alone.
 fn find_collision(root_dir: &RootDir, path: &RelPath) -> Option<NameTrouble> {
     let name = path.file_name();
     let wanted = fold_case(name)?;

@@ -29,9 +29,9 @@ const READ_SIZE: usize = 128 * 1024;
 /// The treatment of a link that is the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FinalLink {
-    /// It stands for what it points to.
+    /// The link is followed to its target.
     Follow,
-    /// It is meant itself.
+    /// The link itself is meant.
     Keep,
 }
 
@@ -70,14 +70,15 @@ impl RootDir {
         replaced.map_err(|source| WorkspaceError::Root { path: self.path.clone(), source })
     }
 
-    /// A path by which this process alone reaches what the root's descriptor stands for.
+    /// Returns a path by which this process alone reaches the directory behind the root's
+    /// descriptor.
     pub(crate) fn by_descriptor(&self) -> PathBuf {
         use std::os::fd::AsRawFd as _;
         PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
     }
 
-    /// The root's device, if its file system is one of those that stamp a directory whenever a name
-    /// in it comes, goes or changes its meaning.
+    /// Returns the root's device, if its file system updates a directory's timestamps whenever a
+    /// name in it is added, removed or replaced.
     pub(crate) fn lists_by_time(&self) -> Option<u64> {
         *self.lists_by_time.get_or_init(|| stamping_device(&self.root))
     }
@@ -98,7 +99,7 @@ impl RootDir {
         if stat.st_nlink == 0 { Err(gone(Errno::NOENT.into())) } else { Ok(()) }
     }
 
-    /// An error for `path`, after a look whether the root itself is the trouble.
+    /// Returns an error for `path`, after checking whether the root itself was deleted.
     pub(crate) fn error_for(&self, action: &'static str, path: &RelPath, errno: Errno) -> WorkspaceError {
         match self.check_alive() {
             Err(gone) => gone,
@@ -137,7 +138,8 @@ impl RootDir {
         }
     }
 
-    /// The outermost thing above the canonical `path` that isn't a directory, if there is one.
+    /// Returns the outermost path above the canonical `path` that isn't a directory, if there is
+    /// one.
     pub(crate) fn find_obstacle(&self, path: &RelPath) -> Result<Option<(RelPath, FileStat)>, Errno> {
         if self.parent(path).is_ok() {
             return Ok(None);
@@ -188,14 +190,14 @@ impl RootDir {
         Ok(readlinkat(&dir, path.file_name(), Vec::new())?.into_bytes())
     }
 
-    /// Gives the directory at the canonical `path` these permission bits, also where it can't be
+    /// Sets the permission bits of the directory at the canonical `path`, also if it can't be
     /// opened.
     pub(crate) fn set_permissions(&self, path: &RelPath, permissions: u32) -> Result<(), Errno> {
         set_permissions(self.open_beneath(path.as_bytes(), PERMISSION_FLAGS, Links::Refuse)?, permissions)
     }
 
-    /// The path without links: what `path` stands for. Components that don't exist (yet) are taken
-    /// as they are. A link out of the tree is refused.
+    /// Resolves the links in `path`. Components that don't exist (yet) are taken as they are. A
+    /// link out of the tree is refused.
     pub(crate) fn canonical(&self, path: &RelPath, last: FinalLink) -> Result<RelPath, WorkspaceError> {
         if let Ok(dir) = self.parent(path) {
             match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {

@@ -1,4 +1,4 @@
-//! The metadata of a file that `stat` gives, and the clock that file times come from.
+//! Metadata of files as `stat` returns it, and the clock that file times come from.
 
 use rustix::fs::{FileType, Mode};
 
@@ -82,7 +82,7 @@ impl FileStat {
     }
 }
 
-/// Permission bits as the system wants them.
+/// Converts permission bits to the system's type.
 pub(crate) fn mode_of(permissions: u32) -> Mode {
     Mode::from_raw_mode((permissions & 0o7777) as rustix::fs::RawMode)
 }
@@ -91,7 +91,7 @@ pub(crate) fn mode_of(permissions: u32) -> Mode {
 /// twice that.
 pub(crate) const CLOCK_TICK_NS: i64 = 20_000_000;
 
-/// The same.
+/// The same tick as a [`Duration`](std::time::Duration).
 pub(crate) const CLOCK_TICK: std::time::Duration =
     std::time::Duration::from_nanos(CLOCK_TICK_NS.unsigned_abs());
 
@@ -107,8 +107,8 @@ pub(crate) fn is_settled(seen: &FileStat, now: i64) -> bool {
     newest < now.saturating_sub(tick)
 }
 
-/// The clock that the kernel stamps files with. It is compared with file times and nothing else: no
-/// result depends on what time it is.
+/// Returns the time by the clock that the kernel stamps files with. It is compared with file times
+/// and nothing else, so that no result depends on the time of day.
 pub(crate) fn file_clock() -> i64 {
     let clock = rustix::time::ClockId::RealtimeCoarse;
     let now = rustix::time::clock_gettime(clock);

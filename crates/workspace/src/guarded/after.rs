@@ -18,7 +18,7 @@ use crate::guarded::{
 use crate::repositories::{Quarantine, QuarantineDir};
 use crate::workspace::Workspace;
 
-/// Maximum number of violations told of one command. All are moved away or put back.
+/// Maximum number of violations reported of one command. All are moved away or put back.
 const MAX_TOLD: usize = 200;
 
 /// The result of one look after a command.
@@ -86,7 +86,7 @@ impl GuardedState {
 }
 
 impl GuardedCheck<'_> {
-    /// Everything named `.git`.
+    /// Checks everything named `.git`.
     fn check_repositories(&mut self) {
         let guard = self.guard;
         for path in guard.repositories.find_planted(self.look.repositories.iter().cloned()) {
@@ -109,7 +109,7 @@ impl GuardedCheck<'_> {
         }
     }
 
-    /// Repositories without a `.git`.
+    /// Checks repositories without a `.git`.
     fn check_bare_repositories(&mut self) {
         for dir in &self.look.bare {
             let bytes = dir.as_ref().map_or(&b""[..], RelPath::as_bytes);
@@ -178,7 +178,7 @@ impl GuardedCheck<'_> {
         }
     }
 
-    /// Guarded names that weren't there before.
+    /// Checks guarded names that weren't there before.
     fn check_new(&mut self) {
         let guard = self.guard;
         let settings = settings_of_bare(self.workspace, guard.bare.keys());
@@ -247,8 +247,8 @@ impl GuardedCheck<'_> {
         })
     }
 
-    /// Returns true if the command may have changed the path last: somebody else may have, after
-    /// one that was cut off.
+    /// Returns true if the command may have been the last to change the path. After a command that
+    /// was cut off, another process may have changed it later.
     fn is_of_command(&self, path: &RelPath) -> bool {
         self.window.is_none_or(|window| window.contains(self.workspace, path))
     }

@@ -57,7 +57,7 @@ impl KeptPath {
         keep(parent.as_fd(), path.file_name(), before, &mut room, 0).ok().flatten()
     }
 
-    /// The size of the contents in bytes.
+    /// Returns the size of the contents in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.content {
             KeptContent::File(bytes, _) => bytes.len() as u64,

@@ -52,7 +52,7 @@ pub(crate) struct DirNotes {
     pub(crate) ino: u64,
     repositories: Vec<Vec<u8>>,
     guarded: Vec<Vec<u8>>,
-    /// Those of the names that make a bare repository.
+    /// The names in the directory that belong to a bare repository.
     pub(crate) parts: Vec<Vec<u8>>,
     directories: Vec<Vec<u8>>,
     /// The number of names read.
@@ -60,7 +60,8 @@ pub(crate) struct DirNotes {
 }
 
 impl DirNotes {
-    /// A directory of which nothing else is known.
+    /// Creates the names of a directory of which nothing but the parts of a bare repository is
+    /// known.
     pub(super) fn of_parts(parts: Vec<Vec<u8>>) -> Self {
         Self { parts, ..Self::default() }
     }
@@ -145,7 +146,7 @@ impl GuardedScanner<'_> {
         look
     }
 
-    /// Sorts a directory's names into what was found, and gives the directories to enter.
+    /// Classifies a directory's names into `look`, and adds the directories to enter to `below`.
     fn sort_names(
         &self,
         path: &[u8],

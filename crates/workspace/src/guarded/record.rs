@@ -11,8 +11,8 @@ pub(crate) struct StoredGuard {
     pub(crate) repositories: Repositories,
     pub(crate) known: Vec<StoredPath>,
     pub(crate) armed: Vec<(RelPath, ContentHash)>,
-    /// Repositories without a `.git`: the directory, its inode, and what tells their settings from
-    /// others.
+    /// Repositories without a `.git`: the directory, its inode, and the hash of its settings and
+    /// hooks.
     pub(crate) bare: Vec<(Option<RelPath>, u64, Option<ContentHash>)>,
     /// Directories with names that make a bare repository, and these names.
     pub(crate) parts: Vec<(Option<RelPath>, Vec<RelPath>)>,
@@ -41,7 +41,7 @@ pub(crate) enum StoredContent {
 }
 
 impl StoredGuard {
-    /// The hashes of the contents.
+    /// Returns the hashes of the contents.
     pub(crate) fn contents(&self) -> Vec<ContentHash> {
         fn add(content: &StoredContent, hashes: &mut Vec<ContentHash>) {
             match content {

@@ -1,4 +1,4 @@
-//! Tells repositories that run something from those that don't, by their settings and hooks.
+//! Detects repositories whose settings or hooks make git run something.
 //!
 //! Builds clone dependencies into ignored directories, and tests make repositories there. Git does
 //! nothing in such a one but read and write files, unless its settings name a program or its hooks
@@ -126,7 +126,7 @@ fn settings_hash(root_dir: &RootDir, dir: &RelPath) -> Option<ContentHash> {
     runs.then(|| ContentHash::of(&text))
 }
 
-/// Returns true if there are hooks; adds to `text` what tells them from others.
+/// Returns true if there are hooks; adds their names and metadata to `text`.
 fn add_hooks(root_dir: &RootDir, dir: &RelPath, name: &[u8], text: &mut Vec<u8>) -> bool {
     let Ok(dir) = dir.join(name) else { return true };
     let Ok(open) = root_dir.open_directory(Some(&dir)) else { return true };

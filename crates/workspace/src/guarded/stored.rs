@@ -38,9 +38,10 @@ pub(crate) struct CutOffWindow {
 }
 
 impl GuardedState {
-    /// As [`GuardedState::before`], for the command that `before` was made for. What is guarded is
-    /// kept with its heartbeat: where a crash comes before [`GuardedState::end`],
-    /// `Recovery::recover_call` and `Recovery::recover_checks` move away and put back the same.
+    /// Captures the state as [`GuardedState::before`] does, for the command that `before` was made
+    /// for, and stores it with that command's heartbeat: where a crash comes before
+    /// [`GuardedState::end`], `Recovery::recover_call` and `Recovery::recover_checks` move away and
+    /// put back the same.
     ///
     /// # Errors
     /// As [`GuardedState::before`]; failures of the state directory.
@@ -89,8 +90,8 @@ impl GuardedState {
 }
 
 impl StoredGuard {
-    /// Moves away what a command that was cut off made, and puts back what it changed or deleted;
-    /// what was changed after the window is left. Gives that, and true if a directory can't be
+    /// Moves away what a command that was cut off made, and puts back what it changed or deleted,
+    /// but for changes after the window. Returns these changes, and true if a directory can't be
     /// listed that could be before.
     pub(crate) fn undo_forbidden(
         &self,
@@ -210,7 +211,7 @@ fn store(kept: &KeptPath, blob_store: &BlobStore) -> Result<StoredContent, Works
     })
 }
 
-/// `None` where a content is lost.
+/// Loads a stored content; `None` if it is lost.
 fn load(stored: &StoredContent, blob_store: &BlobStore) -> Result<Option<KeptPath>, WorkspaceError> {
     let (mode, content) = match stored {
         StoredContent::File { mode, hash } => {

@@ -34,7 +34,7 @@ pub(crate) struct History {
     checkpoints: HashSet<CheckpointId>,
     dropped: Option<DroppedLines>,
     gaps: Vec<JournalGap>,
-    /// For every file that no undo or redo left.
+    /// The changes undone for every file that no undo or redo left out.
     undone: Undone,
     /// The files that one did leave; each is looked at when it is asked for.
     left: RefCell<HashMap<RelPath, Option<Undone>>>,
@@ -75,8 +75,9 @@ fn find_gaps(lines: &[JournalLine], finished: &HashSet<ChangeId>) -> Vec<Journal
     gaps.collect()
 }
 
-/// The changes that happened: those that were closed, and those whose closing line is damaged. One
-/// of these that was taken back instead left its files as they were before, which an undo finds so.
+/// Returns the changes that happened: those that were closed, and those whose closing line is
+/// damaged. A change of the latter that was rolled back left its files as they were before, which
+/// an undo detects.
 fn finished_changes(lines: &[JournalLine]) -> HashSet<ChangeId> {
     let (mut finished, mut void, mut open) = (HashSet::new(), HashSet::new(), None);
     for line in lines {
@@ -146,7 +147,7 @@ impl History {
         counts
     }
 
-    /// The changes, oldest first.
+    /// Returns the changes, oldest first.
     pub(crate) fn into_done(self) -> Vec<ChangeRecord> {
         self.done
     }
@@ -183,14 +184,14 @@ impl History {
         !record.cause.takes_back() && self.is_in_effect(record)
     }
 
-    /// The newest landing that settled the session's copy, and whether it is in effect.
+    /// Returns the newest landing that settled the session's copy, and true if it is in effect.
     pub(crate) fn landing_of(&self, session: &SessionId) -> Option<(ChangeId, bool)> {
         let mut landings =
             self.done.iter().rev().filter(|record| record.settles_copy && record.session == *session);
         landings.next().map(|record| (record.id, self.is_in_effect(record)))
     }
 
-    /// The changes of one call, oldest first.
+    /// Returns the changes of one call, oldest first.
     pub(crate) fn of_call<'a>(
         &'a self,
         session: &'a SessionId,
@@ -214,7 +215,7 @@ impl History {
         self.gaps.iter().any(|gap| gap.sessions.contains(session))
     }
 
-    /// The changes to take back.
+    /// Selects the changes to take back.
     pub(crate) fn select_changes(&self, target: &UndoTarget) -> Result<SelectedChanges<'_>, WorkspaceError> {
         let asked = match target {
             UndoTarget::To(checkpoint) => return self.select_since(*checkpoint),
@@ -251,7 +252,7 @@ impl History {
         Ok(SelectedChanges { records, sessions: vec![session], replay: false, dropped, damaged })
     }
 
-    /// Everything that was journaled since a checkpoint.
+    /// Selects everything that was journaled since a checkpoint.
     fn select_since(&self, checkpoint: CheckpointId) -> Result<SelectedChanges<'_>, WorkspaceError> {
         if !self.checkpoints.contains(&checkpoint) {
             return Err(WorkspaceError::UnknownCheckpoint { id: checkpoint });
@@ -282,9 +283,9 @@ impl History {
         Ok(SelectedChanges { records: since().collect(), sessions, replay: true, dropped: false, damaged })
     }
 
-    /// The undos that can be taken back, newest first: those since the newest change that wasn't
-    /// one; then what was taken back of calls that were cut off. Nobody asked for that, so what
-    /// came later doesn't close it.
+    /// Returns the undos that can be taken back, newest first: those since the newest change that
+    /// wasn't one; then what was taken back of calls that were cut off. Nobody asked for that, so
+    /// what came later doesn't close it.
     pub(crate) fn redoable(&self) -> impl Iterator<Item = &ChangeRecord> {
         let newest_first = || self.done.iter().rev();
         let asked = newest_first().take_while(|record| record.cause.takes_back() && record.call.is_none());

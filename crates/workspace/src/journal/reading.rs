@@ -58,7 +58,7 @@ pub(crate) fn read_lines(text: &[u8], from: u64) -> ReadLines {
     read
 }
 
-/// The bytes of lines as a journal has them.
+/// Encodes lines as a journal stores them.
 pub(crate) fn to_bytes(lines: &[JournalLine]) -> Result<Vec<u8>, serde_json::Error> {
     let mut text = Vec::new();
     for line in lines {

@@ -67,7 +67,7 @@ pub(crate) struct FileRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DirRecord {
     pub(crate) path: RelPath,
-    /// Its permission bits, where they matter.
+    /// The directory's permission bits, where they matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mode: Option<u32>,
 }
@@ -119,7 +119,7 @@ pub(crate) struct ChangeRecord {
     /// The files of those changes that it left as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) left: Vec<RelPath>,
-    /// Other sessions whose commands ran while this was changed: it may as well be their doing.
+    /// Other sessions whose commands ran during this change, and may have made it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<SessionId>,
     /// True if it is the landing of the session's copy and left nothing in it, so that the copy
@@ -129,8 +129,8 @@ pub(crate) struct ChangeRecord {
 }
 
 impl ChangeRecord {
-    /// The outermost of the directories that make room, each with the name that it has until the
-    /// change is complete.
+    /// Returns the outermost of the directories that make room, each with the name that it has
+    /// until the change is complete.
     pub(crate) fn set_aside(&self) -> impl Iterator<Item = (&DirRecord, RelPath)> {
         let is_inner = |dir: &DirRecord| self.cleared.iter().any(|top| is_beneath(&dir.path, &top.path));
         let tops = self.cleared.iter().filter(move |dir| !is_inner(dir));
@@ -140,12 +140,12 @@ impl ChangeRecord {
         })
     }
 
-    /// The directories whose permissions it sets, with those before and after.
+    /// Returns the directories whose permissions the change sets, with those before and after.
     pub(crate) fn permission_changes(&self) -> impl Iterator<Item = (&RelPath, u32, u32)> {
         self.modes.iter().map(|dir| (&dir.path, dir.before, dir.after))
     }
 
-    /// One of these, and those of the record beneath it, outermost first.
+    /// Returns `top` and the record's directories beneath it, outermost first.
     pub(crate) fn cleared_with<'a>(&'a self, top: &'a DirRecord) -> Vec<&'a DirRecord> {
         let with = |dir: &&DirRecord| dir.path == top.path || is_beneath(&dir.path, &top.path);
         self.cleared.iter().filter(with).collect()
@@ -189,15 +189,15 @@ pub(crate) enum JournalLine {
     Change(ChangeRecord),
     /// All its files are in place.
     Placed(ChangeId),
-    /// It is complete, and nothing of it lies around.
+    /// The change is complete, and its temporary files are removed.
     Done(ChangeId),
-    /// It never happened.
+    /// The change never happened.
     Void(ChangeId),
     /// A checkpoint.
     Checkpoint(CheckpointRecord),
     /// Earlier lines were dropped, but for checkpoints that are still needed.
     Dropped(DroppedLines),
-    /// Lines that were here are damaged; they had numbers up to this one, as far as can be told.
+    /// Damaged lines stood here; they had numbers up to this one, as far as is known.
     Damaged(u64),
 }
 

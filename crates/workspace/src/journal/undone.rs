@@ -5,9 +5,9 @@ use crate::journal::record::ChangeRecord;
 use journeyman_protocol::RelPath;
 use std::collections::HashSet;
 
-/// The changes that were taken back, as far as `path` is concerned; without one, as far as nothing
-/// was left. A record can only take back what came before it, so that one walk is enough whatever a
-/// journal says.
+/// Returns the changes that were taken back, as far as `path` is concerned; without one, as far as
+/// nothing was left. A record can only take back what came before it, so that one walk is enough
+/// whatever a journal says.
 pub(crate) fn undone_at<'a>(
     done: impl DoubleEndedIterator<Item = &'a ChangeRecord>,
     path: Option<&RelPath>,
@@ -21,7 +21,7 @@ pub(crate) fn undone_at<'a>(
     undone
 }
 
-/// The changes that were taken back, oldest first in and as far as nothing was left.
+/// Returns the changes that were taken back, oldest first in and as far as nothing was left.
 pub(crate) fn undone_in<'a>(done: impl DoubleEndedIterator<Item = &'a ChangeRecord>) -> HashSet<ChangeId> {
     undone_at(done, None)
 }

@@ -37,7 +37,7 @@ pub struct CopyChanges {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CopyChange {
     pub(crate) path: RelPath,
-    /// Its earlier name, where it has the content and the mode of a file that is gone.
+    /// The file's earlier name, if it has the content and the mode of a file that is gone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) from: Option<RelPath>,
     /// In the tree that the copy was made from, under this name.
@@ -56,9 +56,9 @@ pub enum OnConflict {
     Refuse,
     /// Texts get conflict markers, all others stay as the user has them. The user asked for it.
     Markers,
-    /// They stay as the user has them.
+    /// The user's version of these files is kept.
     Mine,
-    /// They become what the copy has, as far as that can be had.
+    /// The copy's version of these files is taken, as far as possible.
     Theirs,
 }
 
@@ -72,7 +72,7 @@ pub struct LandOptions {
     /// Nothing is merged: files that both changed are conflicts, also where their lines go
     /// together. For landing exactly what was checked.
     pub as_checked: bool,
-    /// True to land also what can't be undone: somebody said yes to it.
+    /// True to land also changes that can't be undone, because a person approved that.
     pub beyond_undo: bool,
 }
 
@@ -88,23 +88,22 @@ pub struct Landing {
     /// Files that both changed in ways that don't go together, or that can't be landed, each with
     /// the reason. With [`OnConflict::Refuse`] nothing was landed when there are any.
     pub conflicts: Vec<(RelPath, String)>,
-    /// Those conflicts that have nothing to do with the user's changes: what a command made or
-    /// changed there may not be landed.
+    /// The conflicts that are independent of the user's changes: paths that a command made or
+    /// changed and that may not be landed.
     pub refused: Vec<RelPath>,
-    /// Those conflicts that have nothing to do with the user's changes either: they are larger than
-    /// what is kept of a file.
+    /// The conflicts over files that are larger than what is kept of a file.
     pub too_large: Vec<RelPath>,
     /// Files that the user's tree has already as the copy has them.
     pub already: Vec<RelPath>,
-    /// Those conflicts that the word on conflicts found no way with, each with the reason: the
-    /// copy's version of these is not in the tree. Empty with [`OnConflict::Refuse`] and
+    /// The conflicts that [`LandOptions::on_conflict`] couldn't resolve, each with the reason: the
+    /// copy's version of these files isn't in the tree. Empty with [`OnConflict::Refuse`] and
     /// [`OnConflict::Mine`].
     pub left: Vec<(RelPath, String)>,
 }
 
 impl CopyChanges {
-    /// Takes out the files for which `unwanted` returns true, given their path and whether they
-    /// were there before, and returns their paths. They stay as they are where the rest is landed.
+    /// Removes the files for which `unwanted` returns true, given their path and true if they
+    /// existed before. Returns their paths. These files stay unchanged when the rest is landed.
     pub fn leave_out(&mut self, unwanted: impl Fn(&RelPath, bool) -> bool) -> Vec<RelPath> {
         let left_out: BTreeSet<RelPath> = self
             .files
@@ -122,7 +121,7 @@ impl CopyChanges {
         left_out.into_iter().collect()
     }
 
-    /// The files, sorted.
+    /// Returns the files, sorted.
     #[must_use]
     pub fn files(&self) -> Vec<FileChange> {
         let files = self.files.iter().map(|file| FileChange {
@@ -132,7 +131,7 @@ impl CopyChanges {
         files.collect()
     }
 
-    /// The renames among them, as (earlier, later) name.
+    /// Returns the renames among them, as (earlier, later) name.
     #[must_use]
     pub fn renames(&self) -> Vec<(RelPath, RelPath)> {
         let renamed = self.files.iter().filter_map(|file| Some((file.from.clone()?, file.path.clone())));

@@ -42,7 +42,7 @@ impl Landings<'_> {
         self.changes_of(copy.workspace(), copy.info())
     }
 
-    /// The same of any workspace that began as this one was at the base.
+    /// Returns the changes in any workspace that was equal to this one at the base.
     ///
     /// # Errors
     /// As [`Landings::changes`].
@@ -154,8 +154,8 @@ impl ComparedCopy<'_> {
         Ok(())
     }
 
-    /// Adds ignored files that edits changed, and what edits tell of files whose earlier content
-    /// the base doesn't know.
+    /// Adds ignored files that edits changed, and the states that edits recorded of files whose
+    /// earlier content the base doesn't have.
     fn add_edited(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
         let mut first: BTreeMap<RelPath, Option<FileState>> = BTreeMap::new();
         let history = History::new(self.copy.project.journal().lines()?);
@@ -270,7 +270,7 @@ fn paths_of(found: &[Difference]) -> HashSet<Vec<u8>> {
     found.iter().map(|difference| difference.path.as_bytes().to_vec()).collect()
 }
 
-/// The file's state, hashed whatever its size; `None` where there is no file that can be read.
+/// Returns the file's state, hashed whatever its size; `None` if there is no readable file.
 fn state_at(workspace: &Workspace, path: &RelPath) -> Result<Option<FileState>, WorkspaceError> {
     match observe_file(&workspace.project.root_dir, path) {
         Ok(found) => Ok(found.map(|(state, _)| state)),
@@ -291,9 +291,9 @@ pub(crate) fn with_renames(found: Vec<Difference>) -> Vec<CopyChange> {
     files.collect()
 }
 
-/// Files that have the content and the permissions of one that is gone, as (earlier, later) name:
-/// each at most once, those that keep their last component first. An empty file has nothing to be
-/// known by.
+/// Returns renames as (earlier, later) name: files that have the content and the permissions of one
+/// that is gone. Each file is used at most once, and renames that keep the last component come
+/// first. Empty files are left out.
 pub(crate) fn find_renames(found: &[Difference]) -> Vec<(RelPath, RelPath)> {
     type FileSignature = (FileKind, u32, ContentHash);
     let nature = |state: &FileState| -> Option<FileSignature> {

@@ -1,9 +1,9 @@
-//! Files that a refresh left as the copy has them, although the user had changed them too.
+//! Contested files: both the user and the copy changed them, and a refresh left the copy's version.
 //!
 //! From then on the copy is compared with the tree that has the user's change, in which these files
-//! would look as if the copy alone had changed them: landing would take the user's lines away
-//! without a word. So what both sides started from is written down beside the copy, and stays what
-//! they are compared with.
+//! would look as if the copy alone had changed them: landing would remove the user's lines
+//! silently. So the state from before both changes is stored beside the copy, and is what they are
+//! compared with.
 
 use crate::landing::line_file;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -58,7 +58,7 @@ pub(crate) fn note_contested(
     line_file::write_to(dir, line_file::CONTESTED_FILE, &lines)
 }
 
-/// Those that were noted.
+/// Reads the contested files.
 pub(crate) fn read(dir: &Path) -> Result<ContestedFiles, WorkspaceError> {
     let damaged = || WorkspaceError::Lost { what: "the list of contested files".to_owned() };
     let Some(text) = line_file::read_from(dir, line_file::CONTESTED_FILE)? else {

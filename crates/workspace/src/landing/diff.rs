@@ -25,8 +25,8 @@ pub struct DiffStat {
 }
 
 impl Landings<'_> {
-    /// Those changes as a unified diff in git's form, of at most `max_bytes` bytes; a file that has
-    /// only another name is shown as renamed.
+    /// Returns the changes as a unified diff in git's form, of at most `max_bytes` bytes; a file
+    /// that has only another name is shown as renamed.
     ///
     /// # Errors
     /// [`WorkspaceError::Lost`] when contents are gone, failures of the blobs.
@@ -84,7 +84,7 @@ impl Landings<'_> {
         Ok(stat)
     }
 
-    /// Both contents of a change.
+    /// Reads both contents of a change.
     fn read_sides(
         &self,
         change: &CopyChange,
@@ -112,8 +112,8 @@ struct DiffContent {
     bytes: Option<Vec<u8>>,
 }
 
-/// The changes, each with its earlier name where it has one; without those that such a name is all
-/// there is of.
+/// Returns the changes, each with its earlier name if it has one, without the removals that belong
+/// to a rename.
 fn shown_changes(changes: &CopyChanges) -> impl Iterator<Item = (&CopyChange, Option<&RelPath>)> {
     let gone: HashSet<&RelPath> =
         changes.files.iter().filter(|file| file.after.is_none()).map(|file| &file.path).collect();
@@ -145,7 +145,7 @@ fn diff_side(content: &Option<DiffContent>) -> Option<DiffSide<'_>> {
     content.as_ref().map(|content| DiffSide { mode: content.mode, bytes: content.bytes.as_deref() })
 }
 
-/// The bytes to count lines of; `None` where there are none to count.
+/// Returns the bytes whose lines are counted; `None` if there are none.
 fn countable_bytes(content: Option<&DiffContent>) -> Option<&[u8]> {
     match content {
         None => Some(&[]),

@@ -42,7 +42,8 @@ impl Workspace {
 }
 
 impl Landings<'_> {
-    /// The same as the doing of a session's call, with what else belongs to the transaction.
+    /// Lands the changes on behalf of a session's call, together with other operations of the same
+    /// transaction.
     pub(crate) fn land_as(
         &self,
         changes: &CopyChanges,
@@ -108,8 +109,8 @@ impl Landings<'_> {
         Ok(landing)
     }
 
-    /// Files that the user gave another name since the base, and that the copy changed under the
-    /// old one. They are looked for only where a file is gone.
+    /// Finds files that the user renamed since the base and that the copy changed under the old
+    /// name. Searches only if a file is gone.
     fn moved_here(&self, changes: &CopyChanges) -> Result<HashMap<RelPath, RelPath>, WorkspaceError> {
         let is_gone = |file: &&CopyChange| {
             file.before.is_some()

@@ -24,7 +24,7 @@ const LARGE_FILES_DIR: &str = "large";
 /// The large files kept beside one copy.
 pub(crate) struct LargeFiles {
     dir: PathBuf,
-    /// Those that are of the changes being told now.
+    /// The files that belong to the current changes.
     wanted: HashSet<String>,
     bytes: u64,
 }

@@ -30,7 +30,7 @@ pub(crate) fn write_to(dir: &Path, name: &str, value: &impl Serialize) -> Result
     replace_durably(&path, &text).and_then(|()| sync_above(&path)).map_err(failed)
 }
 
-/// The bytes of such a file; `None` without one.
+/// Reads the file; `None` if there is none.
 pub(crate) fn read_from(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
     let path = dir.join(name);
     let mut text = Vec::new();
@@ -41,7 +41,7 @@ pub(crate) fn read_from(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, Works
     }
 }
 
-/// Returns true if such a file is there and not as it was written.
+/// Returns true if the file exists and its checksum is wrong.
 pub(crate) fn is_damaged(dir: &Path, name: &str) -> Result<bool, WorkspaceError> {
     let text = read_from(dir, name)?;
     Ok(text.is_some_and(|text| parse_line::<serde::de::IgnoredAny>(&text).is_none()))

@@ -20,7 +20,7 @@ pub(crate) mod stored;
 pub(crate) mod verdict;
 
 impl Workspace {
-    /// Gives access to the changes of copies of this tree.
+    /// Returns access to the changes of copies of this tree.
     #[must_use]
     pub fn landings(&self) -> Landings<'_> {
         Landings { workspace: self }

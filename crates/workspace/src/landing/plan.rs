@@ -33,7 +33,8 @@ use journeyman_ignore_rules::is_git;
 /// Bytes that the journal takes for one file of a change besides its names: two states with a hash
 /// each.
 const JOURNALED_BYTES: u64 = 400;
-/// So often a file's name stands there: itself, its sibling's, each as base 64 where need be.
+/// Number of times that the journal stores a file's name: itself, its sibling's, each as base 64
+/// where need be.
 const JOURNALED_NAMES: u64 = 3;
 
 /// The plan of a landing, and the report of it.
@@ -56,7 +57,7 @@ struct ChangeOutcome {
     merged: bool,
     already: bool,
     conflict: Option<String>,
-    /// True if the word on conflicts found nothing to do with it.
+    /// True if [`LandOptions::on_conflict`] couldn't resolve it.
     left: bool,
 }
 
@@ -139,8 +140,8 @@ impl<'a> LandingPlanner<'a> {
         Ok(plan)
     }
 
-    /// A change that the journal can't hold, or would lose when it is cut to its newer half, can't
-    /// be undone.
+    /// Refuses a change that the journal can't hold, or would lose when it is cut to its newer
+    /// half, because it couldn't be undone.
     fn check_size(&self, operations: &[Operation]) -> Result<(), WorkspaceError> {
         let names: u64 = operations.iter().map(|operation| operation.path.as_bytes().len() as u64).sum();
         let count = operations.len() as u64;
@@ -204,7 +205,7 @@ impl<'a> LandingPlanner<'a> {
         FileMerger { contents: &self.contents, labels, kept_file_bytes: self.kept_file_bytes }
     }
 
-    /// A file that kept its name in the copy, and where the user has it.
+    /// Judges a file that kept its name in the copy. Returns its path in the user's tree, too.
     fn judge_file(&self, file: &CopyChange) -> Result<(RelPath, LandingVerdict), WorkspaceError> {
         let path = self.moved.get(&file.path).unwrap_or(&file.path);
         let here = current_file(self.root_dir, path)?;
@@ -267,8 +268,8 @@ impl<'a> LandingPlanner<'a> {
         }
     }
 
-    /// Takes what is blocked out of the plan; whether there was any, so that others may be blocked
-    /// now.
+    /// Removes blocked changes from the plan. Returns true if there were any, because others may be
+    /// blocked now.
     fn block_obstructed(&self, outcomes: &mut [ChangeOutcome]) -> Result<bool, WorkspaceError> {
         let mut blocked: BTreeMap<usize, String> = BTreeMap::new();
         let aims = TargetNames::of(outcomes, &self.changes.removed).with(self.besides);
@@ -356,8 +357,8 @@ impl<'a> LandingPlanner<'a> {
         Ok(holds || depth == 0 || aims.dirs.contains(dir))
     }
 
-    /// Directories to make besides those that files need, and those to remove if they are empty in
-    /// the end.
+    /// Returns the directories to make besides those that files need, and those to remove if they
+    /// are empty in the end.
     fn plan_directories(
         &self,
         operations: &[Operation],
@@ -434,7 +435,7 @@ impl<'o> TargetNames<'o> {
     }
 }
 
-/// The directories above a path, the nearest first.
+/// Returns the directories above a path, the nearest first.
 fn directories_above(path: &RelPath) -> impl Iterator<Item = RelPath> {
     std::iter::successors(path.parent(), RelPath::parent)
 }

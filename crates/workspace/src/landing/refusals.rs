@@ -1,8 +1,8 @@
-//! Files that may not come out of a copy, or out of a command's layer, whatever else becomes of it.
+//! Files that may never be landed from a copy or from a command's layer.
 //!
 //! A command can't change the user's own files there, so it is enough to look at what would be
 //! landed: guarded paths, repositories (those without a `.git` too), links that lead out of the
-//! project, names that nobody can read, files that run with somebody else's rights.
+//! project, unprintable names, files that run with another user's rights.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path};
@@ -38,7 +38,7 @@ pub(crate) struct LandingFilter<'a> {
 }
 
 impl<'a> LandingFilter<'a> {
-    /// The filter of a tree; `None` where it was opened without one.
+    /// Returns the filter of a tree; `None` if the tree was opened without one.
     pub(crate) fn of(user: &'a Workspace) -> Option<Self> {
         let products = BuildProducts::of(&user.project, &user.snapshots);
         Some(Self { user, guards: user.project.options.guarded?, products })
@@ -81,7 +81,7 @@ impl<'a> LandingFilter<'a> {
         for difference in found {
             let path = &difference.path;
             if self.path(path).is_some() {
-                // What an edit wrote was judged, and somebody said yes to it.
+                // An edit's content was authorized by itself.
                 let edited = match &edited {
                     Some(edited) => edited,
                     None => edited.insert(edited_files(copy)?),
@@ -125,14 +125,14 @@ pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
     has(b"head") && has(b"objects") && has(b"refs")
 }
 
-/// The same of a directory of a tree.
+/// Returns true if a directory of a tree is a bare repository to git.
 fn is_bare(root_dir: &RootDir, dir: Option<&RelPath>) -> bool {
     let names = root_dir.open_directory(dir).and_then(|dir| crate::files::directory::entry_names(&dir));
     names.is_ok_and(|names| is_repository(&names))
 }
 
-/// The changed files of repositories without a `.git`: all of one that is new, and of one that was
-/// there what git runs or obeys.
+/// Returns the changed files of repositories without a `.git`: all files of a new one, and of an
+/// existing one the files that git runs or obeys.
 fn in_bare_repositories(
     user: &RootDir,
     copy: &RootDir,
@@ -198,8 +198,8 @@ fn is_readable(path: &[u8]) -> bool {
     std::str::from_utf8(path).is_ok_and(|path| !path.chars().any(char::is_control))
 }
 
-/// Returns true if a link at `path`, in whose directory no link leads, points out of the project at
-/// `root`: what can't be told by the names alone does.
+/// Returns true if a link at `path` points out of the project at `root`. No link leads within its
+/// directory. A target that can't be judged by its names alone counts as outside.
 fn leads_out(root: &Path, path: &RelPath, target: &[u8]) -> bool {
     use std::os::unix::ffi::OsStrExt as _;
     let target = Path::new(std::ffi::OsStr::from_bytes(target));

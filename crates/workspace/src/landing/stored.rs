@@ -29,8 +29,8 @@ pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<Option<CopyChanges
     }))
 }
 
-/// The contents that what lies beside a copy speaks of: without them it couldn't be landed any
-/// more.
+/// Returns the contents that the files beside a copy refer to; without them the copy couldn't be
+/// landed any more.
 ///
 /// # Errors
 /// [`WorkspaceError::State`]; [`WorkspaceError::Lost`] for a damaged list of contested files.

@@ -1,4 +1,4 @@
-//! The decision about a file that the copy changed, given what the user's tree has now.
+//! Three-way merge of a file that the copy changed with the user's current version.
 //!
 //! Pure but for the contents that a merge needs: three states of a file go in (in the tree that the
 //! copy was made from, in the user's tree, in the copy), and what has to happen comes out.
@@ -34,7 +34,7 @@ pub(crate) enum CurrentFile {
     /// A file or a link.
     File(FileState, FileStat),
     Directory,
-    /// Something without content, or that can't be read, and what it is.
+    /// A path without content, or one that can't be read, with its description.
     Other(String),
 }
 
@@ -56,7 +56,7 @@ impl CurrentFile {
 
 /// The source of contents.
 pub(crate) trait ContentSource {
-    /// A content that was kept; `None` when it isn't (any more).
+    /// Reads a kept content; `None` if it isn't kept (any more).
     fn kept_content(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError>;
 
     /// Returns true if it is kept.
@@ -110,7 +110,7 @@ pub(crate) fn is_same(one: Option<&FileState>, other: Option<&FileState>) -> boo
     }
 }
 
-/// A file without a hash can't be compared with anything.
+/// Returns true if both contents are known to be the same. A file without a hash can't be compared.
 fn is_same_content(one: &FileState, other: &FileState) -> bool {
     one.kind == other.kind && one.hash.is_some() && one.hash == other.hash
 }
@@ -137,7 +137,7 @@ pub(crate) struct FileMerger<'a, C> {
 }
 
 impl<C: ContentSource> FileMerger<'_, C> {
-    /// A file under one name.
+    /// Merges a file that has one name on all sides.
     pub(crate) fn merge_file(
         &self,
         path: &RelPath,
@@ -201,7 +201,7 @@ impl<C: ContentSource> FileMerger<'_, C> {
         }
     }
 
-    /// A file that the copy hasn't any more.
+    /// Merges a file that the copy deleted.
     fn merge_deletion(&self, path: &RelPath, sides: MergeSides<'_>) -> LandingVerdict {
         let Some(now) = sides.here.state() else { return LandingVerdict::Already };
         let gone = vec![write_operation(path, sides.here, None)];
@@ -214,7 +214,7 @@ impl<C: ContentSource> FileMerger<'_, C> {
         LandingVerdict::Land { operations: gone, merged: false }
     }
 
-    /// A file that the copy gave another name. `base` is what it was under the old one.
+    /// Merges a file that the copy renamed. `base` is its state under the old name.
     pub(crate) fn merge_renamed(
         &self,
         (from, at_from): (&RelPath, &CurrentFile),
@@ -285,7 +285,7 @@ impl<C: ContentSource> FileMerger<'_, C> {
         }
     }
 
-    /// The user's own content, under another name.
+    /// Returns the user's own content, to be written under another name.
     fn moved_user_content(
         &self,
         from: &RelPath,
@@ -375,8 +375,8 @@ impl<C: ContentSource> FileMerger<'_, C> {
         now.size > self.kept_file_bytes
     }
 
-    /// A file as the copy has it; `None` when it is too large to be kept, and neither there (`now`)
-    /// nor beside the copy.
+    /// Returns the file as the copy has it; `None` if it is too large to be kept, and neither in
+    /// the tree (`now`) nor beside the copy.
     fn file_after(
         &self,
         path: &RelPath,
@@ -421,8 +421,8 @@ fn conflict(
     LandingVerdict::Conflict(LandingConflict { reason: reason.into(), theirs, marked })
 }
 
-/// A permission bit that one side changed is as that side has it. Of a file that both sides added,
-/// the user's permissions stay, but for being executable in the copy.
+/// Merges permissions. A permission bit that one side changed is as that side has it. Of a file
+/// that both sides added, the user's permissions stay, but it is executable if it is in the copy.
 fn merged_mode(base: Option<&FileState>, now: &FileState, copy: &FileState) -> u32 {
     match base.filter(|base| base.kind == FileKind::File) {
         Some(base) => (now.mode & copy.mode) | ((now.mode ^ copy.mode) & !base.mode),

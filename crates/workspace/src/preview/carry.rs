@@ -1,10 +1,9 @@
-//! Moving of what no journal can hold, such as a build's directory of gigabytes, between a layer
+//! Moves files that no journal can hold, such as a build's directory of gigabytes, between a layer
 //! and the tree.
 //!
-//! Names are moved, not bytes: what goes lies among the layer's files until these are removed, what
-//! comes is the layer's own. Each move is one step that happens or doesn't. What goes and has
-//! something in its place afterwards is exchanged for it; a crash before the end brings the other
-//! things that went back.
+//! Names are moved, not bytes: removed files lie among the layer's files until these are deleted,
+//! new files are the layer's own. Each move is atomic. A file that is replaced is exchanged for its
+//! successor; after a crash, the other removed files are put back.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, OwnedFd};
@@ -88,7 +87,8 @@ impl UncoveredMoves<'_> {
         changed.map(|change| (change.path.clone(), CHANGED_MEANWHILE.to_owned())).collect()
     }
 
-    /// Moves it; gives what had to be left, each with the reason.
+    /// Moves the changes into the tree. Returns the paths that had to be left, each with the
+    /// reason.
     pub(crate) fn run(self, user: &Workspace, upper: &RootDir) -> Vec<(RelPath, String)> {
         let Some((gone, pending)) = &self.gone else { return Vec::new() };
         let mut carrier = UncoveredMover { user, upper, gone, pending, left: Vec::new() };
@@ -176,8 +176,8 @@ impl UncoveredMover<'_> {
         }
     }
 
-    /// Moves away what is as it was; whether it was. Compared once more where nobody reaches it any
-    /// more: a directory takes long to compare.
+    /// Moves a path away if it is unchanged; returns true if it was. Compares once more at the new
+    /// place, where no other process reaches it, because comparing a directory takes long.
     fn remove(&mut self, change: &UncoveredChange) -> Result<bool, Errno> {
         let path = &change.path;
         if !change.is_same(&self.user.project.root_dir, path) {
@@ -255,7 +255,8 @@ impl UncoveredMover<'_> {
         renameat_with(&from, path.file_name(), &parent, path.file_name(), how)
     }
 
-    /// The tree's directory that is to hold it, made as the layer has it where it isn't there.
+    /// Opens the directory of the tree that holds the path, and makes it as the layer has it if it
+    /// is missing.
     fn parent(&self, path: &RelPath) -> Result<OwnedFd, Errno> {
         match self.user.project.root_dir.parent(path) {
             Err(Errno::NOENT) => {}
@@ -271,7 +272,7 @@ impl UncoveredMover<'_> {
     }
 }
 
-/// Takes the kernel's marks off, and pipes, sockets and devices out.
+/// Removes the kernel's marks, and deletes pipes, sockets and devices.
 fn strip_overlay_marks(upper: &RootDir, path: &RelPath) -> Result<(), Errno> {
     let Some(seen) = upper.stat(path)? else { return Err(Errno::NOENT) };
     let mut open: Vec<(RelPath, FileStat)> = vec![(path.clone(), seen)];
@@ -310,7 +311,7 @@ fn remove_attributes(file: &OwnedFd) {
 pub(crate) fn remove_emptied(root_dir: &RootDir, dirs: &[DirRecord]) {
     for dir in dirs.iter().rev() {
         if let Ok(parent) = root_dir.parent(&dir.path) {
-            // One that somebody else uses stays.
+            // A directory that another process uses stays.
             let _only_if_empty = unlinkat(&parent, dir.path.file_name(), AtFlags::REMOVEDIR);
         }
     }

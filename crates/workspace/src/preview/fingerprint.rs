@@ -1,5 +1,5 @@
-//! A fingerprint tells whether a directory is still what it was, of whatever size: a tree that no
-//! journal can hold is compared by this before it goes for good.
+//! Fingerprints of directories of any size. A tree that no journal can hold is compared by its
+//! fingerprint before it is deleted for good.
 
 use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{AtFlags, statat};
@@ -23,9 +23,9 @@ pub(crate) struct TreeFingerprint {
 }
 
 impl TreeFingerprint {
-    /// Takes that of the directory at `dir`; `None` where something in it can't be looked at, for
-    /// then nobody could tell whether it changed. The directory's own time of change is left out: a
-    /// move changes it.
+    /// Computes the fingerprint of the directory at `dir`; `None` if a file in it can't be
+    /// examined, so that a change couldn't be noticed. The directory's own time of change is left
+    /// out: a move changes it.
     pub(crate) fn of(root_dir: &RootDir, dir: &RelPath) -> Option<Self> {
         let top = root_dir.stat(dir).ok()??;
         let mut print = Self { entries: 0, bytes: 0, sum: [0; 4] };

@@ -1,11 +1,10 @@
-//! One command tried out in a layer of its own, so that what it would do is known before any of it
-//! is done.
+//! Previews: a command runs in an overlay layer of its own first, to show what it would change.
 //!
-//! The layer lies over the user's tree as a copy's does, for one command only. What it did is told
-//! [exactly](OverlayRun::examine), ignored files too, from the layer itself: files that a
+//! The layer lies over the user's tree as a copy's does, for one command only. Its changes are read
+//! [exactly](OverlayRun::examine) from the layer itself, ignored files included: files that a
 //! checkpoint covers, and all else that the layer holds or hides. Then it is
-//! [landed](OverlayRun::land), with the mount closed, or dropped. A crash drops it: there is no
-//! record of it, and what lies there is swept with what else is half made.
+//! [landed](OverlayRun::land), with the mount closed, or dropped. A crash drops it: it has no
+//! record, and is swept like half-made copies.
 
 use std::sync::Arc;
 
@@ -61,7 +60,7 @@ pub struct OverlayChanges {
     rest: UncoveredChanges,
 }
 
-/// Something that no checkpoint covers.
+/// A file or directory that no checkpoint covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UncoveredPath {
     /// True if it is a directory.
@@ -77,15 +76,15 @@ pub struct UncoveredPath {
 pub struct OverlayLanding {
     /// The changes that an undo takes back.
     pub changes: Vec<FileChange>,
-    /// Why nothing was landed, file by file; or, of what isn't journaled, which file was left
-    /// because somebody changed it meanwhile.
+    /// The files for which nothing was landed, or which were left because they changed meanwhile,
+    /// each with the reason.
     pub left: Vec<(RelPath, String)>,
     /// True if it was landed.
     pub landed: bool,
 }
 
 impl Workspace {
-    /// Gives access to previews of commands.
+    /// Returns access to previews of commands.
     #[must_use]
     pub fn previews(&self) -> Previews<'_> {
         Previews { workspace: self }
@@ -160,8 +159,8 @@ impl Previews<'_> {
         made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
     }
 
-    /// Returns what there is at `path` that no checkpoint covers, as far as the newest look at the
-    /// tree tells; `None` for what one covers, for git's own, and where there is nothing.
+    /// Returns the file or directory at `path` if no checkpoint covers it, according to the newest
+    /// snapshot; `None` for covered paths, for git's own, and for missing ones.
     #[must_use]
     pub fn uncovered_path(&self, path: &RelPath) -> Option<UncoveredPath> {
         let seen = self.workspace.project.root_dir.stat(path).ok().flatten()?;
@@ -187,16 +186,16 @@ impl Previews<'_> {
         })
     }
 
-    /// Takes away what a crash left of layers that commands were tried out in. What a landing that
-    /// was cut off had moved out of the tree is put back first; what can't be is kept, and its
-    /// session's next layer says where.
+    /// Removes layers that a crash left. Files that a landing had moved out of the tree when it was
+    /// cut off are put back first; a layer whose files can't be put back is kept, and the session's
+    /// next layer reports its place.
     pub fn sweep(&self) {
         location::sweep_copies(self.workspace);
     }
 }
 
 impl OverlayRun {
-    /// The tree with the layer over it, as a workspace for the command.
+    /// Returns the tree with the layer over it, as a workspace for the command.
     #[must_use]
     pub fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
@@ -217,8 +216,8 @@ impl OverlayRun {
         Ok(OverlayChanges { changes, beyond, rest })
     }
 
-    /// Files that were too large for the checkpoint to hash are hashed where the command changed
-    /// them, as long as the user's tree has them as they were.
+    /// Hashes files that the command changed and that were too large for the checkpoint to hash, as
+    /// long as the user's tree has them as they were.
     fn hash_unkept(&self, user: &Workspace, changes: &mut CopyChanges) -> Result<(), WorkspaceError> {
         for file in &mut changes.files {
             let Some(before) = file.before.as_mut().filter(|before| before.hash.is_none()) else { continue };
@@ -301,20 +300,20 @@ impl OverlayRun {
 
 impl Drop for OverlayRun {
     fn drop(&mut self) {
-        // A mount that somebody still looks into keeps files alive, not names.
+        // A mount that is still in use keeps files alive, not names.
         let _next_time = self.workspace.project.close_base();
         let _next_time = self.place.remove();
     }
 }
 
 impl OverlayChanges {
-    /// The changed files that a checkpoint covers.
+    /// Returns the changed files that a checkpoint covers.
     #[must_use]
     pub fn changes(&self) -> Vec<FileChange> {
         self.changes.files()
     }
 
-    /// The same as they are compared with a copy's base, for showing them.
+    /// Returns the changes compared with a copy's base, for showing them.
     #[must_use]
     pub fn copy_changes(&self) -> &CopyChanges {
         &self.changes
@@ -342,8 +341,8 @@ impl OverlayChanges {
         losses
     }
 
-    /// Why it can't be landed at all, file by file: what is guarded, what would be a repository,
-    /// what leads out of the project, names and kinds that nobody lands.
+    /// Returns the reasons why the layer can't be landed at all, file by file: guarded paths, new
+    /// repositories, links out of the project, names and kinds of files that are never landed.
     #[must_use]
     pub fn refusals(&self) -> Vec<(RelPath, String)> {
         let mut all = self.changes.objections.clone();
@@ -364,13 +363,12 @@ impl OverlayChanges {
     }
 }
 
-/// Options that land exactly what was examined, or nothing.
+/// Returns options that land exactly what was examined, or nothing.
 fn exact_options() -> LandOptions {
     LandOptions { as_checked: true, ..LandOptions::default() }
 }
 
-/// The name of a session's layer among copies. Its time is the beginning of time: no session has
-/// it.
+/// Returns the name of a session's layer among copies. Its time is zero, which no session has.
 fn trial_of(session: &SessionId) -> SessionId {
     let hash = ContentHash::of(session.as_str().as_bytes());
     let mut entropy = [0; 8];

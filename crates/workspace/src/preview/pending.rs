@@ -1,9 +1,9 @@
-//! A landing that moves what no journal holds, written down before its first step: a crash in it
-//! takes nothing away.
+//! The list of files that a landing moves and no journal holds, written before the first step so
+//! that a crash loses nothing.
 //!
-//! Files that go are kept in a directory of their own until all files that come are in place. Until
-//! then the list of them is in the layer's directory; whoever clears that directory first puts back
-//! the files on the list.
+//! Removed files are kept in a directory of their own until all new files are in place. Until then
+//! their list is in the layer's directory; clearing that directory puts the files on the list back
+//! first.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -44,13 +44,13 @@ impl PendingMoves {
         Ok(pending)
     }
 
-    /// The name under which `path` lies among what is gone.
+    /// Returns the name under which the file of `path` is kept.
     pub(crate) fn name(&self, path: &RelPath) -> Option<String> {
         self.paths.iter().position(|other| other == path).map(|at| at.to_string())
     }
 }
 
-/// The landing is over: what went may go for good.
+/// Ends a landing: deletes the files that it moved away.
 pub(crate) fn finish_landing(dir: &Path) -> Result<(), WorkspaceError> {
     let at = dir.join(PENDING_FILE);
     match fs::remove_file(&at) {
@@ -61,9 +61,8 @@ pub(crate) fn finish_landing(dir: &Path) -> Result<(), WorkspaceError> {
     }
 }
 
-/// Puts back into the tree at `root` what a landing that didn't come to its end had moved away from
-/// there. What can't be, because something else is there now, is kept, and with it all of the
-/// layer's directory.
+/// Puts back into the tree at `root` what a landing that was cut off had moved away. If a path is
+/// taken by now, its file is kept, and with it all of the layer's directory.
 pub(crate) fn put_back(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
     let at = dir.join(PENDING_FILE);
     let text = match fs::read(&at) {

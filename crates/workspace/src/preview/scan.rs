@@ -77,7 +77,7 @@ struct LayerScan<'a> {
     user: &'a Workspace,
     upper: &'a RootDir,
     filter: Option<LandingFilter<'a>>,
-    /// Files whose change is told of elsewhere.
+    /// Files whose change is reported elsewhere.
     covered: HashSet<&'a RelPath>,
     /// Directories that checkpoints look into, before or after.
     dirs: HashSet<&'a [u8]>,
@@ -120,7 +120,7 @@ impl LayerScan<'_> {
         self.rest.changes.push(UncoveredChange { path: path.clone(), what, journaled: false, remade });
     }
 
-    /// A directory of the layer, of which the tree has one too.
+    /// Scans a directory of the layer that the tree has too.
     fn scan_directory(
         &mut self,
         dir: Option<&RelPath>,
@@ -189,7 +189,7 @@ impl LayerScan<'_> {
         self.scan_file(path, &seen, here.as_ref())
     }
 
-    /// A directory of the layer.
+    /// Scans a directory of the layer.
     fn made_or_merged(
         &mut self,
         path: &RelPath,
@@ -265,7 +265,7 @@ impl LayerScan<'_> {
         Ok(())
     }
 
-    /// Something that the tree has and the command took away.
+    /// Records a path of the tree that the command removed.
     fn scan_removed(&mut self, path: &RelPath, here: &FileStat, depth: usize) -> Result<(), WorkspaceError> {
         self.count_entry()?;
         if is_git(path.file_name()) {
@@ -293,7 +293,7 @@ impl LayerScan<'_> {
         Ok(())
     }
 
-    /// A file or link of the layer.
+    /// Scans a file or link of the layer.
     fn scan_file(
         &mut self,
         path: &RelPath,
@@ -363,8 +363,8 @@ impl LayerScan<'_> {
         Ok(ours.is_some() && ours == hash(self.upper)?)
     }
 
-    /// As [`LayerScan::totals_of`], of a directory of the tree that goes. One that can't be
-    /// compared later isn't removed.
+    /// Counts a directory of the tree that is removed, as [`LayerScan::totals_of`] does. Refuses a
+    /// directory that can't be compared later.
     fn totals_of_removed(&mut self, dir: &RelPath) -> Result<DirTotals, WorkspaceError> {
         // Before it is counted: what comes while that is done is a change.
         let print = TreeFingerprint::of(&self.user.project.root_dir, dir);
@@ -466,7 +466,7 @@ enum TreeSide {
     Layer,
 }
 
-/// An attribute's value, cut to what any of ours has.
+/// Reads an attribute's value, cut to the longest that is used here.
 fn read_attribute(file: &OwnedFd, name: &str) -> Option<Vec<u8>> {
     let mut value = vec![0_u8; 64];
     match fgetxattr(file, name, value.as_mut_slice()) {

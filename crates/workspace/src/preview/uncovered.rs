@@ -16,11 +16,11 @@ use crate::snapshot::observe::observe_file;
 use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::workspace::Workspace;
 
-/// So many files that no checkpoint covers are landed by a transaction, the smallest first, with
-/// what was there kept for an undo: settings, keys and small data are; a build's directory has
-/// more.
+/// Maximum number of files outside of checkpoints that one transaction lands, the smallest first,
+/// with their earlier content kept for an undo: settings, keys and small data are fewer; a build's
+/// directory has more.
 pub(crate) const JOURNALED_FILES: u64 = 1_000;
-/// And so many bytes of them, old and new together.
+/// Maximum bytes of those files, old and new together.
 const JOURNALED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// One thing that was done.
@@ -224,7 +224,7 @@ impl UncoveredChanges {
     }
 }
 
-/// A file of the layer, as a transaction takes it.
+/// Returns a file of the layer in the form that a transaction takes.
 fn layer_file(upper: &RootDir, path: &RelPath, new: &FileStat) -> Result<FileAfter, WorkspaceError> {
     let (kind, bytes, mode) = if new.is_link() {
         (FileKind::Link, upper.read_link(path).map_err(|errno| upper.error_for("read", path, errno))?, 0o777)
@@ -238,7 +238,7 @@ fn layer_file(upper: &RootDir, path: &RelPath, new: &FileStat) -> Result<FileAft
     Ok(FileAfter { state, source: NewContent::Bytes(bytes), mode: Some(mode), executable: false, like: None })
 }
 
-/// Something that a command would take away for good, or replace.
+/// A path that a command would delete or replace for good.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DestructiveChange {
     /// The file or the directory.

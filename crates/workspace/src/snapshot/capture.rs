@@ -16,7 +16,7 @@ use crate::snapshot::entry::{EntryContent, TreeEntry};
 use crate::snapshot::tree::{Tree, TreeBudget};
 use crate::walk::plan::{Walked, WalkedFile};
 
-/// So many files have to be read before a second thread is worth its start.
+/// Minimum number of files to read for which a second thread is worth its start.
 pub(crate) const HELP_FROM: usize = 48;
 
 /// True if contents are kept or only looked at.
@@ -114,7 +114,7 @@ impl Capture<'_> {
         Ok(Captured { tree: Arc::new(tree), read })
     }
 
-    /// Reads the files at these places; gives the places of those that are gone by now, in order.
+    /// Reads the files at these places. Returns the places of those that are gone by now, in order.
     pub(crate) fn read_all(
         &self,
         entries: &mut [TreeEntry],

@@ -70,7 +70,8 @@ pub(crate) fn drop_rule_changes(
     Ok(kept)
 }
 
-/// The same for two trees of which neither is there any more: their own ignore rules have to do.
+/// Drops differences caused by changed ignore rules between two earlier trees, whose own ignore
+/// rules are used.
 pub(crate) fn filtered_between(
     inputs: CompareInputs<'_>,
     before: &Tree,
@@ -133,7 +134,7 @@ impl JournaledChanges {
         Self { records: History::new(lines).into_done() }
     }
 
-    /// Takes it out of what differs.
+    /// Removes the journaled changes from the differences.
     pub(crate) fn remove_from(&self, found: Vec<Difference>) -> Vec<Difference> {
         let files = self.records.iter().flat_map(|record| &record.files);
         let theirs: HashMap<&RelPath, Option<FileState>> =
@@ -161,8 +162,8 @@ impl JournaledChanges {
         adjusted.collect()
     }
 
-    /// Takes directories that were made (or removed) since out of those that are there now (or
-    /// aren't).
+    /// Removes directories that the journal has as made (or removed) since from those that exist
+    /// now (or don't).
     pub(crate) fn without_dirs(&self, dirs: Vec<DirRecord>, there: bool) -> Vec<DirRecord> {
         let mut theirs: HashMap<&RelPath, bool> = HashMap::new();
         for record in &self.records {
@@ -172,7 +173,7 @@ impl JournaledChanges {
         dirs.into_iter().filter(|dir| theirs.get(&dir.path) != Some(&there)).collect()
     }
 
-    /// Takes permissions of directories that were set since out of those that differ.
+    /// Removes permissions of directories that the journal has as set since from those that differ.
     pub(crate) fn without_modes(&self, modes: Vec<ModeRecord>) -> Vec<ModeRecord> {
         let records = self.records.iter().flat_map(|record| &record.modes);
         let theirs: HashMap<&RelPath, u32> = records.map(|dir| (&dir.path, dir.after)).collect();
@@ -183,7 +184,7 @@ impl JournaledChanges {
         adjusted.filter(|dir| dir.before != dir.after).collect()
     }
 
-    /// Returns what other sessions journaled that may as well be this one's doing.
+    /// Returns changes that other sessions journaled and that this session may have made as well.
     pub(crate) fn by_other_sessions(&self, session: &SessionId) -> Vec<FileChange> {
         let beside = self.records.iter().filter(|record| record.beside.contains(session));
         let files = beside.flat_map(|record| &record.files);
@@ -194,7 +195,7 @@ impl JournaledChanges {
     }
 }
 
-/// The directories of both trees whose permissions differ, sorted.
+/// Returns the directories of both trees whose permissions differ, sorted.
 pub(crate) fn mode_records(before: &Tree, after: &Tree) -> Vec<ModeRecord> {
     let then: HashMap<&[u8], u32> =
         before.dirs.iter().map(|dir| (dir.path.as_slice(), dir.permissions)).collect();
@@ -208,8 +209,8 @@ pub(crate) fn mode_records(before: &Tree, after: &Tree) -> Vec<ModeRecord> {
     changed
 }
 
-/// Directories that are there (or aren't) as a snapshot says; one that is merely ignored now is
-/// neither.
+/// Returns the directories that exist (or don't) as a snapshot says; a directory that is merely
+/// ignored now is left out.
 pub(crate) fn dir_records(root_dir: &RootDir, dirs: &[WalkedDir], there: bool) -> Vec<DirRecord> {
     let paths = dirs.iter().filter_map(|dir| Some((RelPath::parse(&dir.path).ok()?, dir.permissions)));
     let records = paths.filter(|(path, _)| {

@@ -31,8 +31,8 @@ pub(crate) fn kind_of(before: bool, after: bool) -> FileChangeKind {
     }
 }
 
-/// All differences between two trees, sorted. What lies in a directory that couldn't be read in one
-/// of them is left out: nothing is known of it.
+/// Returns all differences between two trees, sorted. Files in a directory that couldn't be read in
+/// one of them are left out.
 pub(crate) fn diff_trees(before: &Tree, after: &Tree) -> Vec<Difference> {
     let unknown = |path: &[u8]| {
         before.unreadable.iter().chain(&after.unreadable).any(|dir| {
@@ -81,7 +81,7 @@ pub(crate) fn diff_trees(before: &Tree, after: &Tree) -> Vec<Difference> {
     found
 }
 
-/// The directories that are only in `there`, sorted.
+/// Returns the directories that are only in `there`, sorted.
 pub(crate) fn directories_only_in(there: &Tree, not_there: &Tree) -> Vec<WalkedDir> {
     let known: std::collections::HashSet<&[u8]> =
         not_there.dirs.iter().map(|dir| dir.path.as_slice()).collect();
@@ -98,7 +98,7 @@ pub(crate) struct TreeDifferences {
     pub(crate) made: Vec<DirRecord>,
     pub(crate) removed: Vec<DirRecord>,
     pub(crate) modes: Vec<ModeRecord>,
-    /// Other sessions whose doing it may be.
+    /// Other sessions that may have made the differences.
     pub(crate) beside: Vec<SessionId>,
 }
 

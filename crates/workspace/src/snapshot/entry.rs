@@ -8,7 +8,7 @@ use crate::files::stat::FileStat;
 /// The content of a file in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryContent {
-    /// Its hash, and whether the blobs have it.
+    /// The content's hash, and true if the blob store has the content.
     Hashed { hash: ContentHash, kept: bool },
     /// Too large to keep: only the signature tells whether it changed.
     Unkept,

@@ -8,7 +8,7 @@ use crate::snapshot::entry::{TreeEntry, WalkedDir};
 use crate::transaction::sibling::is_sibling;
 use journeyman_ignore_rules::walk::compare_paths;
 
-/// Something in a directory, by its place in the tree's lists.
+/// A file or directory, by its place in the tree's lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryRef {
     File(u32),

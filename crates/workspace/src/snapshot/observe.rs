@@ -7,7 +7,7 @@ use crate::files::root_dir::{Links, RootDir, hash_pieces};
 use crate::files::stat::FileStat;
 use crate::snapshot::entry::{FileKind, FileState};
 
-/// So often a file is looked at that changes between looking and opening.
+/// Maximum number of attempts to read a file that changes between `stat` and opening.
 pub(crate) const MAX_LOOKS: usize = 8;
 
 /// Returns the state of the canonical `path` right now, with its content hashed; `None` if nothing

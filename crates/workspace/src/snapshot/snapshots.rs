@@ -28,7 +28,7 @@ const SAVE_ONE_IN: usize = 128;
 
 /// Permission bits without which a directory hides what is in it from its owner.
 const OWNER_LOOKS: u32 = 0o500;
-/// Those that a directory gets which was made without them.
+/// Owner's permission bits that are set on a new directory that lacks them.
 const OWNER_PERMISSIONS: u32 = 0o700;
 
 /// The newest snapshot.
@@ -154,20 +154,20 @@ impl Snapshots {
         Ok(())
     }
 
-    /// The newest snapshot of this process.
+    /// Returns the newest snapshot of this process.
     pub(crate) fn newest_tree(&self) -> Option<Arc<Tree>> {
         lock(&self.newest).tree.clone()
     }
 
-    /// The directories that snapshots of this process had, without those of `walked`.
+    /// Returns the directories that snapshots of this process had, without those of `walked`.
     pub(crate) fn recorded_directories_except(&self, walked: &[WalkedDir]) -> Vec<Vec<u8>> {
         let walked: HashSet<&[u8]> = walked.iter().map(|dir| dir.path.as_slice()).collect();
         let newest = lock(&self.newest);
         newest.dirs.iter().filter(|dir| !walked.contains(dir.as_slice())).cloned().collect()
     }
 
-    /// Takes `tree` for the newest snapshot, whose signatures hold here too, and saves it: what is
-    /// as it says isn't read again.
+    /// Sets `tree`, whose signatures hold here too, as the newest snapshot, and saves it. Files
+    /// with the same signature aren't read again.
     pub(crate) fn seed_with(&self, tree: Arc<Tree>) -> Result<(), WorkspaceError> {
         {
             let mut newest = lock(&self.newest);
@@ -177,7 +177,7 @@ impl Snapshots {
         self.save_cache(1)
     }
 
-    /// The newest snapshot that was saved; `None` when it isn't there or can't be believed.
+    /// Returns the newest snapshot that was saved; `None` when it isn't there or can't be believed.
     pub(crate) fn saved_tree(&self) -> Option<Tree> {
         read_cache(&self.cache_path(), &self.project.blob_store)
     }
@@ -208,7 +208,7 @@ impl Snapshots {
         Ok(())
     }
 
-    /// The trees that this process relies on.
+    /// Returns the trees that this process relies on.
     pub(crate) fn trees_in_use(&self) -> Vec<Arc<Tree>> {
         let newest = lock(&self.newest);
         newest.given.iter().filter_map(Weak::upgrade).chain(newest.tree.clone()).collect()
@@ -221,9 +221,9 @@ impl Snapshots {
         newest.given.push(Arc::downgrade(tree));
     }
 
-    /// Looks at the tree again, and into directories that can't be read any more. `made` says that
-    /// `before` knows which ones couldn't be read then, so that others are new and may be opened
-    /// too.
+    /// Takes a snapshot after a command, and opens directories that can't be read any more. `made`
+    /// says that `before` lists the directories that were unreadable then, so that other unreadable
+    /// ones are new and may be opened too.
     pub(crate) fn snapshot_after(&self, before: &Tree, made: bool) -> Result<Arc<Tree>, WorkspaceError> {
         for _ in 0..MAX_DEPTH {
             let after = self.take_snapshot(ContentMode::Contents, Some(before))?;
@@ -247,8 +247,8 @@ impl Snapshots {
         self.take_snapshot(ContentMode::Contents, Some(before))
     }
 
-    /// Gives a directory, those above it and those once beneath it their earlier permissions where
-    /// they keep their owner out; whether any got them.
+    /// Restores the earlier permissions of a directory, those above it and those once beneath it if
+    /// they keep their owner out. Returns true if any were restored.
     pub(crate) fn restore_permissions(&self, before: &Tree, hidden: &[u8], made: bool) -> bool {
         let slashes = hidden.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         let above = slashes.chain([hidden.len()]).filter_map(|cut| hidden.get(..cut)).map(|path| {
@@ -307,7 +307,7 @@ impl Snapshots {
     }
 }
 
-/// The tree with every content that isn't kept any more said to be so.
+/// Returns the tree with contents that are lost marked as not kept.
 pub(crate) fn looked_over(blob_store: &BlobStore, tree: Arc<Tree>) -> Result<Arc<Tree>, WorkspaceError> {
     let mut holdings = blob_store.reader();
     let mut lost = HashSet::new();

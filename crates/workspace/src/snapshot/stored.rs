@@ -1,4 +1,4 @@
-//! A tree written down: the stat cache of a project, and the trees of checkpoints.
+//! Serialization of trees: the stat cache of a project, and the trees of checkpoints.
 //!
 //! Both are compact binary records. The cache is one file in the state directory, checksummed and
 //! thrown away when anything about it is wrong. A checkpoint's tree is cut into chunks of about 256
@@ -26,7 +26,7 @@ const CHUNK_MASK: u64 = 0xff;
 const HASH_BYTES: usize = 32;
 /// The largest cache that is read: 400,000 files with long paths.
 const CACHE_BYTES: u64 = 256 * 1024 * 1024;
-/// So many kept contents are looked for among the blobs before a cache is believed.
+/// Number of kept contents that are looked up among the blobs before a cache is believed.
 const CACHE_SAMPLES: usize = 16;
 
 const FLAG_SETTLED: u8 = 1;
@@ -34,8 +34,7 @@ const FLAG_HASHED: u8 = 2;
 const FLAG_KEPT: u8 = 4;
 const FLAG_LINK: u8 = 8;
 
-/// Takes numbers and byte strings off the front of a record; `None` at the first one that isn't all
-/// there.
+/// Parses numbers and byte strings from the front of a record; `None` at the first incomplete one.
 struct RecordReader<'a>(&'a [u8]);
 
 impl<'a> RecordReader<'a> {
@@ -113,7 +112,7 @@ fn read_dirs(reader: &mut RecordReader<'_>) -> Option<Vec<WalkedDir>> {
     Some(dirs)
 }
 
-/// The cache as bytes; `durable` says that what the tree was stored as is on the disk.
+/// Encodes the cache; `durable` says that the stored form of the tree is on the disk.
 pub(crate) fn cache_bytes(tree: &Tree, durable: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + tree.entries.len() * 128);
     out.extend_from_slice(CACHE_MAGIC);
@@ -228,16 +227,16 @@ pub(crate) struct StoredTree {
     pub(crate) dirs: Vec<WalkedDir>,
 }
 
-/// FNV-1a, which spreads short byte strings well and needs no table.
+/// Hashes a path by FNV-1a, which spreads short byte strings well and needs no table.
 fn path_hash(path: &[u8]) -> u64 {
     path.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// Writes a tree into the blobs, gives the hash to find it by, and notes it in the tree. `near` is
-/// one that was stored before and may have chunks in common. Where anything was put, the store
-/// knows: the caller syncs.
+/// Writes a tree into the blobs, returns the hash to find it by, and records that hash in the tree.
+/// `near` is a tree that was stored before and may have chunks in common. The caller syncs the
+/// store.
 pub(crate) fn store_tree(
     tree: &Tree,
     near: Option<&Tree>,
@@ -273,7 +272,7 @@ pub(crate) fn store_tree(
     Ok(hash)
 }
 
-/// Writes the first of these files down, up to the next end of a chunk; gives how many.
+/// Writes files up to the next end of a chunk. Returns their number.
 fn push_chunk(chunk: &mut Vec<u8>, entries: &[TreeEntry]) -> usize {
     let mut length = 0;
     for entry in entries {
@@ -301,7 +300,8 @@ struct PreviousTree<'a> {
 }
 
 impl PreviousTree<'_> {
-    /// Its chunk that begins with the first of these files, if all its files are so here too.
+    /// Returns the stored chunk that begins with the first of these files, if all its files are
+    /// unchanged.
     fn matching_chunk(&self, entries: &[TreeEntry]) -> Option<(usize, ContentHash)> {
         let first = &entries.first()?.path;
         let start = self.entries.binary_search_by(|entry| entry.path.cmp(first)).ok()?;
@@ -334,7 +334,7 @@ pub(crate) fn load_tree(hash: &ContentHash, blobs: &Blobs) -> Result<StoredTree,
 /// Files with their states.
 pub(crate) type StoredFiles = Vec<(Vec<u8>, FileState)>;
 
-/// Reads the list of a tree's chunks and gives each to `see`, which may read it; gives the
+/// Reads the list of a tree's chunks and passes each to `see`, which may read it. Returns the
 /// directories.
 pub(crate) fn load_tree_with(
     hash: &ContentHash,
@@ -386,7 +386,7 @@ fn read_chunk(chunk: &[u8], files: &mut StoredFiles) -> Option<()> {
 }
 
 impl StoredTree {
-    /// As a tree without signatures, to be compared with one that has them.
+    /// Converts into a tree without signatures, to be compared with one that has them.
     pub(crate) fn into_tree(self) -> Arc<Tree> {
         let entries = self.files.into_iter().filter(|(path, _)| RelPath::parse(path).is_ok());
         let entries = entries.map(|(path, state)| {

@@ -13,7 +13,7 @@ use crate::error::WorkspaceError;
 
 /// The interval at which a lock that another process holds is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// The maximum time for which somebody holds a lock only to see if it is free.
+/// Maximum time for which another process holds the lock only to test it.
 const MAX_PROBE: Duration = Duration::from_millis(50);
 /// The lock file holds `pid` and a number; whatever is longer wasn't written by us.
 const HOLDER_BYTES: u64 = 64;
@@ -63,7 +63,7 @@ impl FileLock {
         Ok(Self { path, file })
     }
 
-    /// Takes the lock, waiting at most so long.
+    /// Takes the lock, waiting at most `wait`.
     pub(crate) fn acquire(&self, wait: Duration) -> Result<LockGuard<'_>, WorkspaceError> {
         let begin = Instant::now();
         loop {
@@ -90,8 +90,8 @@ impl FileLock {
         }
     }
 
-    /// Takes the lock for as long as what comes back lives. Somebody who only looks whether it is
-    /// free has it for an instant: that is waited for.
+    /// Takes the lock for as long as the returned guard lives. Waits for a process that holds the
+    /// lock only to test it.
     pub(crate) fn into_guard(self) -> Result<OwnedLockGuard, WorkspaceError> {
         // What `take` gives would end with this call; the file stays locked until its own
         // unlocking.
@@ -134,8 +134,8 @@ impl FileLock {
     }
 }
 
-/// Replaces a file that is checked when it is read, by way of one beside it. Does nothing while
-/// somebody else does.
+/// Replaces a file that is checked when it is read, through a temporary file. Does nothing while
+/// another process replaces it.
 pub(crate) fn replace_file(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let file = own_file().write(true).create(true).truncate(false).open(new)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -171,8 +171,8 @@ pub(crate) fn sync_above(path: &Path) -> std::io::Result<()> {
     fs::File::open(path.parent().unwrap_or(path))?.sync_all()
 }
 
-/// Options for a file of our own in the state directory: private, and never through a link, whose
-/// other end would be somebody else's file.
+/// Returns options for a private file in the state directory, never opened through a link, whose
+/// target may be a foreign file.
 pub(crate) fn own_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());

@@ -15,7 +15,7 @@ use crate::transaction::operation::{Operation, OperationKind, TransactionContext
 use crate::transaction::rename::{exchange_files, move_new};
 use journeyman_ignore_rules::walk::names_in;
 
-/// So often a file is put back that somebody goes on replacing at the same instant.
+/// Maximum number of attempts to put back a file that another process keeps replacing.
 const MAX_EXCHANGES: usize = 1000;
 
 /// The effect of a directory's new permissions on its owner.
@@ -78,7 +78,7 @@ impl TransactionContext<'_> {
                 Err(Errno::EXIST) => {
                     let there = self.root_dir.stat(&dir.path).map_err(failed)?;
                     if there.is_some_and(|there| there.is_dir()) {
-                        // Somebody else made it just now; it will do.
+                        // Another process made it just now; it will do.
                         continue;
                     }
                     let reason = "a directory is needed where a file is";
@@ -162,7 +162,7 @@ impl TransactionContext<'_> {
         Ok(())
     }
 
-    /// Sets a directory's permissions where they are as expected; gives whether they were.
+    /// Sets a directory's permissions if they are as expected. Returns true if they were.
     pub(crate) fn set_dir_mode(&self, path: &RelPath, from: u32, to: u32) -> Result<bool, WorkspaceError> {
         let failed = |errno| self.root_dir.error_for("set the permissions of", path, errno);
         self.set_permissions(path, from, to).map_err(failed)

@@ -1,4 +1,4 @@
-//! From the wishes of a change set to what happens to each file.
+//! Plans the operations on files that a change set asks for.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
@@ -22,7 +22,7 @@ use journeyman_ignore_rules::is_git;
 /// The state of a file after the changes so far.
 #[derive(Debug)]
 enum DraftState {
-    /// As it is on the disk.
+    /// Unchanged from the disk.
     AsBefore,
     Absent,
     File(FileAfter),
@@ -78,7 +78,7 @@ impl FileDrafts<'_> {
         }
     }
 
-    /// The file that `path` stands for, looked at once.
+    /// Returns the draft of the file that `path` resolves to, which is read once.
     fn draft_of(
         &mut self,
         path: &RelPath,

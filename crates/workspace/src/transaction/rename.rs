@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{AtFlags, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
-/// Gives a file another name, which nothing may have yet (`EEXIST`).
+/// Renames a file; fails with `EEXIST` if the new name is taken.
 pub(crate) fn move_new(
     from_dir: BorrowedFd<'_>,
     from: &[u8],

@@ -21,7 +21,7 @@ use crate::transaction::moves::{OwnerAccess, grants_more};
 use crate::transaction::operation::{OperationKind, TransactionContext};
 use crate::transaction::rename::move_new;
 
-/// Takes a change back, or completes it, from its record and from what is on the disk.
+/// Reverts or completes a change, from its record and the state of the disk.
 pub(crate) struct Rollback<'a> {
     context: TransactionContext<'a>,
 }
@@ -67,8 +67,8 @@ impl<'a> Rollback<'a> {
     }
 
     /// Removes what was moved aside, and directories that are to go once they are empty. What can't
-    /// be removed now and perhaps later is an error, so that it is tried again; what somebody has a
-    /// hand in stays.
+    /// be removed now but perhaps later is an error, so that it is tried again; what another
+    /// process uses stays.
     pub(crate) fn remove_leftovers(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         let mut first = None;
         let mut note = |path: &RelPath, result: Result<(), Errno>| {
@@ -92,7 +92,7 @@ impl<'a> Rollback<'a> {
         }
         if record.cause.is_transaction() {
             for dir in record.removed.iter().rev() {
-                // Not empty: somebody put something there, and it stays.
+                // Not empty: another process put something there, and it stays.
                 note(&dir.path, self.remove_dir(&dir.path));
             }
             for (path, from, to) in OwnerAccess::Taken.of(record.permission_changes()) {
@@ -125,7 +125,7 @@ impl<'a> Rollback<'a> {
                 Err(errno) if may_pass(errno) => {
                     note(Err(self.context.root_dir.error_for("remove", &dir.path, errno)))
                 }
-                // Not there, or not empty any more: somebody else's now.
+                // Not there, or not empty any more: another process uses it now.
                 _ => {}
             }
         }
@@ -175,7 +175,7 @@ impl<'a> Rollback<'a> {
                 self.unlink(&file.path).map_err(failed)
             }
             (OperationKind::Remove, Some(_)) => match self.put_back(sibling, &file.path) {
-                // Somebody made something of that name since.
+                // Another process made a file of that name since.
                 Err(Errno::EXIST) => self.give_up(file, sibling),
                 other => other.map_err(failed),
             },
@@ -187,7 +187,7 @@ impl<'a> Rollback<'a> {
                 let is_old = is(file.before) || (is_after && !is(file.after));
                 match (is_old, is_after || now.is_none()) {
                     (true, true) => match self.replace_back(sibling, &file.path) {
-                        // Somebody made a directory of that name since.
+                        // Another process made a directory of that name since.
                         Err(Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY) => self.give_up(file, sibling),
                         other => other.map_err(failed),
                     },
@@ -206,8 +206,8 @@ impl<'a> Rollback<'a> {
         }
     }
 
-    /// Leaves a file that somebody else made. The old file goes, if its content is among the blobs;
-    /// else it stays too, under the sibling's name.
+    /// Leaves a file that another process made. The old file is removed if its content is among the
+    /// blobs; else it stays too, under the sibling's name.
     fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
             Some(hash) if self.context.blob_store.verify(&hash)? == BlobCondition::Whole => self
@@ -265,10 +265,10 @@ impl<'a> Rollback<'a> {
         unlinkat(&dir, path.file_name(), AtFlags::REMOVEDIR)
     }
 
-    /// Gives a directory that was set aside its name again.
+    /// Gives a directory that was set aside its name back.
     fn bring_back(&self, path: &RelPath, aside: &RelPath) -> Result<(), WorkspaceError> {
         match self.put_back(aside, path) {
-            // It wasn't set aside, or somebody made something of that name since.
+            // It wasn't set aside, or another process took its name since.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::EXIST) => Ok(()),
             Err(errno) => Err(self.context.root_dir.error_for("restore the directory", path, errno)),
         }

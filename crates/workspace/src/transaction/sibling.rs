@@ -24,8 +24,8 @@ pub(crate) fn is_sibling(name: &[u8]) -> bool {
 /// A file's name takes at most so many bytes of its sibling's, which has 255 in all.
 pub(crate) const MAX_TARGET_NAME_BYTES: usize = 200;
 
-/// A name that no two changes of a project share, so that it needs no randomness: the change's
-/// number and the file's place in it are hashed together with the path.
+/// Returns a name that no two changes of a project share, so that it needs no randomness: the
+/// change's number and the file's place in it are hashed together with the path.
 pub(crate) fn sibling_name(
     path: &RelPath,
     room: Option<&RelPath>,

@@ -25,7 +25,7 @@ const SOURCE_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
 impl TransactionContext<'_> {
-    /// Writes new content beside its file; gives the descriptor to flush.
+    /// Writes new content beside its file. Returns the descriptor to flush.
     pub(crate) fn stage(
         &self,
         operation: &Operation,
@@ -94,7 +94,7 @@ impl TransactionContext<'_> {
         Ok(Some(file))
     }
 
-    /// Gives the successor its predecessor's owner and attributes, as far as we may.
+    /// Copies the old file's owner and attributes to the new one, as far as the system allows.
     fn copy_nature(&self, path: &RelPath, old: &FileStat, new: &OwnedFd) {
         let ours = rustix::fs::fstat(new).map(|stat| FileStat::of(&stat).owner);
         if ours.is_ok_and(|ours| ours != old.owner) {
@@ -120,7 +120,8 @@ impl TransactionContext<'_> {
         staged.iter().try_for_each(fsync).map_err(failed)
     }
 
-    /// The first file stands for all of them: the disk doesn't tell which one it refused.
+    /// Returns the error for a failed flush. It names the first file, as the disk doesn't say which
+    /// one it refused.
     fn not_flushed(&self, files: &[FileRecord], errno: Errno) -> WorkspaceError {
         match files.first() {
             Some(file) => self.root_dir.error_for("flush", &file.path, errno),
@@ -150,7 +151,7 @@ impl TransactionContext<'_> {
     }
 }
 
-/// Whoever may read it may execute it, or nobody may.
+/// Sets the execute bits of those who may read the file, or clears all.
 pub(crate) fn executable_mode(mode: u32, executable: bool) -> u32 {
     if executable { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 }
 }
@@ -167,7 +168,7 @@ pub(crate) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Copies all that is left of a file, and gives the hash of it.
+/// Copies the rest of a file, and returns its hash.
 pub(crate) fn copy_pieces(from: &OwnedFd, to: &OwnedFd) -> Result<ContentHash, Errno> {
     let mut hasher = blake3::Hasher::new();
     let mut piece = Vec::with_capacity(READ_SIZE);

@@ -25,7 +25,7 @@ pub(crate) struct WriterState {
     /// The store's count of removals when `base` was known to be there.
     pub(crate) removals: u64,
     pub(crate) last_checkpoint: Option<LastCheckpoint>,
-    /// The newest tree among the blobs, that signs of life differ little from.
+    /// The newest stored tree, which heartbeats describe their trees by.
     pub(crate) base: Option<(ContentHash, Arc<Tree>)>,
 }
 
@@ -72,8 +72,8 @@ impl Transactions {
         result
     }
 
-    /// Where blobs were removed since, what was known to be among them may not be any more. The
-    /// right to [use](journeyman_store::Blobs::using) them is held.
+    /// Discards cached knowledge of blobs if blobs were removed since. The right to
+    /// [use](journeyman_store::Blobs::using) them is held.
     pub(crate) fn notice_removals(&self, writer: &mut WriterState) {
         let removals = self.project.blob_store.blobs().removals();
         if writer.removals != removals {
@@ -118,8 +118,8 @@ impl Transactions {
         }
     }
 
-    /// Looks at the tree while no change is open, and gives the journal's mark of that moment. Only
-    /// where somebody else is changing the tree right then does it wait for the project's lock.
+    /// Takes a snapshot while no change is open. Returns it with the journal's mark of that moment.
+    /// Waits for the project's lock only if another process is changing the tree.
     pub(crate) fn look_settled(
         &self,
         take: impl Fn() -> Result<Arc<Tree>, WorkspaceError>,
@@ -138,8 +138,8 @@ impl Transactions {
         lock(&self.writer).journal.mark_at_rest()
     }
 
-    /// Returns when calls of other sessions ran, or may have, since a command of this one began. Of
-    /// those that ended since by themselves, the journal tells.
+    /// Returns when calls of other sessions ran, or may have run, since a command of this session
+    /// began. Calls that ended since by themselves are in the journal.
     pub(crate) fn others_at_work(
         &self,
         session: &SessionId,

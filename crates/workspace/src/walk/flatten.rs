@@ -20,7 +20,8 @@ struct Flattening<'a> {
     walked: Walked,
 }
 
-/// `count` is the number of tasks that were given out.
+/// Puts the entries of the visited directories in the order of full paths. `count` is the number of
+/// tasks that were given out.
 pub(crate) fn flatten(
     found: Vec<VisitedDir>,
     count: usize,
@@ -100,7 +101,7 @@ impl<'a> Flattening<'a> {
         }
     }
 
-    /// Opens a directory; gives its place among the signatures too. `None` where nothing of it is
+    /// Opens a directory. Returns its place among the signatures too; `None` if nothing of it is
     /// known.
     fn begin_directory(&mut self, slot: usize, plan: &WalkPlan<'_>) -> Option<(usize, OpenDir<'a>)> {
         let at = self.walked.listed.len();
@@ -147,7 +148,7 @@ impl<'a> Flattening<'a> {
     }
 }
 
-/// The directories' signatures, by number.
+/// Returns the directories' signatures, by number.
 pub(crate) fn signatures(found: &[VisitedDir]) -> Vec<Option<ListedDir>> {
     let mut all = vec![None; found.len()];
     for visited in found {

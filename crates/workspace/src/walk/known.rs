@@ -42,7 +42,7 @@ impl<'a> LastTree<'a> {
         }
     }
 
-    /// The file of this name in a directory.
+    /// Returns the file of this name in a directory.
     pub(crate) fn file(&self, number: DirNumber, name: &[u8]) -> Option<&'a TreeEntry> {
         let there = self.in_dir(number);
         let at = there.binary_search_by(|it| compare_paths(self.name(*it), (name, false))).ok()?;

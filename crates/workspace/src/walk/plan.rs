@@ -35,7 +35,8 @@ pub(crate) struct WalkPlan<'a> {
 }
 
 impl<'a> WalkPlan<'a> {
-    /// A walk of the whole tree for names alone: what isn't ignored, nothing of it looked at.
+    /// Plans a walk of the whole tree for names alone: files that aren't ignored, without their
+    /// metadata.
     pub(crate) fn of_names(root_dir: &'a RootDir, rules: &'a RuleCache, max_files: usize) -> Self {
         Self {
             root_dir,
@@ -53,7 +54,7 @@ impl<'a> WalkPlan<'a> {
     }
 }
 
-/// For a walk that isn't about files.
+/// Returns an empty set, for a walk that doesn't read files.
 pub(crate) fn no_siblings() -> HashSet<Vec<u8>> {
     HashSet::new()
 }
@@ -62,7 +63,7 @@ pub(crate) fn no_siblings() -> HashSet<Vec<u8>> {
 pub(crate) struct WalkedFile {
     pub(crate) path: Vec<u8>,
     pub(crate) seen: Option<FileStat>,
-    /// Its place in the last tree.
+    /// The file's place in the last tree.
     pub(crate) known: Option<u32>,
 }
 
@@ -95,7 +96,7 @@ pub(crate) struct Walked {
     pub(crate) overflow: bool,
     /// A directory that would be read another time. It is among the unreadable ones too.
     pub(crate) failed: Option<(Vec<u8>, Errno)>,
-    /// Nothing differs from the last tree: then nothing else is told.
+    /// True if nothing differs from the last tree; then no file or directory is listed.
     pub(crate) same: bool,
     /// The signatures of the root and of the directories, in this order: with the same one, a
     /// directory has the same names. Empty where that isn't known.

@@ -23,7 +23,8 @@ use crate::walk::visited::{DirTask, VisitedContent, VisitedDir, VisitedItem};
 use journeyman_ignore_rules::walk::{DirNames, compare_paths};
 use journeyman_ignore_rules::{CACHE_TAG_FILE, RULE_FILES, RuleSource, Rules, is_ignored};
 
-/// So often a directory is listed in which something is another kind of thing at each look.
+/// Maximum number of listings of a directory in which an entry changes its kind between listing and
+/// `stat`.
 const MAX_LISTINGS: usize = 8;
 
 /// The results of one thread.
@@ -36,9 +37,9 @@ pub(crate) struct ThreadResults {
 
 /// The reason why a directory's content isn't known.
 enum ReadFailure {
-    /// Its names can be read and nothing else, at least just now.
+    /// The directory's names can be listed, but nothing else can be read at the moment.
     Closed(Errno),
-    /// Something became another kind of thing since the listing.
+    /// An entry became another kind of file since the listing.
     Raced,
 }
 
@@ -71,8 +72,7 @@ impl RuleSource<FileStat> for WalkState<'_> {
 }
 
 impl WalkState<'_> {
-    /// Reads a directory; gives with its content the signature by which it need not be listed the
-    /// next time.
+    /// Reads a directory. Returns its content with the signature that saves the next listing.
     pub(crate) fn read(
         &self,
         task: &DirTask,
@@ -299,7 +299,7 @@ impl WalkState<'_> {
         Ok(VisitedContent::Items { items, permissions })
     }
 
-    /// Makes a task of a directory, and gives its number.
+    /// Adds a task for a directory, and returns its number.
     fn add_task(
         &self,
         (above, trusted, layers): (&DirTask, bool, &Option<Arc<RuleLayer>>),
@@ -366,7 +366,7 @@ fn advance_to(
     (None, gone)
 }
 
-/// A file as it is put together later, and whether it is as it was.
+/// Returns a file for the later assembly, and true if it is unchanged.
 fn visited_file(
     last: Option<LastTree<'_>>,
     known: Option<EntryRef>,

@@ -18,21 +18,21 @@ pub(crate) enum VisitedContent {
         items: Vec<VisitedItem>,
         permissions: u32,
     },
-    /// The same entries as the last tree has in this directory.
+    /// The directory has the same entries as in the last tree.
     Same {
         number: DirNumber,
     },
     Unreadable,
-    /// It can't be read just now.
+    /// The directory can't be read at the moment.
     Failed(Errno),
-    /// It is gone, or a cache.
+    /// The directory is gone, or a cache.
     Nothing,
 }
 
 /// A directory that was read.
 pub(crate) struct VisitedDir {
     pub(crate) index: usize,
-    /// Its number in the last tree.
+    /// The directory's number in the last tree.
     pub(crate) number: Option<DirNumber>,
     pub(crate) path: Vec<u8>,
     pub(crate) content: VisitedContent,
@@ -44,7 +44,7 @@ pub(crate) struct DirTask {
     pub(crate) depth: usize,
     pub(crate) path: Vec<u8>,
     pub(crate) layers: Option<Arc<RuleLayer>>,
-    /// Its number in the last tree.
+    /// The directory's number in the last tree.
     pub(crate) known: Option<DirNumber>,
     /// True if the rules of the directories above are as they were for that.
     pub(crate) trusted: bool,

@@ -1,6 +1,6 @@
 //! Parser for the mentions in a message.
 
-/// Maximum number of unknown names that are reported. A text with more of them hardly means
+/// Maximum number of unknown names that are reported. In a text with more, `@` hardly marks
 /// mentions.
 const MAX_UNKNOWN: usize = 100;
 

@@ -154,7 +154,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), ChannelError> {
     Ok(())
 }
 
-/// Returns a name that was refused as messages show it.
+/// Returns a refused name, shortened and escaped for an error message.
 fn shown(name: &str) -> String {
     let more = if name.chars().nth(MAX_NAME).is_some() { "…" } else { "" };
     format!("{}{more}", name.chars().take(MAX_NAME).collect::<String>().escape_debug())

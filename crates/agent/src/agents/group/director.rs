@@ -81,8 +81,8 @@ fn result_text(block: &Block) -> Option<(&CallId, String)> {
     Some((id, texts.collect::<Vec<_>>().join("\n")))
 }
 
-/// Returns the names of the members of a group that did not complete their tasks, if the newest
-/// message to the model is what became of them.
+/// Returns the names of the group members that did not complete their tasks, if the newest message
+/// to the model has the members' results.
 pub(crate) fn failed_members(messages: &[Message]) -> Vec<&str> {
     let newest = messages.iter().rev().find(|message| message.role == Role::User);
     let failed = newest.into_iter().flat_map(|message| &message.content).filter_map(|block| match block {

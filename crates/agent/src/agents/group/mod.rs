@@ -1,7 +1,7 @@
 //! Several agents at once: members of a group, who send each other messages by name.
 //!
 //! A group is a session whose model is a [`GroupDirector`]: it starts each member by one call, and
-//! sums up their results. So a group has one log, one budget and one verification, and goes on
+//! sums up their results. So a group has one log, one budget and one verification, and continues
 //! after a crash as any session does.
 
 mod channel_tools;

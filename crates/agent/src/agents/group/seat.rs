@@ -12,7 +12,7 @@ use crate::AgentError;
 use crate::agents::channel::AgentChannel;
 use crate::agents::session_registry::Member;
 
-/// A member's session, as its group sees it.
+/// The interface of a member's session to its group.
 pub(crate) trait Seat: Send + Sync {
     /// Queues a message.
     fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>>;
@@ -30,7 +30,7 @@ pub(crate) trait Seat: Send + Sync {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// A member's session, and the notice of messages to it.
+/// A member's session, with the signal that a message has arrived.
 #[derive(Clone)]
 pub(super) struct GroupSeat {
     pub(super) seat: Arc<dyn Seat>,

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::channel::check_name;
 
-/// Maximum members of a group. All of them work at once, and no more agents of a session do.
+/// Maximum members of a group. All members work at once, and a session runs no more agents at a
+/// time.
 pub const MAX_MEMBERS: usize = 4;
 /// Maximum reminders of a group.
 const MAX_REMINDERS: usize = 16;
@@ -122,8 +123,8 @@ impl Group {
         format!("{HEADING}{}{}{json}{}", names.join(", "), MARKS[0], MARKS[1])
     }
 
-    /// Reads a message that starts a group, and has nothing else: marks in the texts of members and
-    /// in what else a model is told are text.
+    /// Parses a message that starts a group. Returns `None` for a message with any other text,
+    /// which may quote the tags.
     pub(super) fn from_message(text: &str) -> Option<Self> {
         let (_, rest) = text.strip_prefix(HEADING)?.split_once(MARKS[0])?;
         let json = rest.strip_suffix(MARKS[1])?;

@@ -22,7 +22,7 @@ use crate::AgentError;
 /// Default maximum number of sessions in a registry.
 pub const DEFAULT_CAPACITY: usize = 50;
 
-/// A session as its registry and its channels see it. Clones stand for the same session.
+/// The interface of a session to its registry and its channels. Clones are the same session.
 pub trait Member: Clone + Send + Sync + 'static {
     /// The type that [`Member::status`] returns.
     type Status: Send;

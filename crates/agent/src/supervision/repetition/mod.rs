@@ -47,15 +47,15 @@ struct RepetitionBounds {
     bytes: usize,
 }
 
-/// Some 100 tokens of the same words: a dozen short sentences or six paragraphs. Songs and oaths
-/// that repeat a line stay below.
+/// Bounds for prose: some 100 tokens of the same words, a dozen short sentences or six paragraphs.
+/// Songs and oaths that repeat a line stay below.
 const PROSE: RepetitionBounds = RepetitionBounds { repetitions: 6, bytes: 400 };
-/// Some 2,000 tokens.
+/// Bounds for prose that differs only in its numbers: some 2,000 tokens.
 const COUNTED_PROSE: RepetitionBounds = RepetitionBounds { repetitions: 32, bytes: 8 * 1024 };
-/// Some 8,000 tokens: as much as many models may say in one reply.
+/// Bounds for all other text: some 8,000 tokens, as much as many models may write in one reply.
 const DATA: RepetitionBounds = RepetitionBounds { repetitions: 64, bytes: 32 * 1024 };
 
-/// Notices that a streamed text goes in circles. One detector reads one block of a reply.
+/// Detects that a streamed text repeats itself. One detector reads one block of a reply.
 #[derive(Debug)]
 pub(crate) struct RepetitionDetector {
     splitter: UnitSplitter,

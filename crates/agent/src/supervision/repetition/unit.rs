@@ -33,7 +33,7 @@ const CODE_ENDINGS: &str = "|,;{}[](\\";
 pub(super) struct Unit {
     /// Hash of the text, with all white space alike.
     pub(super) hash: u64,
-    /// The same with all numbers alike.
+    /// The hash of the text with every number replaced by the same digit.
     pub(super) shape: u64,
     /// Number of words.
     pub(super) words: u32,

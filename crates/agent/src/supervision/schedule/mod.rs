@@ -137,7 +137,7 @@ impl Schedule {
         self.add(name.into(), Some(steps), job)
     }
 
-    /// Runs `job` whenever somebody calls [`Schedule::trigger`] with its name.
+    /// Runs `job` whenever [`Schedule::trigger`] is called with its name.
     ///
     /// # Errors
     /// As [`Schedule::every`].

@@ -13,7 +13,7 @@ const DURATION_UNITS: [&str; 14] = [
 ];
 /// Placeholder for a time or a duration.
 const TIME_PLACEHOLDER: &str = "⏱";
-/// Placeholder for the id of a session, which is another one for each agent that is started.
+/// Placeholder for the id of a session, since each agent that is started has a new id.
 const SESSION_PLACEHOLDER: &str = "§";
 
 /// A call and its result as the stall detector compares them: hashes, about 80 bytes.

@@ -36,7 +36,7 @@ struct TodoArguments {
     merge: Option<bool>,
 }
 
-/// Some models send a list as JSON in a string.
+/// The todos of a call. Some models send the list as JSON in a string.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum TodoItems {
@@ -44,7 +44,7 @@ enum TodoItems {
     Json(String),
 }
 
-/// Other agents call the title `content`, and their models keep the habit.
+/// A todo of a call. Models that are trained for other agents name the title `content`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum TodoItem {

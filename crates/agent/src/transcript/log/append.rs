@@ -28,7 +28,8 @@ impl LogCore {
                 queue.remove_unwritten(ticket);
             }
         }
-        // If the session is gone, only the caller is told: no queued entry can be written later.
+        // If the session is gone, only the caller gets the error: no queued entry can be written
+        // later.
         let gone = matches!(error, AgentError::Store(StoreError::Gone { .. }));
         if !was_over && !gone {
             let waiting = lock(&self.queue).len() as u64;

@@ -132,10 +132,11 @@ impl LiveSink {
         self.shared.changed.notify_waiters();
     }
 
-    /// Writes what is queued. The log reports a failure itself, and keeps what it could not write.
+    /// Writes the queued entries. The log reports a failure itself, and keeps entries that it could
+    /// not write.
     pub(crate) async fn flush(&self) {
         let shared = Arc::clone(&self.shared);
-        // A task of its own: whoever waits for it may be dropped.
+        // A task of its own, because the caller's future may be dropped.
         tokio::spawn(async move { shared.write_all(None).await }).await.ok();
     }
 }

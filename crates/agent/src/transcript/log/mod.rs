@@ -1,16 +1,16 @@
-//! The session's one log: entries queued, written in batches, and only then shown.
+//! The log of a session: entries are queued, written in batches, and shown after they are written.
 //!
 //! A batch is one transaction and one fsync. Events reach subscribers after they are durable, so a
-//! bookmark that somebody holds can never be given out twice; records reach nobody. Live-only
-//! events go straight through.
+//! log position that a subscriber holds is never reused. Records are not shown. Live-only events
+//! are shown at once and never written.
 //!
-//! [`Log`] is held by the actor and by every handle. An append runs as a task of its own: whoever
-//! waits for it may go away, and what became of it is known all the same. What can't be written
-//! stays queued, in order. When it is not known whether an append was written, the log is looked at
-//! before anything else is.
+//! [`Log`] is held by the actor and by every handle. An append runs as a task of its own, so that
+//! its outcome is recorded even if the caller's future is dropped. Entries that can't be written
+//! stay queued, in order. If it is unknown whether an append was written, the log is read before
+//! anything else is written.
 //!
-//! A [`Subscription`] reads history from the store up to a cut that is taken under the lock that
-//! appends are shown under, and goes on live from there. It never slows the writer: who falls too
+//! A [`Subscription`] reads history from the store up to a position taken under the lock of the
+//! timeline, and continues live from there. It never slows the writer: a subscriber that falls too
 //! far behind reads from the store again.
 
 use std::sync::atomic::AtomicU64;
@@ -47,12 +47,12 @@ pub use reference::{EventPages, events};
 pub use subscription::{EventFilter, Since, Subscription};
 pub(crate) use timeline::LogBounds;
 
-/// The writing end. Cheap to clone; when the last one is gone, or at [`Log::close`], subscribers
-/// hear the end.
+/// The writing end of a session's log. Cheap to clone. Subscriptions end when the last clone is
+/// dropped or [`Log::close`] is called.
 #[derive(Clone)]
 pub(crate) struct Log {
     shared: Arc<LogCore>,
-    /// Counts the writing ends alone: subscribers and live sinks share the rest.
+    /// Counts only the writing ends: subscribers and live sinks share `shared`.
     _open: Arc<CloseOnDrop>,
 }
 
@@ -78,7 +78,8 @@ impl Log {
         Self::of_agent(store, session, Vec::new(), last, clock, redactor, bounds)
     }
 
-    /// Opens the writing end of an agent's session; `agent` has the names down to it.
+    /// Opens the writing end of an agent's session. `agent` is the path of agent names to the
+    /// session.
     pub(crate) fn of_agent(
         store: Arc<dyn Store>,
         session: SessionId,
@@ -108,7 +109,7 @@ impl Log {
         &self.shared.store
     }
 
-    /// Queues an event for the next append; a live-only one is shown at once and never written.
+    /// Queues an event for the next append. A live-only event is shown at once and never written.
     pub(crate) fn emit(&self, event: Event) {
         self.shared.emit(event);
     }
@@ -118,22 +119,22 @@ impl Log {
         self.push(vec![record.into()]);
     }
 
-    /// Queues items that belong together: they are never split over two appends.
+    /// Queues items that are written in the same append.
     pub(crate) fn push(&self, items: Vec<LogEntry>) {
         self.shared.push(items);
     }
 
-    /// Writes what is queued, durably and in order, as one append, then shows its events.
+    /// Writes the queued entries durably, in order, as one append, then shows their events.
     ///
     /// # Errors
-    /// The store's; what was queued then stays queued, and a later flush writes it.
-    /// [`AgentError::LostSession`] once somebody else has written the session: from then on nothing
-    /// is written or queued.
+    /// Errors of the store; the entries stay queued, and a later flush writes them.
+    /// [`AgentError::LostSession`] if another process has written to the session: from then on
+    /// nothing is written or queued.
     pub(crate) async fn flush(&self) -> Result<(), AgentError> {
         self.append_queued(None).await
     }
 
-    /// [`Log::push`] and [`Log::flush`].
+    /// Calls [`Log::push`] and [`Log::flush`].
     ///
     /// # Errors
     /// As [`Log::flush`]: the items stay queued.
@@ -143,12 +144,11 @@ impl Log {
         self.flush().await
     }
 
-    /// Writes items or refuses them: where they can't be written they are taken out again.
+    /// Writes items at once. If they can't be written, removes them from the queue.
     ///
     /// # Errors
-    /// As [`Log::flush`]: the items are not written and won't be. But for one case,
-    /// [`AgentError::InDoubt`]: the store failed and does not say either whether it wrote them.
-    /// Then they stay queued, and are written once.
+    /// As [`Log::flush`]; the items are not written later. Only after [`AgentError::InDoubt`],
+    /// where the store may have written the items, they stay queued and are written once.
     pub(crate) async fn write_or_remove(&self, items: Vec<LogEntry>) -> Result<(), AgentError> {
         let prepared = self.shared.prepare_entries(items);
         prepared.iter().try_for_each(PreparedEntry::check_size)?;
@@ -156,59 +156,59 @@ impl Log {
         self.append_queued(ticket).await
     }
 
-    /// Has the next append begin the session, all of it or nothing; `None` takes that back.
+    /// Makes the next append create the session, atomically with its entries; `None` cancels that.
     pub(crate) async fn set_beginning(&self, beginning: Option<SessionBeginning>) {
         self.shared.set_beginning(beginning).await;
     }
 
-    /// Entries that are queued and not durable.
+    /// Returns the number of queued entries that are not durable.
     pub(crate) fn unwritten_count(&self) -> usize {
         lock(&self.shared.queue).len()
     }
 
-    /// The last entry that is durable and shown.
+    /// Returns the position of the last entry that is durable and shown.
     pub(crate) fn position(&self) -> Seq {
         lock(&self.shared.timeline).position()
     }
 
-    /// A sender of live-only events that keeps nothing open: for tools that run in parallel.
+    /// Returns a sender of live-only events that doesn't keep the log open, for tools that run in
+    /// parallel.
     pub(crate) fn live_sink(&self) -> LiveSink {
         LiveSink { shared: Arc::clone(&self.shared) }
     }
 
-    /// Events that pass `filter`: those after `since` from the store, then live, in order, without
-    /// a gap and none twice.
+    /// Subscribes to the events that pass `filter`: first those after `since` from the store, then
+    /// live events, in order, without gaps or repetitions.
     pub(crate) fn subscribe(&self, filter: EventFilter, since: Since) -> Subscription {
         Subscription::new(Arc::clone(&self.shared), filter, since)
     }
 
-    /// The number of subscribers that have not taken everything that was shown.
+    /// Returns the number of subscribers that have not taken all shown events.
     #[cfg(test)]
     pub(crate) fn subscribers_behind(&self) -> usize {
         lock(&self.shared.timeline).subscribers_behind()
     }
 
-    /// The session is idle: nothing is kept in memory but what some subscriber has still to take.
+    /// Frees memory while the session is idle, except for events that subscribers have not taken.
     pub(crate) fn release_memory(&self) {
         lock(&self.shared.timeline).release_memory();
         lock(&self.shared.queue).release_memory();
     }
 
-    /// Nothing more will come: subscribers get what is left, then the end.
+    /// Ends all subscriptions after the remaining events.
     pub(crate) fn close(&self) {
         self.shared.close();
     }
 
-    /// The session is over: waits for what is being written, and from then on nothing is written
-    /// any more, whoever still holds an end of this. Whoever takes the session next has the log to
-    /// themselves.
+    /// Waits for the running append and stops all writing, also by other clones, so that another
+    /// process can take the session.
     pub(crate) async fn stop_writing(&self) {
         self.shared.stop_writing().await;
         self.close();
     }
 
-    /// Appends what is queued in a task of its own, so that its outcome is accounted for even if
-    /// this future is dropped: the store does not take a call back.
+    /// Appends the queued entries in a task of its own, so that the outcome is recorded even if
+    /// this future is dropped: the store can't cancel an append.
     async fn append_queued(&self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
         if lock(&self.shared.queue).is_settled() {
             return Ok(());
@@ -216,8 +216,8 @@ impl Log {
         match tokio::spawn(self.clone().write(ticket)).await {
             Ok(written) => written,
             Err(died) => match ticket {
-                // Only its own append takes entries back: those that don't wait any more were
-                // written.
+                // Only this append removes its entries unwritten, so entries that have left the
+                // queue were written.
                 Some(ticket) if !lock(&self.shared.queue).has_ticket(ticket) => Ok(()),
                 Some(_) => Err(AgentError::InDoubt { reason: died.to_string() }),
                 None => {
@@ -227,7 +227,8 @@ impl Log {
         }
     }
 
-    /// Takes a writing end whole: subscribers hear of what is written before they hear the end.
+    /// Writes queued entries. Takes the writing end by value, so that subscribers get the events
+    /// before the log closes.
     async fn write(self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
         self.shared.write_all(ticket).await
     }

@@ -150,7 +150,7 @@ fn redacted_json<T: Serialize>(what: &T, redactor: &Redactor) -> (Value, bool) {
     (value, changed)
 }
 
-/// Serialization of our own types doesn't fail: their map keys are strings.
+/// Serializes a value as JSON. This doesn't fail for our own types: their map keys are strings.
 fn bytes_of<T: Serialize>(what: &T) -> Vec<u8> {
     serde_json::to_vec(what).unwrap_or_default()
 }

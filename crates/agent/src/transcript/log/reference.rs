@@ -1,9 +1,10 @@
-//! Text that is on disk once.
+//! Stores a text that several log entries repeat only once.
 //!
-//! A message's record holds its text, thinking and calls. Events that repeat a long one of those
-//! are stored with a note of where it is instead: beside the event's own fields, `"$from":
-//! {"/text": {"message": 7, "bytes": 1234}}` says that what belongs at the JSON pointer `/text` is
-//! the text of the message in entry 7. Whoever reads events from the store gets them whole again.
+//! A message's record holds its text, thinking and calls. Events that repeat such a part, if it is
+//! long, are stored with a reference to the record: beside the event's own fields, `"$from":
+//! {"/text": {"message": 7, "bytes": 1234}}` says that the value at the JSON pointer `/text` is the
+//! text of the message in entry 7. [`events`] and [`EventPages`] return events with all parts
+//! restored.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -19,23 +20,23 @@ use super::entry::envelope_of;
 use crate::AgentError;
 use crate::transcript::record::{Record, record_of};
 
-/// The field that says what was left out.
+/// The JSON field with the references to the left-out parts.
 const REFERENCE_FIELD: &str = "$from";
-/// Bytes of text from which on it is worth it: the note takes some 60.
+/// Minimum bytes of a text that is replaced by a reference, which takes some 60 bytes.
 const MIN_TEXT_BYTES: usize = 256;
-/// Bytes of a call's input from which on it is worth it; shorter ones are read more often than they
-/// are large.
+/// Minimum bytes of a call's input that is replaced by a reference. Shorter inputs are read too
+/// often for what that would save.
 const MIN_INPUT_BYTES: usize = 2 * 1024;
-/// Pieces of recent messages that are remembered, 100 bytes each: a reply with some dozens of large
-/// calls.
+/// Maximum number of remembered pieces of recent messages, 100 bytes each: a reply with some dozens
+/// of large calls.
 const MAX_KNOWN_PIECES: usize = 64;
-/// Bytes of entries that are read at once: some hundreds of usual ones.
+/// Bytes of entries that are read at once: some hundreds of typical entries.
 pub(crate) const PAGE_BYTES: usize = 256 * 1024;
-/// Messages that are kept while pages are read: a turn's events name its message, and `done` the
-/// last one.
+/// Maximum number of cached messages while pages are read: a turn's events refer to its message,
+/// and `done` refers to the last one.
 const MAX_CACHED_MESSAGES: usize = 4;
 
-/// Which part of a message.
+/// The part of a message that a piece is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum MessagePart {
     Text,
@@ -43,14 +44,14 @@ enum MessagePart {
     Input(CallId),
 }
 
-/// A long part of a message, told by its hash.
+/// A long part of a message, identified by its hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MessagePiece {
     part: MessagePart,
     hash: ContentHash,
 }
 
-/// A place of an event where a piece stands.
+/// A position in an event's JSON that repeats a piece.
 #[derive(Debug)]
 pub(super) struct RepeatedPiece {
     pointer: &'static str,
@@ -58,7 +59,7 @@ pub(super) struct RepeatedPiece {
     pub(super) bytes: usize,
 }
 
-/// Where a stored event's piece is.
+/// The entry that has a left-out piece of a stored event.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct PieceSource {
     message: Seq,
@@ -94,7 +95,7 @@ pub(super) fn pieces_of_record(record: &Record) -> Vec<MessagePiece> {
     [text, thinking].into_iter().flatten().chain(inputs).map(|(piece, _)| piece).collect()
 }
 
-/// Returns the parts of an event that may be on record already.
+/// Returns the parts of an event that an earlier record may contain.
 pub(super) fn pieces_of_event(event: &Event) -> Vec<RepeatedPiece> {
     let places = match event {
         Event::TurnFinished { text, thinking, .. } => {
@@ -126,7 +127,7 @@ fn long_input(call: &CallId, input: &Value) -> Option<(MessagePiece, usize)> {
     (bytes.len() >= MIN_INPUT_BYTES).then(|| (piece(), bytes.len()))
 }
 
-/// The message's thinking as events have it.
+/// Returns the message's thinking in the form that events have.
 fn thinking_of(message: &Message) -> String {
     let thoughts = message.content.iter().filter_map(|block| match block {
         Block::Thinking { text, .. } if !text.is_empty() => Some(text.as_str()),
@@ -135,7 +136,8 @@ fn thinking_of(message: &Message) -> String {
     thoughts.collect::<Vec<_>>().join("\n")
 }
 
-/// An event without the pieces that `find` knows a message for.
+/// Returns an event's JSON in which the pieces that `find` returns an entry for are replaced by
+/// references.
 pub(super) fn replace_pieces(
     value: &Value,
     repeats: &[RepeatedPiece],
@@ -147,7 +149,8 @@ pub(super) fn replace_pieces(
         let Some(message) = find(&repeat.piece) else { continue };
         let Some(place) = value.pointer_mut(repeat.pointer) else { continue };
         let Ok(source) = serde_json::to_value(PieceSource { message, bytes: repeat.bytes }) else { continue };
-        // Of the same type, so that whoever doesn't know references can read the rest.
+        // The placeholder has the same type, so that readers without support for references can
+        // parse the event.
         *place = if place.is_string() { Value::String(String::new()) } else { Value::Null };
         sources.insert(repeat.pointer.to_owned(), source);
     }
@@ -157,8 +160,8 @@ pub(super) fn replace_pieces(
     value
 }
 
-/// At most `limit` events of the entries after `after`, whole: what was stored as a reference is in
-/// its place. Records, and events that this version doesn't know, are passed over.
+/// Returns at most `limit` events of the entries after `after`, with all references resolved. Skips
+/// records and events that this version doesn't know.
 ///
 /// # Errors
 /// The store's.
@@ -178,7 +181,7 @@ pub async fn events(
     Ok(events)
 }
 
-/// All events of a session, page by page, whole as [`events`] returns them.
+/// Reads all events of a session page by page, with all references resolved.
 pub struct EventPages<'a> {
     store: &'a dyn Store,
     session: &'a SessionId,
@@ -189,7 +192,7 @@ pub struct EventPages<'a> {
 }
 
 impl<'a> EventPages<'a> {
-    /// Begins to read behind an entry.
+    /// Starts reading after the entry `after`.
     #[must_use]
     pub fn new(store: &'a dyn Store, session: &'a SessionId, after: Seq) -> Self {
         Self { store, session, resolver: Resolver::default(), position: after, next: None }
@@ -201,7 +204,7 @@ impl<'a> EventPages<'a> {
         self.position
     }
 
-    /// Returns the events of some hundreds of entries, `None` at the end of the log.
+    /// Returns the events of some hundreds of entries, or `None` at the end of the log.
     ///
     /// # Errors
     /// The store's.
@@ -209,7 +212,8 @@ impl<'a> EventPages<'a> {
         let read = |after| self.store.read_chunk(self.session, after, PAGE_BYTES);
         let page = self.next.take().unwrap_or_else(|| read(self.position)).await?;
         let Some(last) = page.last().map(|entry| entry.seq) else { return Ok(None) };
-        // Requested before this page is taken: a store with its own thread reads meanwhile.
+        // Requested before this page is processed, so that a store with its own thread reads in
+        // parallel.
         self.next = Some(read(last));
         self.position = last;
         let events = self.resolver.resolve_page(self.store, self.session, &page, |_, _| true).await?;
@@ -217,15 +221,15 @@ impl<'a> EventPages<'a> {
     }
 }
 
-/// Puts what was left out of stored events back in its place.
+/// Restores the left-out pieces of stored events.
 #[derive(Debug, Default)]
 pub(super) struct Resolver {
-    /// The messages that were named last, the newest last.
+    /// The messages that were referred to last, the newest last.
     messages: VecDeque<(Seq, Option<Record>)>,
 }
 
 impl Resolver {
-    /// The events of a page that are wanted.
+    /// Returns the events of a page that `wants` selects.
     pub(super) async fn resolve_page(
         &mut self,
         store: &dyn Store,
@@ -252,7 +256,7 @@ impl Resolver {
         Ok(envelopes)
     }
 
-    /// The message in an entry; from the page or from memory, if it is there.
+    /// Returns the message in an entry: from the cache, the page or the store.
     async fn find_message(
         &mut self,
         store: &dyn Store,
@@ -277,9 +281,9 @@ impl Resolver {
     }
 }
 
-/// A stored event with what was left out of it, if anything was.
+/// Returns a stored event with its references; `None` if it has none.
 fn parse_references(entry: &Entry) -> Option<(Value, BTreeMap<String, PieceSource>)> {
-    // Only these kinds have any; the others need not be looked into.
+    // Only events of these kinds have references; the others need not be parsed.
     if !["turn_finished", "done", "tool_start", "permission_required"].contains(&entry.kind.as_str()) {
         return None;
     }
@@ -302,8 +306,8 @@ fn restore_piece(value: &mut Value, pointer: &str, source: PieceSource, record: 
         },
         _ => None,
     };
-    // A call is known by its name, a text by its length: this may be another session's entry, such
-    // as in a fork.
+    // The entry may be another session's, such as in a fork, so the id of a call and the length of
+    // a text are compared.
     let whole =
         |found: &Value| pointer == "/input" || found.as_str().is_some_and(|text| text.len() == source.bytes);
     let missing =

@@ -202,8 +202,8 @@ impl Subscription {
             timeline.is_behind(self.reader).then(|| timeline.move_to_live(self.reader))
         };
         match again {
-            // Reading took so long that the other end is not in memory any more. It was never live:
-            // nothing that it had to be told of is lost to it.
+            // Reading took so long that the timeline has dropped the next events. The subscriber
+            // was never live, so it isn't reported as behind.
             Some(cut) => self.begin_history(cut),
             None => self.show_open(history.cut),
         }

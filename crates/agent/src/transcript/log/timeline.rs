@@ -22,8 +22,9 @@ pub(crate) struct LogBounds {
 }
 
 impl Default for LogBounds {
-    /// 10,000 envelopes, cut to 5,000, hold some minutes of streamed text. With 8 MiB, ten sessions
-    /// with hanging surfaces stay below 100 MiB even while whole files are written.
+    /// Returns bounds of 10,000 envelopes and 8 MiB. 10,000 envelopes, cut to 5,000, hold some
+    /// minutes of streamed text. With 8 MiB, ten sessions with hanging surfaces stay below 100 MiB
+    /// even while whole files are written.
     fn default() -> Self {
         Self { envelopes: 10_000, keep: 5_000, bytes: 8 * 1024 * 1024 }
     }

@@ -1,5 +1,5 @@
-//! Rules of Python: the bases of a class, read from its signature, the tests of its members, and
-//! the uses that may mean a name.
+//! Rules for Python: the bases of a class, read from its signature, the tests of its members, and
+//! the uses that may refer to a name.
 
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
@@ -10,7 +10,7 @@ use super::test_paths::TestRule;
 use crate::analysis::UseKind;
 use crate::graph::names::{NameRole, is_distinctive_name, is_type, role_of_kind};
 
-/// Bases of Python's standard library that call no method of a type unless its name is enclosed in
+/// Bases in Python's standard library that only call methods whose names are enclosed in
 /// underscores.
 const PASSIVE_BASES: [&str; 26] = [
     "ABC",
@@ -43,7 +43,7 @@ const PASSIVE_BASES: [&str; 26] = [
 /// Ends of the names of Python's own exceptions.
 const EXCEPTION_ENDS: [&str; 2] = ["Error", "Warning"];
 
-/// Maximum uses of a member's name: one that is used more often may be anybody's.
+/// Maximum uses of a member's name: more frequent names are too common.
 const MAX_USE_LINES: usize = 10_000;
 
 /// Maximum steps from a class to its furthest base; the bases beyond count as foreign.
@@ -66,7 +66,7 @@ pub(super) fn kinds_of_uses(kind: SymbolKind, is_in_type: bool) -> &'static [Use
 }
 
 impl ImpactCache<'_> {
-    /// Returns the rule by which the tests of a symbol are told.
+    /// Returns the rule for the tests of a symbol.
     pub(super) fn test_rule_of(&mut self, file: u32, symbols: &Symbols, own: u32) -> TestRule {
         let (Some(symbol), Some((Some(owner), _))) = (symbols.get(own), symbols.owner_of(own)) else {
             return TestRule::Either;
@@ -87,8 +87,8 @@ impl ImpactCache<'_> {
         }
     }
 
-    /// Returns true if the uses of a type in annotations and checks say nothing about the tests of
-    /// its members: values of it are made in other places, by the project's own code.
+    /// Returns true if the project's own code creates values of a type by its name. Then the uses
+    /// of the type in annotations and checks don't matter for the tests of its members.
     pub(super) fn is_made_by_name(&mut self, file: u32, symbol: &Symbol, own: u32) -> bool {
         if !self.is_python(file) || !self.has_own_bases(file, own) {
             return false;
@@ -125,8 +125,8 @@ impl ImpactCache<'_> {
         self.graph.node(file).is_some_and(|node| node.language == Some(Language::Python))
     }
 
-    /// Returns the kinds of uses by which a file may mean a name of another file, out of those that
-    /// are possible in Python.
+    /// Returns the kinds of uses by which a file may refer to a name of another file, out of those
+    /// possible in Python.
     pub(super) fn kinds_that_mean(
         &mut self,
         kinds: &'static [UseKind],
@@ -146,7 +146,7 @@ impl ImpactCache<'_> {
         }
     }
 
-    /// Returns true if an import of a file that lists a name, or begins with it, is of the project.
+    /// Returns true if a file imports a name, or a module of this name, from the project.
     fn imports_from_project(&mut self, file: u32, name: &str) -> bool {
         let imports = self.imports_of(file);
         let mut named = imports.iter().filter(|import| {
@@ -169,8 +169,8 @@ impl ImpactCache<'_> {
         })
     }
 
-    /// Returns true if the project has all code that may call a type's methods: its bases, and
-    /// theirs, are the project's own, or call nothing.
+    /// Returns true if only the project's code calls a type's methods: all its bases, also indirect
+    /// ones, are in the project, or call no methods.
     pub(super) fn has_own_bases(&mut self, file: u32, own: u32) -> bool {
         self.has_own_bases_within(file, own, MAX_BASE_STEPS)
     }
@@ -216,7 +216,7 @@ impl ImpactCache<'_> {
             .unwrap_or_else(|| self.is_passive_base(file, base))
     }
 
-    /// Returns true if a base that a file imports under another name is the project's own.
+    /// Returns true if a base that a file imports under another name is in the project.
     fn is_imported_own_base(&mut self, file: u32, own: u32, name: &str, steps: u32) -> bool {
         let mut definers = self.definers_and_users(name).definers.clone();
         definers.retain(|definer| *definer != file);
@@ -224,8 +224,8 @@ impl ImpactCache<'_> {
             && self.are_own_types((file, own), name, definers, steps).unwrap_or(false)
     }
 
-    /// Returns true if all types of a name that a type's file sees have own bases; `None` if there
-    /// are none.
+    /// Returns true if all types of a name that a type's file sees have only bases in the project;
+    /// `None` if it sees none.
     fn are_own_types(
         &mut self,
         (file, own): (u32, u32),
@@ -245,7 +245,7 @@ impl ImpactCache<'_> {
         (!types.is_empty()).then(are_own)
     }
 
-    /// Returns true for a base of Python's own that calls no method.
+    /// Returns true for a base in Python's standard library that calls no method.
     fn is_passive_base(&mut self, file: u32, base: &str) -> bool {
         let name = base.rsplit('.').next().unwrap_or(base);
         PASSIVE_BASES.contains(&name)

@@ -85,7 +85,7 @@ impl ChangedPart {
         Some(part)
     }
 
-    /// Adds the effect of lost lines; `None` if it can't be told.
+    /// Adds the effect of lost lines; `None` if it is unknown.
     fn add_lost_lines(
         &mut self,
         was: &SyntaxAnalysis,
@@ -123,13 +123,13 @@ impl ChangedPart {
     }
 }
 
-/// The imports of a file.
+/// The imports in the earlier text of a file.
 struct ImportsBefore<'a> {
     lines: Vec<&'a str>,
     imports: &'a [Import],
     /// The lines in which a name is used, ascending.
     uses: HashMap<&'a str, Vec<u32>>,
-    /// The present imports.
+    /// The names that the present text imports.
     still: HashSet<&'a str>,
 }
 
@@ -143,7 +143,7 @@ impl<'a> ImportsBefore<'a> {
         Self { lines: text.lines().collect(), imports: &was.imports, uses, still }
     }
 
-    /// Returns the names that a lost line imported and nothing imports any more. `None` if it
+    /// Returns the names that a lost line imported and no present line imports. `None` if it
     /// imported something without a name, or under an alias.
     fn names_imported_at(&self, line: u32) -> Option<Vec<String>> {
         let behind = self.imports.partition_point(|import| import.line <= line);

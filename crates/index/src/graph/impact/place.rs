@@ -18,12 +18,12 @@ pub(super) enum ReachedPart {
     Import,
 }
 
-/// A place to continue from, and the way to it.
+/// A place to continue from, and the path to it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) file: u32,
     pub(super) at: ReachedPart,
-    /// Its number among the trails.
+    /// The number of its path step.
     pub(super) trail: u32,
 }
 
@@ -40,5 +40,5 @@ pub(super) struct WantedName<'a> {
     pub(super) trail: u32,
 }
 
-/// The key of the place where all changes begin; no file has its number.
+/// The key of the common start of all changes; no file has its number.
 pub(super) const ALL_CHANGES: (u32, Option<ReachedPart>) = (u32::MAX, None);

@@ -1,5 +1,5 @@
-//! Visibility of a file's names in other files: who imports it, and who imports a file that
-//! re-exports it.
+//! Visibility of a file's names in other files: its importers, and the importers of files that
+//! re-export it.
 
 use std::rc::Rc;
 
@@ -48,7 +48,8 @@ pub(super) struct Viewers {
 }
 
 impl Viewers {
-    /// Returns whether a file sees the names, and through which file.
+    /// Returns the file that re-exports the names to a file: `Some(None)` for a direct import,
+    /// `None` if the file doesn't see the names.
     pub(super) fn seen_through(&self, file: u32) -> Option<Option<u32>> {
         self.by.get(&file).copied()
     }
@@ -325,8 +326,8 @@ impl<'a> ImpactCache<'a> {
         seen
     }
 
-    /// Returns true if a file that uses no name of another one imports it for the sake of something
-    /// else: a file that the same line imports, or one that this imports (`behind`).
+    /// Returns true if a file that uses no name of `other` imports it to reach another file: one
+    /// that the same line imports, or, with `behind`, one that `other` imports.
     pub(super) fn wants_another(&mut self, file: u32, other: u32, behind: bool) -> bool {
         let graph = self.graph;
         let line = graph.edge(file, other).map_or(0, |edge| edge.line);
@@ -341,7 +342,7 @@ impl<'a> ImpactCache<'a> {
         graph.edges(file).iter().filter(wanted).any(|edge| edge.line == 0 && files.contains(edge.to))
     }
 
-    /// Returns the files that one imports, and those that these import.
+    /// Returns the files that a file imports directly or within a few steps.
     fn files_behind_reexports(&mut self, file: u32) -> Rc<BitSet> {
         let graph = self.graph;
         let look = || {
@@ -445,16 +446,16 @@ impl<'a> ImpactCache<'a> {
         line > 0 && self.imports_of(user).iter().any(lists)
     }
 
-    /// Returns those of some lines in which a file also uses the name of another file as a module,
-    /// as in `module.name`.
+    /// Returns those of `lines` in which a file also uses another file's name as a module, as in
+    /// `module.name`.
     pub(super) fn lines_that_name_module(&mut self, user: u32, file: u32, lines: &[u32]) -> Vec<u32> {
         let module = self.definers_and_users(module_name(self.graph.path(file)));
         let named = module.use_lines(user);
         lines.iter().copied().filter(|line| named.contains(line)).collect()
     }
 
-    /// Returns true if a name with several definers means another one of them in a file: it imports
-    /// that one, and not this one.
+    /// Returns true if a name with several definers refers to another definer in a file: the file
+    /// imports that one, and not this one.
     pub(super) fn imports_another(&self, user: u32, file: u32, others: &[u32]) -> bool {
         let imports =
             |other: u32| self.graph.edge(user, other).is_some_and(|edge| edge.line > 0 && !edge.part);
@@ -482,8 +483,7 @@ impl<'a> ImpactCache<'a> {
         aliases
     }
 
-    /// Returns the names by which other files get a file's imports; `None` if they may get all of
-    /// it, by the file's own name.
+    /// Returns the names that other files import from a file; `None` if any file imports all of it.
     pub(super) fn names_of_imports(&mut self, file: u32) -> Option<HashSet<String>> {
         let graph = self.graph;
         let mut taken = HashSet::new();

@@ -1,4 +1,4 @@
-//! The tests that a change reaches, told more exactly than other files.
+//! The tests that a change reaches, determined more precisely than other files.
 //!
 //! A test begins with nothing: a method runs in it only if the test reaches both a use of the
 //! method's name and a use of its type, or of a subtype, by which the value came to be. Any other
@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 
 use crate::bit_set::BitSet;
 
-/// Maximum recorded uses: beyond that every test that is reached counts.
+/// Maximum recorded uses: beyond that all reached tests count.
 const MAX_LINKS: usize = 4_000_000;
 /// Maximum words of 64 tests, for all places.
 const MAX_WORDS: usize = 8_000_000;
@@ -70,19 +70,19 @@ impl<K: Copy + Eq + Hash> TestPaths<K> {
         number
     }
 
-    /// Continues from a place: the following links are to its users.
+    /// Sets the current place, whose users are recorded next.
     pub(super) fn follow_from(&mut self, place: K) {
         self.here = self.number_of(place);
     }
 
-    /// Sets the rule of the place that is followed.
+    /// Sets the rule of the current place.
     pub(super) fn set_rule(&mut self, rule: TestRule) {
         if let Some(own) = self.rules.get_mut(self.here as usize) {
             *own = rule;
         }
     }
 
-    /// Records that a place uses the one that is followed.
+    /// Records that a place uses the current one.
     pub(super) fn add_user(&mut self, user: K, kind: LinkKind) {
         if self.links.len() >= MAX_LINKS {
             self.is_cut = true;
@@ -132,7 +132,7 @@ impl<K: Copy + Eq + Hash> TestPaths<K> {
         Some(found)
     }
 
-    /// Members whose type wasn't found have all tests of their users.
+    /// Gives members of an unknown type all tests of their users.
     fn drop_rules_without_type(&mut self) {
         let mut typed = BitSet::default();
         let of_type = self.links.iter().filter(|link| link.kind == LinkKind::Type);

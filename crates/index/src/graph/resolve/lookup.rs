@@ -1,16 +1,16 @@
-//! Looking up files, with a record of every place that was looked at.
+//! Looking up files, with a record of every looked-up place.
 
 use hashbrown::HashSet;
 
 use super::path::{MAX_PATH_BYTES, join_path, last, parent};
 use super::path_set::{Paths, PlaceKey};
 
-/// Maximum files of one import: listing a larger package doesn't help anybody.
+/// Maximum files of one import: a longer list of a package's files is useless.
 pub(super) const MAX_IMPORTED_FILES: usize = 200;
 /// Maximum places in which one file's imports are looked up. Only hostile input needs more.
 const MAX_LOOKUPS: usize = 200_000;
 
-/// The files of a project, and the places that were looked at.
+/// The files of a project, and the record of looked-up places.
 pub(super) struct PathLookup<'a> {
     paths: &'a dyn Paths,
     looked: HashSet<PlaceKey>,
@@ -21,7 +21,7 @@ impl<'a> PathLookup<'a> {
         Self { paths, looked: HashSet::new() }
     }
 
-    /// Returns the keys of the places that were looked at, sorted.
+    /// Returns the sorted keys of the looked-up places.
     pub(super) fn into_keys(self) -> Vec<PlaceKey> {
         let mut keys: Vec<PlaceKey> = self.looked.into_iter().collect();
         keys.sort_unstable();

@@ -36,7 +36,7 @@ enum OpenBlock {
         block: u32,
         initial: String,
     },
-    /// A kind of block that this version does not know (server tools and later additions).
+    /// A kind of block that this version does not support (server tools and later additions).
     Unknown,
     Ended,
 }

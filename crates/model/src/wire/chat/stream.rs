@@ -287,7 +287,7 @@ impl ChatDecoder {
         Ok(())
     }
 
-    /// Opens a call that ended without a name. The model is told that no such tool exists.
+    /// Opens a call that ended without a name. The tool's result will say that no such tool exists.
     fn open_nameless(&mut self, at: usize) -> Result<(), ModelError> {
         let Some(call) = self.calls.get_mut(at).filter(|call| call.block.is_none()) else { return Ok(()) };
         let (id, early_arguments) = (call.id.clone(), std::mem::take(&mut call.early_arguments));

@@ -37,7 +37,7 @@ enum OutputItem {
         part: Option<u64>,
     },
     Call(u32),
-    /// A kind of item that this version does not know.
+    /// A kind of item that this version does not support.
     Unknown,
     Ended,
 }

@@ -1,5 +1,5 @@
-//! From the steps that build a root to the arguments that have `bwrap` build it, and to what is
-//! looked at afterwards: that it did. Pure.
+//! Converts the steps that build a root to arguments of `bwrap`, and to the checks that `bwrap` did
+//! as told. Pure.
 
 use std::ffi::CString;
 use std::path::Path;
@@ -8,7 +8,7 @@ use super::super::c_string::display_path;
 use super::super::steps::{Access, Step};
 use crate::SandboxError;
 
-/// The helper's path inside. Nobody may list its directory.
+/// The helper's path in the sandbox. Its directory can't be listed.
 pub(super) const HELPER_PATH: &str = "/.sandbox/helper";
 /// The first of the descriptors that masked files read from.
 pub(super) const FIRST_TEXT: u32 = 200;
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     pub(super) checks: Vec<Check<CString>>,
 }
 
-/// A path inside, what of the host's it must be, and how.
+/// A path in the sandbox, the host's file that must be there, and its protection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Check<T> {
     /// Absolute, inside.
@@ -40,11 +40,11 @@ pub(super) struct Check<T> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CheckKind {
-    /// The very file, and nobody may change it.
+    /// The host's file, read-only.
     ReadOnly,
-    /// The very file.
+    /// The host's file, writable.
     Writable,
-    /// Another one, which nobody may change.
+    /// Another file, read-only.
     Hidden,
 }
 
@@ -128,7 +128,7 @@ impl ArgumentWriter {
                 self.push_words(&["--dir"])?;
                 self.push_path(path)
             }
-            // What is mounted on it makes it.
+            // `bwrap` creates the mount point with the mount.
             Step::File { .. } => Ok(()),
             Step::Link { path, target } => {
                 self.push_words(&["--symlink"])?;
@@ -169,7 +169,7 @@ impl ArgumentWriter {
         }
     }
 
-    /// Devices, terminals and shared memory, once; nobody writes beside them.
+    /// Adds devices, terminals and shared memory, once; the rest of `/dev` is read-only.
     fn push_devices(&mut self) -> Result<(), SandboxError> {
         if std::mem::replace(&mut self.devices, true) {
             return Ok(());

@@ -1,4 +1,5 @@
-//! The frames from the agent to the outer helper before the policy, and from that to the inner one.
+//! The frames that the agent sends to the outer helper before the policy, and that the outer helper
+//! sends to the inner one.
 
 use std::ffi::{CStr, CString};
 

@@ -1,6 +1,6 @@
-//! The helper inside of `bwrap`'s sandbox: pid 1 there. It looks whether the sandbox is what was
-//! asked for, takes from itself what a command mustn't have, and goes on as back-end 1 does: starts
-//! the command, reaps, ends with it.
+//! The helper inside of `bwrap`'s sandbox: pid 1 there. It checks that the sandbox is as requested,
+//! drops what a command mustn't have, and goes on as back-end 1 does: starts the command, reaps,
+//! ends with it.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, OwnedFd};

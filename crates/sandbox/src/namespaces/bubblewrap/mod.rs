@@ -1,10 +1,10 @@
 //! Back-end 2: the distribution's `bwrap` makes the namespaces and mounts.
 //!
-//! For systems that let that program make user namespaces and no other, as Ubuntu's AppArmor
-//! profile does. The root is the one that back-end 1 would build, from the same plan ([`arguments`]
-//! translates it). `bwrap` is started by the helper ([`outer`]) and starts the helper again as pid
-//! 1 ([`inner`]), which checks what it finds itself in, adds limits, Landlock and the system-call
-//! filter, and runs the command as back-end 1's does. All is told over descriptors, nothing on a
+//! For systems that let no other program make user namespaces, as with Ubuntu's AppArmor profile.
+//! The root is the one that back-end 1 would build, from the same plan ([`arguments`] translates
+//! it). `bwrap` is started by the helper ([`outer`]) and starts the helper again as pid 1
+//! ([`inner`]), which checks the sandbox that it runs in, adds limits, Landlock and the system-call
+//! filter, and runs the command as back-end 1 does. All data goes over descriptors, none over a
 //! command line.
 //!
 //! `bwrap` has no layers that take writes: layered directories are read-only, caches of copies are

@@ -1,9 +1,9 @@
 //! The helper around `bwrap`: it reads the order and the policy, has `bwrap` build the root and
 //! start the inner helper in it as pid 1, and stays until both are gone.
 //!
-//! The agent knows this process alone: told to end (SIGTERM, or the agent's end of the socket
-//! closed), it kills pid 1, upon which the kernel kills everything inside, and waits. When it has
-//! ended, nothing is left.
+//! The agent watches this process alone. Asked to end (by SIGTERM, or by the agent's end of the
+//! socket being closed), the helper kills pid 1, upon which the kernel kills everything inside, and
+//! waits. When the helper has ended, no process is left.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
@@ -101,8 +101,8 @@ fn run_bwrap(control: &OwnedFd) -> Result<(), SetupFailure> {
     Err(SetupFailure(Stage::Bubblewrap, 0, Errno::CANCELED))
 }
 
-/// Identifies the host's files that will be mounted. Links are not followed: somebody may have put
-/// one there since the plan was made.
+/// Identifies the host's files that will be mounted. Links are not followed, because a file may
+/// have been replaced by one since the plan was made.
 fn identify_files(order: &OuterOrder<'_>) -> Result<Vec<Expected<CString>>, SetupFailure> {
     let mut expected = Vec::with_capacity(order.checks.len());
     for check in &order.checks {
@@ -123,13 +123,13 @@ fn join_arguments(arguments: &[&CStr]) -> Vec<u8> {
     arguments.iter().flat_map(|argument| argument.to_bytes_with_nul()).copied().collect()
 }
 
-/// Descriptors with the numbers that are told to `bwrap` and the inner helper.
+/// Descriptors with the fixed numbers that `bwrap` and the inner helper use.
 struct NumberedDescriptors<'a> {
     texts: &'a [&'a CStr],
 }
 
 impl<'a> NumberedDescriptors<'a> {
-    /// Makes room for them.
+    /// Raises the limit of open files so that they fit.
     fn new(texts: &'a [&'a CStr]) -> Result<Self, Errno> {
         let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
         rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
@@ -248,7 +248,7 @@ fn wait_for_bwrap(
             Ok(None) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
-        // Once it was told to, the socket's end is no news.
+        // After a request to end, the socket's end means nothing more.
         let control_events = if told { None } else { Some(PollFd::new(control, PollFlags::empty())) };
         let mut watched = vec![PollFd::new(signals, PollFlags::IN)];
         watched.extend(control_events);
@@ -272,7 +272,7 @@ fn kill_init(bwrap: Pid, init: Option<&OwnedFd>) {
     }
 }
 
-/// Passes on what `bwrap` said, where the agent looks for it.
+/// Forwards the error output of `bwrap` to the standard error that the agent reads.
 fn pass_on_complaint(complaint: &OwnedFd) {
     let mut text = [0; MAX_COMPLAINT];
     let count = rustix::io::read(complaint, &mut text).unwrap_or(0);

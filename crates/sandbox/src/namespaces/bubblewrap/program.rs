@@ -1,4 +1,4 @@
-//! The search for a `bwrap` that nobody but the user or root can have put there.
+//! The search for a `bwrap` that only the user or root can have installed.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -94,7 +94,7 @@ mod tests {
             assert_eq!(find_bwrap(&[first.clone(), good.clone()], uid).unwrap().path, real);
             assert!(find_bwrap(std::slice::from_ref(first), uid).is_err(), "{}", first.display());
         }
-        // Root may have put it there, and the user themselves; nobody else.
+        // Only root and the user may have installed it.
         if uid == 0 {
             std::os::unix::fs::chown(good.join("bwrap"), Some(1000), None).unwrap();
             assert!(

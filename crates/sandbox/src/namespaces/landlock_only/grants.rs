@@ -1,5 +1,5 @@
-//! From the steps that would build a root to what Landlock grants instead. Looks at directories,
-//! changes nothing.
+//! Converts the steps that would build a root to Landlock's grants. Reads directories, changes
+//! nothing.
 
 use std::ffi::{CString, OsStr};
 use std::fs;
@@ -64,7 +64,7 @@ pub(super) fn grants_for_steps(steps: &[Step<CString>]) -> Result<Grants, Sandbo
                 read.push(host_path(source));
             }
             Step::Proc { path } => read.push(absolute_path(path)),
-            // What is shown in part can't be shown without mounts: it is shown whole.
+            // Without mounts a file can't be shown in part: it is shown whole.
             Step::Mask { text, .. } if !text.is_empty() => {}
             Step::Mask { path, .. } => hidden.push(out.on_host(&absolute_path(path))),
             Step::Guard { path } => out.kept.push(out.on_host(&absolute_path(path))),
@@ -97,7 +97,8 @@ pub(super) fn grants_for_steps(steps: &[Step<CString>]) -> Result<Grants, Sandbo
     Ok(out)
 }
 
-/// Grants a path but for what is hidden in it: then each of its entries by itself.
+/// Grants a path except for the hidden files in it: if there are any, each of its entries by
+/// itself.
 fn grant_except_hidden(
     path: &Path,
     hidden: &[PathBuf],

@@ -1,11 +1,11 @@
 //! Changes of files' modes, times and owners, for which Landlock has no right.
 //!
-//! The kernel holds a call of the command's that changes metadata, and tells this process's second
-//! thread of it (`SECCOMP_RET_USER_NOTIF`). The thread reads the call's arguments from the
-//! command's memory, opens the file that they name without opening it for anything, and asks the
-//! kernel where that very file is. Where the command may write there, the thread makes the change
-//! on the descriptor that it has; else the call fails with `EPERM`. No call is ever let go on,
-//! because the command can change the memory that was judged.
+//! The kernel holds a call of the command's that changes metadata, and notifies this process's
+//! second thread (`SECCOMP_RET_USER_NOTIF`). The thread reads the call's arguments from the
+//! command's memory, opens the file that they name with `O_PATH`, and asks the kernel for the path
+//! of that very file. Where the command may write there, the thread makes the change on the
+//! descriptor that it has; else the call fails with `EPERM`. No held call ever continues in the
+//! kernel, because the command can change the memory that was judged.
 //!
 //! The thread has the command's user and no capability, so it can change nothing that the command
 //! couldn't. It handles one call at a time and keeps nothing of it. Without the thread such calls
@@ -68,7 +68,7 @@ impl MetadataThread {
     }
 }
 
-/// Handles held calls until there is nobody left to make one.
+/// Handles held calls until no process of the command is left.
 fn serve_calls(socket: &OwnedFd, writable: &[OwnedFd]) {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
@@ -137,7 +137,7 @@ enum ChangedFile {
 }
 
 impl ChangedFile {
-    /// Opens the file for nothing but naming it.
+    /// Opens the file with `O_PATH`.
     fn open(&self, thread: u32) -> Result<OwnedFd, Errno> {
         match self {
             Self::Open(number) => open_of(thread, Some(*number)),
@@ -169,7 +169,7 @@ fn open_of(thread: u32, number: Option<i32>) -> Result<OwnedFd, Errno> {
     };
     rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(|errno| match errno {
         Errno::NOENT => Errno::BADF,
-        // The caller lets nobody look into it.
+        // The caller's memory can't be read.
         _ => Errno::PERM,
     })
 }

@@ -2,15 +2,15 @@
 //!
 //! For containers and hardened hosts where no namespace can be made, and only where the user named
 //! it, because it gives less
-//! ([`SandboxTier::max_needs`](journeyman_protocol::SandboxTier::max_needs)): what is in a writable
-//! project can all be changed, processes outside can be seen though not touched, and nothing bounds
-//! the whole tree. What it does give it gives for good: reading and writing what is granted alone
-//! ([`grants`]), no socket of any kind, no signal to or abstract socket of anybody outside, no
+//! ([`SandboxTier::max_needs`](journeyman_protocol::SandboxTier::max_needs)): everything in a
+//! writable project can be changed, processes outside can be seen though not touched, and nothing
+//! bounds the whole tree. Its guarantees are permanent: only granted files are read and written
+//! ([`grants`]), no socket of any kind, no signal to or abstract socket of a process outside, no
 //! capability.
 //!
-//! A helper outside ([`supervisor`]) starts the command and kills what is left of its tree. What
-//! should have stayed as it was is compared before and after ([`snapshot`]), and what changed is
-//! told as [`DenialKind::Breach`].
+//! A helper outside ([`supervisor`]) starts the command and kills what is left of its tree.
+//! Protected paths are compared before and after ([`snapshot`]), and their changes are reported as
+//! [`DenialKind::Breach`].
 //!
 //! [`DenialKind::Breach`]: crate::DenialKind::Breach
 
@@ -131,7 +131,7 @@ impl LandlockOnly {
         let root = granted.on_host(&root.canonicalize().unwrap_or(root));
         let mut kept = granted.kept.clone();
         if writes {
-            // Those that aren't there yet as well: they mustn't come.
+            // Also paths that don't exist yet: they mustn't be created.
             kept.extend(protected.iter().map(|path| root.join(path.as_path())));
         }
         kept.sort();

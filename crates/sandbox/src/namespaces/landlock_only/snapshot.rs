@@ -1,4 +1,4 @@
-//! Changes of protected paths, found afterwards where nothing keeps a command from making them.
+//! Changes of protected paths, found afterwards where nothing prevents a command from making them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::clean;
 use crate::denial::{Denial, DenialKind};
 
-/// Files that are compared. A repository with more loose ones is told to be beyond comparing.
+/// Maximum files that are compared. For more, the comparison is reported as impossible.
 const MAX_FILES: usize = 200_000;
 /// Changes that are named one by one.
 const MAX_NAMED: usize = 20;
@@ -41,7 +41,8 @@ impl Snapshot {
                 return Self(None);
             }
             if seen.is_dir() {
-                // What can't be listed isn't known; that it is another now is seen by its mode.
+                // The entries of an unlistable directory are unknown; a change of the directory
+                // shows in its mode.
                 pending.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
             }
             let content = (!seen.is_dir()).then(|| (seen.len(), seen.ctime(), seen.ctime_nsec()));
@@ -68,7 +69,7 @@ impl Snapshot {
         });
         let made = after.keys().filter(|path| !before.contains_key(*path)).map(|path| (path, "was made"));
         let mut all: Vec<(&PathBuf, &str)> = changed.chain(made).collect();
-        // So that many harmless changes don't hide one that isn't.
+        // Many harmless changes must not hide a dangerous one.
         all.sort_by_key(|(path, _)| {
             let now = after.get(*path).or_else(|| before.get(*path));
             danger_rank(path, now.is_some_and(|file| file.mode & 0o111 != 0 && file.content.is_some()))

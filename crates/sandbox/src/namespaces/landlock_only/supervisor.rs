@@ -1,10 +1,10 @@
 //! The helper outside: it starts the command, restricted for good, and stays until every process of
 //! it is gone.
 //!
-//! Without a process namespace nothing kills a tree at once. This process is the one that orphans
-//! of the tree fall to, so as long as anything of it lives, a child of this process does: it kills
-//! its children, and theirs that fall to it, until there are none. The command can't signal it:
-//! Landlock's scope forbids that.
+//! Without a process namespace nothing kills a tree at once. Orphans of the tree become children of
+//! this process (a child subreaper), so while any process of the tree lives, this process has a
+//! child. It kills its children, and orphans that become its children, until there are none. The
+//! command can't signal it: Landlock's scope forbids that.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, OsStr};
@@ -35,7 +35,7 @@ use super::metadata::{MetadataThread, is_place};
 const FAST_ROUNDS: u32 = 20_000;
 /// One read of the list of children.
 const LISTED_AT_ONCE: usize = 64 * 1024;
-/// And then a pause.
+/// The pause between two later rounds.
 const ROUND_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// Does the supervisor's whole work; never returns.
@@ -111,7 +111,8 @@ pub(in super::super) enum EndReason {
     StopRequested,
 }
 
-/// Starts the command and waits for its end. Its number is left where it wasn't reaped.
+/// Starts the command and waits for its end. Leaves its process id in `command` if it wasn't
+/// reaped.
 fn run_command(
     init: &Init<'_>,
     order: &SupervisorOrder<&CStr>,
@@ -169,7 +170,7 @@ fn start_metadata_thread(granted: &[Granted]) -> Result<MetadataThread, Errno> {
     MetadataThread::start(places.collect::<Result<_, _>>()?)
 }
 
-/// Opens the granted files, with no link on the way: somebody may have put one there since the plan
+/// Opens the granted files, following no link: a file may have been replaced by one since the plan
 /// was made.
 fn open_granted(order: &SupervisorOrder<&CStr>) -> Result<Vec<Granted>, Errno> {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
@@ -179,7 +180,7 @@ fn open_granted(order: &SupervisorOrder<&CStr>) -> Result<Vec<Granted>, Errno> {
     for (path, grant) in order.grants.iter().copied().chain([private]) {
         let place = match open_without_links(path) {
             Ok(place) => place,
-            // It is gone, or nobody's to look at: it grants nothing.
+            // The file is gone or can't be opened: it grants nothing.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => continue,
             Err(errno) => return Err(errno),
         };
@@ -196,7 +197,8 @@ fn restrict_command(
     granted: &[Granted],
     metadata: Option<&MetadataThread>,
 ) -> Result<(), SetupFailure> {
-    // If this process's parent is killed by somebody else, the command at least goes with it.
+    // If another process kills the supervisor, this process's parent, the command is killed with
+    // it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).at_stage(Stage::Supervise)?;
     rustix::process::chdir(order.cwd).at_stage(Stage::Directory)?;
     init.set_limits().at_stage(Stage::Limits)?;
@@ -223,7 +225,7 @@ fn drop_user_privileges() -> Result<(), Errno> {
     rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable)
 }
 
-/// Reaps until the command ends, or is to end.
+/// Reaps processes until the command ends or a stop is requested.
 pub(in super::super) fn wait_for_end(
     control: &OwnedFd,
     signals: &OwnedFd,

@@ -1,4 +1,4 @@
-//! The fields of `package.json` that are read, and the program that runs its scripts.
+//! The fields of `package.json` that checks need, and the package manager that runs its scripts.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use super::super::shell::quoted;
 pub(crate) struct Manifest {
     pub(crate) name: Option<String>,
     pub(crate) scripts: Map<String, Value>,
-    /// The names of all packages that it depends on.
+    /// The names of all packages that the package depends on.
     pub(crate) dependencies: Vec<String>,
     package_manager: Option<String>,
 }
@@ -47,7 +47,7 @@ impl Manifest {
         }
     }
 
-    /// The text of a script that does something.
+    /// Returns the text of a script that is not empty.
     pub(crate) fn script(&self, name: &str) -> Option<&str> {
         self.scripts.get(name).and_then(Value::as_str).filter(|text| !text.trim().is_empty())
     }
@@ -56,8 +56,8 @@ impl Manifest {
         self.dependencies.iter().any(|name| name == package)
     }
 
-    /// The project's package manager by its lock file, here or at the root, and whether there is
-    /// one.
+    /// Returns the project's package manager by its lock file, here or at the root, and true if
+    /// there is a lock file.
     pub(crate) fn manager(&self, place: &ProjectDirectory<'_>) -> (Manager, bool) {
         let root = place.root();
         for place in [place, &root] {
@@ -130,7 +130,7 @@ impl Manager {
     }
 }
 
-/// Returns true if the packages are there: here or, for a member of a workspace, at the root.
+/// Returns true if the packages are installed: here or, for a member of a workspace, at the root.
 pub(crate) fn is_installed(place: &ProjectDirectory<'_>) -> bool {
     let root = place.root();
     [place, &root].iter().any(|place| {

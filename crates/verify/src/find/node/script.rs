@@ -1,4 +1,4 @@
-//! The text of a test script: if it ends by itself, and if it drives a browser.
+//! The text of a test script: whether the script ends by itself, and whether it drives a browser.
 
 use journeyman_syntax::shell::{self, Statement};
 
@@ -8,7 +8,7 @@ use super::super::shell::quoted;
 const PLACEHOLDER_TEST: &str = "no test specified";
 /// Arguments that keep a runner waiting for changes.
 const WATCH_ARGUMENTS: [&str; 6] = ["--watch", "--watchAll", "-w", "watch", "dev", "--watch-all"];
-/// Runners of which a script may ask to wait for changes.
+/// Runners that a script may start in watch mode.
 const WATCHING_RUNNERS: [&str; 5] = ["vitest", "jest", "mocha", "ava", "tape-watch"];
 /// Programs that need a browser, which is a program of its own and mostly a server beside it.
 const BROWSER_RUNNERS: [(&str, &str); 9] = [
@@ -23,16 +23,16 @@ const BROWSER_RUNNERS: [(&str, &str); 9] = [
     ("web-test-runner", "Web Test Runner"),
 ];
 
-/// A test script, by what its text says.
+/// The kind of a test script, by its text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TestScript {
-    /// It stands for no test.
+    /// The script runs no test.
     Placeholder,
-    /// It runs its tests once.
+    /// The script runs its tests once.
     Once,
-    /// It waits for changes; these words run the tests once.
+    /// The script waits for changes; these words run the tests once.
     Watching(String),
-    /// It drives a browser, by this runner.
+    /// The script drives a browser, by this runner.
     Browser(&'static str),
 }
 
@@ -60,12 +60,12 @@ impl TestScript {
     }
 }
 
-/// The browser runner that a program is.
+/// Returns the browser runner with the name of a program.
 pub(super) fn browser_runner(program: &str) -> Option<&'static str> {
     BROWSER_RUNNERS.iter().find(|(name, _)| *name == program).map(|(_, name)| *name)
 }
 
-/// Returns the words without a program that only starts the others.
+/// Returns the words without a leading program that only starts another one.
 fn unwrap(mut words: Vec<String>) -> Vec<String> {
     let starts =
         |word: &String| ["npx", "cross-env", "dotenv", "--"].contains(&word.as_str()) || word.contains('=');
@@ -73,7 +73,7 @@ fn unwrap(mut words: Vec<String>) -> Vec<String> {
     words.split_off(begins)
 }
 
-/// Returns the words that run the tests once, where these wait for changes.
+/// Returns the words that run the tests once, if the given words would wait for changes.
 fn run_once(words: &[String]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
     if !WATCHING_RUNNERS.contains(&program.as_str()) {
@@ -82,7 +82,7 @@ fn run_once(words: &[String]) -> Option<String> {
     let is_watch = |word: &String| WATCH_ARGUMENTS.contains(&word.split('=').next().unwrap_or(word));
     let says_once = |word: &String| ["run", "--run", "bench", "related"].contains(&word.as_str());
     let negated = |word: &String| word.ends_with("=false");
-    // Vitest waits for changes unless it is told not to.
+    // Vitest waits for changes without this option.
     let waits = arguments.iter().any(|word| is_watch(word) && !negated(word))
         || program == "vitest"
             && !arguments.iter().any(|word| says_once(word) || is_watch(word) && negated(word));

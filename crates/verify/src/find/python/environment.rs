@@ -1,4 +1,4 @@
-//! The environment that a Python project's programs lie in.
+//! The environment that has a Python project's programs.
 
 use super::super::project::ProjectDirectory;
 use super::super::shell::quoted;
@@ -16,15 +16,15 @@ const MANAGERS: [(&str, &str, &str); 4] = [
 pub(super) enum Environment {
     /// A virtual environment in the project, by its directory.
     Own(&'static str),
-    /// One that a manager keeps, by the manager and by what comes before a program.
+    /// An environment of a manager: the manager, and the words before a program that runs in it.
     Managed(&'static str, &'static str),
     /// The programs of `PATH`.
     Path,
 }
 
 impl Environment {
-    /// The project's own environment, if it has one, else that of the manager whose lock file there
-    /// is, else what `PATH` has. Members of a workspace have the root's.
+    /// Finds the project's own environment, else that of the manager whose lock file exists, else
+    /// the programs of `PATH`. Members of a workspace use the root's environment.
     pub(super) fn find(place: &ProjectDirectory<'_>) -> Self {
         // The environment's own `bin/python` is a link out of the project, which nothing here
         // follows.
@@ -39,7 +39,7 @@ impl Environment {
         manager.map_or(Self::Path, |(_, program, prefix)| Self::Managed(program, prefix))
     }
 
-    /// The interpreter, as a command.
+    /// Returns the interpreter, as a command.
     pub(super) fn interpreter(&self) -> String {
         match self {
             Self::Own(directory) => in_directory(directory, "python"),
@@ -48,9 +48,9 @@ impl Environment {
         }
     }
 
-    /// The interpreter that has pytest, as a command; `None` where it is not installed. `python3`
-    /// and `pytest` can be of two installations, such as a version manager's and the system's: then
-    /// the one whose program it is runs it. The program tells which interpreter has the module.
+    /// Returns the interpreter that has pytest, as a command; `None` if pytest is not installed.
+    /// `python3` and `pytest` can belong to two installations, such as a version manager's and the
+    /// system's: then the interpreter of the installed program `pytest` is used.
     pub(super) fn pytest_interpreter(&self, place: &ProjectDirectory<'_>) -> Option<String> {
         match self {
             Self::Managed(..) => Some(self.interpreter()),
@@ -80,8 +80,8 @@ impl Environment {
         }
     }
 
-    /// A program of the environment, or of `PATH`, as a command; `None` where it is not installed.
-    /// A manager's environment can't be looked into: its programs are taken to be there.
+    /// Returns a program of the environment, or of `PATH`, as a command; `None` if it is not
+    /// installed. The programs of a manager's environment can't be listed and are assumed to exist.
     pub(super) fn program(&self, place: &ProjectDirectory<'_>, name: &str) -> Option<String> {
         match self {
             Self::Managed(_, prefix) => Some(format!("{prefix}{name}")),
@@ -92,7 +92,7 @@ impl Environment {
         }
     }
 
-    /// The program without which nothing runs in the environment.
+    /// Returns the program without which nothing runs in the environment.
     pub(super) fn program_needed(&self) -> &'static str {
         match self {
             Self::Managed(program, _) => program,

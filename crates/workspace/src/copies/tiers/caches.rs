@@ -16,7 +16,8 @@ use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 use journeyman_ignore_rules::is_git;
 
-/// The topmost directories that aren't part of the tree as it is now, sorted.
+/// Returns the topmost directories that aren't part of the tree as it is now, sorted, and the
+/// repositories' own.
 pub(crate) fn cache_directories(workspace: &Workspace) -> Result<Vec<RelPath>, WorkspaceError> {
     let tree = workspace.snapshots.take_snapshot(ContentMode::Hashes, None)?;
     let mut found = caches_of(&workspace.project.root_dir, &tree);
@@ -28,8 +29,8 @@ pub(crate) fn cache_directories(workspace: &Workspace) -> Result<Vec<RelPath>, W
     Ok(found)
 }
 
-/// The topmost directories in the tree's own that aren't part of it, sorted; at most
-/// [`MAX_CACHES`].
+/// Returns the topmost directories that lie in the tree's directories without being part of the
+/// tree, sorted; at most [`MAX_CACHES`].
 pub(crate) fn caches_of(root_dir: &RootDir, tree: &Tree) -> Vec<RelPath> {
     let known: HashSet<&[u8]> = tree.dirs.iter().map(|dir| dir.path.as_slice()).collect();
     let unreadable: HashSet<&[u8]> = tree.unreadable.iter().map(Vec::as_slice).collect();

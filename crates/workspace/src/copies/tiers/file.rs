@@ -13,9 +13,9 @@ use crate::transaction::staging::write_all;
 
 /// Up to this size one read and one write are the cheapest; beyond it the kernel copies by itself.
 const SMALL_BYTES: u64 = 64 * 1024;
-/// As much is asked of the kernel at once.
+/// Bytes that one call asks the kernel to copy.
 const COPY_CHUNK: usize = 16 * 1024 * 1024;
-/// As much is read at once where the kernel doesn't copy.
+/// Bytes that one read takes where the kernel doesn't copy.
 const BUFFER_SIZE: usize = 128 * 1024;
 /// Names of attributes that fit without a second call; most files have none.
 const FEW_NAMES: usize = 512;
@@ -141,14 +141,14 @@ fn copy_by_reading(from: &OwnedFd, to: &OwnedFd, mut left: u64) -> Result<(), Er
     Ok(())
 }
 
-/// Gives a copy the owner, mode, attributes and modification time of what it is a copy of, as far
-/// as we may.
+/// Copies the owner, mode, attributes and modification time of a file, as far as the system allows.
 pub(crate) fn copy_nature(from: &OwnedFd, old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
     copy_attributes(from, to);
     give_nature(old, to)
 }
 
-/// The same without attributes, where the original can't be asked.
+/// Sets the owner, mode and modification time of a copy, but not its attributes, for an original
+/// that can't be read.
 pub(crate) fn give_nature(old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
     let made = FileStat::of(&fstat(to)?);
     give_owner(made.owner, old.owner, to);
@@ -158,25 +158,25 @@ pub(crate) fn give_nature(old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
     set_modified(to, old.mtime)
 }
 
-/// Gives a file this modification time, in nanoseconds since 1970.
+/// Sets a file's modification time, in nanoseconds since 1970.
 pub(crate) fn set_modified(file: &OwnedFd, mtime: i64) -> Result<(), Errno> {
     futimens(file, &modified_time(mtime))
 }
 
-/// Gives a copied directory what its original has. What can't be given is the system's to give.
+/// Copies the owner, mode, attributes and times of a directory, as far as the system allows.
 pub(crate) fn copy_directory_nature(from: BorrowedFd<'_>, to: &OwnedFd) {
     copy_attributes(from, to);
     look_like(from, to);
 }
 
-/// The same without attributes.
+/// Copies the owner, mode and times of a directory, without its attributes.
 pub(crate) fn look_like(from: BorrowedFd<'_>, to: &OwnedFd) {
     if let Ok(stat) = fstat(from) {
         let _best_effort = give_nature(&FileStat::of(&stat), to);
     }
 }
 
-/// Gives a link the owner and time of the one that it is a copy of.
+/// Copies the owner and time of a link to its copy.
 pub(crate) fn give_link_nature(dir: BorrowedFd<'_>, name: &[u8], old: &FileStat) -> Result<(), Errno> {
     let us = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     if us != old.owner {

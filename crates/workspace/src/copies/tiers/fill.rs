@@ -30,9 +30,9 @@ use crate::snapshot::tree::Tree;
 use crate::transaction::staging::write_all;
 use crate::workspace::Workspace;
 
-/// So many files are one piece of work at most.
+/// Maximum number of files in one batch.
 const MAX_BATCH_FILES: usize = 64;
-/// So many files have to be copied before a second thread is worth its start.
+/// Minimum number of files for which a second thread is worth its start.
 const HELP_FROM: usize = 48;
 
 /// The way to fill the directory.
@@ -42,7 +42,7 @@ pub(crate) enum FillMethod {
     Clone,
     /// Files are copied.
     Copy,
-    /// There are files already; those at these paths are known to be other ones than the tree's.
+    /// The directory has files already; those at these paths are known to differ from the tree's.
     Complete(HashSet<Vec<u8>>),
 }
 
@@ -65,11 +65,11 @@ pub(crate) struct FillReport {
 
 /// One file's outcome.
 enum FileOutcome {
-    /// It is there, with this signature.
+    /// The file is there, with this signature.
     There(FileStat),
-    /// It is there with this signature, and not as it should be.
+    /// The file is there with this signature, but its content isn't what it should be.
     Short(FileStat, String),
-    /// It isn't there.
+    /// The file isn't there.
     Gone(String),
 }
 
@@ -163,7 +163,7 @@ impl<'a> FillJob<'a> {
         Ok(left_out)
     }
 
-    /// Ranges of files that lie in one directory.
+    /// Returns ranges of files that lie in one directory.
     fn batches(&self) -> Vec<std::ops::Range<usize>> {
         let mut pieces: Vec<std::ops::Range<usize>> = Vec::new();
         let mut here: Option<&[u8]> = None;
@@ -312,8 +312,8 @@ impl<'a> FillJob<'a> {
         Ok(FileOutcome::There(FileStat::of(&fstat(&made)?)))
     }
 
-    /// Places for commands to see repositories at; gives them. A file or link that says where one
-    /// is says so here too.
+    /// Makes mount points at which commands see the tree's repositories, and returns them. A file
+    /// or link that points to a repository is copied.
     fn place_repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
         let mut places = Vec::new();
         for path in &self.tree.repositories {
@@ -333,8 +333,8 @@ impl<'a> FillJob<'a> {
         Ok(places)
     }
 
-    /// Gives directories what their originals have, the innermost first: what is made in one
-    /// changes its time.
+    /// Sets the metadata of directories as their originals have it, the innermost first, because
+    /// making a file changes its directory's time.
     fn finish_directories(&self) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root: &[u8] = b".";
@@ -347,7 +347,7 @@ impl<'a> FillJob<'a> {
         }
     }
 
-    /// Removes what is there and in no checkpoint.
+    /// Removes files and directories that no checkpoint has.
     fn remove_unlisted(&self) -> Result<(), Errno> {
         let files = self.tree.entries.iter().map(|entry| entry.path.as_slice());
         let files: HashSet<&[u8]> = files.collect();
@@ -395,8 +395,8 @@ impl CopyFailure {
     }
 }
 
-/// Returns the file that is there already, if it is what the tree has: its bytes are read, its
-/// attributes given.
+/// Returns the existing file in the copy if its content is that of the tree, after setting its
+/// metadata.
 fn is_there(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
@@ -420,7 +420,8 @@ fn is_there(
     Some(FileOutcome::There(FileStat::of(&fstat(&there).ok()?)))
 }
 
-/// A file of the same size and mode for one that can't be read, so that it doesn't look deleted.
+/// Creates a file of the same size and mode for one that can't be read, so that it doesn't look
+/// deleted.
 fn stand_in(to: BorrowedFd<'_>, name: &[u8], entry: &TreeEntry) -> Result<FileOutcome, CopyFailure> {
     let made = file::create(to, name)?;
     ftruncate(&made, entry.seen.size)?;

@@ -1,4 +1,4 @@
-//! Files beyond what is kept, taken over from the tree into a copy of it.
+//! Files too large to be kept as blobs, copied from the tree into a copy.
 
 use std::os::fd::AsFd as _;
 

@@ -37,7 +37,7 @@ pub(crate) struct CopyRequest<'a> {
 }
 
 impl CopyRequest<'_> {
-    /// A directory of its own with everything in it.
+    /// Makes a full copy in a directory of its own.
     pub(crate) fn make_directory_copy(
         self,
         beside: CopyBase,
@@ -65,7 +65,7 @@ impl CopyRequest<'_> {
         Ok(MadeCopy { base, beside, seed: Arc::new(filled.seed), left_out: filled.left_out })
     }
 
-    /// The directory that files of the copy go to, made.
+    /// Makes the directory that files of the copy go to, and returns it.
     pub(crate) fn files(self, beside: CopyBase) -> Result<PathBuf, UnavailableReason> {
         match beside {
             CopyBase::State => {

@@ -32,7 +32,7 @@ pub(crate) fn layer_dir(files: &Path, layer: u32) -> PathBuf {
     files.join(format!("{LAYER_PREFIX}{layer}"))
 }
 
-/// The part of a layer that changes go to.
+/// Returns the directory of a layer that changes go to.
 pub(crate) fn upper_dir(files: &Path, layer: u32) -> PathBuf {
     layer_dir(files, layer).join("upper")
 }
@@ -84,8 +84,8 @@ pub(crate) fn mount_layer(
     Ok(Base::Mounted(Arc::new(mounted)))
 }
 
-/// Gives an empty layer what another one has. Files are the same ones, but for those at the paths
-/// in `own`, which are copied; what says that something is gone is the same too.
+/// Fills an empty layer from another one. Files and marks of removed files are hard-linked, but for
+/// the files at the paths in `own`, which are copied.
 pub(crate) fn share_layer(
     files: &Path,
     old: u32,
@@ -110,7 +110,7 @@ pub(crate) fn share_layer(
     Ok(())
 }
 
-/// Shares what is right in a directory; gives the directories in it, which are made.
+/// Hard-links the files right in a directory. Returns its subdirectories, which are made.
 fn share_directory(
     from: &OwnedFd,
     to: &OwnedFd,
@@ -148,8 +148,7 @@ fn open_in(dir: &OwnedFd, path: &[u8]) -> Result<OwnedFd, Errno> {
     openat(dir, path, flags, Mode::empty())
 }
 
-/// Takes away layers that don't count: a crash may have left one half made, or one that was
-/// replaced.
+/// Removes all layers but `keep`: a crash may have left one that is half made or was replaced.
 pub(crate) fn remove_other_layers(files: &Path, keep: u32) {
     let keep = layer_dir(files, keep);
     for entry in fs::read_dir(files).into_iter().flatten().flatten() {
@@ -200,7 +199,7 @@ fn check_owners(workspace: &Workspace, tree: &Tree) -> Result<(), UnavailableRea
     }
 }
 
-/// The first place beneath `root` where something is mounted.
+/// Returns the first mount point beneath `root`.
 fn mount_beneath(root: &Path) -> Option<PathBuf> {
     let table = fs::read("/proc/self/mountinfo").ok()?;
     let points =
@@ -208,7 +207,8 @@ fn mount_beneath(root: &Path) -> Option<PathBuf> {
     points.map(unescape_mount_path).find(|point| point != root && point.starts_with(root))
 }
 
-/// A path of the kernel's table, in which some bytes are written as `\` and three octal digits.
+/// Decodes a path of the kernel's mount table, in which some bytes are written as `\` and three
+/// octal digits.
 fn unescape_mount_path(text: &[u8]) -> PathBuf {
     let mut path = Vec::with_capacity(text.len());
     let mut rest = text;
