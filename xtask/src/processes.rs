@@ -15,7 +15,7 @@ const PLACES: &[(&str, &str)] = &[
         "hooks with `sandbox = false`, refused once the session changed what decides about them; tests/session/outside.rs",
     ),
     (
-        "crates/git/src/user.rs",
+        "crates/git/src/user_git.rs",
         "the user's git without hooks and monitors, after programs.rs held its settings against the change; \
          tests/repository/commits.rs",
     ),
@@ -32,13 +32,19 @@ const PLACES: &[(&str, &str)] = &[
         "crates/host/src/demo.rs",
         "`cargo --version` and `rustc --version` of the user's own PATH, before the demo's session begins",
     ),
-    ("crates/sandbox/src/namespaces/ready.rs", "this program itself, as the helper that builds the sandbox"),
     (
-        "crates/sandbox/src/namespaces/guard.rs",
+        "crates/sandbox/src/namespaces/ready_helper.rs",
+        "this program itself, as the helper that builds the sandbox",
+    ),
+    (
+        "crates/sandbox/src/namespaces/kill_on_exit.rs",
         "the command of a request with the back-end \"none\", as a direct run of a CLI that a person asks for; a \
          project's own CLI needs trust before; cli/tests/suite/delegate.rs",
     ),
-    ("crates/sandbox/src/namespaces/mount.rs", "this program itself, as the helper that mounts an overlay"),
+    (
+        "crates/sandbox/src/namespaces/mount_client.rs",
+        "this program itself, as the helper that mounts an overlay",
+    ),
     ("crates/sandbox/src/namespaces/sys.rs", "the command itself, at the end of building its sandbox"),
     (
         "crates/sandbox/src/unconfined.rs",

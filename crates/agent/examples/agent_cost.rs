@@ -19,7 +19,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, stream};
 use journeyman_agent::agents::{AgentDefinition, AgentLimits, Agents, InputKind};
 use journeyman_agent::hooks::Hooks;
-use journeyman_agent::{Checks, RunSettings, SessionParts, start};
+use journeyman_agent::{ChecksSetting, RunSettings, SessionParts, start};
 use journeyman_model::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply};
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
@@ -120,7 +120,7 @@ async fn run(dir: &Path, model: &Arc<Instantly>) {
     std::fs::create_dir_all(dir.join("project")).unwrap();
     let dir = dir.canonicalize().unwrap();
     let settings = RunSettings {
-        checks: Checks::Off,
+        checks: ChecksSetting::Off,
         loop_guard: false,
         max_turns: u32::try_from(AGENTS).unwrap() + 10,
         ..RunSettings::default()
@@ -186,7 +186,8 @@ struct Instantly {
 }
 
 impl Instantly {
-    /// The calls of the session. Requests are counted here, because a long conversation is shortened.
+    /// The calls of the session. Requests are counted here, because a long conversation is
+    /// shortened.
     fn session_calls(&self) -> Option<Vec<ToolUse>> {
         let replies = {
             let mut marks = self.marks.lock().unwrap();

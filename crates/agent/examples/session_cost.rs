@@ -21,7 +21,7 @@ use futures_util::future::{BoxFuture, join_all};
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::{
-    Checks, CutOffPolicy, EventFilter, RunSettings, SessionHandle, SessionParts, Since, resume, start,
+    ChecksSetting, CutOffPolicy, EventFilter, RunSettings, SessionHandle, SessionParts, Since, resume, start,
 };
 use journeyman_model::{Delta, DeltaStream, Model, ModelRequest, Reply};
 use journeyman_policy::Policy;
@@ -168,7 +168,7 @@ async fn open(bench: &Bench) {
     let handle = start(bench.parts(Arc::clone(&store), &model), settings(), session(1));
     handle.send("go on for long").await.unwrap();
     handle.wait_until_finished().await.unwrap();
-    let entries = handle.bookmark().0;
+    let entries = handle.last_position().0;
     handle.close().await;
     drop(store);
     assert!(entries > 100_000, "{entries} entries");
@@ -319,7 +319,7 @@ fn session(number: u64) -> SessionId {
 
 fn settings() -> RunSettings {
     let most = u32::try_from(TURNS).unwrap() + 10;
-    RunSettings { checks: Checks::Off, loop_guard: false, max_turns: most, ..RunSettings::default() }
+    RunSettings { checks: ChecksSetting::Off, loop_guard: false, max_turns: most, ..RunSettings::default() }
 }
 
 /// What was seen when the model was asked.

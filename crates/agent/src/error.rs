@@ -151,7 +151,7 @@ impl AgentError {
     /// refuse the next one too.
     #[must_use]
     pub fn is_context_exceeded(&self) -> bool {
-        matches!(self, Self::Model(error) if matches!(error.root(), ModelError::ContextTooLong { .. }))
+        matches!(self, Self::Model(error) if matches!(error.root_cause(), ModelError::ContextTooLong { .. }))
     }
 
     /// Returns the phase of the run that the error belongs to.

@@ -46,7 +46,7 @@ mod test_context;
 mod transcript;
 mod verification;
 
-pub use isolation::checkpoints::BEFORE_THE_RUN;
+pub use isolation::checkpoints::FIRST_CHECKPOINT_LABEL;
 pub use journeyman_git as git;
 pub use journeyman_index as index;
 pub use journeyman_model as model;
@@ -65,25 +65,27 @@ pub use isolation::candidates;
 pub use journeyman_protocol::Clock;
 pub use planning::store_plan;
 pub use request::line_commits::find_line_commit;
-pub use request::token_ratios::TokenRatios;
+pub use request::token_ratios::TokenRatioStore;
 pub use session::budget::SharedBudget;
 pub use session::first_message::is_question;
 pub use session::handle::{SessionHandle, resume, resume_from, start, start_agent};
-pub use session::parts::SessionParts;
+pub use session::running_session::offered_tools;
+pub use session::session_parts::SessionParts;
 pub use session::settings::{
-    Approver, Checks, CompactionSettings, DEFAULT_COMPACT_AT, DEFAULT_CONCURRENCY, DEFAULT_CONTEXT_BUDGET,
-    DEFAULT_INDEX_TIMEOUT, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS, DEFAULT_TEST_BUDGET, DEFAULT_TIMEOUT,
-    DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, PlanFirst, RunSettings, StartOptions, StrengthSettings,
-    TodoSettings,
+    Approver, ChecksSetting, CompactionSettings, DEFAULT_COMPACT_AT_PERCENT, DEFAULT_CONTEXT_BUDGET,
+    DEFAULT_INDEX_TIMEOUT, DEFAULT_MAX_CONCURRENT_CALLS, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS,
+    DEFAULT_TEST_BUDGET, DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, PlanFirst,
+    RunSettings, StartOptions, StrengthSettings, TodoSettings,
 };
-pub use session::shared::{CutOffPolicy, PermissionAnswer, Status};
-pub use session::stages::offered_tools;
+pub use session::shared_state::{CutOffPolicy, PermissionAnswer, SessionStatus};
 pub use session::user_message::UserMessage;
 pub use supervision::{schedule, stall, todos};
 pub use transcript::fork::{ForkPoint, STATUS_FORKED, UndoneCompaction, fork, snapshot, undo_compaction};
-pub use transcript::log::{EventFilter, EventPages, Since, Subscription, envelope_of, events, message_of};
-pub use transcript::recall::result_texts;
+pub use transcript::log::{
+    EventFilter, EventPages, Since, Subscription, envelope_of, load_events, message_of,
+};
+pub use transcript::log_reader::read_result_texts;
 pub use transcript::record::{
-    CandidateRun, MessageId, QueuedMessage, Record, Setting, TaskCounters, record_of,
+    CandidateRun, MessageId, QueuedMessage, Record, RecordedSettings, TaskCounters, record_of,
 };
 pub use transcript::state::{OpenCall, OpenTask, State};

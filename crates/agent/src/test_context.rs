@@ -14,7 +14,7 @@ use journeyman_protocol::{
     Block, CallId, Effects, Event, Message, RelPath, Role, SandboxNeeds, SandboxTier, Seq, SessionId,
     StopReason, ToolSpec, ToolUse, UnixMillis,
 };
-use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, find_toolchains};
 use journeyman_store::{Blobs, MemoryStore, Store};
 use journeyman_tools::{Registry, SharedIndex, Tool, ToolContext, ToolError, ToolOutput};
 use journeyman_workspace::{Options, Workspace};
@@ -27,13 +27,13 @@ use crate::isolation::checkpoints::Checkpoints;
 use crate::recovery::lease::Lease;
 use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::session::inbox::Inbox;
 use crate::session::settings::RunSettings;
-use crate::session::shared::SessionShared;
+use crate::session::shared_state::SessionShared;
 use crate::transcript::log::{Log, LogBounds, envelope_of};
 use crate::transcript::record::{MessageId, QueuedMessage, Record, record_of};
-use crate::transcript::running::Transcript;
+use crate::transcript::running_transcript::Transcript;
 use crate::transcript::state::State;
 
 /// Does the sandbox's work where the sandbox executes this program again, before the test harness
@@ -52,7 +52,7 @@ const NOW: UnixMillis = UnixMillis(1_700_000_000_000);
 pub(crate) struct TestContext {
     _dir: tempfile::TempDir,
     pub(crate) root: PathBuf,
-    pub(crate) cx: Context,
+    pub(crate) cx: SessionContext,
     pub(crate) inbox: Arc<Inbox>,
     store: Arc<dyn Store>,
     /// The stages that a review of changes needs.
@@ -110,7 +110,7 @@ impl TestContext {
         let transcript =
             Transcript::new(State::default(), log, clock.clone(), Arc::clone(&redactor), Arc::clone(&shared));
         let settings = RunSettings { needs: SandboxNeeds::NONE, ..RunSettings::default() };
-        let cx = Context {
+        let cx = SessionContext {
             session,
             meter: InputMeter::new(settings.limits.clone()),
             cache_watch: CacheWatch::new(clock),
@@ -119,7 +119,7 @@ impl TestContext {
             workspace,
             copy: None,
             sandbox: Arc::new(sandbox),
-            toolchains: Arc::new(toolchains(&host, &root)),
+            toolchains: Arc::new(find_toolchains(&host, &root)),
             model: Arc::new(ScriptedModel::parse(r#"{"replies": []}"#).unwrap()),
             redactor,
             shared,
@@ -154,7 +154,7 @@ impl TestContext {
     }
 
     /// Returns the parts of a change review, together with the context.
-    pub(crate) fn review(&mut self) -> (&mut Context, ChangeReview<'_>) {
+    pub(crate) fn review(&mut self) -> (&mut SessionContext, ChangeReview<'_>) {
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         (&mut self.cx, review)
     }

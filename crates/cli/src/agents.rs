@@ -2,14 +2,14 @@
 
 use journeyman_agent::agents::{AgentDefinition, AgentInput};
 use journeyman_host::agents::{
-    AgentTrust, LoadedAgent, LoadedAgents, check_group, describe_edits, describe_tools, group_of,
+    AgentTrust, LoadedAgent, LoadedAgents, build_group, check_group, describe_edits, describe_tools,
     load_agents, read_group,
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::root::project_root;
 use journeyman_host::{
-    Delivery, GROUP_PREFIX, HostError, PreparedRun, RunOptions as HostRunOptions, Workplace,
+    Delivery, GROUP_PREFIX, HostError, PreparedRun, RunOptions as HostRunOptions, WorkLocation,
 };
 use serde_json::{Value, json};
 
@@ -17,10 +17,10 @@ use crate::args::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
 use crate::color;
 use crate::display::Display;
 use crate::output::print_json_line;
-use crate::run::{print_warning, print_warnings, prompts_for, run_task};
+use crate::run::{print_warning, print_warnings, run_task, terminal_confirmations};
 use crate::runtime::open_state;
 
-pub(crate) async fn agents(environment: &Environment, args: AgentsArgs) -> Result<u8, HostError> {
+pub(crate) async fn run_agents_command(environment: &Environment, args: AgentsArgs) -> Result<u8, HostError> {
     let load = |listing: &ListingArgs| {
         let root = project_root(environment, listing.project.directory.as_deref())?;
         // Listing runs nothing, so it needs no consent.
@@ -32,18 +32,18 @@ pub(crate) async fn agents(environment: &Environment, args: AgentsArgs) -> Resul
             let loaded = load(&listing)?;
             let agent = loaded.find(&name)?;
             if listing.json {
-                print_json_line(&describe(agent, true))?
+                print_json_line(&agent_to_json(agent, true))?
             } else {
-                show(agent)
+                show_agent(agent)
             }
-            agent.notice().iter().for_each(|notice| print_warning(notice));
+            agent.ignored_fields_notice().iter().for_each(|notice| print_warning(notice));
         }
         None if args.listing.json => {
             let loaded = load(&args.listing)?;
-            let agents: Vec<Value> = loaded.agents.iter().map(|agent| describe(agent, false)).collect();
+            let agents: Vec<Value> = loaded.agents.iter().map(|agent| agent_to_json(agent, false)).collect();
             print_json_line(&json!({ "agents": agents, "problems": loaded.problems }))?;
         }
-        None => list(&load(&args.listing)?),
+        None => list_agents(&load(&args.listing)?),
     }
     Ok(0)
 }
@@ -52,11 +52,11 @@ pub(crate) async fn agents(environment: &Environment, args: AgentsArgs) -> Resul
 async fn run_group(environment: &Environment, args: GroupArgs) -> Result<u8, HostError> {
     let group = match &args.group {
         Some(path) => read_group(&environment.cwd.join(path))?,
-        None => group_of(&args.agents, args.task.as_deref().unwrap_or_default()),
+        None => build_group(&args.agents, args.task.as_deref().unwrap_or_default()),
     };
     let options = &args.options;
     let (root, dirs) = (project_root(environment, options.directory.as_deref())?, open_state(environment)?);
-    let prompts = prompts_for(options);
+    let prompts = terminal_confirmations(options);
     let model = options.model.model.clone().unwrap_or_default();
     let run_options =
         HostRunOptions { model: Some(format!("{GROUP_PREFIX}{model}")), ..options.to_options() };
@@ -64,7 +64,7 @@ async fn run_group(environment: &Environment, args: GroupArgs) -> Result<u8, Hos
     if let Some(mode) = check_group(&group, &prepared.agents)? {
         prepared.settings.config.mode.get_or_insert(mode);
     }
-    let workplace = Workplace::from_settings(&prepared.settings);
+    let workplace = WorkLocation::from_settings(&prepared.settings);
     let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
     print_warnings(&prepared);
     let template = prepared.into_template(environment, &dirs, &root, "agents", delivery)?;
@@ -72,22 +72,22 @@ async fn run_group(environment: &Environment, args: GroupArgs) -> Result<u8, Hos
     display.print_report(&run_task(template, group.to_message(), display).await?)
 }
 
-fn list(loaded: &LoadedAgents) {
+fn list_agents(loaded: &LoadedAgents) {
     let width = loaded.agents.iter().map(|agent| agent.definition.name.len()).max().unwrap_or_default();
     for agent in &loaded.agents {
         let definition = &agent.definition;
         let description = definition.description.lines().next().unwrap_or_default();
         reportln!("{:width$}  {}", definition.name, printable(&description));
-        reportln!("{:width$}  {}", "", color::stdout().dim(&printable(&agent.describe_source())));
+        reportln!("{:width$}  {}", "", color::stdout_paint().dim(&printable(&agent.describe_source())));
     }
     loaded.problems.iter().for_each(|problem| print_warning(problem));
-    loaded.notices().for_each(|notice| print_warning(&notice));
+    loaded.ignored_fields_notices().for_each(|notice| print_warning(&notice));
 }
 
-fn show(agent: &LoadedAgent) {
+fn show_agent(agent: &LoadedAgent) {
     let definition = &agent.definition;
     let limits = &definition.limits;
-    reportln!("{}  {}", definition.name, color::stdout().dim(&printable(&agent.describe_source())));
+    reportln!("{}  {}", definition.name, color::stdout_paint().dim(&printable(&agent.describe_source())));
     reportln!("{}\n", printable(&definition.description));
     for input in &definition.inputs {
         let AgentInput { name, description, required, .. } = input;
@@ -108,14 +108,14 @@ fn show(agent: &LoadedAgent) {
         limits.grace.as_secs()
     );
     reportln!("model   {}", definition.model.as_deref().unwrap_or("that of the session"));
-    for (name, value) in sampling(definition) {
+    for (name, value) in set_sampling_fields(definition) {
         reportln!("{name} {value}");
     }
-    outln!("\n{}\n\n{}", printable(&definition.shown_system()), printable(&definition.query));
+    outln!("\n{}\n\n{}", printable(&definition.system_for_display()), printable(&definition.query));
 }
 
 /// Returns the sampling fields that a definition sets, by name.
-fn sampling(definition: &AgentDefinition) -> Vec<(&'static str, Value)> {
+fn set_sampling_fields(definition: &AgentDefinition) -> Vec<(&'static str, Value)> {
     // Through text, because 0.1 is no number of 64 bits.
     let number = |value: Option<f32>| value.and_then(|value| value.to_string().parse::<Value>().ok());
     let fields = [
@@ -126,7 +126,7 @@ fn sampling(definition: &AgentDefinition) -> Vec<(&'static str, Value)> {
     fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-fn describe(agent: &LoadedAgent, is_whole: bool) -> Value {
+fn agent_to_json(agent: &LoadedAgent, is_whole: bool) -> Value {
     let definition = &agent.definition;
     let mut value = json!({
         "name": definition.name,
@@ -145,7 +145,7 @@ fn describe(agent: &LoadedAgent, is_whole: bool) -> Value {
         object.insert("tools".to_owned(), json!(describe_tools(definition)));
         object.insert("mode".to_owned(), json!(definition.mode));
         object.insert("edits".to_owned(), json!(definition.edits));
-        for (name, value) in sampling(definition) {
+        for (name, value) in set_sampling_fields(definition) {
             object.insert(name.to_owned(), value);
         }
         object.insert("model".to_owned(), json!(definition.model));
@@ -159,7 +159,7 @@ fn describe(agent: &LoadedAgent, is_whole: bool) -> Value {
                 "usd": limits.usd,
             }),
         );
-        object.insert("system".to_owned(), json!(definition.shown_system()));
+        object.insert("system".to_owned(), json!(definition.system_for_display()));
         object.insert("query".to_owned(), json!(definition.query));
     }
     value

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use journeyman_edit::{Allow, ChangeKind, FileChange, Format, Options, Plan};
 use journeyman_host::HostError;
-use journeyman_host::apply::{PlacedReply, path_in_project, placed_lines, plan_to_json};
+use journeyman_host::apply::{PlacedReply, list_placed_lines, path_in_project, plan_to_json};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::input::read_bytes;
@@ -25,7 +25,7 @@ const MAX_REPLY_BYTES: u64 = 16 << 20;
 struct FormatArg(Option<Format>);
 
 /// The names of the formats, and `auto`.
-fn format_parser() -> impl TypedValueParser<Value = FormatArg> {
+fn format_arg_parser() -> impl TypedValueParser<Value = FormatArg> {
     let names = std::iter::once("auto").chain(Format::ALL.into_iter().map(Format::name));
     PossibleValuesParser::new(names).map(|name| FormatArg(name.parse().ok()))
 }
@@ -46,7 +46,7 @@ pub(crate) enum AllowedRisk {
 #[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
     /// The format of the edits
-    #[arg(long, value_parser = format_parser(), default_value = "auto", value_name = "FORMAT", hide_possible_values = true)]
+    #[arg(long, value_parser = format_arg_parser(), default_value = "auto", value_name = "FORMAT", hide_possible_values = true)]
     format: FormatArg,
     /// The file that is meant where the reply names none
     #[arg(long, value_name = "PATH")]
@@ -91,7 +91,7 @@ pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, H
     };
     let placed = PlacedReply::new(&workspace, &reply, &options);
     if !args.dry_run {
-        placed.write()?;
+        placed.apply_changes()?;
     }
     print_plan(args, &placed.plan);
     Ok(placed.exit_code())
@@ -116,7 +116,7 @@ fn print_plan(args: &ApplyArgs, plan: &Plan) {
         outln!("{}", plan_to_json(plan));
         return;
     }
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     for change in plan.changes_to_write() {
         if args.dry_run {
             print_diff(change);
@@ -128,14 +128,14 @@ fn print_plan(args: &ApplyArgs, plan: &Plan) {
         }
         if let Some(finding) = &change.broken {
             let warning = format!("it doesn't parse any more: line {}: {}", finding.line, finding.message);
-            errln!("  {}", color::stderr().yellow(&printable(&warning)));
+            errln!("  {}", color::stderr_paint().yellow(&printable(&warning)));
         }
     }
     for same in &plan.unchanged {
         outln!("{} {}: {}", paint.dim("unchanged"), printable(&same.path), printable(&same.reason));
     }
     for failure in &plan.failed {
-        errln!("{}: {}", color::stderr().red("refused"), printable(&failure.message));
+        errln!("{}: {}", color::stderr_paint().red("refused"), printable(&failure.message));
     }
     if plan.failed.is_empty() {
         return;
@@ -157,7 +157,7 @@ fn describe_change(change: &FileChange, paint: Paint) -> String {
         ChangeKind::Delete => paint.red("deleted"),
     };
     let to = change.to.as_ref().map_or_else(String::new, |to| format!(" → {}", printable(&to)));
-    let lines: Vec<String> = placed_lines(change).iter().map(ToString::to_string).collect();
+    let lines: Vec<String> = list_placed_lines(change).iter().map(ToString::to_string).collect();
     let place = match (lines.as_slice(), change.strategy()) {
         ([], _) | (_, None) => String::new(),
         ([only], Some(strategy)) => format!(" (line {only}, {strategy})"),

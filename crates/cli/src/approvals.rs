@@ -13,10 +13,10 @@ use journeyman_terminal::StyledLine;
 use tokio::sync::mpsc;
 
 use crate::color::{self, Paint};
-use crate::prompt;
+use crate::terminal_prompts;
 
 /// The open requests, and the keyboard that answers them.
-pub(crate) struct Approvals {
+pub(crate) struct ApprovalPrompter {
     queue: ApprovalQueue,
     /// The call whose question is on the screen.
     shown: Option<CallId>,
@@ -25,7 +25,7 @@ pub(crate) struct Approvals {
     keyboard: Keyboard,
 }
 
-impl Approvals {
+impl ApprovalPrompter {
     pub(crate) fn new(config_dir: Option<PathBuf>) -> Self {
         let (queue, keyboard) = (ApprovalQueue::new(config_dir), Keyboard::default());
         Self { queue, shown: None, refusal: None, keyboard }
@@ -50,7 +50,7 @@ impl Approvals {
         if let Some(request) = self.queue.first().filter(|_| self.shown.is_none()) {
             // A line that was typed for an earlier request is no answer to this one.
             self.keyboard.drop_line();
-            self.refusal = show_request(color::stderr(), request);
+            self.refusal = show_request(color::stderr_paint(), request);
             self.shown = self.refusal.is_none().then(|| request.call.clone());
         }
     }
@@ -59,7 +59,7 @@ impl Approvals {
     pub(crate) async fn next_answer(&mut self) -> (CallId, PermissionAnswer) {
         self.show_next();
         let Some(request) = self.queue.first() else { return std::future::pending().await };
-        let paint = color::stderr();
+        let paint = color::stderr_paint();
         let reply: ApprovalReply = loop {
             if let Some(refusal) = self.refusal.take() {
                 break refusal.into();
@@ -70,7 +70,10 @@ impl Approvals {
                 Ok(line) => line,
                 Err(error) => {
                     errln!();
-                    break PermissionAnswer::NoAnswer { reason: prompt::describe_read_error(&error) }.into();
+                    break PermissionAnswer::NoAnswer {
+                        reason: terminal_prompts::describe_read_error(&error),
+                    }
+                    .into();
                 }
             };
             match request.parse_answer(&line) {
@@ -104,7 +107,7 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
         Ok(whole) => whole,
         Err(refusal) => return Some(refusal),
     };
-    prompt::drop_typed_lines();
+    terminal_prompts::drop_typed_lines();
     journeyman_terminal::stderr_screen().end_line();
     errln!();
     if let Some(question) = request.question() {
@@ -127,7 +130,7 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
         errln!("{} {}", paint.yellow("May I make this change?"), paint.bold(&printable(path)));
     } else {
         errln!("{}", paint.yellow("May I run this?"));
-        prompt::show_quoted(paint, &whole);
+        terminal_prompts::show_quoted(paint, &whole);
     }
     let (diff, rest) = request.diff_lines();
     write_diff(&diff);
@@ -213,7 +216,7 @@ fn spawn_reader() -> (std::sync::mpsc::Sender<()>, mpsc::UnboundedReceiver<io::R
     // The thread ends with the process, or when its receiver is dropped.
     std::thread::spawn(move || {
         while requested.recv().is_ok() {
-            if sender.send(prompt::read_line()).is_err() {
+            if sender.send(terminal_prompts::read_line()).is_err() {
                 break;
             }
         }

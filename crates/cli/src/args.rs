@@ -11,8 +11,8 @@ mod project;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
-use journeyman_host::delegates::AUTO;
-use journeyman_host::renderer::Detail;
+use journeyman_host::delegates::AUTO_CLI;
+use journeyman_host::renderer::ProgressDetail;
 use journeyman_terminal::ColorChoice;
 
 pub(crate) use agents::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
@@ -309,7 +309,7 @@ pub(crate) struct DelegateArgs {
     pub(crate) file: Option<PathBuf>,
     /// The CLI: claude, codex, gemini, opencode, or one of your configuration; auto is the first
     /// one installed that has a login
-    #[arg(long, value_name = "NAME", default_value = AUTO)]
+    #[arg(long, value_name = "NAME", default_value = AUTO_CLI)]
     pub(crate) to: String,
     /// Run it without confinement and checks, in a fresh directory or in that of -C;
     /// only for a task of low risk
@@ -421,7 +421,7 @@ impl ResumeArgs {
     /// Returns true if nothing says what is to be done in the session: the person will.
     pub(crate) fn is_conversation(&self) -> bool {
         let output = &self.options.output;
-        let is_result = output.json || output.stream_json || output.detail() != Detail::Normal;
+        let is_result = output.json || output.stream_json || output.detail() != ProgressDetail::Normal;
         let is_plain = !(self.close || self.land || is_result);
         // A task that was cut off is finished by `jm resume ID`, as before.
         is_plain && !self.last && self.session.is_none() && self.message.is_none() && self.image.is_empty()

@@ -12,7 +12,7 @@ use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
 use journeyman_host::report_text;
-use journeyman_host::sessions::{find_session, newest_with_candidates};
+use journeyman_host::sessions::{find_newest_with_candidates, find_session};
 use journeyman_host::state::StateDirs;
 use journeyman_host::{Context as _, HostError, SessionTemplate};
 use journeyman_protocol::{CandidateReport, CopyState, Envelope, SessionId};
@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 use crate::args::CandidatesArgs;
 use crate::display::{Display, OutputFormat};
 use crate::runtime::{open_state, run_until_stopped};
-use crate::{color, output, prompt};
+use crate::{color, output, terminal_prompts};
 
 /// Runs the candidates of a task, and offers the best.
-pub(crate) async fn run(
+pub(crate) async fn run_task_candidates(
     template: SessionTemplate,
     task: &str,
     models: &[Option<CandidateModel>],
@@ -40,7 +40,7 @@ pub(crate) async fn run(
     let mut finish = ran?;
     let parent = finish.parent.clone();
     let picked = pick_candidate(&finish.candidates, land, display)?;
-    if let (Some(request), Some(picked)) = (template.delivery.landing(), picked) {
+    if let (Some(request), Some(picked)) = (template.delivery.land_request(), picked) {
         let stop = CancellationToken::new();
         let landing = land_candidate(&template, &mut finish, &picked, request, &stop);
         let landed = run_until_stopped(landing, &stop).await??;
@@ -69,12 +69,12 @@ fn pick_candidate(
     if !has_kept || !display.is_interactive() {
         return Ok(None);
     }
-    err!("\n{}", report_text::format_candidates(candidates, color::stderr()));
+    err!("\n{}", report_text::format_candidates(candidates, color::stderr_paint()));
     let Some(choice) = CandidateChoice::new(candidates) else { return Ok(None) };
     let number = choice.proposed.number;
     let question = format!("Land candidate {number}? [y]es, [n]o, or another one's number: ");
     loop {
-        match choice.parse_answer(&prompt::ask_line(&question).context("asking")?) {
+        match choice.parse_answer(&terminal_prompts::ask_line(&question).context("asking")?) {
             Ok(picked) => return Ok(picked.cloned()),
             Err(answers) => errln!("{answers}"),
         }
@@ -120,7 +120,7 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
     let dirs = open_state(environment)?;
     let session = match &args.session {
         Some(word) => find_session(&dirs, environment, word).await?,
-        None => newest_with_candidates(&dirs, environment).await?,
+        None => find_newest_with_candidates(&dirs, environment).await?,
     };
     let (parent, all) = compare_candidates(environment, &dirs, &session).await?;
     if all.is_empty() {
@@ -131,8 +131,8 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
         return Ok(0);
     }
     let title = printable(&session.title);
-    outln!("{}", color::stdout().bold(&title));
-    output::write_stdout(&report_text::format_candidates(&all, color::stdout()));
+    outln!("{}", color::stdout_paint().bold(&title));
+    output::write_stdout(&report_text::format_candidates(&all, color::stdout_paint()));
     if all.iter().any(|candidate| candidate.state == CopyState::Kept) {
         outln!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
@@ -141,7 +141,7 @@ pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Re
 
 /// Returns the error for resuming a session that gave its task to candidates, with the sessions
 /// that can be resumed.
-pub(crate) async fn refuse_resume(
+pub(crate) async fn resume_refusal(
     environment: &Environment,
     dirs: &StateDirs,
     session: &SessionSummary,
@@ -154,6 +154,6 @@ pub(crate) async fn refuse_resume(
         "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\
          finish one that was cut off, or go on with one: jm resume SESSION; take one: jm land SESSION; remove them \
          all: jm discard --all {parent}",
-        report_text::format_candidates(&all, color::stderr())
+        report_text::format_candidates(&all, color::stderr_paint())
     )))
 }

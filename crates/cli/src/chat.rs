@@ -8,25 +8,25 @@ use journeyman_host::config::Environment;
 use journeyman_host::resume::find_resumable;
 use journeyman_host::root::project_root;
 use journeyman_host::state::StateDirs;
-use journeyman_tui::{Beginning, Setup, hold_conversation};
+use journeyman_tui::{ConversationSetup, ConversationStart, run_conversation};
 
 use crate::args::{ChatArgs, ResumeArgs, RunOptions};
-use crate::prompt::TerminalPrompts;
+use crate::terminal_prompts::TerminalPrompts;
 
 /// Returns true if a person is at a terminal.
-pub(crate) fn is_possible() -> bool {
+pub(crate) fn is_at_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
 /// Returns true if a conversation can be drawn; otherwise it is written as lines.
-fn can_draw() -> bool {
+fn can_draw_conversation() -> bool {
     let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-    is_possible() && !is_dumb
+    is_at_terminal() && !is_dumb
 }
 
 pub(crate) async fn chat(environment: &Environment, args: ChatArgs) -> Result<u8, HostError> {
     let message = args.message.filter(|message| !message.trim().is_empty());
-    open(environment, &args.options, args.plain, |_| Ok(Beginning::New(message))).await
+    open_conversation(environment, &args.options, args.plain, |_| Ok(ConversationStart::New(message))).await
 }
 
 /// Resumes a session in a conversation: the named one, or one picked from a list.
@@ -35,32 +35,32 @@ pub(crate) async fn resume(environment: &Environment, args: ResumeArgs) -> Resul
     let session = if args.last { Some("last".to_owned()) } else { args.session };
     let state = Arc::new(StateDirs::open(environment)?);
     let beginning = match session {
-        None => Beginning::Choose,
+        None => ConversationStart::Choose,
         Some(word) => {
             let found = find_resumable(&state, environment, &word, directory.as_deref()).await?;
-            Beginning::Again(found.id, None)
+            ConversationStart::Again(found.id, None)
         }
     };
-    open(environment, &args.options, false, |_| Ok(beginning)).await
+    open_conversation(environment, &args.options, false, |_| Ok(beginning)).await
 }
 
-async fn open(
+async fn open_conversation(
     environment: &Environment,
     options: &RunOptions,
     is_plain: bool,
-    begin: impl FnOnce(&StateDirs) -> Result<Beginning, HostError>,
+    begin: impl FnOnce(&StateDirs) -> Result<ConversationStart, HostError>,
 ) -> Result<u8, HostError> {
     // Nothing may be written to the terminal beside the conversation, not even progress.
     let state = Arc::new(StateDirs::open(environment)?);
     let beginning = begin(&state)?;
-    let setup = Setup {
+    let setup = ConversationSetup {
         environment: environment.clone(),
         state,
         root: project_root(environment, options.directory.as_deref())?,
         options: options.to_options(),
         delivery: options.delivery.to_options(),
-        is_plain: is_plain || !can_draw(),
+        is_plain: is_plain || !can_draw_conversation(),
         prompts: &TerminalPrompts,
     };
-    hold_conversation(setup, beginning).await
+    run_conversation(setup, beginning).await
 }

@@ -7,33 +7,33 @@ mod watch;
 
 use journeyman_host::checks::CheckedProject;
 use journeyman_host::config::Environment;
-use journeyman_host::{HostError, Prompts};
+use journeyman_host::{Confirmations, HostError};
 use tokio_util::sync::CancellationToken;
 
 use crate::color;
 use crate::display::is_attended;
 use crate::output::print_json_line;
-use crate::prompt::TerminalPrompts;
 use crate::runtime::{open_state, run_until_stopped};
+use crate::terminal_prompts::TerminalPrompts;
 
-use round::Round;
+use round::CheckRound;
 
 pub(crate) use args::CheckArgs;
 pub(crate) use progress::RoundProgress;
 
 pub(crate) async fn check(environment: &Environment, args: Box<CheckArgs>) -> Result<u8, HostError> {
     let state = open_state(environment)?;
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
     let directory = args.project.directory.as_deref();
     let project = CheckedProject::open(environment, &state, directory, &args.to_options(), prompts)?;
-    let round = Round { environment, args: &args, project: &project };
+    let round = CheckRound { environment, args: &args, project: &project };
     if !args.quiet {
         for note in project.sandbox_notes().await {
-            errln!("{} {note}", color::stderr().yellow("jm check:"));
+            errln!("{} {note}", color::stderr_paint().yellow("jm check:"));
         }
     }
     let stop = CancellationToken::new();
-    let files = project.files_of(environment, &args.to_selection()).await?;
+    let files = project.selected_files(environment, &args.to_selection()).await?;
     if args.watch {
         return watch::watch(&round, files).await;
     }
@@ -41,5 +41,5 @@ pub(crate) async fn check(environment: &Environment, args: Box<CheckArgs>) -> Re
     if args.json {
         print_json_line(&result.to_answer(&selected))?;
     }
-    Ok(result.verdict().exit_code())
+    Ok(result.overall_result().exit_code())
 }

@@ -1,6 +1,6 @@
 //! `jm checkpoints` and `jm diff`: list and compare the checkpoints of this project.
 
-use journeyman_host::checkpoints::{Comparison, MAX_DIFF_BYTES, checkpoint_to_json};
+use journeyman_host::checkpoints::{CheckpointDiff, MAX_DIFF_BYTES, checkpoint_to_json};
 use journeyman_host::config::Environment;
 use journeyman_host::format::{format_binary_size, preview, printable};
 use journeyman_host::report_text;
@@ -8,7 +8,7 @@ use journeyman_host::root::project_root;
 use journeyman_host::state::format_minute;
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::FileChangeKind;
-use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, DiffFile, Storage};
+use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, DiffFileStat, StorageUsage};
 
 use crate::args::{CheckpointsArgs, DiffArgs};
 use crate::color::{self, Paint};
@@ -18,14 +18,14 @@ use crate::runtime::open_state;
 /// Columns of `+` and `-` for the file with the most changed lines.
 const MAX_BAR_COLUMNS: usize = 40;
 
-pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<u8, HostError> {
+pub(crate) fn list_checkpoints(environment: &Environment, args: &CheckpointsArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let workspace = dirs.open_workspace(&project_root(environment, args.project.directory.as_deref())?)?;
     let checkpoints = workspace.checkpoints().context("the checkpoints")?;
     if checkpoints.is_empty() && !args.json {
         errln!("no checkpoints yet in this directory; `jm run` makes one before it changes anything");
     }
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     let width = checkpoints.last().map_or(0, |newest| newest.id.to_string().len());
     for checkpoint in checkpoints.iter().rev().take(args.limit) {
         if args.json {
@@ -35,7 +35,7 @@ pub(crate) fn list(environment: &Environment, args: &CheckpointsArgs) -> Result<
         }
     }
     if !args.json && !checkpoints.is_empty() {
-        let storage = workspace.history().storage().context("what is kept")?;
+        let storage = workspace.history().storage_usage().context("what is kept")?;
         outln!("{}", paint.dim(&format_storage(storage, args.limit, checkpoints.len())));
     }
     Ok(0)
@@ -66,8 +66,8 @@ fn format_checkpoint(checkpoint: &CheckpointInfo, width: usize, paint: Paint) ->
 }
 
 /// Formats the disk space of kept contents, and a hint for the rest of the list.
-fn format_storage(storage: Storage, limit: usize, count: usize) -> String {
-    let Storage { bytes, limit_bytes } = storage;
+fn format_storage(storage: StorageUsage, limit: usize, count: usize) -> String {
+    let StorageUsage { bytes, limit_bytes } = storage;
     let more =
         if count > limit { format!("; {} older ones with --limit", count - limit) } else { String::new() };
     let over = if bytes > limit_bytes { ": the newest alone take more than that" } else { "" };
@@ -78,20 +78,20 @@ pub(crate) async fn diff(environment: &Environment, args: &DiffArgs) -> Result<u
     let dirs = open_state(environment)?;
     let workspace =
         dirs.open_workspace(&project_root(environment, args.answer.project.directory.as_deref())?)?;
-    let compared = Comparison::new(&workspace, args.from.map(CheckpointId), args.to.map(CheckpointId))?;
+    let compared = CheckpointDiff::new(&workspace, args.from.map(CheckpointId), args.to.map(CheckpointId))?;
     if args.answer.json {
         outln!("{}", compared.to_json(!args.stat));
         return Ok(0);
     }
     let diff = compared.diff;
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     if args.stat {
         output::write_stdout(&format_stat(&diff, paint));
     } else {
         output::page_diff(&diff.text);
     }
     let changed = diff.files.iter().map(|file| &file.path);
-    err!("{}", report_text::list_executed_files(changed, color::stderr()));
+    err!("{}", report_text::list_executed_files(changed, color::stderr_paint()));
     for path in &diff.lost {
         errln!("{path}: a content of it isn't kept any more or is damaged, so that it is only named");
     }
@@ -131,7 +131,7 @@ fn format_stat(diff: &Diff, paint: Paint) -> String {
 }
 
 /// Formats the `+` and `-` signs for a file, scaled to `most` lines.
-fn format_bar(file: &DiffFile, most: usize) -> (String, String) {
+fn format_bar(file: &DiffFileStat, most: usize) -> (String, String) {
     let scaled = |lines: usize| match lines {
         0 => 0,
         _ if most <= MAX_BAR_COLUMNS => lines,

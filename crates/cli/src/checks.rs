@@ -15,13 +15,13 @@ pub(crate) struct ChecksArgs {
     answer: AnswerArgs,
 }
 
-pub(crate) async fn list(environment: &Environment, args: &ChecksArgs) -> Result<u8, HostError> {
+pub(crate) async fn list_checks(environment: &Environment, args: &ChecksArgs) -> Result<u8, HostError> {
     let state = open_state(environment)?;
     // Nothing is run, so nothing of the project's configuration needs trust.
     let options = RunOptions { trust_project: true, ..RunOptions::default() };
     let directory = args.answer.project.directory.as_deref();
     let project = CheckedProject::open(environment, &state, directory, &options, None)?;
-    let selected = CheckSelection::default().select(project.find_checks(Vec::new()).await?);
+    let selected = CheckSelection::default().select(project.find_affected_checks(Vec::new()).await?);
     let is_empty = selected.chosen.is_empty();
     if args.answer.json {
         print_json_line(&ChecksAnswer::new(&selected))?;

@@ -46,7 +46,7 @@ pub(crate) async fn classify(environment: &Environment, args: &ClassifyArgs) -> 
     if args.answer.json {
         print_json_line(&found)?;
     } else {
-        let paint = color::stdout();
+        let paint = color::stdout_paint();
         let (risk, advice) = match found.risk {
             Risk::Low => (paint.green("low "), "it can run directly, in a fresh directory"),
             Risk::High => (paint.red("high"), "it belongs in a sandbox, with a copy of the project"),

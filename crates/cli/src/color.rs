@@ -4,11 +4,11 @@ use journeyman_terminal::OutputKind;
 pub(crate) use journeyman_terminal::Paint;
 
 /// Returns the paint for standard error.
-pub(crate) fn stderr() -> Paint {
+pub(crate) fn stderr_paint() -> Paint {
     OutputKind::of_stream(&std::io::stderr()).paint()
 }
 
 /// Returns the paint for standard output.
-pub(crate) fn stdout() -> Paint {
+pub(crate) fn stdout_paint() -> Paint {
     OutputKind::of_stream(&std::io::stdout()).paint()
 }

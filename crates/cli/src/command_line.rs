@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::args::{Cli, build_command, define_command};
 use crate::chat;
 use crate::color::{self, Paint};
-use crate::output::{print_json_line, shown_error};
+use crate::output::{format_error, print_json_line};
 
 /// The exit code of a wrong command line.
 const EXIT_USAGE: u8 = 2;
@@ -48,13 +48,13 @@ impl CommandError {
                     error.print().ok();
                 } else {
                     let rendered = error.render();
-                    match color::stderr() {
-                        Paint::COLORS => err!("{}", rendered.ansi()),
+                    match color::stderr_paint() {
+                        Paint::COLORED => err!("{}", rendered.ansi()),
                         _ => err!("{rendered}"),
                     }
                 }
                 if let Some(advice) = advice {
-                    errln!("\n  {} {advice}", color::stderr().green("tip:"));
+                    errln!("\n  {} {advice}", color::stderr_paint().green("tip:"));
                 }
                 let text = error.to_string();
                 let said: Vec<&str> =
@@ -62,8 +62,8 @@ impl CommandError {
                 (EXIT_USAGE, said.join(" ").trim_start_matches("error: ").to_owned())
             }
             Self::Host(error) => {
-                errln!("{}: {}", color::stderr().red("error"), shown_error(error));
-                (error.exit_code(), shown_error(error))
+                errln!("{}: {}", color::stderr_paint().red("error"), format_error(error));
+                (error.exit_code(), format_error(error))
             }
         };
         if is_json {
@@ -78,11 +78,11 @@ impl CommandError {
 /// it the first message of a conversation. So is nothing, or flags alone.
 pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, CommandError> {
     let typed = arguments.clone();
-    let at = place_of_command(&arguments);
+    let at = command_index(&arguments);
     let first = arguments.get(at);
     let is_task = first.is_some_and(is_sentence) || has_flags_and_sentence(&arguments, at);
-    let is_conversation = is_task || first.is_none_or(is_flag_of_commands);
-    if is_conversation && !wants_result(&arguments) && chat::is_possible() {
+    let is_conversation = is_task || first.is_none_or(is_command_flag);
+    if is_conversation && !has_run_flag(&arguments) && chat::is_at_terminal() {
         arguments.insert(at, "chat".into());
     } else if is_task || is_conversation && is_piped() {
         // Piped data is the task.
@@ -96,16 +96,16 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
         _ => Err(error),
     });
     matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
-        if let Some(unquoted) = explain_unquoted(&error, &typed) {
+        if let Some(unquoted) = unquoted_sentence_error(&error, &typed) {
             return CommandError::Host(unquoted);
         }
-        let advice = advise(&error, &typed);
+        let advice = suggest_quotes(&error, &typed);
         CommandError::CommandLine { error: Box::new(error), advice }
     })
 }
 
 /// Returns the index of the command, after the program's name and global flags.
-fn place_of_command(arguments: &[OsString]) -> usize {
+fn command_index(arguments: &[OsString]) -> usize {
     match arguments.get(1).and_then(|argument| argument.to_str()) {
         Some("--color") => arguments.len().min(3),
         Some(argument) if argument.starts_with("--color=") => 2,
@@ -114,18 +114,18 @@ fn place_of_command(arguments: &[OsString]) -> usize {
 }
 
 /// Returns true for a flag that isn't global.
-fn is_flag_of_commands(argument: &OsString) -> bool {
+fn is_command_flag(argument: &OsString) -> bool {
     const OWN: [&str; 4] = ["-h", "--help", "-V", "--version"];
     argument.to_str().is_some_and(|text| text.starts_with('-') && !OWN.contains(&text))
 }
 
 /// Returns true if the command line begins with flags that a task follows.
 fn has_flags_and_sentence(arguments: &[OsString], at: usize) -> bool {
-    arguments.get(at).is_some_and(is_flag_of_commands) && arguments.iter().skip(at).any(is_sentence)
+    arguments.get(at).is_some_and(is_command_flag) && arguments.iter().skip(at).any(is_sentence)
 }
 
 /// Returns true if the command line has a flag of `jm run` that a conversation doesn't have.
-fn wants_result(arguments: &[OsString]) -> bool {
+fn has_run_flag(arguments: &[OsString]) -> bool {
     const RUN_FLAGS: [&str; 10] = [
         "--json",
         "--stream-json",
@@ -143,7 +143,7 @@ fn wants_result(arguments: &[OsString]) -> bool {
 }
 
 /// Returns true if the command line asks for output that a program reads.
-pub(crate) fn asks_for_json(arguments: &[OsString]) -> bool {
+pub(crate) fn has_json_flag(arguments: &[OsString]) -> bool {
     let flags = arguments.iter().take_while(|argument| *argument != "--");
     flags.skip(1).any(|argument| argument == "--json" || argument == "--stream-json")
 }
@@ -154,17 +154,17 @@ fn is_sentence(argument: &OsString) -> bool {
 }
 
 /// Joins the words from index `from` up to the first flag; `None` for fewer than two.
-fn several_words(arguments: &[OsString], from: usize) -> Option<String> {
+fn join_unquoted_words(arguments: &[OsString], from: usize) -> Option<String> {
     let words = arguments.get(from..)?.iter().map_while(|word| word.to_str());
     let words: Vec<&str> = words.take_while(|word| !word.starts_with('-')).collect();
     (words.len() > 1).then(|| words.join(" "))
 }
 
 /// Returns the error of a task or question that isn't in quotes.
-fn explain_unquoted(error: &clap::Error, arguments: &[OsString]) -> Option<HostError> {
+fn unquoted_sentence_error(error: &clap::Error, arguments: &[OsString]) -> Option<HostError> {
     let command = arguments.get(1)?.to_str().filter(|word| SENTENCE_COMMANDS.contains(word))?;
     let is_extra = matches!(error.kind(), ErrorKind::UnknownArgument | ErrorKind::ValueValidation);
-    let words = several_words(arguments, 2).filter(|_| is_extra)?;
+    let words = join_unquoted_words(arguments, 2).filter(|_| is_extra)?;
     let what = if command == "ask" { "question" } else { "task" };
     Some(HostError::usage(format_args!(
         "the {what} has to be one argument; quote it: jm {command} \"{words}\""
@@ -172,14 +172,14 @@ fn explain_unquoted(error: &clap::Error, arguments: &[OsString]) -> Option<HostE
 }
 
 /// Returns advice for a task in place of a command.
-fn advise(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
+fn suggest_quotes(error: &clap::Error, arguments: &[OsString]) -> Option<String> {
     let first = arguments.get(1)?.to_str()?;
     match error.kind() {
         ErrorKind::InvalidSubcommand
             if error.get(ContextKind::SuggestedSubcommand).is_none()
-                || several_words(arguments, 1).is_some() =>
+                || join_unquoted_words(arguments, 1).is_some() =>
         {
-            Some(match several_words(arguments, 1) {
+            Some(match join_unquoted_words(arguments, 1) {
                 Some(task) => format!("a task is given in quotes: jm \"{task}\""),
                 // Quotes around one word are gone before a program sees it.
                 None => format!("a task of one word is given as: jm run \"{}\"", printable(first)),

@@ -13,7 +13,7 @@ use journeyman_protocol::{SessionId, group_digits};
 use journeyman_store::SessionSummary;
 
 use crate::args::{CompactArgs, RunOptions};
-use crate::run::{print_warnings, prompts_for};
+use crate::run::{print_warnings, terminal_confirmations};
 use crate::runtime::open_state;
 
 pub(crate) async fn compact(environment: &Environment, args: Box<CompactArgs>) -> Result<u8, HostError> {
@@ -22,11 +22,11 @@ pub(crate) async fn compact(environment: &Environment, args: Box<CompactArgs>) -
     let summary = find_resumable(&dirs, environment, &args.session, directory).await?;
     if args.undo {
         let undone = undo_session_compaction(&dirs, &summary.id).await?;
-        outln!("{}", undone_text(&undone, &summary.id));
+        outln!("{}", describe_undone_compaction(&undone, &summary.id));
         return Ok(0);
     }
     let claim = SessionClaim::take(&dirs, &summary.id, "compact").await?;
-    let shortened = shorten(environment, &dirs, &args, &summary).await;
+    let shortened = compact_session(environment, &dirs, &args, &summary).await;
     // An opened session has released the claim already.
     claim.release().await;
     let (before, after) = shortened?;
@@ -41,7 +41,7 @@ pub(crate) async fn compact(environment: &Environment, args: Box<CompactArgs>) -
 }
 
 /// Describes which messages an undone compaction restored, and which not.
-fn undone_text(undone: &UndoneCompaction, id: &SessionId) -> String {
+fn describe_undone_compaction(undone: &UndoneCompaction, id: &SessionId) -> String {
     let UndoneCompaction { at, earlier } = undone;
     let hold = match earlier {
         0 => {
@@ -60,7 +60,7 @@ fn undone_text(undone: &UndoneCompaction, id: &SessionId) -> String {
 
 /// Opens the session and shortens its conversation. Returns the tokens of the next request before
 /// and after.
-async fn shorten(
+async fn compact_session(
     environment: &Environment,
     dirs: &Arc<StateDirs>,
     args: &CompactArgs,
@@ -76,7 +76,7 @@ async fn shorten(
         &resumption.root,
         &options.to_options(),
         earlier,
-        prompts_for(&options),
+        terminal_confirmations(&options),
     )?;
     let delivery = resumption.plan_delivery(&options.delivery.to_options(), &prepared.settings, false)?;
     print_warnings(&prepared);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use journeyman_host::config::{
-    Environment, KEYS, ProjectMay, ProjectTrust, config_files, format_key, format_value, load,
+    Environment, KEYS, ProjectPermission, ProjectTrust, config_files, format_key, format_value, load_config,
 };
 use journeyman_host::root::project_root;
 use journeyman_host::{ADMIN_CONFIG, HostError, configured_limits};
@@ -12,14 +12,14 @@ use crate::args::ConfigArgs;
 use crate::color;
 
 pub(crate) fn print_config(environment: &Environment, args: &ConfigArgs) -> Result<u8, HostError> {
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     if args.keys {
         for key in KEYS {
             let project = match key.project {
-                ProjectMay::Set => "a project may set it",
-                ProjectMay::Narrow => "a project may narrow it",
-                ProjectMay::SetIfTrusted => "a project may set it once trusted",
-                ProjectMay::Nothing => "yours alone",
+                ProjectPermission::Set => "a project may set it",
+                ProjectPermission::Narrow => "a project may narrow it",
+                ProjectPermission::SetIfTrusted => "a project may set it once trusted",
+                ProjectPermission::Nothing => "yours alone",
             };
             let variable = key.variable.map(|name| format!("; ${name}")).unwrap_or_default();
             reportln!(
@@ -32,7 +32,7 @@ pub(crate) fn print_config(environment: &Environment, args: &ConfigArgs) -> Resu
         return Ok(0);
     }
     let root = project_root(environment, args.project.directory.as_deref())?;
-    let loaded = load(environment, &root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?;
+    let loaded = load_config(environment, &root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?;
     for path in config_files(environment, &root, Path::new(ADMIN_CONFIG)) {
         let state = if path.exists() { "read" } else { "not there" };
         outln!("{}", paint.dim(&format!("# {} ({state})", path.display())));

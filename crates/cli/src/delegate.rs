@@ -8,12 +8,12 @@ use std::time::Duration;
 use journeyman_delegate::{DelegateEvent, Delegates, DirectRun, FreshDirectory};
 use journeyman_host::config::{Environment, parse_duration};
 use journeyman_host::delegates::{
-    AUTO, ListedCli, find_delegates, list_delegates, make_fresh_directory, remove_abandoned_directories,
+    AUTO_CLI, ListedCli, create_task_directory, find_delegates, list_delegates, remove_abandoned_directories,
 };
 use journeyman_host::format::{preview, printable};
 use journeyman_host::root::find_project;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
-use journeyman_host::{Context as _, HostError, load_if_trusted, load_trusted, resolve_settings};
+use journeyman_host::{Context as _, HostError, load_assuming_trust, load_if_trusted, resolve_settings};
 use journeyman_policy::Risk;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{DelegateArgs, OutputArgs, RunArgs, RunOptions};
 use crate::output::print_json_line;
 use crate::risk::{assess_risk, describe_risk};
-use crate::run::prompts_for;
+use crate::run::terminal_confirmations;
 use crate::runtime::run_until_stopped;
 use crate::{color, run};
 
@@ -31,7 +31,7 @@ const EXIT_HIGH: u8 = 6;
 pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> Result<u8, HostError> {
     remove_abandoned_directories(environment);
     if args.list {
-        return list(environment, &args.options).await;
+        return list_clis(environment, &args.options).await;
     }
     if args.direct {
         return run_directly(environment, &args).await;
@@ -42,26 +42,26 @@ pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> R
 }
 
 /// Prints the known CLIs.
-async fn list(environment: &Environment, options: &RunOptions) -> Result<u8, HostError> {
+async fn list_clis(environment: &Environment, options: &RunOptions) -> Result<u8, HostError> {
     let root = find_project(environment, options.directory.as_deref())?;
     let configured = root.as_deref().unwrap_or(&environment.cwd);
     let (config, is_partial) = match options.trust_project {
-        true => (load_trusted(environment, configured)?, false),
+        true => (load_assuming_trust(environment, configured)?, false),
         false => load_if_trusted(environment, configured)?,
     };
     if is_partial {
         let note = "note: the project's configuration isn't trusted, so CLIs that it sets up aren't listed";
-        errln!("{}", color::stderr().yellow(note));
+        errln!("{}", color::stderr_paint().yellow(note));
     }
     if io::stderr().is_terminal() && !options.output.quiet {
-        errln!("{}", color::stderr().dim("asking the CLIs for their versions"));
+        errln!("{}", color::stderr_paint().dim("asking the CLIs for their versions"));
     }
     let all = list_delegates(&config, environment, root.as_deref()).await?;
     if options.output.json {
         print_json_line(&all)?;
         return Ok(0);
     }
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     for cli in &all {
         let ListedCli { name, program, version, login, hosts, install, problem, .. } = cli;
         let Some(program) = program else {
@@ -105,30 +105,31 @@ async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<
     };
     let data = if args.data.is_some() { PipedData::Wanted } else { PipedData::IfAny };
     let task = read_task("task", source, data)?.text;
-    let workplace = Workplace::open(environment, options.directory.as_deref())?;
+    let workplace = RunDirectory::open(environment, options.directory.as_deref())?;
     let directory = workplace.path();
     let risk = assess_risk(root.as_deref(), &task, directory).await?;
     if risk.risk == Risk::High {
-        errln!("{} {}", color::stderr().red("not run:"), printable(&describe_risk(&risk)));
+        errln!("{} {}", color::stderr_paint().red("not run:"), printable(&describe_risk(&risk)));
         errln!("leave out --direct to have it done confined, in a copy of the project, and verified");
         return Ok(EXIT_HIGH);
     }
     let trust = journeyman_host::RunOptions { trust_project: options.trust_project, ..Default::default() };
     let configured = root.as_deref().unwrap_or(directory);
-    let config = resolve_settings(environment, configured, &trust, None, prompts_for(options))?.config;
+    let config =
+        resolve_settings(environment, configured, &trust, None, terminal_confirmations(options))?.config;
     let delegates = find_delegates(&config, environment, root.as_deref());
     let delegates = delegates.with_model(options.model.model.clone());
     let name = match args.to.as_str() {
-        AUTO => delegates.first_installed().map_err(HostError::usage)?.adapter.name().to_owned(),
+        AUTO_CLI => delegates.first_installed().map_err(HostError::usage)?.adapter.name().to_owned(),
         name => name.to_owned(),
     };
     let settings = delegates.find(&name).map_err(HostError::usage)?;
     delegates.find_program(settings).map_err(HostError::usage)?;
     if !options.output.quiet {
         let text = format!("{name} in {}, {}", directory.display(), describe_risk(&risk));
-        errln!("{}", color::stderr().dim(&printable(&text)));
+        errln!("{}", color::stderr_paint().dim(&printable(&text)));
     }
-    run_in(&delegates, &name, &task, workplace, time_limit, &options.output).await
+    run_in_directory(&delegates, &name, &task, workplace, time_limit, &options.output).await
 }
 
 /// Returns the flags that have no effect in a run without a session.
@@ -168,20 +169,20 @@ fn read_time_limit(text: &str) -> Result<Duration, HostError> {
 }
 
 /// The directory that a run works in.
-enum Workplace {
+enum RunDirectory {
     /// One that the user named.
     Named(PathBuf),
     /// One that was made for the run, and is removed with this value unless it is kept.
     Fresh(FreshDirectory),
 }
 
-impl Workplace {
+impl RunDirectory {
     fn open(environment: &Environment, named: Option<&Path>) -> Result<Self, HostError> {
         Ok(match named {
             Some(named) => {
                 Self::Named(environment.cwd.join(named).canonicalize().context("opening the directory")?)
             }
-            None => Self::Fresh(make_fresh_directory(environment)?),
+            None => Self::Fresh(create_task_directory(environment)?),
         })
     }
 
@@ -193,17 +194,17 @@ impl Workplace {
     }
 }
 
-async fn run_in(
+async fn run_in_directory(
     delegates: &Delegates,
     name: &str,
     task: &str,
-    mut workplace: Workplace,
+    mut workplace: RunDirectory,
     time_limit: Option<Duration>,
     output: &OutputArgs,
 ) -> Result<u8, HostError> {
     let stop = CancellationToken::new();
     let directory = workplace.path().to_owned();
-    let is_fresh = matches!(workplace, Workplace::Fresh(_));
+    let is_fresh = matches!(workplace, RunDirectory::Fresh(_));
     let run = DirectRun { prompt: task, directory: &directory, is_fresh, time_limit };
     let mut view = EventView {
         is_quiet: output.quiet || output.json,
@@ -213,7 +214,7 @@ async fn run_in(
     let mut watch = |event: &DelegateEvent| view.show(event);
     let ran = run.run(delegates, name, stop.clone(), &mut watch);
     let end = run_until_stopped(ran, &stop).await?.map_err(HostError::failed)?;
-    if let Workplace::Fresh(directory) = &mut workplace {
+    if let RunDirectory::Fresh(directory) = &mut workplace {
         directory.keep();
     }
     let failure = end.outcome.failure.as_ref().map(|failure| failure.message.clone());
@@ -233,9 +234,9 @@ async fn run_in(
         }))?;
         return Ok(code);
     }
-    let was_shown = view.end(&end.outcome.message);
+    let was_shown = view.finish(&end.outcome.message);
     if let Some(failure) = failure {
-        errln!("{}: {} failed: {}", color::stderr().red("error"), name, printable(&failure));
+        errln!("{}: {} failed: {}", color::stderr_paint().red("error"), name, printable(&failure));
     }
     if !was_shown {
         outln!("{}", printable(&end.outcome.message));
@@ -260,7 +261,7 @@ struct EventView {
 impl EventView {
     fn show(&mut self, event: &DelegateEvent) {
         match event {
-            _ if self.is_stream => show_as_json(event),
+            _ if self.is_stream => print_event_json(event),
             _ if self.is_quiet => {}
             DelegateEvent::Text(text) => {
                 err!("{}", printable(text));
@@ -290,7 +291,7 @@ impl EventView {
     }
 
     /// Ends the open line. Returns true if `message` was just shown on a terminal.
-    fn end(&self, message: &str) -> bool {
+    fn finish(&self, message: &str) -> bool {
         self.end_line();
         let message = message.trim();
         let is_read = io::stdout().is_terminal() && io::stderr().is_terminal();
@@ -298,7 +299,7 @@ impl EventView {
     }
 }
 
-fn show_as_json(event: &DelegateEvent) {
+fn print_event_json(event: &DelegateEvent) {
     let told = match event {
         DelegateEvent::ToolStart { id, tool, summary } => {
             json!({ "event": "tool_start", "id": id, "tool": tool, "summary": summary })

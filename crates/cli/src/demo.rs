@@ -4,7 +4,7 @@
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::demo::{DEMO_TASK, DemoProject, find_demo_obstacle};
-use journeyman_host::renderer::Detail;
+use journeyman_host::renderer::ProgressDetail;
 
 use crate::args::DemoArgs;
 use crate::color;
@@ -13,7 +13,7 @@ use crate::run::run_task;
 use crate::runtime::open_state;
 
 pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8, HostError> {
-    let paint = color::stderr();
+    let paint = color::stderr_paint();
     let dirs = open_state(environment)?;
     if let Some(obstacle) = find_demo_obstacle(environment, &dirs).await? {
         errln!("{}", paint.red(&obstacle.to_string()));
@@ -26,7 +26,7 @@ pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8
     errln!("Everything else is real: the edits, the checks, the sandbox, the session, the undo.");
     errln!("  project: {root}");
     errln!("  task:    {DEMO_TASK}\n");
-    let display = Display { output: OutputFormat::Text, detail: Detail::Normal };
+    let display = Display { output: OutputFormat::Text, detail: ProgressDetail::Normal };
     let template = project.template(environment, &dirs)?;
     let report = run_task(template, DEMO_TASK.to_owned(), display).await?;
     errln!();

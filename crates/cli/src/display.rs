@@ -4,14 +4,14 @@ use std::io::IsTerminal as _;
 
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
-use journeyman_host::renderer::{Detail, Renderer};
+use journeyman_host::renderer::{ProgressDetail, Renderer};
 use journeyman_host::report_text::{ShownParts, format_cost, format_diffstat, format_report};
 use journeyman_protocol::{Envelope, RunOutcome, RunReport};
 use journeyman_terminal::{has_one_reader, was_error_shown};
 
 use crate::args::OutputArgs;
 use crate::output::{self, print_json_line};
-use crate::{color, prompt};
+use crate::{color, terminal_prompts};
 
 /// The form of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(crate) enum OutputFormat {
 pub(crate) struct Display {
     pub(crate) output: OutputFormat,
     /// The progress on standard error.
-    pub(crate) detail: Detail,
+    pub(crate) detail: ProgressDetail,
 }
 
 impl Display {
@@ -44,7 +44,7 @@ impl Display {
 
     /// Returns true if there is no progress on standard error.
     pub(crate) fn is_quiet(self) -> bool {
-        self.detail == Detail::Quiet
+        self.detail == ProgressDetail::Quiet
     }
 
     /// Returns true if a person is at the terminal and the output isn't JSON.
@@ -57,9 +57,9 @@ impl Display {
         match self.output {
             OutputFormat::Text => {
                 let streamed = has_one_reader() && !self.is_quiet();
-                print_text_report(report, if streamed { Streamed::Yes } else { Streamed::No });
+                print_text_report(report, if streamed { ReplyStreamed::Yes } else { ReplyStreamed::No });
                 if report.outcome == RunOutcome::Answered && !self.is_quiet() {
-                    errln!("{}", color::stderr().dim(&format_cost(report)));
+                    errln!("{}", color::stderr_paint().dim(&format_cost(report)));
                 }
             }
             OutputFormat::Json => print_json_line(report)?,
@@ -71,7 +71,7 @@ impl Display {
     /// Prints events that were logged after the session's end, unless the report covers them.
     pub(crate) fn show_late_events(self, events: &[Envelope]) -> Result<(), HostError> {
         let has_report = self.output == OutputFormat::Text && has_one_reader();
-        let mut renderer = Renderer::new(if has_report { Detail::Quiet } else { self.detail });
+        let mut renderer = Renderer::new(if has_report { ProgressDetail::Quiet } else { self.detail });
         for envelope in events {
             self.stream_event(envelope)?;
             renderer.show_envelope(envelope);
@@ -87,18 +87,18 @@ impl Display {
 
 /// True if the model's text was already streamed to the same reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Streamed {
+pub(crate) enum ReplyStreamed {
     Yes,
     No,
 }
 
 /// Prints the result of a run: the model's text unless it was streamed, the diff, and the checks.
-pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
-    let paint = color::stdout();
+pub(crate) fn print_text_report(report: &RunReport, streamed: ReplyStreamed) {
+    let paint = color::stdout_paint();
     let words = report.text.trim();
     // The output of an agent is an argument of a call, which isn't streamed; a plan has its event.
     let is_output = report.agent.is_some() && report.outcome != RunOutcome::Planned;
-    let is_unseen = (streamed == Streamed::No || is_output) && !words.is_empty();
+    let is_unseen = (streamed == ReplyStreamed::No || is_output) && !words.is_empty();
     if is_unseen {
         output::write_screen(|screen| screen.write_markdown(&printable(words)));
     }
@@ -115,7 +115,7 @@ pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
         output::write_stdout("\n");
     }
     // Nothing that the reader has seen is repeated.
-    let has_seen = streamed == Streamed::Yes;
+    let has_seen = streamed == ReplyStreamed::Yes;
     let shown =
         ShownParts { summary: has_seen && was_error_shown(&printable(&report.summary)), evidence: has_seen };
     output::write_report(&format_report(report, shown, paint));
@@ -123,5 +123,5 @@ pub(crate) fn print_text_report(report: &RunReport, streamed: Streamed) {
 
 /// Returns true if a person is at the terminal.
 pub(crate) fn is_attended() -> bool {
-    std::io::stderr().is_terminal() && (std::io::stdin().is_terminal() || prompt::has_terminal())
+    std::io::stderr().is_terminal() && (std::io::stdin().is_terminal() || terminal_prompts::has_terminal())
 }

@@ -4,7 +4,7 @@ mod report;
 
 use journeyman_host::config::{Config, Environment};
 use journeyman_host::state::StateDirs;
-use journeyman_host::{HostError, doctor as examination, load_trusted};
+use journeyman_host::{HostError, doctor as examination, load_assuming_trust};
 
 use crate::args::DoctorArgs;
 use crate::color;
@@ -14,7 +14,7 @@ use crate::runtime::open_state;
 /// The exit code for damaged state.
 const EXIT_DAMAGED: u8 = 8;
 
-pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, HostError> {
+pub(crate) async fn run_doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, HostError> {
     let progress = |line: &str| errln!("{line}");
     if args.repair {
         let report = |line: &str| output::write_stdout(&format!("{line}\n"));
@@ -36,10 +36,10 @@ pub(crate) async fn doctor(environment: &Environment, args: &DoctorArgs) -> Resu
 
 /// Loads the user's own configuration; the state directory has no project's.
 fn load_config(environment: &Environment, dirs: &StateDirs) -> Config {
-    match load_trusted(environment, &dirs.dir) {
+    match load_assuming_trust(environment, &dirs.dir) {
         Ok(config) => config,
         Err(error) => {
-            errln!("{} {}", color::stderr().yellow("warning: your configuration isn't used:"), error);
+            errln!("{} {}", color::stderr_paint().yellow("warning: your configuration isn't used:"), error);
             Config::default()
         }
     }

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::color;
-use crate::output::{print_error, shown_error};
+use crate::output::{format_error, print_error};
 use crate::runtime::{open_state, run_until_stopped};
 use output::CommandOutput;
 
@@ -31,7 +31,7 @@ pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Resu
         // 1 is what many commands end with by themselves.
         Err(failure @ HostError::Failed { .. }) => {
             if args.json {
-                let error = shown_error(&failure);
+                let error = format_error(&failure);
                 outln!(
                     "{}",
                     json!({ "exit_code": EXIT_DID_NOT_RUN, "outcome": "setup_failed", "error": error })
@@ -49,7 +49,7 @@ async fn run_command(environment: &Environment, args: &ExecArgs) -> Result<u8, H
     let command = request.open(&*open_state(environment)?)?;
     if !args.quiet {
         for note in command.sandbox_notes().await {
-            errln!("{} {note}", color::stderr().yellow("jm exec:"));
+            errln!("{} {note}", color::stderr_paint().yellow("jm exec:"));
         }
     }
     let stop = CancellationToken::new();

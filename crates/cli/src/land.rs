@@ -5,21 +5,21 @@ use std::io::IsTerminal as _;
 use journeyman_agent::isolation::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 use journeyman_host::candidates::find_kept_candidates;
 use journeyman_host::config::Environment;
-use journeyman_host::format::{printable, quantity};
+use journeyman_host::format::{format_count, printable};
 use journeyman_host::landing::{
     DiscardResult, discard_work, find_discardable, find_kept_work, land_with_prompts, land_work,
     open_land_context,
 };
 use journeyman_host::report_text;
-use journeyman_host::{Context as _, DeliveryOptions, HostError, Prompts};
+use journeyman_host::{Confirmations, Context as _, DeliveryOptions, HostError};
 use journeyman_workspace::OnConflict;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{DiscardArgs, LandArgs, OnConflictArg};
 use crate::display::is_attended;
-use crate::prompt::{self, TerminalPrompts};
 use crate::runtime::open_state;
 use crate::runtime::run_until_stopped;
+use crate::terminal_prompts::{self, TerminalPrompts};
 use crate::{color, output};
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {
@@ -33,7 +33,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     };
     let commit = commit.requested_commit()?;
     let work = find_kept_work(&dirs, environment, args.session.as_deref()).await?;
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
     let context = open_land_context(environment, &dirs, &work, args.trust_project, "land", prompts).await?;
     let request = LandRequest {
         on_conflict: match args.on_conflict {
@@ -72,7 +72,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
 
 /// Prints the result of landing.
 fn print_report(report: &LandReport) {
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     if !report.diff.is_empty() {
         output::write_diff(&report.diff);
         output::write_stdout("\n");
@@ -126,17 +126,17 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
         let named: Vec<&str> = all.iter().map(|work| work.session.as_str()).collect();
         let question =
             format!("Discard what was changed by {}? It can't be brought back. [y/N] ", named.join(", "));
-        if !prompt::confirm_removal(&question, "discards", "discarded")? {
+        if !terminal_prompts::confirm_removal(&question, "discards", "discarded")? {
             return Ok(1);
         }
     }
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
     for work in all {
         let session = &work.session;
         match discard_work(environment, &dirs, &work, prompts).await? {
             DiscardResult::Orphan => outln!("discarded the copy of {session}, a session that is gone"),
             DiscardResult::Files(files) => {
-                outln!("discarded {} of session {session}", quantity(files, "changed file"));
+                outln!("discarded {} of session {session}", format_count(files, "changed file"));
             }
         }
     }

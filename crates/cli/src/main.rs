@@ -30,7 +30,6 @@ mod man;
 mod memory;
 mod plan;
 mod policy;
-mod prompt;
 mod report;
 mod resume;
 mod risk;
@@ -39,6 +38,7 @@ mod runtime;
 mod sessions;
 mod setup;
 mod show;
+mod terminal_prompts;
 mod undo;
 #[cfg(test)]
 #[path = "../tests/unit/mod.rs"]
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     // Has to come first: a sandboxed command begins as a second run of this program.
     journeyman_sandbox::run_helper_if_asked();
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    let is_json = command_line::asks_for_json(&arguments);
+    let is_json = command_line::has_json_flag(&arguments);
     let parsed = command_line::parse_arguments(arguments);
     let ended = parsed.and_then(|cli| dispatch(cli).map_err(CommandError::from));
     ExitCode::from(ended.unwrap_or_else(|error| error.print(is_json)))
@@ -75,16 +75,16 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
     match cli.command {
         Command::Chat(args) => block_on(chat::chat(&environment, *args)),
         Command::Run(args) => block_on(run::run(&environment, *args)),
-        Command::Plan(args) => block_on(plan::plan(&environment, *args)),
+        Command::Plan(args) => block_on(plan::run_plan_command(&environment, *args)),
         Command::Delegate(args) => block_on(delegate::delegate(&environment, *args)),
         Command::Ask(args) => block_on(run::run(&environment, args.into_run())),
-        Command::Resume(args) if args.is_conversation() && chat::is_possible() => {
+        Command::Resume(args) if args.is_conversation() && chat::is_at_terminal() => {
             block_on(chat::resume(&environment, *args))
         }
         Command::Resume(args) => block_on(resume::resume(&environment, args)),
         Command::Compact(args) => block_on(compact::compact(&environment, args)),
-        Command::Agents(args) => block_on(agents::agents(&environment, *args)),
-        Command::Memory(args) => block_on(memory::memory(&environment, &args)),
+        Command::Agents(args) => block_on(agents::run_agents_command(&environment, *args)),
+        Command::Memory(args) => block_on(memory::run_memory_command(&environment, &args)),
         Command::Land(args) => block_on(land::land(&environment, &args)),
         Command::Discard(args) => block_on(land::discard(&environment, &args)),
         Command::Candidates(args) => block_on(candidates::list(&environment, &args)),
@@ -94,35 +94,35 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Import(args) => block_on(sessions::import(&environment, &args)),
         Command::Delete(args) => block_on(sessions::delete(&environment, &args)),
         Command::Apply(args) => apply::apply(&environment, &args),
-        Command::Index(args) => index::index(&environment, &args),
+        Command::Index(args) => index::update_index(&environment, &args),
         Command::Search(args) => index::search(&environment, &args),
-        Command::Symbols(args) => index::symbols(&environment, &args),
-        Command::Refs(args) => index::refs(&environment, &args),
-        Command::Deps(args) => index::deps(&environment, &args),
-        Command::Impact(args) => index::impact(&environment, &args),
-        Command::Map(args) => index::map(&environment, &args),
-        Command::Context(args) => index::context(&environment, &args),
-        Command::Why(args) => index::why(&environment, &args),
+        Command::Symbols(args) => index::show_symbols(&environment, &args),
+        Command::Refs(args) => index::show_references(&environment, &args),
+        Command::Deps(args) => index::show_dependencies(&environment, &args),
+        Command::Impact(args) => index::show_impact(&environment, &args),
+        Command::Map(args) => index::show_project_map(&environment, &args),
+        Command::Context(args) => index::show_context(&environment, &args),
+        Command::Why(args) => index::explain_rank(&environment, &args),
         Command::Check(args) => block_on(check::check(&environment, args)),
-        Command::Checks(args) => block_on(checks::list(&environment, &args)),
-        Command::Setup(args) => block_on(setup::setup(&environment, &args)),
+        Command::Checks(args) => block_on(checks::list_checks(&environment, &args)),
+        Command::Setup(args) => block_on(setup::run_setup_command(&environment, &args)),
         Command::Exec(args) => block_on(exec::exec(&environment, args)),
         Command::Demo(args) => block_on(demo::demo(&environment, args)),
-        Command::Doctor(args) => block_on(doctor::doctor(&environment, &args)),
-        Command::Sessions(args) => block_on(sessions::list(&environment, &args)),
-        Command::Show(args) => block_on(show::show(&environment, &args)),
-        Command::Report(args) => block_on(report::report(&environment, &args)),
+        Command::Doctor(args) => block_on(doctor::run_doctor(&environment, &args)),
+        Command::Sessions(args) => block_on(sessions::show_sessions(&environment, &args)),
+        Command::Show(args) => block_on(show::show_session(&environment, &args)),
+        Command::Report(args) => block_on(report::export_report(&environment, &args)),
         Command::Undo(args) => block_on(undo::undo(&environment, &args)),
         Command::Redo(args) => block_on(undo::redo(&environment, &args)),
-        Command::Checkpoints(args) => checkpoints::list(&environment, &args),
+        Command::Checkpoints(args) => checkpoints::list_checkpoints(&environment, &args),
         Command::Diff(args) => block_on(checkpoints::diff(&environment, &args)),
-        Command::Policy(args) => block_on(policy::policy(&environment, args.command)),
+        Command::Policy(args) => block_on(policy::run_policy_command(&environment, args.command)),
         Command::Classify(args) => block_on(classify::classify(&environment, &args)),
         Command::Config(args) => config::print_config(&environment, &args),
         Command::Completions { shell } => {
             args::print_completions(shell);
             Ok(0)
         }
-        Command::Man { command } => man::print_page(command.as_deref()),
+        Command::Man { command } => man::print_man_page(command.as_deref()),
     }
 }

@@ -6,7 +6,7 @@ use crate::args::build_command;
 use crate::output;
 
 /// Prints the manual page of `jm`, or of one of its commands, in roff.
-pub(crate) fn print_page(name: Option<&str>) -> Result<u8, HostError> {
+pub(crate) fn print_man_page(name: Option<&str>) -> Result<u8, HostError> {
     let mut command = build_command();
     command.build();
     let page = match name {

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand};
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::memory::{NoteList, anchor_of};
+use journeyman_host::memory::{NoteList, parse_anchor};
 
 use crate::args::ProjectArgs;
 use crate::runtime::open_state;
@@ -48,7 +48,10 @@ enum MemoryCommand {
     },
 }
 
-pub(crate) async fn memory(environment: &Environment, args: &MemoryArgs) -> Result<u8, HostError> {
+pub(crate) async fn run_memory_command(
+    environment: &Environment,
+    args: &MemoryArgs,
+) -> Result<u8, HostError> {
     let state = open_state(environment)?;
     let notes = NoteList::open(environment, &state, args.project.directory.as_deref())?;
     let missing = |id: u32| HostError::usage(format_args!("there is no note {id}; jm memory lists them"));
@@ -56,18 +59,18 @@ pub(crate) async fn memory(environment: &Environment, args: &MemoryArgs) -> Resu
         None if args.json => outln!("{}", notes.to_json()?),
         None => print_notes(&notes)?,
         Some(MemoryCommand::Add { text, at, all }) => {
-            let anchor = at.as_deref().map(|at| anchor_of(&notes.workspace, at)).transpose()?;
-            let id = notes.file(*all).add(text, anchor, true)?;
+            let anchor = at.as_deref().map(|at| parse_anchor(&notes.workspace, at)).transpose()?;
+            let id = notes.note_file(*all).add(text, anchor, true)?;
             outln!("kept as note {id}");
         }
         Some(MemoryCommand::Accept { id }) => {
-            if !notes.file(false).accept(*id)? {
+            if !notes.note_file(false).accept(*id)? {
                 return Err(missing(*id));
             }
             outln!("note {id} is told to later sessions");
         }
         Some(MemoryCommand::Remove { id, all }) => {
-            if !notes.file(*all).remove(*id)? {
+            if !notes.note_file(*all).remove(*id)? {
                 return Err(missing(*id));
             }
             outln!("note {id} is removed");
@@ -77,13 +80,13 @@ pub(crate) async fn memory(environment: &Environment, args: &MemoryArgs) -> Resu
 }
 
 fn print_notes(notes: &NoteList) -> Result<(), HostError> {
-    let listed = notes.listed()?;
+    let listed = notes.list_notes()?;
     if listed.is_empty() {
         errln!("there are no notes; jm memory add \"TEXT\" keeps one");
     }
     for one in listed {
         let number = if one.everywhere { format!("{} (all)", one.note.id) } else { one.note.id.to_string() };
-        let place = one.place().map(|place| format!("  {place}")).unwrap_or_default();
+        let place = one.anchor_location().map(|place| format!("  {place}")).unwrap_or_default();
         reportln!("{number:>8}  {:<9} {}{}", one.state_name(), printable(&one.note.text), printable(&place));
     }
     Ok(())

@@ -81,7 +81,7 @@ fn show_in_pager(text: &str) -> io::Result<()> {
     let mut shell = shell.spawn()?;
     let text = printable(text);
     if let Some(mut input) = shell.stdin.take() {
-        let paint = color::stdout();
+        let paint = color::stdout_paint();
         // A reader that goes before the end has seen enough.
         text.lines()
             .try_for_each(|line| writeln!(input, "{}", paint.paint_line(&diff::style_line(line))))
@@ -99,18 +99,18 @@ pub(crate) fn write_screen(write: impl FnOnce(&mut Screen)) {
     let mut screen = stdout_screen();
     write(&mut screen);
     if let Some(error) = screen.take_failure() {
-        end_unless_closed(&error);
+        exit_unless_pipe_closed(&error);
     }
 }
 
 /// Writes bytes as [`write_stdout`] does.
 pub(crate) fn write_stdout_bytes(bytes: &[u8]) {
     if let Err(error) = try_write(bytes) {
-        end_unless_closed(&error);
+        exit_unless_pipe_closed(&error);
     }
 }
 
-fn end_unless_closed(error: &io::Error) {
+fn exit_unless_pipe_closed(error: &io::Error) {
     if error.kind() != io::ErrorKind::BrokenPipe {
         errln!("error: standard output: {error}");
         std::process::exit(1);
@@ -136,13 +136,13 @@ fn try_write(bytes: &[u8]) -> std::io::Result<()> {
 
 /// Prints an error to standard error.
 pub(crate) fn print_error(error: &HostError) {
-    let text = shown_error(error);
-    errln!("{}: {text}", color::stderr().red("error"));
+    let text = format_error(error);
+    errln!("{}: {text}", color::stderr_paint().red("error"));
 }
 
 /// Returns an error's text without control sequences and secrets: it may quote files and
 /// configuration of the project.
-pub(crate) fn shown_error(error: &HostError) -> String {
+pub(crate) fn format_error(error: &HostError) -> String {
     let text = printable(&error);
     Redactor::default().redact(&text).into_owned()
 }

@@ -16,7 +16,7 @@ use crate::output::{self, print_json_line};
 use crate::run::run;
 use crate::runtime::open_state;
 
-pub(crate) async fn plan(environment: &Environment, args: PlanArgs) -> Result<u8, HostError> {
+pub(crate) async fn run_plan_command(environment: &Environment, args: PlanArgs) -> Result<u8, HostError> {
     match args.command {
         Some(PlanCommand::Show { session, json, toml, project }) => {
             let dirs = open_state(environment)?;
@@ -28,13 +28,13 @@ pub(crate) async fn plan(environment: &Environment, args: PlanArgs) -> Result<u8
             } else if toml {
                 output::write_stdout(&plan_to_toml(&plan)?);
             } else {
-                outln!("{}\n\n{}", color::stdout().bold(&printable(&plan.task)), printable(&plan));
+                outln!("{}\n\n{}", color::stdout_paint().bold(&printable(&plan.task)), printable(&plan));
                 errln!("\ncarry it out with: jm run --plan={session}");
             }
             Ok(0)
         }
         Some(PlanCommand::Edit { session, stdin, project }) => {
-            edit(environment, &project, session.as_deref(), stdin).await
+            edit_plan(environment, &project, session.as_deref(), stdin).await
         }
         None => {
             let options = RunOptions { mode: Some("plan".to_owned()), ..args.options };
@@ -44,7 +44,7 @@ pub(crate) async fn plan(environment: &Environment, args: PlanArgs) -> Result<u8
 }
 
 /// Edits a plan in an editor, or replaces it from standard input.
-async fn edit(
+async fn edit_plan(
     environment: &Environment,
     project: &ProjectArgs,
     session: Option<&str>,

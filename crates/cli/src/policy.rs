@@ -2,7 +2,7 @@
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::format::{printable, quantity};
+use journeyman_host::format::{format_count, printable};
 use journeyman_host::policy_check::{
     CallDescription, FIXED_RULES, FailedCase, MODE_EFFECTS, PolicyAnswer, PolicyOverview, PolicyQuery,
     Promotion, check_cases, decision_name, judge_call,
@@ -21,16 +21,19 @@ const EXIT_ASK: u8 = 6;
 /// The exit code for a call that is denied.
 const EXIT_DENY: u8 = 7;
 
-pub(crate) async fn policy(environment: &Environment, command: PolicyCommand) -> Result<u8, HostError> {
+pub(crate) async fn run_policy_command(
+    environment: &Environment,
+    command: PolicyCommand,
+) -> Result<u8, HostError> {
     match command {
-        PolicyCommand::Check(args) => check(environment, &args).await,
-        PolicyCommand::Explain(args) => explain(environment, &args),
-        PolicyCommand::Test(args) => test(environment, &args),
-        PolicyCommand::Promote(args) => promote(environment, &args),
+        PolicyCommand::Check(args) => check_call(environment, &args).await,
+        PolicyCommand::Explain(args) => explain_policy(environment, &args),
+        PolicyCommand::Test(args) => run_policy_tests(environment, &args),
+        PolicyCommand::Promote(args) => promote_instructions(environment, &args),
     }
 }
 
-async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, HostError> {
+async fn check_call(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, HostError> {
     if args.words.is_empty() && args.tool.is_none() {
         return Err(HostError::usage(
             "there is no command to judge; write it as one argument: jm policy check 'git push --force'. For a call \
@@ -60,7 +63,7 @@ async fn check(environment: &Environment, args: &PolicyCheckArgs) -> Result<u8, 
     })
 }
 
-fn promote(environment: &Environment, args: &PolicyPromoteArgs) -> Result<u8, HostError> {
+fn promote_instructions(environment: &Environment, args: &PolicyPromoteArgs) -> Result<u8, HostError> {
     let root = project_root(environment, args.project.directory.as_deref())?;
     let found = Promotion::find(environment, &*open_state(environment)?, &root)?;
     if found.rules.is_empty() {
@@ -75,7 +78,7 @@ fn promote(environment: &Environment, args: &PolicyPromoteArgs) -> Result<u8, Ho
         outln!("# .journeyman/config.toml\n{}", printable(&line));
     }
     if args.write {
-        for file in found.write()? {
+        for file in found.write_files()? {
             errln!("written: {}", file.display());
         }
     } else {
@@ -94,7 +97,7 @@ fn format_decision(paint: Paint, decision: Decision) -> String {
 }
 
 fn print_answer(answer: &PolicyAnswer) {
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     let PolicyAnswer { query, verdicts, parts, is_understood, .. } = answer;
     let line = |text: &str| printable(&text).replace('\n', "\n    ");
     match &query.effects.command {
@@ -144,14 +147,14 @@ fn print_answer(answer: &PolicyAnswer) {
     }
 }
 
-fn explain(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, HostError> {
+fn explain_policy(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, HostError> {
     let root = project_root(environment, args.answer.project.directory.as_deref())?;
     let overview = PolicyOverview::load(environment, &root)?;
     if args.answer.json {
         print_json_line(&overview.to_json())?;
         return Ok(0);
     }
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     reportln!("{}", paint.bold("modes"));
     for (mode, effect) in MODE_EFFECTS {
         reportln!("  {:<5} {effect}", mode.name());
@@ -162,7 +165,7 @@ fn explain(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, Ho
     }
     reportln!("\n{}", paint.bold("rules: a deny beats an ask beats an allow, whichever file they are in"));
     for file in &overview.loaded.files {
-        let state = file.rules.map_or_else(|| "not there".to_owned(), |count| quantity(count, "rule"));
+        let state = file.rules.map_or_else(|| "not there".to_owned(), |count| format_count(count, "rule"));
         reportln!("  {} {} ({state})", file.layer, printable(&file.path.display()));
         for (id, rule) in overview.rules_of(file) {
             let called = rule.name.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
@@ -175,7 +178,7 @@ fn explain(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, Ho
     Ok(0)
 }
 
-fn test(environment: &Environment, args: &PolicyTestArgs) -> Result<u8, HostError> {
+fn run_policy_tests(environment: &Environment, args: &PolicyTestArgs) -> Result<u8, HostError> {
     let root = project_root(environment, args.project.directory.as_deref())?;
     // Loading checks every example.
     let overview = PolicyOverview::load(environment, &root)?;
@@ -188,7 +191,7 @@ fn test(environment: &Environment, args: &PolicyTestArgs) -> Result<u8, HostErro
         failed += failures.len();
         for FailedCase { call, mode, decision, expected, reason } in failures {
             let (decision, expected) = (decision_name(decision), decision_name(expected));
-            let mark = color::stdout().red("✗");
+            let mark = color::stdout_paint().red("✗");
             let (call, reason) = (printable(&call), printable(&reason));
             reportln!("{mark} {shown}: {call} in mode {mode}: {decision}, not {expected}: {reason}");
         }

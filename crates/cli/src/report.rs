@@ -4,8 +4,8 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 
 use journeyman_host::config::Environment;
-use journeyman_host::evidence_ledger::EvidenceLedger;
 use journeyman_host::review_report::{to_markdown, to_sarif};
+use journeyman_host::session_evidence::SessionEvidence;
 use journeyman_host::sessions::find_session;
 use journeyman_host::{Context as _, HostError};
 
@@ -13,10 +13,10 @@ use crate::args::ReportArgs;
 use crate::output;
 use crate::runtime::open_state;
 
-pub(crate) async fn report(environment: &Environment, args: &ReportArgs) -> Result<u8, HostError> {
+pub(crate) async fn export_report(environment: &Environment, args: &ReportArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let session = find_session(&dirs, environment, &args.session).await?;
-    let ledger = EvidenceLedger::read(&dirs, &session).await?;
+    let ledger = SessionEvidence::read(&dirs, &session).await?;
     let text = match args.sarif {
         true => format!("{:#}\n", to_sarif(&ledger)?),
         false => to_markdown(&ledger)?,

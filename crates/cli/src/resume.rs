@@ -5,7 +5,7 @@ use std::sync::Arc;
 use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription, UserMessage};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::renderer::{Detail, Renderer};
+use journeyman_host::renderer::{ProgressDetail, Renderer};
 use journeyman_host::resume::{Resumption, find_resumable, wait_until_reopened};
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
@@ -16,13 +16,13 @@ use journeyman_store::SessionSummary;
 
 use crate::args::ResumeArgs;
 use crate::display::{Display, OutputFormat};
-use crate::run::{print_warnings, prompts_for, read_images, watch_and_deliver};
+use crate::run::{print_warnings, read_images, terminal_confirmations, watch_and_deliver};
 use crate::runtime::open_state;
 use crate::{candidates, color};
 
 pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let (session, message) = parse_request(&args)?;
+    let (session, message) = parse_session_and_message(&args)?;
     let directory = args.options.directory.as_deref();
     let summary = find_resumable(&dirs, environment, &session, directory).await?;
     // No other process may resume the session between the look at its state and its opening.
@@ -34,7 +34,7 @@ pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> 
 }
 
 /// Splits the arguments into session and message. Reads standard input only for `-`.
-fn parse_request(args: &ResumeArgs) -> Result<(String, Option<String>), HostError> {
+fn parse_session_and_message(args: &ResumeArgs) -> Result<(String, Option<String>), HostError> {
     let (session, message) = match (args.last, &args.session, &args.message) {
         (true, Some(_), Some(_)) => {
             return Err(HostError::usage(
@@ -55,7 +55,7 @@ fn parse_request(args: &ResumeArgs) -> Result<(String, Option<String>), HostErro
         return Err(HostError::usage("the message is empty; leave it out to finish what was cut off"));
     }
     let message = read_task("message", TaskSource::Argument(message), PipedData::IfAny)?;
-    message.note.iter().for_each(|note| errln!("{}", color::stderr().dim(note)));
+    message.note.iter().for_each(|note| errln!("{}", color::stderr_paint().dim(note)));
     Ok((session, Some(message.text)))
 }
 
@@ -73,9 +73,9 @@ async fn resume_claimed(
     }
     let resumption = Resumption::load(environment, dirs, summary, options.directory.as_deref()).await?;
     if resumption.is_candidates_parent && !(args.close && message.is_none()) {
-        return Err(candidates::refuse_resume(environment, dirs, summary).await?);
+        return Err(candidates::resume_refusal(environment, dirs, summary).await?);
     }
-    resumption.check_unfinished(message.is_some())?;
+    resumption.check_has_work(message.is_some())?;
     if let Some((model, mode)) = resumption.imported.as_ref().filter(|_| !options.output.quiet) {
         let model = printable(&model);
         errln!(
@@ -84,7 +84,8 @@ async fn resume_claimed(
         );
     }
     let (root, earlier) = (&resumption.root, resumption.earlier.as_ref());
-    let prepared = PreparedRun::new(environment, root, &options.to_options(), earlier, prompts_for(options))?;
+    let prepared =
+        PreparedRun::new(environment, root, &options.to_options(), earlier, terminal_confirmations(options))?;
     let delivery = resumption.plan_delivery(&options.delivery.to_options(), &prepared.settings, args.land)?;
     print_warnings(&prepared);
     let mut template = prepared.into_template(environment, dirs, &resumption.root, "resume", delivery)?;
@@ -97,7 +98,7 @@ async fn resume_claimed(
             session.send(UserMessage { text: message, images }).await?;
         }
         None if args.close && (!resumption.has_waiting_message || !resumption.is_task_open) => {
-            return close_task(&session, events, options.output.detail()).await;
+            return close_cut_off_task(&session, events, options.output.detail()).await;
         }
         None => {}
     }
@@ -111,10 +112,10 @@ async fn resume_claimed(
 }
 
 /// Shows a session until the task that was cut off is closed.
-async fn close_task(
+async fn close_cut_off_task(
     session: &SessionHandle,
     mut events: Subscription,
-    detail: Detail,
+    detail: ProgressDetail,
 ) -> Result<u8, HostError> {
     let mut renderer = Renderer::new(detail);
     let closed = wait_until_reopened(&mut events, &mut |event: &Event| renderer.show_event(event)).await;

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use journeyman_agent::{Approver, EventFilter, SessionHandle, Since, Subscription, UserMessage, is_question};
 use journeyman_context::ReadOnlyGoal;
 use journeyman_host::agents::{AgentRun, LoadedAgent, parse_inputs};
-use journeyman_host::candidates::{connect_candidates, model_without_own};
+use journeyman_host::candidates::{connect_candidates, first_candidate_model};
 use journeyman_host::config::Environment;
 use journeyman_host::delegates::model_name;
 use journeyman_host::format::printable;
@@ -19,18 +19,18 @@ use journeyman_host::sessions::new_session_id;
 use journeyman_host::slash_commands::SlashCommands;
 use journeyman_host::task_input::{PipedData, TaskSource, TaskText, read_task};
 use journeyman_host::{
-    Delivery, HostError, PreparedRun, Prompts, RunOptions, SessionTemplate, Surface, SurfaceInput, Workplace,
-    watch_session,
+    Confirmations, Delivery, HostError, PreparedRun, RunOptions, SessionTemplate, Surface, SurfaceInput,
+    WorkLocation, watch_session,
 };
 use journeyman_protocol::{Envelope, ImageData, Plan, RunReport, Seq};
 use tokio_util::sync::CancellationToken;
 
-use crate::approvals::Approvals;
+use crate::approvals::ApprovalPrompter;
 use crate::args::{self, CandidateList, RunArgs};
 use crate::display::{Display, OutputFormat};
-use crate::prompt::TerminalPrompts;
 use crate::risk::{assess_risk, describe_risk};
 use crate::runtime::{Signals, exit_interrupted, open_state, run_until_stopped};
+use crate::terminal_prompts::TerminalPrompts;
 use crate::{candidates, color};
 
 pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<u8, HostError> {
@@ -39,7 +39,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
         args.options.model.model = Some(model_name(cli, own.as_deref()));
     }
     if let Some(CandidateList::Names(names)) = &args.candidates
-        && let Some(model) = model_without_own(names)
+        && let Some(model) = first_candidate_model(names)
     {
         args.options.model.model = Some(model);
     }
@@ -47,7 +47,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     let root = project_root(environment, options.directory.as_deref())?;
     // Errors in the command line come first; the task is read when nothing else can be wrong.
     let dirs = open_state(environment)?;
-    let prompts = prompts_for(options);
+    let prompts = terminal_confirmations(options);
     let run_options = RunOptions {
         agent: args.agent.clone(),
         plans: !args.asks && args.with.is_none(),
@@ -72,16 +72,16 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     };
     let secrets = candidates.iter().flatten().flatten().flat_map(|candidate| candidate.secrets().to_vec());
     prepared.add_secrets(secrets);
-    let workplace = Workplace::from_settings(&prepared.settings);
+    let workplace = WorkLocation::from_settings(&prepared.settings);
     let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
-    let task = task_of(environment, &args, prepared.plan.as_ref())?;
+    let task = resolve_task_text(environment, &args, prepared.plan.as_ref())?;
     let images = read_images(environment, &args.image)?;
     let display = Display::from_options(&options.output);
     print_warnings(&prepared);
     let notes = describe_root(environment, options.directory.as_deref(), &root).into_iter().chain(task.note);
     notes
         .filter(|_| !display.is_quiet())
-        .for_each(|note| errln!("{}", color::stderr().dim(&printable(&note))));
+        .for_each(|note| errln!("{}", color::stderr_paint().dim(&printable(&note))));
     // A question in plan mode is answered; a task is planned.
     let asks = args.asks || is_question(&task.text);
     if asks {
@@ -100,17 +100,21 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
     template.check_task(&task)?;
     if args.with.is_some() && !display.is_quiet() {
         let risk = describe_risk(&assess_risk(Some(&root), &task, &root).await?);
-        errln!("{}", color::stderr().dim(&printable(&format_args!("{risk}; confined"))));
+        errln!("{}", color::stderr_paint().dim(&printable(&format_args!("{risk}; confined"))));
     }
     if let Some(models) = candidates {
-        return candidates::run(template, &task, &models, args.land, display).await;
+        return candidates::run_task_candidates(template, &task, &models, args.land, display).await;
     }
     let report = run_task(template, UserMessage { text: task, images }, display).await?;
     display.print_report(&report)
 }
 
 /// Returns the task's text. An agent may have inputs instead, and a plan has its own task.
-fn task_of(environment: &Environment, args: &RunArgs, plan: Option<&Plan>) -> Result<TaskText, HostError> {
+fn resolve_task_text(
+    environment: &Environment,
+    args: &RunArgs,
+    plan: Option<&Plan>,
+) -> Result<TaskText, HostError> {
     let has_other = args.agent.is_some() || plan.is_some();
     if has_other && args.file.is_none() && args.data.is_none() {
         let own = plan.map(|plan| plan.task.clone());
@@ -131,14 +135,14 @@ pub(crate) fn read_images(environment: &Environment, paths: &[PathBuf]) -> Resul
 }
 
 /// Returns the prompts of the terminal, if a person is there and the output isn't JSON.
-pub(crate) fn prompts_for(options: &args::RunOptions) -> Option<&'static dyn Prompts> {
-    Display::from_options(&options.output).is_interactive().then_some(&TerminalPrompts as &dyn Prompts)
+pub(crate) fn terminal_confirmations(options: &args::RunOptions) -> Option<&'static dyn Confirmations> {
+    Display::from_options(&options.output).is_interactive().then_some(&TerminalPrompts as &dyn Confirmations)
 }
 
 pub(crate) fn print_warnings(prepared: &PreparedRun) {
     prepared.settings.warnings.iter().chain(&prepared.agents.problems).for_each(|text| print_warning(text));
     let own = prepared.agent.as_ref().and_then(|agent| prepared.agents.find(&agent.name).ok());
-    match (own.map(LoadedAgent::notice), prepared.agents.notices().count()) {
+    match (own.map(LoadedAgent::ignored_fields_notice), prepared.agents.ignored_fields_notices().count()) {
         (Some(notice), _) => notice.iter().for_each(|notice| print_warning(notice)),
         (None, 0) => {}
         (None, count) => print_warning(&format!(
@@ -153,7 +157,7 @@ pub(crate) fn print_warnings(prepared: &PreparedRun) {
 }
 
 pub(crate) fn print_warning(text: &str) {
-    errln!("{} {}", color::stderr().yellow("warning:"), printable(&text));
+    errln!("{} {}", color::stderr_paint().yellow("warning:"), printable(&text));
 }
 
 /// Runs a task in a new session, shows it until it ends, and delivers its work.
@@ -186,7 +190,7 @@ pub(crate) async fn watch_and_deliver(
     mut events: Subscription,
     display: Display,
 ) -> Result<RunReport, HostError> {
-    let mut terminal = Terminal::new(display, template.config_dir.clone())?;
+    let mut terminal = TerminalSurface::new(display, template.config_dir.clone())?;
     // First of all: probing the sandbox for the notes may take a moment.
     template.project.sandbox_notes().await.iter().for_each(|note| terminal.renderer.show_note(note));
     if let Some(reason) = &template.no_copy_reason {
@@ -195,7 +199,7 @@ pub(crate) async fn watch_and_deliver(
             .show_note(&format!("works in your files: no copy is cheap here ({})", printable(reason)));
     }
     let watched = watch_session(&session, &mut events, &mut terminal).await;
-    terminal.renderer.hold_while(false);
+    terminal.renderer.hold_events_while(false);
     terminal.renderer.end_line();
     tokio::select! {
         biased;
@@ -205,43 +209,43 @@ pub(crate) async fn watch_and_deliver(
     }
     drop(session);
     let stop = CancellationToken::new();
-    let prompts = template.is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    let prompts = template.is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
     let delivered = run_until_stopped(template.deliver(&watched?, prompts, &stop), &stop).await??;
     display.show_late_events(&delivered.events)?;
     if let Some(failure) = delivered.failure.filter(|_| display.output == OutputFormat::StreamJson) {
         let text = printable(&failure);
-        errln!("{} not landed: {text}", color::stderr().red("error:"));
+        errln!("{} not landed: {text}", color::stderr_paint().red("error:"));
     }
     Ok(delivered.report)
 }
 
 /// The terminal as a surface of a session.
-struct Terminal {
+struct TerminalSurface {
     display: Display,
     renderer: Renderer,
-    approvals: Approvals,
+    approvals: ApprovalPrompter,
     signals: Signals,
     is_stopping: bool,
 }
 
-impl Terminal {
+impl TerminalSurface {
     fn new(display: Display, config_dir: Option<PathBuf>) -> Result<Self, HostError> {
         Ok(Self {
             display,
             renderer: Renderer::new(display.detail),
-            approvals: Approvals::new(config_dir),
+            approvals: ApprovalPrompter::new(config_dir),
             signals: Signals::listen()?,
             is_stopping: false,
         })
     }
 }
 
-impl Surface for Terminal {
+impl Surface for TerminalSurface {
     fn show(&mut self, envelope: &Envelope) -> Result<(), HostError> {
         self.display.stream_event(envelope)?;
         self.renderer.show_envelope(envelope);
         self.approvals.handle_event(envelope);
-        self.renderer.hold_while(self.approvals.is_asking());
+        self.renderer.hold_events_while(self.approvals.is_asking());
         Ok(())
     }
 
@@ -249,7 +253,7 @@ impl Surface for Terminal {
         Box::pin(async move {
             loop {
                 self.approvals.show_next();
-                self.renderer.hold_while(self.approvals.is_asking());
+                self.renderer.hold_events_while(self.approvals.is_asking());
                 tokio::select! {
                     biased;
                     () = self.signals.next() => {

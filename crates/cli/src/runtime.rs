@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::state::{StateDirs, missing_home};
+use journeyman_host::state::{StateDirs, find_missing_home};
 use journeyman_host::{Context as _, HostError};
 use journeyman_sandbox::Progress;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -24,7 +24,7 @@ pub(crate) fn exit_interrupted() -> ! {
 /// Opens the state directory; images of containers report their progress to standard error.
 pub(crate) fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
     let progress = Progress::new(|line| errln!("  {line}"));
-    let missing_home = missing_home(environment);
+    let missing_home = find_missing_home(environment);
     let dirs = StateDirs::open(environment)?;
     if let Some(home) = missing_home {
         let (home, dir) = (printable(&home.display()), printable(&dirs.dir.display()));

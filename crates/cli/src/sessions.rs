@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader};
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::format::{describe_age, printable, quantity};
+use journeyman_host::format::{describe_age, format_count, printable};
 use journeyman_host::root::find_root;
 use journeyman_host::session_commands::{
-    delete_session, find_deletable, fork_session, import_session, name_snapshot,
+    create_snapshot, delete_session, find_deletable, fork_session, import_session,
 };
 use journeyman_host::sessions::{list_sessions, new_session_id};
 use journeyman_host::state::now;
@@ -17,9 +17,9 @@ use journeyman_store::ImportAs;
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SessionsArgs, SnapshotArgs};
 use crate::output::{print_json_line, write_report};
 use crate::runtime::open_state;
-use crate::{color, prompt};
+use crate::{color, terminal_prompts};
 
-pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Result<u8, HostError> {
+pub(crate) async fn show_sessions(environment: &Environment, args: &SessionsArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let here = find_root(environment, None)?.display().to_string();
     let sessions = list_sessions(&dirs, (!args.all).then_some(here.as_str()), args.limit).await?;
@@ -27,7 +27,7 @@ pub(crate) async fn list(environment: &Environment, args: &SessionsArgs) -> Resu
         let more = if args.all { "" } else { " here; --all lists those of other directories" };
         errln!("no sessions yet{more}");
     }
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     for (session, number) in sessions.into_iter().zip(1..) {
         if args.json {
             print_json_line(&session)?;
@@ -76,7 +76,7 @@ pub(crate) async fn fork(environment: &Environment, args: &ForkArgs) -> Result<u
 
 pub(crate) async fn snapshot(environment: &Environment, args: &SnapshotArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let (session, at) = name_snapshot(environment, &dirs, &args.session, &args.name).await?;
+    let (session, at) = create_snapshot(environment, &dirs, &args.session, &args.name).await?;
     outln!("entry {at} of session {session} is `{}`", args.name);
     Ok(0)
 }
@@ -112,15 +112,15 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
                 "Remove these {many} sessions for good? What they changed in the project stays. [y/N] "
             ),
         };
-        if !prompt::confirm_removal(&question, "removes", "removed")? {
+        if !terminal_prompts::confirm_removal(&question, "removes", "removed")? {
             return Ok(1);
         }
     }
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     for session in sessions {
         let agents = match delete_session(&dirs, &session.id).await? {
             0 => String::new(),
-            count => format!("  with {}", quantity(count, "agent")),
+            count => format!("  with {}", format_count(count, "agent")),
         };
         outln!("removed {}  {}{agents}", session.id, paint.dim(&printable(&session.title)));
     }

@@ -5,26 +5,26 @@ mod args;
 use journeyman_agent::verify::SetupPlan;
 use journeyman_host::checks::{CheckedProject, SetupAnswer, describe_setup};
 use journeyman_host::config::Environment;
-use journeyman_host::{Context as _, HostError, Prompts, RunOptions};
+use journeyman_host::{Confirmations, Context as _, HostError, RunOptions};
 use journeyman_terminal::stderr_screen;
 use tokio_util::sync::CancellationToken;
 
 use crate::check::RoundProgress;
 use crate::display::is_attended;
 use crate::output::{print_json_line, write_screen};
-use crate::prompt::{self, TerminalPrompts};
 use crate::runtime::{EXIT_INTERRUPTED, open_state, run_until_stopped};
+use crate::terminal_prompts::{self, TerminalPrompts};
 
 pub(crate) use args::SetupArgs;
 
-pub(crate) async fn setup(environment: &Environment, args: &SetupArgs) -> Result<u8, HostError> {
+pub(crate) async fn run_setup_command(environment: &Environment, args: &SetupArgs) -> Result<u8, HostError> {
     let state = open_state(environment)?;
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
     // The person sees each command before it runs; the project's configuration names none.
     let options = RunOptions { trust_project: true, allow_root: args.allow_root, ..RunOptions::default() };
     let directory = args.project.directory.as_deref();
     let project = CheckedProject::open(environment, &state, directory, &options, prompts)?;
-    let plan = project.find_setup().await?;
+    let plan = project.plan_setup().await?;
     if !args.json {
         write_screen(|screen| describe_setup(&plan).iter().for_each(|line| screen.write_line(line)));
     }
@@ -34,7 +34,7 @@ pub(crate) async fn setup(environment: &Environment, args: &SetupArgs) -> Result
         }
         return Ok(if plan.lacks.is_empty() { 0 } else { 4 });
     }
-    if !args.yes && !is_confirmed(&plan)? {
+    if !args.yes && !confirm_setup(&plan)? {
         errln!("nothing was run");
         return Ok(1);
     }
@@ -59,12 +59,12 @@ pub(crate) async fn setup(environment: &Environment, args: &SetupArgs) -> Result
 }
 
 /// Asks the person once for all steps.
-fn is_confirmed(plan: &SetupPlan) -> Result<bool, HostError> {
+fn confirm_setup(plan: &SetupPlan) -> Result<bool, HostError> {
     if !is_attended() {
         let hosts = plan.network().join(", ");
         return Err(HostError::needs_person(format_args!(
             "fetching from {hosts} needs a yes, and nobody can be asked; allow it with: jm setup --yes"
         )));
     }
-    prompt::confirm("Run it? [y/N] ").context("the terminal")
+    terminal_prompts::confirm("Run it? [y/N] ").context("the terminal")
 }

@@ -3,23 +3,23 @@
 use std::path::Path;
 
 use journeyman_host::HostError;
-use journeyman_host::agents::agent_tree;
+use journeyman_host::agents::load_agent_tree;
 use journeyman_host::config::Environment;
 use journeyman_host::events::{follow_events, read_events};
-use journeyman_host::evidence_ledger::{EvidenceLedger, Proof, note_landing};
 use journeyman_host::export::conversation_before_compaction;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
+use journeyman_host::session_evidence::{ProofState, SessionEvidence, apply_landing};
 use journeyman_host::sessions::{STATE_CUT_OFF, STATE_RUNNING, SessionState, find_session, session_state};
 use journeyman_protocol::{Envelope, Event, RunReport, Seq, SessionId};
 
 use crate::args::ShowArgs;
 use crate::color;
-use crate::display::{Streamed, print_text_report};
+use crate::display::{ReplyStreamed, print_text_report};
 use crate::output::{self, print_json_line};
 use crate::runtime::open_state;
 
-pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u8, HostError> {
+pub(crate) async fn show_session(environment: &Environment, args: &ShowArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let session = find_session(&dirs, environment, &args.session).await?;
     if args.before_compaction {
@@ -27,15 +27,15 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
         return Ok(0);
     }
     if args.evidence {
-        let ledger = EvidenceLedger::read(&dirs, &session).await?;
+        let ledger = SessionEvidence::read(&dirs, &session).await?;
         match args.json {
             true => print_json_line(&ledger)?,
-            false => output::write_stdout(&ledger.to_table(color::stdout())),
+            false => output::write_stdout(&ledger.to_table(color::stdout_paint())),
         }
         return Ok(0);
     }
     if args.tree {
-        let tree = agent_tree(&dirs, &session.id).await?;
+        let tree = load_agent_tree(&dirs, &session.id).await?;
         match args.json {
             true => print_json_line(&tree)?,
             false => tree.to_lines().iter().for_each(|line| outln!("{line}")),
@@ -54,7 +54,8 @@ pub(crate) async fn show(environment: &Environment, args: &ShowArgs) -> Result<u
         print_state(&session.id, session_state(&dirs, &session).await?);
     }
     if let Some(report) = printer.report.filter(|_| !args.json)
-        && let proof @ Proof::TreeChanged { .. } = Proof::of(&report, &dirs, Path::new(&session.root))
+        && let proof @ ProofState::TreeChanged { .. } =
+            ProofState::compare_to_project(&report, &dirs, Path::new(&session.root))
         && let Some(said) = proof.describe()
     {
         outln!("{said}");
@@ -94,11 +95,11 @@ impl EventPrinter {
                 // The following lines show the location of its work.
                 let report = RunReport { copy: None, ..(**report).clone() };
                 output::write_stdout("\n");
-                print_text_report(&report, Streamed::Yes);
+                print_text_report(&report, ReplyStreamed::Yes);
             }
             event => {
                 if let Some(report) = &mut self.report {
-                    note_landing(report, event);
+                    apply_landing(report, event);
                 }
             }
         }

@@ -1,10 +1,10 @@
 //! `jm undo` and `jm redo`.
 
 use journeyman_host::config::Environment;
-use journeyman_host::format::quantity;
+use journeyman_host::format::format_count;
 use journeyman_host::sessions::describe_session;
 use journeyman_host::undo::{self, UndoResult};
-use journeyman_host::{HostError, Prompts};
+use journeyman_host::{Confirmations, HostError};
 use journeyman_protocol::FileChangeKind;
 use journeyman_workspace::CheckpointId;
 
@@ -12,8 +12,8 @@ use crate::args::{RedoArgs, UndoArgs};
 use crate::color;
 use crate::display::is_attended;
 use crate::output::write_report;
-use crate::prompt::TerminalPrompts;
 use crate::runtime::open_state;
+use crate::terminal_prompts::TerminalPrompts;
 
 /// Maximum number of files that are named; the last line counts all.
 const MAX_LISTED_FILES: usize = 20;
@@ -26,7 +26,7 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
         let undone = undo::undo_to_checkpoint(environment, &dirs, checkpoint, directory).await?;
         return Ok(print_undone(&undone, UndoCommand::UndoTo(checkpoint)));
     }
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Prompts);
+    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
     let undone = undo::undo_session(environment, &dirs, args.session.as_deref(), directory, prompts).await?;
     let Some(undone) = undone else {
         errln!("nothing was taken back");
@@ -51,7 +51,7 @@ enum UndoCommand {
 
 fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
     let UndoResult { report, sessions, steps, violations, .. } = undone;
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     for violation in violations {
         outln!("a command that was cut off did what it may not: {violation}");
     }
@@ -66,7 +66,7 @@ fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
         outln!("{what} {}", change.path);
     }
     if let Some(more) = report.restored.len().checked_sub(MAX_LISTED_FILES).filter(|more| *more > 0) {
-        outln!("… and {}", quantity(more, "more file"));
+        outln!("… and {}", format_count(more, "more file"));
     }
     for (path, reason) in &report.conflicts {
         outln!("{} {path}: {reason}", paint.yellow("kept"));
@@ -87,7 +87,7 @@ fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
         (_, [session]) => format!("session {session}"),
         (_, sessions) => format!("{} sessions", sessions.len()),
     };
-    let files = quantity(report.restored.len(), "file");
+    let files = format_count(report.restored.len(), "file");
     let done = match kind {
         UndoCommand::Undo => "taken back".to_owned(),
         UndoCommand::UndoTo(checkpoint) => format!("taken back to checkpoint {checkpoint}"),

@@ -68,7 +68,7 @@ fn read_files() -> Vec<File> {
 }
 
 fn counter(tokenizer: &Tokenizer) -> Counter {
-    Counter::new(&ModelLimits { tokenizer: tokenizer.clone(), ..ModelLimits::careful_default(false) })
+    Counter::new(&ModelLimits { tokenizer: tokenizer.clone(), ..ModelLimits::conservative_default(false) })
 }
 
 fn measure(count: impl Fn() -> u64) -> Duration {

@@ -21,14 +21,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use journeyman_context::gathering::{Gathered, Sources, gather};
-use journeyman_context::packing::{Candidate, FileText, Reason, Room, Texts, select};
-use journeyman_context::{Estimate, cut};
+use journeyman_context::gathering::{ContextSources, GatheredContext, gather};
+use journeyman_context::packing::{
+    CandidateReason, ContextCandidate, FileText, SelectionBudget, Texts, select,
+};
+use journeyman_context::{TokenEstimator, cut_to_budget};
 use journeyman_git::Git;
-use journeyman_index::Project;
+use journeyman_index::ProjectIndex;
 use journeyman_index::history::History;
-use journeyman_index::query::{Context, Query, Searcher};
-use journeyman_index::store::Options;
+use journeyman_index::query::{Query, QueryContext, Searcher};
+use journeyman_index::store::RefreshOptions;
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{ContextCategory, RelPath, SandboxTier, TokenCounter as _, Tokens};
 use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
@@ -200,12 +202,12 @@ fn measure_repository(
     let work = tempfile::tempdir().unwrap();
     let root = work.path().join("tree");
     std::fs::create_dir_all(&root).unwrap();
-    let project = Project::open(&root, &work.path().join("index"), 2).unwrap();
+    let project = ProjectIndex::open(&root, &work.path().join("index"), 2).unwrap();
     let (mut known, mut history) = (HashMap::new(), None);
     for row in rows {
         let (base, task) = (row["base_commit"].as_str().unwrap(), row["query"].as_str().unwrap());
         check_out(git, base, &root, &mut known);
-        let options = Options {
+        let options = RefreshOptions {
             threads: NonZero::new(2).unwrap(),
             wait: true,
             progress: &|_| {},
@@ -213,11 +215,11 @@ fn measure_repository(
         };
         project.refresh(options).unwrap();
         let snapshot = project.index().snapshot();
-        history = Git::blocking(History::read(git, base, history.take())).unwrap();
+        history = Git::run_blocking(History::read(git, base, history.take())).unwrap();
         let graph = project.graph(&snapshot);
         let read = |path: &RelPath| std::fs::read_to_string(root.join(path.to_string())).ok();
         let began = Instant::now();
-        let sources = Sources {
+        let sources = ContextSources {
             snapshot: &snapshot,
             graph: Some(&graph),
             history: history.as_ref(),
@@ -261,7 +263,7 @@ fn tokens_for(recall: f64, curve: &[(f64, f64)]) -> Option<f64> {
 /// Source files by rank, without tests, documents and third-party code.
 fn rank(snapshot: &journeyman_index::Snapshot, history: Option<&History>, task: &str) -> Vec<RelPath> {
     let query = Query::new(task, &mut Tokenizer::new());
-    let answer = Searcher::new().search(snapshot, history, &query, Context::default(), RANKED);
+    let answer = Searcher::new().search(snapshot, history, &query, QueryContext::default(), RANKED);
     let is_source = |file: u32| {
         let flags = snapshot.file(file).unwrap().record.flags;
         !flags.test && !flags.doc && !flags.vendored && !flags.generated
@@ -270,8 +272,8 @@ fn rank(snapshot: &journeyman_index::Snapshot, history: Option<&History>, task: 
     hits.filter_map(|hit| RelPath::parse(&hit.path).ok()).collect()
 }
 
-fn pack(found: &Gathered, room: Tokens) -> (BTreeMap<String, BTreeSet<u32>>, Tokens) {
-    let selection = select(&found.candidates, &found.texts, &Room::of_found(room));
+fn pack(found: &GatheredContext, room: Tokens) -> (BTreeMap<String, BTreeSet<u32>>, Tokens) {
+    let selection = select(&found.candidates, &found.texts, &SelectionBudget::for_found(room));
     let lines = selection.excerpts.iter().map(|excerpt| {
         (excerpt.path.to_string(), excerpt.lines.iter().cloned().flatten().collect::<BTreeSet<u32>>())
     });
@@ -284,7 +286,7 @@ fn measure_files(ranked: &[RelPath], read: &dyn Fn(&RelPath) -> Option<String>) 
     let mut spent = 0;
     let measured = ranked.iter().filter_map(|path| {
         let text = read(path)?;
-        Some((path.to_string(), Estimate.count(&text).0, text.lines().count() as u32))
+        Some((path.to_string(), TokenEstimator.count(&text).0, text.lines().count() as u32))
     });
     let fits = |(_, cost, _): &(String, u64, u32)| {
         let before = spent;
@@ -314,8 +316,8 @@ fn heads_and_tails(
     let (mut shown, mut spent) = (BTreeMap::new(), 0);
     for path in ranked {
         let Some(text) = read(path) else { continue };
-        let kept = cut(&text, HEAD_AND_TAIL, None).text;
-        let cost = Estimate.count(&kept).0;
+        let kept = cut_to_budget(&text, HEAD_AND_TAIL, None).text;
+        let cost = TokenEstimator.count(&kept).0;
         if spent + cost > room.0 {
             break;
         }
@@ -339,19 +341,19 @@ fn measure_speed() {
             .map(|line| format!("    let value_{line} = compute_{file}(context, {line}, &options)?;\n"));
         texts.insert(path.clone(), FileText::new(lines.collect::<String>(), Vec::new()));
         for part in 0..10_u32 {
-            candidates.push(Candidate {
+            candidates.push(ContextCandidate {
                 category: ContextCategory::RelatedCode,
                 path: path.clone(),
                 lines: 1 + part * 40..41 + part * 40,
                 relevance: f64::from(1_000 - (file * 7 + part * 13) % 900) / 1_000.0,
-                reason: Reason::Found,
+                reason: CandidateReason::Found,
             });
         }
     }
     let mut times = Vec::new();
     for _ in 0..30 {
         let began = Instant::now();
-        let selection = select(&candidates, &texts, &Room::of_found(Tokens(128_000)));
+        let selection = select(&candidates, &texts, &SelectionBudget::for_found(Tokens(128_000)));
         times.push(began.elapsed().as_secs_f64() * 1e3);
         assert!(selection.tokens.0 > 100_000 && selection.tokens.0 <= 128_000, "{}", selection.tokens);
     }
@@ -374,7 +376,7 @@ fn place_of(mirror: &Path, repo: &str) -> Option<PathBuf> {
 
 /// Writes a commit's files, those that differ from the ones that are there.
 fn check_out(git: &Git, commit: &str, root: &Path, known: &mut HashMap<RelPath, String>) {
-    let tree = Git::blocking(git.tree(commit)).unwrap().expect("the base commit isn't there");
+    let tree = Git::run_blocking(git.list_tree(commit)).unwrap().expect("the base commit isn't there");
     let wanted: HashMap<RelPath, (String, u64)> = tree
         .into_iter()
         .filter(|file| !file.link && file.size.is_some_and(|size| size <= MAX_BYTES))
@@ -390,7 +392,7 @@ fn check_out(git: &Git, commit: &str, root: &Path, known: &mut HashMap<RelPath, 
     let missing: Vec<_> = wanted.iter().filter(|(path, (blob, _))| known.get(path) != Some(blob)).collect();
     for part in missing.chunks(500) {
         let blobs: Vec<(&str, u64)> = part.iter().map(|(_, (blob, size))| (blob.as_str(), *size)).collect();
-        let contents = Git::blocking(git.contents(&blobs)).unwrap();
+        let contents = Git::run_blocking(git.read_blobs(&blobs)).unwrap();
         for ((path, (blob, _)), content) in part.iter().zip(contents) {
             let Some(content) = content else { continue };
             let place = root.join(path.to_string());

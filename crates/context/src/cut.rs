@@ -4,20 +4,20 @@ use std::ops::Range;
 
 use journeyman_protocol::{TokenCounter as _, Tokens};
 
-use crate::Estimate;
+use crate::TokenEstimator;
 
 /// Nothing is cut to less: a smaller piece of a file tells nothing (row A6).
-pub const LEAST: Tokens = Tokens(500);
+pub const MIN_CUT_TOKENS: Tokens = Tokens(500);
 /// The head's share of the room, in hundredths: declarations stand at the top.
-const HEAD_SHARE: u64 = 60;
+const HEAD_PERCENT: u64 = 60;
 /// No line of a shortened text is longer, in bytes: it is data, or minified.
 const MAX_LINE_BYTES: usize = 1_000;
 /// A text longer than this is looked at only at its ends, in bytes.
-const MAX_LOOKED_AT: usize = 4 << 20;
+const MAX_EXAMINED_BYTES: usize = 4 << 20;
 
 /// A text that fits its budget.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cut {
+pub struct CutText {
     /// The text, or what is left of it with a line in place of what isn't.
     pub text: String,
     /// True if anything was left out.
@@ -28,20 +28,20 @@ pub struct Cut {
 /// 1-based line, some of the head and the surroundings of that line stay. At least [`LEAST`] tokens
 /// stay, whatever the budget is, unless lines are too long to be shown.
 #[must_use]
-pub fn cut(text: &str, budget: Tokens, around: Option<u32>) -> Cut {
-    let budget = budget.max(LEAST);
+pub fn cut_to_budget(text: &str, budget: Tokens, around: Option<u32>) -> CutText {
+    let budget = budget.max(MIN_CUT_TOKENS);
     // No text has fewer tokens than a twentieth of its bytes, but for long rulers, which may be cut
     // all the same.
     let surely_too_long = text.len() as u64 / 20 > budget.0;
-    if !surely_too_long && Estimate.count(text) <= budget {
-        return Cut { text: text.to_owned(), shortened: false };
+    if !surely_too_long && TokenEstimator.count(text) <= budget {
+        return CutText { text: text.to_owned(), shortened: false };
     }
     let ends = both_ends(text);
     let lines: Vec<&str> = ends.lines().collect();
-    let head_budget = Tokens(budget.0 * HEAD_SHARE / 100);
+    let head_budget = Tokens(budget.0 * HEAD_PERCENT / 100);
     let rest = Tokens(budget.0.saturating_sub(head_budget.0));
     let wanted = around.and_then(|line| usize::try_from(line).ok()).and_then(|line| line.checked_sub(1));
-    let kept = match wanted.filter(|line| *line < lines.len() && text.len() <= MAX_LOOKED_AT) {
+    let kept = match wanted.filter(|line| *line < lines.len() && text.len() <= MAX_EXAMINED_BYTES) {
         Some(line) => {
             let head = count_fitting_lines(lines.iter(), Tokens(rest.0 / 2));
             let before =
@@ -57,25 +57,25 @@ pub fn cut(text: &str, budget: Tokens, around: Option<u32>) -> Cut {
     };
     let [mut head, other] = kept;
     loop {
-        let kept = render(&lines, &head, &other);
-        let missing = Tokens(LEAST.0.saturating_sub(Estimate.count(&kept).0));
+        let kept = render_kept(&lines, &head, &other);
+        let missing = Tokens(MIN_CUT_TOKENS.0.saturating_sub(TokenEstimator.count(&kept).0));
         let left = lines.get(head.end..).unwrap_or_default();
         if missing.0 == 0 || left.is_empty() {
             // All of a text stays that has little more than the least.
-            return Cut { shortened: kept != text, text: kept };
+            return CutText { shortened: kept != text, text: kept };
         }
         head.end += count_fitting_lines(left.iter(), missing).max(1);
     }
 }
 
 /// Renders the lines that are kept.
-fn render(lines: &[&str], head: &Range<usize>, other: &Range<usize>) -> String {
+fn render_kept(lines: &[&str], head: &Range<usize>, other: &Range<usize>) -> String {
     let other = other.start.max(head.end)..other.end.max(head.end);
     let mut out = String::new();
-    keep(&mut out, lines.get(head.clone()).unwrap_or_default());
-    leave_out(&mut out, lines.get(head.end..other.start).unwrap_or_default());
-    keep(&mut out, lines.get(other.clone()).unwrap_or_default());
-    leave_out(&mut out, lines.get(other.end..).unwrap_or_default());
+    push_lines(&mut out, lines.get(head.clone()).unwrap_or_default());
+    push_omission_note(&mut out, lines.get(head.end..other.start).unwrap_or_default());
+    push_lines(&mut out, lines.get(other.clone()).unwrap_or_default());
+    push_omission_note(&mut out, lines.get(other.end..).unwrap_or_default());
     out
 }
 
@@ -91,11 +91,11 @@ impl Half for Tokens {
 
 /// Both ends of a text that is too long to be looked at whole.
 fn both_ends(text: &str) -> std::borrow::Cow<'_, str> {
-    if text.len() <= MAX_LOOKED_AT {
+    if text.len() <= MAX_EXAMINED_BYTES {
         return text.into();
     }
-    let head = text.floor_char_boundary(MAX_LOOKED_AT / 2);
-    let tail = text.ceil_char_boundary(text.len() - MAX_LOOKED_AT / 2);
+    let head = text.floor_char_boundary(MAX_EXAMINED_BYTES / 2);
+    let tail = text.ceil_char_boundary(text.len() - MAX_EXAMINED_BYTES / 2);
     let (head, tail) = (text.get(..head).unwrap_or_default(), text.get(tail..).unwrap_or_default());
     format!("{head}\n{tail}").into()
 }
@@ -106,7 +106,7 @@ fn count_fitting_lines<'a>(lines: impl Iterator<Item = &'a &'a str>, budget: Tok
     let mut count = 0;
     for line in lines {
         // The line break is part of most lines' last token or one of its own.
-        spent += Estimate.count(line_prefix(line)) + Tokens(1);
+        spent += TokenEstimator.count(line_prefix(line)) + Tokens(1);
         if spent > budget {
             break;
         }
@@ -119,7 +119,7 @@ fn line_prefix(line: &str) -> &str {
     line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or(line)
 }
 
-fn keep(out: &mut String, lines: &[&str]) {
+fn push_lines(out: &mut String, lines: &[&str]) {
     for line in lines {
         let kept = line_prefix(line);
         out.push_str(kept);
@@ -130,7 +130,7 @@ fn keep(out: &mut String, lines: &[&str]) {
     }
 }
 
-fn leave_out(out: &mut String, lines: &[&str]) {
+fn push_omission_note(out: &mut String, lines: &[&str]) {
     if !lines.is_empty() {
         out.push_str(&format!("[… {} lines left out]\n", lines.len()));
     }
@@ -147,28 +147,28 @@ mod tests {
     #[test]
     fn what_fits_is_untouched() {
         let text = numbered(20);
-        assert_eq!(cut(&text, Tokens(1_000), None), Cut { text, shortened: false });
+        assert_eq!(cut_to_budget(&text, Tokens(1_000), None), CutText { text, shortened: false });
     }
 
     #[test]
     fn head_and_tail_stay() {
-        let cut = cut(&numbered(1_000), Tokens(600), None);
+        let cut = cut_to_budget(&numbered(1_000), Tokens(600), None);
         assert!(cut.shortened);
         assert!(cut.text.starts_with("let value_1 = 1;\n") && cut.text.ends_with("let value_1000 = 1000;\n"));
         assert!(cut.text.contains(" lines left out]\n"), "{}", cut.text);
-        let cost = Estimate.count(&cut.text).0;
+        let cost = TokenEstimator.count(&cut.text).0;
         assert!((450..=620).contains(&cost), "{cost}");
     }
 
     #[test]
     fn never_under_the_least() {
-        let cost = Estimate.count(&cut(&numbered(1_000), Tokens(10), None).text).0;
+        let cost = TokenEstimator.count(&cut_to_budget(&numbered(1_000), Tokens(10), None).text).0;
         assert!((500..=520).contains(&cost), "{cost}");
     }
 
     #[test]
     fn the_named_line_stays() {
-        let cut = cut(&numbered(1_000), Tokens(500), Some(700));
+        let cut = cut_to_budget(&numbered(1_000), Tokens(500), Some(700));
         assert!(cut.text.starts_with("let value_1 = 1;\n"));
         for line in [695, 700, 705] {
             assert!(cut.text.contains(&format!("let value_{line} = ")), "{line}");
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn one_endless_line_is_bounded() {
-        let cut = cut(&"x y ".repeat(100_000), Tokens(500), None);
+        let cut = cut_to_budget(&"x y ".repeat(100_000), Tokens(500), None);
         assert!(cut.text.len() < 1_200 && cut.text.contains("bytes]"), "{}", cut.text.len());
     }
 }

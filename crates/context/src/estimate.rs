@@ -10,41 +10,41 @@ use journeyman_protocol::{TokenCounter, Tokens};
 /// others) against the `o200k_base` vocabulary: the mean error is 5 %, and 95 % of the files are
 /// within 11 %. Vocabularies of other models differ from it by more than that.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Estimate;
+pub struct TokenEstimator;
 
-impl TokenCounter for Estimate {
+impl TokenCounter for TokenEstimator {
     fn count(&self, text: &str) -> Tokens {
-        let mut meter = Meter::default();
+        let mut meter = TokenMeter::default();
         for character in text.chars() {
             meter.count_character(character);
         }
-        Tokens(meter.finish().div_ceil(SCALE))
+        Tokens(meter.finish().div_ceil(COST_PER_TOKEN))
     }
 }
 
 /// Costs are counted in thousandths of a token.
-const SCALE: u64 = 1_000;
+const COST_PER_TOKEN: u64 = 1_000;
 /// A word in lower case of one letter, and each further letter: `the` is one token, twelve letters
 /// are 1.55.
-const WORD: u64 = 1_000;
-const LETTER: u64 = 50;
+const WORD_COST: u64 = 1_000;
+const LETTER_COST: u64 = 50;
 /// Each further letter of a word in capitals, which vocabularies know less of.
-const CAPITAL: u64 = 170;
+const CAPITAL_COST: u64 = 170;
 /// A run of punctuation of up to two characters is one token; each further character adds this.
-const FURTHER_PUNCTUATION: u64 = 280;
+const PUNCTUATION_COST: u64 = 280;
 /// The same character over and over, as in rulers and comment frames, is known in long runs.
-const REPEATED: u64 = 30;
+const REPEATED_COST: u64 = 30;
 /// A letter of an alphabet other than the Latin one.
-const OTHER_LETTER: u64 = 200;
+const OTHER_LETTER_COST: u64 = 200;
 /// A Latin letter with a mark, inside a word.
-const MARKED_LETTER: u64 = 350;
+const ACCENTED_LETTER_COST: u64 = 350;
 /// A Chinese, Japanese or Korean character.
-const IDEOGRAPH: u64 = 720;
+const IDEOGRAPH_COST: u64 = 720;
 /// Any other symbol: emoji, arrows, box drawing.
-const SYMBOL: u64 = 1_100;
+const SYMBOL_COST: u64 = 1_100;
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
-enum Piece {
+enum TextPiece {
     #[default]
     None,
     /// Letters; whether small ones were among them, after which a capital begins a new word.
@@ -68,12 +68,12 @@ enum Piece {
 }
 
 #[derive(Default)]
-struct Meter {
+struct TokenMeter {
     cost: u64,
-    piece: Piece,
+    piece: TextPiece,
 }
 
-impl Meter {
+impl TokenMeter {
     fn count_character(&mut self, character: char) {
         match character {
             'a'..='z' => self.count_letter(true),
@@ -88,70 +88,72 @@ impl Meter {
 
     fn finish(mut self) -> u64 {
         // Blanks that nothing follows are a token of their own.
-        if let Piece::Blank { .. } = self.piece {
-            self.cost += SCALE;
+        if let TextPiece::Blank { .. } = self.piece {
+            self.cost += COST_PER_TOKEN;
         }
         self.cost
     }
 
     fn count_letter(&mut self, small: bool) {
         match self.piece {
-            Piece::Word { small: seen, length } if small || !seen => {
+            TextPiece::Word { small: seen, length } if small || !seen => {
                 // A capital's price is known only when the next letter is: `Word` costs less than
                 // `WORD`.
-                self.cost += if !small || (!seen && length > 1) { CAPITAL } else { LETTER };
-                self.piece = Piece::Word { small, length: length + 1 };
+                self.cost += if !small || (!seen && length > 1) { CAPITAL_COST } else { LETTER_COST };
+                self.piece = TextPiece::Word { small, length: length + 1 };
             }
             before => {
                 match before {
                     // One blank or one punctuation mark right before a word belongs to it.
-                    Piece::Blank { length } if length > 1 => self.cost += SCALE,
-                    Piece::Punctuation { length: 1, after_blank: false, .. } => self.cost -= SCALE,
+                    TextPiece::Blank { length } if length > 1 => self.cost += COST_PER_TOKEN,
+                    TextPiece::Punctuation { length: 1, after_blank: false, .. } => {
+                        self.cost -= COST_PER_TOKEN
+                    }
                     _ => {}
                 }
-                self.cost += WORD;
-                self.piece = Piece::Word { small, length: 1 };
+                self.cost += WORD_COST;
+                self.piece = TextPiece::Word { small, length: 1 };
             }
         }
     }
 
     fn count_digit(&mut self) {
-        let digits = if let Piece::Number { digits } = self.piece { digits } else { 0 };
+        let digits = if let TextPiece::Number { digits } = self.piece { digits } else { 0 };
         self.charge_blanks(0);
         if digits % 3 == 0 {
-            self.cost += SCALE;
+            self.cost += COST_PER_TOKEN;
         }
-        self.piece = Piece::Number { digits: digits + 1 };
+        self.piece = TextPiece::Number { digits: digits + 1 };
     }
 
     fn count_punctuation(&mut self, character: char) {
         match self.piece {
-            Piece::Punctuation { length, last, after_blank } => {
+            TextPiece::Punctuation { length, last, after_blank } => {
                 if length >= 2 {
-                    self.cost += if last == character { REPEATED } else { FURTHER_PUNCTUATION };
+                    self.cost += if last == character { REPEATED_COST } else { PUNCTUATION_COST };
                 }
-                self.piece = Piece::Punctuation { length: length + 1, last: character, after_blank };
+                self.piece = TextPiece::Punctuation { length: length + 1, last: character, after_blank };
             }
             before => {
                 self.charge_blanks(1);
-                self.cost += SCALE;
-                let after_blank = matches!(before, Piece::Blank { .. });
-                self.piece = Piece::Punctuation { length: 1, last: character, after_blank };
+                self.cost += COST_PER_TOKEN;
+                let after_blank = matches!(before, TextPiece::Blank { .. });
+                self.piece = TextPiece::Punctuation { length: 1, last: character, after_blank };
             }
         }
     }
 
     fn count_blank(&mut self) {
-        let length = if let Piece::Blank { length } = self.piece { length } else { 0 };
-        self.piece = Piece::Blank { length: length + 1 };
+        let length = if let TextPiece::Blank { length } = self.piece { length } else { 0 };
+        self.piece = TextPiece::Blank { length: length + 1 };
     }
 
     fn count_line_break(&mut self) {
         // Line breaks in a row are one token, as are those right after punctuation.
-        if !matches!(self.piece, Piece::Break | Piece::Punctuation { .. }) {
-            self.cost += SCALE;
+        if !matches!(self.piece, TextPiece::Break | TextPiece::Punctuation { .. }) {
+            self.cost += COST_PER_TOKEN;
         }
-        self.piece = Piece::Break;
+        self.piece = TextPiece::Break;
     }
 
     fn count_other(&mut self, character: char) {
@@ -162,37 +164,37 @@ impl Meter {
             | '\u{ff00}'..='\u{ffef}'
             | '\u{20000}'..='\u{3ffff}' => {
                 self.charge_blanks(1);
-                self.cost += IDEOGRAPH;
-                self.piece = Piece::Other;
+                self.cost += IDEOGRAPH_COST;
+                self.piece = TextPiece::Other;
             }
             '\u{c0}'..='\u{24f}' => {
                 self.count_letter(true);
-                self.cost += MARKED_LETTER;
+                self.cost += ACCENTED_LETTER_COST;
             }
             letter if letter.is_alphabetic() => {
-                if self.piece != Piece::Other {
+                if self.piece != TextPiece::Other {
                     self.charge_blanks(1);
-                    self.cost += SCALE - OTHER_LETTER;
+                    self.cost += COST_PER_TOKEN - OTHER_LETTER_COST;
                 }
-                self.cost += OTHER_LETTER;
-                self.piece = Piece::Other;
+                self.cost += OTHER_LETTER_COST;
+                self.piece = TextPiece::Other;
             }
             blank if blank.is_whitespace() => self.count_blank(),
             symbol => {
                 self.charge_blanks(1);
-                let again = matches!(self.piece, Piece::Punctuation { last, .. } if last == symbol);
-                self.cost += if again { REPEATED } else { SYMBOL };
-                self.piece = Piece::Punctuation { length: 3, last: symbol, after_blank: false };
+                let again = matches!(self.piece, TextPiece::Punctuation { last, .. } if last == symbol);
+                self.cost += if again { REPEATED_COST } else { SYMBOL_COST };
+                self.piece = TextPiece::Punctuation { length: 3, last: symbol, after_blank: false };
             }
         }
     }
 
     /// Charges blanks that don't belong to what follows: all, or all but the last.
     fn charge_blanks(&mut self, belonging: u64) {
-        if let Piece::Blank { length } = self.piece
+        if let TextPiece::Blank { length } = self.piece
             && length > belonging
         {
-            self.cost += SCALE;
+            self.cost += COST_PER_TOKEN;
         }
     }
 }
@@ -219,7 +221,7 @@ mod tests {
             ("==============================", 2),
         ];
         for (text, real) in cases {
-            let estimated = Estimate.count(text).0 as f64;
+            let estimated = TokenEstimator.count(text).0 as f64;
             let slack = (f64::from(real) * 0.35).max(2.0);
             assert!((estimated - f64::from(real)).abs() <= slack, "{text:?}: {estimated} for {real}");
         }
@@ -227,7 +229,7 @@ mod tests {
 
     #[test]
     fn other_scripts_cost_more_a_character() {
-        let of = |text: &str| Estimate.count(text).0 as f64 / text.chars().count() as f64;
+        let of = |text: &str| TokenEstimator.count(text).0 as f64 / text.chars().count() as f64;
         assert!(of("修复解析器") > 2.0 * of("repair the parser"));
         assert!(of("исправить") > of("corrected"));
     }
@@ -235,8 +237,10 @@ mod tests {
     #[test]
     fn joining_costs_about_the_sum() {
         let (one, two) = ("fn a() {\n", "    b(1, 2);\n}\n");
-        let (sum, joined) =
-            (Estimate.count(one) + Estimate.count(two), Estimate.count(&format!("{one}{two}")));
+        let (sum, joined) = (
+            TokenEstimator.count(one) + TokenEstimator.count(two),
+            TokenEstimator.count(&format!("{one}{two}")),
+        );
         assert!(sum.0.abs_diff(joined.0) <= 2, "{sum} {joined}");
     }
 }

@@ -6,10 +6,10 @@ use journeyman_protocol::{
     CheckOutcome, Diagnostic, Evidence, HonestyFinding, Severity, TokenCounter as _, Tokens, clip_to_bytes,
 };
 
-use crate::Estimate;
-use crate::cut::cut;
-use crate::fence::fenced;
-use crate::rounds::{CheckedRound, better_round, has_same_cause};
+use crate::TokenEstimator;
+use crate::check_rounds::{CheckedRound, better_round, has_same_cause};
+use crate::cut::cut_to_budget;
+use crate::fence::fence_text;
 
 /// Maximum tokens of the whole message: it stays in the transcript for the rest of the session.
 pub const FEEDBACK_BUDGET: Tokens = Tokens(2_500);
@@ -18,17 +18,17 @@ const MAX_DIAGNOSTICS: usize = 12;
 /// A longer message is cut, in bytes.
 const MAX_MESSAGE_BYTES: usize = 400;
 /// A longer command or reason is cut, in bytes.
-const MAX_WORDS_BYTES: usize = 300;
+const MAX_COMMAND_BYTES: usize = 300;
 /// Maximum number of quoted source lines a diagnostic.
 const MAX_SOURCE_LINES: usize = 5;
 /// Checks that are shown one by one.
 const MAX_CHECKS: usize = 6;
 /// Maximum number of failures that are named as fixed, new or old, and of findings.
-const MAX_NAMED: usize = 8;
+const MAX_NAMED_FAILURES: usize = 8;
 /// Maximum tokens of the summary of edits.
 const EDITS_BUDGET: Tokens = Tokens(500);
 /// Approximate tokens of the fixed words.
-const FRAME: Tokens = Tokens(350);
+const FRAME_TOKENS: Tokens = Tokens(350);
 
 /// The results of a failed verification.
 #[derive(Debug, Clone, Copy)]
@@ -53,41 +53,41 @@ pub struct Feedback<'a> {
 
 /// The message for a failed verification: [`Feedback`] without a round before.
 #[must_use]
-pub fn feedback(evidence: &[Evidence], attempt: u32, of: u32, edits_summary: &str) -> String {
+pub fn describe_failed_checks(evidence: &[Evidence], attempt: u32, of: u32, edits_summary: &str) -> String {
     let round = &CheckedRound::new(attempt, evidence, &[]);
     let (earlier, findings) = (&[], &[]);
-    Feedback { evidence, round, earlier, findings, attempt, of, edits_summary, unchanged: None }.message()
+    Feedback { evidence, round, earlier, findings, attempt, of, edits_summary, unchanged: None }.to_message()
 }
 
 impl Feedback<'_> {
     /// The message, within about [`FEEDBACK_BUDGET`]: which checks failed, with diagnostics first
     /// and an excerpt of the output, what was edited, and how to go on.
     #[must_use]
-    pub fn message(&self) -> String {
+    pub fn to_message(&self) -> String {
         let mut failed: Vec<&Evidence> =
             self.evidence.iter().filter(|check| check.outcome.has_failed()).collect();
         failed.sort_by_key(|check| check.diagnostics.is_empty());
-        let mut out = self.beginning(failed.len());
+        let mut out = self.heading(failed.len());
         self.describe_progress(&mut out);
         if self.attempt >= self.of {
             out.push_str("No attempt is left after the next answer, so make it count.\n");
         }
         self.describe_findings(&mut out);
-        let edits = cut(self.edits_summary.trim(), EDITS_BUDGET, None).text;
-        let spent = FRAME + Estimate.count(&edits);
+        let edits = cut_to_budget(self.edits_summary.trim(), EDITS_BUDGET, None).text;
+        let spent = FRAME_TOKENS + TokenEstimator.count(&edits);
         let shown = failed.len().clamp(1, MAX_CHECKS) as u64;
         let share = Tokens(FEEDBACK_BUDGET.0.saturating_sub(spent.0) / shown);
         for check in failed.iter().take(MAX_CHECKS) {
-            failure(&mut out, check, share);
+            push_failure(&mut out, check, share);
         }
         let further: Vec<&str> = failed.iter().skip(MAX_CHECKS).map(|check| check.command.as_str()).collect();
-        list(&mut out, "Failed too", &further);
+        push_commands(&mut out, "Failed too", &further);
         let of = |wanted: fn(&CheckOutcome) -> bool| -> Vec<&str> {
             let chosen = self.evidence.iter().filter(|check| wanted(&check.outcome));
             chosen.map(|check| check.command.as_str()).collect()
         };
-        list(&mut out, "Passed", &of(CheckOutcome::has_passed));
-        list(
+        push_commands(&mut out, "Passed", &of(CheckOutcome::has_passed));
+        push_commands(
             &mut out,
             "Could not run (says nothing of your change)",
             &of(|outcome| !outcome.has_passed() && !outcome.has_failed()),
@@ -100,7 +100,7 @@ impl Feedback<'_> {
     }
 
     /// The first lines: the number of checks that failed.
-    fn beginning(&self, failed: usize) -> String {
+    fn heading(&self, failed: usize) -> String {
         let ran = match self.unchanged {
             Some(_) => "The project's checks ran again, though no file was changed since the attempt before",
             None => "The project's checks ran on your change",
@@ -177,17 +177,17 @@ impl Feedback<'_> {
         let blocking: Vec<String> = self
             .findings
             .iter()
-            .filter(|finding| finding.blocks())
-            .map(|finding| clip_to_bytes(&one_line(&finding.to_string()), MAX_WORDS_BYTES).to_owned())
+            .filter(|finding| finding.is_blocking())
+            .map(|finding| clip_to_bytes(&one_line(&finding.to_string()), MAX_COMMAND_BYTES).to_owned())
             .collect();
         if blocking.is_empty() {
             return;
         }
         out.push_str("\n## Your change makes tests or checks say less\n");
-        for finding in blocking.iter().take(MAX_NAMED) {
+        for finding in blocking.iter().take(MAX_NAMED_FAILURES) {
             let _infallible = writeln!(out, "- {finding}");
         }
-        if let Some(more) = blocking.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+        if let Some(more) = blocking.len().checked_sub(MAX_NAMED_FAILURES).filter(|more| *more > 0) {
             let _infallible = writeln!(out, "- … and {more} more");
         }
         out.push_str(
@@ -204,10 +204,10 @@ fn name_failures(out: &mut String, what: &str, names: &[String]) {
     }
     let shown: Vec<String> = names
         .iter()
-        .take(MAX_NAMED)
+        .take(MAX_NAMED_FAILURES)
         .map(|name| format!("`{}`", clip_to_bytes(&one_line(name), 100)))
         .collect();
-    let more = names.len().saturating_sub(MAX_NAMED);
+    let more = names.len().saturating_sub(MAX_NAMED_FAILURES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let _infallible = writeln!(out, "{what}: {}{more}.", shown.join(", "));
 }
@@ -223,23 +223,23 @@ When you stop, the checks run again.
 ";
 
 /// One failed check within its share of the budget.
-fn failure(out: &mut String, check: &Evidence, share: Tokens) {
+fn push_failure(out: &mut String, check: &Evidence, share: Tokens) {
     let directory = check.directory.as_ref().map(|path| format!(" in {path}")).unwrap_or_default();
     let CheckOutcome::Failed { reason, .. } = &check.outcome else { return };
     let heading = format!(
         "\n## {}: `{}`{directory}: {}\n",
         check.kind,
-        clip_to_bytes(&one_line(&check.command), MAX_WORDS_BYTES),
-        clip_to_bytes(&one_line(reason), MAX_WORDS_BYTES)
+        clip_to_bytes(&one_line(&check.command), MAX_COMMAND_BYTES),
+        clip_to_bytes(&one_line(reason), MAX_COMMAND_BYTES)
     );
-    let mut spent = Estimate.count(&heading);
+    let mut spent = TokenEstimator.count(&heading);
     out.push_str(&heading);
     let mut left_out = 0;
     // What was there before the task is named above.
     let found: Vec<&Diagnostic> = check.diagnostics.iter().filter(|one| !one.before_task).collect();
     for (index, found) in found.iter().enumerate() {
-        let line = diagnostic(found);
-        let cost = Estimate.count(&line);
+        let line = describe_diagnostic(found);
+        let cost = TokenEstimator.count(&line);
         // Half of the share is for the output, which has what the finding leaves out.
         if index > 0 && (index >= MAX_DIAGNOSTICS || spent + cost > Tokens(share.0 / 2)) {
             left_out = check.diagnostics.iter().filter(|one| !one.before_task).count() - index;
@@ -254,8 +254,9 @@ fn failure(out: &mut String, check: &Evidence, share: Tokens) {
     let output = check.output.trim();
     if !output.is_empty() {
         let room = Tokens(share.0.saturating_sub(spent.0));
-        let kept = if Estimate.count(output) <= room { output.to_owned() } else { excerpt(output, room) };
-        out.push_str(&fenced("output", &[], kept.trim_end()));
+        let kept =
+            if TokenEstimator.count(output) <= room { output.to_owned() } else { excerpt(output, room) };
+        out.push_str(&fence_text("output", &[], kept.trim_end()));
         out.push('\n');
     }
 }
@@ -263,14 +264,14 @@ fn failure(out: &mut String, check: &Evidence, share: Tokens) {
 /// Head and tail of an output. What explains a failure stands at the end of most tools' output, so
 /// that a small room goes to the tail alone.
 fn excerpt(output: &str, room: Tokens) -> String {
-    if room >= crate::cut::LEAST {
-        return cut(output, room, None).text;
+    if room >= crate::cut::MIN_CUT_TOKENS {
+        return cut_to_budget(output, room, None).text;
     }
     let mut kept = Vec::new();
     let mut spent = 0;
     for line in output.lines().rev() {
-        let line = clip_to_bytes(line, MAX_WORDS_BYTES);
-        spent += Estimate.count(line).0 + 1;
+        let line = clip_to_bytes(line, MAX_COMMAND_BYTES);
+        spent += TokenEstimator.count(line).0 + 1;
         if spent > room.0.max(100) {
             break;
         }
@@ -281,7 +282,7 @@ fn excerpt(output: &str, room: Tokens) -> String {
 }
 
 /// `- src/lib.rs:12:5 error[E0308]: mismatched types`
-fn diagnostic(found: &Diagnostic) -> String {
+fn describe_diagnostic(found: &Diagnostic) -> String {
     let mut out = String::from("- ");
     if let Some(path) = &found.path {
         let _infallible = write!(out, "{path}");
@@ -296,10 +297,10 @@ fn diagnostic(found: &Diagnostic) -> String {
         Severity::Note => "note",
     });
     if let Some(test) = &found.test {
-        let _infallible = write!(out, " in test `{}`", clip_to_bytes(&one_line(test), MAX_WORDS_BYTES));
+        let _infallible = write!(out, " in test `{}`", clip_to_bytes(&one_line(test), MAX_COMMAND_BYTES));
     }
     if let Some(code) = &found.code {
-        let _infallible = write!(out, "[{}]", clip_to_bytes(&one_line(code), MAX_WORDS_BYTES));
+        let _infallible = write!(out, "[{}]", clip_to_bytes(&one_line(code), MAX_COMMAND_BYTES));
     }
     let message = found.message.trim();
     let _infallible = writeln!(out, ": {}", clip_to_bytes(message, MAX_MESSAGE_BYTES).replace('\n', "\n  "));
@@ -307,20 +308,20 @@ fn diagnostic(found: &Diagnostic) -> String {
         let _infallible = writeln!(
             out,
             "  expected `{}`, got `{}`",
-            clip_to_bytes(&one_line(expected), MAX_WORDS_BYTES),
-            clip_to_bytes(&one_line(actual), MAX_WORDS_BYTES)
+            clip_to_bytes(&one_line(expected), MAX_COMMAND_BYTES),
+            clip_to_bytes(&one_line(actual), MAX_COMMAND_BYTES)
         );
     }
     if let Some(source) = &found.source {
         for line in source.lines().take(MAX_SOURCE_LINES) {
-            let _infallible = writeln!(out, "  {}", clip_to_bytes(line, MAX_WORDS_BYTES));
+            let _infallible = writeln!(out, "  {}", clip_to_bytes(line, MAX_COMMAND_BYTES));
         }
     }
     out
 }
 
 /// A line that names commands, or nothing.
-fn list(out: &mut String, what: &str, commands: &[&str]) {
+fn push_commands(out: &mut String, what: &str, commands: &[&str]) {
     if !commands.is_empty() {
         let named: Vec<String> = commands
             .iter()

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 /// tag's name after a `<` or `</`, the name gets a number. `attributes` are ours; their values are
 /// made harmless.
 #[must_use]
-pub fn fenced(tag: &str, attributes: &[(&str, &str)], content: &str) -> String {
-    let name = match highest_used(content, tag) {
+pub fn fence_text(tag: &str, attributes: &[(&str, &str)], content: &str) -> String {
+    let name = match highest_tag_number(content, tag) {
         None => tag.to_owned(),
         Some(used) => format!("{tag}-{}", used.max(1).saturating_add(1)),
     };
@@ -33,7 +33,7 @@ pub fn fenced(tag: &str, attributes: &[(&str, &str)], content: &str) -> String {
 /// The highest number that a tag of that name has in the text, in any case of letters and with
 /// blanks in it: 0 for the bare name, `None` where there is no such tag. A number of more than nine
 /// digits can't be met, so that it is none.
-fn highest_used(content: &str, tag: &str) -> Option<u32> {
+fn highest_tag_number(content: &str, tag: &str) -> Option<u32> {
     let numbers = content.match_indices('<').filter_map(|(at, _)| {
         let rest = content.get(at + 1..)?.trim_start();
         let rest = rest.strip_prefix('/').unwrap_or(rest).trim_start();
@@ -70,14 +70,14 @@ mod tests {
             ("</file\u{301}", "file-2"),
         ];
         for (content, name) in cases {
-            let fenced = fenced("file", &[("path", "a.rs")], content);
+            let fenced = fence_text("file", &[("path", "a.rs")], content);
             assert_eq!(fenced, format!("<{name} path=\"a.rs\">\n{content}\n</{name}>"), "{content}");
         }
     }
 
     #[test]
     fn attributes_stay_attributes() {
-        let fenced = fenced("file", &[("path", "a\">b>\n")], "x\n");
+        let fenced = fence_text("file", &[("path", "a\">b>\n")], "x\n");
         assert_eq!(fenced, "<file path=\"a''b''\">\nx\n</file>");
     }
 }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use journeyman_protocol::{ContentHash, RelPath, TokenCounter as _, Tokens};
-use journeyman_workspace::{Body, Listing, Workspace};
+use journeyman_workspace::{FileBody, Listing, Workspace};
 
-use crate::Estimate;
-use crate::cut::{LEAST, cut};
-use crate::fence::fenced;
+use crate::TokenEstimator;
+use crate::cut::{MIN_CUT_TOKENS, cut_to_budget};
+use crate::fence::fence_text;
 
 /// File names of such instructions in common products, the shared name first.
-const NAMES: [&str; 7] = [
+const INSTRUCTION_FILE_NAMES: [&str; 7] = [
     "AGENTS.md",
     "CLAUDE.md",
     "GEMINI.md",
@@ -20,9 +20,9 @@ const NAMES: [&str; 7] = [
     ".goosehints",
 ];
 /// A larger file is no text for a model, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 /// Maximum number of instruction files in sub-directories that are mentioned.
-const MAX_NESTED: usize = 20;
+const MAX_NESTED_FILES: usize = 20;
 /// Their names, the first one that is there wins.
 const NESTED_NAMES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 /// Tokens of the instructions of one directory.
@@ -40,26 +40,32 @@ pub(crate) struct Instruction {
 /// Reads the instruction files at the root, each content once, all together within `budget`. What
 /// can't be read or isn't text is left out: instructions are an offer, and a broken one must not
 /// keep a task from running.
-pub(crate) fn read(workspace: &Workspace, budget: Tokens) -> Vec<Instruction> {
+pub(crate) fn read_instructions(workspace: &Workspace, budget: Tokens) -> Vec<Instruction> {
     let mut seen: Vec<ContentHash> = Vec::new();
     let mut found = Vec::new();
     let mut left = budget;
-    for name in NAMES {
+    for name in INSTRUCTION_FILE_NAMES {
         let Ok(path) = RelPath::parse(name) else { continue };
-        let Ok(content) = workspace.read(&path, MAX_BYTES) else { continue };
-        let Body::Text(text) = content.body else { continue };
+        let Ok(content) = workspace.read(&path, MAX_FILE_BYTES) else { continue };
+        let FileBody::Text(text) = content.body else { continue };
         let text = text.text;
         // A file that only points at another that is read anyway says nothing of its own.
-        let refers =
-            text.trim().strip_prefix('@').is_some_and(|name| NAMES.contains(&name.trim_start_matches("./")));
+        let refers = text
+            .trim()
+            .strip_prefix('@')
+            .is_some_and(|name| INSTRUCTION_FILE_NAMES.contains(&name.trim_start_matches("./")));
         let same = ContentHash::of(text.trim().as_bytes());
-        if text.trim().is_empty() || refers || seen.contains(&same) || left < LEAST && !found.is_empty() {
+        if text.trim().is_empty()
+            || refers
+            || seen.contains(&same)
+            || left < MIN_CUT_TOKENS && !found.is_empty()
+        {
             continue;
         }
         seen.push(same);
         let text = with_imports(workspace, &path, &text);
-        let kept = cut(text.trim_end(), left, None);
-        left = Tokens(left.0.saturating_sub(Estimate.count(&kept.text).0));
+        let kept = cut_to_budget(text.trim_end(), left, None);
+        left = Tokens(left.0.saturating_sub(TokenEstimator.count(&kept.text).0));
         found.push(Instruction { path, text: kept.text });
     }
     found
@@ -71,16 +77,16 @@ pub(crate) fn read(workspace: &Workspace, budget: Tokens) -> Vec<Instruction> {
 #[must_use]
 pub fn nested_instructions(workspace: &Workspace, directories: &BTreeSet<RelPath>) -> Vec<(RelPath, String)> {
     let mut found = Vec::new();
-    for directory in directories.iter().take(MAX_NESTED) {
+    for directory in directories.iter().take(MAX_NESTED_FILES) {
         let files = NESTED_NAMES.iter().filter_map(|name| RelPath::parse(format!("{directory}/{name}")).ok());
-        let read = |path: RelPath| Some((workspace.read(&path, MAX_BYTES).ok()?, path));
+        let read = |path: RelPath| Some((workspace.read(&path, MAX_FILE_BYTES).ok()?, path));
         let Some((content, path)) = files.into_iter().find_map(read) else { continue };
-        let Body::Text(text) = content.body else { continue };
+        let FileBody::Text(text) = content.body else { continue };
         if text.text.trim().is_empty() {
             continue;
         }
         let text = with_imports(workspace, &path, &text.text);
-        found.push((path, cut(text.trim_end(), NESTED_BUDGET, None).text));
+        found.push((path, cut_to_budget(text.trim_end(), NESTED_BUDGET, None).text));
     }
     found
 }
@@ -88,15 +94,15 @@ pub fn nested_instructions(workspace: &Workspace, directories: &BTreeSet<RelPath
 /// The tag around a reminder.
 const REMINDER_TAG: &str = "<system-reminder>\n";
 /// The beginning of what the model is told with the instructions of a directory; the file follows.
-const REMINDER: &str = "Instructions of the project for what is beneath the directory of ";
+const REMINDER_PREFIX: &str = "Instructions of the project for what is beneath the directory of ";
 
 /// Words the instructions of a directory for the model.
 #[must_use]
 pub fn nested_instructions_text(path: &RelPath, text: &str) -> String {
     let path = path.to_string();
-    let text = fenced("instructions", &[("path", &path)], text);
+    let text = fence_text("instructions", &[("path", &path)], text);
     format!(
-        "{REMINDER}{path}. Where they conflict with others of the project, the nearest file wins; the task and the \
+        "{REMINDER_PREFIX}{path}. Where they conflict with others of the project, the nearest file wins; the task and the \
          rules come first.\n{text}"
     )
 }
@@ -105,25 +111,25 @@ pub fn nested_instructions_text(path: &RelPath, text: &str) -> String {
 /// perhaps as a reminder. Another tag has what a call returned, which may look like instructions.
 pub(crate) fn nested_instructions_file(text: &str) -> Option<&str> {
     let told = text.strip_prefix(REMINDER_TAG).unwrap_or(text);
-    let (file, _) = told.strip_prefix(REMINDER)?.split_once(". Where they conflict")?;
+    let (file, _) = told.strip_prefix(REMINDER_PREFIX)?.split_once(". Where they conflict")?;
     Some(file)
 }
 
 /// Replaces lines that only name another file (`@docs/style.md`) by its text, as Claude Code and
 /// Gemini CLI do. Files outside of the project, and what is too deep or too much, stay lines.
 fn with_imports(workspace: &Workspace, path: &RelPath, text: &str) -> String {
-    let mut imports = Imports { workspace, open: vec![path.clone()], left: MAX_IMPORTS };
+    let mut imports = ImportExpander { workspace, open: vec![path.clone()], left: MAX_IMPORTS };
     imports.expand(path, text)
 }
 
-struct Imports<'a> {
+struct ImportExpander<'a> {
     workspace: &'a Workspace,
     /// The files that are being expanded, from the outermost on.
     open: Vec<RelPath>,
     left: usize,
 }
 
-impl Imports<'_> {
+impl ImportExpander<'_> {
     fn expand(&mut self, path: &RelPath, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut in_code = false;
@@ -148,9 +154,9 @@ impl Imports<'_> {
         let beside = RelPath::parse(format!("{directory}/{name}").trim_start_matches('/')).ok();
         let files = beside.into_iter().chain(RelPath::parse(name).ok());
         let workspace = self.workspace;
-        let read = |path: RelPath| Some((workspace.read(&path, MAX_BYTES).ok()?, path));
+        let read = |path: RelPath| Some((workspace.read(&path, MAX_FILE_BYTES).ok()?, path));
         let (content, path) = files.into_iter().filter(|path| !self.open.contains(path)).find_map(read)?;
-        let Body::Text(text) = content.body else { return None };
+        let FileBody::Text(text) = content.body else { return None };
         self.left -= 1;
         self.open.push(path.clone());
         let text = self.expand(&path, &text.text);
@@ -160,8 +166,8 @@ impl Imports<'_> {
 }
 
 /// Instruction files further down, which hold for what is beneath their directory.
-pub(crate) fn nested(listing: &Listing) -> Vec<&RelPath> {
+pub(crate) fn nested_files(listing: &Listing) -> Vec<&RelPath> {
     let is_name = |name: &[u8]| NESTED_NAMES.iter().any(|known| known.as_bytes() == name);
     let beneath = |path: &&RelPath| is_name(path.file_name()) && path.as_bytes().contains(&b'/');
-    listing.paths.iter().filter(beneath).take(MAX_NESTED).collect()
+    listing.paths.iter().filter(beneath).take(MAX_NESTED_FILES).collect()
 }

@@ -8,7 +8,7 @@
 //! [`counting`] what a request costs in one.
 //!
 //! ```
-//! use journeyman_context::{Estimate, cut};
+//! use journeyman_context::{Estimate, cut_to_budget};
 //! use journeyman_protocol::{TokenCounter as _, Tokens};
 //!
 //! let file = "a line of a long file\n".repeat(10_000);
@@ -22,37 +22,37 @@
 //! in as [`gathering::Gathered`], of which [`packing`] selects what fits. [`compaction`] shortens a
 //! conversation that becomes too long.
 
+mod check_rounds;
 pub mod compaction;
 pub mod counting;
 mod cut;
 mod estimate;
 mod feedback;
 mod fence;
-mod first;
+mod first_request;
 pub mod gathering;
 mod instructions;
 mod line_commits;
-mod map;
 pub mod memory;
 mod mention;
 mod outlines;
 pub mod packing;
 mod prompt;
-mod rounds;
-mod window;
+mod repository_map;
+mod window_budget;
 mod words;
 
-pub use cut::{Cut, LEAST, cut};
-pub use estimate::Estimate;
-pub use feedback::{FEEDBACK_BUDGET, Feedback, feedback};
-pub use fence::fenced;
-pub use first::{
-    ContextError, Inputs, PackReport, Packed, PackedItem, SystemText, check_task_fits, first, follow_up,
-    system_prompt,
+pub use check_rounds::CheckedRound;
+pub use cut::{CutText, MIN_CUT_TOKENS, cut_to_budget};
+pub use estimate::TokenEstimator;
+pub use feedback::{FEEDBACK_BUDGET, Feedback, describe_failed_checks};
+pub use fence::fence_text;
+pub use first_request::{
+    ContextError, FirstRequestInputs, PackReport, PackedItem, PackedRequest, SystemText, check_task_fits,
+    pack_first_request, pack_follow_up, system_prompt,
 };
 pub use instructions::{nested_instructions, nested_instructions_text};
 pub use line_commits::{LineCommit, likeliest_passage, line_commits_text, named_lines};
-pub use outlines::{Outlined, Signature, outline_map};
+pub use outlines::{FileOutline, Signature, outline_map};
 pub use prompt::{PromptError, PromptTexts, ReadOnlyGoal};
-pub use rounds::CheckedRound;
-pub use window::WindowBudget;
+pub use window_budget::WindowBudget;

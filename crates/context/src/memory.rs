@@ -7,10 +7,10 @@
 use journeyman_protocol::{ContentHash, RelPath, TokenCounter as _, Tokens, UnixMillis};
 use serde::{Deserialize, Serialize};
 
-use crate::Estimate;
+use crate::TokenEstimator;
 
 /// Tokens of all notes in a first request.
-const NOTES: Tokens = Tokens(1_000);
+const MAX_NOTES: Tokens = Tokens(1_000);
 /// Maximum characters of a note.
 pub const MAX_NOTE_CHARS: usize = 1_000;
 /// Maximum lines that a note rests on.
@@ -18,7 +18,7 @@ const MAX_ANCHOR_LINES: u32 = 400;
 
 /// A note.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Note {
+pub struct MemoryNote {
     /// Its number, by which the user names it; unique among the notes of a file.
     pub id: u32,
     /// Its text.
@@ -62,7 +62,7 @@ impl NoteAnchor {
     pub fn new(path: RelPath, text: &str, first_line: u32, last_line: u32) -> Option<Self> {
         let lines = last_line.checked_sub(first_line)?.checked_add(1)?;
         let all: Vec<&str> = text.lines().collect();
-        let own = window(&all, first_line, lines)?;
+        let own = line_window(&all, first_line, lines)?;
         (lines <= MAX_ANCHOR_LINES).then(|| Self { path, first_line, lines, hash: hash_lines(own) })
     }
 
@@ -73,7 +73,7 @@ impl NoteAnchor {
         let all: Vec<&str> = text.lines().collect();
         let last = u32::try_from(all.len()).ok()?.checked_sub(self.lines)?.checked_add(1)?;
         let is_there =
-            |line: &u32| window(&all, *line, self.lines).is_some_and(|own| hash_lines(own) == self.hash);
+            |line: &u32| line_window(&all, *line, self.lines).is_some_and(|own| hash_lines(own) == self.hash);
         if is_there(&self.first_line) {
             return Some(self.first_line);
         }
@@ -81,7 +81,7 @@ impl NoteAnchor {
     }
 }
 
-impl Note {
+impl MemoryNote {
     /// Checks a note against the files as they are; `read` returns a file's text.
     #[must_use]
     pub fn check(&self, read: &dyn Fn(&RelPath) -> Option<String>) -> NoteState {
@@ -100,16 +100,16 @@ impl Note {
 
 /// Returns the notes that hold, as lines for the model, the newest ones first where not all fit.
 #[must_use]
-pub fn notes_text(notes: &[Note], read: &dyn Fn(&RelPath) -> Option<String>) -> String {
+pub fn notes_text(notes: &[MemoryNote], read: &dyn Fn(&RelPath) -> Option<String>) -> String {
     let mut lines = Vec::new();
-    let mut left = NOTES.0;
+    let mut left = MAX_NOTES.0;
     for note in notes.iter().rev() {
         let NoteState::Holds(line) = note.check(read) else { continue };
         let text: String = note.text.split_whitespace().collect::<Vec<_>>().join(" ");
         let place = note.anchor.as_ref().zip(line);
         let place = place.map(|(anchor, line)| format!(" ({}:{line})", anchor.path)).unwrap_or_default();
         let line = format!("- {text}{place}\n");
-        let cost = Estimate.count(&line).0;
+        let cost = TokenEstimator.count(&line).0;
         if cost > left {
             break;
         }
@@ -120,7 +120,7 @@ pub fn notes_text(notes: &[Note], read: &dyn Fn(&RelPath) -> Option<String>) -> 
     lines.concat()
 }
 
-fn window<'a, 'b>(all: &'b [&'a str], first_line: u32, lines: u32) -> Option<&'b [&'a str]> {
+fn line_window<'a, 'b>(all: &'b [&'a str], first_line: u32, lines: u32) -> Option<&'b [&'a str]> {
     let begin = first_line.checked_sub(1)? as usize;
     all.get(begin..begin.checked_add(lines as usize)?).filter(|own| !own.is_empty())
 }
@@ -136,8 +136,8 @@ mod tests {
 
     const TEXT: &str = "a\nb\nretries = 3\nc\nd\n";
 
-    fn note(anchor: Option<NoteAnchor>) -> Note {
-        Note {
+    fn note(anchor: Option<NoteAnchor>) -> MemoryNote {
+        MemoryNote {
             id: 1,
             text: "retries are\n per host".to_owned(),
             accepted: true,
@@ -146,7 +146,7 @@ mod tests {
         }
     }
 
-    fn anchored() -> Note {
+    fn anchored() -> MemoryNote {
         let path = RelPath::parse("net.py").unwrap();
         note(NoteAnchor::new(path, TEXT, 2, 3))
     }
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(check(Some(&TEXT.replace('3', "4"))), NoteState::Outdated);
         assert_eq!(check(Some("")), NoteState::Outdated);
         assert_eq!(check(None), NoteState::Outdated);
-        let proposed = Note { accepted: false, ..note(None) };
+        let proposed = MemoryNote { accepted: false, ..note(None) };
         assert_eq!(proposed.check(&|_| None), NoteState::Proposed);
     }
 
@@ -175,12 +175,12 @@ mod tests {
     #[test]
     fn only_notes_that_hold_are_told_and_the_newest_win() {
         let read = |_: &RelPath| Some(TEXT.to_owned());
-        let proposed = Note { accepted: false, ..note(None) };
+        let proposed = MemoryNote { accepted: false, ..note(None) };
         assert_eq!(notes_text(&[anchored(), proposed], &read), "- retries are per host (net.py:2)\n");
-        let many: Vec<Note> =
-            (0..900).map(|id| Note { id, text: format!("note {id}"), ..note(None) }).collect();
+        let many: Vec<MemoryNote> =
+            (0..900).map(|id| MemoryNote { id, text: format!("note {id}"), ..note(None) }).collect();
         let text = notes_text(&many, &read);
         assert!(text.ends_with("- note 899\n") && !text.contains("note 1\n"));
-        assert!(Estimate.count(&text) <= NOTES);
+        assert!(TokenEstimator.count(&text) <= MAX_NOTES);
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct Mention {
 }
 
 /// A word of the task that may be a path.
-struct Name<'a> {
+struct PathWord<'a> {
     text: &'a str,
     line: Option<u32>,
     /// The listed files it fits; a second one makes it useless unless one is the path itself.
@@ -33,8 +33,8 @@ struct Name<'a> {
 /// The listed files that the task names, in the task's order: by their path, also with the
 /// project's root before it as in a stack trace, by the end of it, or by their name where only one
 /// file has it.
-pub(crate) fn mentions(task: &str, listing: &Listing, root: &Path) -> Vec<Mention> {
-    let mut names = names(task);
+pub(crate) fn find_mentions(task: &str, listing: &Listing, root: &Path) -> Vec<Mention> {
+    let mut names = find_path_words(task);
     for name in &mut names {
         let beneath = Path::new(name.text).strip_prefix(root).ok().and_then(Path::to_str);
         name.text = beneath.filter(|path| !path.is_empty()).unwrap_or(name.text);
@@ -76,13 +76,13 @@ pub(crate) fn mentions(task: &str, listing: &Listing, root: &Path) -> Vec<Mentio
     found
 }
 
-fn names(task: &str) -> Vec<Name<'_>> {
+fn find_path_words(task: &str) -> Vec<PathWord<'_>> {
     let task = task.get(..task.floor_char_boundary(MAX_TASK_BYTES)).unwrap_or(task);
     let ends = |c: char| {
         c.is_whitespace()
             || matches!(c, '"' | '\'' | '`' | '(' | ')' | '[' | ']' | '<' | '>' | ',' | ';' | '|')
     };
-    let mut names: Vec<Name<'_>> = Vec::new();
+    let mut names: Vec<PathWord<'_>> = Vec::new();
     let mut before = ' ';
     let mut rest = task;
     while !rest.is_empty() && names.len() < MAX_NAMES {
@@ -91,10 +91,10 @@ fn names(task: &str) -> Vec<Name<'_>> {
         let quoted = matches!((before, after.chars().next()), ('`' | '"' | '\'', Some('`' | '"' | '\'')));
         before = after.chars().next().unwrap_or(' ');
         rest = after.get(before.len_utf8()..).unwrap_or_default();
-        let (text, line) = split_line(word.trim_end_matches(['.', ':', '!', '?', '…']));
+        let (text, line) = split_line_suffix(word.trim_end_matches(['.', ':', '!', '?', '…']));
         let text = text.trim_start_matches('@');
         let text = text.strip_prefix("./").unwrap_or(text);
-        let line = line.or_else(|| line_behind(after));
+        let line = line.or_else(|| stack_frame_line(after));
         let path_like =
             text.contains('/') || text.trim_start_matches('.').contains('.') || WELL_KNOWN.contains(&text);
         let url = text.contains("://");
@@ -102,21 +102,21 @@ fn names(task: &str) -> Vec<Name<'_>> {
             continue;
         }
         if !names.iter().any(|known| known.text == text && known.line == line) {
-            names.push(Name { text, line, fits: Vec::new(), exact: None });
+            names.push(PathWord { text, line, fits: Vec::new(), exact: None });
         }
     }
     names
 }
 
 /// Returns the line of a stack frame of Python, as in `File "shop.py", line 12, in open`.
-fn line_behind(after: &str) -> Option<u32> {
+fn stack_frame_line(after: &str) -> Option<u32> {
     let rest = after.strip_prefix("\", line ")?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     rest.get(..digits)?.parse().ok().filter(|line| *line > 0)
 }
 
 /// Takes `:12`, `:12:5`, `#L12` or `#L12-L20` off the end.
-fn split_line(word: &str) -> (&str, Option<u32>) {
+fn split_line_suffix(word: &str) -> (&str, Option<u32>) {
     let number = |text: &str| {
         let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
         text.get(..digits).and_then(|digits| digits.parse().ok()).filter(|line| *line > 0)
@@ -177,7 +177,7 @@ mod tests {
             ("", &[]),
         ];
         for (task, expected) in cases {
-            let found = mentions(task, &listing, Path::new("/home/me/shop"));
+            let found = find_mentions(task, &listing, Path::new("/home/me/shop"));
             let found: Vec<(String, Option<u32>)> =
                 found.into_iter().map(|mention| (mention.path.to_string(), mention.line)).collect();
             let expected: Vec<(String, Option<u32>)> =

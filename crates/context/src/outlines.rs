@@ -8,18 +8,18 @@ use std::fmt::Write as _;
 
 use journeyman_protocol::{TokenCounter as _, Tokens};
 
-use crate::Estimate;
+use crate::TokenEstimator;
 
 /// Bytes of a signature that are shown: what is longer is a list of parameters.
-const MAX_SIGNATURE: usize = 160;
+const MAX_SIGNATURE_BYTES: usize = 160;
 /// Levels that a signature is moved to the right by.
-const MAX_DEPTH: usize = 4;
+const MAX_INDENT_LEVELS: usize = 4;
 /// Files in a row that don't fit, after which no smaller one is looked for.
-const MISSES: usize = 30;
+const MAX_MISSES: usize = 30;
 
 /// A file of the map.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Outlined {
+pub struct FileOutline {
     /// Its path.
     pub path: String,
     /// Its definitions, in the order of the text.
@@ -43,14 +43,14 @@ pub struct Signature {
 /// eighth of what is left at most, the first one half. The same files and budget give the same
 /// text.
 #[must_use]
-pub fn outline_map(files: &[Outlined], budget: Tokens) -> (String, usize) {
+pub fn outline_map(files: &[FileOutline], budget: Tokens) -> (String, usize) {
     let (mut map, mut shown, mut missed) = (String::new(), 0, 0);
     let mut left = budget.0;
     for file in files {
         let room = if shown == 0 { left / 2 } else { (left / 8).max(left.min(60)) };
-        let Some((text, cost)) = fitting(file, room) else {
+        let Some((text, cost)) = fit_outline(file, room) else {
             missed += 1;
-            if missed == MISSES {
+            if missed == MAX_MISSES {
                 break;
             }
             continue;
@@ -64,7 +64,7 @@ pub fn outline_map(files: &[Outlined], budget: Tokens) -> (String, usize) {
 }
 
 /// A file with as many of its signatures as have room, and what that costs.
-fn fitting(file: &Outlined, room: u64) -> Option<(String, u64)> {
+fn fit_outline(file: &FileOutline, room: u64) -> Option<(String, u64)> {
     let mut order: Vec<usize> = (0..file.signatures.len()).collect();
     let worth = |at: &usize| file.signatures.get(*at).map_or(0.0, |one| one.worth);
     order.sort_by(|one, other| worth(other).total_cmp(&worth(one)).then(one.cmp(other)));
@@ -74,10 +74,10 @@ fn fitting(file: &Outlined, room: u64) -> Option<(String, u64)> {
         chosen.sort_unstable();
         let mut text = format!("{}\n", one_line(&file.path, usize::MAX));
         for signature in chosen.iter().filter_map(|at| file.signatures.get(*at)) {
-            let indent = "  ".repeat(signature.depth.min(MAX_DEPTH) + 1);
-            let _infallible = writeln!(text, "{indent}{}", one_line(&signature.text, MAX_SIGNATURE));
+            let indent = "  ".repeat(signature.depth.min(MAX_INDENT_LEVELS) + 1);
+            let _infallible = writeln!(text, "{indent}{}", one_line(&signature.text, MAX_SIGNATURE_BYTES));
         }
-        let cost = Estimate.count(&text).0;
+        let cost = TokenEstimator.count(&text).0;
         if cost <= room {
             return Some((text, cost));
         }
@@ -102,13 +102,13 @@ fn one_line(text: &str, most: usize) -> String {
 mod tests {
     use super::*;
 
-    fn file(path: &str, signatures: &[(&str, usize, f64)]) -> Outlined {
+    fn file(path: &str, signatures: &[(&str, usize, f64)]) -> FileOutline {
         let signatures = signatures.iter().map(|(text, depth, worth)| Signature {
             text: (*text).to_owned(),
             depth: *depth,
             worth: *worth,
         });
-        Outlined { path: path.to_owned(), signatures: signatures.collect() }
+        FileOutline { path: path.to_owned(), signatures: signatures.collect() }
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
         let files = [file("big.py", &many), file("small.py", &[("def x()", 0, 1.0)])];
         for budget in [60, 100, 300, 900] {
             let (map, shown) = outline_map(&files, Tokens(budget));
-            assert!(Estimate.count(&map).0 <= budget, "{budget}: {}", Estimate.count(&map).0);
+            assert!(TokenEstimator.count(&map).0 <= budget, "{budget}: {}", TokenEstimator.count(&map).0);
             assert!(map.contains("method_number_199(") && !map.contains("method_number_0("), "{map}");
             assert!(map.ends_with("small.py\n  def x()\n"), "{budget}: {map}");
             assert_eq!(shown, 2);

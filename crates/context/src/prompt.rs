@@ -15,7 +15,11 @@ struct BuiltinPrompt {
     places: &'static [&'static str],
 }
 
-const fn prompt(name: &'static str, text: &'static str, places: &'static [&'static str]) -> BuiltinPrompt {
+const fn builtin_prompt(
+    name: &'static str,
+    text: &'static str,
+    places: &'static [&'static str],
+) -> BuiltinPrompt {
     BuiltinPrompt { name, text, places }
 }
 
@@ -29,17 +33,17 @@ const COMPACTION: &str = "compaction.md";
 const READ_ONLY: &str = "read-only.md";
 
 /// The built-in texts.
-const BUILTIN: [BuiltinPrompt; 10] = [
-    prompt(SYSTEM, include_str!("../prompts/system.md"), &[]),
-    prompt("mode-plan.md", include_str!("../prompts/mode-plan.md"), &[]),
-    prompt("mode-ask.md", include_str!("../prompts/mode-ask.md"), &[]),
-    prompt("mode-edit.md", include_str!("../prompts/mode-edit.md"), &[]),
-    prompt("mode-auto.md", include_str!("../prompts/mode-auto.md"), &[]),
-    prompt(READ_ONLY, include_str!("../prompts/read-only.md"), &[]),
-    prompt(TEXT_PROTOCOL, include_str!("../prompts/text-protocol.md"), &["edit_format", "tools"]),
-    prompt(EDIT_FORMAT, include_str!("../prompts/edit-format.md"), &[]),
-    prompt(PLAN, include_str!("../prompts/plan.md"), &["plan"]),
-    prompt(COMPACTION, include_str!("../prompts/compaction.md"), &[]),
+const BUILTIN_PROMPTS: [BuiltinPrompt; 10] = [
+    builtin_prompt(SYSTEM, include_str!("../prompts/system.md"), &[]),
+    builtin_prompt("mode-plan.md", include_str!("../prompts/mode-plan.md"), &[]),
+    builtin_prompt("mode-ask.md", include_str!("../prompts/mode-ask.md"), &[]),
+    builtin_prompt("mode-edit.md", include_str!("../prompts/mode-edit.md"), &[]),
+    builtin_prompt("mode-auto.md", include_str!("../prompts/mode-auto.md"), &[]),
+    builtin_prompt(READ_ONLY, include_str!("../prompts/read-only.md"), &[]),
+    builtin_prompt(TEXT_PROTOCOL, include_str!("../prompts/text-protocol.md"), &["edit_format", "tools"]),
+    builtin_prompt(EDIT_FORMAT, include_str!("../prompts/edit-format.md"), &[]),
+    builtin_prompt(PLAN, include_str!("../prompts/plan.md"), &["plan"]),
+    builtin_prompt(COMPACTION, include_str!("../prompts/compaction.md"), &[]),
 ];
 
 /// The texts that a session tells its model by itself.
@@ -78,7 +82,7 @@ pub enum PromptError {
         bytes: usize,
     },
     /// A place of the built-in text is missing, or it has one that nothing fills.
-    #[error("the prompt `{name}` has {}; it takes {}", places_in_words(given), places_in_words(taken))]
+    #[error("the prompt `{name}` has {}; it takes {}", list_placeholders(given), list_placeholders(taken))]
     Places {
         /// The name.
         name: &'static str,
@@ -89,7 +93,7 @@ pub enum PromptError {
     },
 }
 
-fn places_in_words(places: &[String]) -> String {
+fn list_placeholders(places: &[String]) -> String {
     match places {
         [] => "no place `${…}`".to_owned(),
         places => places.iter().map(|name| format!("`${{{name}}}`")).collect::<Vec<_>>().join(" and "),
@@ -99,7 +103,7 @@ fn places_in_words(places: &[String]) -> String {
 impl PromptTexts {
     /// Returns the names of the texts, which are those of their files.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        BUILTIN.iter().map(|prompt| prompt.name)
+        BUILTIN_PROMPTS.iter().map(|prompt| prompt.name)
     }
 
     /// Puts a text in the place of the built-in one of this name.
@@ -107,14 +111,14 @@ impl PromptTexts {
     /// # Errors
     /// [`PromptError`] for an unknown name, and for a text that is too long or has other places.
     pub fn replace(&mut self, name: &str, text: String) -> Result<(), PromptError> {
-        let Some(builtin) = BUILTIN.iter().find(|prompt| prompt.name == name) else {
+        let Some(builtin) = BUILTIN_PROMPTS.iter().find(|prompt| prompt.name == name) else {
             return Err(PromptError::Unknown { name: name.chars().take(60).collect() });
         };
         let name = builtin.name;
         if text.trim().is_empty() || text.len() > MAX_PROMPT_BYTES {
             return Err(PromptError::Size { name, bytes: text.len() });
         }
-        let mut given: Vec<String> = places(&text).map(str::to_owned).collect();
+        let mut given: Vec<String> = placeholders(&text).map(str::to_owned).collect();
         given.sort();
         given.dedup();
         let taken: Vec<String> = builtin.places.iter().map(|&place| place.to_owned()).collect();
@@ -130,7 +134,7 @@ impl PromptTexts {
     #[must_use]
     pub fn hash(&self) -> ContentHash {
         let mut all = String::new();
-        for prompt in &BUILTIN {
+        for prompt in &BUILTIN_PROMPTS {
             let text = self.text(prompt.name);
             let _infallible = write!(all, "{} {}\n{text}\n", prompt.name, text.len());
         }
@@ -146,7 +150,7 @@ impl PromptTexts {
     /// Returns a plan with what the model that carries it out is told about it.
     #[must_use]
     pub fn plan(&self, plan: &str) -> String {
-        render(self.text(PLAN), |place| (place == "plan").then_some(plan))
+        fill_template(self.text(PLAN), |place| (place == "plan").then_some(plan))
     }
 
     /// Returns how to work and what never to do.
@@ -168,17 +172,17 @@ impl PromptTexts {
     /// Returns the instructions for a model without tool calling.
     pub(crate) fn text_protocol(&self, tools: &[ToolSpec], edits: bool) -> String {
         let mut list = String::new();
-        for tool in tools.iter().filter(|tool| !EDITING.contains(&tool.name.as_str())) {
+        for tool in tools.iter().filter(|tool| !EDITING_TOOLS.contains(&tool.name.as_str())) {
             let _infallible = writeln!(
                 list,
                 "- {} {}: {}",
                 tool.name,
-                arguments(&tool.input_schema),
+                argument_signature(&tool.input_schema),
                 tool.description.trim()
             );
         }
         let format = if edits { format!("\n{}\n", self.text(EDIT_FORMAT)) } else { String::new() };
-        let mut out = render(self.text(TEXT_PROTOCOL), |place| match place {
+        let mut out = fill_template(self.text(TEXT_PROTOCOL), |place| match place {
             "edit_format" => Some(&format),
             "tools" => Some(list.trim_end()),
             _ => None,
@@ -189,18 +193,18 @@ impl PromptTexts {
 
     fn text(&self, name: &str) -> &str {
         let own = self.own.iter().find(|(other, _)| *other == name).map(|(_, text)| text.as_str());
-        let builtin = || BUILTIN.iter().find(|prompt| prompt.name == name).map(|prompt| prompt.text);
+        let builtin = || BUILTIN_PROMPTS.iter().find(|prompt| prompt.name == name).map(|prompt| prompt.text);
         own.or_else(builtin).unwrap_or_default().trim_end()
     }
 }
 
 /// Returns the names of the places of a template.
-fn places(template: &str) -> impl Iterator<Item = &str> {
+fn placeholders(template: &str) -> impl Iterator<Item = &str> {
     template.split("${").skip(1).filter_map(|after| after.split_once('}')).map(|(name, _)| name)
 }
 
 /// Fills the places of a template, in one pass: what is filled in is not looked at again.
-fn render<'v>(template: &str, value: impl Fn(&str) -> Option<&'v str>) -> String {
+fn fill_template<'v>(template: &str, value: impl Fn(&str) -> Option<&'v str>) -> String {
     let mut parts = template.split("${");
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -219,11 +223,11 @@ fn render<'v>(template: &str, value: impl Fn(&str) -> Option<&'v str>) -> String
 }
 
 /// The tools that `<edit>` blocks stand for.
-const EDITING: [&str; 6] =
+const EDITING_TOOLS: [&str; 6] =
     ["edit_file", "write_file", "apply_patch", "delete_file", "move_file", "apply_edit"];
 
 /// A tool's arguments in one line: `{path: string, offset?: integer}`.
-fn arguments(schema: &Value) -> String {
+fn argument_signature(schema: &Value) -> String {
     let required: Vec<&str> = match schema.get("required") {
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
@@ -235,22 +239,22 @@ fn arguments(schema: &Value) -> String {
     for (index, (name, property)) in properties.iter().enumerate() {
         let comma = if index == 0 { "" } else { ", " };
         let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-        let _infallible = write!(out, "{comma}\"{name}\"{mark}: {}", kind(property));
+        let _infallible = write!(out, "{comma}\"{name}\"{mark}: {}", type_name(property));
     }
     out.push('}');
     out
 }
 
 /// A property's type in a word.
-fn kind(property: &Value) -> String {
+fn type_name(property: &Value) -> String {
     if let Some(Value::Array(values)) = property.get("enum") {
         let words: Vec<String> = values.iter().map(Value::to_string).collect();
         return words.join("|");
     }
     match property.get("type") {
-        Some(Value::String(word)) if word == "array" => {
-            property.get("items").map_or_else(|| "array".to_owned(), |items| format!("[{}]", kind(items)))
-        }
+        Some(Value::String(word)) if word == "array" => property
+            .get("items")
+            .map_or_else(|| "array".to_owned(), |items| format!("[{}]", type_name(items))),
         Some(Value::String(word)) => word.clone(),
         Some(Value::Array(words)) => {
             words.iter().filter_map(Value::as_str).find(|word| *word != "null").unwrap_or("any").to_owned()
@@ -288,7 +292,7 @@ mod tests {
         prompts.replace("mode-edit.md", "Mode: mine.\n".to_owned()).unwrap();
         assert_eq!(prompts.mode(Mode::Edit, ReadOnlyGoal::Plan), "Mode: mine.");
         assert_ne!(prompts.hash(), hash, "the log tells them apart");
-        prompts.replace("mode-edit.md", BUILTIN[3].text.to_owned()).unwrap();
+        prompts.replace("mode-edit.md", BUILTIN_PROMPTS[3].text.to_owned()).unwrap();
         assert_eq!(prompts.hash(), hash);
         let text = "Blocks: ${tools}${edit_format}";
         prompts.replace("text-protocol.md", text.to_owned()).unwrap();

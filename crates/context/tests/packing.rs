@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use journeyman_context::packing::Outcome;
+use journeyman_context::packing::PackingOutcome;
 use journeyman_context::{
-    CheckedRound, ContextError, Estimate, FEEDBACK_BUDGET, Feedback, Inputs, LineCommit, Packed, feedback,
-    first, line_commits_text, named_lines,
+    CheckedRound, ContextError, FEEDBACK_BUDGET, Feedback, FirstRequestInputs, LineCommit, PackedRequest,
+    TokenEstimator, describe_failed_checks, line_commits_text, named_lines, pack_first_request,
 };
 use journeyman_protocol::{
     Baseline, CheckKind, CheckOutcome, ContextCategory, Diagnostic, Evidence, HonestyFinding, HonestyKind,
@@ -46,20 +46,23 @@ impl Project {
         Workspace::open(&self.root(), options).unwrap()
     }
 
-    fn pack_with(&self, change: impl for<'a> Fn(&mut Inputs<'a>)) -> Result<Packed, ContextError> {
+    fn pack_with(
+        &self,
+        change: impl for<'a> Fn(&mut FirstRequestInputs<'a>),
+    ) -> Result<PackedRequest, ContextError> {
         self.pack_all(&[], change)
     }
 
     fn pack_all(
         &self,
         line_commits: &[LineCommit],
-        change: impl for<'a> Fn(&mut Inputs<'a>),
-    ) -> Result<Packed, ContextError> {
+        change: impl for<'a> Fn(&mut FirstRequestInputs<'a>),
+    ) -> Result<PackedRequest, ContextError> {
         let workspace = self.workspace();
         let listing = workspace.list(ListOptions::default()).unwrap();
         let checks = ["cargo test".to_owned()];
         let tools = [tool("read_file"), tool("edit_file"), tool("run_command")];
-        let mut inputs = Inputs {
+        let mut inputs = FirstRequestInputs {
             role: None,
             prompts: &journeyman_context::PromptTexts::default(),
             task: "Fix the total in src/cart.rs:3",
@@ -80,14 +83,14 @@ impl Project {
             budget: Tokens(20_000),
         };
         change(&mut inputs);
-        first(&inputs)
+        pack_first_request(&inputs)
     }
 
-    fn pack_with_commits(&self, line_commits: &[LineCommit]) -> Packed {
+    fn pack_with_commits(&self, line_commits: &[LineCommit]) -> PackedRequest {
         self.pack_all(line_commits, |_| {}).unwrap()
     }
 
-    fn pack(&self) -> Packed {
+    fn pack(&self) -> PackedRequest {
         self.pack_with(|_| {}).unwrap()
     }
 }
@@ -125,8 +128,8 @@ fn everything_has_its_place() {
     assert_eq!(packed.report.files_listed, 4);
     assert_eq!(packed.report.instructions, [RelPath::parse("AGENTS.md").unwrap()]);
     assert_eq!(packed.report.files, [RelPath::parse("src/cart.rs").unwrap()]);
-    let all: Tokens = packed.system.iter().map(|part| Estimate.count(&part.text)).sum::<Tokens>()
-        + Estimate.count(&packed.message);
+    let all: Tokens = packed.system.iter().map(|part| TokenEstimator.count(&part.text)).sum::<Tokens>()
+        + TokenEstimator.count(&packed.message);
     assert_eq!(packed.report.tokens, all);
     assert_eq!(project.pack(), packed, "the same inputs give the same bytes");
 }
@@ -137,7 +140,7 @@ fn the_system_prompt_is_small_and_its_first_part_never_changes() {
     let other = Project::new(&[("b.txt", "b\n")]);
     let parts = project.pack().system;
     assert!(parts[0].cache);
-    let cost: u64 = parts.iter().map(|part| Estimate.count(&part.text).0).sum();
+    let cost: u64 = parts.iter().map(|part| TokenEstimator.count(&part.text).0).sum();
     assert!(cost <= 900, "{cost} tokens");
     for mode in Mode::ALL {
         for text_protocol in [false, true] {
@@ -177,7 +180,7 @@ fn the_text_protocol_is_explained() {
     assert!(text.contains("<edit>\n<file>") && text.contains("<call tool=\"NAME\">"), "{text}");
     assert!(text.contains("- read_file {\"path\": string, \"offset\"?: integer}: Reads a file.\n"), "{text}");
     assert!(!text.contains("edit_file"), "edits are blocks: {text}");
-    assert!(Estimate.count(&text) <= Tokens(550), "{}", Estimate.count(&text));
+    assert!(TokenEstimator.count(&text) <= Tokens(550), "{}", TokenEstimator.count(&text));
     assert!(!session(Mode::Plan).contains("<edit>"), "nothing is edited in plan mode");
 }
 
@@ -253,20 +256,20 @@ fn a_named_file_that_is_not_shown_is_in_the_report_with_the_reason() {
         items.iter().filter(own).map(|item| (item.outcome, item.why.as_str())).collect::<Vec<_>>()
     };
     assert!(
-        of("large.rs").contains(&(Outcome::Included, "the task names it")),
+        of("large.rs").contains(&(PackingOutcome::Included, "the task names it")),
         "of over 2 MiB a part is shown"
     );
-    let [(Outcome::Unreadable, why)] = of("huge.rs")[..] else { panic!("{:?}", of("huge.rs")) };
+    let [(PackingOutcome::Unreadable, why)] = of("huge.rs")[..] else { panic!("{:?}", of("huge.rs")) };
     assert!(why.starts_with("the task names it: ") && packed.message.contains("huge.rs ("), "{why}");
-    assert_eq!(of("data.bin"), [(Outcome::Unreadable, "the task names it: binary")]);
-    assert_eq!(of("empty.rs"), [(Outcome::Unreadable, "the task names it: empty")]);
+    assert_eq!(of("data.bin"), [(PackingOutcome::Unreadable, "the task names it: binary")]);
+    assert_eq!(of("empty.rs"), [(PackingOutcome::Unreadable, "the task names it: empty")]);
 }
 
 /// Asserts that the items of each category that are in have its tokens together.
-fn assert_items_add_up(packed: &Packed) {
+fn assert_items_add_up(packed: &PackedRequest) {
     for share in &packed.report.shares {
         let own =
-            packed.report.items.iter().filter(|it| it.category == share.category && it.outcome.is_inside());
+            packed.report.items.iter().filter(|it| it.category == share.category && it.outcome.is_included());
         let sum: Tokens = own.map(|item| item.tokens).sum();
         assert_eq!(sum, share.tokens, "{:?}", share.category);
     }
@@ -331,13 +334,13 @@ fn commits_of_the_lines_in_question_are_items_with_their_reason() {
     assert_eq!(item.name, "0123456789 src/cart.rs:6-10");
     assert_eq!(
         (item.relevance, item.outcome, item.why.as_str()),
-        (Some(100), Outcome::Included, "it last changed the lines that the task names")
+        (Some(100), PackingOutcome::Included, "it last changed the lines that the task names")
     );
     let share = packed.report.shares.iter().find(|share| share.category == ContextCategory::History).unwrap();
     assert!(item.tokens.0 > 10 && share.tokens >= item.tokens && share.tokens.0 < 100, "{share:?}");
     // Without room it is left out, and said.
     let (all, fitting) = line_commits_text(&vec![commit; 60], Tokens(400));
-    assert!((2..40).contains(&fitting) && Estimate.count(&all).0 <= 400, "{fitting} in {all}");
+    assert!((2..40).contains(&fitting) && TokenEstimator.count(&all).0 <= 400, "{fitting} in {all}");
     assert_eq!(line_commits_text(&[], Tokens(400)), (String::new(), 0));
 }
 
@@ -389,7 +392,7 @@ fn failures_are_fed_back_in_order() {
         evidence("cargo fmt --check", CheckOutcome::Passed, ""),
         evidence("npm test", CheckOutcome::NotRun { reason: "npm is missing".to_owned() }, ""),
     ];
-    let text = feedback(&all, 2, 5, "src/lib.rs: edited (+3 −1)");
+    let text = describe_failed_checks(&all, 2, 5, "src/lib.rs: edited (+3 −1)");
     let (before, advice) = text.split_once("\n## How to go on\n").unwrap();
     assert_eq!(
         before,
@@ -417,8 +420,8 @@ fn the_same_failure_again_is_named() {
     let says_so = |earlier: &[CheckedRound]| message(&now, earlier, &[]).contains("same failures");
     assert!(says_so(&[round(&before)]));
     assert!(!says_so(&[round(&other)]) && !says_so(&[]));
-    assert!(feedback(&now, 5, 5, "").contains("No attempt is left"));
-    assert!(!feedback(&now, 4, 5, "").contains("No attempt is left"));
+    assert!(describe_failed_checks(&now, 5, 5, "").contains("No attempt is left"));
+    assert!(!describe_failed_checks(&now, 4, 5, "").contains("No attempt is left"));
 }
 
 /// The message of the fourth of five attempts.
@@ -433,7 +436,7 @@ fn message(now: &[Evidence], earlier: &[CheckedRound], findings: &[HonestyFindin
         edits_summary: "",
         unchanged: None,
     };
-    feedback.message()
+    feedback.to_message()
 }
 
 /// A failed test at a line.
@@ -529,12 +532,16 @@ fn feedback_is_bounded() {
         check.diagnostics = (0..50).map(|n| finding("src/a.rs", n, &"long words ".repeat(500))).collect();
     }
     let edits: String = (0..5_000).map(|n| format!("src/file{n}.rs: edited\n")).collect();
-    let text = feedback(&all, 1, 5, &edits);
-    let cost = Estimate.count(&text);
+    let text = describe_failed_checks(&all, 1, 5, &edits);
+    let cost = TokenEstimator.count(&text);
     assert!(cost.0 <= FEEDBACK_BUDGET.0 * 13 / 10, "{cost}");
     assert!(text.contains("How to go on"));
-    let one = feedback(&all[20..21], 1, 5, "");
-    assert!(one.contains("line 0 ") && one.contains("line 1999 ") && Estimate.count(&one) <= FEEDBACK_BUDGET);
+    let one = describe_failed_checks(&all[20..21], 1, 5, "");
+    assert!(
+        one.contains("line 0 ")
+            && one.contains("line 1999 ")
+            && TokenEstimator.count(&one) <= FEEDBACK_BUDGET
+    );
 }
 
 proptest! {
@@ -542,8 +549,8 @@ proptest! {
 
     #[test]
     fn cutting_keeps_within_the_budget(text in "([a-z ]{0,60}\n){0,80}", budget in 0u64..2_000, line in prop::option::of(0u32..500)) {
-        let cut = journeyman_context::cut(&text, Tokens(budget), line);
-        let cost = Estimate.count(&cut.text).0;
+        let cut = journeyman_context::cut_to_budget(&text, Tokens(budget), line);
+        let cost = TokenEstimator.count(&cut.text).0;
         prop_assert!(cost <= budget.max(500) + 60, "{} of {}", cost, budget);
         prop_assert!(!cut.shortened || cost >= 500, "{} of {}", cost, budget);
         prop_assert_eq!(cut.shortened, cut.text != text);
@@ -553,6 +560,6 @@ proptest! {
     fn feedback_never_panics(output in ".{0,400}", command in ".{0,80}", message in ".{0,200}", edits in ".{0,200}", attempt: u32, of: u32) {
         let mut check = failed(&command, &output);
         check.diagnostics.push(finding("a", 1, &message));
-        prop_assert!(Estimate.count(&feedback(&[check], attempt, of, &edits)).0 <= FEEDBACK_BUDGET.0 * 13 / 10);
+        prop_assert!(TokenEstimator.count(&describe_failed_checks(&[check], attempt, of, &edits)).0 <= FEEDBACK_BUDGET.0 * 13 / 10);
     }
 }

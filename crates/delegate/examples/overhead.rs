@@ -1,6 +1,6 @@
-//! The cost of a CLI as a call of a session over running it bare: isolated copy, confinement, events,
-//! and collecting what changed, on a repository of 5,000 files. `cargo xtask bench delegate` runs
-//! it; the figures are in `docs/benchmarks.md`.
+//! The cost of a CLI as a call of a session over running it bare: isolated copy, confinement,
+//! events, and collecting what changed, on a repository of 5,000 files. `cargo xtask bench
+//! delegate` runs it; the figures are in `docs/benchmarks.md`.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a measurement stops at the first surprise")]
 
 use std::collections::BTreeMap;
@@ -10,13 +10,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use journeyman_delegate::{
-    ConfiguredCli, Definition, DelegateSettings, DelegateTool, Delegates, Output, Paths,
+    CliDefinition, CliOutputFormat, ConfiguredCli, DelegateSettings, DelegateTool, Delegates, JsonPaths,
 };
 use journeyman_protocol::{CallId, SandboxNeeds, SessionId, UnixMillis};
-use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, run_helper_if_asked, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, find_toolchains, run_helper_if_asked};
 use journeyman_store::Blobs;
-use journeyman_tools::{Background, Outputs, Seen, SharedIndex, Tool as _, ToolContext, ToolLimits};
-use journeyman_workspace::{CopyTools, Options, Tier, Workspace};
+use journeyman_tools::{
+    BackgroundCommands, Outputs, SeenFiles, SharedIndex, Tool as _, ToolContext, ToolLimits,
+};
+use journeyman_workspace::{CopyTools, IsolationTier, Options, Workspace};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +58,7 @@ fn main() {
         let means = CopyTools {
             sandbox: &sandbox,
             git: None,
-            tiers: &[Tier::Overlay, Tier::Reflink],
+            tiers: &[IsolationTier::Overlay, IsolationTier::Reflink],
             max_copied_files: 10_000,
         };
         let copy = origin.copies().create(&session, &means).expect("a cheap copy");
@@ -86,23 +88,23 @@ async fn call(base: &Path, sandbox: &Arc<Sandbox>, workspace: Arc<Workspace>, se
     let path = format!("{}:/usr/bin:/bin", base.join("bin").display());
     let vars: BTreeMap<_, _> = [("PATH".into(), path.into())].into();
     let host = HostEnvironment { vars, home: Some(base.join("home")) };
-    let definition = Definition {
+    let definition = CliDefinition {
         name: "tiny".to_owned(),
         command: vec!["tiny".to_owned()],
-        output: Output::JsonLines(Paths {
+        output: CliOutputFormat::JsonLines(JsonPaths {
             text: Some("text".to_owned()),
             message: Some("message".to_owned()),
-            ..Paths::default()
+            ..JsonPaths::default()
         }),
         hosts: vec!["api.tiny.test".to_owned()],
-        ..Definition::default()
+        ..CliDefinition::default()
     };
     let cli = ConfiguredCli::new(definition).unwrap();
     let root = workspace.root().to_owned();
     let context = ToolContext {
         index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::default(), None)),
         sandbox: Arc::clone(sandbox),
-        toolchains: Arc::new(toolchains(&host, &root)),
+        toolchains: Arc::new(find_toolchains(&host, &root)),
         workspace,
         session,
         call: CallId::new("call_1"),
@@ -110,10 +112,10 @@ async fn call(base: &Path, sandbox: &Arc<Sandbox>, workspace: Arc<Workspace>, se
         output: Arc::new(|_| ()),
         emit: Arc::new(|_, _| ()),
         limits: ToolLimits::default(),
-        seen: Arc::new(Seen::default()),
+        seen: Arc::new(SeenFiles::default()),
         may_show: Arc::new(|_| true),
         outputs: Arc::new(Outputs::default()),
-        background: Arc::new(Background::default()),
+        background: Arc::new(BackgroundCommands::default()),
         needs: SandboxNeeds::ALL,
     };
     let delegates = Delegates::new(vec![DelegateSettings::new(Arc::new(cli))], host, Some(&root));

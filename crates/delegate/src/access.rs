@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use journeyman_sandbox::{Forward, HostEnvironment, HostPattern, NetworkRules};
+use journeyman_sandbox::{HostEnvironment, HostPattern, NetworkRules, PortForward};
 use url::{Host, Url};
 
 use crate::{DelegateSettings, Provider};
@@ -13,7 +13,7 @@ use crate::{DelegateSettings, Provider};
 /// The port of the sandbox's proxy, which no server of the user's can have inside the sandbox.
 const PROXY_PORT: u16 = 3128;
 /// The port inside the sandbox that stands for a server on [`PROXY_PORT`].
-const OTHER_PORT: u16 = 3129;
+const REMAPPED_PORT: u16 = 3129;
 
 /// The reason why a CLI can't be given its variables, files and hosts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum AccessError {
 
 /// The variables, files and hosts of one CLI.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Access {
+pub struct CliAccess {
     /// Variables: the provider's key, the user's settings, and those that are always set.
     pub environment: BTreeMap<OsString, OsString>,
     /// The base URL as the CLI sees it, if it isn't the provider's own.
@@ -55,7 +55,7 @@ pub struct Access {
     pub secrets: Vec<String>,
 }
 
-impl Access {
+impl CliAccess {
     /// Finds what a CLI needs in the user's environment. Takes the first provider whose key or
     /// address is set; for a user who is logged in by a file, the first that needs no key.
     /// `confined` means that addresses are those inside a sandbox.
@@ -69,7 +69,7 @@ impl Access {
     ) -> Result<Self, AccessError> {
         let adapter = settings.adapter.as_ref();
         let needs = adapter.requirements().for_model(settings.model.as_deref());
-        let credentials = existing(&needs.credentials, host);
+        let credentials = existing_paths(&needs.credentials, host);
         let keyless = needs.providers.iter().find(|provider| provider.keys.is_empty());
         let chosen = needs.providers.iter().find(|provider| is_set(provider, host));
         let provider = chosen.or(keyless.filter(|_| !credentials.is_empty())).or(needs.providers.first());
@@ -92,7 +92,7 @@ impl Access {
         }
         for place in &settings.network {
             match place.parse::<SocketAddr>() {
-                Ok(to) => access.network.forwards.push(Forward { port: to.port(), to }),
+                Ok(to) => access.network.forwards.push(PortForward { port: to.port(), to }),
                 Err(_) => access.add_hosts(adapter.name(), std::slice::from_ref(place))?,
             }
         }
@@ -115,7 +115,7 @@ impl Access {
     fn use_address(&mut self, variable: &str, address: &str, confined: bool) -> Result<(), AccessError> {
         let refuse = |why| AccessError::BaseUrl {
             variable: variable.to_owned(),
-            address: without_password(address),
+            address: strip_password(address),
             why,
         };
         let mut url = Url::parse(address).map_err(|_| refuse("it is no address"))?;
@@ -144,11 +144,11 @@ impl Access {
         }
         // Inside the sandbox the server is at the loopback address, so that nothing else of its
         // network can be reached.
-        let inside = if port == PROXY_PORT { OTHER_PORT } else { port };
+        let inside = if port == PROXY_PORT { REMAPPED_PORT } else { port };
         let moved =
             url.set_ip_host(IpAddr::V4(Ipv4Addr::LOCALHOST)).and_then(|()| url.set_port(Some(inside)));
         moved.map_err(|()| refuse("it is no address of a server"))?;
-        self.network.forwards.push(Forward { port: inside, to: SocketAddr::new(ip, port) });
+        self.network.forwards.push(PortForward { port: inside, to: SocketAddr::new(ip, port) });
         self.base_url = Some(url.as_str().trim_end_matches('/').to_owned());
         Ok(())
     }
@@ -171,12 +171,12 @@ fn is_set(provider: &Provider, host: &HostEnvironment) -> bool {
 }
 
 /// Returns those paths that exist beneath the user's home.
-fn existing(paths: &[PathBuf], host: &HostEnvironment) -> Vec<PathBuf> {
+fn existing_paths(paths: &[PathBuf], host: &HostEnvironment) -> Vec<PathBuf> {
     let Some(home) = &host.home else { return Vec::new() };
     paths.iter().filter(|path| path.is_relative() && home.join(path).exists()).cloned().collect()
 }
 
-fn without_password(address: &str) -> String {
+fn strip_password(address: &str) -> String {
     let Ok(mut url) = Url::parse(address) else { return address.chars().take(80).collect() };
     // Fails for URLs that can't have a password.
     url.set_password(None).ok();
@@ -224,7 +224,7 @@ mod tests {
         fn build_command(&self, _: &CommandRequest<'_>) -> CommandLine {
             CommandLine::default()
         }
-        fn converse(&self, _: &CommandRequest<'_>) -> Box<dyn Conversation> {
+        fn start_conversation(&self, _: &CommandRequest<'_>) -> Box<dyn Conversation> {
             unreachable!("nothing runs")
         }
     }
@@ -233,9 +233,9 @@ mod tests {
         DelegateSettings::new(Arc::new(TwoProviders))
     }
 
-    fn find(vars: &[(&str, &str)]) -> Result<Access, AccessError> {
+    fn find(vars: &[(&str, &str)]) -> Result<CliAccess, AccessError> {
         let vars = vars.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        Access::find(&settings(), &HostEnvironment { vars, home: None }, true)
+        CliAccess::find(&settings(), &HostEnvironment { vars, home: None }, true)
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
                 .into(),
             home: None,
         };
-        let access = Access::find(&settings(), &host, true).unwrap();
+        let access = CliAccess::find(&settings(), &host, true).unwrap();
         let names: Vec<_> = access.environment.keys().map(|name| name.to_str().unwrap()).collect();
         assert_eq!(names, ["NO_UPDATE", "SECOND_KEY", "TWO_SETTING"]);
         assert_eq!(
@@ -284,7 +284,7 @@ mod tests {
         let host =
             HostEnvironment { vars: [("FIRST_URL".into(), "http://10.1.1.1".into())].into(), home: None };
         let access =
-            Access::find(&DelegateSettings { network, base_url, ..settings() }, &host, true).unwrap();
+            CliAccess::find(&DelegateSettings { network, base_url, ..settings() }, &host, true).unwrap();
         assert_eq!(access.hosts(), ["10.0.0.9:80", "127.0.0.1:11434"], "the configuration wins");
         for (address, expected) in [
             ("https://192.168.1.5:8443", "by http:// alone"),

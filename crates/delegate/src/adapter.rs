@@ -29,7 +29,7 @@ pub trait Adapter: Send + Sync {
     fn build_command(&self, request: &CommandRequest<'_>) -> CommandLine;
 
     /// Creates the reader of the command's output.
-    fn converse(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation>;
+    fn start_conversation(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation>;
 }
 
 /// The abilities of a CLI.
@@ -49,7 +49,7 @@ pub struct Capabilities {
     pub cost: bool,
 }
 
-/// What a CLI needs of the user's: providers, variables, files.
+/// The providers, variables and files of the user that a CLI needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Requirements {
     /// The providers that the CLI may use. The first whose key is set is taken; for a user who is
@@ -108,7 +108,7 @@ pub struct CommandRequest<'a> {
     /// The CLI's own session to resume.
     pub resume: Option<&'a str>,
     /// Tokens and cost of the session's earlier runs, from their outcomes.
-    pub spent: Spent,
+    pub spent: TokensAndCost,
     /// The model; the CLI's default if unset.
     pub model: Option<&'a str>,
     /// The base URL that replaces the provider's own.
@@ -125,7 +125,7 @@ pub struct CommandRequest<'a> {
 
 /// Tokens and cost.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Spent {
+pub struct TokensAndCost {
     /// The tokens.
     pub usage: Usage,
     /// Cost in US dollars, if known.
@@ -152,40 +152,40 @@ impl CommandLine {
     }
 
     /// Appends arguments.
-    pub(crate) fn arguments(&mut self, arguments: &[impl AsRef<str>]) {
+    pub(crate) fn add_arguments(&mut self, arguments: &[impl AsRef<str>]) {
         self.argv.extend(arguments.iter().map(|argument| argument.as_ref().into()));
     }
 
     /// Appends an option and its value as one argument, so that no value can be read as a flag.
-    pub(crate) fn option(&mut self, flag: &str, value: Option<&str>) {
+    pub(crate) fn add_option(&mut self, flag: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.argv.push(format!("{flag}={value}").into());
         }
     }
 
     /// Sets a variable.
-    pub(crate) fn set(&mut self, variable: &str, value: impl Into<String>) {
+    pub(crate) fn set_variable(&mut self, variable: &str, value: impl Into<String>) {
         self.environment.push((variable.to_owned(), value.into()));
     }
 }
 
 /// Returns a provider for any model, without files.
-pub(crate) fn provider(keys: &[&str], base_urls: &[&str], hosts: &[&str]) -> Provider {
-    let (keys, base_urls, hosts) = (strings(keys), strings(base_urls), strings(hosts));
+pub(crate) fn any_model_provider(keys: &[&str], base_urls: &[&str], hosts: &[&str]) -> Provider {
+    let (keys, base_urls, hosts) = (to_strings(keys), to_strings(base_urls), to_strings(hosts));
     Provider { keys, base_urls, hosts, ..Provider::default() }
 }
 
 /// Converts texts to owned strings.
-pub(crate) fn strings(texts: &[&str]) -> Vec<String> {
+pub(crate) fn to_strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 /// Converts texts to paths.
-pub(crate) fn paths(texts: &[&str]) -> Vec<PathBuf> {
+pub(crate) fn to_paths(texts: &[&str]) -> Vec<PathBuf> {
     texts.iter().map(PathBuf::from).collect()
 }
 
 /// Converts pairs to owned variables and values.
-pub(crate) fn variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+pub(crate) fn to_variables(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }

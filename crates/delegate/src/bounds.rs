@@ -56,7 +56,7 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// Returns a session id if it is safe as a command argument: it may not look like a flag or a path,
 /// whatever the CLI wrote.
-pub(crate) fn session_id(text: &str) -> Option<String> {
+pub(crate) fn parse_session_id(text: &str) -> Option<String> {
     let plain = |character: char| character.is_ascii_alphanumeric() || "-_.:".contains(character);
     let begins = text.starts_with(|character: char| character.is_ascii_alphanumeric());
     let fits = text.len() <= MAX_SESSION_ID_BYTES && begins && text.chars().all(plain);

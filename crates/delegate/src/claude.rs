@@ -5,18 +5,20 @@
 
 use serde_json::Value;
 
-use crate::adapter::{paths, provider, strings, variables};
+use crate::adapter::{any_model_provider, to_paths, to_strings, to_variables};
 use crate::bounds::{MAX_NAME_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip};
-use crate::line::{dollars_at, guard_slash, list_at, output_of, summarize, text_at, tokens_at, unknown};
-use crate::progress::{Progress, kind_of, kind_of_status};
+use crate::json_line::{
+    dollars_at, escape_leading_slash, list_at, summarize_input, text_at, tokens_at, tool_output, unknown_step,
+};
+use crate::progress::{RunProgress, failure_kind_of, failure_kind_of_status};
 use crate::{
-    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
-    Requirements, Spent, Step,
+    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, ConversationStep, DelegateEvent,
+    FailureKind, Outcome, Requirements, TokensAndCost,
 };
 
 /// The attempt of one request at which a refused key is final. At an earlier one the CLI may renew
 /// a login.
-const FINAL_REFUSAL: u64 = 2;
+const FINAL_REFUSAL_ATTEMPT: u64 = 2;
 
 /// Claude Code, by Anthropic.
 #[derive(Debug, Clone, Copy, Default)]
@@ -49,18 +51,18 @@ impl Adapter for Claude {
     fn requirements(&self) -> Requirements {
         Requirements {
             providers: vec![
-                provider(
+                any_model_provider(
                     &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"],
                     &["ANTHROPIC_BASE_URL"],
                     &["api.anthropic.com"],
                 ),
                 // A login with an account is renewed at the second host.
-                provider(&[], &[], &["api.anthropic.com", "platform.claude.com"]),
+                any_model_provider(&[], &[], &["api.anthropic.com", "platform.claude.com"]),
             ],
-            environment: strings(&["ANTHROPIC_MODEL", "ANTHROPIC_CUSTOM_HEADERS"]),
-            credentials: paths(&[".claude/.credentials.json"]),
-            state: paths(&[".claude/projects"]),
-            set: variables(&[
+            environment: to_strings(&["ANTHROPIC_MODEL", "ANTHROPIC_CUSTOM_HEADERS"]),
+            credentials: to_paths(&[".claude/.credentials.json"]),
+            state: to_paths(&[".claude/projects"]),
+            set: to_variables(&[
                 ("DISABLE_AUTOUPDATER", "1"),
                 ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
             ]),
@@ -69,42 +71,42 @@ impl Adapter for Claude {
 
     fn build_command(&self, request: &CommandRequest<'_>) -> CommandLine {
         let mut command = CommandLine::new(self.program());
-        command.arguments(&["-p", "--output-format", "stream-json", "--verbose"]);
+        command.add_arguments(&["-p", "--output-format", "stream-json", "--verbose"]);
         if request.confined {
-            command.arguments(&["--dangerously-skip-permissions"]);
+            command.add_arguments(&["--dangerously-skip-permissions"]);
             // Root may use the flag only with this variable, and in a sandbox the user may look
             // like root.
-            command.set("IS_SANDBOX", "1");
+            command.set_variable("IS_SANDBOX", "1");
         } else {
-            command.option("--permission-mode", Some("acceptEdits"));
+            command.add_option("--permission-mode", Some("acceptEdits"));
             if !request.trusted {
-                command.option("--setting-sources", Some("user"));
+                command.add_option("--setting-sources", Some("user"));
             }
         }
-        command.option("--model", request.model);
-        command.option("--resume", request.resume);
+        command.add_option("--model", request.model);
+        command.add_option("--resume", request.resume);
         if let Some(address) = request.base_url {
-            command.set("ANTHROPIC_BASE_URL", address);
+            command.set_variable("ANTHROPIC_BASE_URL", address);
         }
-        command.arguments(request.arguments);
-        command.stdin = guard_slash(request.prompt).into_bytes();
+        command.add_arguments(request.arguments);
+        command.stdin = escape_leading_slash(request.prompt).into_bytes();
         command
     }
 
-    fn converse(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation> {
-        Box::new(ClaudeConversation { progress: Progress::new(self.name()), earlier: request.spent })
+    fn start_conversation(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation> {
+        Box::new(ClaudeConversation { progress: RunProgress::new(self.name()), earlier: request.spent })
     }
 }
 
 struct ClaudeConversation {
-    progress: Progress,
+    progress: RunProgress,
     /// Tokens and cost of the session's earlier runs.
-    earlier: Spent,
+    earlier: TokensAndCost,
 }
 
 impl Conversation for ClaudeConversation {
-    fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = self.progress.parse(line) else { return unknown(line) };
+    fn receive_line(&mut self, line: &[u8]) -> ConversationStep {
+        let Some(value) = self.progress.parse(line) else { return unknown_step(line) };
         let events = match (text_at(&value, "/type"), text_at(&value, "/subtype")) {
             ("system", "init") => {
                 self.progress.take_session(text_at(&value, "/session_id")).into_iter().collect()
@@ -114,11 +116,11 @@ impl Conversation for ClaudeConversation {
             ("user", _) => read_tool_results(&value),
             ("result", _) => {
                 let events = self.read_result(&value);
-                return Step { events, finished: true, ..Step::default() };
+                return ConversationStep { events, finished: true, ..ConversationStep::default() };
             }
-            _ => return unknown(line),
+            _ => return unknown_step(line),
         };
-        Step { events, ..Step::default() }
+        ConversationStep { events, ..ConversationStep::default() }
     }
 
     fn end(self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
@@ -127,7 +129,7 @@ impl Conversation for ClaudeConversation {
 }
 
 impl ClaudeConversation {
-    fn read_retry(&mut self, value: &Value) -> Step {
+    fn read_retry(&mut self, value: &Value) -> ConversationStep {
         let attempt = value.get("attempt").and_then(Value::as_u64).unwrap_or_default();
         let reason = text_at(value, "/error");
         let status = value.get("error_status").and_then(Value::as_u64);
@@ -136,12 +138,13 @@ impl ClaudeConversation {
             None => format!("request failed with {reason}, attempt {attempt}"),
         };
         let warning = self.progress.warn(warning);
-        let refused = status.is_some_and(|status| kind_of_status(status) == FailureKind::NotAuthenticated);
-        let finished = refused && attempt >= FINAL_REFUSAL;
+        let refused =
+            status.is_some_and(|status| failure_kind_of_status(status) == FailureKind::NotAuthenticated);
+        let finished = refused && attempt >= FINAL_REFUSAL_ATTEMPT;
         if finished {
             self.progress.fail(FailureKind::NotAuthenticated, &format!("the key is refused: {reason}"));
         }
-        Step { events: vec![warning], finished, ..Step::default() }
+        ConversationStep { events: vec![warning], finished, ..ConversationStep::default() }
     }
 
     fn read_assistant(&mut self, value: &Value) -> Vec<DelegateEvent> {
@@ -164,7 +167,7 @@ impl ClaudeConversation {
                 "tool_use" => events.push(DelegateEvent::ToolStart {
                     id: clip(text_at(block, "/id"), MAX_NAME_BYTES),
                     tool: clip(text_at(block, "/name"), MAX_SENTENCE_BYTES),
-                    summary: summarize(block.get("input").unwrap_or(&Value::Null)),
+                    summary: summarize_input(block.get("input").unwrap_or(&Value::Null)),
                 }),
                 _ => {}
             }
@@ -177,7 +180,7 @@ impl ClaudeConversation {
 
     /// Returns true if the cost in a result is that of the whole session. Some versions of the CLI
     /// report the cost of the run alone, as all do for its tokens.
-    fn counts_earlier(&self, result: &Value, cost: f64) -> bool {
+    fn includes_earlier_cost(&self, result: &Value, cost: f64) -> bool {
         let models = result.get("modelUsage").and_then(Value::as_object);
         // In doubt a cost counts twice, so that a budget holds.
         let has_tokens = models.is_none_or(|models| {
@@ -201,7 +204,7 @@ impl ClaudeConversation {
         usage.output = tokens_at(value, "/usage/output_tokens");
         usage.thinking = tokens_at(value, "/usage/output_tokens_details/thinking_tokens");
         let cost = dollars_at(value, "/total_cost_usd");
-        let earlier = |cost| if self.counts_earlier(value, cost) { self.earlier.cost } else { None };
+        let earlier = |cost| if self.includes_earlier_cost(value, cost) { self.earlier.cost } else { None };
         self.progress.cost = cost.map(|cost| cost - earlier(cost).unwrap_or_default());
         events.push(self.progress.usage_event());
         self.progress.finished = true;
@@ -210,8 +213,8 @@ impl ClaudeConversation {
             let errors = text_at(value, "/errors/0");
             let reason = [message, errors, subtype].into_iter().find(|text| !text.is_empty());
             let reason = reason.unwrap_or_default();
-            let status = value.get("api_error_status").and_then(Value::as_u64).map(kind_of_status);
-            let kind = status.or_else(|| kind_of(reason)).unwrap_or(FailureKind::Reported);
+            let status = value.get("api_error_status").and_then(Value::as_u64).map(failure_kind_of_status);
+            let kind = status.or_else(|| failure_kind_of(reason)).unwrap_or(FailureKind::Reported);
             self.progress.fail(kind, reason);
         }
         events
@@ -228,7 +231,7 @@ fn read_tool_results(value: &Value) -> Vec<DelegateEvent> {
         events.push(DelegateEvent::ToolEnd {
             id: clip(text_at(block, "/tool_use_id"), MAX_NAME_BYTES),
             failed: block.get("is_error").and_then(Value::as_bool) == Some(true),
-            output: output_of(block.get("content").unwrap_or(&Value::Null)),
+            output: tool_output(block.get("content").unwrap_or(&Value::Null)),
         });
     }
     // Only the results of tools that write have a patch with the file's path.

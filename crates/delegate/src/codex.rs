@@ -8,15 +8,15 @@ use std::collections::HashSet;
 use journeyman_protocol::{Tokens, Usage};
 use serde_json::Value;
 
-use crate::adapter::{paths, provider, strings};
+use crate::adapter::{any_model_provider, to_paths, to_strings};
 use crate::bounds::{
     MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OPEN_TOOLS, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, clip, one_line,
 };
-use crate::line::{list_at, output_of, summarize, text_at, tokens_at, unknown};
-use crate::progress::{Progress, kind_of};
+use crate::json_line::{list_at, summarize_input, text_at, tokens_at, tool_output, unknown_step};
+use crate::progress::{RunProgress, failure_kind_of};
 use crate::{
-    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
-    Requirements, Step,
+    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, ConversationStep, DelegateEvent,
+    FailureKind, Outcome, Requirements,
 };
 
 /// Codex, by OpenAI.
@@ -50,13 +50,13 @@ impl Adapter for Codex {
     fn requirements(&self) -> Requirements {
         Requirements {
             providers: vec![
-                provider(&["CODEX_API_KEY", "OPENAI_API_KEY"], &[], &["api.openai.com"]),
+                any_model_provider(&["CODEX_API_KEY", "OPENAI_API_KEY"], &[], &["api.openai.com"]),
                 // A login with an account uses the last two hosts.
-                provider(&[], &[], &["api.openai.com", "chatgpt.com", "auth.openai.com"]),
+                any_model_provider(&[], &[], &["api.openai.com", "chatgpt.com", "auth.openai.com"]),
             ],
-            environment: strings(&["OPENAI_ORGANIZATION", "OPENAI_PROJECT"]),
-            credentials: paths(&[".codex/auth.json"]),
-            state: paths(&[".codex/sessions"]),
+            environment: to_strings(&["OPENAI_ORGANIZATION", "OPENAI_PROJECT"]),
+            credentials: to_paths(&[".codex/auth.json"]),
+            state: to_paths(&[".codex/sessions"]),
             set: Vec::new(),
         }
     }
@@ -64,33 +64,33 @@ impl Adapter for Codex {
     fn build_command(&self, request: &CommandRequest<'_>) -> CommandLine {
         let mut command = CommandLine::new(self.program());
         // A copy without its repository isn't a git repository, which Codex otherwise requires.
-        command.arguments(&["exec", "--json", "--skip-git-repo-check"]);
+        command.add_arguments(&["exec", "--json", "--skip-git-repo-check"]);
         if request.confined {
-            command.arguments(&["--dangerously-bypass-approvals-and-sandbox"]);
+            command.add_arguments(&["--dangerously-bypass-approvals-and-sandbox"]);
         } else {
-            command.option("--sandbox", Some("workspace-write"));
+            command.add_option("--sandbox", Some("workspace-write"));
         }
         for setting in ["check_for_update_on_startup=false", "analytics.enabled=false"] {
-            command.option("--config", Some(setting));
+            command.add_option("--config", Some(setting));
         }
         if let Some(address) = request.base_url {
             let address = Value::from(address);
-            command.option("--config", Some(&format!("openai_base_url={address}")));
+            command.add_option("--config", Some(&format!("openai_base_url={address}")));
         }
-        command.option("--model", request.model);
-        command.arguments(request.arguments);
+        command.add_option("--model", request.model);
+        command.add_arguments(request.arguments);
         if let Some(session) = request.resume {
-            command.arguments(&["resume", "--", session]);
+            command.add_arguments(&["resume", "--", session]);
         }
         // The prompt is read from standard input.
-        command.arguments(&["-"]);
+        command.add_arguments(&["-"]);
         command.stdin = request.prompt.as_bytes().to_vec();
         command
     }
 
-    fn converse(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation> {
+    fn start_conversation(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation> {
         Box::new(CodexConversation {
-            progress: Progress::new(self.name()),
+            progress: RunProgress::new(self.name()),
             started: HashSet::new(),
             earlier: request.spent.usage,
         })
@@ -98,7 +98,7 @@ impl Adapter for Codex {
 }
 
 struct CodexConversation {
-    progress: Progress,
+    progress: RunProgress,
     /// The ids of tools that have started and not ended.
     started: HashSet<String>,
     /// Tokens of the thread's earlier runs, which the CLI includes in its counts.
@@ -106,8 +106,8 @@ struct CodexConversation {
 }
 
 impl Conversation for CodexConversation {
-    fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = self.progress.parse(line) else { return unknown(line) };
+    fn receive_line(&mut self, line: &[u8]) -> ConversationStep {
+        let Some(value) = self.progress.parse(line) else { return unknown_step(line) };
         let null = Value::Null;
         let item = value.get("item").unwrap_or(&null);
         let events = match text_at(&value, "/type") {
@@ -115,29 +115,29 @@ impl Conversation for CodexConversation {
                 self.progress.take_session(text_at(&value, "/thread_id")).into_iter().collect()
             }
             "turn.started" => Vec::new(),
-            "item.started" | "item.updated" => self.read_start(item),
-            "item.completed" => self.read_end(item),
+            "item.started" | "item.updated" => self.read_tool_start(item),
+            "item.completed" => self.read_item_end(item),
             "error" => {
                 let problem = text_at(&value, "/message");
                 vec![self.progress.warn(problem)]
             }
             "turn.completed" => {
                 self.progress.finished = true;
-                self.progress.usage = without(usage_of(&value), self.earlier);
+                self.progress.usage = subtract_usage(usage_of(&value), self.earlier);
                 vec![self.progress.usage_event()]
             }
             "turn.failed" => {
                 self.progress.finished = true;
                 let reason = text_at(&value, "/error/message");
-                self.progress.fail(kind_of(reason).unwrap_or(FailureKind::Reported), reason);
+                self.progress.fail(failure_kind_of(reason).unwrap_or(FailureKind::Reported), reason);
                 Vec::new()
             }
-            _ => return unknown(line),
+            _ => return unknown_step(line),
         };
-        if events.is_empty() && !item.is_null() && !is_known(text_at(item, "/type")) {
-            return unknown(line);
+        if events.is_empty() && !item.is_null() && !is_known_item(text_at(item, "/type")) {
+            return unknown_step(line);
         }
-        Step { events, finished: self.progress.finished, ..Step::default() }
+        ConversationStep { events, finished: self.progress.finished, ..ConversationStep::default() }
     }
 
     fn end(self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
@@ -146,16 +146,16 @@ impl Conversation for CodexConversation {
 }
 
 impl CodexConversation {
-    fn read_start(&mut self, item: &Value) -> Vec<DelegateEvent> {
+    fn read_tool_start(&mut self, item: &Value) -> Vec<DelegateEvent> {
         let id = clip(text_at(item, "/id"), MAX_NAME_BYTES);
         let Some(summary) = summary_of(item) else { return Vec::new() };
         if self.started.len() >= MAX_OPEN_TOOLS || !self.started.insert(id.clone()) {
             return Vec::new();
         }
-        vec![DelegateEvent::ToolStart { id, tool: tool_of(item), summary }]
+        vec![DelegateEvent::ToolStart { id, tool: tool_name(item), summary }]
     }
 
-    fn read_end(&mut self, item: &Value) -> Vec<DelegateEvent> {
+    fn read_item_end(&mut self, item: &Value) -> Vec<DelegateEvent> {
         match text_at(item, "/type") {
             "agent_message" => {
                 let text = text_at(item, "/text");
@@ -169,7 +169,7 @@ impl CodexConversation {
             _ => {}
         }
         // Some items are only reported when they are completed.
-        let mut events = self.read_start(item);
+        let mut events = self.read_tool_start(item);
         let id = clip(text_at(item, "/id"), MAX_NAME_BYTES);
         if self.started.remove(&id) {
             let failed = matches!(text_at(item, "/status"), "failed" | "declined");
@@ -184,7 +184,7 @@ impl CodexConversation {
 }
 
 /// Returns true for known types of items, also those that make no event.
-fn is_known(item: &str) -> bool {
+fn is_known_item(item: &str) -> bool {
     matches!(
         item,
         "agent_message"
@@ -203,13 +203,13 @@ fn summary_of(item: &Value) -> Option<String> {
     match text_at(item, "/type") {
         "command_execution" => Some(one_line(text_at(item, "/command"))),
         "file_change" => Some(one_line(&changed_paths(item).collect::<Vec<_>>().join(" "))),
-        "mcp_tool_call" => Some(summarize(item.get("arguments").unwrap_or(&Value::Null))),
+        "mcp_tool_call" => Some(summarize_input(item.get("arguments").unwrap_or(&Value::Null))),
         "web_search" => Some(one_line(text_at(item, "/query"))),
         _ => None,
     }
 }
 
-fn tool_of(item: &Value) -> String {
+fn tool_name(item: &Value) -> String {
     match text_at(item, "/type") {
         "mcp_tool_call" => one_line(&format!("{}.{}", text_at(item, "/server"), text_at(item, "/tool"))),
         kind => one_line(kind),
@@ -218,7 +218,7 @@ fn tool_of(item: &Value) -> String {
 
 fn item_output(item: &Value) -> String {
     match text_at(item, "/aggregated_output") {
-        "" => output_of(item.pointer("/result/content").unwrap_or(&Value::Null)),
+        "" => tool_output(item.pointer("/result/content").unwrap_or(&Value::Null)),
         output => clip(output, MAX_OUTPUT_BYTES),
     }
 }
@@ -245,7 +245,7 @@ fn usage_of(value: &Value) -> Usage {
 }
 
 /// Returns the difference between a usage and an earlier one that it includes.
-fn without(all: Usage, earlier: Usage) -> Usage {
+fn subtract_usage(all: Usage, earlier: Usage) -> Usage {
     let rest = |all: Tokens, earlier: Tokens| Tokens(all.0.saturating_sub(earlier.0));
     Usage {
         input: rest(all.input, earlier.input),

@@ -6,7 +6,7 @@ use journeyman_protocol::Usage;
 pub trait Conversation: Send {
     /// Reads one line of standard output, without the line break. Never fails: an unknown line
     /// becomes [`DelegateEvent::Unknown`].
-    fn receive(&mut self, line: &[u8]) -> Step;
+    fn receive_line(&mut self, line: &[u8]) -> ConversationStep;
 
     /// Ends the reading. `exit` is the exit code, `None` for a process that was killed; `stderr` is
     /// the end of its standard error.
@@ -15,7 +15,7 @@ pub trait Conversation: Send {
 
 /// The result of reading one line.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Step {
+pub struct ConversationStep {
     /// The events, in order.
     pub events: Vec<DelegateEvent>,
     /// Bytes to write to the CLI's standard input, for interactive commands.
@@ -106,9 +106,9 @@ pub enum FailureKind {
     Reported,
 }
 
-impl Step {
+impl ConversationStep {
     /// Creates a step with one event.
-    pub(crate) fn of(event: DelegateEvent) -> Self {
+    pub(crate) fn from_event(event: DelegateEvent) -> Self {
         Self { events: vec![event], ..Self::default() }
     }
 }

@@ -6,20 +6,20 @@ use serde::Deserialize;
 
 use crate::acp::AcpConversation;
 use crate::bounds::MAX_ARGUMENT_BYTES;
-use crate::generic::{LinesConversation, TextConversation};
-use crate::output::Output;
+use crate::generic::{JsonLinesConversation, TextConversation};
+use crate::output::CliOutputFormat;
 use crate::{Adapter, Capabilities, CommandLine, CommandRequest, Conversation, Provider, Requirements};
 
 /// Placeholder for the prompt. Without it the prompt is written to standard input.
-const PROMPT: &str = "{prompt}";
+const PROMPT_PLACEHOLDER: &str = "{prompt}";
 /// Placeholder for the optional arguments. Without it they follow the command.
-const OPTIONS: &str = "{options}";
+const OPTIONS_PLACEHOLDER: &str = "{options}";
 /// Placeholder for the session id, in `resume`.
-const SESSION: &str = "{session}";
+const SESSION_PLACEHOLDER: &str = "{session}";
 /// Placeholder for the model, in `model`.
-const MODEL: &str = "{model}";
+const MODEL_PLACEHOLDER: &str = "{model}";
 /// Placeholder for the working directory.
-const DIRECTORY: &str = "{directory}";
+const DIRECTORY_PLACEHOLDER: &str = "{directory}";
 
 /// The description of a CLI in a configuration.
 ///
@@ -39,7 +39,7 @@ const DIRECTORY: &str = "{directory}";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Definition {
+pub struct CliDefinition {
     /// The CLI's name for people.
     pub name: String,
     /// The program and its arguments. `{prompt}` stands for the prompt, `{directory}` for the
@@ -59,7 +59,7 @@ pub struct Definition {
     pub unconfined: Vec<String>,
     /// The format of the CLI's output.
     #[serde(default)]
-    pub output: Output,
+    pub output: CliOutputFormat,
     /// A command that installs the CLI.
     #[serde(default)]
     pub install: String,
@@ -112,7 +112,7 @@ pub enum DefinitionError {
 /// The adapter of a CLI that a configuration describes.
 #[derive(Debug, Clone)]
 pub struct ConfiguredCli {
-    definition: Definition,
+    definition: CliDefinition,
     set: Vec<(String, String)>,
 }
 
@@ -122,7 +122,7 @@ impl ConfiguredCli {
     /// # Errors
     ///
     /// The first fault of the definition.
-    pub fn new(definition: Definition) -> Result<Self, DefinitionError> {
+    pub fn new(definition: CliDefinition) -> Result<Self, DefinitionError> {
         let name = definition.name.clone();
         let is_plain = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
         if name.is_empty() || !name.chars().all(is_plain) {
@@ -131,17 +131,19 @@ impl ConfiguredCli {
         if definition.command.first().is_none_or(String::is_empty) {
             return Err(DefinitionError::NoCommand(name));
         }
-        let Definition { command, model, resume, confined, unconfined, .. } = &definition;
+        let CliDefinition { command, model, resume, confined, unconfined, .. } = &definition;
         let parts = [command, model, resume, confined, unconfined];
         if parts.iter().any(|part| has_word(part, "\0")) {
             return Err(DefinitionError::Nul(name));
         }
-        for (key, arguments, value) in [("model", model, MODEL), ("resume", resume, SESSION)] {
+        for (key, arguments, value) in
+            [("model", model, MODEL_PLACEHOLDER), ("resume", resume, SESSION_PLACEHOLDER)]
+        {
             if !arguments.is_empty() && !arguments.iter().any(|argument| argument.contains(value)) {
                 return Err(DefinitionError::NoValue(name, key, value));
             }
         }
-        if matches!(definition.output, Output::Acp(_)) && has_word(command, PROMPT) {
+        if matches!(definition.output, CliOutputFormat::Acp(_)) && has_word(command, PROMPT_PLACEHOLDER) {
             return Err(DefinitionError::AcpPrompt(name));
         }
         let mut set = Vec::new();
@@ -158,9 +160,11 @@ impl ConfiguredCli {
 
     /// Returns the optional arguments of a request.
     fn options(&self, request: &CommandRequest<'_>) -> Vec<String> {
-        let Definition { model, resume, confined, unconfined, .. } = &self.definition;
+        let CliDefinition { model, resume, confined, unconfined, .. } = &self.definition;
         let mut options = if request.confined { confined.clone() } else { unconfined.clone() };
-        for (arguments, word, value) in [(model, MODEL, request.model), (resume, SESSION, request.resume)] {
+        for (arguments, word, value) in
+            [(model, MODEL_PLACEHOLDER, request.model), (resume, SESSION_PLACEHOLDER, request.resume)]
+        {
             if let Some(value) = value {
                 options.extend(arguments.iter().map(|argument| argument.replace(word, value)));
             }
@@ -188,19 +192,19 @@ impl Adapter for ConfiguredCli {
     }
 
     fn capabilities(&self) -> Capabilities {
-        let is_acp = matches!(self.definition.output, Output::Acp(_));
+        let is_acp = matches!(self.definition.output, CliOutputFormat::Acp(_));
         Capabilities {
             needs_workspace: true,
-            streaming: self.definition.output != Output::Text,
+            streaming: self.definition.output != CliOutputFormat::Text,
             resume: is_acp || !self.definition.resume.is_empty(),
             model: is_acp || !self.definition.model.is_empty(),
             own_sandbox: false,
-            cost: matches!(&self.definition.output, Output::JsonLines(paths) if paths.cost.is_some()),
+            cost: matches!(&self.definition.output, CliOutputFormat::JsonLines(paths) if paths.cost.is_some()),
         }
     }
 
     fn requirements(&self) -> Requirements {
-        let Definition { keys, base_urls, hosts, credentials, state, environment, .. } =
+        let CliDefinition { keys, base_urls, hosts, credentials, state, environment, .. } =
             self.definition.clone();
         let provider = Provider { keys, base_urls, hosts, ..Provider::default() };
         let set = self.set.clone();
@@ -209,44 +213,46 @@ impl Adapter for ConfiguredCli {
 
     fn build_command(&self, request: &CommandRequest<'_>) -> CommandLine {
         let definition = &self.definition;
-        let by_argument = has_word(&definition.command, PROMPT);
+        let by_argument = has_word(&definition.command, PROMPT_PLACEHOLDER);
         let fits = request.prompt.len() <= MAX_ARGUMENT_BYTES;
         let directory = request.directory.to_string_lossy();
         let mut options = Some(self.options(request));
         let mut command = CommandLine::default();
         for argument in &definition.command {
-            if argument == OPTIONS {
-                command.arguments(&options.take().unwrap_or_default());
+            if argument == OPTIONS_PLACEHOLDER {
+                command.add_arguments(&options.take().unwrap_or_default());
                 continue;
             }
             // A prompt that is too long for an argument is written to standard input.
-            if argument.contains(PROMPT) && !fits {
+            if argument.contains(PROMPT_PLACEHOLDER) && !fits {
                 continue;
             }
-            let place = argument.replace(DIRECTORY, &directory);
+            let place = argument.replace(DIRECTORY_PLACEHOLDER, &directory);
             // Keeps a prompt from being read as a flag.
-            let guard = if place == PROMPT && request.prompt.starts_with('-') { "\n" } else { "" };
-            command.arguments(&[place.replace(PROMPT, &format!("{guard}{}", request.prompt))]);
+            let guard =
+                if place == PROMPT_PLACEHOLDER && request.prompt.starts_with('-') { "\n" } else { "" };
+            command
+                .add_arguments(&[place.replace(PROMPT_PLACEHOLDER, &format!("{guard}{}", request.prompt))]);
         }
-        command.arguments(&options.unwrap_or_default());
+        command.add_arguments(&options.unwrap_or_default());
         if let (Some(address), Some(variable)) = (request.base_url, definition.base_urls.first()) {
-            command.set(variable, address);
+            command.set_variable(variable, address);
         }
-        if let Output::Acp(_) = definition.output {
+        if let CliOutputFormat::Acp(_) = definition.output {
             command.interactive = true;
-            command.stdin = AcpConversation::greeting();
+            command.stdin = AcpConversation::initialize_message();
         } else if !by_argument || !fits {
             command.stdin = request.prompt.as_bytes().to_vec();
         }
         command
     }
 
-    fn converse(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation> {
+    fn start_conversation(&self, request: &CommandRequest<'_>) -> Box<dyn Conversation> {
         let name = self.name();
         match &self.definition.output {
-            Output::Text => Box::new(TextConversation::new(name)),
-            Output::JsonLines(paths) => Box::new(LinesConversation::new(name, paths)),
-            Output::Acp(options) => {
+            CliOutputFormat::Text => Box::new(TextConversation::new(name)),
+            CliOutputFormat::JsonLines(paths) => Box::new(JsonLinesConversation::new(name, paths)),
+            CliOutputFormat::Acp(options) => {
                 let model = request.model.filter(|_| self.definition.model.is_empty());
                 Box::new(AcpConversation::new(name, options, request, model))
             }
@@ -264,8 +270,8 @@ mod tests {
         texts.iter().map(|text| (*text).to_owned()).collect()
     }
 
-    fn definition(command: &[&str]) -> Definition {
-        Definition {
+    fn definition(command: &[&str]) -> CliDefinition {
+        CliDefinition {
             name: "mine".to_owned(),
             command: strings(command),
             model: strings(&["--model", "{model}"]),
@@ -273,7 +279,7 @@ mod tests {
             confined: strings(&["--yes"]),
             unconfined: strings(&["--ask"]),
             base_urls: strings(&["MINE_URL"]),
-            ..Definition::default()
+            ..CliDefinition::default()
         }
     }
 
@@ -325,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_definition_that_cannot_work_is_refused() {
-        let refused = |change: fn(&mut Definition)| {
+        let refused = |change: fn(&mut CliDefinition)| {
             let mut definition = definition(&["mine"]);
             change(&mut definition);
             ConfiguredCli::new(definition).err().map(|error| error.to_string()).unwrap_or_default()
@@ -339,7 +345,7 @@ mod tests {
             (
                 refused(|mine| {
                     mine.command.push("{prompt}".to_owned());
-                    mine.output = Output::Acp(AcpOptions::default());
+                    mine.output = CliOutputFormat::Acp(AcpOptions::default());
                 }),
                 "can't have `{prompt}`",
             ),

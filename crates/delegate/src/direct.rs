@@ -8,17 +8,17 @@ use std::time::{Duration, SystemTime};
 
 use journeyman_protocol::{SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{
-    Guard, Limits, Live, Network, Outcome as End, Request, Sandbox, SandboxError, SandboxSettings, Stdin,
-    Streams,
+    KillOnExit, Limits, LiveOutputMode, Network, Outcome as End, Request, Sandbox, SandboxError,
+    SandboxSettings, Stdin, StdioMode,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::access::Access;
+use crate::access::CliAccess;
 use crate::bounds::MAX_RUN_OUTPUT_BYTES;
-use crate::exchange::{RunEnd, read_to_end};
 use crate::input::open_input;
-use crate::settings::{DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
-use crate::{AccessError, CommandLine, CommandRequest, DelegateEvent, Outcome, Spent};
+use crate::run_reader::{RunEnd, read_to_end};
+use crate::settings::{DEFAULT_DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
+use crate::{AccessError, CommandLine, CommandRequest, DelegateEvent, Outcome, TokensAndCost};
 
 /// The variable that all processes of a run inherit, by which they are found at its end.
 const RUN_VARIABLE: &str = "JM_DELEGATE_RUN";
@@ -29,7 +29,7 @@ const MAX_FILES: usize = 20_000;
 /// Maximum depth of directories that are searched.
 const MAX_DEPTH: usize = 32;
 /// Maximum bytes of output kept in addition to the lines that are read.
-const KEPT_OUTPUT: usize = 16 * 1024;
+const MAX_KEPT_OUTPUT_BYTES: usize = 16 * 1024;
 
 /// The reason why a run failed to start.
 #[derive(Debug, thiserror::Error)]
@@ -95,7 +95,7 @@ impl DirectRun<'_> {
     ) -> Result<DirectEnd, DirectError> {
         let settings = delegates.find(name)?;
         let program = delegates.find_program(settings)?;
-        let access = Access::find(settings, delegates.host(), false)?;
+        let access = CliAccess::find(settings, delegates.host(), false)?;
         let request = self.command_request(settings, &access);
         let mut command = settings.adapter.build_command(&request);
         let place = delegates.host().vars.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
@@ -103,10 +103,10 @@ impl DirectRun<'_> {
         let marker = format!("{}-{:x}", std::process::id(), fastrand::u64(..));
         let mut argv: Vec<OsString> = vec![program.into_os_string()];
         argv.extend(std::mem::take(&mut command.argv).into_iter().skip(1));
-        let argv = input.as_ref().map_or_else(|| argv.clone(), |input| input.connect(argv.clone()));
+        let argv = input.as_ref().map_or_else(|| argv.clone(), |input| input.wrap_command(argv.clone()));
         // Ends the CLI when it is dropped.
-        let guard = Guard::open().map_err(DirectError::Guard)?;
-        command.argv = guard.wrap(argv).map_err(DirectError::Guard)?;
+        let guard = KillOnExit::open().map_err(DirectError::Guard)?;
+        command.argv = guard.wrap_command(argv).map_err(DirectError::Guard)?;
         let command = self.sandbox_request(settings, command, &access, delegates, &marker);
         let sandbox = Sandbox::new(SandboxSettings {
             allow: vec![SandboxTier::Unconfined],
@@ -114,14 +114,14 @@ impl DirectRun<'_> {
             ..SandboxSettings::default()
         });
         let before = list_files(self.directory);
-        let conversation = settings.adapter.converse(&request);
-        let leftovers = Leftovers(marker);
+        let conversation = settings.adapter.start_conversation(&request);
+        let leftovers = LeftoverProcesses(marker);
         let running = sandbox.spawn(command, stop.clone()).await?;
         let ended = read_to_end(running, stop, input, conversation, watch).await;
         drop((leftovers, guard));
         let RunEnd { outcome, completed } = ended?;
         let after = list_files(self.directory);
-        let only_in = |one: &Files, other: &Files| {
+        let only_in = |one: &FileStamps, other: &FileStamps| {
             one.keys().filter(|path| !other.contains_key(*path)).cloned().collect::<Vec<_>>()
         };
         let changed = after.iter().filter(|(path, state)| before.get(*path).is_some_and(|was| was != *state));
@@ -137,13 +137,13 @@ impl DirectRun<'_> {
     fn command_request<'a>(
         &'a self,
         settings: &'a DelegateSettings,
-        access: &'a Access,
+        access: &'a CliAccess,
     ) -> CommandRequest<'a> {
         CommandRequest {
             prompt: self.prompt,
             directory: self.directory,
             resume: None,
-            spent: Spent::default(),
+            spent: TokensAndCost::default(),
             model: settings.model.as_deref(),
             base_url: access.base_url.as_deref(),
             confined: false,
@@ -156,11 +156,11 @@ impl DirectRun<'_> {
         &self,
         settings: &DelegateSettings,
         command: CommandLine,
-        access: &Access,
+        access: &CliAccess,
         delegates: &Delegates,
         marker: &str,
     ) -> Request {
-        let mut request = Request::program(self.directory, command.argv);
+        let mut request = Request::for_program(self.directory, command.argv);
         request.env.clone_from(&delegates.host().vars);
         for key in delegates.all().iter().flat_map(|one| one.adapter.requirements().providers) {
             key.keys.iter().for_each(|name| drop(request.env.remove(&OsString::from(name))));
@@ -171,11 +171,11 @@ impl DirectRun<'_> {
         request.needs = SandboxNeeds::NONE;
         request.network = Network::Host;
         request.stdin = if command.stdin.is_empty() { Stdin::Null } else { Stdin::Bytes(command.stdin) };
-        request.streams = Streams::Separate;
-        request.live = Live::Whole;
+        request.streams = StdioMode::Separate;
+        request.live = LiveOutputMode::Whole;
         request.limits = Limits {
-            wall: self.time_limit.or(settings.time_limit).unwrap_or(DIRECT_TIME),
-            output_bytes: KEPT_OUTPUT,
+            wall: self.time_limit.or(settings.time_limit).unwrap_or(DEFAULT_DIRECT_TIME),
+            output_bytes: MAX_KEPT_OUTPUT_BYTES,
             flood_bytes: Some(MAX_RUN_OUTPUT_BYTES),
             ..Limits::default()
         };
@@ -185,13 +185,13 @@ impl DirectRun<'_> {
 
 /// The processes that a run leaves behind, also in other sessions, found by the variable that they
 /// inherited. Dropping this value kills them.
-struct Leftovers(String);
+struct LeftoverProcesses(String);
 
-impl Drop for Leftovers {
+impl Drop for LeftoverProcesses {
     fn drop(&mut self) {
         let mark = format!("{RUN_VARIABLE}={}", self.0);
         for _ in 0..MAX_KILL_ROUNDS {
-            let left = processes_with(mark.as_bytes());
+            let left = processes_with_variable(mark.as_bytes());
             if left.is_empty() {
                 return;
             }
@@ -206,7 +206,7 @@ impl Drop for Leftovers {
 
 /// Returns the user's processes that have an assignment in their environment. Zombies are left out,
 /// because they have no environment.
-fn processes_with(assignment: &[u8]) -> Vec<rustix::process::Pid> {
+fn processes_with_variable(assignment: &[u8]) -> Vec<rustix::process::Pid> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered = entries.filter_map(|entry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
@@ -220,11 +220,11 @@ fn processes_with(assignment: &[u8]) -> Vec<rustix::process::Pid> {
 }
 
 /// Files by path, with size and modification time.
-type Files = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
+type FileStamps = BTreeMap<PathBuf, (u64, Option<SystemTime>)>;
 
 /// Lists the files beneath a directory, up to a bound, without following links.
-fn list_files(directory: &Path) -> Files {
-    let mut files = Files::new();
+fn list_files(directory: &Path) -> FileStamps {
+    let mut files = FileStamps::new();
     let mut waiting = vec![(directory.to_owned(), 0)];
     while let Some((next, depth)) = waiting.pop() {
         for entry in std::fs::read_dir(next).into_iter().flatten().flatten() {

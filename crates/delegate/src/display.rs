@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use journeyman_sandbox::{Outcome as End, clean};
-use journeyman_tools::Emit;
+use journeyman_sandbox::{Outcome as End, clean_output};
+use journeyman_tools::EmitEvent;
 use serde_json::{Value, json};
 
 use crate::DelegateEvent;
@@ -13,14 +13,14 @@ const MAX_EVENTS: usize = 2_000;
 /// Maximum bytes of a text in an event.
 const MAX_TEXT_BYTES: usize = 2_000;
 /// Maximum bytes of live output of one run.
-const LIVE_BYTES: usize = 1024 * 1024;
+const MAX_LIVE_BYTES: usize = 1024 * 1024;
 /// Maximum number of files named in an event.
-const MAX_FILES: usize = 50;
+const MAX_NAMED_FILES: usize = 50;
 
 /// Logs and prints the events of one run.
 pub(crate) struct EventSink<'a> {
     name: &'a str,
-    emit: &'a Emit,
+    emit: &'a EmitEvent,
     output: &'a Arc<dyn Fn(String) + Send + Sync>,
     logged: usize,
     shown: usize,
@@ -29,7 +29,11 @@ pub(crate) struct EventSink<'a> {
 }
 
 impl<'a> EventSink<'a> {
-    pub(crate) fn new(name: &'a str, emit: &'a Emit, output: &'a Arc<dyn Fn(String) + Send + Sync>) -> Self {
+    pub(crate) fn new(
+        name: &'a str,
+        emit: &'a EmitEvent,
+        output: &'a Arc<dyn Fn(String) + Send + Sync>,
+    ) -> Self {
         Self { name, emit, output, logged: 0, shown: 0, within_line: false }
     }
 
@@ -39,7 +43,7 @@ impl<'a> EventSink<'a> {
             self.log(kind, data);
         }
         match event {
-            DelegateEvent::Text(text) => self.print(&clean(text.as_bytes())),
+            DelegateEvent::Text(text) => self.print(&clean_output(text.as_bytes())),
             DelegateEvent::ToolStart { tool, summary, .. } => {
                 self.print_line(&format!("• {tool} {}", shorten(summary, MAX_TEXT_BYTES)));
             }
@@ -66,11 +70,11 @@ impl<'a> EventSink<'a> {
 
     fn print_line(&mut self, line: &str) {
         let before = if self.within_line { "\n" } else { "" };
-        self.print(&format!("{before}{}\n", clean(line.as_bytes())));
+        self.print(&format!("{before}{}\n", clean_output(line.as_bytes())));
     }
 
     fn print(&mut self, text: &str) {
-        if text.is_empty() || self.shown > LIVE_BYTES {
+        if text.is_empty() || self.shown > MAX_LIVE_BYTES {
             return;
         }
         self.shown = self.shown.saturating_add(text.len());
@@ -93,7 +97,7 @@ fn logged_event(event: &DelegateEvent) -> Option<(&'static str, Value)> {
             ("tool_end", json!({ "id": cut(id), "failed": failed, "output": cut(output) }))
         }
         DelegateEvent::FilesChanged(files) => {
-            let files: Vec<String> = files.iter().take(MAX_FILES).map(|file| cut(file)).collect();
+            let files: Vec<String> = files.iter().take(MAX_NAMED_FILES).map(|file| cut(file)).collect();
             ("files_changed", json!({ "files": files }))
         }
         DelegateEvent::Usage { usage, cost } => ("usage", json!({ "usage": usage, "usd": cost })),
@@ -135,7 +139,7 @@ mod tests {
     fn people_follow_a_run_and_the_log_has_a_bounded_number_of_events() {
         let (events, shown) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(String::new())));
         let (log, screen) = (Arc::clone(&events), Arc::clone(&shown));
-        let emit: Emit = Arc::new(move |kind, data| log.lock().unwrap().push((kind.to_owned(), data)));
+        let emit: EmitEvent = Arc::new(move |kind, data| log.lock().unwrap().push((kind.to_owned(), data)));
         let output: Arc<dyn Fn(String) + Send + Sync> =
             Arc::new(move |text: String| screen.lock().unwrap().push_str(&text));
         let mut sink = EventSink::new("fake", &emit, &output);

@@ -7,21 +7,21 @@ use std::path::PathBuf;
 use journeyman_protocol::{Tokens, Usage};
 use serde_json::{Value, json};
 
-use crate::adapter::{paths, provider, strings, variables};
+use crate::adapter::{any_model_provider, to_paths, to_strings, to_variables};
 use crate::bounds::{
     MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip,
 };
-use crate::line::{guard_slash, summarize, text_at, tokens_at, unknown};
-use crate::progress::{Progress, kind_of};
+use crate::json_line::{escape_leading_slash, summarize_input, text_at, tokens_at, unknown_step};
+use crate::progress::{RunProgress, failure_kind_of};
 use crate::{
-    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
-    Provider, Requirements, Step,
+    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, ConversationStep, DelegateEvent,
+    FailureKind, Outcome, Provider, Requirements,
 };
 
 /// The path of the settings, beneath a home directory.
-const SETTINGS: &str = ".gemini/settings.json";
+const SETTINGS_PATH: &str = ".gemini/settings.json";
 /// The path of an account's login, beneath a home directory.
-const LOGIN: &str = ".gemini/oauth_creds.json";
+const LOGIN_PATH: &str = ".gemini/oauth_creds.json";
 
 /// The exit code for a missing key or login.
 const NOT_AUTHENTICATED_CODE: i32 = 41;
@@ -55,54 +55,54 @@ impl Adapter for Gemini {
     }
 
     fn requirements(&self) -> Requirements {
-        let key = provider(
+        let key = any_model_provider(
             &["GEMINI_API_KEY"],
             &["GOOGLE_GEMINI_BASE_URL"],
             &["generativelanguage.googleapis.com"],
         );
-        let login = provider(
+        let login = any_model_provider(
             &[],
             &[],
             &["cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "www.googleapis.com"],
         );
         Requirements {
             providers: vec![
-                Provider { files: settings("gemini-api-key"), ..key },
-                Provider { files: settings("oauth-personal"), ..login },
+                Provider { files: settings_files("gemini-api-key"), ..key },
+                Provider { files: settings_files("oauth-personal"), ..login },
             ],
-            environment: strings(&["GEMINI_MODEL", "GOOGLE_CLOUD_PROJECT"]),
-            credentials: paths(&[LOGIN, ".gemini/google_accounts.json"]),
-            state: paths(&[".gemini/tmp", ".gemini/projects.json"]),
-            set: variables(&[("GEMINI_TELEMETRY_ENABLED", "false")]),
+            environment: to_strings(&["GEMINI_MODEL", "GOOGLE_CLOUD_PROJECT"]),
+            credentials: to_paths(&[LOGIN_PATH, ".gemini/google_accounts.json"]),
+            state: to_paths(&[".gemini/tmp", ".gemini/projects.json"]),
+            set: to_variables(&[("GEMINI_TELEMETRY_ENABLED", "false")]),
         }
     }
 
     fn build_command(&self, request: &CommandRequest<'_>) -> CommandLine {
         let mut command = CommandLine::new(self.program());
-        command.option("--output-format", Some("stream-json"));
+        command.add_option("--output-format", Some("stream-json"));
         if request.confined {
-            command.arguments(&["--approval-mode=yolo", "--sandbox=false"]);
+            command.add_arguments(&["--approval-mode=yolo", "--sandbox=false"]);
         } else {
-            command.arguments(&["--approval-mode=auto_edit"]);
+            command.add_arguments(&["--approval-mode=auto_edit"]);
         }
         // The CLI refuses to work in an untrusted directory, and obeys the settings of a trusted
         // one.
         if request.confined || request.trusted {
-            command.arguments(&["--skip-trust"]);
+            command.add_arguments(&["--skip-trust"]);
         }
-        command.option("--model", request.model);
-        command.option("--resume", request.resume);
+        command.add_option("--model", request.model);
+        command.add_option("--resume", request.resume);
         if let Some(address) = request.base_url {
-            command.set("GOOGLE_GEMINI_BASE_URL", address);
+            command.set_variable("GOOGLE_GEMINI_BASE_URL", address);
         }
-        command.arguments(request.arguments);
-        command.stdin = guard_slash(request.prompt).into_bytes();
+        command.add_arguments(request.arguments);
+        command.stdin = escape_leading_slash(request.prompt).into_bytes();
         command
     }
 
-    fn converse(&self, _request: &CommandRequest<'_>) -> Box<dyn Conversation> {
+    fn start_conversation(&self, _request: &CommandRequest<'_>) -> Box<dyn Conversation> {
         Box::new(GeminiConversation {
-            progress: Progress::new(self.name()),
+            progress: RunProgress::new(self.name()),
             streaming: false,
             written: Vec::new(),
         })
@@ -110,17 +110,17 @@ impl Adapter for Gemini {
 }
 
 /// Returns the settings files for a home: the way to log in, and no updates and statistics.
-fn settings(login: &str) -> Vec<(PathBuf, String)> {
+fn settings_files(login: &str) -> Vec<(PathBuf, String)> {
     let settings = json!({
         "security": { "auth": { "selectedType": login } },
         "general": { "enableAutoUpdate": false, "enableAutoUpdateNotification": false },
         "privacy": { "usageStatisticsEnabled": false },
     });
-    vec![(PathBuf::from(SETTINGS), settings.to_string())]
+    vec![(PathBuf::from(SETTINGS_PATH), settings.to_string())]
 }
 
 struct GeminiConversation {
-    progress: Progress,
+    progress: RunProgress,
     /// True if the next piece of text continues the message.
     streaming: bool,
     /// Files that running tools write, by the ids of the uses.
@@ -128,22 +128,22 @@ struct GeminiConversation {
 }
 
 impl Conversation for GeminiConversation {
-    fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = self.progress.parse(line) else { return unknown(line) };
+    fn receive_line(&mut self, line: &[u8]) -> ConversationStep {
+        let Some(value) = self.progress.parse(line) else { return unknown_step(line) };
         let kind = text_at(&value, "/type");
         let events = match kind {
             "init" => self.progress.take_session(text_at(&value, "/session_id")).into_iter().collect(),
             "message" if text_at(&value, "/role") == "assistant" => self.read_text(&value),
             // This message is our own prompt.
             "message" => Vec::new(),
-            "tool_use" => self.read_start(&value),
-            "tool_result" => self.read_end(&value),
+            "tool_use" => self.read_tool_start(&value),
+            "tool_result" => self.read_tool_end(&value),
             "error" => vec![self.progress.warn(text_at(&value, "/message"))],
             "result" => self.read_result(&value),
-            _ => return unknown(line),
+            _ => return unknown_step(line),
         };
         self.streaming = kind == "message";
-        Step { events, finished: self.progress.finished, ..Step::default() }
+        ConversationStep { events, finished: self.progress.finished, ..ConversationStep::default() }
     }
 
     fn end(mut self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
@@ -164,7 +164,7 @@ impl GeminiConversation {
         vec![DelegateEvent::Text(text)]
     }
 
-    fn read_start(&mut self, value: &Value) -> Vec<DelegateEvent> {
+    fn read_tool_start(&mut self, value: &Value) -> Vec<DelegateEvent> {
         let id = clip(text_at(value, "/tool_id"), MAX_NAME_BYTES);
         let tool = clip(text_at(value, "/tool_name"), MAX_SENTENCE_BYTES);
         let path = text_at(value, "/parameters/file_path");
@@ -172,11 +172,11 @@ impl GeminiConversation {
         if writes && self.written.len() < MAX_CHANGED_PATHS {
             self.written.push((id.clone(), clip(path, MAX_NAME_BYTES)));
         }
-        let summary = summarize(value.get("parameters").unwrap_or(&Value::Null));
+        let summary = summarize_input(value.get("parameters").unwrap_or(&Value::Null));
         vec![DelegateEvent::ToolStart { id, tool, summary }]
     }
 
-    fn read_end(&mut self, value: &Value) -> Vec<DelegateEvent> {
+    fn read_tool_end(&mut self, value: &Value) -> Vec<DelegateEvent> {
         let id = clip(text_at(value, "/tool_id"), MAX_NAME_BYTES);
         let failed = text_at(value, "/status") != "success";
         let output = match text_at(value, "/output") {
@@ -204,7 +204,7 @@ impl GeminiConversation {
         };
         if text_at(value, "/status") != "success" {
             let reason = text_at(value, "/error/message");
-            self.progress.fail(kind_of(reason).unwrap_or(FailureKind::Reported), reason);
+            self.progress.fail(failure_kind_of(reason).unwrap_or(FailureKind::Reported), reason);
         }
         vec![self.progress.usage_event()]
     }

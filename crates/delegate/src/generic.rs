@@ -4,24 +4,24 @@ use journeyman_protocol::Tokens;
 use serde_json::Value;
 
 use crate::bounds::{MAX_LINE_BYTES, MAX_TEXT_BYTES, clip};
-use crate::line::unknown;
-use crate::output::Paths;
-use crate::progress::{Progress, kind_of};
-use crate::{Conversation, DelegateEvent, FailureKind, Outcome, Step};
+use crate::json_line::unknown_step;
+use crate::output::JsonPaths;
+use crate::progress::{RunProgress, failure_kind_of};
+use crate::{Conversation, ConversationStep, DelegateEvent, FailureKind, Outcome};
 
 /// Reads plain text, all of which is the message.
 pub(crate) struct TextConversation {
-    progress: Progress,
+    progress: RunProgress,
 }
 
 impl TextConversation {
     pub(crate) fn new(cli: &str) -> Self {
-        Self { progress: Progress::new(cli) }
+        Self { progress: RunProgress::new(cli) }
     }
 }
 
 impl Conversation for TextConversation {
-    fn receive(&mut self, line: &[u8]) -> Step {
+    fn receive_line(&mut self, line: &[u8]) -> ConversationStep {
         let line = line.get(..line.len().min(MAX_LINE_BYTES)).unwrap_or(line);
         let text = clip(&String::from_utf8_lossy(line), MAX_TEXT_BYTES - 1) + "\n";
         let message = &mut self.progress.message;
@@ -29,7 +29,7 @@ impl Conversation for TextConversation {
         // The end of the text says what came of the run, so the beginning is dropped.
         let excess = message.len().saturating_sub(MAX_TEXT_BYTES);
         message.drain(..message.ceil_char_boundary(excess));
-        Step::of(DelegateEvent::Text(text))
+        ConversationStep::from_event(DelegateEvent::Text(text))
     }
 
     fn end(mut self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
@@ -42,16 +42,16 @@ impl Conversation for TextConversation {
 }
 
 /// Reads JSON Lines, one object a line.
-pub(crate) struct LinesConversation {
-    progress: Progress,
+pub(crate) struct JsonLinesConversation {
+    progress: RunProgress,
     /// JSON pointers to the fields.
-    paths: Paths,
+    paths: JsonPaths,
 }
 
-impl LinesConversation {
-    pub(crate) fn new(cli: &str, paths: &Paths) -> Self {
-        let pointer = |path: &Option<String>| path.as_deref().map(pointer_of);
-        let paths = Paths {
+impl JsonLinesConversation {
+    pub(crate) fn new(cli: &str, paths: &JsonPaths) -> Self {
+        let pointer = |path: &Option<String>| path.as_deref().map(to_json_pointer);
+        let paths = JsonPaths {
             text: pointer(&paths.text),
             message: pointer(&paths.message),
             session: pointer(&paths.session),
@@ -60,7 +60,7 @@ impl LinesConversation {
             cost: pointer(&paths.cost),
             error: pointer(&paths.error),
         };
-        Self { progress: Progress::new(cli), paths }
+        Self { progress: RunProgress::new(cli), paths }
     }
 
     fn read(&mut self, value: &Value) -> Vec<DelegateEvent> {
@@ -95,7 +95,7 @@ impl LinesConversation {
         }
         if let Some(error) = find(&self.paths.error).filter(|error| !error.is_null()) {
             let reason = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
-            self.progress.fail(kind_of(&reason).unwrap_or(FailureKind::Reported), &reason);
+            self.progress.fail(failure_kind_of(&reason).unwrap_or(FailureKind::Reported), &reason);
             let reason = self.progress.failure.as_ref().map(|failure| failure.message.clone());
             events.extend(reason.map(DelegateEvent::Warning));
         }
@@ -103,11 +103,15 @@ impl LinesConversation {
     }
 }
 
-impl Conversation for LinesConversation {
-    fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = self.progress.parse(line) else { return unknown(line) };
+impl Conversation for JsonLinesConversation {
+    fn receive_line(&mut self, line: &[u8]) -> ConversationStep {
+        let Some(value) = self.progress.parse(line) else { return unknown_step(line) };
         let events = self.read(&value);
-        if events.is_empty() { unknown(line) } else { Step { events, ..Step::default() } }
+        if events.is_empty() {
+            unknown_step(line)
+        } else {
+            ConversationStep { events, ..ConversationStep::default() }
+        }
     }
 
     fn end(mut self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
@@ -117,7 +121,7 @@ impl Conversation for LinesConversation {
 }
 
 /// Converts a path with dots to a JSON pointer; a JSON pointer stays.
-fn pointer_of(path: &str) -> String {
+fn to_json_pointer(path: &str) -> String {
     if path.is_empty() || path.starts_with('/') {
         return path.to_owned();
     }
@@ -133,16 +137,16 @@ fn pointer_of(path: &str) -> String {
 mod tests {
     use super::*;
     use crate::sample::{read, request};
-    use crate::{ConfiguredCli, Definition, DefinitionError, Failure, Output};
+    use crate::{CliDefinition, CliOutputFormat, ConfiguredCli, DefinitionError, Failure};
 
-    fn cli(output: Output) -> Result<ConfiguredCli, DefinitionError> {
+    fn cli(output: CliOutputFormat) -> Result<ConfiguredCli, DefinitionError> {
         let (name, command) = ("mine".to_owned(), vec!["mine".to_owned()]);
-        ConfiguredCli::new(Definition { name, command, output, ..Definition::default() })
+        ConfiguredCli::new(CliDefinition { name, command, output, ..CliDefinition::default() })
     }
 
     #[test]
     fn text_is_the_message() -> Result<(), DefinitionError> {
-        let cli = cli(Output::Text)?;
+        let cli = cli(CliOutputFormat::Text)?;
         let (events, outcome) = read(&cli, &request(""), &["One.", "", "Two."], Some(0), "noise");
         let text = |text: &str| DelegateEvent::Text(text.to_owned());
         assert_eq!(events, [text("One.\n"), text("\n"), text("Two.\n")]);
@@ -161,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_long_text_is_kept() -> Result<(), DefinitionError> {
-        let cli = cli(Output::Text)?;
+        let cli = cli(CliOutputFormat::Text)?;
         let line = "é".repeat(MAX_TEXT_BYTES / 2 - 1);
         let (_, outcome) = read(&cli, &request(""), &[&line, "The end."], Some(0), "");
         assert!(outcome.message.len() <= MAX_TEXT_BYTES);
@@ -172,14 +176,14 @@ mod tests {
     #[test]
     fn fields_are_found_by_their_paths() -> Result<(), DefinitionError> {
         let path = |path: &str| Some(path.to_owned());
-        let cli = cli(Output::JsonLines(Paths {
+        let cli = cli(CliOutputFormat::JsonLines(JsonPaths {
             text: path("delta.text"),
             session: path("/session/id"),
             input_tokens: path("usage.in"),
             output_tokens: path("usage.out"),
             cost: path("usage.a/b"),
             error: path("error"),
-            ..Paths::default()
+            ..JsonPaths::default()
         }))?;
         let lines = [
             r#"{"session":{"id":"s-1"},"error":null}"#,

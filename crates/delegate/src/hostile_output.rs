@@ -8,7 +8,8 @@ use crate::bounds::{
 };
 use crate::sample::request;
 use crate::{
-    AcpOptions, Adapter, ConfiguredCli, Definition, DelegateEvent, Outcome, Output, Paths, builtin_adapters,
+    AcpOptions, Adapter, CliDefinition, CliOutputFormat, ConfiguredCli, DelegateEvent, JsonPaths, Outcome,
+    builtin_adapters,
 };
 
 /// The first line of a run and its last one, with `@` for the message, of each built-in CLI that
@@ -41,9 +42,9 @@ fn a_last_line_that_is_hard_to_read_is_no_failure() {
     for (name, first, last) in ENDS {
         let adapter = crate::builtin_adapter(name).unwrap();
         let end = |last: &[u8], exit| {
-            let mut conversation = adapter.converse(&request("x"));
-            conversation.receive(first.as_bytes());
-            conversation.receive(last);
+            let mut conversation = adapter.start_conversation(&request("x"));
+            conversation.receive_line(first.as_bytes());
+            conversation.receive_line(last);
             conversation.end(Some(exit), "").failure.map(|failure| failure.kind)
         };
         let long = last.replace('@', &"x".repeat(MAX_LINE_BYTES));
@@ -151,7 +152,7 @@ const WORDS: &[&str] = &[
 
 fn adapters() -> Vec<Box<dyn Adapter>> {
     let place = |name: &str| Some(name.to_owned());
-    let paths = Paths {
+    let paths = JsonPaths {
         text: place("message.text"),
         message: place("message"),
         session: place("session_id"),
@@ -161,9 +162,13 @@ fn adapters() -> Vec<Box<dyn Adapter>> {
         error: place("error"),
     };
     let mut adapters = builtin_adapters();
-    for output in [Output::Text, Output::JsonLines(paths), Output::Acp(AcpOptions::default())] {
+    for output in [
+        CliOutputFormat::Text,
+        CliOutputFormat::JsonLines(paths),
+        CliOutputFormat::Acp(AcpOptions::default()),
+    ] {
         let (name, command) = ("mine".to_owned(), vec!["mine".to_owned()]);
-        let definition = Definition { name, command, output, ..Definition::default() };
+        let definition = CliDefinition { name, command, output, ..CliDefinition::default() };
         let configured = ConfiguredCli::new(definition).map(|cli| Box::new(cli) as Box<dyn Adapter>);
         adapters.extend(configured);
     }
@@ -246,9 +251,9 @@ proptest! {
         stderr in "(.|\n){0,60}",
     ) {
         for adapter in adapters() {
-            let mut conversation = adapter.converse(&request("Do it."));
+            let mut conversation = adapter.start_conversation(&request("Do it."));
             for line in &lines {
-                let step = conversation.receive(line);
+                let step = conversation.receive_line(line);
                 step.events.iter().for_each(check_event);
                 prop_assert!(step.reply.is_empty() || step.reply.ends_with(b"\n"));
             }
@@ -287,9 +292,9 @@ fn long_fields_are_cut() {
         )])
     };
     for adapter in adapters() {
-        let mut conversation = adapter.converse(&request("Do it."));
+        let mut conversation = adapter.start_conversation(&request("Do it."));
         for line in line(&long).chain(line(&long.repeat(5))) {
-            conversation.receive(line.as_bytes()).events.iter().for_each(check_event);
+            conversation.receive_line(line.as_bytes()).events.iter().for_each(check_event);
         }
         check_outcome(&conversation.end(Some(1), &long));
     }

@@ -17,28 +17,28 @@ use crate::CommandLine;
 
 /// Connects standard input of a program to a named pipe. The pipe is the first argument, the
 /// program and its arguments follow.
-const CONNECT_INPUT: &str = "exec \"$@\" <\"$0\"";
+const CONNECT_INPUT_SCRIPT: &str = "exec \"$@\" <\"$0\"";
 
 /// Opens the standard input of an interactive command; `None` for other commands. The pipe is made
 /// in `directory`.
 ///
 /// # Errors
 /// Errors of the file system.
-pub(crate) fn open_input(command: &mut CommandLine, directory: &Path) -> io::Result<Option<Input>> {
+pub(crate) fn open_input(command: &mut CommandLine, directory: &Path) -> io::Result<Option<CliInput>> {
     if !command.interactive {
         return Ok(None);
     }
-    Input::create(directory, std::mem::take(&mut command.stdin)).map(Some)
+    CliInput::create(directory, std::mem::take(&mut command.stdin)).map(Some)
 }
 
 /// The writing end of a CLI's standard input, which is closed when this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Input {
+pub(crate) struct CliInput {
     path: PathBuf,
     waiting: mpsc::UnboundedSender<Vec<u8>>,
 }
 
-impl Input {
+impl CliInput {
     /// Creates a pipe with a unique name in a directory, and writes `first` into it. Must be called
     /// within a Tokio runtime.
     ///
@@ -66,8 +66,9 @@ impl Input {
     }
 
     /// Returns a command that runs `argv` with this standard input.
-    pub(crate) fn connect(&self, argv: Vec<OsString>) -> Vec<OsString> {
-        let shell = ["/bin/sh".into(), "-c".into(), CONNECT_INPUT.into(), self.path.clone().into_os_string()];
+    pub(crate) fn wrap_command(&self, argv: Vec<OsString>) -> Vec<OsString> {
+        let shell =
+            ["/bin/sh".into(), "-c".into(), CONNECT_INPUT_SCRIPT.into(), self.path.clone().into_os_string()];
         shell.into_iter().chain(argv).collect()
     }
 
@@ -80,7 +81,7 @@ impl Input {
     }
 }
 
-impl Drop for Input {
+impl Drop for CliInput {
     fn drop(&mut self) {
         // The removal of the directory removes the pipe otherwise.
         std::fs::remove_file(&self.path).ok();
@@ -94,8 +95,8 @@ mod tests {
     #[tokio::test]
     async fn a_program_reads_what_is_written_meanwhile_until_the_end() {
         let directory = tempfile::tempdir().unwrap();
-        let input = Input::create(directory.path(), b"one\n".to_vec()).unwrap();
-        let argv = input.connect(["/bin/cat".into()].to_vec());
+        let input = CliInput::create(directory.path(), b"one\n".to_vec()).unwrap();
+        let argv = input.wrap_command(["/bin/cat".into()].to_vec());
         let running = std::process::Command::new(&argv[0])
             .args(&argv[1..])
             .stdout(std::process::Stdio::piped())

@@ -52,45 +52,47 @@ mod claude;
 mod codex;
 mod conversation;
 mod definition;
+mod delegating_model;
 mod detection;
 mod direct;
-mod director;
 mod display;
-mod exchange;
-mod fresh;
+mod fresh_directory;
 mod gemini;
 mod generic;
 mod homes;
 #[cfg(test)]
 mod hostile_output;
 mod input;
-mod line;
-mod lines;
+mod json_line;
+mod line_splitter;
 mod opencode;
 mod output;
 mod program;
 mod progress;
+mod run_reader;
 #[cfg(test)]
 mod sample;
 mod settings;
 mod tool;
 
-pub use access::{Access, AccessError};
-pub use adapter::{Adapter, Capabilities, CommandLine, CommandRequest, Provider, Requirements, Spent};
+pub use access::{AccessError, CliAccess};
+pub use adapter::{
+    Adapter, Capabilities, CommandLine, CommandRequest, Provider, Requirements, TokensAndCost,
+};
 pub use builtin::{builtin_adapter, builtin_adapters};
 pub use claude::Claude;
 pub use codex::Codex;
-pub use conversation::{Conversation, DelegateEvent, Failure, FailureKind, Outcome, Step};
-pub use definition::{ConfiguredCli, Definition, DefinitionError};
+pub use conversation::{Conversation, ConversationStep, DelegateEvent, Failure, FailureKind, Outcome};
+pub use definition::{CliDefinition, ConfiguredCli, DefinitionError};
+pub use delegating_model::DelegatingModel;
 pub use detection::{
     Credentials, Installation, Machine, VERSION_ARGUMENT, detect, explain_missing, find_credentials,
 };
 pub use direct::{DirectEnd, DirectError, DirectRun};
-pub use director::Director;
-pub use fresh::{FreshDirectory, remove_abandoned};
+pub use fresh_directory::{FreshDirectory, remove_abandoned};
 pub use gemini::Gemini;
 pub use opencode::Opencode;
-pub use output::{AcpOptions, Output, Paths};
+pub use output::{AcpOptions, CliOutputFormat, JsonPaths};
 pub use program::find_program;
-pub use settings::{CONFINED_TIME, DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
+pub use settings::{DEFAULT_CONFINED_TIME, DEFAULT_DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
 pub use tool::{DELEGATE_TOOL, DelegateTool};

@@ -5,13 +5,13 @@
 
 use serde_json::{Value, json};
 
-use crate::adapter::{paths, provider, strings, variables};
+use crate::adapter::{any_model_provider, to_paths, to_strings, to_variables};
 use crate::bounds::{MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip, one_line};
-use crate::line::{dollars_at, list_at, output_of, summarize, text_at, tokens_at, unknown};
-use crate::progress::{Progress, kind_of, kind_of_status};
+use crate::json_line::{dollars_at, list_at, summarize_input, text_at, tokens_at, tool_output, unknown_step};
+use crate::progress::{RunProgress, failure_kind_of, failure_kind_of_status};
 use crate::{
-    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome,
-    Provider, Requirements, Step,
+    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, ConversationStep, DelegateEvent,
+    FailureKind, Outcome, Provider, Requirements,
 };
 
 /// The provider of a base URL if the model's name doesn't tell it.
@@ -48,20 +48,20 @@ impl Adapter for Opencode {
     fn requirements(&self) -> Requirements {
         Requirements {
             providers: vec![
-                serving("anthropic/", &["ANTHROPIC_API_KEY"], "api.anthropic.com"),
-                serving("openai/", &["OPENAI_API_KEY"], "api.openai.com"),
-                serving(
+                provider_for_prefix("anthropic/", &["ANTHROPIC_API_KEY"], "api.anthropic.com"),
+                provider_for_prefix("openai/", &["OPENAI_API_KEY"], "api.openai.com"),
+                provider_for_prefix(
                     "google/",
                     &["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
                     "generativelanguage.googleapis.com",
                 ),
-                serving("openrouter/", &["OPENROUTER_API_KEY"], "openrouter.ai"),
-                serving("opencode/", &["OPENCODE_API_KEY"], "opencode.ai"),
+                provider_for_prefix("openrouter/", &["OPENROUTER_API_KEY"], "openrouter.ai"),
+                provider_for_prefix("opencode/", &["OPENCODE_API_KEY"], "opencode.ai"),
             ],
-            environment: strings(&["OPENCODE_CONFIG_CONTENT"]),
-            credentials: paths(&[".local/share/opencode/auth.json"]),
-            state: paths(&[".local/share/opencode"]),
-            set: variables(&[
+            environment: to_strings(&["OPENCODE_CONFIG_CONTENT"]),
+            credentials: to_paths(&[".local/share/opencode/auth.json"]),
+            state: to_paths(&[".local/share/opencode"]),
+            set: to_variables(&[
                 ("OPENCODE_DISABLE_AUTOUPDATE", "true"),
                 ("OPENCODE_DISABLE_SHARE", "true"),
                 ("OPENCODE_DISABLE_MODELS_FETCH", "true"),
@@ -72,42 +72,42 @@ impl Adapter for Opencode {
 
     fn build_command(&self, request: &CommandRequest<'_>) -> CommandLine {
         let mut command = CommandLine::new(self.program());
-        command.arguments(&["run", "--format=json"]);
+        command.add_arguments(&["run", "--format=json"]);
         if request.confined {
-            command.arguments(&["--auto"]);
+            command.add_arguments(&["--auto"]);
         } else if !request.trusted {
-            command.set("OPENCODE_DISABLE_PROJECT_CONFIG", "true");
+            command.set_variable("OPENCODE_DISABLE_PROJECT_CONFIG", "true");
         }
-        command.option("--model", request.model);
-        command.option("--session", request.resume);
+        command.add_option("--model", request.model);
+        command.add_option("--session", request.resume);
         if let Some(address) = request.base_url {
             let provider = request.model.and_then(|model| model.split_once('/'));
             let provider = provider.map_or(DEFAULT_PROVIDER, |(provider, _)| provider);
             let config = json!({ "provider": { provider: { "options": { "baseURL": address } } } });
-            command.set("OPENCODE_CONFIG_CONTENT", config.to_string());
+            command.set_variable("OPENCODE_CONFIG_CONTENT", config.to_string());
         }
-        command.arguments(request.arguments);
+        command.add_arguments(request.arguments);
         command.stdin = request.prompt.as_bytes().to_vec();
         command
     }
 
-    fn converse(&self, _request: &CommandRequest<'_>) -> Box<dyn Conversation> {
-        Box::new(OpencodeConversation { progress: Progress::new(self.name()) })
+    fn start_conversation(&self, _request: &CommandRequest<'_>) -> Box<dyn Conversation> {
+        Box::new(OpencodeConversation { progress: RunProgress::new(self.name()) })
     }
 }
 
 /// Returns the provider of the models whose names begin with `prefix`.
-fn serving(prefix: &str, keys: &[&str], host: &str) -> Provider {
-    Provider { model_prefix: Some(prefix.to_owned()), ..provider(keys, &[], &[host]) }
+fn provider_for_prefix(prefix: &str, keys: &[&str], host: &str) -> Provider {
+    Provider { model_prefix: Some(prefix.to_owned()), ..any_model_provider(keys, &[], &[host]) }
 }
 
 struct OpencodeConversation {
-    progress: Progress,
+    progress: RunProgress,
 }
 
 impl Conversation for OpencodeConversation {
-    fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(value) = self.progress.parse(line) else { return unknown(line) };
+    fn receive_line(&mut self, line: &[u8]) -> ConversationStep {
+        let Some(value) = self.progress.parse(line) else { return unknown_step(line) };
         let null = Value::Null;
         let part = value.get("part").unwrap_or(&null);
         let told = match text_at(&value, "/type") {
@@ -120,13 +120,13 @@ impl Conversation for OpencodeConversation {
             }
             "step_finish" => self.read_step_end(part),
             "error" => self.read_error(&value),
-            _ => return unknown(line),
+            _ => return unknown_step(line),
         };
         let mut events: Vec<_> =
             self.progress.take_session(text_at(&value, "/sessionID")).into_iter().collect();
         events.extend(told);
         // The process exits by itself, after some work of its own.
-        Step { events, ..Step::default() }
+        ConversationStep { events, ..ConversationStep::default() }
     }
 
     fn end(self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
@@ -161,11 +161,12 @@ impl OpencodeConversation {
         self.progress.finished = true;
         let reason = [text_at(value, "/error/data/message"), text_at(value, "/error/name")];
         let reason = reason.into_iter().find(|text| !text.is_empty()).unwrap_or_default();
-        let status = value.pointer("/error/data/statusCode").and_then(Value::as_u64).map(kind_of_status);
+        let status =
+            value.pointer("/error/data/statusCode").and_then(Value::as_u64).map(failure_kind_of_status);
         let kind = match text_at(value, "/error/name") {
             "ProviderAuthError" => FailureKind::NotAuthenticated,
-            "APIError" => status.or_else(|| kind_of(reason)).unwrap_or(FailureKind::Provider),
-            _ => kind_of(reason).unwrap_or(FailureKind::Reported),
+            "APIError" => status.or_else(|| failure_kind_of(reason)).unwrap_or(FailureKind::Provider),
+            _ => failure_kind_of(reason).unwrap_or(FailureKind::Reported),
         };
         self.progress.fail(kind, reason);
         Vec::new()
@@ -179,14 +180,14 @@ fn read_tool(part: &Value) -> Vec<DelegateEvent> {
     let null = Value::Null;
     let state = part.get("state").unwrap_or(&null);
     let summary = match text_at(state, "/title") {
-        "" => summarize(state.get("input").unwrap_or(&null)),
+        "" => summarize_input(state.get("input").unwrap_or(&null)),
         title => one_line(title),
     };
     let failed = text_at(state, "/status") == "error";
     let output = state.get(if failed { "error" } else { "output" }).unwrap_or(&null);
     let mut events = vec![
         DelegateEvent::ToolStart { id: id.clone(), tool: tool.clone(), summary },
-        DelegateEvent::ToolEnd { id, failed, output: output_of(output) },
+        DelegateEvent::ToolEnd { id, failed, output: tool_output(output) },
     ];
     let changed: Vec<String> = match tool.as_str() {
         "write" | "edit" => vec![text_at(state, "/input/filePath")],

@@ -5,12 +5,12 @@ use serde::Deserialize;
 /// The format of a CLI's output.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Output {
+pub enum CliOutputFormat {
     /// Plain text, all of which is the message.
     #[default]
     Text,
     /// One JSON object a line.
-    JsonLines(Paths),
+    JsonLines(JsonPaths),
     /// The Agent Client Protocol, in both directions.
     Acp(AcpOptions),
 }
@@ -18,7 +18,7 @@ pub enum Output {
 /// The fields in the objects of JSON Lines, as JSON pointers (`/a/b`) or with dots (`a.b`).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Paths {
+pub struct JsonPaths {
     /// A piece of the message's text.
     pub text: Option<String>,
     /// The last message. Without this field the last piece of text is the message.

@@ -9,7 +9,7 @@ use journeyman_sandbox::HostEnvironment;
 /// Maximum number of links from a program's name to its file.
 const MAX_LINKS: usize = 16;
 /// The directory of npm packages, which need each other.
-const PACKAGES: &str = "node_modules";
+const PACKAGES_DIRECTORY: &str = "node_modules";
 
 /// Finds a program in `PATH`, as a shell does. A name with a `/` is a path. Programs in the project
 /// at `root` are ignored, because they would get the user's key.
@@ -44,7 +44,8 @@ pub(crate) fn visible_paths(program: &Path, home: Option<&Path>) -> Vec<PathBuf>
         at = at.parent().map(|parent| parent.join(&target)).unwrap_or(target);
     }
     let Ok(file) = program.canonicalize() else { return paths };
-    let packages = file.ancestors().filter(|path| path.file_name() == Some(OsStr::new(PACKAGES))).last();
+    let packages =
+        file.ancestors().filter(|path| path.file_name() == Some(OsStr::new(PACKAGES_DIRECTORY))).last();
     let directory = packages.or_else(|| file.parent()).filter(|directory| is_narrow(directory, home));
     paths.push(directory.unwrap_or(&file).to_owned());
     paths

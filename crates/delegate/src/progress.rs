@@ -6,12 +6,12 @@ use journeyman_protocol::{Usage, clip_to_bytes};
 
 use serde_json::Value;
 
-use crate::bounds::{MAX_TEXT_BYTES, clip, one_line, session_id};
-use crate::line::{ParsedLine, parse_line};
+use crate::bounds::{MAX_TEXT_BYTES, clip, one_line, parse_session_id};
+use crate::json_line::{ParsedLine, parse_line};
 use crate::{DelegateEvent, Failure, FailureKind, Outcome};
 
 /// Phrases about a missing or refused key, in lower case.
-const NOT_AUTHENTICATED: &[&str] = &[
+const NOT_AUTHENTICATED_PHRASES: &[&str] = &[
     "401 unauthorized",
     "api key not valid",
     "api key is missing",
@@ -34,7 +34,7 @@ const NOT_AUTHENTICATED: &[&str] = &[
     "unauthenticated",
 ];
 /// Phrases of argument parsers about an unknown flag, in lower case.
-const UNKNOWN_FLAG: &[&str] = &[
+const UNKNOWN_FLAG_PHRASES: &[&str] = &[
     "unexpected argument",
     "unknown argument",
     "unknown flag",
@@ -44,7 +44,7 @@ const UNKNOWN_FLAG: &[&str] = &[
     "unrecognized subcommand",
 ];
 /// Phrases about a provider that refuses requests or can't be reached, in lower case.
-const PROVIDER: &[&str] = &[
+const PROVIDER_FAILURE_PHRASES: &[&str] = &[
     "429",
     "api error",
     "connection error",
@@ -70,7 +70,7 @@ const PROVIDER: &[&str] = &[
 
 /// The state of one run of a CLI.
 #[derive(Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct RunProgress {
     /// The name of the CLI, for messages.
     pub cli: String,
     /// The last message.
@@ -91,7 +91,7 @@ pub(crate) struct Progress {
     pub unreadable: bool,
 }
 
-impl Progress {
+impl RunProgress {
     /// Creates the state of a run of this CLI.
     pub(crate) fn new(cli: impl Into<String>) -> Self {
         Self { cli: cli.into(), ..Self::default() }
@@ -110,7 +110,7 @@ impl Progress {
 
     /// Sets the session id, and returns its event the first time.
     pub(crate) fn take_session(&mut self, id: &str) -> Option<DelegateEvent> {
-        let id = session_id(id)?;
+        let id = parse_session_id(id)?;
         if self.session.as_ref() == Some(&id) {
             return None;
         }
@@ -151,7 +151,7 @@ impl Progress {
     /// Ends the run, and returns its outcome.
     pub(crate) fn end(mut self, exit: Option<i32>, stderr: &str) -> Outcome {
         if self.failure.is_none() {
-            self.failure = self.judge_exit(exit, stderr);
+            self.failure = self.failure_of_exit(exit, stderr);
         }
         Outcome {
             message: self.message,
@@ -162,7 +162,7 @@ impl Progress {
         }
     }
 
-    fn judge_exit(&self, exit: Option<i32>, stderr: &str) -> Option<Failure> {
+    fn failure_of_exit(&self, exit: Option<i32>, stderr: &str) -> Option<Failure> {
         let cli = &self.cli;
         let code = match (self.finished, exit) {
             // The CLI was ended from outside after it had reported the end.
@@ -174,13 +174,13 @@ impl Progress {
         let failed = code.is_some_and(|code| code != 0);
         // A run that never opened a session reports the reason on standard error.
         let began = self.session.is_some() || self.finished;
-        let kind = match judge_stderr(stderr) {
+        let kind = match failure_kind_of_stderr(stderr) {
             Some(FailureKind::UnknownFlag) if failed && !began => FailureKind::UnknownFlag,
             Some(FailureKind::NotAuthenticated) if failed => FailureKind::NotAuthenticated,
             _ if failed && !began => FailureKind::Reported,
             _ => FailureKind::CutOff,
         };
-        let reason = reason_in(stderr, kind);
+        let reason = find_reason_line(stderr, kind);
         let problem = self.last_problem.as_deref().unwrap_or(&reason);
         let sentence = match (kind, code) {
             (FailureKind::UnknownFlag, _) => {
@@ -196,27 +196,27 @@ impl Progress {
 }
 
 /// Returns the kind of failure that standard error of a failed command indicates.
-fn judge_stderr(stderr: &str) -> Option<FailureKind> {
+fn failure_kind_of_stderr(stderr: &str) -> Option<FailureKind> {
     // Some programs only print their usage.
     let is_usage = stderr.lines().any(|line| line.trim_end() == "Options:");
-    kind_of(stderr).or(is_usage.then_some(FailureKind::UnknownFlag))
+    failure_kind_of(stderr).or(is_usage.then_some(FailureKind::UnknownFlag))
 }
 
 /// Returns the line that describes a failure best: the first that indicates its kind, or the last.
-fn reason_in(stderr: &str, kind: FailureKind) -> String {
-    let telling = stderr.lines().find(|line| kind_of(line) == Some(kind)).map(one_line);
+fn find_reason_line(stderr: &str, kind: FailureKind) -> String {
+    let telling = stderr.lines().find(|line| failure_kind_of(line) == Some(kind)).map(one_line);
     telling.or_else(|| stderr.lines().rev().map(one_line).find(|line| !line.is_empty())).unwrap_or_default()
 }
 
 /// Returns the kind of failure that a text indicates, if it is a known one.
-pub(crate) fn kind_of(text: &str) -> Option<FailureKind> {
+pub(crate) fn failure_kind_of(text: &str) -> Option<FailureKind> {
     let text = text.to_lowercase();
     let tells = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
-    if tells(UNKNOWN_FLAG) {
+    if tells(UNKNOWN_FLAG_PHRASES) {
         Some(FailureKind::UnknownFlag)
-    } else if tells(NOT_AUTHENTICATED) {
+    } else if tells(NOT_AUTHENTICATED_PHRASES) {
         Some(FailureKind::NotAuthenticated)
-    } else if tells(PROVIDER) {
+    } else if tells(PROVIDER_FAILURE_PHRASES) {
         Some(FailureKind::Provider)
     } else {
         None
@@ -224,7 +224,7 @@ pub(crate) fn kind_of(text: &str) -> Option<FailureKind> {
 }
 
 /// Returns the kind of failure that an HTTP status indicates.
-pub(crate) fn kind_of_status(status: u64) -> FailureKind {
+pub(crate) fn failure_kind_of_status(status: u64) -> FailureKind {
     match status {
         401 | 403 => FailureKind::NotAuthenticated,
         _ => FailureKind::Provider,

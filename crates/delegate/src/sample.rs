@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Adapter, CommandRequest, DelegateEvent, Outcome, Spent};
+use crate::{Adapter, CommandRequest, DelegateEvent, Outcome, TokensAndCost};
 
 /// Returns a request in a directory of no importance.
 pub(crate) fn request(prompt: &str) -> CommandRequest<'_> {
@@ -10,7 +10,7 @@ pub(crate) fn request(prompt: &str) -> CommandRequest<'_> {
         prompt,
         directory: Path::new("/work"),
         resume: None,
-        spent: Spent::default(),
+        spent: TokensAndCost::default(),
         model: None,
         base_url: None,
         confined: true,
@@ -33,7 +33,7 @@ pub(crate) fn read(
     exit: Option<i32>,
     stderr: &str,
 ) -> (Vec<DelegateEvent>, Outcome) {
-    let mut conversation = adapter.converse(request);
-    let events = lines.iter().flat_map(|line| conversation.receive(line.as_bytes()).events).collect();
+    let mut conversation = adapter.start_conversation(request);
+    let events = lines.iter().flat_map(|line| conversation.receive_line(line.as_bytes()).events).collect();
     (events, conversation.end(exit, stderr))
 }

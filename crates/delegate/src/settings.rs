@@ -15,13 +15,13 @@ use crate::{
 };
 
 /// Default time limit of a run in the sandbox: agents think for minutes.
-pub const CONFINED_TIME: Duration = Duration::from_secs(300);
+pub const DEFAULT_CONFINED_TIME: Duration = Duration::from_secs(300);
 /// Default time limit of a run outside the sandbox, for a task of low risk.
-pub const DIRECT_TIME: Duration = Duration::from_secs(60);
+pub const DEFAULT_DIRECT_TIME: Duration = Duration::from_secs(60);
 
 /// Maximum time in which a program prints its version: some load half a gigabyte for it, and all
 /// are started at once.
-const VERSION_TIME: Duration = Duration::from_secs(60);
+const MAX_VERSION_TIME: Duration = Duration::from_secs(60);
 
 /// A CLI with the user's settings.
 #[derive(Clone)]
@@ -102,7 +102,7 @@ impl Delegates {
 
     /// Keeps only the CLIs with these names.
     #[must_use]
-    pub fn only(mut self, names: &[String]) -> Self {
+    pub fn retain_named(mut self, names: &[String]) -> Self {
         self.all.retain(|one| names.iter().any(|name| name == one.adapter.name()));
         self
     }
@@ -151,7 +151,7 @@ impl Delegates {
     /// [`DelegateError::NotInstalled`] with the command that installs it.
     pub fn find_program(&self, one: &DelegateSettings) -> Result<PathBuf, DelegateError> {
         let adapter = &one.adapter;
-        self.program(adapter.as_ref()).ok_or_else(|| {
+        self.program_of_adapter(adapter.as_ref()).ok_or_else(|| {
             let installed: Vec<&str> = self.installed().map(|one| one.adapter.name()).collect();
             DelegateError::NotInstalled(explain_missing(adapter.as_ref(), &installed))
         })
@@ -206,12 +206,12 @@ impl Delegates {
         toolchains: &Toolchains,
         root: &Path,
     ) -> Option<(PathBuf, String)> {
-        let program = self.program(one.adapter.as_ref())?;
+        let program = self.program_of_adapter(one.adapter.as_ref())?;
         let argv = vec![program.clone().into_os_string(), VERSION_ARGUMENT.into()];
-        let mut request = Request::program(root, argv).with_toolchains(toolchains);
+        let mut request = Request::for_program(root, argv).with_toolchains(toolchains);
         request.read_only.extend(visible_paths(&program, self.host.home.as_deref()));
         request.write = WriteMode::ReadOnly;
-        request.limits.wall = VERSION_TIME;
+        request.limits.wall = MAX_VERSION_TIME;
         let running = sandbox.spawn(request, CancellationToken::new()).await.ok()?;
         let completed = running.wait().await.ok()?;
         Some((program, completed.stdout.text)).filter(|_| completed.outcome == Outcome::Exited(0))
@@ -219,10 +219,10 @@ impl Delegates {
 
     /// Returns the CLIs that are installed, in the order of preference.
     pub fn installed(&self) -> impl Iterator<Item = &DelegateSettings> {
-        self.all.iter().filter(|one| self.program(one.adapter.as_ref()).is_some())
+        self.all.iter().filter(|one| self.program_of_adapter(one.adapter.as_ref()).is_some())
     }
 
-    fn program(&self, adapter: &dyn Adapter) -> Option<PathBuf> {
+    fn program_of_adapter(&self, adapter: &dyn Adapter) -> Option<PathBuf> {
         find_program(&self.host, adapter.program(), self.root.as_deref())
     }
 }

@@ -9,30 +9,30 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Effects, ResultPart, ToolSpec};
-use journeyman_sandbox::{Limits, Live, Network, Request, Stdin, Streams};
+use journeyman_sandbox::{Limits, LiveOutputMode, Network, Request, Stdin, StdioMode};
 use journeyman_tools::{
-    CALL_TIME, CommandRecording, ForeignUsage, RecordedChanges, Tool, ToolContext, ToolError, ToolOutput,
-    TypedTool,
+    CommandRecording, DEFAULT_CALL_TIME, ForeignUsage, RecordedChanges, Tool, ToolContext, ToolError,
+    ToolOutput, TypedTool,
 };
 use journeyman_workspace::Workspace;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::access::Access;
+use crate::access::CliAccess;
 use crate::bounds::MAX_RUN_OUTPUT_BYTES;
 use crate::display::{EventSink, describe_end, shorten};
-use crate::exchange::{RunEnd, read_to_end};
-use crate::homes::{Home, Homes};
-use crate::input::{Input, open_input};
+use crate::homes::{CliHome, CliHomes};
+use crate::input::{CliInput, open_input};
 use crate::program::visible_paths;
-use crate::settings::{CONFINED_TIME, DelegateSettings, Delegates};
-use crate::{CommandLine, CommandRequest, FailureKind, Outcome, Spent};
+use crate::run_reader::{RunEnd, read_to_end};
+use crate::settings::{DEFAULT_CONFINED_TIME, DelegateSettings, Delegates};
+use crate::{CommandLine, CommandRequest, FailureKind, Outcome, TokensAndCost};
 
 /// The name of the tool.
 pub const DELEGATE_TOOL: &str = "delegate_task";
 /// Instructions for a CLI, in addition to the task and its context.
-pub(crate) const BRIEF: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
+pub(crate) const CLI_BRIEF: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
                      change; don't only describe it, and don't commit it. When you stop, the project's checks run, \
                      and you get the results if one fails. Sum up at the end what you changed and why.\n\n";
 /// The beginning of the error for a CLI's session that is no longer kept.
@@ -45,16 +45,16 @@ const ENV_PROGRAM: &str = "/usr/bin/env";
 /// Maximum bytes of a prompt: beyond any model's window.
 const MAX_PROMPT_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum bytes of output that the sandbox keeps: the lines have been read as they came.
-const KEPT_OUTPUT: usize = 16 * 1024;
+const MAX_KEPT_OUTPUT_BYTES: usize = 16 * 1024;
 /// Maximum bytes of a prompt in a summary.
-const SUMMARY_BYTES: usize = 160;
+const MAX_SUMMARY_BYTES: usize = 160;
 /// The prompt in the command that policy judges and rules name, because the real one may be
 /// anything.
 const RULE_PROMPT: &str = "TASK";
 
 /// The arguments of a call.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct Arguments {
+struct DelegateArguments {
     /// The CLI
     to: String,
     /// The task with all that the CLI has to know
@@ -66,23 +66,23 @@ struct Arguments {
 /// The `delegate_task` tool. Each session has its own, which keeps the homes of the CLIs until it
 /// is dropped.
 pub struct DelegateTool {
-    inner: TypedTool<Arguments>,
+    inner: TypedTool<DelegateArguments>,
     limit: Duration,
 }
 
 /// The state that the calls of a session share.
-struct Shared {
+struct SharedState {
     delegates: Delegates,
     /// The directory for the homes of all sessions.
     state: PathBuf,
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptSessions>,
 }
 
 #[derive(Default)]
-struct Kept {
-    homes: Option<Homes>,
+struct KeptSessions {
+    homes: Option<CliHomes>,
     /// Tokens and cost of the sessions in these homes, by CLI name and session id.
-    sessions: BTreeMap<(String, String), Spent>,
+    sessions: BTreeMap<(String, String), TokensAndCost>,
 }
 
 impl DelegateTool {
@@ -91,15 +91,15 @@ impl DelegateTool {
     #[must_use]
     pub fn new(delegates: Delegates, state: PathBuf) -> Self {
         let limits = delegates.all().iter().map(time_limit);
-        let limit = limits.max().unwrap_or(CONFINED_TIME) + CALL_TIME;
+        let limit = limits.max().unwrap_or(DEFAULT_CONFINED_TIME) + DEFAULT_CALL_TIME;
         let description = format!(
             "Gives a task to another coding agent, a CLI that works in this project by itself: {}. Its changes are \
              recorded as yours. It knows nothing of this conversation.",
             delegates.names().join(", ")
         );
-        let shared = Arc::new(Shared { delegates, state, kept: Mutex::default() });
+        let shared = Arc::new(SharedState { delegates, state, kept: Mutex::default() });
         let (judged, runs) = (Arc::clone(&shared), shared);
-        let run = move |arguments: Arguments, context: ToolContext| {
+        let run = move |arguments: DelegateArguments, context: ToolContext| {
             let shared = Arc::clone(&runs);
             async move { shared.run(&arguments, &context).await }
         };
@@ -112,7 +112,7 @@ impl DelegateTool {
 
 /// Returns the time limit of one run.
 fn time_limit(settings: &DelegateSettings) -> Duration {
-    settings.time_limit.unwrap_or(CONFINED_TIME)
+    settings.time_limit.unwrap_or(DEFAULT_CONFINED_TIME)
 }
 
 impl Tool for DelegateTool {
@@ -126,20 +126,20 @@ impl Tool for DelegateTool {
 
     fn summary(&self, input: &Value) -> String {
         let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
-        let to = shorten(text("to"), SUMMARY_BYTES);
-        format!("give {to} a task: {}", shorten(task_in(text("prompt")), SUMMARY_BYTES))
+        let to = shorten(text("to"), MAX_SUMMARY_BYTES);
+        format!("give {to} a task: {}", shorten(extract_task(text("prompt")), MAX_SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {
         false
     }
 
-    fn tries_out(&self, _workspace: &Workspace, _input: &Value) -> bool {
+    fn needs_preview(&self, _workspace: &Workspace, _input: &Value) -> bool {
         // The effects of the run can't be known.
         true
     }
 
-    fn limit(&self) -> Option<Duration> {
+    fn time_limit(&self) -> Option<Duration> {
         Some(self.limit)
     }
 
@@ -152,17 +152,17 @@ impl Tool for DelegateTool {
     }
 }
 
-impl Shared {
+impl SharedState {
     /// Returns the effects of a call: the CLI's command, and the hosts of its provider. A call that
     /// can't be made has no effects.
-    fn effects(&self, arguments: &Arguments) -> Effects {
+    fn effects(&self, arguments: &DelegateArguments) -> Effects {
         let Ok(settings) = self.delegates.find(&arguments.to) else { return Effects::default() };
         let adapter = settings.adapter.as_ref();
         let request = CommandRequest {
             prompt: RULE_PROMPT,
             directory: Path::new("."),
             resume: None,
-            spent: Spent::default(),
+            spent: TokensAndCost::default(),
             model: settings.model.as_deref(),
             base_url: None,
             confined: true,
@@ -170,13 +170,17 @@ impl Shared {
             arguments: &settings.arguments,
         };
         let words = adapter.build_command(&request).argv;
-        let quoted: Vec<String> = words.iter().map(|word| quote(&word.to_string_lossy())).collect();
-        let access = Access::find(settings, self.delegates.host(), true).unwrap_or_default();
+        let quoted: Vec<String> = words.iter().map(|word| quote_for_shell(&word.to_string_lossy())).collect();
+        let access = CliAccess::find(settings, self.delegates.host(), true).unwrap_or_default();
         Effects { command: Some(quoted.join(" ")), hosts: access.hosts(), ..Effects::default() }
     }
 
-    async fn run(&self, arguments: &Arguments, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let Arguments { to, prompt, resume } = arguments;
+    async fn run(
+        &self,
+        arguments: &DelegateArguments,
+        context: &ToolContext,
+    ) -> Result<ToolOutput, ToolError> {
+        let DelegateArguments { to, prompt, resume } = arguments;
         let settings = match self.delegates.find(to) {
             Ok(settings) => settings,
             Err(error) => return Ok(ToolOutput::failure(error.to_string())),
@@ -190,7 +194,7 @@ impl Shared {
             Ok(program) => program,
             Err(error) => return Ok(ToolOutput::failure(error.to_string())),
         };
-        let access = match Access::find(settings, self.delegates.host(), true) {
+        let access = match CliAccess::find(settings, self.delegates.host(), true) {
             Ok(access) => access,
             Err(error) => return Ok(ToolOutput::failure(error.to_string())),
         };
@@ -210,10 +214,10 @@ impl Shared {
         if context.cancel.is_cancelled() {
             return Err(ToolError::Cancelled);
         }
-        let spent = resume.as_ref().and_then(|id| self.spent(to, id)).unwrap_or_default();
+        let spent = resume.as_ref().and_then(|id| self.session_spending(to, id)).unwrap_or_default();
         let run = CliRun { settings, program, access, home, prompt, resume: resume.as_deref(), spent };
         let recording = CommandRecording::begin(context).await?;
-        let ended = run.read(context, &recording, self.delegates.host().home.as_deref()).await;
+        let ended = run.run_to_end(context, &recording, self.delegates.host().home.as_deref()).await;
         let changes = recording.end(ended.as_ref().ok().map(|end| &end.completed)).await?;
         match ended {
             Ok(end) => {
@@ -230,14 +234,19 @@ impl Shared {
     }
 
     /// Opens the home of a CLI; `None` if the session to resume isn't in a kept home.
-    fn open_home(&self, name: &str, resume: Option<&str>, access: &Access) -> std::io::Result<Option<Home>> {
-        if resume.is_some_and(|id| self.spent(name, id).is_none()) {
+    fn open_home(
+        &self,
+        name: &str,
+        resume: Option<&str>,
+        access: &CliAccess,
+    ) -> std::io::Result<Option<CliHome>> {
+        if resume.is_some_and(|id| self.session_spending(name, id).is_none()) {
             return Ok(None);
         }
         let mut kept = self.lock();
         let homes = match kept.homes.take() {
             Some(homes) => homes,
-            None => Homes::create(&self.state, fastrand::u64(..))?,
+            None => CliHomes::create(&self.state, fastrand::u64(..))?,
         };
         let opened = homes.open(name, access, self.delegates.host().home.as_deref());
         kept.homes = Some(homes);
@@ -245,12 +254,12 @@ impl Shared {
     }
 
     /// Returns the tokens and cost of a CLI's session; `None` if the session isn't kept.
-    fn spent(&self, name: &str, id: &str) -> Option<Spent> {
+    fn session_spending(&self, name: &str, id: &str) -> Option<TokensAndCost> {
         self.lock().sessions.get(&(name.to_owned(), id.to_owned())).copied()
     }
 
     /// Records the session of a run, and its total tokens and cost.
-    fn remember_session(&self, name: &str, before: Spent, outcome: &Outcome) {
+    fn remember_session(&self, name: &str, before: TokensAndCost, outcome: &Outcome) {
         let Some(id) = &outcome.session else { return };
         let mut spent = before;
         spent.usage += outcome.usage;
@@ -261,7 +270,7 @@ impl Shared {
         self.lock().sessions.insert((name.to_owned(), id.clone()), spent);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, KeptSessions> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -270,12 +279,12 @@ impl Shared {
 struct CliRun<'a> {
     settings: &'a DelegateSettings,
     program: PathBuf,
-    access: Access,
-    home: Home,
+    access: CliAccess,
+    home: CliHome,
     prompt: &'a str,
     resume: Option<&'a str>,
     /// Tokens and cost of the resumed session so far.
-    spent: Spent,
+    spent: TokensAndCost,
 }
 
 impl CliRun<'_> {
@@ -301,14 +310,14 @@ impl CliRun<'_> {
         context: &ToolContext,
         user_home: Option<&Path>,
         command: CommandLine,
-        input: Option<&Input>,
+        input: Option<&CliInput>,
     ) -> Request {
         let mut home = OsString::from("HOME=");
         home.push(&self.home.path);
         let mut argv: Vec<OsString> = vec![ENV_PROGRAM.into(), home, self.program.clone().into_os_string()];
         argv.extend(command.argv.into_iter().skip(1));
-        let argv = input.map_or_else(|| argv.clone(), |input| input.connect(argv.clone()));
-        let mut request = Request::program(context.workspace.root(), argv);
+        let argv = input.map_or_else(|| argv.clone(), |input| input.wrap_command(argv.clone()));
+        let mut request = Request::for_program(context.workspace.root(), argv);
         // Toolchains are set offline depending on the network.
         request.network = Network::Filtered(Arc::new(self.access.network.clone()));
         request = request.with_toolchains(&context.toolchains);
@@ -319,14 +328,14 @@ impl CliRun<'_> {
             .read_only
             .extend(self.access.credentials.iter().filter_map(|path| Some(user_home?.join(path))));
         request.writable.push(self.home.path.clone());
-        request.base = context.workspace.base();
+        request.base = context.workspace.project_copy();
         request.needs = context.needs;
         request.stdin = if command.stdin.is_empty() { Stdin::Null } else { Stdin::Bytes(command.stdin) };
-        request.streams = Streams::Separate;
-        request.live = Live::Whole;
+        request.streams = StdioMode::Separate;
+        request.live = LiveOutputMode::Whole;
         request.limits = Limits {
             wall: time_limit(self.settings),
-            output_bytes: KEPT_OUTPUT,
+            output_bytes: MAX_KEPT_OUTPUT_BYTES,
             flood_bytes: Some(MAX_RUN_OUTPUT_BYTES),
             ..Limits::default()
         };
@@ -334,7 +343,7 @@ impl CliRun<'_> {
     }
 
     /// Runs the command, and shows its events as they come.
-    async fn read(
+    async fn run_to_end(
         &self,
         context: &ToolContext,
         recording: &CommandRecording,
@@ -346,7 +355,7 @@ impl CliRun<'_> {
             .map_err(|error| ToolError::Stopped(format!("its input can't be made: {error}")))?;
         let mut request = self.sandbox_request(context, user_home, command, input.as_ref());
         recording.restrict(&mut request);
-        let conversation = adapter.converse(&self.command_request(context));
+        let conversation = adapter.start_conversation(&self.command_request(context));
         let cancel = context.cancel.child_token();
         let running = context.sandbox.spawn(request, cancel.clone()).await?;
         let mut sink = EventSink::new(adapter.name(), &context.emit, &context.output);
@@ -367,7 +376,7 @@ fn report(to: &str, context: &ToolContext, end: RunEnd, changes: RecordedChanges
     }
     let most = context.limits.result_bytes;
     if message.len() > most {
-        message = format!("{}\n[… cut]", shorten_lines(&message, most));
+        message = format!("{}\n[… cut]", clip_text(&message, most));
     }
     let mut notes = format!("[{to} ended: {}]\n", describe_end(&completed.outcome));
     notes.push_str(&changes.describe(&context.workspace));
@@ -406,19 +415,19 @@ fn advise(to: &str, kind: FailureKind) -> String {
 
 /// Returns the person's task in a prompt, which may be surrounded by instructions and project
 /// context.
-fn task_in(prompt: &str) -> &str {
-    let Some(rest) = prompt.strip_prefix(BRIEF) else { return prompt };
+fn extract_task(prompt: &str) -> &str {
+    let Some(rest) = prompt.strip_prefix(CLI_BRIEF) else { return prompt };
     let fenced = rest.strip_prefix("<task").and_then(|rest| rest.split_once(">\n"));
     fenced.map_or(rest, |(_, rest)| rest.split("\n</task").next().unwrap_or(rest))
 }
 
 /// Returns the beginning of a text, at most `most` bytes long.
-fn shorten_lines(text: &str, most: usize) -> &str {
+fn clip_text(text: &str, most: usize) -> &str {
     text.get(..text.floor_char_boundary(most)).unwrap_or_default()
 }
 
 /// Quotes a word for a shell.
-fn quote(word: &str) -> String {
+fn quote_for_shell(word: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&b);
     if !word.is_empty() && word.bytes().all(is_plain) {
         return word.to_owned();
@@ -432,11 +441,11 @@ mod tests {
 
     #[test]
     fn a_summary_has_the_words_of_a_person() {
-        let context = format!("{BRIEF}<task>\nfix it\nnow\n</task>\n\n<files>\na\n</files>");
-        assert_eq!(task_in(&context), "fix it\nnow");
-        let numbered = format!("{BRIEF}<task-2>\nwhat is <task>?\n</task-2>\nmore");
-        assert_eq!(task_in(&numbered), "what is <task>?");
-        assert_eq!(task_in(&format!("{BRIEF}plain words")), "plain words");
-        assert_eq!(task_in("<task>\nof a model's"), "<task>\nof a model's");
+        let context = format!("{CLI_BRIEF}<task>\nfix it\nnow\n</task>\n\n<files>\na\n</files>");
+        assert_eq!(extract_task(&context), "fix it\nnow");
+        let numbered = format!("{CLI_BRIEF}<task-2>\nwhat is <task>?\n</task-2>\nmore");
+        assert_eq!(extract_task(&numbered), "what is <task>?");
+        assert_eq!(extract_task(&format!("{CLI_BRIEF}plain words")), "plain words");
+        assert_eq!(extract_task("<task>\nof a model's"), "<task>\nof a model's");
     }
 }

@@ -1,7 +1,8 @@
-//! How long placing and reading take: `cargo xtask bench edit` runs it. Fails where a bound is missed.
+//! How long placing and reading take: `cargo xtask bench edit` runs it. Fails where a bound is
+//! missed.
 //!
-//! Each figure is the median of many runs beside their least. Placing is what [`replace`] does, whether an edit leaves a
-//! file that parses apart; a miss includes the words of its refusal.
+//! Each figure is the median of many runs beside their least. Placing is what [`replace`] does,
+//! whether an edit leaves a file that parses apart; a miss includes the words of its refusal.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -34,19 +35,21 @@ const TOO_SHORT: f64 = 0.05;
 const READING: f64 = 200.0;
 /// Bytes of that reply.
 const REPLY: usize = 5_000_000;
-/// Milliseconds of 1,000 parts of lines in [`LARGE`] lines: each is looked for in the whole file, to know that it is the
-/// only one, at some gigabytes a second.
+/// Milliseconds of 1,000 parts of lines in [`LARGE`] lines: each is looked for in the whole file,
+/// to know that it is the only one, at some gigabytes a second.
 const SCANS: f64 = 1_000.0;
 /// Bytes of a text that is made to cost much, and milliseconds that it may take in any format.
 const HOSTILE: usize = 1 << 20;
 const HOSTILE_MS: f64 = 500.0;
-/// Four times the bytes may take so many times as long; shorter times than so many milliseconds tell nothing.
+/// Four times the bytes may take so many times as long; shorter times than so many milliseconds
+/// tell nothing.
 const HOSTILE_GROWTH: f64 = 10.0;
 const HOSTILE_TELLING: f64 = 40.0;
 
 const SMALL: usize = 10_000;
 const LARGE: usize = 100_000;
-/// Growth is measured from here to [`LARGE`]: neither fits into a core's own cache, which a smaller file does.
+/// Growth is measured from here to [`LARGE`]: neither fits into a core's own cache, which a smaller
+/// file does.
 const HALF: usize = LARGE / 2;
 const RUNS: usize = 41;
 
@@ -374,7 +377,8 @@ fn reading(missed: &mut Vec<String>) {
     }
 }
 
-/// Texts of one thing over and over, between a beginning and an end: marks that never close, fences in fences, headers.
+/// Texts of one thing over and over, between a beginning and an end: marks that never close, fences
+/// in fences, headers.
 const REPEATED: [(&str, &str, &str); 52] = [
     ("", "<<<<<<< SEARCH\n", ""),
     ("", "=======\n", ""),

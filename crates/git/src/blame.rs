@@ -6,11 +6,11 @@ use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt as _;
 
 use journeyman_protocol::{RelPath, UnixMillis};
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 
 use crate::history::is_id;
 use crate::limits::MAX_BLAME_LINES;
-use crate::read::{GitReader, ReadCommand};
+use crate::reader::{GitReader, ReadCommand};
 use crate::{Git, GitError};
 
 /// Consecutive lines that come from one commit.
@@ -44,11 +44,11 @@ impl Git {
         path: &RelPath,
         lines: RangeInclusive<u32>,
     ) -> Result<Vec<BlameHunk>, GitError> {
-        let range = line_range(&lines)?;
+        let range = format_line_range(&lines)?;
         let reader = GitReader::open(self).await?;
         let commit = reader.resolve(rev).await?;
         let commit = commit.ok_or_else(|| {
-            GitError::InvalidRequest(format!("there is no commit {}", clean(rev.as_bytes())))
+            GitError::InvalidRequest(format!("there is no commit {}", clean_output(rev.as_bytes())))
         })?;
         reader.blame([range, commit.into()], path, None).await
     }
@@ -65,7 +65,7 @@ impl Git {
         content: Vec<u8>,
         lines: RangeInclusive<u32>,
     ) -> Result<Vec<BlameHunk>, GitError> {
-        let which = ["--contents".into(), "-".into(), line_range(&lines)?];
+        let which = ["--contents".into(), "-".into(), format_line_range(&lines)?];
         let mut blamed = GitReader::open(self).await?.blame(which, path, Some(content)).await?;
         blamed.retain(|hunk| hunk.commit.bytes().any(|digit| digit != b'0'));
         Ok(blamed)
@@ -85,14 +85,14 @@ impl GitReader<'_> {
         let mut args: Vec<OsString> = fixed.map(OsString::from).into();
         args.extend(which);
         args.extend(["--".into(), OsStr::from_bytes(path.as_bytes()).to_owned()]);
-        let command = ReadCommand { stdin, ..ReadCommand::new(action, args).large() };
+        let command = ReadCommand { stdin, ..ReadCommand::new(action, args).with_large_limits() };
         let bytes = self.run(command).await?.into_output(action)?;
         parse(&bytes).ok_or(GitError::Malformed { action, what: "a line" })
     }
 }
 
 /// Returns git's argument for lines.
-fn line_range(lines: &RangeInclusive<u32>) -> Result<OsString, GitError> {
+fn format_line_range(lines: &RangeInclusive<u32>) -> Result<OsString, GitError> {
     let (first, last) = (*lines.start(), *lines.end());
     if first == 0 || last < first || last - first >= MAX_BLAME_LINES {
         return Err(GitError::InvalidRequest(format!("lines {first} to {last} can't be asked for at once")));
@@ -128,12 +128,12 @@ fn parse(bytes: &[u8]) -> Option<Vec<BlameHunk>> {
         };
         let entry = told.entry(commit.clone()).or_default();
         if let Some(author) = line.strip_prefix(b"author ") {
-            entry.1 = clean(author);
+            entry.1 = clean_output(author);
         } else if let Some(seconds) = line.strip_prefix(b"author-time ") {
             let seconds: i64 = String::from_utf8_lossy(seconds).parse().ok()?;
             entry.0 = UnixMillis(u64::try_from(seconds.saturating_mul(1000)).unwrap_or(0));
         } else if let Some(subject) = line.strip_prefix(b"summary ") {
-            entry.2 = clean(subject);
+            entry.2 = clean_output(subject);
         }
     }
     Some(blamed)

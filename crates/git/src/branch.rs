@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::limits::MAX_GIT_FILE_BYTES;
 use crate::paths::RepositoryPaths;
-use crate::user::{UserCommand, UserGitRunner};
+use crate::user_git::{UserCommand, UserGitRunner};
 use crate::{CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, UserGit};
 
 /// Suffix of a file beside the worktree that records the branch's name and base commit.
@@ -40,7 +40,7 @@ impl UserGit {
     /// [`GitError::CommitRefused`] with the reason if it can't; as [`UserGit::begin_branch`].
     pub async fn check_branch(&self, name: &str, cancel: &CancellationToken) -> Result<(), GitError> {
         let place = RepositoryPaths::find(&self.git.root)?;
-        check(&self.runner_at(&place, cancel)?, name).await.map(drop)
+        check_new_branch(&self.runner_at(&place, cancel)?, name).await.map(drop)
     }
 
     /// Creates a branch at `HEAD`, in a new worktree at `dir`, which must not exist and must be
@@ -58,7 +58,7 @@ impl UserGit {
     ) -> Result<PendingBranch, GitError> {
         let place = RepositoryPaths::find(&self.git.root)?;
         let own = self.runner_at(&place, cancel)?;
-        let base = check(&own, name).await?;
+        let base = check_new_branch(&own, name).await?;
         // A check-out runs filters.
         self.check_programs(&own, &place, &[]).await?;
         if fs::symlink_metadata(dir).is_ok() {
@@ -72,15 +72,15 @@ impl UserGit {
         let mut begun = PendingBranch { user, name, base, top, root, done: true };
         // The record is written first, so that a crash at any later instant leaves it for the
         // sweep.
-        let record = record(&begun.top);
+        let record = record_path(&begun.top);
         let text = format!("{}\n{}\n", begun.base, begun.name);
         fs::write(&record, text).map_err(GitError::io("writing", &record))?;
-        let said = own.run(UserCommand::new(begun.add_arguments())).await?;
+        let said = own.run(UserCommand::new(begun.worktree_add_arguments())).await?;
         // A hook may have failed after everything was created. A branch that another process
         // created meanwhile is kept.
-        begun.done = !said.is_done() && !is_created_by(&own, &begun).await;
+        begun.done = !said.is_success() && !is_created_by(&own, &begun).await;
         if begun.done {
-            if !said.is_done() {
+            if !said.is_success() {
                 // Git creates the branch before the worktree.
                 delete_if_unmoved(&own, &begun.name, &begun.base).await;
             }
@@ -96,7 +96,7 @@ impl UserGit {
     ///
     /// # Errors
     /// [`GitError`]; everything that could be removed is removed.
-    pub async fn sweep(&self, dir: &Path) -> Result<(), GitError> {
+    pub async fn remove_stale_branches(&self, dir: &Path) -> Result<(), GitError> {
         let place = RepositoryPaths::find(&self.git.root)?;
         let own = self.runner_at(&place, &CancellationToken::new())?;
         let entries = match fs::read_dir(place.common_dir.join("worktrees")) {
@@ -108,12 +108,12 @@ impl UserGit {
         for admin in entries.flatten().map(|entry| entry.path()) {
             let pointer = read_bounded(&admin.join("gitdir"));
             let top = Path::new(OsStr::from_bytes(pointer.trim_ascii_end())).parent();
-            let Some(top) = top.filter(|top| lies_in(top, dir)) else { continue };
-            let text = String::from_utf8_lossy(&read_bounded(&record(top))).into_owned();
+            let Some(top) = top.filter(|top| is_in_directory(top, dir)) else { continue };
+            let text = String::from_utf8_lossy(&read_bounded(&record_path(top))).into_owned();
             let mut lines = text.lines();
             let made = (lines.next(), lines.next());
             let head = String::from_utf8_lossy(&read_bounded(&admin.join("HEAD"))).into_owned();
-            let removed = remove(&own, top).await;
+            let removed = remove_worktree(&own, top).await;
             // No other worktree uses a branch that is checked out there.
             if let ((Some(base), Some(name)), Ok(())) = (made, &removed)
                 && head.trim_end().strip_prefix("ref: refs/heads/") == Some(name)
@@ -159,19 +159,19 @@ impl PendingBranch {
     /// [`GitError`] if a part could not be removed; [`UserGit::sweep`] removes the rest later.
     pub async fn finish(mut self) -> Result<(), GitError> {
         self.done = true;
-        self.end().await
+        self.remove_worktree().await
     }
 
-    async fn end(&self) -> Result<(), GitError> {
+    async fn remove_worktree(&self) -> Result<(), GitError> {
         let place = RepositoryPaths::find(&self.user.git.root)?;
         let own = self.user.runner_at(&place, &CancellationToken::new())?;
-        let removed = remove(&own, &self.top).await;
+        let removed = remove_worktree(&own, &self.top).await;
         delete_if_unmoved(&own, &self.name, &self.base).await;
-        let record = record(&self.top);
+        let record = record_path(&self.top);
         removed.and(fs::remove_file(&record).map_err(GitError::io("removing", &record)))
     }
 
-    fn add_arguments(&self) -> Vec<&OsStr> {
+    fn worktree_add_arguments(&self) -> Vec<&OsStr> {
         let fixed = ["worktree", "add", "--quiet", "--no-track", "-b", &self.name].map(OsStr::new);
         fixed.into_iter().chain([OsStr::new("--"), self.top.as_os_str(), OsStr::new(&self.base)]).collect()
     }
@@ -181,28 +181,28 @@ impl Drop for PendingBranch {
     fn drop(&mut self) {
         if !self.done {
             // The next sweep removes what is left after an error.
-            Git::blocking(self.end()).ok();
+            Git::run_blocking(self.remove_worktree()).ok();
         }
     }
 }
 
 /// Checks that a new branch can have this name; returns the commit to begin at.
-async fn check(own: &UserGitRunner<'_>, name: &str) -> Result<String, GitError> {
-    let bad = || CommitRefusal::BranchName(journeyman_sandbox::clean(name.as_bytes()));
+async fn check_new_branch(own: &UserGitRunner<'_>, name: &str) -> Result<String, GitError> {
+    let bad = || CommitRefusal::BranchName(journeyman_sandbox::clean_output(name.as_bytes()));
     // Git accepts names such as `HEAD` or `refs/heads/x`, but they are misread later.
     if name.starts_with('-') || name.contains('\0') || name == "HEAD" || name.starts_with("refs/") {
         return Err(bad().into());
     }
     let said = own.run(UserCommand::new(["check-ref-format", "--branch", name])).await?;
     // Git expands `-` and `@{-1}` to the previous branch: a name that it changes is refused.
-    if !said.is_done() || said.bytes.trim_ascii_end() != name.as_bytes() {
+    if !said.is_success() || said.bytes.trim_ascii_end() != name.as_bytes() {
         return Err(bad().into());
     }
     if branch_tip(own, name).await.is_some() {
         return Err(CommitRefusal::BranchExists(name.to_owned()).into());
     }
     let said = own.run(UserCommand::new(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])).await?;
-    if !said.is_done() {
+    if !said.is_success() {
         return Err(CommitRefusal::NoCommit.into());
     }
     Ok(String::from_utf8_lossy(&said.bytes).trim_end().to_owned())
@@ -212,7 +212,7 @@ async fn check(own: &UserGitRunner<'_>, name: &str) -> Result<String, GitError> 
 async fn branch_tip(own: &UserGitRunner<'_>, name: &str) -> Option<String> {
     let reference = format!("refs/heads/{name}");
     let said = own.run(UserCommand::new(["show-ref", "--verify", "--hash", &reference])).await.ok()?;
-    said.is_done().then(|| String::from_utf8_lossy(&said.bytes).trim_end().to_owned())
+    said.is_success().then(|| String::from_utf8_lossy(&said.bytes).trim_end().to_owned())
 }
 
 /// Returns true if a failed attempt got as far as creating the worktree.
@@ -226,7 +226,7 @@ async fn is_created_by(own: &UserGitRunner<'_>, begun: &PendingBranch) -> bool {
 }
 
 /// Removes a worktree that this module created, and its registration.
-async fn remove(own: &UserGitRunner<'_>, top: &Path) -> Result<(), GitError> {
+async fn remove_worktree(own: &UserGitRunner<'_>, top: &Path) -> Result<(), GitError> {
     let action = "worktree remove";
     let args =
         [OsStr::new("worktree"), "remove".as_ref(), "--force".as_ref(), "--".as_ref(), top.as_os_str()];
@@ -248,7 +248,7 @@ async fn delete_if_unmoved(own: &UserGitRunner<'_>, name: &str, base: &str) {
     }
 }
 
-fn record(top: &Path) -> PathBuf {
+fn record_path(top: &Path) -> PathBuf {
     let mut name = top.as_os_str().to_owned();
     name.push(BRANCH_RECORD_SUFFIX);
     name.into()
@@ -275,7 +275,7 @@ fn read_bounded(file: &Path) -> Vec<u8> {
 }
 
 /// Returns true if a path lies in a directory that may have another name through links.
-fn lies_in(path: &Path, dir: &Path) -> bool {
+fn is_in_directory(path: &Path, dir: &Path) -> bool {
     let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
     let is_plain = path.components().all(|part| part != std::path::Component::ParentDir);
     is_plain && [dir, &real].iter().any(|dir| path.starts_with(dir) && path != *dir)

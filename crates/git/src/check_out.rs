@@ -12,9 +12,9 @@ use std::path::Path;
 use journeyman_protocol::RelPath;
 
 use crate::limits::CHECK_OUT_TIMEOUT;
-use crate::read::{GitReader, ReadCommand};
+use crate::reader::{GitReader, ReadCommand};
 use crate::status::Status;
-use crate::tracked::{Tracked, records};
+use crate::tracked::{TrackedFile, split_nul_records};
 use crate::{Git, GitError};
 
 /// Prints the commit and checks out; prints nothing before the first commit. `$2` is the project
@@ -50,10 +50,10 @@ impl Git {
     /// # Errors
     /// [`GitError`]; the directory may have some of the files then.
     pub fn check_out(&self, into: &Path) -> Result<Vec<RelPath>, GitError> {
-        Self::blocking(self.check_out_here(into))
+        Self::run_blocking(self.check_out_async(into))
     }
 
-    async fn check_out_here(&self, into: &Path) -> Result<Vec<RelPath>, GitError> {
+    async fn check_out_async(&self, into: &Path) -> Result<Vec<RelPath>, GitError> {
         let reader = GitReader::open(self).await?;
         reader.place.work_tree()?;
         let into = into.canonicalize().map_err(GitError::io("looking at", into))?;
@@ -65,8 +65,12 @@ impl Git {
         }
         let private = into.join(GIT_DIRECTORY_NAME);
         fs::create_dir(&private).map_err(GitError::io("making", &private))?;
-        let filled =
-            tokio::join!(reader.fill(&into), reader.status(), reader.tracked(), reader.converted_files());
+        let filled = tokio::join!(
+            reader.write_head_files(&into),
+            reader.status(),
+            reader.tracked_files(),
+            reader.converted_files()
+        );
         let removed = fs::remove_dir_all(&private).map_err(GitError::io("removing", &private));
         let (commit, status, tracked, converted) = (filled.0?, filled.1?, filled.2?, filled.3?);
         removed?;
@@ -79,9 +83,10 @@ impl Git {
 
 impl GitReader<'_> {
     /// Writes the files of `HEAD`; returns the commit, if there is one.
-    async fn fill(&self, into: &Path) -> Result<Option<String>, GitError> {
+    async fn write_head_files(&self, into: &Path) -> Result<Option<String>, GitError> {
         let action = "checkout-index";
-        let sparse = self.place.settings().is_none_or(|text| crate::overrides::has_word(&text, b"sparse"));
+        let sparse =
+            self.place.read_settings().is_none_or(|text| crate::overrides::has_word(&text, b"sparse"));
         let stdin = if sparse { Some(self.checked_out_files().await?) } else { None };
         let (prefix, listed) = (&self.place.prefix, if sparse { "listed" } else { "all" });
         let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);
@@ -100,12 +105,12 @@ impl GitReader<'_> {
     /// only some.
     async fn checked_out_files(&self) -> Result<Vec<u8>, GitError> {
         let action = "ls-tree";
-        let list = ReadCommand::new(action, [action, "-r", "-z", "--name-only", "HEAD"]).large();
+        let list = ReadCommand::new(action, [action, "-r", "-z", "--name-only", "HEAD"]).with_large_limits();
         let listed = self.run(list).await?;
         // Before the first commit `HEAD` has no files, so no file is missing.
         let listed = if listed.code == 0 { listed.bytes } else { Vec::new() };
         let mut there = Vec::with_capacity(listed.len());
-        for name in records(&listed) {
+        for name in split_nul_records(&listed) {
             let path = self.place.root.join(std::ffi::OsStr::from_bytes(name));
             if fs::symlink_metadata(path).is_ok() {
                 there.extend_from_slice(name);
@@ -121,7 +126,7 @@ fn list_differing_paths(
     root: &Path,
     into: &Path,
     status: &Status,
-    tracked: &[Tracked],
+    tracked: &[TrackedFile],
     converted: Vec<RelPath>,
 ) -> Vec<RelPath> {
     let mut found: BTreeSet<RelPath> = status.entries.iter().map(|entry| entry.path.clone()).collect();
@@ -129,7 +134,7 @@ fn list_differing_paths(
     for file in tracked {
         // Files that git doesn't watch on the user's request may differ; files outside a sparse
         // checkout are on neither side.
-        if !found.contains(&file.path) && !is_equal(root, into, file) {
+        if !found.contains(&file.path) && !is_file_unchanged(root, into, file) {
             found.insert(file.path.clone());
         }
     }
@@ -138,7 +143,7 @@ fn list_differing_paths(
 
 /// Returns true if a file that git considers unchanged is in fact equal: the user's settings, which
 /// did not apply here, may have converted its line ends, which changes the size.
-fn is_equal(root: &Path, into: &Path, file: &Tracked) -> bool {
+fn is_file_unchanged(root: &Path, into: &Path, file: &TrackedFile) -> bool {
     let look = |top: &Path| fs::symlink_metadata(top.join(file.path.as_path()));
     match (look(root), look(into)) {
         (Ok(theirs), Ok(ours)) => {

@@ -13,19 +13,19 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use journeyman_protocol::RelPath;
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::{CommitHooks, HookRunner};
 use crate::limits::{LOCK_RETRY_INTERVAL, MAX_COMMIT_MESSAGE_BYTES, MAX_LOCK_ATTEMPTS};
 use crate::paths::RepositoryPaths;
 use crate::raw_diff::parse_raw_diff;
-use crate::read::GitReader;
+use crate::reader::GitReader;
 use crate::status::{EntryStatus, StatusChange};
 use crate::temporary_index::TemporaryIndex;
-use crate::tracked::records;
-use crate::user::{CommandOutcome, UserCommand, UserGitRunner};
-use crate::{CommitRefusal, CommitRequest, Git, GitError, HookRun, UserGit, programs, state};
+use crate::tracked::split_nul_records;
+use crate::user_git::{CommandOutcome, UserCommand, UserGitRunner};
+use crate::{CommitRefusal, CommitRequest, Git, GitError, HookRun, UserGit, configured_programs, state};
 
 /// Prefix of a path that git reads literally from the top of the work tree.
 const PATHSPEC_TOP: &[u8] = b":(top)";
@@ -56,9 +56,9 @@ impl Git {
     ///
     /// # Errors
     /// [`GitError`].
-    pub async fn dirty_before(&self, paths: &[RelPath]) -> Result<Vec<RelPath>, GitError> {
+    pub async fn find_dirty_paths(&self, paths: &[RelPath]) -> Result<Vec<RelPath>, GitError> {
         let reader = GitReader::open(self).await?;
-        let (status, tracked) = tokio::join!(reader.status(), reader.tracked());
+        let (status, tracked) = tokio::join!(reader.status(), reader.tracked_files());
         let mut dirty: BTreeSet<RelPath> = status?.entries.into_iter().map(|entry| entry.path).collect();
         let is_there = |path: &RelPath| fs::symlink_metadata(self.root.join(path.as_path())).is_ok();
         let unwatched = tracked?.into_iter().filter(|file| file.unwatched && is_there(&file.path));
@@ -83,19 +83,19 @@ impl UserGit {
         let reader = GitReader::open(&self.git).await?;
         let own = self.runner_at(&reader.place, cancel)?;
         let work = CommitOperation { place: &reader.place, own };
-        work.check(commit)?;
+        work.check_without_git(commit)?;
         self.check_programs(&work.own, work.place, &commit.paths).await?;
         let unwatched = check_index(&reader, commit).await?;
         work.check_with_git(commit).await?;
-        let before = work.head().await?;
+        let before = work.resolve_head().await?;
         let found = CommitHooks::find(&work.own, &reader.place).await?;
-        let index = TemporaryIndex::make(&reader.place)?;
+        let index = TemporaryIndex::create(&reader.place)?;
         let place = index.directory.join("hooks");
         let hooks = HookRunner::new(&reader, &self.git, &self.confinement, found, cancel, place).await?;
-        work.fill(&index.path, commit, &unwatched, before.as_deref()).await?;
+        work.fill_index(&index.path, commit, &unwatched, before.as_deref()).await?;
         let (message, words) = hooks.run_before_commit(&work.own, &index.path, commit).await?;
-        let said = work.make(&index.path, message, self.confinement.run).await?;
-        let mut done = work.finish(commit, &index.path, before, said).await?;
+        let said = work.create_commit(&index.path, message, self.confinement.run).await?;
+        let mut done = work.complete_commit(commit, &index.path, before, said).await?;
         let after = hooks.run_after_commit().await;
         let all = [words.as_str(), done.words.as_str(), after.trim()];
         done.words = all.into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>().join("\n");
@@ -124,7 +124,7 @@ impl UserGit {
         changed: &[RelPath],
     ) -> Result<(), GitError> {
         let confinement = &self.confinement;
-        programs::ProgramCheck { own, place, confinement, changed }.run().await
+        configured_programs::ProgramCheck { own, place, confinement, changed }.run().await
     }
 }
 
@@ -143,15 +143,15 @@ enum FileState {
 
 impl CommitOperation<'_> {
     /// Performs the checks that run no program.
-    fn check(&self, commit: &CommitRequest) -> Result<(), CommitRefusal> {
-        if let Some(operation) = state::operation(self.place) {
+    fn check_without_git(&self, commit: &CommitRequest) -> Result<(), CommitRefusal> {
+        if let Some(operation) = state::find_operation(self.place) {
             return Err(CommitRefusal::InProgress(operation));
         }
         let lock = self.place.git_dir.join("index.lock");
         if fs::symlink_metadata(&lock).is_ok() {
             return Err(CommitRefusal::Locked(lock));
         }
-        let message = clean(commit.message.as_bytes());
+        let message = clean_output(commit.message.as_bytes());
         if message.trim().is_empty() || message.len() > MAX_COMMIT_MESSAGE_BYTES {
             return Err(CommitRefusal::MessageLength(message.trim().len()));
         }
@@ -159,11 +159,12 @@ impl CommitOperation<'_> {
             return Err(CommitRefusal::NothingToCommit);
         }
         let mixed: BTreeSet<&RelPath> = commit.mixed.iter().collect();
-        let mixed = listed(commit, |path| mixed.contains(path));
+        let mixed = filter_requested_paths(commit, |path| mixed.contains(path));
         if !mixed.is_empty() {
             return Err(CommitRefusal::UserChanges(mixed));
         }
-        let elsewhere = listed(commit, |path| is_in_nested_repository(&self.place.root, path));
+        let elsewhere =
+            filter_requested_paths(commit, |path| is_in_nested_repository(&self.place.root, path));
         if !elsewhere.is_empty() {
             return Err(CommitRefusal::NestedRepository(elsewhere));
         }
@@ -179,7 +180,7 @@ impl CommitOperation<'_> {
         }
         for who in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
             let said = self.own.run(UserCommand::new(["var", who])).await?;
-            if !said.is_done() && !said.cancelled {
+            if !said.is_success() && !said.cancelled {
                 let last = said.words.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
                 return Err(CommitRefusal::NoIdentity(last.to_owned()).into());
             }
@@ -190,19 +191,21 @@ impl CommitOperation<'_> {
         let asked = there
             .flat_map(|path| [PATHSPEC_TOP, self.path_from_top(path).as_slice(), b"\0"].concat())
             .collect();
-        let said = self.own.run(UserCommand::new(["check-ignore", "-z", "--stdin"]).stdin(asked)).await?;
+        let said =
+            self.own.run(UserCommand::new(["check-ignore", "-z", "--stdin"]).with_stdin(asked)).await?;
         if said.code == Some(0) {
             let named: BTreeSet<&[u8]> =
-                records(&said.bytes).filter_map(|name| name.strip_prefix(PATHSPEC_TOP)).collect();
-            let ignored = listed(commit, |path| named.contains(self.path_from_top(path).as_slice()));
+                split_nul_records(&said.bytes).filter_map(|name| name.strip_prefix(PATHSPEC_TOP)).collect();
+            let ignored =
+                filter_requested_paths(commit, |path| named.contains(self.path_from_top(path).as_slice()));
             return Err(CommitRefusal::Ignored(ignored).into());
         }
-        if said.code == Some(1) { Ok(()) } else { Err(said.failed("check-ignore")) }
+        if said.code == Some(1) { Ok(()) } else { Err(said.into_error("check-ignore")) }
     }
 
     /// Adds the files to the index as they are in the work tree; the other entries are those of
     /// `HEAD`.
-    async fn fill(
+    async fn fill_index(
         &self,
         index: &Path,
         commit: &CommitRequest,
@@ -215,33 +218,33 @@ impl CommitOperation<'_> {
             Some(head) => UserCommand::new(["read-tree", "--reset", head]),
             None => UserCommand::new(["read-tree", "--empty"]),
         };
-        self.own.run(call.index(index)).await?.into_output(action)?;
+        self.own.run(call.with_index(index)).await?.into_output(action)?;
         let action = "update-index";
         // Git would keep the old content of a file that it doesn't watch. Removed first, the file
         // is added as new.
         let out = |path: &RelPath| self.file_state(path) == FileState::Gone || unwatched.contains(path);
-        let out = self.nul_terminated(commit, out);
-        let there = self.nul_terminated(commit, |path| self.file_state(path) == FileState::There);
+        let out = self.nul_terminated_paths(commit, out);
+        let there = self.nul_terminated_paths(commit, |path| self.file_state(path) == FileState::There);
         let passes: [(Vec<u8>, &[&str]); 2] = [(out, &["--force-remove"]), (there, &["--add", "--replace"])];
         for (paths, how) in passes.into_iter().filter(|(paths, _)| !paths.is_empty()) {
             let args = std::iter::once(&action).chain(how).chain(&["-z", "--stdin"]);
-            let call = UserCommand::new(args).stdin(paths).index(index);
+            let call = UserCommand::new(args).with_stdin(paths).with_index(index);
             self.own.run(call).await?.into_output(action)?;
         }
         let listed = match head {
             Some(head) => {
                 let call =
                     UserCommand::new(["diff-index", "--cached", "--quiet", "--ignore-submodules=none", head]);
-                let said = self.own.run(call.index(index)).await?;
+                let said = self.own.run(call.with_index(index)).await?;
                 match said.code {
                     Some(0) => false,
                     Some(1) => true,
-                    _ => return Err(said.failed("diff-index")),
+                    _ => return Err(said.into_error("diff-index")),
                 }
             }
             None => !self
                 .own
-                .run(UserCommand::new(["ls-files", "-z"]).index(index))
+                .run(UserCommand::new(["ls-files", "-z"]).with_index(index))
                 .await?
                 .into_output("ls-files")?
                 .is_empty(),
@@ -249,13 +252,18 @@ impl CommitOperation<'_> {
         if listed { Ok(()) } else { Err(CommitRefusal::NothingToCommit.into()) }
     }
 
-    async fn make(&self, index: &Path, message: Vec<u8>, hooks: HookRun) -> Result<CommandOutcome, GitError> {
-        let call = UserCommand::new(["commit", "--quiet", "--file=-"]).stdin(message).index(index);
+    async fn create_commit(
+        &self,
+        index: &Path,
+        message: Vec<u8>,
+        hooks: HookRun,
+    ) -> Result<CommandOutcome, GitError> {
+        let call = UserCommand::new(["commit", "--quiet", "--file=-"]).with_stdin(message).with_index(index);
         self.own.run(if hooks == HookRun::Outside { call.with_hooks() } else { call }).await
     }
 
     /// Checks the result of git's commit, and updates the user's index.
-    async fn finish(
+    async fn complete_commit(
         &self,
         commit: &CommitRequest,
         index: &Path,
@@ -265,22 +273,22 @@ impl CommitOperation<'_> {
         // The result is checked even after cancellation.
         let without_cancellation =
             CommitOperation { place: self.place, own: self.own.without_cancellation() };
-        let made = without_cancellation.next(before.as_deref()).await?;
+        let made = without_cancellation.find_next_commit(before.as_deref()).await?;
         let Some(id) = made else {
-            return Err(if said.is_done() {
+            return Err(if said.is_success() {
                 GitError::Failed { action: "commit", words: "it made no commit".to_owned() }
             } else {
-                said.failed("commit")
+                said.into_error("commit")
             });
         };
         // The commit is ours if git succeeded, or was ended after creating it and no other process
         // committed.
-        let is_ours =
-            said.is_done() || (said.code.is_none() && without_cancellation.matches_index(&id, index).await?);
+        let is_ours = said.is_success()
+            || (said.code.is_none() && without_cancellation.matches_index(&id, index).await?);
         if !is_ours {
-            return Err(said.failed("commit"));
+            return Err(said.into_error("commit"));
         }
-        let changed = without_cancellation.files_of_commit(&id).await?;
+        let changed = without_cancellation.list_commit_changes(&id).await?;
         let asked: BTreeSet<Vec<u8>> = commit.paths.iter().map(|path| self.path_from_top(path)).collect();
         let index_behind =
             without_cancellation.update_user_index(&changed, &asked, before.as_deref()).await.err();
@@ -303,20 +311,20 @@ impl CommitOperation<'_> {
     }
 
     /// Returns the commit that is checked out; `None` before the first commit.
-    async fn head(&self) -> Result<Option<String>, GitError> {
+    async fn resolve_head(&self) -> Result<Option<String>, GitError> {
         let said =
             self.own.run(UserCommand::new(["rev-parse", "--quiet", "--verify", "HEAD^{commit}"])).await?;
         match said.code {
             Some(0) => Ok(Some(String::from_utf8_lossy(&said.bytes).trim_end().to_owned())),
             Some(1) => Ok(None),
-            _ => Err(said.failed("rev-parse")),
+            _ => Err(said.into_error("rev-parse")),
         }
     }
 
     /// Returns the commit that followed `before`: the user or a hook may have created more since.
-    async fn next(&self, before: Option<&str>) -> Result<Option<String>, GitError> {
+    async fn find_next_commit(&self, before: Option<&str>) -> Result<Option<String>, GitError> {
         let action = "rev-list";
-        let Some(head) = self.head().await? else { return Ok(None) };
+        let Some(head) = self.resolve_head().await? else { return Ok(None) };
         let Some(before) = before else { return Ok(Some(head)) };
         let range = format!("{before}..{head}");
         let args = [action, "--reverse", "--first-parent", "--ancestry-path", &range];
@@ -326,8 +334,11 @@ impl CommitOperation<'_> {
 
     /// Returns true if a commit has the same tree as an index.
     async fn matches_index(&self, id: &str, index: &Path) -> Result<bool, GitError> {
-        let tree =
-            self.own.run(UserCommand::new(["write-tree"]).index(index)).await?.into_output("write-tree")?;
+        let tree = self
+            .own
+            .run(UserCommand::new(["write-tree"]).with_index(index))
+            .await?
+            .into_output("write-tree")?;
         let its = self
             .own
             .run_for_output("rev-parse", ["rev-parse", "--verify", &format!("{id}^{{tree}}")])
@@ -336,7 +347,7 @@ impl CommitOperation<'_> {
     }
 
     /// Returns the changes of a commit: each path with the mode and object for the index.
-    async fn files_of_commit(&self, id: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
+    async fn list_commit_changes(&self, id: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
         let action = "diff-tree";
         let fixed = [action, "--root", "--raw", "--no-commit-id", "--no-renames", "--no-abbrev", "-r", "-z"];
         let bytes = self.own.run_for_output(action, fixed.into_iter().chain([id])).await?;
@@ -371,15 +382,15 @@ impl CommitOperation<'_> {
         }
         let mut tries = MAX_LOCK_ATTEMPTS;
         loop {
-            let call = UserCommand::new(["update-index", "-z", "--index-info"]).stdin(lines.clone());
+            let call = UserCommand::new(["update-index", "-z", "--index-info"]).with_stdin(lines.clone());
             let said = self.own.run(call).await?;
             let locked = fs::symlink_metadata(self.place.git_dir.join("index.lock")).is_ok();
-            if said.is_done() {
+            if said.is_success() {
                 break;
             }
             tries = tries.saturating_sub(1);
             if !locked || tries == 0 {
-                return Err(said.failed("update-index"));
+                return Err(said.into_error("update-index"));
             }
             tokio::time::sleep(LOCK_RETRY_INTERVAL).await;
         }
@@ -396,7 +407,7 @@ impl CommitOperation<'_> {
     }
 
     /// Returns some of the requested files, each ended by NUL.
-    fn nul_terminated(&self, commit: &CommitRequest, is: impl Fn(&RelPath) -> bool) -> Vec<u8> {
+    fn nul_terminated_paths(&self, commit: &CommitRequest, is: impl Fn(&RelPath) -> bool) -> Vec<u8> {
         let mut all = Vec::new();
         for path in commit.paths.iter().filter(|path| is(path)) {
             all.extend_from_slice(&self.path_from_top(path));
@@ -410,14 +421,14 @@ impl CommitOperation<'_> {
 /// lost, and that none is a nested repository that is no submodule. Returns the files that git
 /// doesn't watch on the user's request.
 async fn check_index(reader: &GitReader<'_>, commit: &CommitRequest) -> Result<BTreeSet<RelPath>, GitError> {
-    let (status, tracked) = tokio::join!(reader.status(), reader.tracked());
+    let (status, tracked) = tokio::join!(reader.status(), reader.tracked_files());
     let (status, tracked) = (status?, tracked?);
     let known: BTreeSet<&RelPath> = tracked.iter().map(|file| &file.path).collect();
     let is_dir = |path: &RelPath| {
         let at = reader.place.root.join(path.as_path());
         fs::symlink_metadata(at.join(".git")).is_ok() && !known.contains(path)
     };
-    let nested = listed(commit, is_dir);
+    let nested = filter_requested_paths(commit, is_dir);
     if !nested.is_empty() {
         return Err(CommitRefusal::NestedRepository(nested).into());
     }
@@ -433,14 +444,14 @@ async fn check_index(reader: &GitReader<'_>, commit: &CommitRequest) -> Result<B
         })
         .map(|found| found.path)
         .collect();
-    let staged = listed(commit, |path| twofold.contains(path));
+    let staged = filter_requested_paths(commit, |path| twofold.contains(path));
     if !staged.is_empty() {
         return Err(CommitRefusal::Staged(staged).into());
     }
     Ok(tracked.into_iter().filter(|file| file.unwatched).map(|file| file.path).collect())
 }
 
-fn listed(commit: &CommitRequest, is: impl Fn(&RelPath) -> bool) -> Vec<RelPath> {
+fn filter_requested_paths(commit: &CommitRequest, is: impl Fn(&RelPath) -> bool) -> Vec<RelPath> {
     commit.paths.iter().filter(|path| is(path)).cloned().collect()
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::SandboxError;
 
-use crate::Operation;
+use crate::OperationInProgress;
 use crate::limits::MAX_COMMIT_MESSAGE_BYTES;
 
 /// The error of a git operation.
@@ -114,7 +114,7 @@ pub enum GitError {
 pub enum CommitRefusal {
     /// Another operation is in progress.
     #[error("a {0} is in progress; finish or abort it first")]
-    InProgress(Operation),
+    InProgress(OperationInProgress),
     /// Another git process uses the index, or was cut off while it did.
     #[error("{} exists: another git runs here; if none does, remove that file", .0.display())]
     Locked(PathBuf),
@@ -122,16 +122,16 @@ pub enum CommitRefusal {
     #[error("there is nothing to commit")]
     NothingToCommit,
     /// Files with earlier changes of the user, which a commit would include.
-    #[error("{} changed by you too and not committed: commit your own changes first", shown(.0))]
+    #[error("{} changed by you too and not committed: commit your own changes first", format_paths(.0))]
     UserChanges(Vec<RelPath>),
     /// Files whose staged content differs from the work tree.
-    #[error("{} staged otherwise than in the work tree: commit or unstage that first", shown(.0))]
+    #[error("{} staged otherwise than in the work tree: commit or unstage that first", format_paths(.0))]
     Staged(Vec<RelPath>),
     /// Files that git ignores.
-    #[error("{} ignored by git", shown(.0))]
+    #[error("{} ignored by git", format_paths(.0))]
     Ignored(Vec<RelPath>),
     /// Files that belong to a submodule or a nested repository.
-    #[error("{} in another repository", shown(.0))]
+    #[error("{} in another repository", format_paths(.0))]
     NestedRepository(Vec<RelPath>),
     /// The committer's name and email are not configured.
     #[error(
@@ -151,7 +151,7 @@ pub enum CommitRefusal {
     /// The hooks can't run in the sandbox.
     #[error(
         "the commit's hooks can't be run in the sandbox ({reason}): {}. Look at them and at what they run, and commit by \
-         yourself, or commit without hooks: --no-verify", named(.hooks)
+         yourself, or commit without hooks: --no-verify", format_files(.hooks)
     )]
     Hooks {
         /// The hooks' files.
@@ -162,7 +162,7 @@ pub enum CommitRefusal {
     /// A program would run outside the sandbox, and changed files decide what it does.
     #[error(
         "git would run what its setting \"{setting}\" names outside of the sandbox, and the change decides what that \
-         does: {} changed or new. Look at what changed, and commit by yourself", shown(.files)
+         does: {} changed or new. Look at what changed, and commit by yourself", format_paths(.files)
     )]
     Unseen {
         /// The setting's key.
@@ -171,7 +171,7 @@ pub enum CommitRefusal {
         files: Vec<RelPath>,
     },
     /// Files that a hook added to the commit and that programs outside the sandbox obey.
-    #[error("a hook added to the commit what programs outside of the sandbox run or obey: {} not to be added", shown(.0))]
+    #[error("a hook added to the commit what programs outside of the sandbox run or obey: {} not to be added", format_paths(.0))]
     AddedByHook(Vec<RelPath>),
     /// There is no commit at which a branch could begin.
     #[error("there is no commit yet for a branch to begin at")]
@@ -186,14 +186,16 @@ impl CommitRefusal {
     }
 }
 
-fn named(files: &[PathBuf]) -> String {
-    let names: Vec<String> =
-        files.iter().map(|file| journeyman_sandbox::clean(file.display().to_string().as_bytes())).collect();
+fn format_files(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| journeyman_sandbox::clean_output(file.display().to_string().as_bytes()))
+        .collect();
     names.join(", ")
 }
 
 /// Lists some paths, with the verb for their number.
-fn shown(paths: &[RelPath]) -> String {
+fn format_paths(paths: &[RelPath]) -> String {
     const MAX_NAMED_PATHS: usize = 5;
     let mut text = paths.iter().take(MAX_NAMED_PATHS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     if paths.len() > MAX_NAMED_PATHS {

@@ -44,7 +44,9 @@ impl Git {
     ///
     /// # Errors
     /// The errors of `work`; [`GitError::Io`] if no thread or runtime could be created.
-    pub fn blocking<T: Send>(work: impl Future<Output = Result<T, GitError>> + Send) -> Result<T, GitError> {
+    pub fn run_blocking<T: Send>(
+        work: impl Future<Output = Result<T, GitError>> + Send,
+    ) -> Result<T, GitError> {
         let run = || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.map_err(GitError::io("starting", "git"))?.block_on(work)

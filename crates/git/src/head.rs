@@ -25,7 +25,7 @@ impl Git {
 
     /// Returns the hash of the commit that is checked out, if plain files have it.
     #[must_use]
-    pub fn head_in_files(&self) -> Option<String> {
+    pub fn read_head_from_files(&self) -> Option<String> {
         RepositoryPaths::find(&self.root).ok()?.read_head()
     }
 }
@@ -36,7 +36,7 @@ impl RepositoryPaths {
     fn read_head(&self) -> Option<String> {
         let mut text = read_path(&self.git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).ok()??;
         for _ in 0..MAX_SYMBOLIC_REFS {
-            let Some(name) = text.strip_prefix(b"ref:") else { return id_of(&text) };
+            let Some(name) = text.strip_prefix(b"ref:") else { return parse_object_id(&text) };
             let name = name.trim_ascii().to_owned();
             // Git accepts other names too. Those below `refs/heads` and `refs/remotes` are common
             // to all work trees; others may belong to one.
@@ -48,7 +48,7 @@ impl RepositoryPaths {
             match read_path(&file, MAX_GIT_FILE_BYTES) {
                 Ok(Some(next)) => text = next,
                 // A loose reference counts more than a packed one, even one that can't be read.
-                Err(error) if is_absent(&error) => return self.read_packed_ref(&name),
+                Err(error) if is_not_found(&error) => return self.read_packed_ref(&name),
                 _ => return None,
             }
         }
@@ -58,16 +58,16 @@ impl RepositoryPaths {
     fn read_packed_ref(&self, name: &[u8]) -> Option<String> {
         let packed = read_path(&self.common_dir.join("packed-refs"), MAX_PACKED_REFS_BYTES).ok()??;
         let mut lines = packed.split(|byte| *byte == b'\n');
-        lines.find_map(|line| id_of(line.strip_suffix(name)?.strip_suffix(b" ")?))
+        lines.find_map(|line| parse_object_id(line.strip_suffix(name)?.strip_suffix(b" ")?))
     }
 }
 
-fn is_absent(error: &std::io::Error) -> bool {
+fn is_not_found(error: &std::io::Error) -> bool {
     use std::io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
     matches!(error.kind(), NotFound | NotADirectory | IsADirectory)
 }
 
-fn id_of(text: &[u8]) -> Option<String> {
+fn parse_object_id(text: &[u8]) -> Option<String> {
     let id = std::str::from_utf8(text.trim_ascii()).ok()?;
     is_id(id).then(|| id.to_ascii_lowercase())
 }

@@ -4,11 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
 use journeyman_protocol::{RelPath, UnixMillis};
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 
 use crate::limits::{COMMITS_PER_REQUEST, MAX_COMMIT_MESSAGE_BYTES, MAX_COMMITS, MAX_OUTPUT_BYTES};
-use crate::read::{GitReader, ReadCommand};
-use crate::tracked::records;
+use crate::reader::{GitReader, ReadCommand};
+use crate::tracked::split_nul_records;
 use crate::{Git, GitError};
 
 /// Prints a file's content. `$2` is a commit, `$3` a path.
@@ -17,7 +17,7 @@ file=$("$1" rev-parse -q --verify "$2:$3") || exit 3
 exec "$1" cat-file blob "$file"
 "#;
 /// The script's exit code if the commit does not have the path.
-const NOT_THERE: i32 = 3;
+const MISSING_FILE_EXIT_CODE: i32 = 3;
 
 /// A commit in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,14 +74,14 @@ impl Git {
         let reader = GitReader::open(self).await?;
         let commit = reader.resolve(rev).await?;
         let commit = commit.ok_or_else(|| {
-            GitError::InvalidRequest(format!("there is no commit {}", clean(rev.as_bytes())))
+            GitError::InvalidRequest(format!("there is no commit {}", clean_output(rev.as_bytes())))
         })?;
         let path = [&reader.place.prefix, path.as_bytes()].concat();
-        let mut ask =
-            ReadCommand::new(action, [OsStr::new(&commit), OsStr::from_bytes(&path)]).limit(max_bytes);
+        let mut ask = ReadCommand::new(action, [OsStr::new(&commit), OsStr::from_bytes(&path)])
+            .with_output_limit(max_bytes);
         ask.script = Some(SHOW_FILE_SCRIPT);
         let answer = reader.run(ask).await?;
-        if answer.code == NOT_THERE { Ok(None) } else { answer.into_output(action).map(Some) }
+        if answer.code == MISSING_FILE_EXIT_CODE { Ok(None) } else { answer.into_output(action).map(Some) }
     }
 
     /// Returns the last `count` commits (at most 10,000) that changed the project, the newest
@@ -104,8 +104,10 @@ impl Git {
         if !reader.place.prefix.is_empty() {
             args.push(".".into());
         }
-        let bytes =
-            reader.run(ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES)).await?.into_output(action)?;
+        let bytes = reader
+            .run(ReadCommand::new(action, args).with_output_limit(MAX_OUTPUT_BYTES))
+            .await?
+            .into_output(action)?;
         parse(&bytes, &reader.place.prefix).ok_or(GitError::Malformed { action, what: "a commit" })
     }
 
@@ -123,8 +125,10 @@ impl Git {
         if !reader.place.prefix.is_empty() {
             args.push(".");
         }
-        let bytes =
-            reader.run(ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES)).await?.into_output(action)?;
+        let bytes = reader
+            .run(ReadCommand::new(action, args).with_output_limit(MAX_OUTPUT_BYTES))
+            .await?
+            .into_output(action)?;
         let ids = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>();
         let malformed = GitError::Malformed { action, what: "an id" };
         if ids.iter().all(|id| is_id(id)) { Ok(ids) } else { Err(malformed) }
@@ -135,12 +139,12 @@ impl Git {
     /// # Errors
     /// [`GitError::InvalidRequest`] for text that is not a hash; other [`GitError`]s, also if the
     /// repository lacks a commit.
-    pub async fn commits(&self, ids: &[String]) -> Result<Vec<CommitDetails>, GitError> {
+    pub async fn commit_details(&self, ids: &[String]) -> Result<Vec<CommitDetails>, GitError> {
         let action = "log";
         if let Some(other) = ids.iter().find(|id| !is_id(id)) {
             return Err(GitError::InvalidRequest(format!(
                 "`{}` is not a commit's hash",
-                clean(other.as_bytes())
+                clean_output(other.as_bytes())
             )));
         }
         if ids.is_empty() {
@@ -151,7 +155,7 @@ impl Git {
         for ids in ids.chunks(COMMITS_PER_REQUEST) {
             let format = "--format=tformat:%H%x00%at%x00%an%x00%B";
             let args = LOG_ARGUMENTS.into_iter().chain(["--no-walk=unsorted", "--stdin", format]);
-            let mut ask = ReadCommand::new(action, args).limit(MAX_OUTPUT_BYTES);
+            let mut ask = ReadCommand::new(action, args).with_output_limit(MAX_OUTPUT_BYTES);
             ask.stdin = Some((ids.join("\n") + "\n").into_bytes());
             let bytes = reader.run(ask).await?.into_output(action)?;
             let parsed = parse_details(&bytes, &reader.place.prefix);
@@ -165,7 +169,10 @@ impl GitReader<'_> {
     pub(crate) async fn resolve(&self, rev: &str) -> Result<Option<String>, GitError> {
         let action = "rev-parse";
         if rev.is_empty() || rev.starts_with('-') || rev.contains(|character: char| character.is_control()) {
-            return Err(GitError::InvalidRequest(format!("`{}` can't name a commit", clean(rev.as_bytes()))));
+            return Err(GitError::InvalidRequest(format!(
+                "`{}` can't name a commit",
+                clean_output(rev.as_bytes())
+            )));
         }
         let name = format!("{rev}^{{commit}}");
         let answer = self.run(ReadCommand::new(action, ["rev-parse", "-q", "--verify", &name])).await?;
@@ -205,7 +212,7 @@ const LOG_ARGUMENTS: [&str; 13] = [
 /// Parses the output; `None` for another format. Paths outside `prefix` are omitted.
 pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Vec<CommitSummary>> {
     let logged = |CommitDetails { id, time, author, message, paths }| {
-        let subject = clean(message.as_bytes()).replace('\n', " ");
+        let subject = clean_output(message.as_bytes()).replace('\n', " ");
         CommitSummary { id, time, author, subject, paths }
     };
     Some(parse_details(bytes, prefix)?.into_iter().map(logged).collect())
@@ -213,7 +220,7 @@ pub(crate) fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Vec<CommitSummary>> {
 
 fn parse_details(bytes: &[u8], prefix: &[u8]) -> Option<Vec<CommitDetails>> {
     let mut commits: Vec<CommitDetails> = Vec::new();
-    let mut records = records(bytes);
+    let mut records = split_nul_records(bytes);
     while let Some(record) = records.next() {
         let record = record.strip_prefix(b"\n").unwrap_or(record);
         if record.first() == Some(&b':') {
@@ -224,7 +231,7 @@ fn parse_details(bytes: &[u8], prefix: &[u8]) -> Option<Vec<CommitDetails>> {
         }
         let id = std::str::from_utf8(record).ok().filter(|id| is_id(id))?.to_owned();
         let seconds: i64 = std::str::from_utf8(records.next()?).ok()?.parse().ok()?;
-        let author = clean(records.next()?).replace('\n', " ");
+        let author = clean_output(records.next()?).replace('\n', " ");
         let message = records.next()?;
         let message = message.get(..MAX_COMMIT_MESSAGE_BYTES.min(message.len())).unwrap_or_default();
         let message = String::from_utf8_lossy(message).trim_end().to_owned();

@@ -14,7 +14,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use journeyman_protocol::{RelPath, SandboxNeeds, SandboxTier};
-use journeyman_sandbox::{Limits, Outcome, Request, Streams, clean};
+use journeyman_sandbox::{Limits, Outcome, Request, StdioMode, clean_output};
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::{
@@ -23,9 +23,9 @@ use crate::limits::{
 };
 use crate::paths::RepositoryPaths;
 use crate::raw_diff::parse_raw_diff;
-use crate::read::{GitReader, ReadCommand};
-use crate::user::{UserCommand, UserGitRunner};
-use crate::{CommitRefusal, CommitRequest, Git, GitError, HookConfinement, HookRun, programs};
+use crate::reader::{GitReader, ReadCommand};
+use crate::user_git::{UserCommand, UserGitRunner};
+use crate::{CommitRefusal, CommitRequest, Git, GitError, HookConfinement, HookRun, configured_programs};
 
 /// The hooks that run before a commit is created, in git's order.
 const PRE_COMMIT_HOOKS: [&str; 3] = ["pre-commit", "prepare-commit-msg", "commit-msg"];
@@ -105,7 +105,7 @@ impl<'a> HookRunner<'a> {
         directory: PathBuf,
     ) -> Result<Self, GitError> {
         let this = Self { reader, git, confinement, found, cancel, directory };
-        this.check().await?;
+        this.check_sandbox().await?;
         Ok(this)
     }
 
@@ -113,13 +113,13 @@ impl<'a> HookRunner<'a> {
         self.confinement.run == HookRun::Confined && !self.found.names.is_empty()
     }
 
-    async fn check(&self) -> Result<(), GitError> {
+    async fn check_sandbox(&self) -> Result<(), GitError> {
         if !self.is_needed() {
             return Ok(());
         }
-        let enforcement = self.git.sandbox.enforcement(&self.needs()).await;
+        let enforcement = self.git.sandbox.enforcement(&self.sandbox_needs()).await;
         let enforcement = enforcement.map_err(|error| self.found.refusal(error))?;
-        let missing = enforcement.first_unmet(&self.needs());
+        let missing = enforcement.first_unmet(&self.sandbox_needs());
         match missing {
             _ if enforcement.tier == SandboxTier::Unconfined => {
                 Err(self.found.refusal("no sandbox works here"))
@@ -132,7 +132,7 @@ impl<'a> HookRunner<'a> {
         }
     }
 
-    fn needs(&self) -> SandboxNeeds {
+    fn sandbox_needs(&self) -> SandboxNeeds {
         SandboxNeeds {
             writes_confined: true,
             reads_confined: true,
@@ -149,22 +149,24 @@ impl<'a> HookRunner<'a> {
         index: &Path,
         commit: &CommitRequest,
     ) -> Result<(Vec<u8>, String), GitError> {
-        let message = clean(commit.message.as_bytes()).into_bytes();
+        let message = clean_output(commit.message.as_bytes()).into_bytes();
         let names = self.found.names_before_commit();
         if !self.is_needed() || names.is_empty() {
             return Ok((message, String::new()));
         }
-        let tree = own.run(UserCommand::new(["write-tree"]).index(index)).await?.into_output("write-tree")?;
+        let tree =
+            own.run(UserCommand::new(["write-tree"]).with_index(index)).await?.into_output("write-tree")?;
         let tree = String::from_utf8_lossy(tree.trim_ascii_end()).into_owned();
-        self.prepare(own, index, &message).await?;
-        let words = self.run(&names, true).await?;
+        self.prepare_directory(own, index, &message).await?;
+        let words = self.run_hooks(&names, true).await?;
         let changed = self.changed_files(&tree).await?;
-        self.check_added(&changed, commit)?;
-        self.take_over(own, index, &changed).await?;
-        let mut ask = ReadCommand::new("commit", [self.message()]).limit(MAX_COMMIT_MESSAGE_BYTES);
+        self.check_added_files(&changed, commit)?;
+        self.apply_to_index(own, index, &changed).await?;
+        let mut ask =
+            ReadCommand::new("commit", [self.message_path()]).with_output_limit(MAX_COMMIT_MESSAGE_BYTES);
         ask.script = Some("cat -- \"$2\"");
         let message = self.reader.run(ask).await?.into_output("commit")?;
-        Ok((clean(&message).into_bytes(), words))
+        Ok((clean_output(&message).into_bytes(), words))
     }
 
     /// Runs the hook after a commit. Its failure does not affect the commit.
@@ -173,7 +175,7 @@ impl<'a> HookRunner<'a> {
             return String::new();
         }
         let ran = match fs::create_dir_all(&self.directory) {
-            Ok(()) => self.run(&[POST_COMMIT_HOOK], false).await,
+            Ok(()) => self.run_hooks(&[POST_COMMIT_HOOK], false).await,
             Err(source) => Err(GitError::Io { what: "making", path: self.directory.clone(), source }),
         };
         ran.unwrap_or_else(|error| match error {
@@ -182,38 +184,43 @@ impl<'a> HookRunner<'a> {
         })
     }
 
-    fn index(&self) -> PathBuf {
+    fn index_path(&self) -> PathBuf {
         self.directory.join("index")
     }
 
-    fn message(&self) -> PathBuf {
+    fn message_path(&self) -> PathBuf {
         self.directory.join("COMMIT_EDITMSG")
     }
 
-    fn objects(&self) -> PathBuf {
+    fn objects_path(&self) -> PathBuf {
         self.directory.join("objects")
     }
 
-    fn settings(&self) -> PathBuf {
+    fn settings_path(&self) -> PathBuf {
         self.directory.join("settings")
     }
 
-    async fn prepare(&self, own: &UserGitRunner<'_>, index: &Path, message: &[u8]) -> Result<(), GitError> {
-        let settings = programs::format_settings(&programs::settings(own).await?);
+    async fn prepare_directory(
+        &self,
+        own: &UserGitRunner<'_>,
+        index: &Path,
+        message: &[u8],
+    ) -> Result<(), GitError> {
+        let settings = configured_programs::format_settings(&configured_programs::read_settings(own).await?);
         let mut alternates = self.reader.place.common_dir.join("objects").into_os_string();
         alternates.push("\n");
         let make = || {
-            let info = self.objects().join("info");
+            let info = self.objects_path().join("info");
             fs::create_dir_all(&info)?;
             fs::write(info.join("alternates"), alternates.as_bytes())?;
-            fs::write(self.settings(), settings)?;
-            fs::write(self.message(), message)?;
-            crate::temporary_index::copy(index, &self.index())
+            fs::write(self.settings_path(), settings)?;
+            fs::write(self.message_path(), message)?;
+            crate::temporary_index::copy_with_mtime(index, &self.index_path())
         };
         make().map_err(GitError::io("preparing", &self.directory))
     }
 
-    async fn run(&self, names: &[&str], is_before: bool) -> Result<String, GitError> {
+    async fn run_hooks(&self, names: &[&str], is_before: bool) -> Result<String, GitError> {
         let request = self.sandbox_request(names, is_before)?;
         let running = self.git.sandbox.spawn(request, self.cancel.clone()).await;
         let running = running.map_err(|error| self.found.refusal(error))?;
@@ -246,16 +253,18 @@ impl<'a> HookRunner<'a> {
         let place = &self.reader.place;
         let top = place.work_tree()?;
         let mut argv = ["/bin/sh", "-c", RUN_HOOKS_SCRIPT, "sh"].map(OsString::from).to_vec();
-        argv.extend([self.found.directory.clone().into_os_string(), self.message().into_os_string()]);
+        argv.extend([self.found.directory.clone().into_os_string(), self.message_path().into_os_string()]);
         argv.extend(names.iter().map(OsString::from));
         // Hooks may change only the project, even if it is a part of a repository.
-        let mut request = Request::program(&place.root, argv);
+        let mut request = Request::for_program(&place.root, argv);
         request.env.extend(self.confinement.env.clone());
         let mut request = request.with_toolchains(&self.confinement.toolchains);
         request.cwd = top.to_owned();
         let git = OsStr::from_bytes(b".git");
         request.protected.retain(|path| path.as_path().as_os_str() != git);
-        request.protected.extend(self.confinement.protected.iter().filter(|path| !is_git(path)).cloned());
+        request
+            .protected
+            .extend(self.confinement.protected.iter().filter(|path| !is_git_directory(path)).cloned());
         if top != place.root {
             request.read_only.push(top.to_owned());
         }
@@ -270,22 +279,22 @@ impl<'a> HookRunner<'a> {
                 .into_iter()
                 .filter(|path| path != &place.common_dir && path != &place.git_dir),
         );
-        request.read_only.extend(self.found.programs(top));
+        request.read_only.extend(self.found.outside_directories(top));
         request.writable.push(self.directory.clone());
-        request.env.insert("GIT_CONFIG_GLOBAL".into(), self.settings().into());
+        request.env.insert("GIT_CONFIG_GLOBAL".into(), self.settings_path().into());
         request.env.insert("GIT_EDITOR".into(), ":".into());
         if is_before {
-            request.env.insert("GIT_INDEX_FILE".into(), self.index().into());
-            request.env.insert("GIT_OBJECT_DIRECTORY".into(), self.objects().into());
+            request.env.insert("GIT_INDEX_FILE".into(), self.index_path().into());
+            request.env.insert("GIT_OBJECT_DIRECTORY".into(), self.objects_path().into());
         }
-        request.streams = Streams::Merged;
+        request.streams = StdioMode::Merged;
         request.limits = Limits {
             wall: HOOK_TIMEOUT,
             output_bytes: MAX_ERROR_OUTPUT_BYTES,
             flood_bytes: Some(MAX_HOOK_OUTPUT_BYTES),
             ..Limits::default()
         };
-        request.needs = self.needs();
+        request.needs = self.sandbox_needs();
         Ok(request)
     }
 
@@ -303,13 +312,13 @@ impl<'a> HookRunner<'a> {
     }
 
     fn read_command<'b, const N: usize>(&self, action: &'static str, args: [&'b str; N]) -> ReadCommand<'b> {
-        let mut ask = ReadCommand::new(action, args).limit(MAX_HOOK_BLOB_BYTES);
-        ask.env.push(("GIT_INDEX_FILE", self.index().into()));
-        ask.env.push(("GIT_OBJECT_DIRECTORY", self.objects().into()));
+        let mut ask = ReadCommand::new(action, args).with_output_limit(MAX_HOOK_BLOB_BYTES);
+        ask.env.push(("GIT_INDEX_FILE", self.index_path().into()));
+        ask.env.push(("GIT_OBJECT_DIRECTORY", self.objects_path().into()));
         ask
     }
 
-    fn check_added(
+    fn check_added_files(
         &self,
         changed: &BTreeMap<Vec<u8>, String>,
         commit: &CommitRequest,
@@ -323,7 +332,7 @@ impl<'a> HookRunner<'a> {
     }
 
     /// Applies the hooks' changes to the commit's index.
-    async fn take_over(
+    async fn apply_to_index(
         &self,
         own: &UserGitRunner<'_>,
         index: &Path,
@@ -344,7 +353,8 @@ impl<'a> HookRunner<'a> {
         if lines.is_empty() {
             return Ok(());
         }
-        let call = UserCommand::new(["update-index", "-z", "--index-info"]).stdin(lines).index(index);
+        let call =
+            UserCommand::new(["update-index", "-z", "--index-info"]).with_stdin(lines).with_index(index);
         own.run(call).await?.into_output("update-index").map(drop)
     }
 
@@ -354,13 +364,13 @@ impl<'a> HookRunner<'a> {
         if !plain || !matches!(mode, "100644" | "100755" | "120000") {
             return Err(broken());
         }
-        if own.run(UserCommand::new(["cat-file", "-e", id])).await?.is_done() {
+        if own.run(UserCommand::new(["cat-file", "-e", id])).await?.is_success() {
             return Ok(());
         }
         let action = "cat-file";
         let bytes =
             self.reader.run(self.read_command(action, [action, "blob", id])).await?.into_output(action)?;
-        let call = UserCommand::new(["hash-object", "-w", "--stdin", "--no-filters"]).stdin(bytes);
+        let call = UserCommand::new(["hash-object", "-w", "--stdin", "--no-filters"]).with_stdin(bytes);
         let made = own.run(call).await?.into_output("hash-object")?;
         if made.trim_ascii_end() == id.as_bytes() { Ok(()) } else { Err(broken()) }
     }
@@ -369,7 +379,7 @@ impl<'a> HookRunner<'a> {
 impl CommitHooks {
     /// Returns the paths outside the work tree that must be readable: the hooks' directory and the
     /// targets of its links.
-    fn programs(&self, top: &Path) -> Vec<PathBuf> {
+    fn outside_directories(&self, top: &Path) -> Vec<PathBuf> {
         let real = self.files().into_iter().filter_map(|file| file.canonicalize().ok());
         let program_directories = real.filter_map(|file| file.parent().map(Path::to_owned));
         let all = program_directories.chain([self.directory.clone()]);
@@ -377,7 +387,7 @@ impl CommitHooks {
     }
 }
 
-fn is_git(path: &RelPath) -> bool {
+fn is_git_directory(path: &RelPath) -> bool {
     path.components().next().is_some_and(|name| name.eq_ignore_ascii_case(b".git"))
         && path.components().count() == 1
 }

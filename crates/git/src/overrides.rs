@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// A home directory that does not exist: the user's own settings are not a part of the repository.
-const NO_HOME: &str = "/nonexistent";
+const NONEXISTENT_HOME: &str = "/nonexistent";
 
 /// Settings that override the repository's.
-const SETTINGS: [(&str, &str); 20] = [
+const OVERRIDING_SETTINGS: [(&str, &str); 20] = [
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
     ("core.untrackedCache", "false"),
@@ -39,8 +39,8 @@ const SETTINGS: [(&str, &str); 20] = [
 const READER_VARIABLES: [(&str, &str); 22] = [
     ("LC_ALL", "C"),
     ("TERM", "dumb"),
-    ("HOME", NO_HOME),
-    ("XDG_CONFIG_HOME", NO_HOME),
+    ("HOME", NONEXISTENT_HOME),
+    ("XDG_CONFIG_HOME", NONEXISTENT_HOME),
     ("GIT_CONFIG_NOSYSTEM", "1"),
     ("GIT_CONFIG_SYSTEM", "/dev/null"),
     ("GIT_CONFIG_GLOBAL", "/dev/null"),
@@ -65,10 +65,10 @@ const READER_VARIABLES: [(&str, &str); 22] = [
 
 /// Returns the environment, with these filters disabled: `process` overrides `clean` and `smudge`,
 /// and an empty value does nothing.
-pub(crate) fn environment(filters: &[Vec<u8>]) -> BTreeMap<OsString, OsString> {
+pub(crate) fn reader_environment(filters: &[Vec<u8>]) -> BTreeMap<OsString, OsString> {
     let mut env: BTreeMap<OsString, OsString> =
         READER_VARIABLES.iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let fixed = SETTINGS.iter().map(|(name, value)| (OsString::from(name), *value));
+    let fixed = OVERRIDING_SETTINGS.iter().map(|(name, value)| (OsString::from(name), *value));
     let off = filters.iter().flat_map(|name| {
         [("process", ""), ("clean", ""), ("smudge", ""), ("required", "false")]
             .map(|(key, value)| (filter_key(name, key), value))
@@ -89,7 +89,7 @@ fn filter_key(name: &[u8], key: &str) -> OsString {
 }
 
 /// Returns the names of filter drivers in a list of setting names, each ended by NUL.
-pub(crate) fn filters(names: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn parse_filter_names(names: &[u8]) -> Vec<Vec<u8>> {
     let mut found: Vec<Vec<u8>> = names
         .split(|&byte| byte == 0)
         .filter_map(|name| {

@@ -22,7 +22,7 @@ const GIT_DIRECTORY_FILES: [(&str, u64); 6] = [
     ("info/sparse-checkout", MAX_SETTINGS_BYTES),
 ];
 /// Files that git reads in the directory that all work trees share, with their maximum sizes.
-const SHARED_FILES: [(&str, u64); 7] = [
+const COMMON_DIRECTORY_FILES: [(&str, u64); 7] = [
     ("config", MAX_SETTINGS_BYTES),
     ("packed-refs", u64::MAX),
     ("shallow", u64::MAX),
@@ -115,7 +115,7 @@ impl RepositoryPaths {
 
     /// Returns the text of the repository's settings, including those of this work tree, to search
     /// for words. `None` if they can't be read completely.
-    pub(crate) fn settings(&self) -> Option<Vec<u8>> {
+    pub(crate) fn read_settings(&self) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         for file in [self.common_dir.join("config"), self.git_dir.join("config.worktree")] {
             match read_path(&file, MAX_SETTINGS_BYTES) {
@@ -129,7 +129,7 @@ impl RepositoryPaths {
     }
 }
 
-const TOO_LONG: &str = "it is longer than any that git writes";
+const TOO_LONG_REASON: &str = "it is longer than any that git writes";
 
 /// Returns the git directory that `top/.git` is or names.
 fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
@@ -144,7 +144,7 @@ fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
         return Err(broken("it is neither a directory nor a file"));
     }
     let read = read_path(&entry, MAX_GIT_FILE_BYTES).map_err(GitError::io("reading", &entry))?;
-    let text = read.ok_or_else(|| broken(TOO_LONG))?;
+    let text = read.ok_or_else(|| broken(TOO_LONG_REASON))?;
     let named = text.strip_prefix(b"gitdir: ").ok_or_else(|| broken("it doesn't name a git directory"))?;
     let end = named.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
     let named = Path::new(OsStr::from_bytes(named.get(..end).unwrap_or_default()));
@@ -159,7 +159,7 @@ fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
 /// Refuses a git directory with anything but regular files where git reads files.
 fn check_files(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
     let own = GIT_DIRECTORY_FILES.iter().map(|(name, limit)| (git_dir.join(name), *limit));
-    let shared = SHARED_FILES.iter().map(|(name, limit)| (common_dir.join(name), *limit));
+    let shared = COMMON_DIRECTORY_FILES.iter().map(|(name, limit)| (common_dir.join(name), *limit));
     let head = read_path(&git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).ok().flatten().unwrap_or_default();
     let branch = head.strip_prefix(b"ref: ").map(|name| OsStr::from_bytes(name.trim_ascii()));
     let branch = branch.map(|name| (common_dir.join(name), MAX_GIT_FILE_BYTES));
@@ -169,7 +169,7 @@ fn check_files(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
             return Err(GitError::Broken { path, reason: "it is not a file".to_owned() });
         }
         if found.len() > limit {
-            return Err(GitError::Broken { path, reason: TOO_LONG.to_owned() });
+            return Err(GitError::Broken { path, reason: TOO_LONG_REASON.to_owned() });
         }
     }
     Ok(())
@@ -193,7 +193,7 @@ fn common_dir(git_dir: &Path) -> Result<PathBuf, GitError> {
         return Err(broken("it is not a file"));
     }
     let read = read_path(&file, MAX_GIT_FILE_BYTES).map_err(GitError::io("reading", &file))?;
-    let text = read.ok_or_else(|| broken(TOO_LONG))?;
+    let text = read.ok_or_else(|| broken(TOO_LONG_REASON))?;
     let named = Path::new(OsStr::from_bytes(text.trim_ascii_end()));
     git_dir.join(named).canonicalize().map_err(|_| broken("the directory it names is not there"))
 }
@@ -238,8 +238,11 @@ mod tests {
         }
         fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n").unwrap();
         RepositoryPaths::find(kept.path()).unwrap();
-        let names =
-            GIT_DIRECTORY_FILES.iter().chain(&SHARED_FILES).map(|(name, _)| *name).chain(["refs/heads/main"]);
+        let names = GIT_DIRECTORY_FILES
+            .iter()
+            .chain(&COMMON_DIRECTORY_FILES)
+            .map(|(name, _)| *name)
+            .chain(["refs/heads/main"]);
         // Without these two in order it is no repository at all.
         for name in names.filter(|name| !["HEAD", "commondir"].contains(name)) {
             let pipe = git_dir.join(name);

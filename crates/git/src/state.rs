@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::RelPath;
 
 use crate::paths::RepositoryPaths;
-use crate::read::{GitReader, ReadCommand};
+use crate::reader::{GitReader, ReadCommand};
 use crate::status::GitHead;
-use crate::{Git, GitError, Operation};
+use crate::{Git, GitError, OperationInProgress};
 
 /// Prints branch, commit, and two settings, each ended by NUL.
 const STATE_SCRIPT: &str = r#"
@@ -40,7 +40,7 @@ pub struct RepositoryState {
     /// True if the repository names submodules.
     pub submodules: bool,
     /// The operation in progress.
-    pub operation: Option<Operation>,
+    pub operation: Option<OperationInProgress>,
 }
 
 impl Git {
@@ -77,26 +77,26 @@ impl GitReader<'_> {
             bare: *bare == "true",
             sparse: *sparse == "true",
             shallow: fs::metadata(place.common_dir.join("shallow")).is_ok_and(|found| found.len() > 0),
-            submodules: place.top.as_ref().is_some_and(|top| is_there(&top.join(".gitmodules"))),
-            operation: operation(place),
+            submodules: place.top.as_ref().is_some_and(|top| path_exists(&top.join(".gitmodules"))),
+            operation: find_operation(place),
         })
     }
 }
 
 /// Returns the operation in progress, found by the files that git keeps meanwhile.
-pub(crate) fn operation(place: &RepositoryPaths) -> Option<Operation> {
+pub(crate) fn find_operation(place: &RepositoryPaths) -> Option<OperationInProgress> {
     let marks = [
-        ("rebase-merge", Operation::Rebase),
-        ("rebase-apply/applying", Operation::Mailbox),
-        ("rebase-apply", Operation::Rebase),
-        ("MERGE_HEAD", Operation::Merge),
-        ("CHERRY_PICK_HEAD", Operation::CherryPick),
-        ("REVERT_HEAD", Operation::Revert),
-        ("BISECT_LOG", Operation::Bisect),
+        ("rebase-merge", OperationInProgress::Rebase),
+        ("rebase-apply/applying", OperationInProgress::Mailbox),
+        ("rebase-apply", OperationInProgress::Rebase),
+        ("MERGE_HEAD", OperationInProgress::Merge),
+        ("CHERRY_PICK_HEAD", OperationInProgress::CherryPick),
+        ("REVERT_HEAD", OperationInProgress::Revert),
+        ("BISECT_LOG", OperationInProgress::Bisect),
     ];
-    marks.into_iter().find(|(name, _)| is_there(&place.git_dir.join(name))).map(|(_, operation)| operation)
+    marks.into_iter().find(|(name, _)| path_exists(&place.git_dir.join(name))).map(|(_, operation)| operation)
 }
 
-fn is_there(path: &Path) -> bool {
+fn path_exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::read::{GitReader, ReadCommand};
+use crate::reader::{GitReader, ReadCommand};
 use crate::{Git, GitError};
 
 /// The commit and branch of `HEAD`.
@@ -95,7 +95,7 @@ impl GitReader<'_> {
         self.place.work_tree()?;
         let fixed = [action, "--porcelain=v2", "-z", "--branch", "--untracked-files=all", "--no-renames"];
         let ask = ReadCommand::new(action, fixed.into_iter().chain(["--ignore-submodules=dirty", "--", "."]));
-        let bytes = self.run(ask.large()).await?.into_output(action)?;
+        let bytes = self.run(ask.with_large_limits()).await?.into_output(action)?;
         parse(&bytes, &self.place.prefix).ok_or(GitError::Malformed { action, what: "an entry" })
     }
 }

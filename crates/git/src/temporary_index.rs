@@ -20,7 +20,7 @@ pub(crate) struct TemporaryIndex {
 
 impl TemporaryIndex {
     /// Creates a copy of the user's index.
-    pub(crate) fn make(place: &RepositoryPaths) -> Result<Self, GitError> {
+    pub(crate) fn create(place: &RepositoryPaths) -> Result<Self, GitError> {
         static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         remove_stale_indexes(&place.git_dir);
         let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -28,7 +28,7 @@ impl TemporaryIndex {
             place.git_dir.join(format!("{TEMPORARY_INDEX_PREFIX}{}.{number}", std::process::id()));
         fs::create_dir(&directory).map_err(GitError::io("making", &directory))?;
         let made = Self { path: directory.join("index"), directory };
-        match copy(&place.git_dir.join("index"), &made.path) {
+        match copy_with_mtime(&place.git_dir.join("index"), &made.path) {
             Ok(()) => Ok(made),
             // No file was ever staged.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(made),
@@ -40,7 +40,7 @@ impl TemporaryIndex {
 }
 
 /// Copies a file with its time: git compares the contents of files that are as new as the index.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy_with_mtime(from: &Path, to: &Path) -> io::Result<()> {
     let mut from = fs::File::open(from)?;
     let mut to = fs::File::create_new(to)?;
     io::copy(&mut from, &mut to)?;

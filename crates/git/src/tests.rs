@@ -4,7 +4,7 @@ use journeyman_protocol::{RelPath, UnixMillis};
 use proptest::prelude::*;
 
 use crate::status::{EntryStatus, GitHead, Status, StatusChange, StatusEntry};
-use crate::tracked::Tracked;
+use crate::tracked::TrackedFile;
 use crate::{history, overrides, raw_diff, status, tracked};
 
 fn path(name: &[u8]) -> RelPath {
@@ -47,13 +47,13 @@ fn a_status_is_read() {
 
 #[test]
 fn tracked_files_are_read() {
-    let read = tracked::parse(b"H b\0M a\0M a\0S c\0h d\0").unwrap();
+    let read = tracked::parse_tracked_files(b"H b\0M a\0M a\0S c\0h d\0").unwrap();
     let expected = [("a", false), ("b", false), ("c", true), ("d", true)]
-        .map(|(name, unwatched)| Tracked { path: path(name.as_bytes()), unwatched });
+        .map(|(name, unwatched)| TrackedFile { path: path(name.as_bytes()), unwatched });
     assert_eq!(read, expected);
-    assert_eq!(tracked::parse(b""), Some(Vec::new()));
+    assert_eq!(tracked::parse_tracked_files(b""), Some(Vec::new()));
     for broken in [b"H".as_slice(), b"H \0", b"Hb\0", b"H /etc\0", b"H ../x\0"] {
-        assert_eq!(tracked::parse(broken), None, "{broken:?}");
+        assert_eq!(tracked::parse_tracked_files(broken), None, "{broken:?}");
     }
 }
 
@@ -84,7 +84,7 @@ fn commits_are_read() {
 #[test]
 fn filters_are_found_by_name() {
     let names = b"core.bare\0filter.a.clean\0filter.a.smudge\0Filter.b=c.d.process\0filter.x\0filterx.y.z\0";
-    assert_eq!(overrides::filters(names), [b"a".to_vec(), b"b=c.d".to_vec()]);
+    assert_eq!(overrides::parse_filter_names(names), [b"a".to_vec(), b"b=c.d".to_vec()]);
 }
 
 proptest! {
@@ -99,11 +99,11 @@ proptest! {
         prefix in "[a-z]{0,3}/?",
     ) {
         status::parse(&bytes, prefix.as_bytes());
-        tracked::parse(&bytes);
-        tracked::paths(&bytes);
+        tracked::parse_tracked_files(&bytes);
+        tracked::parse_paths(&bytes);
         history::parse(&bytes, prefix.as_bytes());
         raw_diff::parse_raw_diff(&bytes);
-        overrides::filters(&bytes);
+        overrides::parse_filter_names(&bytes);
     }
 
     #[test]
@@ -116,7 +116,7 @@ proptest! {
             names.iter().flat_map(|name| [before.as_bytes(), name.as_bytes(), b"\0"].concat()).collect()
         };
         let expected: Vec<RelPath> = names.iter().cloned().collect();
-        let read = tracked::parse(&each("H ")).unwrap();
+        let read = tracked::parse_tracked_files(&each("H ")).unwrap();
         prop_assert_eq!(read.into_iter().map(|file| file.path).collect::<Vec<_>>(), expected.clone());
         for before in ["? ", "1 .M N... 1 2 3 4 5 ", "u UU N... 1 2 3 4 5 6 7 "] {
             let read = status::parse(&each(before), b"").unwrap();

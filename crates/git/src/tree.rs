@@ -4,8 +4,8 @@ use journeyman_protocol::RelPath;
 
 use crate::history::is_id;
 use crate::limits::CONTENT_BYTES_PER_REQUEST;
-use crate::read::{GitReader, ReadCommand};
-use crate::tracked::records;
+use crate::reader::{GitReader, ReadCommand};
+use crate::tracked::split_nul_records;
 use crate::{Git, GitError};
 
 /// A file of a commit.
@@ -28,12 +28,13 @@ impl Git {
     ///
     /// # Errors
     /// [`GitError::InvalidRequest`] for text that can't name a commit; other [`GitError`]s.
-    pub async fn tree(&self, rev: &str) -> Result<Option<Vec<TreeFile>>, GitError> {
+    pub async fn list_tree(&self, rev: &str) -> Result<Option<Vec<TreeFile>>, GitError> {
         let action = "ls-tree";
         let reader = GitReader::open(self).await?;
         let Some(commit) = reader.resolve(rev).await? else { return Ok(None) };
         let args = ["ls-tree", "-r", "-z", "-l", "--full-tree", &commit];
-        let bytes = reader.run(ReadCommand::new(action, args).large()).await?.into_output(action)?;
+        let bytes =
+            reader.run(ReadCommand::new(action, args).with_large_limits()).await?.into_output(action)?;
         let files = parse(&bytes, &reader.place.prefix);
         files.ok_or(GitError::Malformed { action, what: "a file" }).map(Some)
     }
@@ -43,7 +44,7 @@ impl Git {
     ///
     /// # Errors
     /// [`GitError::InvalidRequest`] for text that is not a hash; other [`GitError`]s.
-    pub async fn contents(&self, blobs: &[(&str, u64)]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
+    pub async fn read_blobs(&self, blobs: &[(&str, u64)]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
         let action = "cat-file";
         if blobs.iter().any(|(id, _)| !is_id(id)) {
             return Err(GitError::InvalidRequest("what is no id names no content".to_owned()));
@@ -60,7 +61,7 @@ impl Git {
             let count = rest.iter().take_while(fits).count().max(1);
             let Some((now, later)) = rest.split_at_checked(count) else { break };
             rest = later;
-            let mut ask = ReadCommand::new(action, ["cat-file", "--batch"]).large();
+            let mut ask = ReadCommand::new(action, ["cat-file", "--batch"]).with_large_limits();
             ask.stdin = Some(now.iter().flat_map(|(id, _)| [id, "\n"]).collect::<String>().into_bytes());
             let bytes = reader.run(ask).await?.into_output(action)?;
             let mut bytes = bytes.as_slice();
@@ -90,7 +91,7 @@ fn take_content(rest: &mut &[u8]) -> Option<Option<Vec<u8>>> {
 
 fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Vec<TreeFile>> {
     let mut files = Vec::new();
-    for record in records(bytes) {
+    for record in split_nul_records(bytes) {
         let tab = record.iter().position(|byte| *byte == b'\t')?;
         let (head, path) = (record.get(..tab)?, record.get(tab + 1..)?);
         let head = std::str::from_utf8(head).ok()?;

@@ -1,6 +1,6 @@
 //! The whole agent as a library: `cargo run -p journeyman-host --example library`
 use journeyman_host::agent::{model::ScriptedModel, protocol::Event, sandbox::run_helper_if_asked};
-use journeyman_host::{SessionBuilder, agent::Checks};
+use journeyman_host::{SessionBuilder, agent::ChecksSetting};
 
 const SCRIPT: &str = r#"{"replies": [
     {"calls": [{"name": "write_file", "input": {"path": "greeting.txt", "content": "Good morning.\n"}}]},
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let session = SessionBuilder::new(place.path().join("project"))
         .state_dir(place.path().join("state"))
         .model(ScriptedModel::parse(SCRIPT)?)
-        .checks(Checks::Custom(vec!["grep -q morning greeting.txt".to_owned()]));
+        .checks(ChecksSetting::Custom(vec!["grep -q morning greeting.txt".to_owned()]));
     let mut show = |event: &Event| println!("{event:?}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let report = runtime.block_on(session.run("write a greeting", &mut show))?;

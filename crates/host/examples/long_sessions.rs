@@ -1,12 +1,12 @@
 //! Long sessions against a model that answers at once, through the whole agent.
 //!
-//! `long_sessions facts SESSIONS` runs sessions of 30 to 2,000 turns with a window of 32,000 tokens.
-//! The user's first message has a constraint, a file and a number, and the model tells of a failed
-//! approach early on. It checks that every request after a compaction has them all, that every
-//! request is valid and within the window, and compares the tokens of all requests with those of
-//! the same sessions without compaction. `long_sessions turns COUNT` runs one session of shell calls
-//! with a window of 128,000 tokens and prints bytes sent, processor time and memory by parts of the
-//! session.
+//! `long_sessions facts SESSIONS` runs sessions of 30 to 2,000 turns with a window of 32,000
+//! tokens. The user's first message has a constraint, a file and a number, and the model tells of a
+//! failed approach early on. It checks that every request after a compaction has them all, that
+//! every request is valid and within the window, and compares the tokens of all requests with those
+//! of the same sessions without compaction. `long_sessions turns COUNT` runs one session of shell
+//! calls with a window of 128,000 tokens and prints bytes sent, processor time and memory by parts
+//! of the session.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 #![allow(clippy::cast_precision_loss)]
 
@@ -22,7 +22,7 @@ use journeyman_host::agent::protocol::{
     Block, CallId, Event, LimitSource, Message, ModelLimits, Role, StopReason, Tokens, ToolUse, Usage,
 };
 use journeyman_host::agent::sandbox::run_helper_if_asked;
-use journeyman_host::agent::{Checks, CompactionSettings, RunSettings};
+use journeyman_host::agent::{ChecksSetting, CompactionSettings, RunSettings};
 use journeyman_host::{ConnectedModel, SessionBuilder};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -80,8 +80,11 @@ struct Endless {
 
 impl Endless {
     fn new(turns: u32, seed: u64, work: Work, window: Tokens) -> Self {
-        let limits =
-            ModelLimits { window, source: LimitSource::Configured, ..ModelLimits::careful_default(false) };
+        let limits = ModelLimits {
+            window,
+            source: LimitSource::Configured,
+            ..ModelLimits::conservative_default(false)
+        };
         let counter = Counter::new(&limits);
         Self { turns, seed, work, limits, counter, seen: Mutex::default() }
     }
@@ -92,8 +95,8 @@ impl Endless {
         let parts = RequestParts { system: &system, tools: &request.tools, messages: &request.messages };
         let counted = self.counter.count_request(parts);
         self.look(&mut seen, request, counted.total());
-        // Without compaction the conversation has all of it: what came since the last request is the
-        // last reply and the message after it.
+        // Without compaction the conversation has all of it: what came since the last request is
+        // the last reply and the message after it.
         let new = if seen.turn == 0 { request.messages.len() } else { 2.min(request.messages.len()) };
         let newest = request.messages.iter().rev().take(new);
         seen.conversation += newest.map(|message| self.counter.count_message(message).0).sum::<u64>();
@@ -220,7 +223,7 @@ fn run(model: &Arc<Endless>) {
             limits,
             ..ConnectedModel::from_model(client, "example/endless".to_owned())
         })
-        .checks(Checks::Off)
+        .checks(ChecksSetting::Off)
         .adjust_settings(|settings: &mut RunSettings| {
             settings.max_turns = u32::MAX;
             settings.loop_guard = false;

@@ -38,8 +38,8 @@ impl<'a> PlacedReply<'a> {
     /// # Errors
     /// [`HostError::Failed`] where a file changed meanwhile or can't be written; nothing is written
     /// then.
-    pub fn write(&self) -> Result<(), HostError> {
-        write_plan(self.workspace, &self.tree, &self.plan)
+    pub fn apply_changes(&self) -> Result<(), HostError> {
+        apply_plan(self.workspace, &self.tree, &self.plan)
     }
 
     /// Returns the exit code: 0 for applied or nothing to do, 1 for refused, 3 for partly refused.
@@ -81,7 +81,7 @@ fn refuse_guarded(plan: &mut Plan) {
 }
 
 /// Writes all changes of a plan in one step.
-fn write_plan(workspace: &Workspace, files: &ProjectFiles<'_>, plan: &Plan) -> Result<(), HostError> {
+fn apply_plan(workspace: &Workspace, files: &ProjectFiles<'_>, plan: &Plan) -> Result<(), HostError> {
     let changes = files.changes_of(plan).context("nothing was written")?;
     if changes.is_empty() {
         return Ok(());
@@ -96,7 +96,7 @@ fn write_plan(workspace: &Workspace, files: &ProjectFiles<'_>, plan: &Plan) -> R
 
 /// Returns the 1-based lines where edits were placed.
 #[must_use]
-pub fn placed_lines(change: &FileChange) -> Vec<u32> {
+pub fn list_placed_lines(change: &FileChange) -> Vec<u32> {
     change
         .notes
         .iter()
@@ -116,7 +116,7 @@ pub fn plan_to_json(plan: &Plan) -> Value {
             None => json!(change.kind),
         };
         let mut object = json!({
-            "path": change.path, "kind": change.kind, "method": method, "lines": placed_lines(change), "differed": notes,
+            "path": change.path, "kind": change.kind, "method": method, "lines": list_placed_lines(change), "differed": notes,
         });
         if let Some(fields) = object.as_object_mut() {
             if let Some(to) = &change.to {

@@ -7,7 +7,7 @@ use journeyman_agent::PermissionAnswer;
 use journeyman_git::CommitRefusal;
 use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::{CallId, Envelope, Event, SessionId, Verdict};
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 use journeyman_terminal::StyledLine;
 use journeyman_terminal::diff::{FileNames, number_lines};
 use serde_json::Value;
@@ -201,14 +201,14 @@ pub fn format_commit_question(refusal: &CommitRefusal, diff: &str) -> Option<Str
 }
 
 fn format_arguments(input: &Value) -> String {
-    let Some(members) = input.as_object() else { return clean(input.to_string().as_bytes()) };
+    let Some(members) = input.as_object() else { return clean_output(input.to_string().as_bytes()) };
     let texts = members.iter().map(|(name, value)| match value.as_str() {
         Some(command) if name == "command" => format!("$ {command}"),
         Some(text) if text.contains('\n') => format!("{name}:\n{text}"),
         Some(text) => format!("{name}: {text}"),
         None => format!("{name}: {value}"),
     });
-    clean(texts.collect::<Vec<_>>().join("\n").as_bytes())
+    clean_output(texts.collect::<Vec<_>>().join("\n").as_bytes())
 }
 
 /// The open requests of a session, which are answered one after the other.
@@ -217,14 +217,14 @@ pub struct ApprovalQueue {
     requests: VecDeque<ApprovalRequest>,
     config_dir: Option<PathBuf>,
     /// The answered request that the session hasn't decided yet.
-    undecided: Option<Undecided>,
+    undecided: Option<UndecidedRequest>,
     /// The tasks of the agents that work.
     tasks: HashMap<SessionId, String>,
 }
 
 /// An answered request whose decision the session hasn't reported yet.
 #[derive(Debug)]
-struct Undecided {
+struct UndecidedRequest {
     call: CallId,
     /// The rules that the answer allows.
     rules: Option<Rules>,
@@ -314,7 +314,7 @@ impl ApprovalQueue {
         {
             rule_file = Some(save_rules(dir, rules, &now().to_date()));
         }
-        self.undecided = Some(Undecided { call: call.clone(), rules: rules.filter(|_| allows_rules) });
+        self.undecided = Some(UndecidedRequest { call: call.clone(), rules: rules.filter(|_| allows_rules) });
         Some(AnsweredRequest { call, answer, rule_file })
     }
 }

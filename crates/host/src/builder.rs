@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_agent::agents::group::MAX_MEMBERS;
-use journeyman_agent::agents::{AgentModel, Agents, ConnectModel};
+use journeyman_agent::agents::{AgentModel, Agents, ModelConnector};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::{
-    Approver, Checks, Clock, CompactionSettings, DEFAULT_TODO_INTERVAL, EventFilter, PlanFirst, RunSettings,
-    Since, StrengthSettings, TodoSettings,
+    Approver, ChecksSetting, Clock, CompactionSettings, DEFAULT_TODO_INTERVAL, EventFilter, PlanFirst,
+    RunSettings, Since, StrengthSettings, TodoSettings,
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agents::{AgentTrust, load_agents};
 use crate::config::{Config, Environment, load_policy};
-use crate::delegates::{check_names, offered_secrets, parse_model_name};
-use crate::delivery::{Delivery, DeliveryOptions, Workplace};
-use crate::memory::{Memory, load_notes};
-use crate::models::{Cassette, ConnectedModel, connect, thinking_settings};
+use crate::delegates::{check_delegate_names, delegate_secrets, parse_model_name};
+use crate::delivery::{Delivery, DeliveryOptions, WorkLocation};
+use crate::memory::{NoteFile, load_notes};
+use crate::models::{Cassette, ConnectedModel, connect_model, thinking_settings};
 use crate::project::{ProjectContext, ProjectParts};
 use crate::prompt_files::load_prompts;
 use crate::root::project_root;
@@ -36,10 +36,10 @@ use crate::skills::Skills;
 use crate::state::{StateDirs, now};
 use crate::surface::{Surface, watch_session};
 use crate::template::{MakeTools, SessionTemplate};
-use crate::token_ratios::KeptRatios;
+use crate::token_ratios::StoredRatios;
 use crate::tool_table::withheld_tools;
-use crate::web::{search_engine, withheld_fetch};
-use crate::{HostError, configured_hooks, sandboxes};
+use crate::web::{search_engine, withheld_fetch_tool};
+use crate::{HostError, add_configured_hooks, sandboxes};
 
 /// A function that changes the settings after everything else has set them.
 type AdjustSettings = Box<dyn FnOnce(&mut RunSettings) + Send>;
@@ -85,7 +85,7 @@ pub struct SessionBuilder {
     hooks: Option<Hooks>,
     agents: Option<Agents>,
     skills: Option<Arc<Skills>>,
-    checks: Option<Checks>,
+    checks: Option<ChecksSetting>,
     approver: Approver,
     delivery: Option<Delivery>,
     holder: Option<String>,
@@ -171,7 +171,7 @@ impl SessionBuilder {
         skills: Arc<Skills> => skills);
     part!(
         /// Sets the checks that verify a change.
-        checks: Checks => checks);
+        checks: ChecksSetting => checks);
     part!(
         /// Sets the delivery: the session's working tree, and whether its changes are landed or
         /// committed.
@@ -230,19 +230,15 @@ impl SessionBuilder {
             None => Environment::from_process().map_err(HostError::usage)?,
         };
         let root = project_root(&environment, Some(&self.root))?;
-        let state = match (self.state, self.state_dir) {
-            (Some(state), _) => state,
-            (None, Some(dir)) => Arc::new(StateDirs::open_at(dir, &environment)?),
-            (None, None) => Arc::new(StateDirs::open(&environment)?),
-        };
+        let state = open_state(self.state, self.state_dir, &environment)?;
         let config = &self.settings.config;
         let clock = self.parts.clock.clone().unwrap_or_else(|| Clock::new(now));
         let connected = match self.connected {
             Some(connected) => connected,
-            None => connect(config, &environment, &Cassette::default(), clock)?,
+            None => connect_model(config, &environment, &Cassette::default(), clock)?,
         };
         let checks = self.checks.unwrap_or_else(|| self.settings.checks());
-        check_names(config, &environment).map_err(HostError::usage)?;
+        check_delegate_names(config, &environment).map_err(HostError::usage)?;
         let mut settings = run_settings(config, &connected, self.approver, checks)?;
         settings.prompts = Arc::new(load_prompts(&environment)?);
         settings.asked = without_secrets(&self.settings.asked);
@@ -251,20 +247,15 @@ impl SessionBuilder {
         }
         let delivery = match self.delivery {
             Some(delivery) => delivery,
-            None => Delivery::new(&DeliveryOptions::default(), Workplace::from_settings(&self.settings))?,
+            None => Delivery::new(&DeliveryOptions::default(), WorkLocation::from_settings(&self.settings))?,
         };
         let policy = match self.policy {
             Some(policy) => policy,
-            None => {
-                let specs = self.tools.as_ref().map(|make| make().specs()).unwrap_or_default();
-                let mut registered: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
-                registered.extend(config.command_tools.iter().map(|tool| tool.name.as_str()));
-                load_policy(&environment, &root, Some(Path::new(ADMIN_POLICY)), &registered)?.policy
-            }
+            None => load_default_policy(config, self.tools.as_ref(), &environment, &root)?,
         };
-        let hooks = self
-            .hooks
-            .unwrap_or_else(|| configured_hooks(HooksBuilder::new(), config, &environment, &root).build());
+        let hooks = self.hooks.unwrap_or_else(|| {
+            add_configured_hooks(HooksBuilder::new(), config, &environment, &root).build()
+        });
         let holder = self.holder.unwrap_or_else(|| holder_name("library"));
         let agents = match self.agents {
             Some(agents) => Some(agents),
@@ -273,19 +264,26 @@ impl SessionBuilder {
             None => Some(load_agents(&environment, &root, &AgentTrust::default())?.to_agents()),
         };
         let connector = model_connector(config, &environment, self.parts.clock.as_ref());
-        let agents = agents.map(|agents| connect_agents(agents, connector, connected.member.as_ref()));
+        let agents = agents.map(|agents| with_agent_connector(agents, connector, connected.member.as_ref()));
         let ConnectedModel { model, name, mut secrets, .. } = connected;
-        secrets.extend(offered_secrets(config, &environment));
+        secrets.extend(delegate_secrets(config, &environment));
         let engine = search_engine(&config.web, &environment)?.map(|(engine, key)| {
             secrets.extend(key);
             engine
         });
-        let project =
-            ProjectContext::with_parts(&environment, &state, &root, config, secrets, holder, self.parts)?;
+        let project = ProjectContext::open_with_parts(
+            &environment,
+            &state,
+            &root,
+            config,
+            secrets,
+            holder,
+            self.parts,
+        )?;
         settings.notes = load_notes(&state, &root)?;
-        settings.token_ratios = KeptRatios::of_settings(&settings, &state.dir);
+        settings.token_ratios = StoredRatios::open_for_settings(&settings, &state.dir);
         let project_state = state.project_dir(&root);
-        let (memory, redactor) = (Memory::in_directory(&project_state), Arc::clone(&project.redactor));
+        let (memory, redactor) = (NoteFile::in_directory(&project_state), Arc::clone(&project.redactor));
         let skills = self.skills.unwrap_or_else(|| Arc::new(Skills::find(&environment, &root)));
         let parts = ToolParts { root, project_state, memory, redactor, engine, skills };
         let tools = self.tools.unwrap_or_else(|| session_tools(config, &environment, &name, parts));
@@ -330,23 +328,54 @@ impl SessionBuilder {
     }
 }
 
+/// Returns the state directories `state`, or those in `dir`, or the user's.
+fn open_state(
+    state: Option<Arc<StateDirs>>,
+    dir: Option<PathBuf>,
+    environment: &Environment,
+) -> Result<Arc<StateDirs>, HostError> {
+    Ok(match (state, dir) {
+        (Some(state), _) => state,
+        (None, Some(dir)) => Arc::new(StateDirs::open_at(dir, environment)?),
+        (None, None) => Arc::new(StateDirs::open(environment)?),
+    })
+}
+
+/// Loads the policy of a session that was built without one: the administrator's, the user's and
+/// the project's rules, which may name the session's own tools too.
+fn load_default_policy(
+    config: &Config,
+    tools: Option<&MakeTools>,
+    environment: &Environment,
+    root: &Path,
+) -> Result<Policy, HostError> {
+    let specs = tools.map(|make| make().specs()).unwrap_or_default();
+    let mut registered: Vec<&str> = specs.iter().map(|spec| spec.name.as_str()).collect();
+    registered.extend(config.command_tools.iter().map(|tool| tool.name.as_str()));
+    Ok(load_policy(environment, root, Some(Path::new(ADMIN_POLICY)), &registered)?.policy)
+}
+
 /// Returns `agents` with a function that connects their models. Agents of a group use `member`.
-fn connect_agents(agents: Agents, connector: Arc<ConnectModel>, member: Option<&AgentModel>) -> Agents {
-    let agents = agents.with_models(connector);
+fn with_agent_connector(
+    agents: Agents,
+    connector: Arc<ModelConnector>,
+    member: Option<&AgentModel>,
+) -> Agents {
+    let agents = agents.with_model_connector(connector);
     match member {
-        Some(member) => agents.as_group(member.clone()),
+        Some(member) => agents.offer_as_group(member.clone()),
         None => agents,
     }
 }
 
 /// Returns a function that connects the models that agents name, with the user's own settings.
-fn model_connector(config: &Config, environment: &Environment, clock: Option<&Clock>) -> Arc<ConnectModel> {
+fn model_connector(config: &Config, environment: &Environment, clock: Option<&Clock>) -> Arc<ModelConnector> {
     let (config, environment) = (config.clone(), environment.clone());
     let clock = clock.cloned().unwrap_or_else(|| Clock::new(now));
     Arc::new(move |name: &str| {
         // Another model is at another address.
         let config = Config { model: Some(name.to_owned()), base_url: None, wire: None, ..config.clone() };
-        let connected = connect(&config, &environment, &Cassette::default(), clock.clone());
+        let connected = connect_model(&config, &environment, &Cassette::default(), clock.clone());
         let ConnectedModel { model, price, limits, tool_calling, .. } =
             connected.map_err(|error| error.to_string())?;
         Ok(AgentModel { model, price, limits, tool_calling })
@@ -363,7 +392,7 @@ fn accepted_findings(config: &Config) -> Result<Vec<AcceptedFinding>, HostError>
 
 /// Default time for measuring how many mutations the tests notice, in seconds: enough for a small
 /// suite.
-const DEFAULT_NOTICE_SECONDS: f64 = 10.0;
+const DEFAULT_STRENGTH_SECONDS: f64 = 10.0;
 
 fn strength_settings(config: &Config) -> Result<StrengthSettings, HostError> {
     let needs = config.verified_needs.as_deref().map(str::parse).transpose();
@@ -371,7 +400,7 @@ fn strength_settings(config: &Config) -> Result<StrengthSettings, HostError> {
         needs: needs
             .map_err(|error| HostError::usage(format_args!("verified_needs: {error}")))?
             .unwrap_or_default(),
-        budget: Duration::try_from_secs_f64(config.notice_budget.unwrap_or(DEFAULT_NOTICE_SECONDS))
+        budget: Duration::try_from_secs_f64(config.notice_budget.unwrap_or(DEFAULT_STRENGTH_SECONDS))
             .map_err(|error| HostError::usage(format_args!("notice_budget: {error}")))?,
     })
 }
@@ -380,7 +409,7 @@ pub(crate) fn run_settings(
     config: &Config,
     connected: &ConnectedModel,
     approver: Approver,
-    checks: Checks,
+    checks: ChecksSetting,
 ) -> Result<RunSettings, HostError> {
     check_budget(config, connected)?;
     // Who names a CLI has asked for it to be run.
@@ -404,7 +433,7 @@ pub(crate) fn run_settings(
         loop_guard: config.loop_guard.unwrap_or(standard.loop_guard),
         withheld_tools: withheld_tools(&config.editing_tools, &connected.name)?
             .into_iter()
-            .chain(withheld_fetch(&config.web, approver))
+            .chain(withheld_fetch_tool(&config.web, approver))
             .collect(),
         plan_first: match config.plan_first.as_deref() {
             // A CLI plans by itself, and so do the members of a group.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_agent::candidates::{self, CandidateEvent, CandidateOptions, CandidateRunEnd};
-use journeyman_agent::isolation::{LandReport, LandRequest, last_report};
+use journeyman_agent::isolation::{LandReport, LandRequest, load_last_report};
 use journeyman_agent::{RunSettings, SessionParts};
 use journeyman_protocol::{CandidateReport, CopyState, RunOutcome, RunReport, SessionId};
 use journeyman_store::SessionSummary;
@@ -17,7 +17,7 @@ use crate::landing::{KeptWork, land_work};
 use crate::models::{ConnectedModel, connect_delegate};
 use crate::project::ProjectContext;
 use crate::root::project_root;
-use crate::session_tools::director_tools;
+use crate::session_tools::delegate_only_tools;
 use crate::sessions::{find_session, holder_name, new_session_id};
 use crate::state::StateDirs;
 use crate::template::{MakeTools, SessionTemplate};
@@ -29,12 +29,12 @@ pub struct CandidateModel {
 }
 
 /// The name in a candidate list that selects the session's own model.
-const OWN: &str = "own";
+const OWN_MODEL_NAME: &str = "own";
 
 /// Returns the model of the first candidate, for a run in which no candidate has the session's own.
 #[must_use]
-pub fn model_without_own(names: &[String]) -> Option<String> {
-    let first = names.first().filter(|_| !names.iter().any(|name| name == OWN))?;
+pub fn first_candidate_model(names: &[String]) -> Option<String> {
+    let first = names.first().filter(|_| !names.iter().any(|name| name == OWN_MODEL_NAME))?;
     Some(model_name(first, None))
 }
 
@@ -52,13 +52,13 @@ pub fn connect_candidates(
 ) -> Result<Vec<Option<CandidateModel>>, HostError> {
     let project_state = state.project_dir(root);
     let connect_one = |name: &String| {
-        if name == OWN {
+        if name == OWN_MODEL_NAME {
             return Ok(None);
         }
         let connected = connect_delegate(config, environment, name, None)?;
         // `auto` stands for another name.
         let cli = parse_model_name(&connected.name).unwrap_or((name, None));
-        let tools = director_tools(config, environment, root, &project_state, cli);
+        let tools = delegate_only_tools(config, environment, root, &project_state, cli);
         Ok(Some(CandidateModel { connected, tools }))
     };
     names.iter().map(connect_one).collect()
@@ -135,11 +135,11 @@ pub async fn land_candidate(
     let context = template.project.land_context(template.settings.checks.clone());
     let landed = land_work(&context, picked, request, stop).await?;
     if *picked != finish.report.session
-        && let Some(report) = last_report(&*context.store, picked).await?
+        && let Some(report) = load_last_report(&*context.store, picked).await?
     {
         finish.report = RunReport { candidates: finish.candidates.clone(), ..report };
     }
-    landed.amend(&mut finish.report);
+    landed.amend_run_report(&mut finish.report);
     for candidate in finish.report.candidates.iter_mut().filter(|candidate| candidate.session == *picked) {
         candidate.state = landed.copy.state;
     }

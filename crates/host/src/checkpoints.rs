@@ -1,6 +1,6 @@
 //! The checkpoints of a project, and the differences between them.
 
-use journeyman_agent::BEFORE_THE_RUN;
+use journeyman_agent::FIRST_CHECKPOINT_LABEL;
 use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, Workspace};
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub fn checkpoint_to_json(checkpoint: &CheckpointInfo) -> Value {
 
 /// The differences between two checkpoints, or from a checkpoint to the files as they are.
 #[derive(Debug)]
-pub struct Comparison {
+pub struct CheckpointDiff {
     /// The earlier checkpoint.
     pub from: CheckpointId,
     /// The later checkpoint; `None` for the files as they are.
@@ -31,7 +31,7 @@ pub struct Comparison {
     pub diff: Diff,
 }
 
-impl Comparison {
+impl CheckpointDiff {
     /// Compares two checkpoints. Without `from`, the first checkpoint of the newest run is taken.
     ///
     /// # Errors
@@ -76,7 +76,8 @@ fn find_newest_run_start(checkpoints: &[CheckpointInfo]) -> Result<CheckpointId,
     let newest = checkpoints.last().map(|newest| &newest.session);
     let ours = || checkpoints.iter().filter(|checkpoint| Some(&checkpoint.session) == newest);
     // A session that was gone on with has several runs.
-    let first = ours().rev().find(|checkpoint| checkpoint.label == BEFORE_THE_RUN).or_else(|| ours().next());
+    let first =
+        ours().rev().find(|checkpoint| checkpoint.label == FIRST_CHECKPOINT_LABEL).or_else(|| ours().next());
     let missing = "there is no checkpoint in this directory to compare with; `jm run` makes one before it changes \
                    anything";
     first.map(|first| first.id).ok_or_else(|| HostError::failed(missing))

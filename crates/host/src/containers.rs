@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use journeyman_sandbox::{ContainerImage, ContainerSettings, Progress, RecipeSource, read_container_recipe};
 
 use crate::config::{Config, Environment, ProjectImage, TrustStore};
-use crate::prompts::ask_for_trust;
-use crate::{HostError, Prompts};
+use crate::confirmations::ask_for_trust;
+use crate::{Confirmations, HostError};
 
 /// Reads the recipe of the project's image if the user wants commands to run in that image. Asks
 /// for trust in the recipe: building the image runs the project's code outside of the sandbox.
@@ -19,7 +19,7 @@ pub(crate) fn load_image_recipe(
     environment: &Environment,
     root: &Path,
     trusted_this_run: bool,
-    prompts: Option<&dyn Prompts>,
+    prompts: Option<&dyn Confirmations>,
 ) -> Result<(), HostError> {
     let allowed = is_container_allowed(config);
     let Some(project) = config.container.project.as_ref().filter(|_| allowed) else { return Ok(()) };
@@ -71,7 +71,7 @@ pub(crate) fn container_settings(
     };
     let socket = match (&config.socket, docker_host.filter(|host| !host.is_empty())) {
         (Some(socket), _) => Some(socket.clone()),
-        (None, Some(host)) => Some(local_socket(host)?),
+        (None, Some(host)) => Some(parse_local_socket(host)?),
         (None, None) => None,
     };
     Ok(Some(ContainerSettings {
@@ -85,7 +85,7 @@ pub(crate) fn container_settings(
 
 /// Returns the socket that `DOCKER_HOST` names. A daemon on another machine doesn't have the
 /// project's files.
-fn local_socket(host: &OsStr) -> Result<PathBuf, HostError> {
+fn parse_local_socket(host: &OsStr) -> Result<PathBuf, HostError> {
     let path = host.to_str().and_then(|host| host.strip_prefix("unix://")).map(PathBuf::from);
     path.filter(|path| path.is_absolute()).ok_or_else(|| {
         HostError::usage(format_args!(
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn only_sockets_of_this_machine_are_used() {
-        let socket = |host: &str| local_socket(host.as_ref()).ok();
+        let socket = |host: &str| parse_local_socket(host.as_ref()).ok();
         assert_eq!(socket("unix:///run/user/1000/docker.sock"), Some("/run/user/1000/docker.sock".into()));
         for host in
             ["tcp://127.0.0.1:2375", "ssh://me@there", "unix://relative", "/run/docker.sock", "npipe:////./x"]

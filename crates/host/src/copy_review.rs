@@ -70,7 +70,7 @@ impl CopyReview {
             })
         };
         let compared = tokio::task::spawn_blocking(compare).await.context("comparing the copy")?;
-        let found = Store::find(&*self.project.store, self.session.as_str()).await;
+        let found = Store::find_sessions(&*self.project.store, self.session.as_str()).await;
         let found = found.context("the session log")?.into_iter().find(|found| found.id == self.session);
         let is_verified = found.is_some_and(|found| was_verified(&found.status));
         Ok(LandingPreview { is_verified, ..compared.context("the copy")? })

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_delegate::{
-    Access, Capabilities, Credentials, DelegateSettings, Delegates, FreshDirectory, builtin_adapters,
+    Capabilities, CliAccess, Credentials, DelegateSettings, Delegates, FreshDirectory, builtin_adapters,
     remove_abandoned,
 };
-use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, find_toolchains};
 use serde::Serialize;
 
 use crate::config::{Config, DelegateConfig, Environment};
@@ -20,23 +20,23 @@ use crate::sandboxes::allowed_tiers;
 use crate::{Context as _, HostError};
 
 /// The beginning of the names of models that are CLIs.
-const PREFIX: &str = "delegate/";
+const DELEGATE_PREFIX: &str = "delegate/";
 /// The name that selects the first installed CLI.
-pub const AUTO: &str = "auto";
+pub const AUTO_CLI: &str = "auto";
 
 /// Returns the name of a model that is a CLI, with a model of the CLI's own if there is one.
 #[must_use]
 pub fn model_name(cli: &str, model: Option<&str>) -> String {
     match model {
-        Some(model) => format!("{PREFIX}{cli}/{model}"),
-        None => format!("{PREFIX}{cli}"),
+        Some(model) => format!("{DELEGATE_PREFIX}{cli}/{model}"),
+        None => format!("{DELEGATE_PREFIX}{cli}"),
     }
 }
 
 /// Splits `delegate/NAME/MODEL` into the CLI's name and the CLI's model.
 #[must_use]
 pub fn parse_model_name(name: &str) -> Option<(&str, Option<&str>)> {
-    let rest = name.strip_prefix(PREFIX)?;
+    let rest = name.strip_prefix(DELEGATE_PREFIX)?;
     Some(match rest.split_once('/') {
         Some((cli, model)) => (cli, Some(model)),
         None => (rest, None),
@@ -47,12 +47,12 @@ pub fn parse_model_name(name: &str) -> Option<(&str, Option<&str>)> {
 #[must_use]
 pub fn find_delegates(config: &Config, environment: &Environment, root: Option<&Path>) -> Delegates {
     let builtin = builtin_adapters().into_iter().map(|adapter| DelegateSettings::new(Arc::from(adapter)));
-    let described = config.delegates.iter().filter_map(|(name, own)| own.described_cli(name));
+    let described = config.delegates.iter().filter_map(|(name, own)| own.configured_cli(name));
     let described = described.map(|cli| DelegateSettings::new(Arc::new(cli)));
     let mut all: Vec<DelegateSettings> = builtin.chain(described).collect();
     for one in &mut all {
         if let Some(own) = config.delegates.get(one.adapter.name()) {
-            apply_settings(one, own);
+            apply_delegate_config(one, own);
         }
     }
     let rank = |one: &DelegateSettings| {
@@ -63,7 +63,7 @@ pub fn find_delegates(config: &Config, environment: &Environment, root: Option<&
     Delegates::new(all, host, root)
 }
 
-fn apply_settings(settings: &mut DelegateSettings, own: &DelegateConfig) {
+fn apply_delegate_config(settings: &mut DelegateSettings, own: &DelegateConfig) {
     settings.model.clone_from(&own.model);
     settings.arguments.clone_from(&own.arguments);
     settings.time_limit = own.timeout;
@@ -72,9 +72,9 @@ fn apply_settings(settings: &mut DelegateSettings, own: &DelegateConfig) {
 }
 
 /// Returns the API keys passed to a session's CLIs, which have to be redacted.
-pub(crate) fn offered_secrets(config: &Config, environment: &Environment) -> Vec<String> {
-    let delegates = find_delegates(config, environment, None).only(&config.delegate_tool);
-    let access = |one: &DelegateSettings| Access::find(one, delegates.host(), true).ok();
+pub(crate) fn delegate_secrets(config: &Config, environment: &Environment) -> Vec<String> {
+    let delegates = find_delegates(config, environment, None).retain_named(&config.delegate_tool);
+    let access = |one: &DelegateSettings| CliAccess::find(one, delegates.host(), true).ok();
     delegates.all().iter().filter_map(access).flat_map(|access| access.secrets).collect()
 }
 
@@ -104,20 +104,20 @@ pub struct ListedCli {
 ///
 /// # Errors
 /// [`HostError`] where it can't be made, or there is no state directory to record it in.
-pub fn make_fresh_directory(environment: &Environment) -> Result<FreshDirectory, HostError> {
-    let records = fresh_records(environment)?;
+pub fn create_task_directory(environment: &Environment) -> Result<FreshDirectory, HostError> {
+    let records = task_directory_records(environment)?;
     let parent = environment.vars.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
     FreshDirectory::create(parent, &records).context("making a fresh directory")
 }
 
 /// Removes temporary directories for low-risk tasks that killed processes left behind.
 pub fn remove_abandoned_directories(environment: &Environment) {
-    if let Ok(records) = fresh_records(environment) {
+    if let Ok(records) = task_directory_records(environment) {
         remove_abandoned(&records);
     }
 }
 
-fn fresh_records(environment: &Environment) -> Result<PathBuf, HostError> {
+fn task_directory_records(environment: &Environment) -> Result<PathBuf, HostError> {
     let state = environment.state_dir().ok_or_else(|| HostError::usage("there is no state directory"))?;
     Ok(state.join("fresh-directories"))
 }
@@ -134,19 +134,19 @@ pub async fn list_delegates(
 ) -> Result<Vec<ListedCli>, HostError> {
     let delegates = find_delegates(config, environment, root);
     // Without a project they are asked in an empty directory.
-    let fresh = if root.is_none() { Some(make_fresh_directory(environment)?) } else { None };
+    let fresh = if root.is_none() { Some(create_task_directory(environment)?) } else { None };
     let root = root.or(fresh.as_ref().map(FreshDirectory::path)).unwrap_or(&environment.cwd);
     let sandbox = Sandbox::new(SandboxSettings {
         allow: allowed_tiers(config)?,
         allow_root: config.sandbox_allow_root,
         ..SandboxSettings::default()
     });
-    let toolchains = toolchains(delegates.host(), root);
+    let toolchains = find_toolchains(delegates.host(), root);
     let asked = delegates.all().iter().map(|one| delegates.read_version(one, &sandbox, &toolchains, root));
     let versions = futures_util::future::join_all(asked).await.into_iter().flatten().collect();
     let listed = delegates.all().iter().map(|one| {
         let found = delegates.detect(one, &versions);
-        let (hosts, problem) = match Access::find(one, delegates.host(), true) {
+        let (hosts, problem) = match CliAccess::find(one, delegates.host(), true) {
             Ok(access) => (access.hosts(), None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };
@@ -167,7 +167,7 @@ pub async fn list_delegates(
 ///
 /// # Errors
 /// The configuration key and the unknown CLI name.
-pub(crate) fn check_names(config: &Config, environment: &Environment) -> Result<(), String> {
+pub(crate) fn check_delegate_names(config: &Config, environment: &Environment) -> Result<(), String> {
     let known = find_delegates(config, environment, None).names();
     let lists = [("tools.delegate", &config.delegate_tool), ("delegate_order", &config.delegate_order)];
     let names = lists.into_iter().flat_map(|(key, names)| names.iter().map(move |name| (key, name)));
@@ -237,7 +237,7 @@ mod tests {
         let settings = |cli| {
             let connected = crate::models::connect_delegate(&config, &environment, cli, None).unwrap();
             let approver = journeyman_agent::Approver::Nobody;
-            crate::builder::run_settings(&config, &connected, approver, journeyman_agent::Checks::Off)
+            crate::builder::run_settings(&config, &connected, approver, journeyman_agent::ChecksSetting::Off)
         };
         assert!(settings("claude").is_ok());
         let error = settings("codex").err().map(|error| error.to_string()).unwrap_or_default();
@@ -252,7 +252,7 @@ mod tests {
             ("codex", "codex is not installed; install it with `npm install -g @openai/codex`"),
             ("other", "there is no CLI `other`; there are claude, codex, gemini, opencode"),
             (
-                AUTO,
+                AUTO_CLI,
                 "none of claude, codex, gemini, opencode is installed; install one, such as by `npm install -g \
                  @anthropic-ai/claude-code`",
             ),
@@ -261,7 +261,7 @@ mod tests {
             assert!(message.contains(expected), "{message}");
         }
         let config = Config { delegate_tool: vec!["codx".to_owned()], ..Config::default() };
-        let problem = check_names(&config, &environment()).unwrap_err();
+        let problem = check_delegate_names(&config, &environment()).unwrap_err();
         assert!(problem.contains("tools.delegate names the CLI `codx`"), "{problem}");
     }
 }

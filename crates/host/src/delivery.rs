@@ -9,7 +9,7 @@ use journeyman_git::{GitError, HookRun};
 use journeyman_protocol::{Envelope, Mode, RelPath, RunReport};
 
 use crate::settings::ResolvedSettings;
-use crate::{Context as _, HostError, Prompts};
+use crate::{Confirmations, Context as _, HostError};
 
 /// Maximum number of recorded uncommitted files. With more, a resumed session that was cut off
 /// attributes all uncommitted files to the user.
@@ -17,7 +17,7 @@ const MAX_RECORDED_FILES: usize = 10_000;
 
 /// The tree that a session works in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Workplace {
+pub enum WorkLocation {
     /// In the project itself.
     Project,
     /// In an isolated copy.
@@ -27,7 +27,7 @@ pub enum Workplace {
     CheapCopy,
 }
 
-impl Workplace {
+impl WorkLocation {
     /// Returns the default location for these settings.
     #[must_use]
     pub fn from_settings(settings: &ResolvedSettings) -> Self {
@@ -81,7 +81,7 @@ impl DeliveryOptions {
 /// The delivery of a session's work: landed, kept in its copy, or committed.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    pub(crate) workplace: Workplace,
+    pub(crate) workplace: WorkLocation,
     /// `None` keeps the work in its copy.
     pub(crate) landing: Option<LandRequest>,
     pub(crate) commit: Option<CommitOptions>,
@@ -105,10 +105,10 @@ impl Delivery {
     ///
     /// # Errors
     /// [`HostError::Usage`] for options that contradict each other.
-    pub fn new(options: &DeliveryOptions, workplace: Workplace) -> Result<Self, HostError> {
+    pub fn new(options: &DeliveryOptions, workplace: WorkLocation) -> Result<Self, HostError> {
         let workplace = match options.isolate {
-            Some(true) => Workplace::Copy,
-            Some(false) => Workplace::Project,
+            Some(true) => WorkLocation::Copy,
+            Some(false) => WorkLocation::Project,
             None => workplace,
         };
         // Work for a new branch never touches the user's files.
@@ -118,11 +118,11 @@ impl Delivery {
                     "--branch works in a copy, so that your files stay as they are; it doesn't go with --in-place",
                 ));
             }
-            Some(_) => Workplace::Copy,
-            None if options.no_land && workplace == Workplace::CheapCopy => Workplace::Copy,
+            Some(_) => WorkLocation::Copy,
+            None if options.no_land && workplace == WorkLocation::CheapCopy => WorkLocation::Copy,
             None => workplace,
         };
-        if options.no_land && workplace == Workplace::Project {
+        if options.no_land && workplace == WorkLocation::Project {
             return Err(HostError::usage(
                 "--no-land keeps the work in a copy; it doesn't go with --in-place or `isolate = false`",
             ));
@@ -146,7 +146,7 @@ impl Delivery {
     /// [`HostError::Usage`] for options that contradict each other or the earlier ones.
     pub fn for_resumed(
         options: &DeliveryOptions,
-        workplace: Workplace,
+        workplace: WorkLocation,
         asked: &StartOptions,
         keeps: bool,
         land: bool,
@@ -173,8 +173,8 @@ impl Delivery {
     }
 
     /// Records the delivery in `asked`, so that a resumed session uses it again.
-    pub(crate) fn record(&self, asked: &mut StartOptions) {
-        asked.isolate = Some(self.workplace != Workplace::Project);
+    pub(crate) fn record_in_options(&self, asked: &mut StartOptions) {
+        asked.isolate = Some(self.workplace != WorkLocation::Project);
         asked.keep = self.landing.is_none();
         asked.commit.clone_from(&self.commit);
         let recorded = self.uncommitted.as_ref().filter(|paths| paths.len() <= MAX_RECORDED_FILES);
@@ -183,24 +183,24 @@ impl Delivery {
 
     /// Returns the request for landing the work; `None` if the work stays in its copy.
     #[must_use]
-    pub fn landing(&self) -> Option<&LandRequest> {
+    pub fn land_request(&self) -> Option<&LandRequest> {
         self.landing.as_ref()
     }
 
     /// Returns the tree that the session works in.
     #[must_use]
-    pub fn workplace(&self) -> Workplace {
+    pub fn work_location(&self) -> WorkLocation {
         self.workplace
     }
 }
 
 /// Asks the person about hooks that a commit would run outside of the sandbox. Without consent, the
 /// commit is refused with the reason.
-pub(crate) fn confirm_outside_hooks(
+pub(crate) fn confirm_unsandboxed_hooks(
     commit: &CommitOptions,
     checked: Result<(), GitError>,
     diff: &str,
-    prompts: &dyn Prompts,
+    prompts: &dyn Confirmations,
 ) -> Result<CommitOptions, HostError> {
     let mut commit = commit.clone();
     if let Err(error) = checked

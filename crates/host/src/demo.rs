@@ -96,7 +96,7 @@ pub async fn find_demo_obstacle(
         return Ok(Some(DemoObstacle::NoCargo));
     }
     for program in RUST_PROGRAMS {
-        if let Some(reason) = find_failure(environment, program).await {
+        if let Some(reason) = find_program_failure(environment, program).await {
             return Ok(Some(DemoObstacle::BrokenProgram { program, reason }));
         }
     }
@@ -105,7 +105,7 @@ pub async fn find_demo_obstacle(
 
 /// Runs `program --version` and returns the failure, if any: rustup's proxies exist without a
 /// toolchain.
-pub(crate) async fn find_failure(environment: &Environment, program: &str) -> Option<String> {
+pub(crate) async fn find_program_failure(environment: &Environment, program: &str) -> Option<String> {
     let mut command = tokio::process::Command::new(program);
     command.arg("--version").current_dir("/").env_clear().envs(&environment.vars);
     command.stdin(Stdio::null()).kill_on_drop(true);

@@ -2,8 +2,8 @@
 //!
 //! `index.vectors` names it: `model2vec:DIRECTORY` for one on this machine, `provider/name` for a
 //! server that has OpenAI's `/embeddings`. A repository has no say in it
-//! ([`load_own`](crate::config::load_own)), since what is embedded is sent to the server; known
-//! secrets are taken out of it first, as they are out of a prompt.
+//! ([`load_without_project`](crate::config::load_without_project)), since what is embedded is sent
+//! to the server; known secrets are taken out of it first, as they are out of a prompt.
 
 #[cfg(feature = "local-embeddings")]
 use std::path::Path;
@@ -13,9 +13,9 @@ use std::time::Duration;
 
 #[cfg(feature = "local-embeddings")]
 use journeyman_index::vectors::Model2Vec;
-pub use journeyman_index::vectors::Vectorer;
+pub use journeyman_index::vectors::QueryEmbedder;
 use journeyman_index::vectors::{Deadline, EmbedError, Embedder, EmbeddingPurpose};
-use journeyman_model::{Embeddings, Endpoint, ModelError};
+use journeyman_model::{EmbeddingsClient, Endpoint, ModelError};
 use journeyman_policy::secrets::Redactor;
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,7 @@ use crate::config::{Config, ConfigError, Environment};
 /// The prefix of models on this machine.
 const LOCAL_PREFIX: &str = "model2vec:";
 /// The default weight of vectors: the best one for static embeddings (docs/benchmarks.md).
-const DEFAULT_WEIGHT: f64 = 0.2;
+const DEFAULT_VECTOR_WEIGHT: f64 = 0.2;
 /// The default time that a query waits for its vector. A server on this machine takes some
 /// milliseconds, one that loads its model first takes seconds.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -48,7 +48,7 @@ pub fn load_vectorer(
     config: &Config,
     environment: &Environment,
     redactor: Arc<Redactor>,
-) -> Result<Option<Vectorer>, ConfigError> {
+) -> Result<Option<QueryEmbedder>, ConfigError> {
     let Some(name) = config.vectors.model.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
     let refused = |what: String| ConfigError::Model(format!("index.vectors: {what}"));
     let embedder: Arc<dyn Embedder> = match name.strip_prefix(LOCAL_PREFIX) {
@@ -82,15 +82,15 @@ pub fn load_vectorer(
         }
     };
     #[allow(clippy::cast_possible_truncation)]
-    let weight = config.vectors.weight.unwrap_or(DEFAULT_WEIGHT) as f32;
-    Ok(Some(Vectorer { embedder, weight, timeout: config.vectors.timeout.unwrap_or(DEFAULT_TIMEOUT) }))
+    let weight = config.vectors.weight.unwrap_or(DEFAULT_VECTOR_WEIGHT) as f32;
+    Ok(Some(QueryEmbedder { embedder, weight, timeout: config.vectors.timeout.unwrap_or(DEFAULT_TIMEOUT) }))
 }
 
 /// A model behind `/embeddings`.
 struct EmbeddingServer {
     name: String,
     identity: [u8; 32],
-    client: Embeddings,
+    client: EmbeddingsClient,
     redactors: [Arc<Redactor>; 2],
     /// The texts before queries, and before other texts.
     prefixes: [String; 2],
@@ -111,7 +111,7 @@ impl EmbeddingServer {
         {
             hasher.update(blake3::hash(part.as_bytes()).as_bytes());
         }
-        let client = Embeddings::connect(endpoint, model)?;
+        let client = EmbeddingsClient::connect(endpoint, model)?;
         Ok(Self {
             name: client.name(),
             identity: *hasher.finalize().as_bytes(),
@@ -140,7 +140,7 @@ impl EmbeddingServer {
                 }
                 Err(error) => {
                     let most = cut.iter().map(|text| text.len()).max().unwrap_or(0);
-                    let is_too_long = matches!(error.root(), ModelError::ContextTooLong { .. });
+                    let is_too_long = matches!(error.root_cause(), ModelError::ContextTooLong { .. });
                     if !is_too_long || most <= MIN_TEXT_BYTES {
                         return Err(EmbedError::Failed { model: self.name.clone(), what: error.to_string() });
                     }

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 
 use journeyman_agent::AgentError;
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 use journeyman_store::StoreError;
 
 use crate::config::ConfigError;
@@ -115,7 +115,7 @@ impl From<StoreError> for HostError {
             StoreError::Leased { session, holder, .. } => Self::usage(format_args!(
                 "session {session} is still running: {holder}, has it. Stop it first (Ctrl-C where it runs), or follow \
                  it with `jm show --follow {session}`",
-                holder = clean(holder.as_bytes())
+                holder = clean_output(holder.as_bytes())
             )),
             other => Self::Failed { what: Some("the session log".into()), source: other.into() },
         }

@@ -12,17 +12,17 @@ use journeyman_protocol::{
 use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
 
-use crate::format::{format_seconds, preview, printable, quantity};
+use crate::format::{format_count, format_seconds, preview, printable};
 
 /// Context categories that the index supplies.
-const FOUND_CATEGORIES: [ContextCategory; 3] =
+const INDEX_CATEGORIES: [ContextCategory; 3] =
     [ContextCategory::RelatedCode, ContextCategory::Tests, ContextCategory::Docs];
 /// Maximum number of lines about one list: paths, conflicts, a tool's result.
-const MAX_LISTED: usize = 4;
+const MAX_LISTED_ITEMS: usize = 4;
 /// Maximum number of lines of a command's output.
 const MAX_OUTPUT_LINES: usize = 10;
 /// The ends of denials that are advice to the model.
-const MODEL_ADVICE: [&str; 2] =
+const DENIAL_ADVICE: [&str; 2] =
     ["; don't try it again another way without asking", " Go on without it if you can."];
 
 /// Describes an event, in no lines if there is nothing to say. What a model writes, questions about
@@ -38,9 +38,9 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
             let with = if names.is_empty() { String::new() } else { format!(", with {}", names.join(", ")) };
             let listed = match files_listed {
                 0 => String::new(),
-                files => format!(", {} listed", quantity(files, "file")),
+                files => format!(", {} listed", format_count(files, "file")),
             };
-            let is_code = |share: &&ContextShare| FOUND_CATEGORIES.contains(&share.category);
+            let is_code = |share: &&ContextShare| INDEX_CATEGORIES.contains(&share.category);
             let found: Tokens = shares.iter().filter(is_code).map(|share| share.tokens).sum();
             let found = match found.0 {
                 0 => String::new(),
@@ -61,8 +61,11 @@ pub fn describe_event(event: &Event) -> Vec<StyledLine> {
             vec![StyledLine::new(Style::Strong, "verifying").with_text(format!(" round {round}: {list}"))]
         }
         Event::CheckStarted { command, directory, original_tests, before_task, .. } => {
-            let tree =
-                if *before_task { " on the tree before the task" } else { name_tests(*original_tests) };
+            let tree = if *before_task {
+                " on the tree before the task"
+            } else {
+                original_tests_suffix(*original_tests)
+            };
             let command = preview(label_check(command, directory.as_ref()));
             vec![dim_line(format!("  $ {command}{tree}"))]
         }
@@ -140,7 +143,7 @@ fn describe_agent_end(report: &AgentReport, turns: u32, usd: Option<f64>, durati
         None => report.termination.to_string(),
     };
     let cost = usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
-    let (turns, time) = (quantity(turns, "turn"), format_seconds(duration_ms));
+    let (turns, time) = (format_count(turns, "turn"), format_seconds(duration_ms));
     StyledLine::new(style, format!("  {}: {how}", report.name)).with_text(format!(" ({turns}, {time}{cost})"))
 }
 
@@ -157,7 +160,9 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
         Event::ToolCustomEvent { tool, kind, data, .. } if tool == DELEGATE_TOOL => {
             describe_cli_step(kind, data).into_iter().collect()
         }
-        Event::TurnFinished { stop, usage, .. } => describe_cut_off(stop, usage).into_iter().collect(),
+        Event::TurnFinished { stop, usage, .. } => {
+            describe_truncated_message(stop, usage).into_iter().collect()
+        }
         Event::FileEdited { change, .. } => vec![marked_line(Style::Good, "✎", format!(" {}", change.path))],
         Event::FileChanged { change } => {
             let how = match change.kind {
@@ -168,9 +173,9 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
             vec![note_line(format!("  {} was {how} by somebody else; the model is told", change.path))]
         }
         Event::GuardViolated { violations, .. } => {
-            list_some(violations, |violation| describe_problem(ErrorSeverity::Error, violation))
+            describe_first_items(violations, |violation| describe_problem(ErrorSeverity::Error, violation))
         }
-        Event::HonestyChecked { findings } => list_some(findings, describe_finding),
+        Event::HonestyChecked { findings } => describe_first_items(findings, describe_finding),
         Event::StrengthMeasured { strength } => describe_strength(strength),
         Event::TodoChanged { current, .. } => vec![describe_todos(current)],
         Event::ReminderSent { category: ReminderCategory::Progress, .. } => {
@@ -182,7 +187,7 @@ fn describe_step(event: &Event) -> Vec<StyledLine> {
 
 /// Describes a place where a change makes tests or checks say less.
 fn describe_finding(finding: &HonestyFinding) -> StyledLine {
-    match finding.blocks() {
+    match finding.is_blocking() {
         true => describe_problem(ErrorSeverity::Error, finding),
         false => note_line(printable(&format_args!("  {finding}"))),
     }
@@ -192,14 +197,16 @@ fn describe_finding(finding: &HonestyFinding) -> StyledLine {
 fn describe_strength(report: &StrengthReport) -> Vec<StyledLine> {
     let style = if report.strength == Strength::Notices { Style::Good } else { Style::Warning };
     let head = StyledLine::new(style, "  strength:").with_text(format!(" {}", printable(&report)));
-    let untested = list_some(&report.untested, |line| note_line(preview(format_args!("    {line}"))));
-    let survivors =
-        list_some(&report.survivors, |survivor| note_line(preview(format_args!("    {survivor}"))));
+    let untested =
+        describe_first_items(&report.untested, |line| note_line(preview(format_args!("    {line}"))));
+    let survivors = describe_first_items(&report.survivors, |survivor| {
+        note_line(preview(format_args!("    {survivor}")))
+    });
     std::iter::once(head).chain(untested).chain(survivors).collect()
 }
 
 /// Describes the reason for which a message ends before its end.
-fn describe_cut_off(stop: &StopReason, usage: &Usage) -> Option<StyledLine> {
+fn describe_truncated_message(stop: &StopReason, usage: &Usage) -> Option<StyledLine> {
     let text = match stop {
         StopReason::MaxTokens => {
             let tokens = group_digits(usage.output.0);
@@ -231,7 +238,7 @@ fn describe_copy(event: &Event) -> Vec<StyledLine> {
                 (conflicts, "doesn't go together with your own changes"),
             ];
             let describe = |(paths, how): (&Vec<RelPath>, &str)| {
-                list_some(paths, |path| note_line(format!("  {path}: {how}; the model is told")))
+                describe_first_items(paths, |path| note_line(format!("  {path}: {how}; the model is told")))
             };
             lists.into_iter().flat_map(describe).collect()
         }
@@ -240,11 +247,11 @@ fn describe_copy(event: &Event) -> Vec<StyledLine> {
                 0 => String::new(),
                 some => format!(", {some} of them merged with your own changes"),
             };
-            let files = quantity(changes.len(), "file");
+            let files = format_count(changes.len(), "file");
             vec![StyledLine::new(Style::Good, "landed").with_text(format!("  {files}{merged}"))]
         }
         Event::CopyKept { reason, conflicts } => {
-            let conflicts = conflicts.iter().take(MAX_LISTED);
+            let conflicts = conflicts.iter().take(MAX_LISTED_ITEMS);
             let conflicts = conflicts
                 .map(|FileConflict { path, reason }| note_line(preview(format_args!("  {path}: {reason}"))));
             let kept = note_line(preview(format_args!("kept in its copy: {reason}")));
@@ -309,7 +316,7 @@ fn describe_command_end(state: CallState, preview_text: &str, output_lines: u64)
     let output: Vec<&str> = lines.filter(is_shown).collect();
     if state == CallState::Completed {
         let Some(last) = last_output_line(&output).filter(|_| output_lines > 0) else { return Vec::new() };
-        let count = quantity(group_digits(output_lines), "line");
+        let count = format_count(group_digits(output_lines), "line");
         let count = if output_lines == 1 { String::new() } else { format!("{count}; last: ") };
         return vec![dim_line(format!("    {count}{}", preview(last)))];
     }
@@ -317,7 +324,7 @@ fn describe_command_end(state: CallState, preview_text: &str, output_lines: u64)
     let shown = output.get(output.len().saturating_sub(MAX_OUTPUT_LINES)..).unwrap_or(&output);
     let hidden = output_lines.saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
     let hidden = (output.len() > shown.len())
-        .then(|| dim_line(format!("    … {} before", quantity(group_digits(hidden), "line"))));
+        .then(|| dim_line(format!("    … {} before", format_count(group_digits(hidden), "line"))));
     let tail = shown.iter().map(|line| dim_line(format!("    {}", preview(line))));
     let head = marked_line(Style::Bad, mark, format!(": {ended}"));
     std::iter::once(head).chain(hidden).chain(tail).collect()
@@ -338,7 +345,9 @@ pub fn describe_output(event: &Event) -> Option<Vec<StyledLine>> {
     let mut rest = text.lines();
     let ended = rest.next().unwrap_or_default();
     let head = match state {
-        CallState::Completed => dim_line(format!("    {ended}, {}", quantity(group_digits(*lines), "line"))),
+        CallState::Completed => {
+            dim_line(format!("    {ended}, {}", format_count(group_digits(*lines), "line")))
+        }
         CallState::Interrupted => marked_line(Style::Bad, "cut off", format!(": {ended}")),
         _ => marked_line(Style::Bad, "failed", format!(": {ended}")),
     };
@@ -383,7 +392,7 @@ fn describe_tool_end(state: CallState, result: &str) -> Vec<StyledLine> {
         _ => "failed",
     };
     let text = printable(&result);
-    let lines = text.lines().filter(|line| !line.trim().is_empty()).take(MAX_LISTED);
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).take(MAX_LISTED_ITEMS);
     let lines = lines.map(|line| dim_line(format!("    {}", preview(line))));
     std::iter::once(marked_line(Style::Bad, mark, "")).chain(lines).collect()
 }
@@ -392,7 +401,7 @@ fn describe_tool_end(state: CallState, result: &str) -> Vec<StyledLine> {
 fn describe_denial(result: &str) -> Vec<StyledLine> {
     let text = printable(&result);
     let reason = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let reason = MODEL_ADVICE.iter().find_map(|advice| reason.strip_suffix(advice)).unwrap_or(reason);
+    let reason = DENIAL_ADVICE.iter().find_map(|advice| reason.strip_suffix(advice)).unwrap_or(reason);
     let reason = match reason.contains("denied") {
         true => reason.to_owned(),
         false => format!("denied: {reason}"),
@@ -407,13 +416,14 @@ fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
     if !compared.is_empty() {
         return compared;
     }
-    let command = format!("{}{}", printable(&evidence.label()), name_tests(evidence.original_tests));
+    let command =
+        format!("{}{}", printable(&evidence.label()), original_tests_suffix(evidence.original_tests));
     let took = format_seconds(evidence.duration_ms);
     match &evidence.outcome {
         CheckOutcome::Passed => vec![marked_line(Style::Good, "✓", format!(" {command} ({took})"))],
         CheckOutcome::Failed { reason, .. } => {
             let failed = marked_line(Style::Bad, "✗", format!(" {command}: {} ({took})", printable(&reason)));
-            let diagnostics = evidence.diagnostics.iter().take(MAX_LISTED).map(describe_diagnostic);
+            let diagnostics = evidence.diagnostics.iter().take(MAX_LISTED_ITEMS).map(describe_diagnostic);
             std::iter::once(failed).chain(diagnostics).collect()
         }
         CheckOutcome::NotRun { reason } => {
@@ -425,8 +435,8 @@ fn describe_evidence(evidence: &Evidence) -> Vec<StyledLine> {
 /// Says which failures of a check are flaky, old, new or fixed.
 fn describe_comparison(evidence: &Evidence) -> Vec<StyledLine> {
     let named = |names: &[String]| {
-        let shown: Vec<String> = names.iter().take(MAX_LISTED).map(preview).collect();
-        let more = names.len().checked_sub(MAX_LISTED).filter(|more| *more > 0);
+        let shown: Vec<String> = names.iter().take(MAX_LISTED_ITEMS).map(preview).collect();
+        let more = names.len().checked_sub(MAX_LISTED_ITEMS).filter(|more| *more > 0);
         format!("{}{}", shown.join(", "), more.map(|more| format!(" and {more} more")).unwrap_or_default())
     };
     let mut lines = Vec::new();
@@ -444,7 +454,7 @@ fn describe_comparison(evidence: &Evidence) -> Vec<StyledLine> {
     lines
 }
 
-fn name_tests(original: bool) -> &'static str {
+fn original_tests_suffix(original: bool) -> &'static str {
     if original { " with the original tests" } else { "" }
 }
 
@@ -458,10 +468,10 @@ fn describe_diagnostic(diagnostic: &Diagnostic) -> StyledLine {
 }
 
 /// Describes the first items of a list, and says how many more there are.
-fn list_some<T>(items: &[T], describe: impl FnMut(&T) -> StyledLine) -> Vec<StyledLine> {
-    let more = items.len().checked_sub(MAX_LISTED).filter(|more| *more > 0);
+fn describe_first_items<T>(items: &[T], describe: impl FnMut(&T) -> StyledLine) -> Vec<StyledLine> {
+    let more = items.len().checked_sub(MAX_LISTED_ITEMS).filter(|more| *more > 0);
     let more = more.map(|more| note_line(format!("  … and {more} more")));
-    items.iter().take(MAX_LISTED).map(describe).chain(more).collect()
+    items.iter().take(MAX_LISTED_ITEMS).map(describe).chain(more).collect()
 }
 
 fn heading_line(label: &str, text: String) -> StyledLine {
@@ -557,7 +567,7 @@ mod tests {
 
     #[test]
     fn long_lists_are_cut() {
-        let listed = list_some(&[1, 2, 3, 4, 5, 6], |number: &i32| note_line(number.to_string()));
+        let listed = describe_first_items(&[1, 2, 3, 4, 5, 6], |number: &i32| note_line(number.to_string()));
         let listed: Vec<String> = listed.iter().map(StyledLine::to_text).collect();
         assert_eq!(listed, ["1", "2", "3", "4", "  … and 2 more"]);
     }

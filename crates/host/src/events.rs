@@ -45,14 +45,14 @@ pub async fn follow_events(
     loop {
         // Checked before the entries are read: a holder writes all entries before it releases the
         // session.
-        let is_held = state.store.holder(session, now()).await.context("the session log")?.is_some();
+        let is_held = state.store.lease_holder(session, now()).await.context("the session log")?.is_some();
         after = read_events(state, session, after, show).await?;
         if !is_held {
             return Ok(());
         }
         tokio::select! {
             biased;
-            last = state.store.changed(session, after) => {
+            last = state.store.wait_for_entry(session, after) => {
                 // The last entry may be a record, which isn't shown.
                 let shown = read_events(state, session, after, show).await?;
                 after = shown.max(last.context("the session log")?);

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use futures_util::TryStreamExt as _;
 use journeyman_agent::State;
-use journeyman_agent::agents::agents_of;
+use journeyman_agent::agents::list_descendant_agents;
 use journeyman_model::{ModelRequest, Wire, request_body};
 use journeyman_protocol::{Block, Message, ResultPart, Role, Seq};
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 use journeyman_store::{SessionSummary, export, export_file};
 use serde_json::{Map, Value};
 
@@ -60,11 +60,11 @@ pub async fn export_session(
     }
     match (format, file) {
         (ExportFormat::Log, Some(path)) => {
-            let agents = agents_of(&*state.store, &session.id).await?;
+            let agents = list_descendant_agents(&*state.store, &session.id).await?;
             export_file(&*state.store, &session.id, &agents, path).await.context("the session log")
         }
         (ExportFormat::Log, None) => {
-            let agents = agents_of(&*state.store, &session.id).await?;
+            let agents = list_descendant_agents(&*state.store, &session.id).await?;
             let mut lines = export(&*state.store, &session.id, &agents);
             while let Some(some) = lines.try_next().await.context("the session log")? {
                 write(&some);
@@ -97,7 +97,7 @@ pub async fn conversation_before_compaction(
     state: &StateDirs,
     session: &SessionSummary,
 ) -> Result<String, HostError> {
-    let Some(at) = State::last_compaction(&*state.store, &session.id).await? else {
+    let Some(at) = State::find_last_compaction(&*state.store, &session.id).await? else {
         return Err(HostError::usage(format_args!(
             "the conversation of session {} was not shortened; jm show {} shows it",
             session.id, session.id
@@ -121,7 +121,7 @@ fn format_conversation(
     if state.messages.is_empty() {
         return Err(HostError::usage(format_args!("nothing was said in session {} yet", session.id)));
     }
-    complete_calls(&mut state);
+    add_missing_results(&mut state);
     let wire = match format {
         ConversationFormat::Openai => Wire::Chat,
         ConversationFormat::Anthropic => Wire::Anthropic,
@@ -144,7 +144,7 @@ fn format_conversation(
 }
 
 /// Adds results to calls that have none: no provider takes a conversation with such a call.
-fn complete_calls(state: &mut State) {
+fn add_missing_results(state: &mut State) {
     let results = std::mem::take(&mut state.calls).into_iter().map(|open| {
         open.result.unwrap_or_else(|| Block::result(open.call.id.clone(), MISSING_RESULT_TEXT, true))
     });
@@ -196,10 +196,10 @@ fn format_markdown(session: &SessionSummary, state: &State) -> String {
 
 fn push_block(block: &Block, out: &mut String) {
     match block {
-        Block::Text { text } => push_paragraph(out, clean(text.trim().as_bytes()).as_str()),
+        Block::Text { text } => push_paragraph(out, clean_output(text.trim().as_bytes()).as_str()),
         Block::Thinking { text, .. } if !text.trim().is_empty() => {
             let quoted: Vec<String> =
-                clean(text.trim().as_bytes()).lines().map(|line| format!("> {line}")).collect();
+                clean_output(text.trim().as_bytes()).lines().map(|line| format!("> {line}")).collect();
             push_paragraph(out, &quoted.join("\n"));
         }
         Block::Thinking { .. } => {}
@@ -229,12 +229,12 @@ fn push_paragraph(out: &mut String, text: &str) {
 }
 
 fn one_line(text: &str) -> String {
-    clean(text.lines().next().unwrap_or_default().as_bytes())
+    clean_output(text.lines().next().unwrap_or_default().as_bytes())
 }
 
 /// Fences a block of text with a fence that is longer than any in the text.
 fn format_code_block(language: &str, text: &str) -> String {
-    let text = clean(text.as_bytes());
+    let text = clean_output(text.as_bytes());
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches('\n'))

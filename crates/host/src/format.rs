@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::time::Duration;
 
 use journeyman_protocol::{RunOutcome, UnixMillis, Usage, group_digits};
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 
 /// Maximum number of characters of a preview.
 const MAX_PREVIEW_CHARS: usize = 160;
@@ -12,7 +12,7 @@ const MAX_PREVIEW_CHARS: usize = 160;
 /// Formats a value without control sequences: names, messages and outputs come from others.
 #[must_use]
 pub fn printable(value: &(impl Display + ?Sized)) -> String {
-    clean(value.to_string().as_bytes())
+    clean_output(value.to_string().as_bytes())
 }
 
 /// Returns the first line of a text, without control sequences and bounded.
@@ -31,7 +31,7 @@ pub fn preview(text: impl Display) -> String {
 
 /// Formats a number with its noun: `1 file`, `3 files`.
 #[must_use]
-pub fn quantity(number: impl Display, noun: &str) -> String {
+pub fn format_count(number: impl Display, noun: &str) -> String {
     let number = number.to_string();
     let plural = if number == "1" { "" } else { "s" };
     format!("{number} {noun}{plural}")
@@ -126,7 +126,7 @@ mod tests {
             [0, 1023, 1536, 5 << 30].map(format_binary_size),
             ["0 bytes", "1023 bytes", "1.5 KiB", "5.0 GiB"]
         );
-        assert_eq!([quantity(0, "file"), quantity(1, "file")], ["0 files", "1 file"]);
+        assert_eq!([format_count(0, "file"), format_count(1, "file")], ["0 files", "1 file"]);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::models::{CUSTOM_KEY_VARIABLE, all_providers};
 /// environment without every provider's keys and the variables that the user lists as secret.
 /// Variables that a project lists are redacted, but no hook goes without them.
 #[must_use]
-pub fn configured_hooks(
+pub fn add_configured_hooks(
     hooks: HooksBuilder,
     config: &Config,
     environment: &Environment,

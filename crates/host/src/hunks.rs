@@ -3,7 +3,7 @@
 use journeyman_protocol::{ContentHash, RelPath, SessionId};
 use journeyman_terminal::diff::{HunkLine, Side};
 use journeyman_workspace::{
-    Change, ChangeSet, ChangedContent, CheckpointId, Expected, FileContent, Workspace, unified_diff,
+    Change, ChangeSet, ChangedContent, CheckpointId, ExpectedState, FileContent, Workspace, unified_diff,
 };
 
 use crate::{Context as _, HostError};
@@ -33,7 +33,7 @@ pub struct Hunk {
 
 /// A reverted hunk, which can be applied again.
 #[derive(Debug, Clone)]
-pub struct TakenBack {
+pub struct RevertedHunk {
     path: RelPath,
     /// The content that the file had; `None` if it was gone.
     before: Option<Vec<u8>>,
@@ -63,46 +63,46 @@ impl ChangedFile {
     /// # Errors
     /// [`HostError::Failed`] where the file isn't as it was when the hunks were found, or can't be
     /// written.
-    pub fn take_back(
+    pub fn revert_hunk(
         &self,
         hunk: &Hunk,
         workspace: &Workspace,
         session: &SessionId,
-    ) -> Result<TakenBack, HostError> {
+    ) -> Result<RevertedHunk, HostError> {
         let ChangedContent { path, before, after } = &self.content;
         let content = match (before, after) {
             // A hunk of a file that is new or gone is all of it.
             (None, _) => None,
             (Some(before), None) => Some(before.clone()),
-            (Some(_), Some(after)) => Some(without_hunk(path, after, hunk)?),
+            (Some(_), Some(after)) => Some(revert_lines(path, after, hunk)?),
         };
         let now = content.as_deref().map(ContentHash::of);
         let expected = after.as_deref().map(ContentHash::of);
-        write(workspace, session, path, content, expected)?;
-        Ok(TakenBack { path: path.clone(), before: after.clone(), now })
+        write_content(workspace, session, path, content, expected)?;
+        Ok(RevertedHunk { path: path.clone(), before: after.clone(), now })
     }
 }
 
-impl TakenBack {
+impl RevertedHunk {
     /// Applies the reverted hunk again.
     ///
     /// # Errors
     /// [`HostError::Failed`] where the file was changed since, or can't be written.
-    pub fn give_back(self, workspace: &Workspace, session: &SessionId) -> Result<(), HostError> {
-        write(workspace, session, &self.path, self.before, self.now)
+    pub fn reapply(self, workspace: &Workspace, session: &SessionId) -> Result<(), HostError> {
+        write_content(workspace, session, &self.path, self.before, self.now)
     }
 }
 
 /// Writes the content, or removes the file if `content` is `None`, unless the file has changed
 /// since.
-fn write(
+fn write_content(
     workspace: &Workspace,
     session: &SessionId,
     path: &RelPath,
     content: Option<Vec<u8>>,
     expected: Option<ContentHash>,
 ) -> Result<(), HostError> {
-    let (path, expected) = (path.clone(), expected.map_or(Expected::Absent, Expected::Hash));
+    let (path, expected) = (path.clone(), expected.map_or(ExpectedState::Absent, ExpectedState::Hash));
     let change = match content {
         Some(content) => Change::Write { path, content, expected },
         None => Change::Delete { path, expected },
@@ -114,7 +114,7 @@ fn write(
 }
 
 /// Returns a file's content with one hunk reverted.
-fn without_hunk(path: &RelPath, content: &[u8], hunk: &Hunk) -> Result<Vec<u8>, HostError> {
+fn revert_lines(path: &RelPath, content: &[u8], hunk: &Hunk) -> Result<Vec<u8>, HostError> {
     let file = FileContent::from_bytes(content.to_vec(), false);
     let changed = || HostError::failed(format_args!("{path} isn't as it was; open the review again"));
     let text = file.text().ok_or_else(changed)?;
@@ -130,7 +130,7 @@ fn parse_hunks(diff: &str) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     let (mut old, mut new) = (0, 0);
     for line in diff.split_inclusive('\n') {
-        if let Some((starts, new_count)) = parse_header(line) {
+        if let Some((starts, new_count)) = parse_hunk_header(line) {
             (old, new) = starts;
             // Without lines in the new file, the number is that of the line before.
             let start = if new_count == 0 { new } else { new.saturating_sub(1) };
@@ -178,14 +178,14 @@ impl Hunk {
 
     /// Returns the numbers of the hunk's lines in the file as it is.
     #[must_use]
-    pub fn new_lines(&self) -> std::ops::RangeInclusive<u64> {
+    pub fn new_line_range(&self) -> std::ops::RangeInclusive<u64> {
         let numbers = self.lines.iter().filter(|line| line.side != Side::Old).filter_map(|line| line.number);
         numbers.clone().min().unwrap_or(1)..=numbers.max().unwrap_or_default()
     }
 }
 
 /// Parses the header of a hunk: the first lines in both files, and the number of lines in the new.
-fn parse_header(line: &str) -> Option<((u64, u64), u64)> {
+fn parse_hunk_header(line: &str) -> Option<((u64, u64), u64)> {
     let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
     let range = |range: &str| {
@@ -205,7 +205,7 @@ mod tests {
     fn taken_back(before: &str, after: &str, place: usize) -> String {
         let path = RelPath::parse("a.txt").unwrap();
         let hunks = parse_hunks(&unified_diff(&path, Some(before.as_bytes()), Some(after.as_bytes())));
-        String::from_utf8(without_hunk(&path, after.as_bytes(), &hunks[place]).unwrap()).unwrap()
+        String::from_utf8(revert_lines(&path, after.as_bytes(), &hunks[place]).unwrap()).unwrap()
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
     fn a_file_that_changed_since_is_left_alone() {
         let path = RelPath::parse("a.txt").unwrap();
         let hunks = parse_hunks(&unified_diff(&path, Some(b"a\n"), Some(b"b\n")));
-        assert!(without_hunk(&path, b"c\n", &hunks[0]).is_err());
+        assert!(revert_lines(&path, b"c\n", &hunks[0]).is_err());
     }
 
     proptest! {
@@ -237,7 +237,7 @@ mod tests {
             let hunks = parse_hunks(&unified_diff(&path, Some(before.as_bytes()), Some(&text)));
             // From the end, so that the places of the others stay.
             for hunk in hunks.iter().rev() {
-                text = without_hunk(&path, &text, hunk).unwrap();
+                text = revert_lines(&path, &text, hunk).unwrap();
             }
             prop_assert_eq!(String::from_utf8(text).unwrap(), before);
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use journeyman_context::counting::image_size;
 use journeyman_protocol::ImageData;
 pub use journeyman_tools::is_image_name;
-use journeyman_tools::{NOT_IMAGE, ToolLimits, encode_image};
+use journeyman_tools::{NOT_IMAGE_REASON, ToolLimits, encode_image};
 use percent_encoding::percent_decode_str;
 
 use crate::HostError;
@@ -29,7 +29,7 @@ pub fn read_image(path: &Path) -> Result<ImageData, HostError> {
     }
     let file = File::open(path).map_err(|error| failed(&error))?;
     let bytes = read_bytes("image", file, &shown.to_string(), ToolLimits::default().image_bytes)?;
-    encode_image(&bytes).ok_or_else(|| failed(&NOT_IMAGE))
+    encode_image(&bytes).ok_or_else(|| failed(&NOT_IMAGE_REASON))
 }
 
 /// Maximum bytes of a text that may be the path of a file.
@@ -39,7 +39,7 @@ const MAX_PATH_BYTES: usize = 4_096;
 /// `file:` address, or plain. Relative paths begin at `directory`, `~/` at `home`. `None` for any
 /// other text.
 #[must_use]
-pub fn find_named_image(text: &str, directory: &Path, home: Option<&Path>) -> Option<PathBuf> {
+pub fn find_image_path(text: &str, directory: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let text = text.trim();
     if text.is_empty() || text.len() > MAX_PATH_BYTES || text.contains(['\n', '\0']) {
         return None;
@@ -50,7 +50,7 @@ pub fn find_named_image(text: &str, directory: &Path, home: Option<&Path>) -> Op
     } else if let Some(address) = text.strip_prefix("file://") {
         percent_decode_str(address.get(address.find('/')?..)?).decode_utf8().ok()?.into_owned()
     } else {
-        without_backslashes(text)
+        unescape_backslashes(text)
     };
     let path = match (name.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => home.join(rest),
@@ -69,7 +69,7 @@ pub fn image_label(path: &Path, image: &ImageData) -> String {
     }
 }
 
-fn without_backslashes(text: &str) -> String {
+fn unescape_backslashes(text: &str) -> String {
     let mut name = String::new();
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
@@ -90,7 +90,7 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         std::fs::write(place.path().join("notes.txt"), "").unwrap();
         let shown = path.display().to_string();
-        let find = |text: &str| find_named_image(text, place.path(), Some(place.path()));
+        let find = |text: &str| find_image_path(text, place.path(), Some(place.path()));
         for text in [
             shown.clone(),
             format!("'{shown}' "),

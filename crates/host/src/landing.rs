@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use journeyman_agent::isolation::{
     self as copies, CommitOptions, LandContext, LandOutcome, LandReport, LandRequest, UnverifiedPolicy,
 };
-use journeyman_agent::{AgentError, Checks, State, candidates};
+use journeyman_agent::{AgentError, ChecksSetting, State, candidates};
 use journeyman_protocol::SessionId;
 use journeyman_store::StoreError;
 use journeyman_workspace::{Workspace, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Environment;
-use crate::delivery::confirm_outside_hooks;
+use crate::delivery::confirm_unsandboxed_hooks;
 use crate::project::ProjectContext;
 use crate::root::find_root;
 use crate::sessions::{find_session, holder_name};
 use crate::settings::{RunOptions, resolve_settings};
 use crate::state::StateDirs;
-use crate::{Context as _, HostError, Prompts};
+use crate::{Confirmations, Context as _, HostError};
 
 /// A session whose work is kept in a copy of a project.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub async fn find_kept_work(
 ) -> Result<KeptWork, HostError> {
     if let Some(word) = word {
         let found = find_session(state, environment, word).await?;
-        if candidates::started_candidates(&*state.store, &found.id).await?.is_some() {
+        if candidates::list_started_candidates(&*state.store, &found.id).await?.is_some() {
             return Err(HostError::usage(format_args!(
                 "session {id} has no copy of its own, its candidates have: jm candidates {id} compares them, jm land \
                  and jm discard take one, jm discard --all {id} drops them all",
@@ -90,7 +90,7 @@ pub async fn open_land_context(
     work: &KeptWork,
     trust_project: bool,
     command: &str,
-    prompts: Option<&dyn Prompts>,
+    prompts: Option<&dyn Confirmations>,
 ) -> Result<LandContext, HostError> {
     let root = find_root(environment, Some(&work.root))?;
     let options = RunOptions { trust_project, ..RunOptions::default() };
@@ -100,7 +100,8 @@ pub async fn open_land_context(
         Err(AgentError::Store(StoreError::UnknownSession { .. })) => None,
         Err(error) => return Err(error.into()),
     };
-    let checks = asked.or_else(|| settings.config.checks.clone().map(Checks::Custom)).unwrap_or_default();
+    let checks =
+        asked.or_else(|| settings.config.checks.clone().map(ChecksSetting::Custom)).unwrap_or_default();
     let holder = holder_name(command);
     let project = ProjectContext::open(environment, state, &root, &settings.config, Vec::new(), holder)?;
     Ok(project.land_context(checks))
@@ -115,7 +116,7 @@ pub async fn land_with_prompts(
     context: &LandContext,
     session: &SessionId,
     mut request: LandRequest,
-    prompts: &dyn Prompts,
+    prompts: &dyn Confirmations,
     stop: &CancellationToken,
 ) -> Result<Option<LandReport>, HostError> {
     if !request.dry_run {
@@ -137,7 +138,7 @@ async fn confirm_commit(
     context: &LandContext,
     session: &SessionId,
     request: &LandRequest,
-    prompts: &dyn Prompts,
+    prompts: &dyn Confirmations,
     stop: &CancellationToken,
 ) -> Result<Option<CommitOptions>, HostError> {
     let (Some(commit), Some(committer)) = (&request.commit, &context.committer) else { return Ok(None) };
@@ -145,7 +146,7 @@ async fn confirm_commit(
     let would_land = land_work(context, session, &dry_run, stop).await?;
     let paths: Vec<_> = would_land.changes.iter().map(|change| change.path.clone()).collect();
     let checked = committer.check_commit(commit, &paths, stop).await;
-    Ok(Some(confirm_outside_hooks(commit, checked, &would_land.diff, prompts)?))
+    Ok(Some(confirm_unsandboxed_hooks(commit, checked, &would_land.diff, prompts)?))
 }
 
 /// Lands the copy of one session.
@@ -159,7 +160,7 @@ pub async fn land_work(
     request: &LandRequest,
     stop: &CancellationToken,
 ) -> Result<LandReport, HostError> {
-    copies::land_copy(context, session, request, stop).await.map_err(as_usage)
+    copies::land_copy(context, session, request, stop).await.map_err(into_usage_error)
 }
 
 /// The work that was discarded.
@@ -198,7 +199,7 @@ pub async fn discard_work(
     environment: &Environment,
     state: &StateDirs,
     work: &KeptWork,
-    prompts: Option<&dyn Prompts>,
+    prompts: Option<&dyn Confirmations>,
 ) -> Result<DiscardResult, HostError> {
     let context = open_land_context(environment, state, work, false, "discard", prompts).await?;
     match copies::discard_copy(&context, &work.session).await {
@@ -207,7 +208,7 @@ pub async fn discard_work(
             workspace.copies().discard(&work.session).context("removing the copy")?;
             Ok(DiscardResult::Orphan)
         }
-        discarded => Ok(DiscardResult::Files(discarded.map_err(as_usage)?)),
+        discarded => Ok(DiscardResult::Files(discarded.map_err(into_usage_error)?)),
     }
 }
 
@@ -225,7 +226,7 @@ fn check_copies_exist(workspace: &Workspace, sessions: &[SessionId]) -> Result<(
 }
 
 /// Converts "no such copy" into a usage error.
-fn as_usage(error: AgentError) -> HostError {
+fn into_usage_error(error: AgentError) -> HostError {
     match error {
         AgentError::Workspace(
             error @ (WorkspaceError::UnknownCopy { .. } | WorkspaceError::AlreadyLanded { .. }),
@@ -238,13 +239,13 @@ fn as_usage(error: AgentError) -> HostError {
 ///
 /// # Errors
 /// [`HostError::Usage`] naming what to do with the copy first.
-pub async fn check_nothing_kept(
+pub async fn check_no_kept_work(
     state: &StateDirs,
     session: &SessionId,
     root: &Path,
 ) -> Result<(), HostError> {
     let copies = crate::sessions::list_kept_copies(state, root);
-    let candidates = candidates::started_candidates(&*state.store, session).await?.unwrap_or_default();
+    let candidates = candidates::list_started_candidates(&*state.store, session).await?.unwrap_or_default();
     if copies.iter().any(|copy| candidates.contains(&copy.info.session)) {
         return Err(HostError::usage(format_args!(
             "work of the candidates of session {session} is kept in copies; land one or discard them all (jm discard \

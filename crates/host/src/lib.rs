@@ -35,6 +35,7 @@ pub mod candidates;
 pub mod checkpoints;
 pub mod checks;
 pub mod config;
+mod confirmations;
 #[cfg(feature = "containers")]
 mod containers;
 pub mod copy_review;
@@ -48,7 +49,6 @@ pub mod embeddings;
 mod error;
 pub mod event_text;
 pub mod events;
-pub mod evidence_ledger;
 pub mod exec;
 pub mod export;
 pub mod format;
@@ -67,7 +67,6 @@ pub mod policy_check;
 mod prepare;
 mod project;
 mod prompt_files;
-mod prompts;
 pub mod renderer;
 pub mod report_text;
 pub mod resume;
@@ -75,7 +74,8 @@ pub mod review_report;
 pub mod root;
 pub mod sandboxes;
 pub mod session_commands;
-pub mod session_digest;
+pub mod session_evidence;
+pub mod session_recap;
 mod session_tools;
 pub mod sessions;
 mod settings;
@@ -96,18 +96,19 @@ mod web;
 pub use journeyman_agent as agent;
 
 pub use builder::SessionBuilder;
-pub use delivery::{DeliveredRun, Delivery, DeliveryOptions, Workplace};
+pub use confirmations::Confirmations;
+pub use delivery::{DeliveredRun, Delivery, DeliveryOptions, WorkLocation};
 pub use error::{Context, HostError};
-pub use hooks::configured_hooks;
+pub use hooks::add_configured_hooks;
 pub use models::{
-    Cassette, ConnectedModel, GROUP_PREFIX, all_providers, configured_limits, connect, thinking_settings,
+    Cassette, ConnectedModel, GROUP_PREFIX, all_providers, configured_limits, connect_model,
+    thinking_settings,
 };
 pub use prepare::PreparedRun;
 pub use project::{ProjectContext, configured_secrets};
-pub use prompts::Prompts;
 pub use settings::{
-    ADMIN_CONFIG, ADMIN_POLICY, EarlierRun, ResolvedSettings, RunOptions, load_if_trusted, load_trusted,
-    resolve_settings,
+    ADMIN_CONFIG, ADMIN_POLICY, EarlierRun, ResolvedSettings, RunOptions, load_assuming_trust,
+    load_if_trusted, resolve_settings,
 };
 pub use surface::{Surface, SurfaceInput, watch_session};
 pub use template::SessionTemplate;

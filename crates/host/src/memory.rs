@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_context::memory::{MAX_NOTE_CHARS, Note, NoteAnchor, NoteState};
+use journeyman_context::memory::{MAX_NOTE_CHARS, MemoryNote, NoteAnchor, NoteState};
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
-use journeyman_workspace::{Body, Workspace};
+use journeyman_workspace::{FileBody, Workspace};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -25,47 +25,49 @@ use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
 
 /// Name of a file of notes.
-const FILE_NAME: &str = "memory.json";
+const NOTES_FILE: &str = "memory.json";
 /// Maximum bytes of a notes file, and maximum number of notes.
 const MAX_BYTES: u64 = 1 << 20;
 const MAX_NOTES: usize = 500;
 /// Maximum bytes of a file that a note is anchored to.
 const MAX_FILE_BYTES: u64 = 4 << 20;
 /// Name of the tool.
-const REMEMBER: &str = "remember";
+const REMEMBER_TOOL: &str = "remember";
 
 /// A file of notes.
 #[derive(Debug, Clone)]
-pub struct Memory {
+pub struct NoteFile {
     path: PathBuf,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Contents {
+struct NoteFileContents {
     /// The next note's number.
     next: u32,
-    notes: Vec<Note>,
+    notes: Vec<MemoryNote>,
 }
 
-impl Memory {
+impl NoteFile {
     /// Returns the notes that are kept in a state directory: a project's, or the user's own.
     #[must_use]
     pub fn in_directory(directory: &Path) -> Self {
-        Self { path: directory.join(FILE_NAME) }
+        Self { path: directory.join(NOTES_FILE) }
     }
 
     /// Returns the notes, the oldest first; none where there is no file.
     ///
     /// # Errors
     /// [`HostError::Failed`] for a file that can't be read or is damaged.
-    pub fn notes(&self) -> Result<Vec<Note>, HostError> {
+    pub fn notes(&self) -> Result<Vec<MemoryNote>, HostError> {
         Ok(self.read()?.notes)
     }
 
-    fn read(&self) -> Result<Contents, HostError> {
+    fn read(&self) -> Result<NoteFileContents, HostError> {
         let shown = || self.path.display().to_string();
         let text = match std::fs::metadata(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Contents::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(NoteFileContents::default());
+            }
             Err(error) => return Err(error).context(shown()),
             Ok(meta) if meta.len() > MAX_BYTES => {
                 return Err(HostError::usage(format_args!("{} is too large", shown())));
@@ -76,7 +78,10 @@ impl Memory {
     }
 
     /// Changes the notes, durably and in one step.
-    fn change<T>(&self, change: impl FnOnce(&mut Contents) -> Result<T, HostError>) -> Result<T, HostError> {
+    fn update<T>(
+        &self,
+        change: impl FnOnce(&mut NoteFileContents) -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         let shown = || self.path.display().to_string();
         DirBuilder::new().recursive(true).mode(0o700).create(directory).context(shown())?;
@@ -102,7 +107,7 @@ impl Memory {
                 "a note has at most {MAX_NOTE_CHARS} characters; longer instructions belong into AGENTS.md"
             )));
         }
-        self.change(|contents| {
+        self.update(|contents| {
             if let Some(known) = contents.notes.iter_mut().find(|note| note.text == text) {
                 known.accepted |= accepted;
                 known.anchor = anchor.or(known.anchor.take());
@@ -115,7 +120,7 @@ impl Memory {
             }
             contents.next = contents.next.saturating_add(1);
             let (id, text) = (contents.next, text.to_owned());
-            contents.notes.push(Note { id, text, accepted, anchor, created: now() });
+            contents.notes.push(MemoryNote { id, text, accepted, anchor, created: now() });
             Ok(id)
         })
     }
@@ -125,7 +130,7 @@ impl Memory {
     /// # Errors
     /// [`HostError::Failed`] where the file can't be written.
     pub fn accept(&self, id: u32) -> Result<bool, HostError> {
-        self.change(|contents| {
+        self.update(|contents| {
             let note = contents.notes.iter_mut().find(|note| note.id == id);
             Ok(note.map(|note| note.accepted = true).is_some())
         })
@@ -136,7 +141,7 @@ impl Memory {
     /// # Errors
     /// [`HostError::Failed`] where the file can't be written.
     pub fn remove(&self, id: u32) -> Result<bool, HostError> {
-        self.change(|contents| {
+        self.update(|contents| {
             let before = contents.notes.len();
             contents.notes.retain(|note| note.id != id);
             Ok(contents.notes.len() < before)
@@ -148,9 +153,9 @@ impl Memory {
 ///
 /// # Errors
 /// [`HostError::Failed`] for a file that can't be read or is damaged.
-pub fn load_notes(state: &StateDirs, root: &Path) -> Result<Vec<Note>, HostError> {
-    let mut notes = Memory::in_directory(&state.dir).notes()?;
-    notes.extend(Memory::in_directory(&state.project_dir(root)).notes()?);
+pub fn load_notes(state: &StateDirs, root: &Path) -> Result<Vec<MemoryNote>, HostError> {
+    let mut notes = NoteFile::in_directory(&state.dir).notes()?;
+    notes.extend(NoteFile::in_directory(&state.project_dir(root)).notes()?);
     Ok(notes)
 }
 
@@ -158,8 +163,8 @@ pub fn load_notes(state: &StateDirs, root: &Path) -> Result<Vec<Note>, HostError
 #[must_use]
 pub fn read_project_file(workspace: &Workspace, path: &RelPath) -> Option<String> {
     match workspace.read(path, MAX_FILE_BYTES).ok()?.body {
-        Body::Text(text) => Some(text.text),
-        Body::Binary => None,
+        FileBody::Text(text) => Some(text.text),
+        FileBody::Binary => None,
     }
 }
 
@@ -167,15 +172,15 @@ pub fn read_project_file(workspace: &Workspace, path: &RelPath) -> Option<String
 pub struct NoteList {
     /// The project's files.
     pub workspace: Workspace,
-    project: Memory,
-    user: Memory,
+    project: NoteFile,
+    user: NoteFile,
 }
 
 /// A note with its state.
 #[derive(Debug, Clone)]
 pub struct ListedNote {
     /// The note.
-    pub note: Note,
+    pub note: MemoryNote,
     /// Its state.
     pub state: NoteState,
     /// True for a note about every project.
@@ -195,7 +200,7 @@ impl ListedNote {
 
     /// Returns the present location of the lines that the note is anchored to.
     #[must_use]
-    pub fn place(&self) -> Option<String> {
+    pub fn anchor_location(&self) -> Option<String> {
         let anchor = self.note.anchor.as_ref()?;
         let first = match self.state {
             NoteState::Holds(Some(line)) => line,
@@ -218,14 +223,14 @@ impl NoteList {
         let root = project_root(environment, directory)?;
         Ok(Self {
             workspace: state.open_workspace(&root)?,
-            project: Memory::in_directory(&state.project_dir(&root)),
-            user: Memory::in_directory(&state.dir),
+            project: NoteFile::in_directory(&state.project_dir(&root)),
+            user: NoteFile::in_directory(&state.dir),
         })
     }
 
     /// Returns the file of the project's notes, or of the notes for every project.
     #[must_use]
-    pub fn file(&self, everywhere: bool) -> &Memory {
+    pub fn note_file(&self, everywhere: bool) -> &NoteFile {
         if everywhere { &self.user } else { &self.project }
     }
 
@@ -233,10 +238,10 @@ impl NoteList {
     ///
     /// # Errors
     /// [`HostError::Failed`] for a file that can't be read or is damaged.
-    pub fn listed(&self) -> Result<Vec<ListedNote>, HostError> {
+    pub fn list_notes(&self) -> Result<Vec<ListedNote>, HostError> {
         let mut listed = Vec::new();
         for everywhere in [true, false] {
-            for note in self.file(everywhere).notes()? {
+            for note in self.note_file(everywhere).notes()? {
                 let state = note.check(&|path| read_project_file(&self.workspace, path));
                 listed.push(ListedNote { note, state, everywhere });
             }
@@ -250,7 +255,7 @@ impl NoteList {
     /// As [`NoteList::listed`].
     pub fn to_json(&self) -> Result<Value, HostError> {
         let notes: Vec<Value> = self
-            .listed()?
+            .list_notes()?
             .iter()
             .map(|one| {
                 json!({
@@ -258,7 +263,7 @@ impl NoteList {
                     "text": one.note.text,
                     "state": one.state_name(),
                     "everywhere": one.everywhere,
-                    "place": one.place(),
+                    "place": one.anchor_location(),
                     "created": one.note.created,
                 })
             })
@@ -271,7 +276,7 @@ impl NoteList {
 ///
 /// # Errors
 /// [`HostError::Usage`] for a place that isn't there.
-pub fn anchor_of(workspace: &Workspace, place: &str) -> Result<NoteAnchor, HostError> {
+pub fn parse_anchor(workspace: &Workspace, place: &str) -> Result<NoteAnchor, HostError> {
     let parse = || {
         let (name, lines) = place.rsplit_once(':')?;
         let (first, last) = lines.split_once('-').unwrap_or((lines, lines));
@@ -287,31 +292,31 @@ pub fn anchor_of(workspace: &Workspace, place: &str) -> Result<NoteAnchor, HostE
 }
 
 /// The tool by which a model proposes a note.
-pub struct Remember {
-    memory: Memory,
+pub struct RememberTool {
+    memory: NoteFile,
     redactor: Arc<Redactor>,
 }
 
 #[derive(Deserialize)]
-struct Arguments {
+struct RememberArguments {
     text: String,
     path: Option<String>,
     first_line: Option<u32>,
     last_line: Option<u32>,
 }
 
-impl Remember {
+impl RememberTool {
     /// Creates the `remember` tool for a project's notes. Secrets known to `redactor` are removed
     /// from notes.
     #[must_use]
-    pub fn new(memory: Memory, redactor: Arc<Redactor>) -> Self {
+    pub fn new(memory: NoteFile, redactor: Arc<Redactor>) -> Self {
         Self { memory, redactor }
     }
 
     fn propose(&self, workspace: &Workspace, input: &Value) -> Result<ToolOutput, ToolError> {
-        let arguments: Arguments = serde_json::from_value(input.clone()).map_err(|error| {
+        let arguments: RememberArguments = serde_json::from_value(input.clone()).map_err(|error| {
             let signature = "{text, path?, first_line?, last_line?}".to_owned();
-            ToolError::Arguments { tool: REMEMBER.into(), problems: error.to_string(), signature }
+            ToolError::Arguments { tool: REMEMBER_TOOL.into(), problems: error.to_string(), signature }
         })?;
         let failed = |text: String| Ok(ToolOutput::failure(text));
         let anchor = match &arguments.path {
@@ -340,10 +345,10 @@ impl Remember {
     }
 }
 
-impl Tool for Remember {
+impl Tool for RememberTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
-            name: REMEMBER.to_owned(),
+            name: REMEMBER_TOOL.to_owned(),
             description: "Proposes a fact about this project for later sessions, which the user accepts or not: \
                           something that was hard to find out and will matter again. Name the file and lines it \
                           rests on, if any."
@@ -390,7 +395,7 @@ mod tests {
     #[test]
     fn notes_are_numbered_once_and_survive() {
         let place = tempfile::tempdir().unwrap();
-        let memory = Memory::in_directory(&place.path().join("deeper"));
+        let memory = NoteFile::in_directory(&place.path().join("deeper"));
         assert_eq!(memory.notes().unwrap(), []);
         let first = memory.add("use tabs", None, true).unwrap();
         let second = memory.add("retries are per host", None, false).unwrap();
@@ -409,11 +414,11 @@ mod tests {
     #[test]
     fn bad_notes_and_a_damaged_file_are_refused() {
         let place = tempfile::tempdir().unwrap();
-        let memory = Memory::in_directory(place.path());
+        let memory = NoteFile::in_directory(place.path());
         assert!(memory.add("  ", None, true).is_err());
         assert!(memory.add(&"x".repeat(MAX_NOTE_CHARS + 1), None, true).is_err());
-        std::fs::write(place.path().join(FILE_NAME), "{").unwrap();
+        std::fs::write(place.path().join(NOTES_FILE), "{").unwrap();
         assert!(memory.notes().is_err() && memory.add("a", None, true).is_err());
-        assert_eq!(std::fs::read_to_string(place.path().join(FILE_NAME)).unwrap(), "{", "nothing is lost");
+        assert_eq!(std::fs::read_to_string(place.path().join(NOTES_FILE)).unwrap(), "{", "nothing is lost");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_delegate::{Access, Credentials, DelegateError, Director};
+use journeyman_delegate::{CliAccess, Credentials, DelegateError, DelegatingModel};
 use journeyman_model::{
     Deadlines, Effort, Endpoint, HttpTransport, Model, Price, Provider, ProxySettings, Recorder, Replayer,
     RetryPolicy, ScriptedModel, Secret, Thinking, Wire, builtin_limits, builtin_price, builtin_providers,
@@ -14,7 +14,7 @@ use journeyman_protocol::{LimitSource, ModelLimits, Tokenizer, Tokens};
 use strsim::damerau_levenshtein;
 
 use crate::config::{Config, ConfigError, Environment, ProviderConfig};
-use crate::delegates::{AUTO, find_delegates, model_name, parse_model_name};
+use crate::delegates::{AUTO_CLI, find_delegates, model_name, parse_model_name};
 use journeyman_agent::Clock;
 use journeyman_agent::agents::AgentModel;
 use journeyman_agent::agents::group::GroupDirector;
@@ -90,7 +90,7 @@ impl ConnectedModel {
             model,
             name,
             price: None,
-            limits: ModelLimits::careful_default(false),
+            limits: ModelLimits::conservative_default(false),
             tool_calling: true,
             secrets: Vec::new(),
             day: None,
@@ -115,7 +115,7 @@ pub struct Cassette {
 ///
 /// # Errors
 /// [`ConfigError::Model`] naming what is missing: the provider, its key, or the script.
-pub fn connect(
+pub fn connect_model(
     config: &Config,
     environment: &Environment,
     cassette: &Cassette,
@@ -123,7 +123,7 @@ pub fn connect(
 ) -> Result<ConnectedModel, ConfigError> {
     let named = config.model.clone();
     if let Some(script) = named.as_deref().and_then(|name| name.strip_prefix("scripted/")) {
-        return load_script(&environment.cwd.join(script));
+        return load_scripted_model(&environment.cwd.join(script));
     }
     if let Some((cli, model)) = named.as_deref().and_then(parse_model_name) {
         return connect_delegate(config, environment, cli, model);
@@ -131,7 +131,7 @@ pub fn connect(
     if let Some(model) = named.as_deref().and_then(|name| name.strip_prefix(GROUP_PREFIX)) {
         let model = Some(model.to_owned()).filter(|model| !model.is_empty());
         let config = Config { model, ..config.clone() };
-        return Ok(group_of(connect(&config, environment, cassette, clock)?, named));
+        return Ok(make_group_model(connect_model(&config, environment, cassette, clock)?, named));
     }
     if let Some(base_url) = &config.base_url {
         return custom_client(config, environment, base_url, cassette, &clock);
@@ -159,7 +159,7 @@ fn find_endpoint(
 ) -> Result<(Endpoint, String), ConfigError> {
     let (provider, model) = split_model_name(config, name)?;
     let mut endpoint = Endpoint::new(provider.name.clone(), provider.wire, provider.base_url.clone());
-    endpoint.key = find_key(&provider, environment, cassette)?;
+    endpoint.key = find_api_key(&provider, environment, cassette)?;
     endpoint.key_env = provider.key_env;
     endpoint.headers = provider.headers;
     endpoint.tools = provider.tools;
@@ -205,7 +205,7 @@ pub fn configured_limits(
 }
 
 /// Returns true if a model called `provider/name` calls tools, as far as the settings tell.
-pub(crate) fn calls_tools(config: &Config, name: &str) -> bool {
+pub(crate) fn can_call_tools(config: &Config, name: &str) -> bool {
     let provider = name.split_once('/').map_or(name, |(provider, _)| provider);
     let own = config.providers.get(provider).and_then(|settings| settings.tool_calling);
     own.unwrap_or_else(|| {
@@ -239,11 +239,11 @@ pub(crate) fn connect_delegate(
     let refused = |error: DelegateError| ConfigError::Model(error.to_string());
     let delegates = find_delegates(config, environment, None);
     let settings = match cli {
-        AUTO => delegates.first_installed().map_err(refused)?,
+        AUTO_CLI => delegates.first_installed().map_err(refused)?,
         name => delegates.find(name).map_err(refused)?,
     };
     delegates.find_program(settings).map_err(refused)?;
-    let access = Access::find(settings, delegates.host(), true);
+    let access = CliAccess::find(settings, delegates.host(), true);
     let access = access.map_err(|error| ConfigError::Model(error.to_string()))?;
     let cli = settings.adapter.name();
     let found = delegates.detect(settings, &BTreeMap::new());
@@ -262,9 +262,9 @@ pub(crate) fn connect_delegate(
     }
     let secrets = access.secrets;
     let name = model_name(cli, model);
-    let director = Director::new(cli, name.clone());
+    let director = DelegatingModel::new(cli, name.clone());
     // The CLI shortens conversations itself.
-    let mut limits = ModelLimits::careful_default(false);
+    let mut limits = ModelLimits::conservative_default(false);
     limits.set_window(ModelLimits::MAX_WINDOW, LimitSource::Table);
     let connected = ConnectedModel::from_model(Arc::new(director), name);
     // What the CLI tells of its cost is counted with its calls.
@@ -273,9 +273,9 @@ pub(crate) fn connect_delegate(
 }
 
 /// Makes the model that directs a group whose members use `member`.
-fn group_of(member: ConnectedModel, name: Option<String>) -> ConnectedModel {
+fn make_group_model(member: ConnectedModel, name: Option<String>) -> ConnectedModel {
     let name = name.unwrap_or_default();
-    let mut limits = ModelLimits::careful_default(false);
+    let mut limits = ModelLimits::conservative_default(false);
     limits.set_window(ModelLimits::MAX_WINDOW, LimitSource::Table);
     let director = ConnectedModel::from_model(Arc::new(GroupDirector::new(name.clone())), name);
     let ConnectedModel { model, price, limits: own, tool_calling, secrets, .. } = member;
@@ -284,11 +284,11 @@ fn group_of(member: ConnectedModel, name: Option<String>) -> ConnectedModel {
     ConnectedModel { price: Some(Price::FREE), limits, secrets, member, ..director }
 }
 
-fn load_script(path: &Path) -> Result<ConnectedModel, ConfigError> {
+fn load_scripted_model(path: &Path) -> Result<ConnectedModel, ConfigError> {
     let model = ScriptedModel::load(path).map_err(|error| ConfigError::Model(error.to_string()))?;
     let name = model.name();
     // A script reads requests of any length.
-    let mut limits = ModelLimits::careful_default(false);
+    let mut limits = ModelLimits::conservative_default(false);
     limits.set_window(ModelLimits::MAX_WINDOW, LimitSource::Table);
     let connected = ConnectedModel::from_model(Arc::new(model), name);
     Ok(ConnectedModel { price: Some(Price::FREE), limits, ..connected })
@@ -349,13 +349,13 @@ fn make_client(
     let client = match (&cassette.record, &cassette.replay) {
         (_, Some(path)) => {
             let replayer = Replayer::load(path).map_err(refused)?;
-            day = replayer.day().map(str::to_owned);
+            day = replayer.prompt_date().map(str::to_owned);
             connect_with(endpoint, model, Arc::new(replayer))
         }
         (Some(path), None) => {
             let network = Arc::new(HttpTransport::new(&endpoint));
             let recorder = Recorder::create(path, Some(&cassette.day)).map_err(refused)?;
-            connect_with(endpoint, model, Arc::new(recorder.around(network)))
+            connect_with(endpoint, model, Arc::new(recorder.wrap_transport(network)))
         }
         (None, None) => journeyman_model::connect(endpoint, model),
     }
@@ -517,7 +517,7 @@ fn split_model_name(config: &Config, name: &str) -> Result<(Provider, String), C
     let all = all_providers(config);
     let names = || all.iter().map(|provider| provider.name.as_str()).collect::<Vec<_>>();
     let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
-        return Err(ConfigError::Model(match family_provider(name) {
+        return Err(ConfigError::Model(match provider_for_family(name) {
             Some(provider) => format!("`{name}` names no provider; did you mean {provider}/{name}?"),
             None => format!(
                 "`{name}` is not a model; write provider/name, with one of the providers {}",
@@ -548,13 +548,13 @@ fn split_model_name(config: &Config, name: &str) -> Result<(Provider, String), C
 }
 
 /// Returns the provider of a model's family, for a name without a provider.
-fn family_provider(name: &str) -> Option<&'static str> {
+fn provider_for_family(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     let found = MODEL_FAMILIES.iter().find(|(beginning, _)| name.starts_with(beginning));
     found.filter(|_| !name.contains('/')).map(|(_, provider)| *provider)
 }
 
-fn find_key(
+fn find_api_key(
     provider: &Provider,
     environment: &Environment,
     cassette: &Cassette,

@@ -12,9 +12,9 @@ use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
 
 /// The sessions of a directory that are searched for the newest plan.
-const MAX_SEARCHED: usize = 200;
+const MAX_SEARCHED_SESSIONS: usize = 200;
 /// The head of the text in which a person edits a plan.
-const TOML_HEAD: &str = "# The plan, as `jm run --plan` carries it out. A changed file that no step names is pointed out at \
+const TOML_HEADER: &str = "# The plan, as `jm run --plan` carries it out. A changed file that no step names is pointed out at \
                          the end of the\n# run; a directory stands for all of its files. An empty file leaves the plan \
                          as it was.\n\n";
 
@@ -39,16 +39,16 @@ pub async fn find_plan(
 ) -> Result<FoundPlan, HostError> {
     if let Some(word) = word {
         let session = find_session(state, environment, word).await?.id;
-        let plan = plan_of(state, &session).await?;
+        let plan = load_plan(state, &session).await?;
         let plan = plan.ok_or_else(|| {
             HostError::usage(format_args!("session {session} has no plan; `jm plan \"TASK\"` makes one"))
         })?;
         return Ok(FoundPlan { session, plan });
     }
     let planned = serde_json::to_value(RunOutcome::Planned).unwrap_or_default();
-    let newest = list_newest(state, &find_root(environment, directory)?, MAX_SEARCHED).await?;
+    let newest = list_newest(state, &find_root(environment, directory)?, MAX_SEARCHED_SESSIONS).await?;
     for summary in newest.into_iter().filter(|summary| planned == *summary.status) {
-        if let Some(plan) = plan_of(state, &summary.id).await? {
+        if let Some(plan) = load_plan(state, &summary.id).await? {
             return Ok(FoundPlan { session: summary.id, plan });
         }
     }
@@ -59,7 +59,7 @@ pub async fn find_plan(
 ///
 /// # Errors
 /// [`HostError`] where the log can't be read.
-pub async fn plan_of(state: &StateDirs, session: &SessionId) -> Result<Option<Plan>, HostError> {
+pub async fn load_plan(state: &StateDirs, session: &SessionId) -> Result<Option<Plan>, HostError> {
     let state = State::load(&*state.store, session).await?;
     Ok(state.plan.map(|plan| *plan))
 }
@@ -69,7 +69,7 @@ pub async fn plan_of(state: &StateDirs, session: &SessionId) -> Result<Option<Pl
 /// # Errors
 /// [`HostError`] for a plan that TOML can't hold, which there is none of.
 pub fn plan_to_toml(plan: &Plan) -> Result<String, HostError> {
-    Ok(format!("{TOML_HEAD}{}", toml::to_string_pretty(plan).context("the plan as TOML")?))
+    Ok(format!("{TOML_HEADER}{}", toml::to_string_pretty(plan).context("the plan as TOML")?))
 }
 
 /// Reads an edited plan; `None` where the text is empty.

@@ -10,12 +10,12 @@ use journeyman_protocol::{Mode, Plan};
 
 use crate::agents::{AgentTrust, LoadedAgents, load_agents};
 use crate::config::Environment;
-use crate::models::{Cassette, ConnectedModel, connect};
+use crate::models::{Cassette, ConnectedModel, connect_model};
 use crate::sessions::holder_name;
 use crate::settings::{EarlierRun, ResolvedSettings, RunOptions, resolve_settings};
 use crate::skills::Skills;
 use crate::state::{StateDirs, now};
-use crate::{Delivery, HostError, Prompts, SessionBuilder, SessionTemplate};
+use crate::{Confirmations, Delivery, HostError, SessionBuilder, SessionTemplate};
 
 /// The settings and the model of a run.
 pub struct PreparedRun {
@@ -46,7 +46,7 @@ impl PreparedRun {
         root: &Path,
         options: &RunOptions,
         earlier: Option<&EarlierRun>,
-        prompts: Option<&dyn Prompts>,
+        prompts: Option<&dyn Confirmations>,
     ) -> Result<Self, HostError> {
         let mut settings = resolve_settings(environment, root, options, earlier, prompts)?;
         let skills = Skills::find(environment, root);
@@ -67,7 +67,8 @@ impl PreparedRun {
         }
         let cassette =
             Cassette { record: options.record.clone(), replay: options.replay.clone(), day: now().to_date() };
-        let connected = connect(&settings.config, environment, &cassette, journeyman_agent::Clock::new(now))?;
+        let connected =
+            connect_model(&settings.config, environment, &cassette, journeyman_agent::Clock::new(now))?;
         let approver = if prompts.is_some() { Approver::Handle } else { Approver::Nobody };
         let (plan, read_only_goal) = (None, ReadOnlyGoal::default());
         let skills = Arc::new(skills);

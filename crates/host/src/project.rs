@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_agent::isolation::{CheckRunner, Committer, Isolation, LandContext};
-use journeyman_agent::verify::FindProgram;
-use journeyman_agent::{Checks, Clock};
+use journeyman_agent::verify::ProgramLookup;
+use journeyman_agent::{ChecksSetting, Clock};
 use journeyman_git::{Git, HookConfinement};
 use journeyman_policy::secrets::Redactor;
-use journeyman_policy::{is_guarded, is_secret_name, runs_code};
+use journeyman_policy::{execution_reason, is_guarded, is_secret_name};
 use journeyman_protocol::SandboxNeeds;
-use journeyman_sandbox::{HostEnvironment, Sandbox, Toolchains, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, Toolchains, find_toolchains};
 use journeyman_store::Store;
-use journeyman_tools::{FindVectorer, SharedIndex};
-use journeyman_workspace::{Tier, Workspace};
+use journeyman_tools::{LoadVectorer, SharedIndex};
+use journeyman_workspace::{IsolationTier, Workspace};
 
-use crate::config::{Config, Environment, load_own};
+use crate::config::{Config, Environment, load_without_project};
 use crate::embeddings::load_vectorer;
 use crate::settings::ADMIN_CONFIG;
 use crate::state::{StateDirs, now};
@@ -40,11 +40,11 @@ pub struct ProjectContext {
     pub(crate) clock: Clock,
     pub(crate) toolchains: Arc<Toolchains>,
     pub(crate) redactor: Arc<Redactor>,
-    pub(crate) programs: Arc<FindProgram>,
+    pub(crate) programs: Arc<ProgramLookup>,
     pub(crate) holder: String,
-    tiers: Vec<Tier>,
+    tiers: Vec<IsolationTier>,
     pub(crate) needs: SandboxNeeds,
-    embedder: Arc<FindVectorer>,
+    embedder: Arc<LoadVectorer>,
 }
 
 /// Parts of a [`ProjectContext`] that take the place of the defaults.
@@ -71,10 +71,10 @@ impl ProjectContext {
         secrets: Vec<String>,
         holder: String,
     ) -> Result<Self, HostError> {
-        Self::with_parts(environment, state, root, config, secrets, holder, ProjectParts::default())
+        Self::open_with_parts(environment, state, root, config, secrets, holder, ProjectParts::default())
     }
 
-    pub(crate) fn with_parts(
+    pub(crate) fn open_with_parts(
         environment: &Environment,
         state: &StateDirs,
         root: &Path,
@@ -100,18 +100,18 @@ impl ProjectContext {
             None => git,
         };
         let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
-        let toolchains = Arc::new(toolchains(&host, root));
+        let toolchains = Arc::new(find_toolchains(&host, root));
         let needs = sandboxes::required_needs(config)?;
         let commit_hooks = HookConfinement {
             toolchains: Arc::clone(&toolchains),
             env: public_variables(environment, config),
             needs,
             is_guarded,
-            runs_code: |path| runs_code(path).is_some(),
+            runs_code: |path| execution_reason(path).is_some(),
             ..HookConfinement::default()
         };
         let committer = Committer {
-            git: git.for_user(environment.vars.clone()).confined(commit_hooks),
+            git: git.for_user(environment.vars.clone()).with_confinement(commit_hooks),
             blobs: Arc::clone(&state.blobs),
             scratch: state.project_dir(root).join("branches"),
         };
@@ -127,7 +127,11 @@ impl ProjectContext {
             embedder: configured_embedder(environment, &redactor),
             redactor,
             programs: Arc::new(move |name: &str| programs.find_program(name)),
-            tiers: if config.isolation.is_empty() { Tier::ALL.to_vec() } else { config.isolation.clone() },
+            tiers: if config.isolation.is_empty() {
+                IsolationTier::ALL.to_vec()
+            } else {
+                config.isolation.clone()
+            },
             needs,
             holder,
         })
@@ -159,7 +163,7 @@ impl ProjectContext {
 
     /// Returns the inputs for landing; `checks` verify a merged result.
     #[must_use]
-    pub fn land_context(&self, checks: Checks) -> LandContext {
+    pub fn land_context(&self, checks: ChecksSetting) -> LandContext {
         LandContext {
             store: Arc::clone(&self.store),
             clock: self.clock.clone(),
@@ -190,11 +194,11 @@ fn public_variables(environment: &Environment, config: &Config) -> BTreeMap<OsSt
 
 /// Returns a loader of the embedding model that the user's own configuration names; a repository
 /// can't choose it.
-fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> Arc<FindVectorer> {
+fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> Arc<LoadVectorer> {
     let (environment, redactor) = (environment.clone(), Arc::clone(redactor));
     Arc::new(move || {
-        let config =
-            load_own(&environment, Some(Path::new(ADMIN_CONFIG))).map_err(|error| error.to_string())?;
+        let config = load_without_project(&environment, Some(Path::new(ADMIN_CONFIG)))
+            .map_err(|error| error.to_string())?;
         load_vectorer(&config, &environment, Arc::clone(&redactor)).map_err(|error| error.to_string())
     })
 }

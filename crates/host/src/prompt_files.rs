@@ -19,11 +19,15 @@ const DIRECTORY: &str = "prompts";
 pub(crate) fn load_prompts(environment: &Environment) -> Result<PromptTexts, HostError> {
     let mut prompts = PromptTexts::default();
     let path = environment.config_dir().map(|dir| dir.join(DIRECTORY));
-    let Some(directory) = path.as_deref().and_then(TextDirectory::of_user) else { return Ok(prompts) };
-    for name in directory.names("").files.iter().filter(|name| name.ends_with(".md") && *name != "README.md")
+    let Some(directory) = path.as_deref().and_then(TextDirectory::open_for_user) else { return Ok(prompts) };
+    for name in
+        directory.list_names("").files.iter().filter(|name| name.ends_with(".md") && *name != "README.md")
     {
         let wrong = |problem: String| {
-            HostError::usage(format_args!("{}: {problem}", printable(&directory.shown(name).display())))
+            HostError::usage(format_args!(
+                "{}: {problem}",
+                printable(&directory.display_path(name).display())
+            ))
         };
         let text = directory.read(name).map_err(wrong)?;
         prompts.replace(name, text).map_err(|error| wrong(error.to_string()))?;

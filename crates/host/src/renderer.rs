@@ -7,7 +7,7 @@ use journeyman_protocol::{CallId, CallState, Envelope, Event};
 use journeyman_terminal::{Activity, Screen, Style, StyledLine, stderr_screen, stdout_screen};
 
 use crate::event_text::{describe_event, describe_output};
-use crate::format::{preview, printable, quantity};
+use crate::format::{format_count, preview, printable};
 
 /// Shortest time between two drawings of the progress line.
 const DRAW_INTERVAL: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ const MAX_HELD_EVENTS: usize = 1_000;
 
 /// The stream that lines are written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stream {
+enum OutputTarget {
     Stderr,
     Stdout,
     Nowhere,
@@ -28,7 +28,7 @@ enum Stream {
 
 /// The amount of progress that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
+pub enum ProgressDetail {
     /// Nothing.
     Quiet,
     /// Each step; the output of a command only where it failed.
@@ -39,7 +39,7 @@ pub enum Detail {
 
 /// Draws events as lines. Everything from outside is cleaned of control sequences first.
 pub struct Renderer {
-    stream: Stream,
+    stream: OutputTarget,
     /// True if the output of commands that succeeded is shown.
     shows_output: bool,
     has_streamed: bool,
@@ -73,13 +73,14 @@ struct HeldEvents {
 impl Renderer {
     /// Makes the renderer of a session for standard error.
     #[must_use]
-    pub fn new(detail: Detail) -> Self {
-        let stream = if detail == Detail::Quiet { Stream::Nowhere } else { Stream::Stderr };
+    pub fn new(detail: ProgressDetail) -> Self {
+        let stream =
+            if detail == ProgressDetail::Quiet { OutputTarget::Nowhere } else { OutputTarget::Stderr };
         let now = Instant::now();
-        let activity = (stream == Stream::Stderr).then(|| Activity::new(now));
+        let activity = (stream == OutputTarget::Stderr).then(|| Activity::new(now));
         Self {
             stream,
-            shows_output: detail == Detail::Verbose,
+            shows_output: detail == ProgressDetail::Verbose,
             has_streamed: false,
             prefix: None,
             pending_calls: HashMap::new(),
@@ -95,14 +96,14 @@ impl Renderer {
 
     /// Makes the renderer of one of several sessions that are shown together.
     #[must_use]
-    pub fn with_number(detail: Detail, number: u32) -> Self {
+    pub fn with_number(detail: ProgressDetail, number: u32) -> Self {
         Self { prefix: Some(format!("[{number}] ")), activity: None, ..Self::new(detail) }
     }
 
     /// Makes a renderer for `jm show`, where the events are the result.
     #[must_use]
     pub fn for_stdout() -> Self {
-        Self { stream: Stream::Stdout, activity: None, ..Self::new(Detail::Verbose) }
+        Self { stream: OutputTarget::Stdout, activity: None, ..Self::new(ProgressDetail::Verbose) }
     }
 
     /// Shows a note that is no event.
@@ -138,13 +139,13 @@ impl Renderer {
 
     /// Holds events and the progress line back while `is_asking`, so that nothing is written over
     /// an open question. Afterwards the events are shown.
-    pub fn hold_while(&mut self, is_asking: bool) {
+    pub fn hold_events_while(&mut self, is_asking: bool) {
         if is_asking {
             self.held.get_or_insert_default();
         } else if let Some(HeldEvents { events, dropped }) = self.held.take() {
             events.iter().for_each(|envelope| self.show_envelope(envelope));
             if dropped > 0 {
-                self.show_note(&format!("… and {} meanwhile", quantity(dropped, "more event")));
+                self.show_note(&format!("… and {} meanwhile", format_count(dropped, "more event")));
             }
         }
     }
@@ -154,7 +155,7 @@ impl Renderer {
         if let Some(held) = &mut self.held {
             let is_of_use = envelope.agent.is_empty()
                 || is_question(&envelope.event)
-                || is_shown_of_agents(&envelope.event);
+                || is_shown_for_agents(&envelope.event);
             match held.events.len() < MAX_HELD_EVENTS {
                 true if is_of_use => held.events.push(envelope.clone()),
                 true => {}
@@ -172,7 +173,7 @@ impl Renderer {
     fn show_agent_event(&mut self, path: &[String], event: &Event) {
         match event {
             event if is_question(event) => self.show_text(event),
-            event if is_shown_of_agents(event) => {
+            event if is_shown_for_agents(event) => {
                 for line in describe_event(event) {
                     let mut whole = StyledLine::new(Style::Dim, format!("  {} │ ", path.join(" › ")));
                     whole.spans.extend(line.spans);
@@ -204,7 +205,7 @@ impl Renderer {
         } else if let Some(more) = std::mem::take(&mut self.edits).checked_sub(MAX_LISTED_EDITS)
             && more > 0
         {
-            let text = format!("  … and {}", quantity(more, "more file"));
+            let text = format!("  … and {}", format_count(more, "more file"));
             self.write_line(&StyledLine::new(Style::Dim, text));
         }
         if matches!(
@@ -218,19 +219,19 @@ impl Renderer {
         }
         match event {
             // An answer without a call needs no word about the copy.
-            Event::Isolated { .. } if self.stream == Stream::Stderr && self.prefix.is_none() => {
+            Event::Isolated { .. } if self.stream == OutputTarget::Stderr && self.prefix.is_none() => {
                 self.copy_lines = describe_event(event);
             }
             Event::TurnStarted { .. } => self.has_streamed = false,
             Event::TextDelta { text, .. } => {
                 self.has_streamed = true;
-                self.write_words(&printable(text), Screen::push_markdown);
+                self.write_model_text(&printable(text), Screen::push_markdown);
             }
-            Event::ThinkingDelta { text, .. } => self.write_words(&printable(text), Screen::push_dim),
+            Event::ThinkingDelta { text, .. } => self.write_model_text(&printable(text), Screen::push_dim),
             Event::TextEnd { .. } | Event::ThinkingEnd { .. } => self.with_screen(Screen::end_prose),
             Event::TurnFinished { text, .. } => {
                 if !self.has_streamed && !text.trim().is_empty() {
-                    self.write_words(&printable(text), Screen::push_markdown);
+                    self.write_model_text(&printable(text), Screen::push_markdown);
                 }
                 self.end_line();
                 describe_event(event).iter().for_each(|line| self.write_line(line));
@@ -241,7 +242,7 @@ impl Renderer {
             Event::PermissionRequired { call, summary, .. } => {
                 let summary = preview(summary);
                 // Where it is asked, the question itself is shown.
-                if self.stream == Stream::Stdout {
+                if self.stream == OutputTarget::Stdout {
                     self.write_decision(Style::Warning, "asked:", &summary);
                 }
                 self.pending_calls.insert(call.clone(), summary);
@@ -249,7 +250,7 @@ impl Renderer {
             Event::PermissionDecided { call, allowed, by, note } => {
                 let summary = self.pending_calls.remove(call).unwrap_or_default();
                 // Where it was asked, the person has just said so.
-                if self.stream == Stream::Stdout || by == "timeout" {
+                if self.stream == OutputTarget::Stdout || by == "timeout" {
                     let (style, decision) =
                         if *allowed { (Style::Good, "allowed") } else { (Style::Bad, "denied") };
                     let note = note.as_ref().map(|note| format!(" (\"{note}\")")).unwrap_or_default();
@@ -260,7 +261,7 @@ impl Renderer {
             other => {
                 let output = describe_output(other).filter(|_| self.shows_output);
                 let mut lines = output.unwrap_or_else(|| describe_event(other));
-                self.name_call(other, &mut lines);
+                self.label_call_lines(other, &mut lines);
                 lines.iter().for_each(|line| self.write_line(line));
                 if let Event::Error { message, .. } = other {
                     self.with_screen(|screen| screen.note_error(&printable(message)));
@@ -270,7 +271,7 @@ impl Renderer {
     }
 
     /// Adds the call's summary to its result line if another call started since.
-    fn name_call(&mut self, event: &Event, lines: &mut [StyledLine]) {
+    fn label_call_lines(&mut self, event: &Event, lines: &mut [StyledLine]) {
         match event {
             Event::ToolStart { call, summary, .. } => {
                 self.newest_call = Some(call.clone());
@@ -301,7 +302,7 @@ impl Renderer {
     }
 
     /// Writes a piece of the model's words.
-    fn write_words(&self, text: &str, write: fn(&mut Screen, &str)) {
+    fn write_model_text(&self, text: &str, write: fn(&mut Screen, &str)) {
         // Words of several would run into each other; each has them in its log.
         if self.prefix.is_none() {
             self.with_screen(|screen| write(screen, text));
@@ -310,15 +311,15 @@ impl Renderer {
 
     fn with_screen(&self, draw: impl FnOnce(&mut Screen)) {
         match self.stream {
-            Stream::Stderr => draw(&mut stderr_screen()),
-            Stream::Stdout => draw(&mut stdout_screen()),
-            Stream::Nowhere => {}
+            OutputTarget::Stderr => draw(&mut stderr_screen()),
+            OutputTarget::Stdout => draw(&mut stdout_screen()),
+            OutputTarget::Nowhere => {}
         }
     }
 }
 
 /// Returns true for an agent's event that is shown in the parent's output.
-fn is_shown_of_agents(event: &Event) -> bool {
+fn is_shown_for_agents(event: &Event) -> bool {
     match event {
         Event::ToolEnd { state, .. } => *state != CallState::Completed,
         Event::ToolStart { .. }

@@ -7,7 +7,7 @@ use journeyman_protocol::{
 };
 use journeyman_terminal::Paint;
 
-use crate::format::{describe_usage, format_seconds, outcome_name, printable, quantity};
+use crate::format::{describe_usage, format_count, format_seconds, outcome_name, printable};
 use crate::resume::resume_command;
 
 /// Maximum number of forbidden changes that are listed; `--json` has all.
@@ -44,7 +44,7 @@ pub fn format_diffstat(files: &[FileDiffStat], paint: Paint) -> String {
         push_line(&mut out, &format!("{path}  {added} {removed}"));
     }
     if let Some(more) = files.len().checked_sub(MAX_STAT_FILES).filter(|more| *more > 0) {
-        push_line(&mut out, &format!("… and {}", quantity(more, "more file")));
+        push_line(&mut out, &format!("… and {}", format_count(more, "more file")));
     }
     push_line(&mut out, "");
     out
@@ -118,7 +118,7 @@ pub fn format_violations(violations: &[GuardViolation], paint: Paint) -> String 
 #[must_use]
 pub fn format_findings(findings: &[HonestyFinding], paint: Paint) -> String {
     let (blocking, others): (Vec<&HonestyFinding>, Vec<&HonestyFinding>) =
-        findings.iter().partition(|finding| finding.blocks());
+        findings.iter().partition(|finding| finding.is_blocking());
     let lines =
         |findings: Vec<&HonestyFinding>| -> Vec<String> { findings.into_iter().map(printable).collect() };
     format_list(&paint.red("makes tests say less:"), &lines(blocking), MAX_LISTED_VIOLATIONS, "more")
@@ -137,7 +137,7 @@ fn format_plan(plan: Option<&PlanComparison>, paint: Paint) -> String {
 /// Lists the files that run code outside of any sandbox at the next build; empty where none does.
 #[must_use]
 pub fn list_executed_files<'a>(paths: impl Iterator<Item = &'a RelPath>, paint: Paint) -> String {
-    let describe = |path| Some(format!("{path}: {}", journeyman_policy::runs_code(path)?));
+    let describe = |path| Some(format!("{path}: {}", journeyman_policy::execution_reason(path)?));
     let lines: Vec<String> = paths.filter_map(describe).collect();
     format_list(&paint.yellow("runs code on your machine:"), &lines, MAX_LISTED_FILES, "more files")
 }
@@ -222,7 +222,7 @@ pub fn format_candidates(all: &[CandidateReport], paint: Paint) -> String {
         };
         let cost = candidate.cost_usd.map(|usd| format!("  ${usd:.4}")).unwrap_or_default();
         let CandidateReport { number, session, added, removed, .. } = candidate;
-        let (files, turns) = (quantity(candidate.files, "file"), quantity(candidate.turns, "turn"));
+        let (files, turns) = (format_count(candidate.files, "file"), format_count(candidate.turns, "turn"));
         let line = format!(
             "[{number}]  {session}  {outcome}  +{added} −{removed} in {files}  {turns}{cost}  {state}"
         );
@@ -240,9 +240,9 @@ fn push_line(out: &mut String, line: &str) {
 }
 
 fn format_turns(report: &RunReport) -> String {
-    let turns = quantity(report.turns, "turn");
+    let turns = format_count(report.turns, "turn");
     match report.iterations {
         0 => turns,
-        rounds => format!("{turns}, {} of feedback", quantity(rounds, "round")),
+        rounds => format!("{turns}, {} of feedback", format_count(rounds, "round")),
     }
 }

@@ -7,10 +7,10 @@ use journeyman_protocol::{Event, MessageKind, RunOutcome, RunReport, SessionId};
 use journeyman_store::{SessionSummary, Store as _};
 
 use crate::config::Environment;
-use crate::delivery::{Delivery, DeliveryOptions, Workplace};
+use crate::delivery::{Delivery, DeliveryOptions, WorkLocation};
 use crate::format::outcome_name;
 use crate::root::{find_root, project_root};
-use crate::sessions::newest_session;
+use crate::sessions::find_newest_session;
 use crate::sessions::{STATUS_IMPORTED, find_session};
 use crate::settings::{EarlierRun, ResolvedSettings};
 use crate::state::StateDirs;
@@ -32,11 +32,11 @@ pub async fn find_resumable(
         return find_session(state, environment, word).await;
     }
     let found = match directory {
-        Some(_) => newest_session(state, &find_root(environment, directory)?).await?,
+        Some(_) => find_newest_session(state, &find_root(environment, directory)?).await?,
         None => find_session(state, environment, word).await?,
     };
-    let Some(run) = candidates::candidate_run_of(&*state.store, &found.id).await? else { return Ok(found) };
-    let parent = state.store.find(run.parent.as_str()).await.context("the session log")?;
+    let Some(run) = candidates::find_candidate_run(&*state.store, &found.id).await? else { return Ok(found) };
+    let parent = state.store.find_sessions(run.parent.as_str()).await.context("the session log")?;
     Ok(parent.into_iter().find(|session| session.id == run.parent).unwrap_or(found))
 }
 
@@ -78,7 +78,7 @@ impl Resumption {
         directory: Option<&Path>,
     ) -> Result<Self, HostError> {
         let id = &summary.id;
-        let run = candidates::candidate_run_of(&*state.store, id).await?;
+        let run = candidates::find_candidate_run(&*state.store, id).await?;
         let is_candidates_parent = run.as_ref().is_some_and(|run| run.parent == *id);
         let session = State::load(&*state.store, id).await?;
         let root = project_root(environment, Some(directory.unwrap_or(Path::new(&summary.root))))?;
@@ -109,7 +109,7 @@ impl Resumption {
     ///
     /// # Errors
     /// [`HostError::Usage`] naming what can be done with the session.
-    pub fn check_unfinished(&self, has_message: bool) -> Result<(), HostError> {
+    pub fn check_has_work(&self, has_message: bool) -> Result<(), HostError> {
         if self.state.task.is_some() || self.has_waiting_message || has_message {
             return Ok(());
         }
@@ -158,11 +158,11 @@ impl Resumption {
         let asked = self.earlier.as_ref().map(|earlier| earlier.asked.clone()).unwrap_or_default();
         let keeps = asked.keep || self.candidate_of.is_some();
         let workplace = match self.has_copy || self.candidate_of.is_some() {
-            true => Workplace::Copy,
-            false => Workplace::from_settings(settings),
+            true => WorkLocation::Copy,
+            false => WorkLocation::from_settings(settings),
         };
         let delivery = Delivery::for_resumed(options, workplace, &asked, keeps, land)?;
-        if self.has_copy && delivery.workplace() == Workplace::Project {
+        if self.has_copy && delivery.work_location() == WorkLocation::Project {
             let id = &self.session;
             return Err(HostError::usage(format_args!(
                 "the work of session {id} is in a copy of the project; land it (jm land {id}) or discard it (jm \

@@ -9,8 +9,8 @@ use journeyman_protocol::{
 use serde_json::{Map, Value, json};
 
 use crate::HostError;
-use crate::evidence_ledger::{EvidenceLedger, Proof, describe_tests, short};
 use crate::format::{format_seconds, printable};
+use crate::session_evidence::{ProofState, SessionEvidence, describe_tests, short_hash};
 
 /// Maximum number of changed files that are listed.
 const MAX_FILES: usize = 200;
@@ -21,25 +21,25 @@ const MAX_LISTED: usize = 20;
 ///
 /// # Errors
 /// [`HostError::Usage`] where no task of the session has ended.
-pub fn to_markdown(ledger: &EvidenceLedger) -> Result<String, HostError> {
-    let (task, report) = ended(ledger)?;
-    let mut out = format!("# {}\n\n", escape(first_line(&task.task)));
+pub fn to_markdown(ledger: &SessionEvidence) -> Result<String, HostError> {
+    let (task, report) = last_ended_task(ledger)?;
+    let mut out = format!("# {}\n\n", escape_markdown(first_line(&task.task)));
     let asked = task.task.trim();
     if asked.lines().count() > 1 {
         out.push_str("## Asked\n\n");
         for line in asked.lines() {
-            let _infallible = writeln!(out, "> {}", escape(line));
+            let _infallible = writeln!(out, "> {}", escape_markdown(line));
         }
         out.push('\n');
     }
-    let _infallible = writeln!(out, "**{}**\n", escape(&capitalized(&report.summary)));
+    let _infallible = writeln!(out, "**{}**\n", escape_markdown(&capitalize(&report.summary)));
     if let Some(proof) = ledger.proof.describe() {
-        let _infallible = writeln!(out, "{}.\n", capitalized(&proof));
+        let _infallible = writeln!(out, "{}.\n", capitalize(&proof));
     }
     push_changes(&mut out, report);
     push_checks(&mut out, ledger, report);
     push_findings(&mut out, &report.findings);
-    push_gaps(&mut out, ledger, report);
+    push_evidence_gaps(&mut out, ledger, report);
     if let Some(undo) = &report.undo {
         let _infallible = writeln!(out, "## Undo\n\n`{}` takes the change back.", undo.replace('`', "'"));
     }
@@ -50,8 +50,8 @@ pub fn to_markdown(ledger: &EvidenceLedger) -> Result<String, HostError> {
 ///
 /// # Errors
 /// [`HostError::Usage`] where no task of the session has ended.
-pub fn to_sarif(ledger: &EvidenceLedger) -> Result<Value, HostError> {
-    let (_, report) = ended(ledger)?;
+pub fn to_sarif(ledger: &SessionEvidence) -> Result<Value, HostError> {
+    let (_, report) = last_ended_task(ledger)?;
     let mut rules: Vec<String> = Vec::new();
     let mut results = Vec::new();
     for check in report.evidence.iter().filter(|check| check.outcome.has_failed()) {
@@ -92,7 +92,9 @@ pub fn to_sarif(ledger: &EvidenceLedger) -> Result<Value, HostError> {
     }))
 }
 
-fn ended(ledger: &EvidenceLedger) -> Result<(&crate::evidence_ledger::TaskEvidence, &RunReport), HostError> {
+fn last_ended_task(
+    ledger: &SessionEvidence,
+) -> Result<(&crate::session_evidence::TaskEvidence, &RunReport), HostError> {
     ledger.last_report().ok_or_else(|| {
         HostError::usage(format_args!(
             "no task of session {} has ended; jm resume goes on with it",
@@ -115,7 +117,7 @@ fn push_changes(out: &mut String, report: &RunReport) {
         };
         let size = report.diffstat.iter().find(|stat| stat.path == change.path);
         let size = size.map(|stat| format!(" (+{} −{})", stat.added, stat.removed)).unwrap_or_default();
-        let _infallible = writeln!(out, "- {} {kind}{size}", code(&change.path.to_string()));
+        let _infallible = writeln!(out, "- {} {kind}{size}", format_code(&change.path.to_string()));
     }
     if let Some(more) = report.changes.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
         let _infallible = writeln!(out, "- … and {more} more");
@@ -123,7 +125,7 @@ fn push_changes(out: &mut String, report: &RunReport) {
     out.push('\n');
 }
 
-fn push_checks(out: &mut String, ledger: &EvidenceLedger, report: &RunReport) {
+fn push_checks(out: &mut String, ledger: &SessionEvidence, report: &RunReport) {
     out.push_str("## Checks\n\n");
     if report.evidence.is_empty() {
         out.push_str("No check ran.\n\n");
@@ -133,12 +135,12 @@ fn push_checks(out: &mut String, ledger: &EvidenceLedger, report: &RunReport) {
     for one in &report.evidence {
         let result = match &one.outcome {
             CheckOutcome::Passed => "passed".to_owned(),
-            CheckOutcome::Failed { reason, .. } => format!("**failed** ({})", escape(reason)),
-            CheckOutcome::NotRun { reason } => format!("not run ({})", escape(reason)),
+            CheckOutcome::Failed { reason, .. } => format!("**failed** ({})", escape_markdown(reason)),
+            CheckOutcome::NotRun { reason } => format!("not run ({})", escape_markdown(reason)),
         };
-        let mut name = code(&one.command);
+        let mut name = format_code(&one.command);
         if let Some(directory) = &one.directory {
-            let _infallible = write!(name, " in {}", code(&directory.to_string()));
+            let _infallible = write!(name, " in {}", format_code(&directory.to_string()));
         }
         if one.original_tests {
             name.push_str(" with the original tests");
@@ -147,7 +149,7 @@ fn push_checks(out: &mut String, ledger: &EvidenceLedger, report: &RunReport) {
             name.push_str(", affected tests only");
         }
         let tests = one.tests.map(describe_tests).unwrap_or_default();
-        let tree = one.tree.map(|tree| format!("`{}`", short(&tree))).unwrap_or_default();
+        let tree = one.tree.map(|tree| format!("`{}`", short_hash(&tree))).unwrap_or_default();
         let _infallible =
             writeln!(out, "| {name} | {result} | {tests} | {} | {tree} |", format_seconds(one.duration_ms));
     }
@@ -161,11 +163,12 @@ fn push_checks(out: &mut String, ledger: &EvidenceLedger, report: &RunReport) {
     let left: Vec<&Diagnostic> = failed.flat_map(|one| &one.diagnostics).collect();
     for one in left.iter().take(MAX_LISTED) {
         let place = one.path.as_ref().map(|path| match one.line {
-            Some(line) => format!("{} ", code(&format!("{path}:{line}"))),
-            None => format!("{} ", code(&path.to_string())),
+            Some(line) => format!("{} ", format_code(&format!("{path}:{line}"))),
+            None => format!("{} ", format_code(&path.to_string())),
         });
-        let test = one.test.as_ref().map(|test| format!("{}: ", code(test))).unwrap_or_default();
-        let _infallible = writeln!(out, "- {}{test}{}", place.unwrap_or_default(), escape(&one.message));
+        let test = one.test.as_ref().map(|test| format!("{}: ", format_code(test))).unwrap_or_default();
+        let _infallible =
+            writeln!(out, "- {}{test}{}", place.unwrap_or_default(), escape_markdown(&one.message));
     }
     if let Some(more) = left.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
         let _infallible = writeln!(out, "- … and {more} more");
@@ -182,7 +185,7 @@ fn push_findings(out: &mut String, findings: &[HonestyFinding]) {
     out.push_str("## Places where tests or checks say less\n\n");
     for finding in findings.iter().take(MAX_LISTED) {
         let state = if finding.accepted { " (accepted by the user)" } else { "" };
-        let _infallible = writeln!(out, "- {}{state}", escape(&finding.to_string()));
+        let _infallible = writeln!(out, "- {}{state}", escape_markdown(&finding.to_string()));
     }
     if let Some(more) = findings.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
         let _infallible = writeln!(out, "- … and {more} more");
@@ -191,26 +194,30 @@ fn push_findings(out: &mut String, findings: &[HonestyFinding]) {
 }
 
 /// Appends a list of what the checks don't prove.
-fn push_gaps(out: &mut String, ledger: &EvidenceLedger, report: &RunReport) {
+fn push_evidence_gaps(out: &mut String, ledger: &SessionEvidence, report: &RunReport) {
     let mut gaps = Vec::new();
     for one in &report.evidence {
         if let CheckOutcome::NotRun { reason } = &one.outcome {
-            gaps.push(format!("{} did not run: {}", code(&one.command), escape(reason)));
+            gaps.push(format!("{} did not run: {}", format_code(&one.command), escape_markdown(reason)));
         }
         if let Some(tests) = one.tests.filter(|tests| tests.skipped > 0) {
-            gaps.push(format!("{} skipped {} of its tests", code(&one.command), tests.skipped));
+            gaps.push(format!("{} skipped {} of its tests", format_code(&one.command), tests.skipped));
         }
         if !one.flaky.is_empty() {
-            gaps.push(format!("flaky in {}: {}", code(&one.command), escape(&one.flaky.join(", "))));
+            gaps.push(format!(
+                "flaky in {}: {}",
+                format_code(&one.command),
+                escape_markdown(&one.flaky.join(", "))
+            ));
         }
         if let Some(old) = one.baseline.as_ref().map(|baseline| &baseline.old).filter(|old| !old.is_empty()) {
-            gaps.push(format!("failed before the task already: {}", escape(&old.join(", "))));
+            gaps.push(format!("failed before the task already: {}", escape_markdown(&old.join(", "))));
         }
     }
-    if report.outcome == RunOutcome::Verified && !report.evidence.iter().any(ran_tests) {
+    if report.outcome == RunOutcome::Verified && !report.evidence.iter().any(has_passed_tests) {
         gaps.push("no test ran: types and lint alone say little of what the code does".to_owned());
     }
-    if let Proof::TreeChanged { .. } = ledger.proof {
+    if let ProofState::TreeChanged { .. } = ledger.proof {
         gaps.push("the files changed after they were verified".to_owned());
     }
     if gaps.is_empty() {
@@ -223,7 +230,7 @@ fn push_gaps(out: &mut String, ledger: &EvidenceLedger, report: &RunReport) {
     out.push('\n');
 }
 
-fn ran_tests(one: &Evidence) -> bool {
+fn has_passed_tests(one: &Evidence) -> bool {
     use journeyman_protocol::CheckKind::{Custom, Test};
     matches!(one.kind, Test | Custom) && one.outcome.has_passed()
 }
@@ -254,7 +261,8 @@ fn sarif_result(
         "ruleId": rule, "ruleIndex": index, "level": level, "message": { "text": printable(message) },
     });
     if let (Some(path), Some(fields)) = (path, result.as_object_mut()) {
-        let mut place = json!({ "artifactLocation": { "uri": uri_of(path), "uriBaseId": "%SRCROOT%" } });
+        let mut place =
+            json!({ "artifactLocation": { "uri": to_uri_reference(path), "uriBaseId": "%SRCROOT%" } });
         if let (Some(line), Some(place)) = (line, place.as_object_mut()) {
             let mut region = Map::new();
             region.insert("startLine".to_owned(), json!(line));
@@ -269,7 +277,7 @@ fn sarif_result(
 }
 
 /// Encodes a path as a relative reference (RFC 3986).
-fn uri_of(path: &str) -> String {
+fn to_uri_reference(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {
         if byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte) {
@@ -286,7 +294,7 @@ fn first_line(text: &str) -> &str {
 }
 
 /// Escapes text for one line of Markdown.
-fn escape(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     let mut out = String::new();
     for character in printable(text).replace(['\n', '\t'], " ").chars() {
         if "\\`*_[]<>#|@!&".contains(character) {
@@ -298,11 +306,11 @@ fn escape(text: &str) -> String {
 }
 
 /// Formats a command or path as inline code for a table cell.
-fn code(text: &str) -> String {
+fn format_code(text: &str) -> String {
     format!("`{}`", printable(text).replace(['\n', '\t'], " ").replace('`', "'").replace('|', "\\|"))
 }
 
-fn capitalized(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut characters = text.chars();
     characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }

@@ -3,14 +3,14 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use journeyman_agent::agents::{AgentParent, agent_parent, agents_of};
+use journeyman_agent::agents::{AgentParent, agent_parent, list_descendant_agents};
 use journeyman_agent::{AgentError, ForkPoint, UndoneCompaction, fork, snapshot, undo_compaction};
 use journeyman_protocol::{Seq, SessionId};
 use journeyman_store::{ImportAs, SessionSummary, Store as _, StoreError, import};
 use serde::Serialize;
 
 use crate::config::Environment;
-use crate::landing::check_nothing_kept;
+use crate::landing::check_no_kept_work;
 use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session, new_session_id};
 use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
@@ -45,7 +45,7 @@ pub async fn fork_session(
     let id = new_session_id();
     let at = fork(&*state.store, &parent, &point, &id, &journeyman_agent::Clock::new(now))
         .await
-        .map_err(as_usage)?;
+        .map_err(into_usage_error)?;
     Ok(ForkedSession { id, parent, at })
 }
 
@@ -54,7 +54,7 @@ pub async fn fork_session(
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong name, and while another process works on the session.
-pub async fn name_snapshot(
+pub async fn create_snapshot(
     environment: &Environment,
     state: &StateDirs,
     word: &str,
@@ -64,7 +64,7 @@ pub async fn name_snapshot(
     let claim = SessionClaim::take(state, &session, "snapshot").await?;
     let named = snapshot(&*state.store, &session, name, &journeyman_agent::Clock::new(now)).await;
     claim.release().await;
-    Ok((session, named.map_err(as_usage)?))
+    Ok((session, named.map_err(into_usage_error)?))
 }
 
 /// Undoes the last compaction of a session. Returns the undone compaction.
@@ -76,14 +76,15 @@ pub async fn undo_session_compaction(
     session: &SessionId,
 ) -> Result<UndoneCompaction, HostError> {
     let claim = SessionClaim::take(state, session, "compact").await?;
-    let undone =
-        undo_compaction(&*state.store, session, &journeyman_agent::Clock::new(now)).await.map_err(as_usage);
+    let undone = undo_compaction(&*state.store, session, &journeyman_agent::Clock::new(now))
+        .await
+        .map_err(into_usage_error);
     claim.release().await;
     undone
 }
 
 /// Converts "no such entry" into a usage error.
-fn as_usage(error: AgentError) -> HostError {
+fn into_usage_error(error: AgentError) -> HostError {
     match error {
         AgentError::UnknownSnapshot { .. }
         | AgentError::SnapshotName { .. }
@@ -133,8 +134,8 @@ pub async fn find_deletable(
         }
     }
     for session in &sessions {
-        check_nothing_kept(state, &session.id, Path::new(&session.root)).await?;
-        if let Some(parent) = parent_left_behind(state, &session.id, &sessions).await? {
+        check_no_kept_work(state, &session.id, Path::new(&session.root)).await?;
+        if let Some(parent) = find_remaining_root(state, &session.id, &sessions).await? {
             return Err(HostError::usage(format_args!(
                 "session {} is an agent of session {parent}, and is deleted with it: jm delete {parent}",
                 session.id
@@ -145,7 +146,7 @@ pub async fn find_deletable(
 }
 
 /// Returns the root session of an agent, if the root exists and isn't among `deleted`.
-async fn parent_left_behind(
+async fn find_remaining_root(
     state: &StateDirs,
     session: &SessionId,
     deleted: &[SessionSummary],
@@ -156,7 +157,7 @@ async fn parent_left_behind(
     let is_deleted = deleted.iter().any(|deleted| deleted.id == root);
     match state.store.read(&root, Seq::START, 1).await {
         Ok(_) if !is_deleted => {
-            let agents = agents_of(&*state.store, &root).await?;
+            let agents = list_descendant_agents(&*state.store, &root).await?;
             Ok(agents.contains(session).then_some(root))
         }
         Ok(_) | Err(StoreError::UnknownSession { .. }) => Ok(None),
@@ -179,7 +180,7 @@ pub async fn delete_session(state: &StateDirs, session: &SessionId) -> Result<us
 /// Removes a claimed session and its agents. The session comes last: as long as it is there its
 /// agents are found.
 async fn delete_with_agents(state: &StateDirs, session: &SessionId) -> Result<usize, HostError> {
-    let agents = agents_of(&*state.store, session).await?;
+    let agents = list_descendant_agents(&*state.store, session).await?;
     for agent in agents.iter().rev() {
         let claim = SessionClaim::take(state, agent, "delete").await?;
         let removed = state.store.delete(agent).await;

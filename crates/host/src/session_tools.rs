@@ -10,19 +10,19 @@ use journeyman_tools::{CommandTool, Registry};
 
 use crate::config::{Config, Environment};
 use crate::delegates::{find_delegates, parse_model_name};
-use crate::memory::{Memory, Remember};
+use crate::memory::{NoteFile, RememberTool};
 use crate::skills::{SkillTool, Skills};
 use crate::template::MakeTools;
 
 /// The directory with the CLIs' home directories, in a project's state directory.
-const HOMES_DIRECTORY: &str = "delegates";
+const CLI_HOMES_DIRECTORY: &str = "delegates";
 
 /// The parts of a session that its tools work with.
 pub(crate) struct ToolParts {
     pub(crate) root: PathBuf,
     /// The project's state directory.
     pub(crate) project_state: PathBuf,
-    pub(crate) memory: Memory,
+    pub(crate) memory: NoteFile,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) engine: Option<SearchEngine>,
     pub(crate) skills: Arc<Skills>,
@@ -37,13 +37,13 @@ pub(crate) fn session_tools(
     parts: ToolParts,
 ) -> MakeTools {
     if let Some(cli) = parse_model_name(model) {
-        return director_tools(config, environment, &parts.root, &parts.project_state, cli);
+        return delegate_only_tools(config, environment, &parts.root, &parts.project_state, cli);
     }
     let commands = config.command_tools.clone();
-    let delegate_tool = offered_tool(config, environment, &parts.root, &parts.project_state);
+    let delegate_tool = delegate_tool_factory(config, environment, &parts.root, &parts.project_state);
     Arc::new(move || {
         let mut registry = Registry::with_builtin_at(&parts.root);
-        registry.add(Box::new(Remember::new(parts.memory.clone(), Arc::clone(&parts.redactor))));
+        registry.add(Box::new(RememberTool::new(parts.memory.clone(), Arc::clone(&parts.redactor))));
         for definition in &commands {
             // The configuration has been checked with the same definitions.
             if let Ok(tool) = CommandTool::new(definition.clone(), &parts.root) {
@@ -65,7 +65,7 @@ pub(crate) fn session_tools(
 }
 
 /// Returns a factory of the only tool of a session that delegates everything to a CLI.
-pub(crate) fn director_tools(
+pub(crate) fn delegate_only_tools(
     config: &Config,
     environment: &Environment,
     root: &Path,
@@ -74,8 +74,8 @@ pub(crate) fn director_tools(
 ) -> MakeTools {
     let delegates = find_delegates(config, environment, Some(root));
     let own_model = model.map(str::to_owned);
-    let delegates = delegates.only(&[cli.to_owned()]).with_model(own_model);
-    let homes = homes_directory(project_state);
+    let delegates = delegates.retain_named(&[cli.to_owned()]).with_model(own_model);
+    let homes = cli_homes_directory(project_state);
     Arc::new(move || {
         let mut registry = Registry::default();
         registry.add(Box::new(DelegateTool::new(delegates.clone(), homes.clone())));
@@ -84,7 +84,7 @@ pub(crate) fn director_tools(
 }
 
 /// Returns a factory of the delegate tool, if the configuration offers a CLI to other models.
-fn offered_tool(
+fn delegate_tool_factory(
     config: &Config,
     environment: &Environment,
     root: &Path,
@@ -93,11 +93,11 @@ fn offered_tool(
     if config.delegate_tool.is_empty() {
         return None;
     }
-    let delegates = find_delegates(config, environment, Some(root)).only(&config.delegate_tool);
-    let homes = homes_directory(project_state);
+    let delegates = find_delegates(config, environment, Some(root)).retain_named(&config.delegate_tool);
+    let homes = cli_homes_directory(project_state);
     Some(move || DelegateTool::new(delegates.clone(), homes.clone()))
 }
 
-fn homes_directory(project_state: &Path) -> PathBuf {
-    project_state.join(HOMES_DIRECTORY)
+fn cli_homes_directory(project_state: &Path) -> PathBuf {
+    project_state.join(CLI_HOMES_DIRECTORY)
 }

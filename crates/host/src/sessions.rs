@@ -52,7 +52,7 @@ pub struct SessionState {
 /// # Errors
 /// [`HostError::Failed`] where the log can't be read.
 pub async fn session_state(state: &StateDirs, session: &SessionSummary) -> Result<SessionState, HostError> {
-    let holder = match state.store.holder(&session.id, now()).await {
+    let holder = match state.store.lease_holder(&session.id, now()).await {
         // Deleted since it was listed.
         Err(StoreError::UnknownSession { .. }) => None,
         holder => holder.context("the session log")?,
@@ -115,7 +115,7 @@ pub async fn list_sessions(
     let mut copies: HashMap<String, Vec<KeptCopy>> = HashMap::new();
     let mut trees = VerifiedTrees::new(state);
     let mut listed = Vec::new();
-    for session in started_by_people(state, root, limit).await? {
+    for session in list_user_sessions(state, root, limit).await? {
         let kept = copies
             .entry(session.root.clone())
             .or_insert_with(|| list_kept_copies(state, Path::new(&session.root)))
@@ -126,7 +126,7 @@ pub async fn list_sessions(
         let SessionState { status, holder } = session_state(state, &session).await?;
         let report = read_last_report(state, &session).await?;
         let changed_since = report.as_ref().and_then(|report| trees.has_changed(&session, report));
-        let is_unchanged = report.is_some_and(|report| changed_nothing(&status, &report));
+        let is_unchanged = report.is_some_and(|report| has_no_changes(&status, &report));
         let status = if is_unchanged { STATE_NO_CHANGES.to_owned() } else { status };
         let SessionSummary { id, root, title, created, updated, last, .. } = session;
         listed.push(ListedSession {
@@ -147,7 +147,7 @@ pub async fn list_sessions(
 }
 
 /// Returns true if a session's last task ended without changes to verify.
-fn changed_nothing(status: &str, report: &RunReport) -> bool {
+fn has_no_changes(status: &str, report: &RunReport) -> bool {
     status == outcome_name(RunOutcome::Unverified)
         && report.outcome == RunOutcome::Unverified
         && report.changes.is_empty()
@@ -175,13 +175,13 @@ pub async fn find_session(
     // gone.
     let log_exists = find_session_log(&state.dir).is_some();
     if word == "last" {
-        return newest_session(state, &find_root(environment, None)?).await;
+        return find_newest_session(state, &find_root(environment, None)?).await;
     }
-    if let Some(number) = session_number(word) {
-        return numbered_session(state, &find_root(environment, None)?, number).await;
+    if let Some(number) = parse_session_number(word) {
+        return find_numbered_session(state, &find_root(environment, None)?, number).await;
     }
     let mut found = match log_exists {
-        true => state.store.find(word).await.context("the session log")?,
+        true => state.store.find_sessions(word).await.context("the session log")?,
         false => Vec::new(),
     };
     match (found.pop(), found.is_empty()) {
@@ -198,7 +198,7 @@ pub async fn find_session(
 
 /// Returns the number that `word` is: session 1 of a directory is its newest. An id begins with a
 /// zero.
-fn session_number(word: &str) -> Option<usize> {
+fn parse_session_number(word: &str) -> Option<usize> {
     let is_number =
         word.len() <= 4 && word.bytes().all(|byte| byte.is_ascii_digit()) && !word.starts_with('0');
     word.parse().ok().filter(|_| is_number)
@@ -208,7 +208,7 @@ fn session_number(word: &str) -> Option<usize> {
 ///
 /// # Errors
 /// [`HostError::Usage`] where there is none.
-pub(crate) async fn newest_session(state: &StateDirs, root: &Path) -> Result<SessionSummary, HostError> {
+pub(crate) async fn find_newest_session(state: &StateDirs, root: &Path) -> Result<SessionSummary, HostError> {
     let newest = list_newest(state, root, 1).await?;
     newest.into_iter().next().ok_or_else(|| {
         HostError::usage("no session was run in this directory; `jm sessions --all` lists all")
@@ -216,7 +216,7 @@ pub(crate) async fn newest_session(state: &StateDirs, root: &Path) -> Result<Ses
 }
 
 /// Returns the session that `jm sessions` lists under a number.
-async fn numbered_session(
+async fn find_numbered_session(
     state: &StateDirs,
     root: &Path,
     number: usize,
@@ -241,14 +241,14 @@ pub(crate) async fn list_newest(
     if find_session_log(&state.dir).is_none() {
         return Ok(Vec::new());
     }
-    started_by_people(state, Some(&root.display().to_string()), limit).await
+    list_user_sessions(state, Some(&root.display().to_string()), limit).await
 }
 
 /// Returns at most `limit` sessions that a person started (no agents), newest first.
 ///
 /// # Errors
 /// [`HostError::Failed`] where the session log can't be read.
-pub async fn started_by_people(
+pub async fn list_user_sessions(
     state: &StateDirs,
     root: Option<&str>,
     limit: usize,
@@ -274,7 +274,7 @@ pub async fn started_by_people(
 ///
 /// # Errors
 /// [`HostError::Usage`] where there is none.
-pub async fn newest_with_candidates(
+pub async fn find_newest_with_candidates(
     state: &StateDirs,
     environment: &Environment,
 ) -> Result<SessionSummary, HostError> {
@@ -282,7 +282,7 @@ pub async fn newest_with_candidates(
     let sessions =
         state.store.sessions(Some(&here), MAX_SEARCHED_SESSIONS).await.context("the session log")?;
     for session in sessions {
-        if candidates::started_candidates(&*state.store, &session.id).await?.is_some() {
+        if candidates::list_started_candidates(&*state.store, &session.id).await?.is_some() {
             return Ok(session);
         }
     }
@@ -327,7 +327,7 @@ impl<'a> SessionClaim<'a> {
     /// [`HostError::Usage`] while another process has the session, naming that process.
     pub async fn take(state: &'a StateDirs, session: &SessionId, command: &str) -> Result<Self, HostError> {
         let holder = holder_name(command);
-        state.store.lease(session, &holder, now(), CLAIM_DURATION_MS).await?;
+        state.store.acquire_lease(session, &holder, now(), CLAIM_DURATION_MS).await?;
         Ok(Self { state, session: session.clone(), holder })
     }
 
@@ -356,7 +356,7 @@ impl<'a> SessionClaim<'a> {
     /// Releases the claim.
     pub async fn release(self) {
         // The claim ends with the process, too.
-        self.state.store.release(&self.session, &self.holder).await.ok();
+        self.state.store.release_lease(&self.session, &self.holder).await.ok();
     }
 
     /// Releases the claims.

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::{Checks, StartOptions};
+use journeyman_agent::{ChecksSetting, StartOptions};
 use journeyman_protocol::Mode;
 use toml::Value;
 
 use crate::config::{
-    Config, ConfigError, Environment, Flag, LoadedConfig, ProjectTrust, TrustStore, load, load_own,
+    Config, ConfigError, Environment, Flag, LoadedConfig, ProjectTrust, TrustStore, load_config,
+    load_without_project,
 };
-use crate::prompts::ask_for_trust;
-use crate::{HostError, Prompts};
+use crate::confirmations::ask_for_trust;
+use crate::{Confirmations, HostError};
 
 /// The administrator's configuration.
 pub const ADMIN_CONFIG: &str = "/etc/journeyman/config.toml";
@@ -95,11 +96,11 @@ pub struct ResolvedSettings {
 impl ResolvedSettings {
     /// Returns the checks that decide whether a change is verified.
     #[must_use]
-    pub fn checks(&self) -> Checks {
+    pub fn checks(&self) -> ChecksSetting {
         match (&self.asked.checks, &self.config.checks) {
-            (Some(Checks::Off), _) => Checks::Off,
-            (_, Some(commands)) => Checks::Custom(commands.clone()),
-            (_, None) => Checks::Found,
+            (Some(ChecksSetting::Off), _) => ChecksSetting::Off,
+            (_, Some(commands)) => ChecksSetting::Custom(commands.clone()),
+            (_, None) => ChecksSetting::Found,
         }
     }
 }
@@ -114,13 +115,13 @@ pub fn resolve_settings(
     root: &Path,
     options: &RunOptions,
     earlier: Option<&EarlierRun>,
-    prompts: Option<&dyn Prompts>,
+    prompts: Option<&dyn Confirmations>,
 ) -> Result<ResolvedSettings, HostError> {
-    let asked = merge_asked(options, earlier)?;
-    let flags = config_flags(options, earlier, &asked);
+    let asked = merge_start_options(options, earlier)?;
+    let flags = to_config_flags(options, earlier, &asked);
     #[cfg_attr(not(feature = "containers"), allow(unused_mut))]
     let LoadedConfig { mut config, warnings, .. } =
-        load_with_trust(environment, root, &flags, options.trust_project, prompts)?;
+        load_asking_for_trust(environment, root, &flags, options.trust_project, prompts)?;
     #[cfg(feature = "containers")]
     crate::containers::load_image_recipe(&mut config, environment, root, options.trust_project, prompts)?;
     Ok(ResolvedSettings { config, asked, warnings })
@@ -131,8 +132,8 @@ pub fn resolve_settings(
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong configuration.
-pub fn load_trusted(environment: &Environment, root: &Path) -> Result<Config, HostError> {
-    Ok(load(environment, root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config)
+pub fn load_assuming_trust(environment: &Environment, root: &Path) -> Result<Config, HostError> {
+    Ok(load_config(environment, root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config)
 }
 
 /// Loads the configuration without asking for trust. Returns true as the second value if an
@@ -144,28 +145,28 @@ pub fn load_if_trusted(environment: &Environment, root: &Path) -> Result<(Config
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
     let trust = store.as_ref().map_or(ProjectTrust::Nothing, ProjectTrust::Remembered);
     let admin = Some(Path::new(ADMIN_CONFIG));
-    match load(environment, root, &[], trust, admin) {
+    match load_config(environment, root, &[], trust, admin) {
         Ok(loaded) => Ok((loaded.config, false)),
-        Err(ConfigError::Untrusted { .. }) => Ok((load_own(environment, admin)?, true)),
+        Err(ConfigError::Untrusted { .. }) => Ok((load_without_project(environment, admin)?, true)),
         Err(error) => Err(error.into()),
     }
 }
 
-fn load_with_trust(
+fn load_asking_for_trust(
     environment: &Environment,
     root: &Path,
     flags: &[Flag],
     trust_project: bool,
-    prompts: Option<&dyn Prompts>,
+    prompts: Option<&dyn Confirmations>,
 ) -> Result<LoadedConfig, HostError> {
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
     let admin = Some(Path::new(ADMIN_CONFIG));
     let load_remembered = |store: &Option<TrustStore>| match store {
-        Some(store) => load(environment, root, flags, ProjectTrust::Remembered(store), admin),
-        None => load(environment, root, flags, ProjectTrust::Nothing, admin),
+        Some(store) => load_config(environment, root, flags, ProjectTrust::Remembered(store), admin),
+        None => load_config(environment, root, flags, ProjectTrust::Nothing, admin),
     };
     if trust_project {
-        return Ok(load(environment, root, flags, ProjectTrust::ThisRun, admin)?);
+        return Ok(load_config(environment, root, flags, ProjectTrust::ThisRun, admin)?);
     }
     match (load_remembered(&store), &store, prompts) {
         (Err(ConfigError::Untrusted { path, keys, values, hash }), Some(trusted), Some(prompts)) => {
@@ -179,7 +180,10 @@ fn load_with_trust(
 }
 
 /// Merges the user's options over the options of the earlier run.
-fn merge_asked(options: &RunOptions, earlier: Option<&EarlierRun>) -> Result<StartOptions, HostError> {
+fn merge_start_options(
+    options: &RunOptions,
+    earlier: Option<&EarlierRun>,
+) -> Result<StartOptions, HostError> {
     if let Some(blank) = options.checks.iter().find(|check| check.trim().is_empty()) {
         return Err(HostError::usage(format_args!("--check `{blank}` is empty; give a shell command")));
     }
@@ -191,8 +195,8 @@ fn merge_asked(options: &RunOptions, earlier: Option<&EarlierRun>) -> Result<Sta
         false => (earlier.base_url, options.wire.clone().or(earlier.wire)),
     };
     let checks = match (options.no_checks, options.checks.is_empty()) {
-        (true, _) => Some(Checks::Off),
-        (false, false) => Some(Checks::Custom(options.checks.clone())),
+        (true, _) => Some(ChecksSetting::Off),
+        (false, false) => Some(ChecksSetting::Custom(options.checks.clone())),
         (false, true) => earlier.checks,
     };
     Ok(StartOptions { base_url, wire, checks, ..earlier })
@@ -207,7 +211,7 @@ pub(crate) fn without_secrets(asked: &StartOptions) -> StartOptions {
     }
 }
 
-fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &StartOptions) -> Vec<Flag> {
+fn to_config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &StartOptions) -> Vec<Flag> {
     let mut flags = Vec::new();
     let mut add_text = |flag, key, value: Option<&String>| {
         if let Some(value) = value {
@@ -244,7 +248,7 @@ fn config_flags(options: &RunOptions, earlier: Option<&EarlierRun>, asked: &Star
     ] {
         flags.extend(value.map(|value| Flag { flag, key, value: Value::Float(value) }));
     }
-    if let Some(Checks::Custom(checks)) = &asked.checks {
+    if let Some(ChecksSetting::Custom(checks)) = &asked.checks {
         let checks = checks.iter().cloned().map(Value::String).collect();
         flags.push(Flag { flag: "--check", key: "checks", value: Value::Array(checks) });
     }
@@ -274,7 +278,7 @@ mod tests {
         let asked = StartOptions {
             base_url: Some("http://one".to_owned()),
             wire: Some("chat".to_owned()),
-            checks: Some(Checks::Custom(vec!["make".to_owned()])),
+            checks: Some(ChecksSetting::Custom(vec!["make".to_owned()])),
             ..StartOptions::default()
         };
         EarlierRun { model: "custom/tiny".to_owned(), mode: Mode::Edit, asked }
@@ -285,18 +289,18 @@ mod tests {
         let earlier = earlier();
         let earlier = Some(&earlier);
         // The options; the address, the model and the checks that hold then.
-        let custom = |check: &str| Some(Checks::Custom(vec![check.to_owned()]));
+        let custom = |check: &str| Some(ChecksSetting::Custom(vec![check.to_owned()]));
         let cases = [
             (options(None, None, &[], false), Some("http://one"), "tiny", custom("make")),
             (options(Some("openai/gpt-5"), None, &[], false), None, "openai/gpt-5", custom("make")),
             (options(None, Some("http://two"), &["true"], false), Some("http://two"), "tiny", custom("true")),
-            (options(None, None, &[], true), Some("http://one"), "tiny", Some(Checks::Off)),
+            (options(None, None, &[], true), Some("http://one"), "tiny", Some(ChecksSetting::Off)),
         ];
         for (options, base_url, model, checks) in cases {
-            let asked = merge_asked(&options, earlier).unwrap();
+            let asked = merge_start_options(&options, earlier).unwrap();
             assert_eq!(asked.base_url.as_deref(), base_url, "{options:?}");
             assert_eq!(asked.checks, checks, "{options:?}");
-            let flags = config_flags(&options, earlier, &asked);
+            let flags = to_config_flags(&options, earlier, &asked);
             let flag = |key: &str| flags.iter().find(|flag| flag.key == key).map(|flag| flag.value.clone());
             assert_eq!(flag("model"), Some(Value::String(model.to_owned())), "{options:?}");
             assert_eq!(flag("base_url"), base_url.map(|url| Value::String(url.to_owned())), "{options:?}");

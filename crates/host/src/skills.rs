@@ -65,33 +65,35 @@ impl Skills {
         let home = DIRECTORIES.iter().filter_map(|path| Some(environment.home.as_ref()?.join(path)));
         let own = environment.config_dir().map(|dir| dir.join("skills"));
         for path in own.into_iter().chain(home) {
-            if let Some(directory) = TextDirectory::of_user(&path) {
-                found.read_all(directory, FileOwner::User, || TextDirectory::of_user(&path));
+            if let Some(directory) = TextDirectory::open_for_user(&path) {
+                found.read_directory(directory, FileOwner::User, || TextDirectory::open_for_user(&path));
             }
         }
         for path in DIRECTORIES {
-            if let Some(directory) = TextDirectory::of_project(root, path) {
-                found.read_all(directory, FileOwner::Project, || TextDirectory::of_project(root, path));
+            if let Some(directory) = TextDirectory::open_in_project(root, path) {
+                found.read_directory(directory, FileOwner::Project, || {
+                    TextDirectory::open_in_project(root, path)
+                });
             }
         }
         found.skills.sort_by(|one, other| one.name.cmp(&other.name));
         found
     }
 
-    fn read_all(
+    fn read_directory(
         &mut self,
         directory: TextDirectory,
         owner: FileOwner,
         open: impl Fn() -> Option<TextDirectory>,
     ) {
-        let DirectoryNames { directories: folders, is_cut, .. } = directory.names("");
+        let DirectoryNames { directories: folders, is_cut, .. } = directory.list_names("");
         if is_cut {
-            self.problems.push(directory.describe_cut(""));
+            self.problems.push(directory.describe_truncation(""));
         }
         for folder in folders {
             let file = format!("{folder}/{SKILL_FILE}");
-            let path = directory.shown(&file);
-            if !directory.names(&folder).files.iter().any(|name| name == SKILL_FILE) {
+            let path = directory.display_path(&file);
+            if !directory.list_names(&folder).files.iter().any(|name| name == SKILL_FILE) {
                 continue;
             }
             if self.skills.len() >= MAX_SKILLS {
@@ -99,7 +101,7 @@ impl Skills {
                 return;
             }
             let read = directory.read(&file).and_then(|text| MarkdownFile::parse(&text));
-            let named = read.and_then(|file| Ok((name_of(&file, &folder)?, description_of(&file)?)));
+            let named = read.and_then(|file| Ok((parse_name(&file, &folder)?, parse_description(&file)?)));
             match (named, open()) {
                 (Ok((name, _)), _) if self.skills.iter().any(|skill| skill.name == name) => {}
                 (Ok((name, description)), Some(directory)) => {
@@ -112,7 +114,7 @@ impl Skills {
     }
 }
 
-fn name_of(file: &MarkdownFile, folder: &str) -> Result<String, String> {
+fn parse_name(file: &MarkdownFile, folder: &str) -> Result<String, String> {
     let name = file.text_field("name").unwrap_or_else(|| folder.to_owned());
     let is_name = !name.is_empty()
         && name.len() <= MAX_NAME_BYTES
@@ -122,7 +124,7 @@ fn name_of(file: &MarkdownFile, folder: &str) -> Result<String, String> {
     })
 }
 
-fn description_of(file: &MarkdownFile) -> Result<String, String> {
+fn parse_description(file: &MarkdownFile) -> Result<String, String> {
     let text =
         file.text_field("description").ok_or("`description` is missing: it says when to use the skill")?;
     Ok(printable(&text))
@@ -185,23 +187,23 @@ fn wrong_arguments(problems: String) -> ToolError {
 
 impl Skill {
     /// Returns the path of the skill, or of one of its files, within its directory.
-    fn path_of(&self, file: Option<&str>) -> String {
+    fn relative_path(&self, file: Option<&str>) -> String {
         format!("{}/{}", self.folder, file.unwrap_or(SKILL_FILE))
     }
 
     /// Returns the text of the skill, or of one of its files.
     fn load(&self, file: Option<&str>) -> Result<String, String> {
         let Self { folder, directory, .. } = self;
-        let text = directory.read(&self.path_of(file))?;
+        let text = directory.read(&self.relative_path(file))?;
         if file.is_some() {
             return Ok(text);
         }
         let body = MarkdownFile::parse(&text)?.text;
         let mut files: Vec<String> = Vec::new();
-        let names = directory.names(folder);
+        let names = directory.list_names(folder);
         files.extend(names.files.into_iter().filter(|name| name != SKILL_FILE));
         for inner in names.directories {
-            let names = directory.names(&format!("{folder}/{inner}")).files;
+            let names = directory.list_names(&format!("{folder}/{inner}")).files;
             files.extend(names.into_iter().map(|name| format!("{inner}/{name}")));
         }
         files.truncate(MAX_FILES);
@@ -236,7 +238,7 @@ impl Tool for SkillTool {
             // Rules speak of files of the project.
             return Ok(Effects::default());
         }
-        let path = skill.directory.beneath(&skill.path_of(file.as_deref()));
+        let path = skill.directory.path_of(&skill.relative_path(file.as_deref()));
         let path = RelPath::parse(&path).map_err(|error| wrong_arguments(error.to_string()))?;
         Ok(Effects { reads: vec![path], ..Effects::default() })
     }

@@ -27,7 +27,7 @@ const MAX_NAME_BYTES: usize = 80;
 /// Maximum bytes of an expanded command, as of a task.
 const MAX_EXPANDED_BYTES: usize = 1024 * 1024;
 /// Maximum number of commands that an error names.
-const MAX_NAMED: usize = 12;
+const MAX_LISTED_COMMANDS: usize = 12;
 
 /// The format of a command's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,13 +83,13 @@ impl SlashCommands {
             .iter()
             .filter_map(|(path, format)| Some((environment.home.as_ref()?.join(path), *format)));
         for (path, format) in own.into_iter().chain(home) {
-            if let Some(directory) = TextDirectory::of_user(&path) {
-                found.read_all(&directory, "", 0, FileOwner::User, format);
+            if let Some(directory) = TextDirectory::open_for_user(&path) {
+                found.read_directory(&directory, "", 0, FileOwner::User, format);
             }
         }
         for (path, format) in DIRECTORIES {
-            if let Some(directory) = TextDirectory::of_project(root, path) {
-                found.read_all(&directory, "", 0, FileOwner::Project, format);
+            if let Some(directory) = TextDirectory::open_in_project(root, path) {
+                found.read_directory(&directory, "", 0, FileOwner::Project, format);
             }
         }
         found.commands.sort_by(|one, other| one.name.cmp(&other.name));
@@ -102,7 +102,7 @@ impl SlashCommands {
         self.commands.iter().find(|command| command.name == name)
     }
 
-    fn read_all(
+    fn read_directory(
         &mut self,
         directory: &TextDirectory,
         below: &str,
@@ -110,15 +110,15 @@ impl SlashCommands {
         owner: FileOwner,
         format: CommandFormat,
     ) {
-        let DirectoryNames { directories: folders, files, is_cut } = directory.names(below);
+        let DirectoryNames { directories: folders, files, is_cut } = directory.list_names(below);
         if is_cut {
-            self.problems.push(directory.describe_cut(below));
+            self.problems.push(directory.describe_truncation(below));
         }
         let inside = |name: &str| if below.is_empty() { name.to_owned() } else { format!("{below}/{name}") };
         let ending = if format == CommandFormat::Markdown { ".md" } else { ".toml" };
         for file in files.iter().filter(|file| file.ends_with(ending)) {
             let place = inside(file);
-            let path = directory.shown(&place);
+            let path = directory.display_path(&place);
             if self.commands.len() >= MAX_COMMANDS {
                 self.problems
                     .push(format!("{}: more than {MAX_COMMANDS} commands", printable(&path.display())));
@@ -136,7 +136,7 @@ impl SlashCommands {
         }
         if depth < MAX_DEPTH {
             for folder in folders {
-                self.read_all(directory, &inside(&folder), depth + 1, owner, format);
+                self.read_directory(directory, &inside(&folder), depth + 1, owner, format);
             }
         }
     }
@@ -148,7 +148,7 @@ impl SlashCommands {
     /// [`HostError::Usage`] where there is no such command, listing the known commands and the
     /// problem of its file.
     pub fn expand_task(environment: &Environment, root: &Path, task: String) -> Result<String, HostError> {
-        match named_command(&task) {
+        match parse_invocation(&task) {
             Some((name, arguments)) => Self::find(environment, root).expand(name, arguments),
             None => Ok(task),
         }
@@ -156,8 +156,12 @@ impl SlashCommands {
 
     fn expand(&self, name: &str, arguments: &str) -> Result<String, HostError> {
         let Some(command) = self.get(name) else {
-            let names: Vec<String> =
-                self.commands.iter().take(MAX_NAMED).map(|command| format!("/{}", command.name)).collect();
+            let names: Vec<String> = self
+                .commands
+                .iter()
+                .take(MAX_LISTED_COMMANDS)
+                .map(|command| format!("/{}", command.name))
+                .collect();
             let known = match names.as_slice() {
                 [] => "there are none here; a file .claude/commands/NAME.md makes one".to_owned(),
                 names => format!("there are {}", names.join(", ")),
@@ -173,7 +177,7 @@ impl SlashCommands {
 }
 
 /// Returns the name of a command and its arguments, if a text has the form of one. A path is none.
-fn named_command(task: &str) -> Option<(&str, &str)> {
+fn parse_invocation(task: &str) -> Option<(&str, &str)> {
     let task = task.trim();
     let rest = task.strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
@@ -240,8 +244,8 @@ impl SlashCommand {
     pub fn expand(&self, arguments: &str) -> Result<String, String> {
         let arguments = arguments.trim();
         let (text, used) = match self.format {
-            CommandFormat::Markdown => fill_markdown(&self.prompt, arguments),
-            CommandFormat::Toml => fill(&self.prompt, |rest| {
+            CommandFormat::Markdown => fill_markdown_arguments(&self.prompt, arguments),
+            CommandFormat::Toml => fill_placeholders(&self.prompt, |rest| {
                 rest.strip_prefix("{{args}}").map(|_| ("{{args}}".len(), arguments))
             }),
         };
@@ -254,9 +258,9 @@ impl SlashCommand {
 }
 
 /// Fills `$ARGUMENTS` and `$1` to `$9`.
-fn fill_markdown(prompt: &str, arguments: &str) -> (Result<String, String>, bool) {
+fn fill_markdown_arguments(prompt: &str, arguments: &str) -> (Result<String, String>, bool) {
     let words = split_words(arguments);
-    fill(prompt, |rest| {
+    fill_placeholders(prompt, |rest| {
         if rest.starts_with("$ARGUMENTS") {
             return Some(("$ARGUMENTS".len(), arguments));
         }
@@ -272,7 +276,7 @@ fn fill_markdown(prompt: &str, arguments: &str) -> (Result<String, String>, bool
 
 /// Replaces placeholders in one pass. `place` matches a placeholder at the beginning of the
 /// remaining text. The flag is true if any was replaced.
-fn fill<'v>(
+fn fill_placeholders<'v>(
     prompt: &str,
     place: impl Fn(&str) -> Option<(usize, &'v str)>,
 ) -> (Result<String, String>, bool) {

@@ -36,7 +36,7 @@ pub fn format_minute(at: UnixMillis) -> String {
 
 /// Returns the home directory if it is missing and would be created for the state directory.
 #[must_use]
-pub fn missing_home(environment: &Environment) -> Option<&Path> {
+pub fn find_missing_home(environment: &Environment) -> Option<&Path> {
     let home = environment.home.as_deref()?;
     (environment.state_dir()?.starts_with(home) && !home.exists()).then_some(home)
 }

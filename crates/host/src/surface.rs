@@ -84,7 +84,7 @@ pub async fn watch_session(
 /// Refuses a report whose session log is gone: such a session can't be resumed or undone.
 pub(crate) async fn check_log_exists(store: &dyn Store, report: &RunReport) -> Result<(), HostError> {
     if report.outcome == RunOutcome::Error
-        && let Err(StoreError::Gone { .. }) = store.find(report.session.as_str()).await
+        && let Err(StoreError::Gone { .. }) = store.find_sessions(report.session.as_str()).await
     {
         return Err(HostError::failed(&report.summary));
     }

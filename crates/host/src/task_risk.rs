@@ -28,7 +28,7 @@ enum TrackedNames {
 
 impl TrackedNames {
     async fn read(git: &Git) -> Self {
-        let files = match git.tracked().await {
+        let files = match git.tracked_files().await {
             Ok(files) => files,
             Err(GitError::NoRepository { .. }) => return Self::Known(HashSet::new()),
             Err(_) => return Self::Unknown,

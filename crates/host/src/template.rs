@@ -21,11 +21,11 @@ use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::WorkspaceError;
 use tokio_util::sync::CancellationToken;
 
-use crate::delivery::{DeliveredRun, Delivery, Workplace, confirm_outside_hooks};
+use crate::delivery::{DeliveredRun, Delivery, WorkLocation, confirm_unsandboxed_hooks};
 use crate::index::{ProjectSymbol, list_symbols};
 use crate::project::ProjectContext;
 use crate::surface::check_log_exists;
-use crate::{Context as _, HostError, Prompts};
+use crate::{Confirmations, Context as _, HostError};
 
 /// A function that makes the tools of one session.
 pub(crate) type MakeTools = Arc<dyn Fn() -> Registry + Send + Sync>;
@@ -64,7 +64,7 @@ impl SessionTemplate {
         SessionParts {
             store: Arc::clone(&project.store),
             model: Arc::clone(&self.model),
-            index: self.index.clone().unwrap_or_else(|| Arc::new(project.index().refreshed_early())),
+            index: self.index.clone().unwrap_or_else(|| Arc::new(project.index().with_early_refresh())),
             workspace: Arc::clone(&project.workspace),
             copy: None,
             planned_copy: None,
@@ -87,7 +87,7 @@ impl SessionTemplate {
     pub fn symbol_lister(&self, limit: usize) -> impl FnOnce() -> Vec<ProjectSymbol> + Send + 'static {
         let index = self.index.clone().unwrap_or_else(|| Arc::new(self.project.index()));
         move || {
-            let known = index.at_hand();
+            let known = index.last_snapshot();
             known.map(|(_, snapshot)| list_symbols(&snapshot, limit)).unwrap_or_default()
         }
     }
@@ -96,7 +96,7 @@ impl SessionTemplate {
     #[must_use]
     pub fn recorded_settings(&self) -> RunSettings {
         let mut settings = self.settings.clone();
-        self.delivery.record(&mut settings.asked);
+        self.delivery.record_in_options(&mut settings.asked);
         settings
     }
 
@@ -121,11 +121,11 @@ impl SessionTemplate {
     /// # Errors
     /// [`HostError`] if the requested commit is known to be refused.
     pub async fn start(&mut self, id: SessionId) -> Result<SessionHandle, HostError> {
-        self.start_as(id, None).await
+        self.start_with_role(id, None).await
     }
 
     /// Starts a session like [`SessionTemplate::start`]; with a role, the session is an agent.
-    pub(crate) async fn start_as(
+    pub(crate) async fn start_with_role(
         &mut self,
         id: SessionId,
         role: Option<AgentRole>,
@@ -133,9 +133,11 @@ impl SessionTemplate {
         self.check_commit().await?;
         let (isolation, parts) = (self.project.isolation(), self.session_parts());
         let parts = match self.delivery.workplace {
-            Workplace::Project => parts,
-            Workplace::Copy => parts.in_planned_copy(PlannedCopy::new(isolation, true)),
-            Workplace::CheapCopy => parts.in_planned_copy(PlannedCopy::new(isolation.cheap(), false)),
+            WorkLocation::Project => parts,
+            WorkLocation::Copy => parts.move_into_planned_copy(PlannedCopy::new(isolation, true)),
+            WorkLocation::CheapCopy => {
+                parts.move_into_planned_copy(PlannedCopy::new(isolation.cheap_only(), false))
+            }
         };
         let settings = self.recorded_settings();
         Ok(match role {
@@ -167,21 +169,21 @@ impl SessionTemplate {
         self.check_commit().await?;
         let isolation = self.project.isolation();
         match self.delivery.workplace {
-            Workplace::Project => Ok(self.session_parts()),
-            Workplace::Copy => {
-                let copy = enter_copy(isolation, session).await??;
-                Ok(self.session_parts().in_copy(copy))
+            WorkLocation::Project => Ok(self.session_parts()),
+            WorkLocation::Copy => {
+                let copy = open_or_create_copy(isolation, session).await??;
+                Ok(self.session_parts().move_into_copy(copy))
             }
-            Workplace::CheapCopy => {
-                let entered = enter_copy(isolation.cheap(), session).await?;
+            WorkLocation::CheapCopy => {
+                let entered = open_or_create_copy(isolation.cheap_only(), session).await?;
                 // The choice is put on record with the session.
                 match entered {
                     Ok(copy) => {
-                        self.delivery.workplace = Workplace::Copy;
-                        Ok(self.session_parts().in_copy(copy))
+                        self.delivery.workplace = WorkLocation::Copy;
+                        Ok(self.session_parts().move_into_copy(copy))
                     }
                     Err(AgentError::Workspace(WorkspaceError::NoCopy { reasons })) => {
-                        self.delivery.workplace = Workplace::Project;
+                        self.delivery.workplace = WorkLocation::Project;
                         let reasons = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}"));
                         self.no_copy_reason = Some(reasons.collect::<Vec<_>>().join("; "));
                         Ok(self.session_parts())
@@ -197,7 +199,7 @@ impl SessionTemplate {
         let (is_attended, project) = (self.is_attended(), &self.project);
         if let Some(commit) = &self.delivery.commit {
             if self.delivery.uncommitted.is_none() {
-                let found = copies::uncommitted_files(&project.git).await.map_err(AgentError::from)?;
+                let found = copies::list_uncommitted_files(&project.git).await.map_err(AgentError::from)?;
                 self.delivery.uncommitted = Some(found);
             }
             if !is_attended {
@@ -227,7 +229,7 @@ impl SessionTemplate {
     pub async fn deliver(
         &self,
         report: &Arc<RunReport>,
-        prompts: Option<&dyn Prompts>,
+        prompts: Option<&dyn Confirmations>,
         stop: &CancellationToken,
     ) -> Result<DeliveredRun, HostError> {
         check_log_exists(&*self.project.store, report).await?;
@@ -235,7 +237,7 @@ impl SessionTemplate {
         let context = self.project.land_context(self.settings.checks.clone());
         let nothing = BTreeSet::new();
         let uncommitted = self.delivery.uncommitted.as_ref().unwrap_or(&nothing);
-        let commit = self.confirmed_commit(&report, prompts, stop).await?;
+        let commit = self.confirm_commit(&report, prompts, stop).await?;
         let landing =
             self.delivery.landing.as_ref().map(|wish| LandRequest { commit: commit.clone(), ..wish.clone() });
         let delivered = match (self.delivery.workplace, &commit) {
@@ -243,7 +245,7 @@ impl SessionTemplate {
                 copies::finish_copy(&context, &mut report, landing.as_ref(), stop).await
             }
             // Where no copy was cheap, the session worked in the project.
-            (Workplace::Project | Workplace::CheapCopy, Some(wish)) => {
+            (WorkLocation::Project | WorkLocation::CheapCopy, Some(wish)) => {
                 copies::commit_run(&context, &mut report, wish, uncommitted, stop).await
             }
             _ => Ok(Vec::new()),
@@ -263,10 +265,10 @@ impl SessionTemplate {
 
     /// Returns the requested commit, after a person has reviewed hooks that would run outside of
     /// the sandbox.
-    async fn confirmed_commit(
+    async fn confirm_commit(
         &self,
         report: &RunReport,
-        prompts: Option<&dyn Prompts>,
+        prompts: Option<&dyn Confirmations>,
         stop: &CancellationToken,
     ) -> Result<Option<CommitOptions>, HostError> {
         let Some(wish) = &self.delivery.commit else { return Ok(None) };
@@ -276,12 +278,12 @@ impl SessionTemplate {
         }
         let paths: Vec<RelPath> = report.changes.iter().map(|change| change.path.clone()).collect();
         let checked = self.project.committer.check_commit(wish, &paths, stop).await;
-        Ok(Some(confirm_outside_hooks(wish, checked, &report.diff, prompts)?))
+        Ok(Some(confirm_unsandboxed_hooks(wish, checked, &report.diff, prompts)?))
     }
 }
 
 /// Opens or creates the isolated copy of a session.
-async fn enter_copy(
+async fn open_or_create_copy(
     isolation: Isolation,
     session: &SessionId,
 ) -> Result<Result<WorkCopy, AgentError>, HostError> {

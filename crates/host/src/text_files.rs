@@ -6,7 +6,7 @@
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use journeyman_root_fs::{Links, open_beneath, open_root, read_beneath};
+use journeyman_root_fs::{LinkPolicy, open_beneath, open_root, read_beneath};
 use rustix::fs::{Dir, FileType, OFlags};
 use serde_json::{Map, Value};
 
@@ -45,34 +45,34 @@ pub(crate) struct TextDirectory {
     root: OwnedFd,
     /// Beneath `root`; empty for the root itself.
     path: String,
-    links: Links,
+    links: LinkPolicy,
     /// For messages.
     shown: PathBuf,
 }
 
 impl TextDirectory {
     /// Opens a directory of the project; `None` where there is none.
-    pub(crate) fn of_project(root: &Path, path: &str) -> Option<Self> {
+    pub(crate) fn open_in_project(root: &Path, path: &str) -> Option<Self> {
         let shown = root.join(path);
         let root = open_root(root).ok()?;
-        open_beneath(root.as_fd(), path.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
+        open_beneath(root.as_fd(), path.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY, LinkPolicy::Refuse)
             .ok()?;
-        Some(Self { root, path: path.to_owned(), links: Links::Refuse, shown })
+        Some(Self { root, path: path.to_owned(), links: LinkPolicy::Refuse, shown })
     }
 
     /// Opens a directory of the user's; `None` where there is none.
-    pub(crate) fn of_user(path: &Path) -> Option<Self> {
+    pub(crate) fn open_for_user(path: &Path) -> Option<Self> {
         let root = open_root(path).ok()?;
-        Some(Self { root, path: String::new(), links: Links::Follow, shown: path.to_owned() })
+        Some(Self { root, path: String::new(), links: LinkPolicy::Follow, shown: path.to_owned() })
     }
 
     /// Returns the path of a file in the directory, for messages.
-    pub(crate) fn shown(&self, name: &str) -> PathBuf {
+    pub(crate) fn display_path(&self, name: &str) -> PathBuf {
         self.shown.join(name)
     }
 
     /// Returns the path of `name` relative to the project's root, or to the user's directory.
-    pub(crate) fn beneath(&self, name: &str) -> String {
+    pub(crate) fn path_of(&self, name: &str) -> String {
         match (self.path.as_str(), name) {
             ("", name) => name.to_owned(),
             (path, "") => path.to_owned(),
@@ -82,9 +82,9 @@ impl TextDirectory {
 
     /// Lists the names beneath `below`: directories, and regular files. Names that aren't UTF-8 or
     /// begin with a dot are omitted.
-    pub(crate) fn names(&self, below: &str) -> DirectoryNames {
+    pub(crate) fn list_names(&self, below: &str) -> DirectoryNames {
         let mut names = DirectoryNames::default();
-        let path = self.beneath(below);
+        let path = self.path_of(below);
         let path = if path.is_empty() { "." } else { path.as_str() };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let opened = open_beneath(self.root.as_fd(), path.as_bytes(), flags, self.links);
@@ -106,7 +106,7 @@ impl TextDirectory {
                 FileType::Symlink => {
                     // A symbolic link in the user's directories may lead to a file or a directory.
                     // Reading one in the project fails with an error.
-                    if self.links == Links::Follow {
+                    if self.links == LinkPolicy::Follow {
                         names.directories.push(name.to_owned());
                     }
                     names.files.push(name.to_owned());
@@ -124,8 +124,8 @@ impl TextDirectory {
     }
 
     /// Describes that a subdirectory has too many names, so some are ignored.
-    pub(crate) fn describe_cut(&self, below: &str) -> String {
-        let path = self.shown(below);
+    pub(crate) fn describe_truncation(&self, below: &str) -> String {
+        let path = self.display_path(below);
         format!("{}: more than {MAX_NAMES} names; the first by name count", printable(&path.display()))
     }
 
@@ -137,7 +137,7 @@ impl TextDirectory {
         if name.split('/').any(|part| matches!(part, "" | "." | "..")) || name.contains('\0') {
             return Err("its path leads elsewhere".to_owned());
         }
-        let path = self.beneath(name);
+        let path = self.path_of(name);
         match read_beneath(self.root.as_fd(), path.as_bytes(), self.links, MAX_FILE_BYTES) {
             Ok(Some(bytes)) => String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned()),
             Ok(None) => Err(format!("it has more than {MAX_FILE_BYTES} bytes")),
@@ -174,7 +174,7 @@ impl MarkdownFile {
     /// As [`MarkdownFile::parse`].
     pub(crate) fn parse_loosely(whole: &str) -> Result<Self, String> {
         Self::parse_as(whole, |yaml| {
-            read_yaml(yaml).or_else(|error| read_yaml(&quote_texts(yaml)).map_err(|_| error))
+            read_yaml(yaml).or_else(|error| read_yaml(&quote_plain_values(yaml)).map_err(|_| error))
         })
     }
 
@@ -237,7 +237,7 @@ fn unquoted_field(yaml: &str) -> Option<&str> {
 }
 
 /// Quotes texts that are invalid YAML without quotes.
-fn quote_texts(yaml: &str) -> String {
+fn quote_plain_values(yaml: &str) -> String {
     let quote = |line: &str| match unquoted_line(line) {
         // A string of JSON is one of YAML.
         Some((name, text)) => format!("{name}: {}\n", Value::from(text)),
@@ -298,9 +298,9 @@ mod tests {
         std::os::unix::fs::symlink(place.path().join("secret"), root.join(".claude/skills/link")).unwrap();
         std::fs::write(root.join(".claude/skills/long"), "x".repeat(70_000)).unwrap();
         std::fs::write(root.join(".claude/skills/ok"), "text").unwrap();
-        assert!(TextDirectory::of_project(&root, ".agents").is_none(), "a link is not entered");
-        let directory = TextDirectory::of_project(&root, ".claude/skills").unwrap();
-        assert_eq!(directory.names("").files, ["link", "long", "ok"]);
+        assert!(TextDirectory::open_in_project(&root, ".agents").is_none(), "a link is not entered");
+        let directory = TextDirectory::open_in_project(&root, ".claude/skills").unwrap();
+        assert_eq!(directory.list_names("").files, ["link", "long", "ok"]);
         assert_eq!(directory.read("ok").unwrap(), "text");
         for name in ["link", "../../../secret", "/etc/passwd", "", "long", "none", "a\0b"] {
             assert!(directory.read(name).is_err(), "{name}");
@@ -310,11 +310,11 @@ mod tests {
     #[test]
     fn of_too_many_files_the_first_by_name_count() {
         let place = tempfile::tempdir().unwrap();
-        let directory = TextDirectory::of_user(place.path()).unwrap();
+        let directory = TextDirectory::open_for_user(place.path()).unwrap();
         for number in (0..=MAX_NAMES).rev() {
             std::fs::write(place.path().join(format!("{number:03}")), "").unwrap();
         }
-        let names = directory.names("");
+        let names = directory.list_names("");
         assert!(names.is_cut && names.files.len() == MAX_NAMES);
         assert_eq!((names.files[0].as_str(), names.files[MAX_NAMES - 1].as_str()), ("000", "499"));
     }

@@ -12,17 +12,17 @@ use crate::HostError;
 const EDITING_TOOLS: [&str; 6] =
     ["edit_file", "write_file", "apply_patch", "edit_symbol", "delete_file", "move_file"];
 /// The tools of models that are trained to write patches.
-const PATCHING: &[&str] = &["apply_patch", "write_file", "edit_symbol", "delete_file", "move_file"];
+const PATCHING_TOOLS: &[&str] = &["apply_patch", "write_file", "edit_symbol", "delete_file", "move_file"];
 /// The tools of other models.
-const REPLACING: &[&str] = &["edit_file", "write_file", "edit_symbol", "delete_file", "move_file"];
+const REPLACING_TOOLS: &[&str] = &["edit_file", "write_file", "edit_symbol", "delete_file", "move_file"];
 /// Patterns of models' names, in which `*` stands for any characters, with their tools. The first
 /// match applies.
-const BUILTIN_ROWS: [(&str, &[&str]); 5] = [
-    ("*gpt-oss*", PATCHING),
-    ("openai/*", PATCHING),
-    ("*/gpt-*", PATCHING),
-    ("*codex*", PATCHING),
-    ("*", REPLACING),
+const BUILTIN_TOOL_PATTERNS: [(&str, &[&str]); 5] = [
+    ("*gpt-oss*", PATCHING_TOOLS),
+    ("openai/*", PATCHING_TOOLS),
+    ("*/gpt-*", PATCHING_TOOLS),
+    ("*codex*", PATCHING_TOOLS),
+    ("*", REPLACING_TOOLS),
 ];
 
 /// Returns the tools that are not described to a model. The longest matching configured pattern
@@ -46,7 +46,7 @@ pub(crate) fn withheld_tools(
     let offered: Vec<&str> = match rows.max_by_key(|(pattern, _)| pattern.len()) {
         Some((_, tools)) => tools.iter().map(String::as_str).collect(),
         None => {
-            let row = BUILTIN_ROWS.iter().find(|(pattern, _)| matches_wildcards(pattern, model));
+            let row = BUILTIN_TOOL_PATTERNS.iter().find(|(pattern, _)| matches_wildcards(pattern, model));
             row.map_or_else(Vec::new, |(_, tools)| tools.to_vec())
         }
     };

@@ -13,9 +13,9 @@ use crate::config::Environment;
 use crate::events::read_events;
 use crate::format::printable;
 use crate::root::find_root;
-use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session, started_by_people};
+use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session, list_user_sessions};
 use crate::state::StateDirs;
-use crate::{Context as _, HostError, Prompts};
+use crate::{Confirmations, Context as _, HostError};
 
 /// Maximum number of sessions searched for the newest one that was opened.
 const MAX_SEARCHED_SESSIONS: usize = 100;
@@ -48,7 +48,7 @@ pub async fn undo_session(
     state: &StateDirs,
     word: Option<&str>,
     directory: Option<&Path>,
-    prompts: Option<&dyn Prompts>,
+    prompts: Option<&dyn Confirmations>,
 ) -> Result<Option<UndoResult>, HostError> {
     let (session, root) = match word {
         None => {
@@ -75,7 +75,7 @@ pub async fn undo_session(
     if !is_named {
         check_not_in_copy(&workspace, &session.id)?;
         if let Some(prompts) = prompts
-            && !confirm_older(state, &workspace, &session, prompts).await?
+            && !confirm_older_undo(state, &workspace, &session, prompts).await?
         {
             return Ok(None);
         }
@@ -90,19 +90,19 @@ pub async fn undo_session(
 
 /// Asks about undoing an earlier session if the newest changed nothing. Returns false if the person
 /// declines.
-async fn confirm_older(
+async fn confirm_older_undo(
     state: &StateDirs,
     workspace: &Workspace,
     newest: &SessionSummary,
-    prompts: &dyn Prompts,
+    prompts: &dyn Confirmations,
 ) -> Result<bool, HostError> {
     // The undo reports damage. Interrupted calls are undone first.
-    let Ok(Some(older)) = workspace.history().newest_undoable() else { return Ok(true) };
+    let Ok(Some(older)) = workspace.history().newest_undoable_session() else { return Ok(true) };
     let cut_off = workspace.recovery().cut_off_calls(&newest.id).is_ok_and(|calls| !calls.is_empty());
     if older == newest.id || cut_off {
         return Ok(true);
     }
-    let found = state.store.find(older.as_str()).await.context("the session log")?;
+    let found = state.store.find_sessions(older.as_str()).await.context("the session log")?;
     match found.first() {
         Some(older) => prompts.confirm_older_undo(newest, older).context("asking"),
         None => Ok(true),
@@ -161,7 +161,7 @@ impl UndoResult {
     /// left out.
     async fn with_sessions(mut self, state: &StateDirs) -> Self {
         for id in &self.report.sessions {
-            let found = state.store.find(id.as_str()).await.unwrap_or_default();
+            let found = state.store.find_sessions(id.as_str()).await.unwrap_or_default();
             self.sessions.extend(found.into_iter().find(|session| session.id == *id));
         }
         self
@@ -207,13 +207,13 @@ async fn open_project(
 /// Returns the sessions of a directory, newest first.
 async fn list_project_sessions(state: &StateDirs, root: &Path) -> Result<Vec<SessionSummary>, HostError> {
     // An agent's changes are journaled for the root session.
-    started_by_people(state, Some(&root.display().to_string()), MAX_SEARCHED_SESSIONS).await
+    list_user_sessions(state, Some(&root.display().to_string()), MAX_SEARCHED_SESSIONS).await
 }
 
 /// Returns true if the newest change that can be taken back was made after the session began, and
 /// not by the session.
 fn has_later_change(workspace: &Workspace, session: &SessionSummary) -> bool {
-    matches!(workspace.history().newest_undoable(), Ok(Some(newest)) if newest > session.id)
+    matches!(workspace.history().newest_undoable_session(), Ok(Some(newest)) if newest > session.id)
 }
 
 /// Returns an error if the session's changes are in an isolated copy, not in the project.
@@ -241,7 +241,7 @@ async fn undo_claimed(
     } else {
         UndoTarget::LastRun
     };
-    match workspace.history().newest_undoable() {
+    match workspace.history().newest_undoable_session() {
         // The journal doesn't know the newest run any more, but the log does.
         Err(WorkspaceError::HistoryDamaged { .. }) if target == UndoTarget::LastRun => {
             undo_target(workspace, UndoTarget::Session(session.clone()), recovered)

@@ -12,7 +12,7 @@ use crate::state::StateDirs;
 
 /// Number of entries at the end of a session's log among which its last report is. Only landing,
 /// commits and the release of the session come after it.
-const LAST_ENTRIES: u64 = 64;
+const MAX_SEARCHED_ENTRIES: u64 = 64;
 
 /// Returns the last report of a session, if it ended a task.
 ///
@@ -29,7 +29,7 @@ pub(crate) async fn read_last_report(
         }
         Ok(())
     };
-    let after = Seq(session.last.0.saturating_sub(LAST_ENTRIES));
+    let after = Seq(session.last.0.saturating_sub(MAX_SEARCHED_ENTRIES));
     read_events(state, &session.id, after, &mut keep).await?;
     Ok(report)
 }
@@ -50,10 +50,10 @@ impl<'a> VerifiedTrees<'a> {
     pub(crate) fn has_changed(&mut self, session: &SessionSummary, report: &RunReport) -> Option<bool> {
         let is_kept = report.copy.as_ref().is_some_and(|copy| copy.state == CopyState::Kept);
         let verified = report.tree.filter(|_| report.outcome == RunOutcome::Verified && !is_kept)?;
-        self.tree_now(&session.root).map(|now| now != verified)
+        self.current_tree(&session.root).map(|now| now != verified)
     }
 
-    fn tree_now(&mut self, root: &str) -> Option<ContentHash> {
+    fn current_tree(&mut self, root: &str) -> Option<ContentHash> {
         let state = self.state;
         *self.now.entry(root.to_owned()).or_insert_with(|| {
             let workspace = state.open_workspace(Path::new(root)).ok()?;

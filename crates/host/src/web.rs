@@ -13,7 +13,7 @@ const FETCH_TOOL: &str = "web_fetch";
 
 /// Returns the fetch tool's name if it is not offered: each host without an allowing rule needs a
 /// person's approval, so the tool is of little use without one.
-pub(crate) fn withheld_fetch(config: &WebConfig, approver: Approver) -> Option<String> {
+pub(crate) fn withheld_fetch_tool(config: &WebConfig, approver: Approver) -> Option<String> {
     let offered = config.fetch.unwrap_or(approver == Approver::Handle);
     (!offered).then(|| FETCH_TOOL.to_owned())
 }
@@ -78,7 +78,7 @@ mod tests {
         ];
         for (fetch, approver, withheld) in cases {
             let config = WebConfig { fetch, ..WebConfig::default() };
-            assert_eq!(withheld_fetch(&config, approver).is_some(), withheld, "{fetch:?} {approver:?}");
+            assert_eq!(withheld_fetch_tool(&config, approver).is_some(), withheld, "{fetch:?} {approver:?}");
         }
     }
 }

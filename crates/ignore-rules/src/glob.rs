@@ -30,7 +30,7 @@ enum Token {
 
 /// A position to backtrack to when the tokens after a star don't match: the token after the star,
 /// and the next byte that the star may take.
-type Retry = Option<(usize, usize)>;
+type Backtrack = Option<(usize, usize)>;
 
 impl Glob {
     /// Parses a pattern; `None` if it can match nothing, as one with an open class.
@@ -81,7 +81,7 @@ impl Glob {
         let (mut token, mut at) = (0, 0);
         // Only the last star of each kind has to be tried again: what an earlier one could take
         // instead, a later one of its kind takes as well.
-        let (mut star, mut directories): (Retry, Retry) = (None, None);
+        let (mut star, mut directories): (Backtrack, Backtrack) = (None, None);
         for _ in 0..MAX_STEPS {
             let byte = text.get(at).copied();
             let fits = match (self.tokens.get(token), byte) {
@@ -98,7 +98,7 @@ impl Glob {
                 }
                 (Some(Token::Byte(expected)), Some(byte)) => *expected == byte,
                 (Some(Token::AnyByte), Some(byte)) => byte != b'/',
-                (Some(Token::Class(class)), Some(byte)) => byte != b'/' && contains(class, byte),
+                (Some(Token::Class(class)), Some(byte)) => byte != b'/' && contains_byte(class, byte),
                 (None, Some(_)) | (Some(_), None) => false,
             };
             if fits {
@@ -129,7 +129,7 @@ fn parse_class(pattern: &[u8]) -> Option<(ByteSet, &[u8])> {
         _ => (false, pattern),
     };
     let mut class = ByteSet::default();
-    let mut add = |from: u8, to: u8| (from..=to).for_each(|byte| insert(&mut class, byte));
+    let mut add = |from: u8, to: u8| (from..=to).for_each(|byte| insert_byte(&mut class, byte));
     // The first character of a range, and whether a `]` stands for itself, as the first one does.
     let (mut from, mut is_first) = (None, true);
     loop {
@@ -150,7 +150,7 @@ fn parse_class(pattern: &[u8]) -> Option<(ByteSet, &[u8])> {
                 let length = name.iter().position(|byte| *byte == b']')?;
                 match name.get(..length)?.strip_suffix(b":") {
                     Some(set) => {
-                        let is_in_set = named_set(set)?;
+                        let is_in_set = posix_class(set)?;
                         (0..=u8::MAX).filter(is_in_set).for_each(|byte| add(byte, byte));
                         rest = name.get(length + 1..)?;
                         from = None;
@@ -183,18 +183,18 @@ fn parse_class(pattern: &[u8]) -> Option<(ByteSet, &[u8])> {
     Some((class, rest))
 }
 
-fn insert(set: &mut ByteSet, byte: u8) {
+fn insert_byte(set: &mut ByteSet, byte: u8) {
     if let Some(bits) = set.get_mut(usize::from(byte / 64)) {
         *bits |= 1 << (byte % 64);
     }
 }
 
-fn contains(set: &ByteSet, byte: u8) -> bool {
+fn contains_byte(set: &ByteSet, byte: u8) -> bool {
     set.get(usize::from(byte / 64)).is_some_and(|bits| bits & (1 << (byte % 64)) != 0)
 }
 
 /// Returns the test for a POSIX character class, by its name.
-fn named_set(name: &[u8]) -> Option<fn(&u8) -> bool> {
+fn posix_class(name: &[u8]) -> Option<fn(&u8) -> bool> {
     Some(match name {
         b"alnum" => u8::is_ascii_alphanumeric,
         b"alpha" => u8::is_ascii_alphabetic,

@@ -22,14 +22,14 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use journeyman_root_fs::{Links, open_root, read_beneath, read_path, read_up_to};
+use journeyman_root_fs::{LinkPolicy, open_root, read_beneath, read_path, read_up_to};
 
 mod glob;
 mod rules;
 pub mod tool_directories;
 pub mod walk;
 
-pub use rules::{Rules, Verdict};
+pub use rules::{RuleMatch, Rules};
 
 /// Files that hold ignore rules; the later one of a directory counts more.
 pub const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
@@ -39,7 +39,7 @@ pub const MAX_RULE_BYTES: u64 = 256 * 1024;
 /// Maximum bytes of a file that holds one path.
 const MAX_POINTER_BYTES: u64 = 8 * 1024;
 /// Maximum directories above a root that are searched for the top of a repository.
-const MAX_ABOVE: usize = 256;
+const MAX_ANCESTORS: usize = 256;
 /// The file by which a directory is tagged as a cache.
 pub const CACHE_TAG_FILE: &[u8] = b"CACHEDIR.TAG";
 /// The prefix of the name of a directory that holds copies of the project beside it.
@@ -52,7 +52,7 @@ const CACHE_TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55";
 /// Returns true if `name` is that of git's own directory (or, in a submodule or linked work tree,
 /// file), in any letter case: some file systems ignore case.
 #[must_use]
-pub fn is_git(name: &[u8]) -> bool {
+pub fn is_git_directory_name(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b".git")
 }
 
@@ -85,7 +85,7 @@ pub fn read_rules(file: &OwnedFd, size: u64) -> Vec<u8> {
 /// Reads the rule file `name` of a directory; nothing if there is none.
 #[must_use]
 pub fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
-    read_beneath(dir, name, Links::Refuse, MAX_RULE_BYTES).ok().flatten().unwrap_or_default()
+    read_beneath(dir, name, LinkPolicy::Refuse, MAX_RULE_BYTES).ok().flatten().unwrap_or_default()
 }
 
 /// Parses the rule files of one directory, the ones that count more later.
@@ -128,10 +128,10 @@ impl<S> RuleLayer<S> {
 
     /// Adds the parsed rules of the directory at `dir`, if there are any.
     pub fn from_parsed(rules: Arc<Rules>, dir: &[u8], outer: Option<Arc<Self>>) -> Option<Arc<Self>> {
-        Self::layered(rules, dir, Position::beneath(dir), outer)
+        Self::with_position(rules, dir, Position::beneath(dir), outer)
     }
 
-    fn layered(
+    fn with_position(
         rules: Arc<Rules>,
         dir: &[u8],
         position: Position,
@@ -184,28 +184,28 @@ pub fn is_ignored<S>(
             Position::Above(lead) => rules.match_path(&[lead, path].concat(), is_dir),
         };
         match verdict {
-            Some(verdict) => return verdict == Verdict::Ignored,
+            Some(verdict) => return verdict == RuleMatch::Ignored,
             None => next = layer.outer.as_ref(),
         }
     }
-    is_dir && tool_directories::is_skipped(name)
+    is_dir && tool_directories::is_skipped_directory(name)
 }
 
 /// Reads the rules that hold in the project at `root` and come from outside of its own rule files:
 /// the repository's exclude file and, where the root lies inside the repository, the files `names`
 /// of the directories above it. `visit` gets the texts that were read.
-pub fn outside_rules<S>(
+pub fn rules_from_outside<S>(
     root: &Path,
     names: &[&[u8]],
     mut visit: impl FnMut(&[u8]),
 ) -> Option<Arc<RuleLayer<S>>> {
     // Without following `..` by name: a root that is a link has the parents of its target.
     let root = std::fs::canonicalize(root).ok()?;
-    let top = root.ancestors().take(MAX_ABOVE).find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
+    let top = root.ancestors().take(MAX_ANCESTORS).find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
     let excluded = exclude_file(top).and_then(|file| read_path(&file, MAX_RULE_BYTES).ok().flatten());
     let excluded = excluded.unwrap_or_default();
     visit(&excluded);
-    let mut layers = above(None, &[excluded], top, &root);
+    let mut layers = add_ancestor_rules(None, &[excluded], top, &root);
     let mut dirs: Vec<&Path> = root.ancestors().skip(1).take_while(|dir| dir.starts_with(top)).collect();
     dirs.reverse();
     for dir in dirs {
@@ -215,13 +215,13 @@ pub fn outside_rules<S>(
         };
         let texts: Vec<Vec<u8>> = names.iter().map(read).collect();
         texts.iter().for_each(|text| visit(text));
-        layers = above(layers, &texts, dir, &root);
+        layers = add_ancestor_rules(layers, &texts, dir, &root);
     }
     layers
 }
 
 /// Adds rules of `dir`, which is `root` or above it.
-fn above<S>(
+fn add_ancestor_rules<S>(
     outer: Option<Arc<RuleLayer<S>>>,
     texts: &[Vec<u8>],
     dir: &Path,
@@ -232,7 +232,7 @@ fn above<S>(
         lead.push(b'/');
     }
     let rules = parse_rules(texts.iter().map(Vec::as_slice));
-    RuleLayer::layered(rules, b"", Position::Above(lead), outer)
+    RuleLayer::with_position(rules, b"", Position::Above(lead), outer)
 }
 
 /// Returns the exclude file of the repository whose top is `top`. A linked work tree has that of
@@ -243,11 +243,11 @@ fn exclude_file(top: &Path) -> Option<PathBuf> {
         return Some(git.join("info/exclude"));
     }
     let pointer = read_path(&git, MAX_POINTER_BYTES).ok().flatten()?;
-    let git_directory = top.join(path_in(pointer.strip_prefix(b"gitdir: ")?));
+    let git_directory = top.join(first_line_path(pointer.strip_prefix(b"gitdir: ")?));
     let common = read_path(&git_directory.join("commondir"), MAX_POINTER_BYTES).ok().flatten()?;
-    Some(git_directory.join(path_in(&common)).join("info/exclude"))
+    Some(git_directory.join(first_line_path(&common)).join("info/exclude"))
 }
 
-fn path_in(text: &[u8]) -> &Path {
+fn first_line_path(text: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(text.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or(text)))
 }

@@ -15,7 +15,7 @@ pub struct Rules {
 
 /// The effect of the last rule that a path matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RuleMatch {
     /// Matched by a rule without `!`.
     Ignored,
     /// Matched by a rule with `!`.
@@ -24,16 +24,16 @@ pub enum Verdict {
 
 #[derive(Debug)]
 struct Rule {
-    verdict: Verdict,
+    verdict: RuleMatch,
     /// The rule ended in a slash.
     only_directories: bool,
     /// It has a slash within, so it is matched against the path instead of the name.
     is_path: bool,
-    shape: Shape,
+    shape: PatternShape,
 }
 
 #[derive(Debug)]
-enum Shape {
+enum PatternShape {
     Literal(Vec<u8>),
     /// A star and then a literal, in a rule for names.
     Ending(Vec<u8>),
@@ -58,7 +58,7 @@ impl Rules {
     /// Returns the effect of the last rule that matches `path`, which begins at the rules'
     /// directory, given that no directory above it is ignored; `None` if no rule matches.
     #[must_use]
-    pub fn match_path(&self, path: &[u8], is_dir: bool) -> Option<Verdict> {
+    pub fn match_path(&self, path: &[u8], is_dir: bool) -> Option<RuleMatch> {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         let matching = self.rules.iter().rev().find(|rule| {
             (is_dir || !rule.only_directories) && rule.shape.matches(if rule.is_path { path } else { name })
@@ -75,8 +75,8 @@ impl Rule {
         }
         let line = trim_trailing_spaces(line);
         let (verdict, line) = match line.strip_prefix(b"!") {
-            Some(rest) => (Verdict::Kept, rest),
-            None => (Verdict::Ignored, line),
+            Some(rest) => (RuleMatch::Kept, rest),
+            None => (RuleMatch::Ignored, line),
         };
         let (only_directories, line) = match line.strip_suffix(b"/") {
             Some(rest) => (true, rest),
@@ -88,11 +88,11 @@ impl Rule {
         if line.is_empty() {
             return None;
         }
-        Some(Self { verdict, only_directories, is_path, shape: Shape::parse(line, is_path)? })
+        Some(Self { verdict, only_directories, is_path, shape: PatternShape::parse(line, is_path)? })
     }
 }
 
-impl Shape {
+impl PatternShape {
     fn parse(pattern: &[u8], is_path: bool) -> Option<Self> {
         let is_special = |byte: &u8| matches!(byte, b'*' | b'?' | b'[' | b'\\');
         let Some(special) = pattern.iter().position(is_special) else {
@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    fn verdict(rules: &str, path: &str) -> Option<Verdict> {
+    fn verdict(rules: &str, path: &str) -> Option<RuleMatch> {
         let mut parsed = Rules::default();
         parsed.add(rules.as_bytes());
         let is_dir = path.ends_with('/');
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn the_last_rule_that_matches_counts() {
-        assert_eq!(verdict("*.o\n!keep.o\n", "a/keep.o"), Some(Verdict::Kept));
-        assert_eq!(verdict("!keep.o\n*.o\n", "a/keep.o"), Some(Verdict::Ignored));
+        assert_eq!(verdict("*.o\n!keep.o\n", "a/keep.o"), Some(RuleMatch::Kept));
+        assert_eq!(verdict("!keep.o\n*.o\n", "a/keep.o"), Some(RuleMatch::Ignored));
         assert_eq!(verdict("*.o\n", "a/keep.c"), None);
     }
 
@@ -234,8 +234,9 @@ mod tests {
 
     fn is_ignored(rules: &Rules, root: &Path, path: &str) -> bool {
         let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-        ends.map(|end| &path[..end])
-            .any(|path| rules.match_path(path.as_bytes(), root.join(path).is_dir()) == Some(Verdict::Ignored))
+        ends.map(|end| &path[..end]).any(|path| {
+            rules.match_path(path.as_bytes(), root.join(path).is_dir()) == Some(RuleMatch::Ignored)
+        })
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Directories that tools create, by name.
 
-use Meaning::{Build, NoProject, Packages, Skipped};
+use DirectoryKind::{Build, NoProject, Packages, Skipped};
 
 /// A property of directories with a certain name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Meaning {
+enum DirectoryKind {
     /// Generated files or another version control system's data, whether or not rules ignore the
     /// directory. It isn't entered unless a rule with `!` includes it.
     Skipped,
@@ -19,7 +19,7 @@ enum Meaning {
 
 /// Directories such as `target` aren't [`Skipped`] by their names: they are where a rule ignores
 /// them or where they carry a `CACHEDIR.TAG`.
-const DIRECTORIES: [(&[u8], &[Meaning]); 54] = [
+const TOOL_DIRECTORIES: [(&[u8], &[DirectoryKind]); 54] = [
     (b"node_modules", &[Skipped, Packages, NoProject]),
     (b"bower_components", &[Skipped, Packages, NoProject]),
     (b"__pycache__", &[Skipped]),
@@ -77,7 +77,7 @@ const DIRECTORIES: [(&[u8], &[Meaning]); 54] = [
 ];
 
 /// Endings of names of files that builds, tests and editors regenerate.
-const BUILD_FILES: [&[u8]; 22] = [
+const BUILD_FILE_ENDINGS: [&[u8]; 22] = [
     b".o",
     b".obj",
     b".a",
@@ -102,42 +102,42 @@ const BUILD_FILES: [&[u8]; 22] = [
     b".coverage",
 ];
 
-fn has_meaning(name: &[u8], meaning: Meaning) -> bool {
-    DIRECTORIES.iter().any(|(known, meanings)| *known == name && meanings.contains(&meaning))
+fn is_directory_of_kind(name: &[u8], meaning: DirectoryKind) -> bool {
+    TOOL_DIRECTORIES.iter().any(|(known, meanings)| *known == name && meanings.contains(&meaning))
 }
 
 /// Returns true if a directory of this name is skipped, whether or not rules ignore it.
 #[must_use]
-pub fn is_skipped(name: &[u8]) -> bool {
-    has_meaning(name, Skipped)
+pub fn is_skipped_directory(name: &[u8]) -> bool {
+    is_directory_of_kind(name, Skipped)
 }
 
 /// Returns the names of directories that are skipped.
-pub fn skipped_names() -> impl Iterator<Item = &'static [u8]> {
-    DIRECTORIES.iter().filter(|(_, meanings)| meanings.contains(&Skipped)).map(|(name, _)| *name)
+pub fn skipped_directories() -> impl Iterator<Item = &'static [u8]> {
+    TOOL_DIRECTORIES.iter().filter(|(_, meanings)| meanings.contains(&Skipped)).map(|(name, _)| *name)
 }
 
 /// Returns true if package managers fill directories of this name.
 #[must_use]
-pub fn holds_packages(name: &[u8]) -> bool {
-    has_meaning(name, Packages)
+pub fn is_package_directory(name: &[u8]) -> bool {
+    is_directory_of_kind(name, Packages)
 }
 
 /// Returns true if a directory of this name, in any letter case, is never opened as a project where
 /// rules ignore it.
 #[must_use]
-pub fn is_no_project(name: &[u8]) -> bool {
-    let mut named = DIRECTORIES.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
+pub fn is_never_project(name: &[u8]) -> bool {
+    let mut named = TOOL_DIRECTORIES.iter().filter(|(known, _)| known.eq_ignore_ascii_case(name));
     named.any(|(_, meanings)| meanings.contains(&NoProject))
 }
 
 /// Returns true if tools regenerate an ignored file or directory of this name.
 #[must_use]
-pub fn is_made_again(name: &[u8]) -> bool {
-    is_skipped(name)
-        || has_meaning(name, Build)
+pub fn is_regenerated(name: &[u8]) -> bool {
+    is_skipped_directory(name)
+        || is_directory_of_kind(name, Build)
         || name.starts_with(b"cmake-build-")
         || name.ends_with(b".egg-info")
         || name.starts_with(b".coverage.")
-        || BUILD_FILES.iter().any(|end| name.ends_with(end))
+        || BUILD_FILE_ENDINGS.iter().any(|end| name.ends_with(end))
 }

@@ -13,13 +13,13 @@ use std::thread::Builder;
 
 mod names;
 
-pub use names::{DirName, DirNames, compare_paths, names_in, repositories_in};
+pub use names::{DirName, DirNames, compare_paths, git_names_in, names_in};
 
 /// Directories nested deeper than this aren't entered; a path's 4,095 bytes would allow 2,047.
 pub const MAX_DEPTH: usize = 128;
 /// Minimum number of waiting directories for each further thread: starting a thread costs less than
 /// reading thirty directories.
-const HELP_FROM: usize = 24;
+const MIN_WAITING_PER_THREAD: usize = 24;
 
 /// Visits `first` and everything that a visit adds to its second argument, and returns the results
 /// of each thread. A tree with few directories is visited by the calling thread alone.
@@ -33,7 +33,9 @@ pub fn visit_all<T: Send, R: Default + Send>(
         let (mut results, mut helpers, mut max_helpers) = (R::default(), Vec::new(), max_threads.max(1) - 1);
         while let Some(task) = queue.take() {
             queue.visit(task, &visit, &mut results);
-            if helpers.len() < max_helpers && queue.lock().waiting.len() >= HELP_FROM * (helpers.len() + 1) {
+            if helpers.len() < max_helpers
+                && queue.lock().waiting.len() >= MIN_WAITING_PER_THREAD * (helpers.len() + 1)
+            {
                 let help = || {
                     let mut results = R::default();
                     while let Some(task) = queue.take() {
@@ -72,7 +74,7 @@ struct QueueState<T> {
 }
 
 /// A visit in progress, which ends on drop.
-struct Visit<'a, T> {
+struct RunningVisit<'a, T> {
     queue: &'a Queue<T>,
     below: Vec<T>,
 }
@@ -107,12 +109,12 @@ impl<T> Queue<T> {
     }
 
     fn visit<R>(&self, task: T, visit: &impl Fn(T, &mut Vec<T>, &mut R), results: &mut R) {
-        let mut visiting = Visit { queue: self, below: Vec::new() };
+        let mut visiting = RunningVisit { queue: self, below: Vec::new() };
         visit(task, &mut visiting.below, results);
     }
 }
 
-impl<T> Drop for Visit<'_, T> {
+impl<T> Drop for RunningVisit<'_, T> {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
         state.running -= 1;

@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use journeyman_index::Project;
-use journeyman_index::graph::{Changed, Reach};
-use journeyman_index::store::Options;
+use journeyman_index::ProjectIndex;
+use journeyman_index::graph::{ChangedSourceFile, TraversalResult};
+use journeyman_index::store::RefreshOptions;
 use serde_json::json;
 
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
@@ -25,18 +25,18 @@ fn main() -> Fallible<()> {
         [tree, directory, path] => (tree, directory, Some(path)),
         _ => return Err("see the head of crates/index/examples/impact_size.rs".into()),
     };
-    let project = Project::open(Path::new(tree), Path::new(directory), 2)?;
+    let project = ProjectIndex::open(Path::new(tree), Path::new(directory), 2)?;
     let stop = AtomicBool::new(false);
     let threads = NonZero::new(2).unwrap_or(NonZero::<usize>::MIN);
-    project.refresh(Options { threads, wait: true, progress: &|_| {}, stop: &stop })?;
+    project.refresh(RefreshOptions { threads, wait: true, progress: &|_| {}, stop: &stop })?;
     let snapshot = project.index().snapshot();
     let graph = project.graph(&snapshot);
-    let names = |reach: &Reach| reach.files.iter().map(|found| found.file).collect::<Vec<_>>();
+    let names = |reach: &TraversalResult| reach.files.iter().map(|found| found.file).collect::<Vec<_>>();
     if let Some(path) = path {
         let file = graph.find_file(path).ok_or("there is no such file")?;
         let (all, told) = (
             graph.dependents(&[file], u32::MAX),
-            graph.find_impact(&snapshot, &[Changed::from(file)], u32::MAX),
+            graph.find_impact(&snapshot, &[ChangedSourceFile::from(file)], u32::MAX),
         );
         let (all, kept) = (names(&all), names(&told));
         for file in all.iter().filter(|file| !kept.contains(file)) {
@@ -59,7 +59,7 @@ fn main() -> Fallible<()> {
     for file in (0..u32::try_from(graph.len())?).filter(is_source) {
         let all = graph.dependents(&[file], u32::MAX);
         let begun = Instant::now();
-        let told = graph.find_impact(&snapshot, &[Changed::from(file)], u32::MAX);
+        let told = graph.find_impact(&snapshot, &[ChangedSourceFile::from(file)], u32::MAX);
         took.push(begun.elapsed());
         for (at, reach) in [&all, &told].into_iter().enumerate() {
             if let (Some(files), Some(tests)) = (files.get_mut(at), tests.get_mut(at)) {

@@ -16,9 +16,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use journeyman_index::Project;
-use journeyman_index::graph::{Changed, ChangedPart, Reach};
-use journeyman_index::store::Options;
+use journeyman_index::ProjectIndex;
+use journeyman_index::graph::{ChangedPart, ChangedSourceFile, TraversalResult};
+use journeyman_index::store::RefreshOptions;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -49,10 +49,10 @@ fn main() -> Fallible<()> {
     };
     let is_asked = |option: &str| rest.first().is_some_and(|arg| arg == option);
     let (is_each, verbose) = (is_asked("--each"), is_asked("--missed"));
-    let project = Project::open(Path::new(tree), Path::new(directory), 2)?;
+    let project = ProjectIndex::open(Path::new(tree), Path::new(directory), 2)?;
     let stop = AtomicBool::new(false);
     let threads = NonZero::new(2).unwrap_or(NonZero::<usize>::MIN);
-    project.refresh(Options { threads, wait: true, progress: &|_| {}, stop: &stop })?;
+    project.refresh(RefreshOptions { threads, wait: true, progress: &|_| {}, stop: &stop })?;
     let snapshot = project.index().snapshot();
     let graph = project.graph(&snapshot);
     let mut sums = [Sums::default(), Sums::default(), Sums::default()];
@@ -62,10 +62,16 @@ fn main() -> Fallible<()> {
         let Some(file) = graph.find_file(&row.path) else { continue };
         (count, seen) = (count + 1, seen + row.tests.len());
         let part = ChangedPart { lines: vec![row.line..=row.line], gone: Vec::new() };
-        let ways: [&dyn Fn() -> Reach; 3] = [
+        let ways: [&dyn Fn() -> TraversalResult; 3] = [
             &|| graph.dependents(&[file], u32::MAX),
-            &|| graph.find_impact(&snapshot, &[Changed::from(file)], u32::MAX),
-            &|| graph.find_impact(&snapshot, &[Changed { file, part: Some(part.clone()) }], u32::MAX),
+            &|| graph.find_impact(&snapshot, &[ChangedSourceFile::from(file)], u32::MAX),
+            &|| {
+                graph.find_impact(
+                    &snapshot,
+                    &[ChangedSourceFile { file, part: Some(part.clone()) }],
+                    u32::MAX,
+                )
+            },
         ];
         for (at, (way, sums)) in ways.iter().zip(&mut sums).enumerate().skip(if is_each { 2 } else { 0 }) {
             let begun = Instant::now();

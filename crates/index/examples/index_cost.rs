@@ -21,12 +21,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use journeyman_git::Git;
-use journeyman_index::project::Project;
-use journeyman_index::query::{Context, Query, Searcher};
-use journeyman_index::source::{Bytes, Listing, Source, WorkTree};
-use journeyman_index::store::{Options, Report};
+use journeyman_index::project::ProjectIndex;
+use journeyman_index::query::{Query, QueryContext, Searcher};
+use journeyman_index::source::{FileSource, Listing, SourceContent, WorkTree};
+use journeyman_index::store::{IndexReport, RefreshOptions};
 use journeyman_index::tokens::Tokenizer;
-use journeyman_index::{Index, IndexError, Snapshot, analysis::Stamp};
+use journeyman_index::{Index, IndexError, Snapshot, analysis::FileStamp};
 use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
 use serde_json::{Value, json};
@@ -75,7 +75,7 @@ fn parse(tree: &Path) -> Fallible<Value> {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some(listed) = listing.files.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let Ok(Bytes::Whole(read)) = source.read(&listed.path) else { continue };
+                    let Ok(SourceContent::Whole(read)) = source.read(&listed.path) else { continue };
                     let Ok(text) = String::from_utf8(read) else { continue };
                     let Some(language) = Language::detect(&listed.path.to_string(), &text) else { continue };
                     if text.len() <= journeyman_index::analyser::MAX_PARSED_BYTES
@@ -93,14 +93,14 @@ fn parse(tree: &Path) -> Fallible<Value> {
 
 fn text(tree: &Path) -> Fallible<Value> {
     let kept = tempfile::tempdir()?;
-    made(tree, &kept.path().join("index"), "text", Index::refresh_text)
+    made(tree, &kept.path().join("index"), "text", Index::refresh_without_parsing)
 }
 
 fn build(tree: &Path, directory: &Path) -> Fallible<Value> {
     made(tree, directory, "build", Index::refresh)
 }
 
-type Refresh = fn(&Index, &dyn Source, Options<'_>) -> Result<Report, IndexError>;
+type Refresh = fn(&Index, &dyn FileSource, RefreshOptions<'_>) -> Result<IndexReport, IndexError>;
 
 fn made(tree: &Path, directory: &Path, step: &str, refresh: Refresh) -> Fallible<Value> {
     let source = WorkTree::new(tree, 2);
@@ -145,7 +145,7 @@ fn graph(tree: &Path, directory: &Path) -> Fallible<Value> {
                 if error.kind() == std::io::ErrorKind::NotFound { Ok(()) } else { Err(error) }
             })?;
         }
-        let project = Project::open(tree, directory, 2)?;
+        let project = ProjectIndex::open(tree, directory, 2)?;
         let snapshot = project.index().snapshot();
         let start = Clock::start();
         let graph = project.graph(&snapshot);
@@ -162,7 +162,7 @@ fn graph(tree: &Path, directory: &Path) -> Fallible<Value> {
 }
 
 fn query(tree: &Path, directory: &Path, queries: Option<&Path>) -> Fallible<Value> {
-    let project = Project::open(tree, directory, 2)?;
+    let project = ProjectIndex::open(tree, directory, 2)?;
     let snapshot = project.index().snapshot();
     let settings = SandboxSettings {
         allow: vec![SandboxTier::Namespaces, SandboxTier::Unconfined],
@@ -170,7 +170,7 @@ fn query(tree: &Path, directory: &Path, queries: Option<&Path>) -> Fallible<Valu
         ..Default::default()
     };
     let git = Git::new(tree, Arc::new(Sandbox::new(settings)));
-    let history = Git::blocking(project.history(&git))?;
+    let history = Git::run_blocking(project.load_history(&git))?;
     let texts = match queries {
         Some(path) => read_queries(path)?,
         None => own_queries(&snapshot),
@@ -182,7 +182,8 @@ fn query(tree: &Path, directory: &Path, queries: Option<&Path>) -> Fallible<Valu
         for text in &texts {
             let start = Clock::start();
             let query = Query::new(text, &mut tokenizer);
-            let answer = searcher.search(&*snapshot, history.as_ref(), &query, Context::default(), LIMIT);
+            let answer =
+                searcher.search(&*snapshot, history.as_ref(), &query, QueryContext::default(), LIMIT);
             let (wall, cpu) = start.passed();
             if measured {
                 found += usize::from(!answer.files.is_empty());
@@ -234,20 +235,20 @@ struct Changed<'a> {
     time: i64,
 }
 
-impl Source for Changed<'_> {
+impl FileSource for Changed<'_> {
     fn list(&self) -> Result<Listing, IndexError> {
         self.tree.list()
     }
 
-    fn stamp(&self, path: &RelPath) -> Option<Stamp> {
+    fn stamp(&self, path: &RelPath) -> Option<FileStamp> {
         let stamp = self.tree.stamp(path)?;
         let size = self.bytes.len() as u64;
-        Some(if *path == self.path { Stamp { size, modified: self.time, ..stamp } } else { stamp })
+        Some(if *path == self.path { FileStamp { size, modified: self.time, ..stamp } } else { stamp })
     }
 
-    fn read(&self, path: &RelPath) -> std::io::Result<Bytes> {
+    fn read(&self, path: &RelPath) -> std::io::Result<SourceContent> {
         let read = self.tree.read(path)?;
-        Ok(if *path == self.path { Bytes::Whole(self.bytes.clone()) } else { read })
+        Ok(if *path == self.path { SourceContent::Whole(self.bytes.clone()) } else { read })
     }
 }
 
@@ -255,7 +256,7 @@ fn update(tree: &Path, directory: &Path) -> Fallible<Value> {
     let work_tree = WorkTree::new(tree, 2);
     let index = Index::open(directory)?;
     let path = usual_file(&index.snapshot())?;
-    let Bytes::Whole(before) = work_tree.read(&path)? else { return Err("the file has gone".into()) };
+    let SourceContent::Whole(before) = work_tree.read(&path)? else { return Err("the file has gone".into()) };
     let mut source = Changed { tree: &work_tree, path: path.clone(), bytes: Vec::new(), time: 0 };
     let (mut walls, mut cpus, mut tidying) = (Vec::new(), Vec::new(), Vec::new());
     let (mut searcher, mut tokenizer) = (Searcher::new(), Tokenizer::new());
@@ -270,7 +271,7 @@ fn update(tree: &Path, directory: &Path) -> Fallible<Value> {
             with_options(|options| index.update_files(&source, std::slice::from_ref(&path), options))?;
         let snapshot = index.snapshot();
         let query = Query::new(&word, &mut tokenizer);
-        let answer = searcher.search(&*snapshot, None, &query, Context::default(), LIMIT);
+        let answer = searcher.search(&*snapshot, None, &query, QueryContext::default(), LIMIT);
         let (wall, cpu) = start.passed();
         let found = answer.files.first().is_some_and(|hit| hit.path == path.as_bytes());
         if report.read != 1 || !found {
@@ -312,7 +313,7 @@ fn idle(directory: &Path) -> Fallible<Value> {
     let opened = memory("VmRSS:");
     {
         let query = Query::new("open a file and read lines", &mut Tokenizer::new());
-        Searcher::new().search(&*snapshot, None, &query, Context::default(), LIMIT);
+        Searcher::new().search(&*snapshot, None, &query, QueryContext::default(), LIMIT);
     }
     let asked = memory("VmRSS:");
     // The idle work of a process that follows a tree.
@@ -324,10 +325,10 @@ fn idle(directory: &Path) -> Fallible<Value> {
     }))
 }
 
-fn with_options<T>(run: impl FnOnce(Options<'_>) -> Result<T, IndexError>) -> Fallible<T> {
+fn with_options<T>(run: impl FnOnce(RefreshOptions<'_>) -> Result<T, IndexError>) -> Fallible<T> {
     let stop = AtomicBool::new(false);
     let threads = NonZero::new(2).ok_or("two")?;
-    Ok(run(Options { threads, wait: true, progress: &|_| {}, stop: &stop })?)
+    Ok(run(RefreshOptions { threads, wait: true, progress: &|_| {}, stop: &stop })?)
 }
 
 fn size(directory: &Path) -> std::io::Result<u64> {

@@ -20,12 +20,12 @@ use std::time::Instant;
 
 use journeyman_git::Git;
 use journeyman_index::analyser::Analyser;
-use journeyman_index::analysis::{FileAnalysis, Stamp};
+use journeyman_index::analysis::{FileAnalysis, FileStamp};
 use journeyman_index::history::History;
-use journeyman_index::query::{Context, Corpus as _, MemoryCorpus, Query, Searcher};
+use journeyman_index::query::{Corpus as _, MemoryCorpus, Query, QueryContext, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_index::vectors::{
-    Deadline, Embedder as _, EmbeddingPurpose, Model2Vec, Similar, embedded_part,
+    Deadline, Embedder as _, EmbeddingPurpose, Model2Vec, SimilarChunks, embedded_part,
 };
 use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxSettings, run_helper_if_asked};
@@ -84,7 +84,7 @@ fn main() {
         for row in rows {
             let base = row["base_commit"].as_str().unwrap();
             let (corpus, vectors) = corpus(&git, base, &mut known, &mut analyst, options.only_source);
-            known.history = Git::blocking(History::read(&git, base, known.history.take())).unwrap();
+            known.history = Git::run_blocking(History::read(&git, base, known.history.take())).unwrap();
             let asked = Instant::now();
             let query = Query::new(row["query"].as_str().unwrap(), &mut tokenizer);
             let history = known.history.as_ref();
@@ -92,10 +92,10 @@ fn main() {
                 let wanted = embed(model, &[row["query"].as_str().unwrap()]).remove(0);
                 let cosine = |one: &Vec<f32>| one.iter().zip(&wanted).map(|(a, b)| a * b).sum();
                 let all = (0..).zip(vectors.iter().flat_map(|file| file.iter()).map(cosine));
-                Similar::most_similar(all.collect(), LIKE)
+                SimilarChunks::most_similar(all.collect(), LIKE)
             });
             let vectors = similar.as_ref().map(|similar| (similar, options.weight));
-            let context = Context { vectors, ..Context::default() };
+            let context = QueryContext { vectors, ..QueryContext::default() };
             let answer = searcher.search(&corpus, history, &query, context, RANKED);
             times.push(asked.elapsed().as_secs_f64() * 1e3);
             let ranked: Vec<_> = answer.files.iter().map(|hit| String::from_utf8_lossy(&hit.path)).collect();
@@ -218,7 +218,7 @@ fn corpus(
     analyst: &mut Analyser,
     only_source: bool,
 ) -> (MemoryCorpus, Vec<Arc<Vec<Vec<f32>>>>) {
-    let tree = Git::blocking(git.tree(commit)).unwrap().expect("the base commit isn't there");
+    let tree = Git::run_blocking(git.list_tree(commit)).unwrap().expect("the base commit isn't there");
     let wanted: Vec<_> = tree
         .into_iter()
         .filter(|file| !file.link && file.size.is_some_and(|size| size <= MAX_BYTES))
@@ -231,10 +231,10 @@ fn corpus(
     for files in unknown.chunks(500) {
         let blobs: Vec<(&str, u64)> =
             files.iter().map(|file| (file.blob.as_str(), file.size.unwrap_or(0))).collect();
-        let contents = Git::blocking(git.contents(&blobs)).unwrap();
+        let contents = Git::run_blocking(git.read_blobs(&blobs)).unwrap();
         for (file, content) in files.iter().zip(contents) {
             let Some(content) = content else { continue };
-            let mut facts = analyst.analyse(&file.path, Stamp::default(), &content);
+            let mut facts = analyst.analyse(&file.path, FileStamp::default(), &content);
             if let Some(model) = &known.model {
                 let text = String::from_utf8_lossy(&content);
                 let lines: Vec<&str> = text.split_inclusive('\n').collect();

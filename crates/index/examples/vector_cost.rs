@@ -11,7 +11,7 @@ use std::time::Instant;
 use journeyman_index::Index;
 use journeyman_index::source::WorkTree;
 use journeyman_index::vectors::{
-    Deadline, EmbedError, Embedder, EmbeddingOptions, EmbeddingPurpose, Vectors,
+    Deadline, EmbedError, Embedder, EmbeddingOptions, EmbeddingPurpose, VectorStore,
 };
 
 /// Lines of a chunk, and chunks of a file.
@@ -64,14 +64,15 @@ fn main() {
     let threads = NonZero::new(2).unwrap();
     let source = WorkTree::new(&tree, 2);
     let index = Index::open(&kept.path().join("index")).unwrap();
-    let options = journeyman_index::store::Options { threads, wait: true, progress: &|_| {}, stop: &never };
+    let options =
+        journeyman_index::store::RefreshOptions { threads, wait: true, progress: &|_| {}, stop: &never };
     index.refresh(&source, options).unwrap();
     let snapshot = index.snapshot();
     let model = Random { dimensions, seed: AtomicU64::new(1) };
     let time = |what: &str, start: Instant| println!("{what}: {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
 
     let start = Instant::now();
-    let vectors = Vectors::open(index.directory(), &model).unwrap();
+    let vectors = VectorStore::open(index.directory(), &model).unwrap();
     let redactor = journeyman_policy::secrets::Redactor::default();
     let options = EmbeddingOptions { threads, progress: &|_| {}, stop: &never, redactor: &redactor };
     let report = vectors.embed_snapshot(&snapshot, &source, &model, options).unwrap();
@@ -82,7 +83,7 @@ fn main() {
     assert_eq!(report.embedded, 0);
     time("following without a change", start);
     let start = Instant::now();
-    let vectors = Vectors::open(index.directory(), &model).unwrap();
+    let vectors = VectorStore::open(index.directory(), &model).unwrap();
     let view = vectors.view(&snapshot);
     time(&format!("opening {} of them", view.chunk_count()), start);
     let stats = vectors.stats(&snapshot);
@@ -93,7 +94,7 @@ fn main() {
     for _ in 0..40 {
         let query: Vec<f32> = (0..dimensions).map(|_| random.f32() - 0.5).collect();
         let start = Instant::now();
-        let found = view.nearest(&query, 1_000);
+        let found = view.nearest_chunks(&query, 1_000);
         times.push(start.elapsed().as_secs_f64() * 1e3);
         assert_eq!(found.chunks.len(), 1_000.min(view.chunk_count()));
     }

@@ -20,13 +20,14 @@ use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::{Symbol, SymbolKind};
 
-pub use content::MAX_BYTES;
+pub use content::MAX_FILE_BYTES;
 pub(crate) use content::decode_utf16;
 pub(crate) use purpose::purpose_of_file;
 pub(crate) use test_program::is_test_program;
 
 use crate::analysis::{
-    Chunk, Content, Count, FileAnalysis, Flags, IndexedSymbol, Reference, Stamp, Terms, UseKind,
+    Chunk, ContentType, FileAnalysis, FileStamp, IndexedSymbol, PurposeFlags, Reference, TermCount, Terms,
+    UseKind,
 };
 use crate::texts::{Interner, Texts};
 use crate::tokens::Tokenizer;
@@ -76,7 +77,12 @@ impl Analyser {
 
     /// Returns the analysis of a file whose content wasn't read: only its path has words.
     #[must_use]
-    pub fn describe_unread(&mut self, path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
+    pub fn analyse_path_only(
+        &mut self,
+        path: &RelPath,
+        stamp: FileStamp,
+        content: ContentType,
+    ) -> FileAnalysis {
         let mut facts = empty_analysis(path, stamp, content);
         facts.flags = purpose_of_file(&path.to_string(), "");
         self.tokenizer.begin_file();
@@ -87,32 +93,43 @@ impl Analyser {
 
     /// Analyses a file.
     #[must_use]
-    pub fn analyse(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileAnalysis {
+    pub fn analyse(&mut self, path: &RelPath, stamp: FileStamp, bytes: &[u8]) -> FileAnalysis {
         self.analyse_bytes(path, stamp, bytes, true)
     }
 
     /// Analyses a file without parsing it, in a fraction of the time.
     #[must_use]
-    pub fn analyse_text(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8]) -> FileAnalysis {
+    pub fn analyse_without_parsing(
+        &mut self,
+        path: &RelPath,
+        stamp: FileStamp,
+        bytes: &[u8],
+    ) -> FileAnalysis {
         self.analyse_bytes(path, stamp, bytes, false)
     }
 
-    fn analyse_bytes(&mut self, path: &RelPath, stamp: Stamp, bytes: &[u8], parsed: bool) -> FileAnalysis {
-        let (content, text) = content::read_content(bytes);
+    fn analyse_bytes(
+        &mut self,
+        path: &RelPath,
+        stamp: FileStamp,
+        bytes: &[u8],
+        parsed: bool,
+    ) -> FileAnalysis {
+        let (content, text) = content::decode_content(bytes);
         let (text, veiled) = blank_secrets(text, &self.redactor);
-        if !matches!(content, Content::Text | Content::Minified) {
-            return self.describe_unread(path, stamp, content);
+        if !matches!(content, ContentType::Text | ContentType::Minified) {
+            return self.analyse_path_only(path, stamp, content);
         }
         let name = path.to_string();
         let mut facts = empty_analysis(path, stamp, content);
         facts.hash = *blake3::hash(bytes).as_bytes();
-        facts.flags = Flags { veiled, ..purpose_of_file(&name, &text) };
+        facts.flags = PurposeFlags { veiled, ..purpose_of_file(&name, &text) };
         facts.language = Language::detect(&name, &text);
         let lines = LineStarts::of_text(&text);
         facts.lines = lines.line_count();
         self.tokenizer.begin_file();
         facts.path_counts = self.count_path_words(path);
-        if content == Content::Text {
+        if content == ContentType::Text {
             facts.trigrams = self.trigrams.collect_trigrams(text.as_bytes());
             if parsed {
                 add_syntax(&mut facts, &text);
@@ -126,12 +143,12 @@ impl Analyser {
         facts
     }
 
-    fn count_path_words(&mut self, path: &RelPath) -> Vec<Count> {
+    fn count_path_words(&mut self, path: &RelPath) -> Vec<TermCount> {
         self.tokenizer.add_text(&path.to_string(), 1);
         self.tokenizer.finish_document()
     }
 
-    fn count_symbol_words(&mut self, symbols: &[IndexedSymbol]) -> Vec<Count> {
+    fn count_symbol_words(&mut self, symbols: &[IndexedSymbol]) -> Vec<TermCount> {
         let named =
             symbols.iter().filter(|symbol| !symbol.local && !DOCUMENT_KEY_KINDS.contains(&symbol.kind));
         named.for_each(|symbol| self.tokenizer.add_text(&symbol.name, 1));
@@ -180,13 +197,13 @@ fn blank_secrets<'a>(text: Cow<'a, str>, redactor: &Redactor) -> (Cow<'a, str>, 
     (Cow::Owned(String::from_utf8(bytes).unwrap_or_default()), true)
 }
 
-fn empty_analysis(path: &RelPath, stamp: Stamp, content: Content) -> FileAnalysis {
+fn empty_analysis(path: &RelPath, stamp: FileStamp, content: ContentType) -> FileAnalysis {
     FileAnalysis {
         path: path.clone(),
         stamp,
         hash: [0; 32],
         content,
-        flags: crate::analysis::Flags::default(),
+        flags: crate::analysis::PurposeFlags::default(),
         language: Language::from_path(&path.to_string()),
         shallow: false,
         lines: 0,
@@ -260,7 +277,7 @@ fn to_indexed_symbol(symbol: Symbol) -> IndexedSymbol {
 
 /// Returns the text that chunks are cut from, without its secrets.
 pub(crate) fn text_without_secrets<'a>(bytes: &'a [u8], redactor: &Redactor) -> Cow<'a, str> {
-    blank_secrets(content::read_content(bytes).1, redactor).0
+    blank_secrets(content::decode_content(bytes).1, redactor).0
 }
 
 /// The line starts of a text.

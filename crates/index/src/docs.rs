@@ -26,7 +26,7 @@ pub use search::{SectionHit, SectionReason, search_sections};
 
 use crate::analysis::{Section, SymbolKind};
 use crate::query::{Corpus, QualifiedName, ScopeFit, is_source, is_within_scope};
-use crate::segment::Id;
+use crate::segment::DocumentId;
 use crate::snapshot::Snapshot;
 
 /// Maximum definitions that one mention may mean: overloads and platforms, not every `new`.
@@ -38,9 +38,9 @@ const MAX_MENTIONING_SECTIONS: usize = 1_000;
 
 /// A section and its position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SectionPlace {
+pub struct SectionLocation {
     /// Its file.
-    pub file: Id,
+    pub file: DocumentId,
     /// The first line, 1-based.
     pub first_line: u32,
     /// Number of lines, with subsections.
@@ -67,9 +67,9 @@ pub fn heading_paths(sections: &[Section]) -> Vec<Vec<String>> {
 #[derive(Debug)]
 pub struct Docs<'a> {
     snapshot: &'a Snapshot,
-    meant: BTreeMap<String, Vec<Id>>,
+    meant: BTreeMap<String, Vec<DocumentId>>,
     /// Sections of files that were read, with their headings.
-    sections: BTreeMap<Id, Vec<(SectionPlace, Vec<String>)>>,
+    sections: BTreeMap<DocumentId, Vec<(SectionLocation, Vec<String>)>>,
 }
 
 impl<'a> Docs<'a> {
@@ -81,7 +81,7 @@ impl<'a> Docs<'a> {
 
     /// Returns the symbols that a mention, with dots between its parts, refers to; none if it is
     /// ambiguous.
-    pub fn resolve_mention(&mut self, mention: &str) -> &[Id] {
+    pub fn resolve_mention(&mut self, mention: &str) -> &[DocumentId] {
         if !self.meant.contains_key(mention) {
             let found = resolve_mention_in(self.snapshot, mention);
             self.meant.insert(mention.to_owned(), found);
@@ -92,7 +92,7 @@ impl<'a> Docs<'a> {
     /// Returns the symbols with a name, in a scope if one is given: the argument of
     /// `sections_mentioning`.
     #[must_use]
-    pub fn symbols_called(&self, name: &str, scope: &str) -> Vec<Id> {
+    pub fn symbols_named(&self, name: &str, scope: &str) -> Vec<DocumentId> {
         let mut found = Vec::new();
         self.snapshot.visit_definitions(name, |id| {
             let fits = self.snapshot.symbol(id).is_some_and(|(file, symbol)| {
@@ -111,12 +111,12 @@ impl<'a> Docs<'a> {
 
     /// Returns the symbols that match a qualified name best; none if no symbol has its qualifiers.
     #[must_use]
-    pub fn symbols_meant(&self, asked: &QualifiedName) -> Vec<Id> {
-        let mut found: Vec<(ScopeFit, Id)> = Vec::new();
-        for id in self.symbols_called(asked.name(), "") {
+    pub fn resolve_qualified_name(&self, asked: &QualifiedName) -> Vec<DocumentId> {
+        let mut found: Vec<(ScopeFit, DocumentId)> = Vec::new();
+        for id in self.symbols_named(asked.name(), "") {
             let Some((file, symbol)) = self.snapshot.symbol(id) else { continue };
             let Some(view) = Snapshot::file(self.snapshot, file) else { continue };
-            found.push((asked.fit(view.path_bytes(), &view.scope(&symbol)), id));
+            found.push((asked.scope_fit(view.path_bytes(), &view.scope(&symbol)), id));
         }
         let best = found.iter().map(|(fit, _)| *fit).min().filter(|best| *best != ScopeFit::None);
         found.into_iter().filter(|(fit, _)| Some(*fit) == best).map(|(_, id)| id).collect()
@@ -124,8 +124,8 @@ impl<'a> Docs<'a> {
 
     /// Returns the sections that mention one of these symbols, all of the same name, by path and
     /// line; documents before comments.
-    pub fn sections_mentioning(&mut self, name: &str, symbols: &[Id]) -> Vec<SectionPlace> {
-        let mut lines: Vec<(Id, u32)> = Vec::new();
+    pub fn sections_mentioning(&mut self, name: &str, symbols: &[DocumentId]) -> Vec<SectionLocation> {
+        let mut lines: Vec<(DocumentId, u32)> = Vec::new();
         self.snapshot.visit_references(&format!("{KEY_PREFIX}{name}"), |file, line| {
             if lines.len() < MAX_MENTIONING_SECTIONS {
                 lines.push((file, line));
@@ -156,13 +156,13 @@ impl<'a> Docs<'a> {
     }
 
     /// Returns a file's sections with their mentions.
-    pub fn sections_of(&mut self, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
+    pub fn sections_of(&mut self, file: DocumentId) -> Vec<(SectionLocation, Vec<String>)> {
         let snapshot = self.snapshot;
         self.sections.entry(file).or_insert_with(|| read_sections(snapshot, file)).clone()
     }
 }
 
-fn read_sections(snapshot: &Snapshot, file: Id) -> Vec<(SectionPlace, Vec<String>)> {
+fn read_sections(snapshot: &Snapshot, file: DocumentId) -> Vec<(SectionLocation, Vec<String>)> {
     let Some(view) = Snapshot::file(snapshot, file) else { return Vec::new() };
     let sections = view.segment().details(&view.record).sections();
     // A comment's heading is a path already.
@@ -174,14 +174,14 @@ fn read_sections(snapshot: &Snapshot, file: Id) -> Vec<(SectionPlace, Vec<String
     };
     let places = sections.into_iter().zip(paths).map(|(section, headings)| {
         let Section { first_line, lines, mentions, .. } = section;
-        (SectionPlace { file, first_line, lines, headings }, mentions)
+        (SectionLocation { file, first_line, lines, headings }, mentions)
     });
     places.collect()
 }
 
 /// Returns true if a file is a document, whose sections have headings.
 #[must_use]
-pub fn is_document(snapshot: &Snapshot, file: Id) -> bool {
+pub fn is_document(snapshot: &Snapshot, file: DocumentId) -> bool {
     use journeyman_syntax::language::Language;
     Snapshot::file(snapshot, file)
         .and_then(|file| file.record.language)
@@ -190,7 +190,7 @@ pub fn is_document(snapshot: &Snapshot, file: Id) -> bool {
 
 /// The match quality of a definition for a mention; greater is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct MentionFit {
+struct MentionMatchQuality {
     /// The qualifiers stand right before the name.
     adjacent: bool,
     source: bool,
@@ -199,7 +199,7 @@ struct MentionFit {
 }
 
 /// Resolves a mention by the rule in the module's documentation.
-fn resolve_mention_in(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
+fn resolve_mention_in(snapshot: &Snapshot, mention: &str) -> Vec<DocumentId> {
     let mut parts: Vec<&str> = mention.split('.').collect();
     let Some(name) = parts.pop() else { return Vec::new() };
     let before: Vec<&str> = parts
@@ -212,7 +212,7 @@ fn resolve_mention_in(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
             ids.push(symbol);
         }
     });
-    let fit = |id: Id| {
+    let fit = |id: DocumentId| {
         let (file, symbol) = snapshot.symbol(id)?;
         if symbol.name != name || symbol.local || is_never_mentioned(symbol.kind) {
             return None;
@@ -226,16 +226,18 @@ fn resolve_mention_in(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
         let path = String::from_utf8_lossy(view.path_bytes()).into_owned();
         let stem = path.rsplit_once('.').map_or(path.as_str(), |(stem, _)| stem);
         let around: Vec<&str> =
-            stem.split('/').chain(scope.split('.')).filter(|part| !names_its_directory(part)).collect();
+            stem.split('/').chain(scope.split('.')).filter(|part| !is_directory_file(part)).collect();
         let mut rest = around.iter();
         let ordered = before.iter().all(|part| rest.any(|other| other == part));
         let outermost = before.is_empty() && scope.is_empty();
         let source = snapshot.purpose(file).is_some_and(is_source);
-        ordered.then(|| MentionFit { adjacent: around.ends_with(&before), source, outermost })
+        ordered.then(|| MentionMatchQuality { adjacent: around.ends_with(&before), source, outermost })
     };
-    let fits: Vec<(MentionFit, Id)> = ids.into_iter().filter_map(|id| Some((fit(id)?, id))).collect();
+    let fits: Vec<(MentionMatchQuality, DocumentId)> =
+        ids.into_iter().filter_map(|id| Some((fit(id)?, id))).collect();
     let Some(best) = fits.iter().map(|(fit, _)| *fit).max() else { return Vec::new() };
-    let mut meant: Vec<Id> = fits.into_iter().filter(|(fit, _)| *fit == best).map(|(_, id)| id).collect();
+    let mut meant: Vec<DocumentId> =
+        fits.into_iter().filter(|(fit, _)| *fit == best).map(|(_, id)| id).collect();
     if meant.len() > MAX_MENTIONED_DEFINITIONS {
         meant.clear();
     }
@@ -244,7 +246,7 @@ fn resolve_mention_in(snapshot: &Snapshot, mention: &str) -> Vec<Id> {
 }
 
 /// Returns true for stems of files that represent their directory, such as `mod`.
-fn names_its_directory(part: &str) -> bool {
+fn is_directory_file(part: &str) -> bool {
     matches!(part, "" | "__init__" | "mod" | "lib" | "index" | "main")
 }
 

@@ -10,18 +10,18 @@
 //! again. It is stored beside the index, from which it is derived: a damaged or missing file, or
 //! one of another version, is rebuilt.
 
-mod ask;
+mod build_units;
 mod deleted;
 mod edge;
-mod file;
+mod graph_file;
 mod impact;
 mod names;
+mod page_rank;
 mod paths;
-mod rank;
+mod queries;
 pub mod resolve;
 mod resolved;
 mod similar;
-mod units;
 mod update;
 
 use std::path::{Path, PathBuf};
@@ -30,21 +30,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use hashbrown::HashSet;
 
 use crate::Snapshot;
-pub use ask::{Cycle, Direction, MAX_REACHED_FILES, Reach, Reached};
+use build_units::BuildUnits;
 pub use deleted::DeletedFile;
 pub use edge::{Edge, FULL_NAME_WEIGHT, MIN_NAMES_WEIGHT, Node};
-use file::SavedGraph;
-pub use impact::{Changed, ChangedPart};
+use graph_file::SavedGraph;
+pub use impact::{ChangedPart, ChangedSourceFile};
+pub use queries::{Cycle, Direction, MAX_REACHED_FILES, ReachedFile, TraversalResult};
 use resolved::ResolvedGraph;
 pub use resolved::UpdateStats;
-use units::BuildUnits;
 use update::ReadText;
 
 /// The graph is saved if more than this fraction of all files changed: fewer are resolved again in
 /// a few milliseconds.
-const SAVE_FRACTION: usize = 64;
+const SAVE_FILES_DIVISOR: usize = 64;
 /// Minimum number of changed files for which the graph is always saved.
-const SAVE_COUNT: usize = 2_000;
+const MIN_CHANGED_FILES_TO_SAVE: usize = 2_000;
 /// Maximum changed files, and bytes of the graph, for callers that can't wait: some milliseconds.
 const MAX_CHANGED_WITHOUT_WAITING: usize = 20;
 const MAX_BYTES_WITHOUT_WAITING: u64 = 8 << 20;
@@ -237,7 +237,8 @@ impl GraphCache {
             return Arc::default();
         };
         let changed = found.done.changed;
-        let worth = changed > SAVE_COUNT || changed.saturating_mul(SAVE_FRACTION) > found.nodes.len();
+        let worth = changed > MIN_CHANGED_FILES_TO_SAVE
+            || changed.saturating_mul(SAVE_FILES_DIVISOR) > found.nodes.len();
         if worth && !snapshot.is_partial() {
             // A graph that can't be saved is computed again the next time.
             SavedGraph::save(&found, &self.directory).ok();
@@ -259,7 +260,7 @@ impl GraphCache {
         if let Some((_, graph)) = last.as_ref().filter(|(known, _)| Arc::ptr_eq(known, snapshot)) {
             return Some(Arc::clone(graph));
         }
-        let length = std::fs::metadata(self.directory.join(file::FILE_NAME)).ok()?.len();
+        let length = std::fs::metadata(self.directory.join(graph_file::FILE_NAME)).ok()?.len();
         let kept = (length <= MAX_BYTES_WITHOUT_WAITING).then(|| SavedGraph::load(&self.directory))??;
         let found = update::update_graph(snapshot, Some(&kept), read, MAX_CHANGED_WITHOUT_WAITING)?;
         let graph = Arc::new(Graph::from(found));

@@ -19,7 +19,7 @@
 //! ```
 
 mod commit;
-mod file;
+mod history_file;
 mod score;
 mod words;
 
@@ -93,7 +93,7 @@ impl History {
         let mut known: HashMap<String, CommitDetails> =
             known.iter().flat_map(Self::commit_details).map(|told| (told.id.clone(), told)).collect();
         let unknown: Vec<String> = ids.iter().filter(|id| !known.contains_key(*id)).cloned().collect();
-        known.extend(git.commits(&unknown).await?.into_iter().map(|told| {
+        known.extend(git.commit_details(&unknown).await?.into_iter().map(|told| {
             let message = redactor.redact(&told.message).into_owned();
             (told.id.clone(), CommitDetails { message, ..told })
         }));

@@ -55,6 +55,6 @@ pub mod watch;
 mod write_lock;
 
 pub use error::IndexError;
-pub use project::Project;
+pub use project::ProjectIndex;
 pub use snapshot::Snapshot;
 pub use store::Index;

@@ -9,8 +9,8 @@ use hashbrown::HashMap;
 use crate::Snapshot;
 use crate::analysis::{SymbolKind, Visibility};
 use crate::graph::Graph;
-use crate::query::{Answer, Corpus as _, SymbolEntry};
-use crate::segment::Id;
+use crate::query::{Corpus as _, SearchResult, SymbolEntry};
+use crate::segment::DocumentId;
 
 /// Maximum files that a task's search contributes.
 pub const MAX_FOUND_FILES: usize = 60;
@@ -39,7 +39,7 @@ pub struct Signature {
 /// Returns the files of an answer, by their numbers in the snapshot, each with its share of the
 /// best one's score.
 #[must_use]
-pub fn score_shares(answer: &Answer) -> Vec<(Id, f64)> {
+pub fn score_shares(answer: &SearchResult) -> Vec<(DocumentId, f64)> {
     let best = answer.files.first().map_or(1.0, |hit| f64::from(hit.score)).max(f64::MIN_POSITIVE);
     answer.files.iter().map(|hit| (hit.file, f64::from(hit.score) / best)).collect()
 }
@@ -48,7 +48,11 @@ pub fn score_shares(answer: &Answer) -> Vec<(Id, f64)> {
 /// results for a task; without any, all source files are weighed. Without a graph only search
 /// results are returned.
 #[must_use]
-pub fn rank_files(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)]) -> Vec<(Id, f64)> {
+pub fn rank_files(
+    snapshot: &Snapshot,
+    graph: Option<&Graph>,
+    asked: &[(DocumentId, f64)],
+) -> Vec<(DocumentId, f64)> {
     let Some(graph) = graph else { return asked.to_vec() };
     let asked: HashMap<u32, f64> = asked
         .iter()
@@ -60,7 +64,7 @@ pub fn rank_files(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)
     // A good search result counts more than its mere presence.
     let mut begin: Vec<(u32, f64)> = asked.iter().map(|(file, share)| (*file, share * share)).collect();
     begin.sort_unstable_by_key(|(file, _)| *file);
-    let ranks = graph.ranks(&begin);
+    let ranks = graph.page_ranks(&begin);
     let most = ranks.iter().copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let is_source = |node: &crate::graph::Node| {
         let flags = node.flags;
@@ -86,7 +90,7 @@ pub fn rank_files(snapshot: &Snapshot, graph: Option<&Graph>, asked: &[(Id, f64)
 
 /// Returns a file's definitions that others may use, in text order, with their importance.
 #[must_use]
-pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
+pub fn signatures(snapshot: &Snapshot, file: DocumentId, task: &str) -> Vec<Signature> {
     let task = task.to_lowercase();
     let mut found = Vec::new();
     snapshot.visit_symbols_of(file, &mut |symbol: SymbolEntry<'_>| {
@@ -127,7 +131,7 @@ pub fn signatures(snapshot: &Snapshot, file: Id, task: &str) -> Vec<Signature> {
 }
 
 /// Returns the number of other files that use a name.
-fn count_users(snapshot: &Snapshot, name: &str, own: Id) -> u32 {
+fn count_users(snapshot: &Snapshot, name: &str, own: DocumentId) -> u32 {
     let (mut files, mut last) = (0_u32, own);
     snapshot.visit_references(name, |file, _| {
         if file != own && file != last && files < MAX_COUNTED_USES {

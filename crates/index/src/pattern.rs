@@ -7,8 +7,8 @@
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-use crate::analysis::Content;
-use crate::segment::Id;
+use crate::analysis::ContentType;
+use crate::segment::DocumentId;
 use crate::snapshot::Snapshot;
 
 /// Maximum alternative strings of a run of a pattern's parts.
@@ -42,9 +42,9 @@ pub fn escape_literal(text: &str) -> String {
 /// A pattern that can't be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct BadPattern(String);
+pub struct PatternError(String);
 
-impl BadPattern {
+impl PatternError {
     pub(crate) fn new(error: &impl std::fmt::Display) -> Self {
         // The last line has the fault; those before show the pattern.
         let text = error.to_string();
@@ -55,9 +55,9 @@ impl BadPattern {
 
 /// Files that may have a match.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Candidates {
+pub struct CandidateFiles {
     /// Their numbers, by path.
-    pub files: Vec<Id>,
+    pub files: Vec<DocumentId>,
     /// True if the pattern has no condition: these are all files.
     pub unfiltered: bool,
 }
@@ -67,18 +67,18 @@ pub struct Candidates {
 /// ones never are.
 ///
 /// # Errors
-/// [`BadPattern`] for an invalid pattern.
+/// [`PatternError`] for an invalid pattern.
 pub fn candidate_files(
     snapshot: &Snapshot,
     pattern: &str,
     case_insensitive: bool,
-) -> Result<Candidates, BadPattern> {
+) -> Result<CandidateFiles, PatternError> {
     let mut parser = ParserBuilder::new();
     parser.case_insensitive(case_insensitive).utf8(false).nest_limit(MAX_DEPTH);
-    let hir = parser.build().parse(pattern).map_err(|error| BadPattern::new(&error))?;
+    let hir = parser.build().parse(pattern).map_err(|error| PatternError::new(&error))?;
     let need = trigram_condition_of(&hir);
     let unfiltered = need == TrigramCondition::Nothing;
-    let mut files: Vec<Id> = Vec::new();
+    let mut files: Vec<DocumentId> = Vec::new();
     for living in snapshot.live_segments() {
         let wanted = files_meeting_condition(&need, &|trigram, list| {
             living.segment.inverted_index().visit_files_with_trigram(trigram, |file| list.push(file))
@@ -86,25 +86,25 @@ pub fn candidate_files(
         for (file, record) in living.live_files() {
             let wanted_here = || wanted.as_ref().is_none_or(|wanted| wanted.binary_search(&file).is_ok());
             let read = match record.content {
-                Content::Text => record.flags.veiled || wanted_here(),
-                Content::Minified | Content::Huge => true,
-                Content::Binary | Content::Unreadable => false,
+                ContentType::Text => record.flags.veiled || wanted_here(),
+                ContentType::Minified | ContentType::Huge => true,
+                ContentType::Binary | ContentType::Unreadable => false,
             };
             if read {
-                files.push(living.number_of(file));
+                files.push(living.snapshot_number(file));
             }
         }
     }
     files.sort_by_cached_key(|file| snapshot.file(*file).map(|file| file.path_bytes().to_vec()));
-    Ok(Candidates { files, unfiltered })
+    Ok(CandidateFiles { files, unfiltered })
 }
 
 /// Returns the files that meet a condition, ascending; `None` where there is none.
 fn files_meeting_condition(
     need: &TrigramCondition,
-    look: &impl Fn([u8; 3], &mut Vec<Id>),
-) -> Option<Vec<Id>> {
-    let both = |all: Option<Vec<Id>>, mut more: Vec<Id>| match all {
+    look: &impl Fn([u8; 3], &mut Vec<DocumentId>),
+) -> Option<Vec<DocumentId>> {
+    let both = |all: Option<Vec<DocumentId>>, mut more: Vec<DocumentId>| match all {
         None => more,
         Some(all) => {
             more.retain(|file| all.binary_search(file).is_ok());
@@ -114,7 +114,7 @@ fn files_meeting_condition(
     match need {
         TrigramCondition::Nothing => None,
         TrigramCondition::All(trigrams) => {
-            let mut all: Option<Vec<Id>> = None;
+            let mut all: Option<Vec<DocumentId>> = None;
             for trigram in trigrams {
                 if all.as_ref().is_some_and(Vec::is_empty) {
                     break;
@@ -144,7 +144,9 @@ fn files_meeting_condition(
 fn trigram_condition_of(hir: &Hir) -> TrigramCondition {
     match hir.kind() {
         HirKind::Concat(parts) => condition_of_sequence(parts),
-        HirKind::Alternation(parts) => any_of(parts.iter().map(trigram_condition_of).collect()),
+        HirKind::Alternation(parts) => {
+            condition_of_alternatives(parts.iter().map(trigram_condition_of).collect())
+        }
         HirKind::Capture(capture) => trigram_condition_of(&capture.sub),
         HirKind::Repetition(repeated) if repeated.min > 0 => trigram_condition_of(&repeated.sub),
         HirKind::Literal(_) | HirKind::Class(_) => condition_of_sequence(std::slice::from_ref(hir)),
@@ -152,7 +154,7 @@ fn trigram_condition_of(hir: &Hir) -> TrigramCondition {
     }
 }
 
-fn any_of(needs: Vec<TrigramCondition>) -> TrigramCondition {
+fn condition_of_alternatives(needs: Vec<TrigramCondition>) -> TrigramCondition {
     if needs.contains(&TrigramCondition::Nothing) {
         TrigramCondition::Nothing
     } else {
@@ -242,7 +244,7 @@ fn condition_of_strings(strings: &[Vec<u8>]) -> TrigramCondition {
     match strings {
         [] => TrigramCondition::Nothing,
         [one] => of(one),
-        more => any_of(more.iter().map(of).collect()),
+        more => condition_of_alternatives(more.iter().map(of).collect()),
     }
 }
 

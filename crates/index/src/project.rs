@@ -11,9 +11,9 @@ use regex::bytes::RegexBuilder;
 use crate::analyser::decode_utf16;
 use crate::graph::{self, Graph};
 use crate::history::History;
-use crate::pattern::{BadPattern, candidate_files};
-use crate::source::{Bytes, Source as _, WorkTree};
-use crate::store::{Options, Report};
+use crate::pattern::{PatternError, candidate_files};
+use crate::source::{FileSource as _, SourceContent, WorkTree};
+use crate::store::{IndexReport, RefreshOptions};
 use crate::{Index, IndexError, Snapshot};
 
 /// Maximum bytes of a compiled pattern and of its automaton.
@@ -23,7 +23,7 @@ const MAX_LINE_BYTES: usize = 400;
 
 /// A project's index.
 #[derive(Debug)]
-pub struct Project {
+pub struct ProjectIndex {
     source: WorkTree,
     index: Arc<Index>,
     history: PathBuf,
@@ -32,7 +32,7 @@ pub struct Project {
 
 /// A line that matches a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct MatchingLine {
     /// Number of the file in the snapshot.
     pub file: u32,
     /// The line, 1-based.
@@ -41,7 +41,7 @@ pub struct Line {
     pub text: String,
 }
 
-impl Project {
+impl ProjectIndex {
     /// Opens the index of the tree at `root`, kept in `directory`, which is created if need be;
     /// files are read by a number of threads.
     ///
@@ -81,7 +81,7 @@ impl Project {
 
     /// Returns the work tree with the project's files.
     #[must_use]
-    pub fn source(&self) -> &WorkTree {
+    pub fn work_tree(&self) -> &WorkTree {
         &self.source
     }
 
@@ -89,7 +89,7 @@ impl Project {
     ///
     /// # Errors
     /// [`IndexError`].
-    pub fn refresh(&self, options: Options<'_>) -> Result<Report, IndexError> {
+    pub fn refresh(&self, options: RefreshOptions<'_>) -> Result<IndexReport, IndexError> {
         self.index.refresh(&self.source, options)
     }
 
@@ -97,15 +97,19 @@ impl Project {
     ///
     /// # Errors
     /// [`IndexError`].
-    pub fn refresh_text(&self, options: Options<'_>) -> Result<Report, IndexError> {
-        self.index.refresh_text(&self.source, options)
+    pub fn refresh_without_parsing(&self, options: RefreshOptions<'_>) -> Result<IndexReport, IndexError> {
+        self.index.refresh_without_parsing(&self.source, options)
     }
 
     /// Brings the index up to date with some files that may have changed.
     ///
     /// # Errors
     /// [`IndexError`].
-    pub fn update_files(&self, paths: &[RelPath], options: Options<'_>) -> Result<Report, IndexError> {
+    pub fn update_files(
+        &self,
+        paths: &[RelPath],
+        options: RefreshOptions<'_>,
+    ) -> Result<IndexReport, IndexError> {
         self.index.update_files(&self.source, paths, options)
     }
 
@@ -113,7 +117,7 @@ impl Project {
     ///
     /// # Errors
     /// [`GitError`].
-    pub async fn history(&self, git: &Git) -> Result<Option<History>, GitError> {
+    pub async fn load_history(&self, git: &Git) -> Result<Option<History>, GitError> {
         // An unreadable history is read from git again.
         let known = History::load(&self.history).ok().flatten();
         let before = known.as_ref().map(|known| known.revision().to_owned());
@@ -134,14 +138,14 @@ impl Project {
     /// show without running git.
     #[must_use]
     pub fn current_history(&self, git: &Git) -> Option<History> {
-        let head = git.head_in_files()?;
+        let head = git.read_head_from_files()?;
         self.saved_history().filter(|history| history.revision() == head)
     }
 
     /// Returns a file's current text; `None` where it can't be read or is too long.
     #[must_use]
-    pub fn text(&self, path: &RelPath) -> Option<String> {
-        let Ok(Bytes::Whole(bytes)) = self.source.read(path) else { return None };
+    pub fn read_text(&self, path: &RelPath) -> Option<String> {
+        let Ok(SourceContent::Whole(bytes)) = self.source.read(path) else { return None };
         let text = String::from_utf8(decode_utf16(bytes));
         Some(text.unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
@@ -151,7 +155,7 @@ impl Project {
     #[must_use]
     pub fn graph(&self, snapshot: &Arc<Snapshot>) -> Arc<Graph> {
         self.graph.graph(snapshot, &|path| match self.source.read(&RelPath::parse(path).ok()?) {
-            Ok(Bytes::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(SourceContent::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
             _ => None,
         })
     }
@@ -163,7 +167,7 @@ impl Project {
         self.graph.graph_without_waiting(
             snapshot,
             &|path| match self.source.read(&RelPath::parse(path).ok()?) {
-                Ok(Bytes::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+                Ok(SourceContent::Whole(bytes)) => Some(String::from_utf8_lossy(&bytes).into_owned()),
                 _ => None,
             },
         )
@@ -179,21 +183,21 @@ impl Project {
     /// `limit`, and whether there are more. Reads only files that may match.
     ///
     /// # Errors
-    /// [`BadPattern`].
+    /// [`PatternError`].
     pub fn matching_lines(
         &self,
         snapshot: &Snapshot,
         pattern: &str,
         case_insensitive: bool,
         limit: usize,
-    ) -> Result<(Vec<Line>, bool), BadPattern> {
+    ) -> Result<(Vec<MatchingLine>, bool), PatternError> {
         let mut regex = RegexBuilder::new(pattern);
         regex.case_insensitive(case_insensitive).multi_line(true).size_limit(MAX_PATTERN_BYTES);
-        let regex = regex.build().map_err(|error| BadPattern::new(&error))?;
+        let regex = regex.build().map_err(|error| PatternError::new(&error))?;
         let mut lines = Vec::new();
         for file in candidate_files(snapshot, pattern, case_insensitive)?.files {
             let Some(path) = snapshot.file(file).and_then(|file| file.path()) else { continue };
-            let Ok(Bytes::Whole(bytes)) = self.source.read(&path) else { continue };
+            let Ok(SourceContent::Whole(bytes)) = self.source.read(&path) else { continue };
             let bytes = decode_utf16(bytes);
             for (number, text) in bytes.split(|byte| *byte == b'\n').enumerate() {
                 let text = text.strip_suffix(b"\r").unwrap_or(text);
@@ -205,7 +209,7 @@ impl Project {
                 }
                 let shown = text.get(..MAX_LINE_BYTES).unwrap_or(text);
                 let text = String::from_utf8_lossy(shown).into_owned();
-                lines.push(Line { file, line: u32::try_from(number + 1).unwrap_or(u32::MAX), text });
+                lines.push(MatchingLine { file, line: u32::try_from(number + 1).unwrap_or(u32::MAX), text });
             }
         }
         Ok((lines, false))

@@ -10,24 +10,24 @@ mod corpus;
 mod definitions;
 mod document;
 mod lines;
-mod memory;
+mod memory_corpus;
 mod parse;
-mod qualified;
+mod qualified_name;
 mod rank;
 mod score;
 mod signals;
 
 pub use corpus::{
-    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, PostingLists, SymbolEntry,
+    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LiveFile, NameCondition, PostingLists, SymbolEntry,
 };
-pub use definitions::{Definition, Match, definitions_called, find_definitions};
+pub use definitions::{Definition, MatchQuality, definitions_named, find_definitions};
 pub use document::{Posting, Purpose, full_name};
 pub use lines::LineChooser;
-pub use memory::MemoryCorpus;
+pub use memory_corpus::MemoryCorpus;
 pub use parse::{MAX_QUERY_BYTES, MAX_TERMS, MentionedFile, Query, Term, Topic};
-pub use qualified::{QualifiedName, ScopeFit};
-pub use rank::{Answer, FileHit, MAX_LIMIT, Passage, Reason, Searcher};
-pub use signals::{Context, Signal};
+pub use qualified_name::{QualifiedName, ScopeFit};
+pub use rank::{FileHit, MAX_ANSWER_FILES, Passage, RankReason, SearchResult, Searcher};
+pub use signals::{QueryContext, Signal};
 
 pub(crate) use bm25::{K1, inverse_document_frequency};
 pub(crate) use document::{is_component, is_source, is_within_scope};

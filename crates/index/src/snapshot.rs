@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use journeyman_protocol::RelPath;
 
-use crate::analysis::{Stamp, UseKind};
+use crate::analysis::{FileStamp, UseKind};
 use crate::bit_set::BitSet;
 use crate::query::full_name;
-use crate::segment::{DictionaryKind, FileRecord, Id, Segment, SymbolRecord};
+use crate::segment::{DictionaryKind, DocumentId, FileRecord, Segment, SymbolRecord};
 
 /// A segment and its living files.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ pub(crate) struct LiveSegment {
     /// The chunks of dead files.
     pub(crate) dead_chunks: BitSet,
     /// Newer stamps of files whose content is the same, by file, sorted.
-    pub(crate) restamped: Vec<(Id, Stamp)>,
+    pub(crate) restamped: Vec<(DocumentId, FileStamp)>,
     pub(crate) totals: Totals,
     first_file: u32,
     first_chunk: u32,
@@ -61,7 +61,7 @@ impl Totals {
     }
 
     /// Returns the totals of one file, which has this many bytes by its newest stamp.
-    fn of_file(segment: &Segment, number: Id, file: &FileRecord, size: u64) -> Self {
+    fn of_file(segment: &Segment, number: DocumentId, file: &FileRecord, size: u64) -> Self {
         let length =
             |which, document| u64::from(segment.inverted_index().document_lengths(which).get(document));
         Self {
@@ -93,7 +93,7 @@ impl LiveSegment {
     pub(crate) fn from_manifest_row(
         segment: Arc<Segment>,
         dead: BitSet,
-        mut restamped: Vec<(Id, Stamp)>,
+        mut restamped: Vec<(DocumentId, FileStamp)>,
         totals: Totals,
     ) -> Self {
         let mut dead_chunks = BitSet::default();
@@ -105,7 +105,7 @@ impl LiveSegment {
     }
 
     /// Marks a file as dead.
-    pub(crate) fn mark_dead(&mut self, file: Id) {
+    pub(crate) fn mark_dead(&mut self, file: DocumentId) {
         let Some(record) = self.segment.file(file).filter(|_| !self.dead.contains(file)) else { return };
         self.dead.insert(file);
         self.segment.chunks_of(file).for_each(|chunk| self.dead_chunks.insert(chunk));
@@ -115,7 +115,7 @@ impl LiveSegment {
     }
 
     /// Records that a file's content is the same under a new stamp.
-    pub(crate) fn update_stamp(&mut self, file: Id, stamp: Stamp) {
+    pub(crate) fn update_stamp(&mut self, file: DocumentId, stamp: FileStamp) {
         // A file that was listed while it was being written may have another size than its read
         // content.
         if let Some(record) = self.segment.file(file) {
@@ -133,17 +133,17 @@ impl LiveSegment {
     }
 
     /// Returns a file's newest stamp.
-    pub(crate) fn stamp(&self, file: Id, record: &FileRecord) -> Stamp {
+    pub(crate) fn stamp(&self, file: DocumentId, record: &FileRecord) -> FileStamp {
         let found = self.restamped.binary_search_by_key(&file, |(file, _)| *file);
         found.ok().and_then(|at| self.restamped.get(at)).map_or(record.stamp, |(_, stamp)| *stamp)
     }
 
     /// Returns a file's number in the snapshot.
-    pub(crate) fn number_of(&self, file: Id) -> Id {
+    pub(crate) fn snapshot_number(&self, file: DocumentId) -> DocumentId {
         self.first_file.saturating_add(file)
     }
 
-    pub(crate) fn live_files(&self) -> impl Iterator<Item = (Id, FileRecord)> {
+    pub(crate) fn live_files(&self) -> impl Iterator<Item = (DocumentId, FileRecord)> {
         let all = (0..self.segment.file_count()).filter(|file| !self.dead.contains(*file));
         all.filter_map(|file| Some((file, self.segment.file(file)?)))
     }
@@ -163,7 +163,7 @@ pub struct Snapshot {
 pub struct FileView<'a> {
     living: &'a LiveSegment,
     /// Its number in the segment.
-    own: Id,
+    own: DocumentId,
     /// Its record.
     pub record: FileRecord,
 }
@@ -196,13 +196,13 @@ impl<'a> FileView<'a> {
 
     /// Returns the number of its first chunk in the snapshot.
     #[must_use]
-    pub fn first_chunk(&self) -> Id {
+    pub fn first_chunk(&self) -> DocumentId {
         self.living.first_chunk.saturating_add(self.record.first_chunk)
     }
 
     /// Returns the number of its first symbol in the snapshot.
     #[must_use]
-    pub fn first_symbol(&self) -> Id {
+    pub fn first_symbol(&self) -> DocumentId {
         self.living.first_symbol.saturating_add(self.record.first_symbol)
     }
 }
@@ -211,7 +211,7 @@ impl<'a> FileView<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkView {
     /// Number of its file in the snapshot.
-    pub file: Id,
+    pub file: DocumentId,
     /// The first line, 1-based.
     pub first_line: u32,
     /// Number of lines.
@@ -264,13 +264,13 @@ impl Snapshot {
 
     /// Returns one more than the greatest number of a file.
     #[must_use]
-    pub fn file_numbers(&self) -> u32 {
+    pub fn file_number_bound(&self) -> u32 {
         self.living.last().map_or(0, |last| last.first_file.saturating_add(last.segment.file_count()))
     }
 
     /// Returns one more than the greatest number of a chunk.
     #[must_use]
-    pub fn chunk_numbers(&self) -> u32 {
+    pub fn chunk_number_bound(&self) -> u32 {
         self.living.last().map_or(0, |last| last.first_chunk.saturating_add(last.segment.chunk_count()))
     }
 
@@ -286,20 +286,20 @@ impl Snapshot {
 
     /// Returns a file, dead or alive.
     #[must_use]
-    pub fn file(&self, number: Id) -> Option<FileView<'_>> {
+    pub fn file(&self, number: DocumentId) -> Option<FileView<'_>> {
         let (living, own) = self.live_segment_at(number, |one| one.first_file)?;
         Some(FileView { living, own, record: living.segment.file(own)? })
     }
 
     /// Returns a file's path, dead or alive.
     #[must_use]
-    pub fn path_of(&self, file: Id) -> Option<RelPath> {
+    pub fn path_of(&self, file: DocumentId) -> Option<RelPath> {
         self.file(file)?.path()
     }
 
     /// Returns the path of the symbol around a line, with its enclosing symbols.
     #[must_use]
-    pub fn symbol_at(&self, file: Id, line: u32) -> Option<String> {
+    pub fn symbol_path_at(&self, file: DocumentId, line: u32) -> Option<String> {
         let file = self.file(file)?;
         let inside = file.segment().innermost_symbol_at(&file.record, line)?;
         let symbol = file.segment().symbol(file.record.first_symbol.saturating_add(inside))?;
@@ -308,7 +308,7 @@ impl Snapshot {
 
     /// Returns the living file at a path.
     #[must_use]
-    pub fn find_file(&self, path: &RelPath) -> Option<Id> {
+    pub fn find_file(&self, path: &RelPath) -> Option<DocumentId> {
         // The newest versions are last.
         self.living.iter().rev().find_map(|one| {
             let file = one.segment.inverted_index().file_at(path).filter(|file| !one.dead.contains(*file))?;
@@ -317,7 +317,7 @@ impl Snapshot {
     }
 
     /// Returns every living file with its number.
-    pub fn files(&self) -> impl Iterator<Item = (Id, FileView<'_>)> {
+    pub fn files(&self) -> impl Iterator<Item = (DocumentId, FileView<'_>)> {
         self.living.iter().flat_map(|living| {
             living
                 .live_files()
@@ -327,11 +327,11 @@ impl Snapshot {
 
     /// Returns a chunk, dead or alive.
     #[must_use]
-    pub fn chunk(&self, number: Id) -> Option<ChunkView> {
+    pub fn chunk(&self, number: DocumentId) -> Option<ChunkView> {
         let (living, own) = self.live_segment_at(number, |one| one.first_chunk)?;
         let (segment, lines) = (&living.segment, living.segment.chunk(own)?);
         Some(ChunkView {
-            file: living.number_of(segment.file_of_chunk(own)),
+            file: living.snapshot_number(segment.file_of_chunk(own)),
             first_line: lines.start,
             lines: lines.len() as u32,
             length: segment.inverted_index().document_lengths(DictionaryKind::Chunks).get(own),
@@ -340,21 +340,21 @@ impl Snapshot {
 
     /// Returns a symbol, dead or alive, with the number of its file in the snapshot.
     #[must_use]
-    pub fn symbol(&self, number: Id) -> Option<(Id, SymbolRecord)> {
+    pub fn symbol(&self, number: DocumentId) -> Option<(DocumentId, SymbolRecord)> {
         let (living, own) = self.live_segment_at(number, |one| one.first_symbol)?;
         let record = living.segment.symbol(own)?;
-        Some((living.number_of(living.segment.file_of_symbol(own)), record))
+        Some((living.snapshot_number(living.segment.file_of_symbol(own)), record))
     }
 
     /// Returns the file of a symbol, and the symbol's number in that file.
-    pub(crate) fn place_of_symbol(&self, number: Id) -> Option<(Id, u32)> {
+    pub(crate) fn locate_symbol(&self, number: DocumentId) -> Option<(DocumentId, u32)> {
         let (living, own) = self.live_segment_at(number, |one| one.first_symbol)?;
         let file = living.segment.file_of_symbol(own);
-        Some((living.number_of(file), own.checked_sub(living.segment.file(file)?.first_symbol)?))
+        Some((living.snapshot_number(file), own.checked_sub(living.segment.file(file)?.first_symbol)?))
     }
 
     /// Calls `visit` with the living symbols of a name, whatever its case.
-    pub fn visit_definitions(&self, name: &str, mut visit: impl FnMut(Id)) {
+    pub fn visit_definitions(&self, name: &str, mut visit: impl FnMut(DocumentId)) {
         for one in &self.living {
             one.segment.inverted_index().visit_definitions(name, |symbol| {
                 if !one.dead.contains(one.segment.file_of_symbol(symbol)) {
@@ -365,23 +365,23 @@ impl Snapshot {
     }
 
     /// Calls `visit` with the living references to a name: the file and the line, 1-based.
-    pub fn visit_references(&self, name: &str, mut visit: impl FnMut(Id, u32)) {
+    pub fn visit_references(&self, name: &str, mut visit: impl FnMut(DocumentId, u32)) {
         self.visit_uses(name, |file, line, _| visit(file, line));
     }
 
     /// Calls `visit` with the living references to a name: the file, the line and the kind of use.
-    pub fn visit_uses(&self, name: &str, mut visit: impl FnMut(Id, u32, UseKind)) {
+    pub fn visit_uses(&self, name: &str, mut visit: impl FnMut(DocumentId, u32, UseKind)) {
         for one in &self.living {
             one.segment.inverted_index().visit_references(name, |found| {
                 if !one.dead.contains(found.file) {
-                    visit(one.number_of(found.file), found.line, found.kind);
+                    visit(one.snapshot_number(found.file), found.line, found.kind);
                 }
             });
         }
     }
 
     /// Calls `visit` with the living chunks that have a term, and its number of occurrences.
-    pub fn visit_chunks_with_term(&self, term: &str, mut visit: impl FnMut(Id, u32)) {
+    pub fn visit_chunks_with_term(&self, term: &str, mut visit: impl FnMut(DocumentId, u32)) {
         for one in &self.living {
             let all_live = one.dead_chunks.is_empty();
             one.segment.inverted_index().visit_chunks_with_term(term, |chunk, times| {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_protocol::RelPath;
-use journeyman_root_fs::{Links, open_regular, open_root};
+use journeyman_root_fs::{LinkPolicy, open_regular, open_root};
 use rustix::fs::{Advice, Stat};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
@@ -24,8 +24,8 @@ pub use self::walk::{ListedFile, MAX_DIRECTORIES, MAX_FILES};
 use self::walk::{TreeWalk, WalkLimits};
 
 use crate::IndexError;
-use crate::analyser::MAX_BYTES;
-use crate::analysis::Stamp;
+use crate::analyser::MAX_FILE_BYTES;
+use crate::analysis::FileStamp;
 
 /// Number of files that are prefetched at first, and after each read that waited for the disk. None
 /// are once all reads are served from memory.
@@ -44,7 +44,7 @@ pub struct Listing {
 
 /// Content of a file.
 #[derive(Debug)]
-pub enum Bytes {
+pub enum SourceContent {
     /// The whole content.
     Whole(Vec<u8>),
     /// The file is longer than [`MAX_BYTES`].
@@ -52,7 +52,7 @@ pub enum Bytes {
 }
 
 /// A source of files.
-pub trait Source: Sync {
+pub trait FileSource: Sync {
     /// Lists all files that aren't ignored.
     ///
     /// # Errors
@@ -61,13 +61,13 @@ pub trait Source: Sync {
 
     /// Returns a file's current stamp; `None` where it doesn't exist, isn't a regular file, or is
     /// ignored.
-    fn stamp(&self, path: &RelPath) -> Option<Stamp>;
+    fn stamp(&self, path: &RelPath) -> Option<FileStamp>;
 
     /// Reads a file.
     ///
     /// # Errors
     /// The system's error.
-    fn read(&self, path: &RelPath) -> std::io::Result<Bytes>;
+    fn read(&self, path: &RelPath) -> std::io::Result<SourceContent>;
 
     /// Announces that a file will be read soon, so that its content may be prefetched.
     fn prefetch(&self, path: &RelPath) {
@@ -109,12 +109,12 @@ impl WorkTree {
     /// Opens a file beneath the root, through no link.
     fn open(&self, path: &RelPath) -> std::io::Result<(File, Stat)> {
         let root = open_root(&self.root)?;
-        let (file, stat) = open_regular(root.as_fd(), path.as_bytes(), Links::Refuse)?;
+        let (file, stat) = open_regular(root.as_fd(), path.as_bytes(), LinkPolicy::Refuse)?;
         Ok((file.into(), stat))
     }
 }
 
-impl Source for WorkTree {
+impl FileSource for WorkTree {
     fn list(&self) -> Result<Listing, IndexError> {
         let found = std::fs::metadata(&self.root).map_err(IndexError::io("looking at", &self.root))?;
         if !found.is_dir() {
@@ -128,23 +128,23 @@ impl Source for WorkTree {
         Ok(Listing { files, cut: found.cut, unreadable: found.unreadable })
     }
 
-    fn stamp(&self, path: &RelPath) -> Option<Stamp> {
+    fn stamp(&self, path: &RelPath) -> Option<FileStamp> {
         let (_, stat) = self.open(path).ok()?;
         TreeWalk::new(&self.root).ok()?.is_visible(path).then(|| stamp_of(&stat))
     }
 
-    fn read(&self, path: &RelPath) -> std::io::Result<Bytes> {
+    fn read(&self, path: &RelPath) -> std::io::Result<SourceContent> {
         use std::io::Read as _;
         let (file, stat) = self.open(path)?;
         let size = match usize::try_from(stat.st_size) {
-            Ok(size) if size <= MAX_BYTES => size,
-            _ => return Ok(Bytes::TooLong),
+            Ok(size) if size <= MAX_FILE_BYTES => size,
+            _ => return Ok(SourceContent::TooLong),
         };
         let mut bytes = vec![0; size];
         // A read from memory returns the whole content at once.
         let there = preadv2(&file, &mut [IoSliceMut::new(&mut bytes)], 0, ReadWriteFlags::NOWAIT);
         match there {
-            Ok(read) if read > 0 && read == bytes.len() => return Ok(Bytes::Whole(bytes)),
+            Ok(read) if read > 0 && read == bytes.len() => return Ok(SourceContent::Whole(bytes)),
             // At most a part of the content is in memory.
             Ok(1..) | Err(Errno::AGAIN) => self.prefetch_budget.store(PREFETCH_BUDGET, Ordering::Relaxed),
             // The file seems empty, or this file system doesn't report whether content is in
@@ -153,8 +153,8 @@ impl Source for WorkTree {
         }
         bytes.clear();
         bytes.reserve_exact(size + 1);
-        file.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-        Ok(if bytes.len() > MAX_BYTES { Bytes::TooLong } else { Bytes::Whole(bytes) })
+        file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+        Ok(if bytes.len() > MAX_FILE_BYTES { SourceContent::TooLong } else { SourceContent::Whole(bytes) })
     }
 
     fn prefetch(&self, path: &RelPath) {
@@ -164,7 +164,7 @@ impl Source for WorkTree {
         }
         if let Ok((file, _)) = self.open(path) {
             // Advice for a file that is opened again to be read, so errors don't matter.
-            let (from, length) = (0, NonZero::new(MAX_BYTES as u64));
+            let (from, length) = (0, NonZero::new(MAX_FILE_BYTES as u64));
             rustix::fs::fadvise(file, from, length, Advice::WillNeed).unwrap_or_default();
         }
     }

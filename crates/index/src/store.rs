@@ -21,7 +21,7 @@ use crate::snapshot::{LiveSegment, Snapshot};
 use crate::write_lock::WriteLock;
 use manifest::Manifest;
 pub(crate) use manifest::SEGMENT_PREFIX;
-pub use refresh::{Options, Progress, Report};
+pub use refresh::{IndexReport, RefreshOptions, RefreshProgress};
 
 const LOCK_FILE_NAME: &str = "lock";
 /// Number of segments of about one size that are merged into one.
@@ -68,7 +68,7 @@ impl Index {
             redactor: Arc::default(),
         };
         match Manifest::read(directory) {
-            Ok(manifest) => index.show_manifest(&manifest),
+            Ok(manifest) => index.apply_manifest(&manifest),
             Err(error @ IndexError::Damaged { .. }) => {
                 index.damage_report = Some(error.to_string());
                 Manifest::remove_manifest(directory)?;
@@ -80,8 +80,8 @@ impl Index {
 
     /// Returns true if a directory has an index.
     #[must_use]
-    pub fn is_in(directory: &Path) -> bool {
-        Manifest::is_in(directory)
+    pub fn exists_in(directory: &Path) -> bool {
+        Manifest::exists_in(directory)
     }
 
     /// Returns the index with a redactor, whose secrets are kept out besides texts with the shape
@@ -119,7 +119,7 @@ impl Index {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn show_manifest(&self, manifest: &Manifest) {
+    fn apply_manifest(&self, manifest: &Manifest) {
         let snapshot = Arc::new(Snapshot::new(manifest.segments.clone(), !manifest.complete));
         *self.lock_state() = IndexState { generation: manifest.generation, snapshot };
     }
@@ -131,7 +131,7 @@ impl Index {
     pub fn reload(&self) -> Result<(), IndexError> {
         let manifest = Manifest::read(&self.directory)?;
         if manifest.generation != self.lock_state().generation {
-            self.show_manifest(&manifest);
+            self.apply_manifest(&manifest);
         }
         Ok(())
     }
@@ -182,10 +182,10 @@ impl Index {
     }
 
     /// Writes the manifest and replaces the current snapshot.
-    fn publish(&self, manifest: &mut Manifest) -> Result<(), IndexError> {
+    fn publish_manifest(&self, manifest: &mut Manifest) -> Result<(), IndexError> {
         manifest.generation += 1;
         manifest.write(&self.directory)?;
-        self.show_manifest(manifest);
+        self.apply_manifest(manifest);
         Ok(())
     }
 
@@ -216,7 +216,7 @@ impl Index {
             changed = true;
         }
         if changed {
-            self.publish(manifest)?;
+            self.publish_manifest(manifest)?;
         }
         manifest.remove_unlisted_segments(&self.directory)
     }
@@ -242,7 +242,7 @@ fn choose_segments(segments: &[LiveSegment], when: MergeOccasion) -> Option<Vec<
     }
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
     for (at, living) in segments.iter().enumerate() {
-        let bytes = living.segment.mapped_file().bytes();
+        let bytes = living.segment.mapped_file().size_bytes();
         if bytes < MAX_MERGED_BYTES {
             tiers
                 .entry((bytes / SMALLEST_TIER_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())

@@ -20,7 +20,7 @@ mod filter;
 mod split;
 mod stop;
 
-use crate::analysis::{Count, Terms};
+use crate::analysis::{TermCount, Terms};
 use crate::texts::Texts;
 use cache::{Word, WordCache};
 
@@ -99,8 +99,8 @@ impl Tokenizer {
     }
 
     /// Adds counts of the same file's terms to the document.
-    pub fn add_counts(&mut self, counts: &[Count]) {
-        for Count { term, times } in counts {
+    pub fn add_counts(&mut self, counts: &[TermCount]) {
+        for TermCount { term, times } in counts {
             if *times > 0 {
                 self.counter.count_file_term(*term, *times);
             }
@@ -109,12 +109,12 @@ impl Tokenizer {
 
     /// Ends the document and returns its terms by the file's numbers, each once, in order. The next
     /// document begins.
-    pub fn finish_document(&mut self) -> Vec<Count> {
+    pub fn finish_document(&mut self) -> Vec<TermCount> {
         let TermCounter { times, document, .. } = &mut self.counter;
         document.sort_unstable();
         let take = |term: &u32| {
             let times = times.get_mut(*term as usize).map_or(0, std::mem::take);
-            Count { term: *term, times }
+            TermCount { term: *term, times }
         };
         let counts = document.iter().map(take).collect();
         document.clear();
@@ -257,7 +257,7 @@ mod tests {
             tokenizer.add_text("index", 3);
             let second = tokenizer.finish_document();
             let terms = tokenizer.file_terms();
-            let named = |counts: &[Count]| -> Vec<(String, u32)> {
+            let named = |counts: &[TermCount]| -> Vec<(String, u32)> {
                 counts.iter().map(|count| (terms.get(count.term).unwrap().to_owned(), count.times)).collect()
             };
             let named = [named(&path), named(&first), named(&second)];

@@ -14,11 +14,11 @@ mod dot;
 mod embed;
 #[cfg(feature = "local-embeddings")]
 mod model2vec;
-mod part;
 mod quantise;
+mod query_embedder;
 mod store;
 mod tokenizer_file;
-mod vectorer;
+mod vector_part;
 mod view;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,12 +26,12 @@ use std::time::Instant;
 
 pub use embed::{EmbeddingOptions, EmbeddingProgress, EmbeddingReport};
 #[cfg(feature = "local-embeddings")]
-pub use model2vec::{Model2Vec, ModelFault};
-pub use quantise::{Quantised, quantise};
-pub use store::{Stats, Vectors};
+pub use model2vec::{Model2Vec, Model2VecError};
+pub use quantise::{QuantisedVector, quantise};
+pub use query_embedder::QueryEmbedder;
+pub use store::{VectorStats, VectorStore};
 pub use tokenizer_file::TokenizerFile;
-pub use vectorer::Vectorer;
-pub use view::{Similar, View};
+pub use view::{SimilarChunks, VectorView};
 
 /// Maximum dimensions of a vector: the largest known models have 4,096.
 pub const MAX_DIMENSIONS: usize = 8_192;

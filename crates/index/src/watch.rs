@@ -20,8 +20,8 @@ use notify::event::EventKind;
 use notify::{ErrorKind, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::source::{IGNORE_FILE, WorkTree};
-use crate::store::{Options, Report};
-use crate::{IndexError, Project};
+use crate::store::{IndexReport, RefreshOptions};
+use crate::{IndexError, ProjectIndex};
 
 /// Time without events before the changes are indexed: editors write a file in several steps.
 const QUIET_TIME: Duration = Duration::from_millis(50);
@@ -29,8 +29,8 @@ const QUIET_TIME: Duration = Duration::from_millis(50);
 const MAX_COLLECTION_TIME: Duration = Duration::from_millis(500);
 /// Minimum number of changed files for which a scan of the tree costs less, as after switching
 /// branches.
-const SCAN_FROM: usize = 500;
-/// Maximum queued events. More would exceed [`SCAN_FROM`] changes anyway.
+const MIN_CHANGES_FOR_SCAN: usize = 500;
+/// Maximum queued events. More would exceed [`MIN_CHANGES_FOR_SCAN`] changes anyway.
 const MAX_QUEUED_EVENTS: usize = 10_000;
 /// Interval of checks for cancellation.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -64,9 +64,9 @@ pub enum WatchEvent<'a> {
     /// No directory is watched, for this reason: the tree is scanned periodically.
     Polling(&'a str),
     /// Some files were updated.
-    Updated(&'a [RelPath], Report),
+    Updated(&'a [RelPath], IndexReport),
     /// The tree was scanned, for this reason.
-    Refreshed(&'a str, Report),
+    Refreshed(&'a str, IndexReport),
     /// An update failed; it is retried.
     Failed(IndexError),
 }
@@ -76,12 +76,12 @@ pub enum WatchEvent<'a> {
 /// # Errors
 /// [`IndexError`] where the first scan fails. Later failures are reported, and retried.
 pub fn follow_project(
-    project: &Project,
-    options: Options<'_>,
+    project: &ProjectIndex,
+    options: RefreshOptions<'_>,
     on_event: &mut dyn FnMut(WatchEvent<'_>),
 ) -> Result<(), IndexError> {
     let (queue, events) = EventQueue::new();
-    let mut watch = DirectoryWatch::new(project.source(), queue.clone());
+    let mut watch = DirectoryWatch::new(project.work_tree(), queue.clone());
     on_event(watch.to_event());
     watch.watch_directories();
     let begun = Instant::now();
@@ -108,7 +108,7 @@ pub fn follow_project(
         {
             scan_reason = Some("it is time".to_owned());
         }
-        if changed.len() > SCAN_FROM {
+        if changed.len() > MIN_CHANGES_FOR_SCAN {
             scan_reason = scan_reason.or_else(|| Some(format!("{} files changed", changed.len())));
         }
         if scan_reason.is_none() && changed.is_empty() {
@@ -162,7 +162,7 @@ pub fn follow_project(
 
 /// Collected changes.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Changes {
+struct CollectedChanges {
     files: BTreeSet<RelPath>,
     /// The reason for a scan of the tree, if any.
     scan_reason: Option<String>,
@@ -269,7 +269,11 @@ impl DirectoryWatch {
     }
 
     /// Scans the tree; directories that appeared meanwhile are watched before their files are read.
-    fn scan_tree(&mut self, project: &Project, options: Options<'_>) -> Result<Report, IndexError> {
+    fn scan_tree(
+        &mut self,
+        project: &ProjectIndex,
+        options: RefreshOptions<'_>,
+    ) -> Result<IndexReport, IndexError> {
         self.watch_directories();
         let mut report = project.refresh(options)?;
         for _ in 0..MAX_SCANS {
@@ -285,8 +289,12 @@ impl DirectoryWatch {
     }
 
     /// Collects changes until there are none for a moment.
-    fn collect_changes(&mut self, events: &Receiver<notify::Result<Event>>, queue: &EventQueue) -> Changes {
-        let mut changes = Changes::default();
+    fn collect_changes(
+        &mut self,
+        events: &Receiver<notify::Result<Event>>,
+        queue: &EventQueue,
+    ) -> CollectedChanges {
+        let mut changes = CollectedChanges::default();
         let mut wait = STOP_CHECK_INTERVAL;
         let mut end = None;
         // Until no event comes for a while, or none can.
@@ -308,7 +316,7 @@ impl DirectoryWatch {
     }
 
     /// Sorts an event into the collected changes.
-    fn add_event(&self, event: notify::Result<Event>, changes: &mut Changes) {
+    fn add_event(&self, event: notify::Result<Event>, changes: &mut CollectedChanges) {
         let event = match event {
             Ok(event) => event,
             Err(error) => {
@@ -367,7 +375,7 @@ mod tests {
         Ok(Event::new(EventKind::Create(CreateKind::Any)).add_path(path.to_owned()))
     }
 
-    fn names(changes: &Changes) -> Vec<String> {
+    fn names(changes: &CollectedChanges) -> Vec<String> {
         changes.files.iter().map(ToString::to_string).collect()
     }
 

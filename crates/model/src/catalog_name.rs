@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 /// Suffixes of a model's releases, apart from dates: `-latest`, `-preview…`.
-const CHANNELS: &[&str] = &["latest", "preview", "exp", "beta", "reasoning", "non-reasoning"];
+const RELEASE_SUFFIXES: &[&str] = &["latest", "preview", "exp", "beta", "reasoning", "non-reasoning"];
 
 /// OpenRouter's names of vendors, and those of the same vendors as providers.
-const ROUTED_VENDORS: &[(&str, &str)] = &[
+const OPENROUTER_VENDORS: &[(&str, &str)] = &[
     ("anthropic", "anthropic"),
     ("openai", "openai"),
     ("google", "gemini"),
@@ -31,7 +31,7 @@ impl<'a> CatalogName<'a> {
         if provider == "openrouter" {
             let (vendor, name) = model.split_once('/')?;
             let name = name.split_once(':').map_or(name, |(name, _)| name);
-            let (_, vendor) = ROUTED_VENDORS.iter().find(|(routed, _)| *routed == vendor)?;
+            let (_, vendor) = OPENROUTER_VENDORS.iter().find(|(routed, _)| *routed == vendor)?;
             let name = if *vendor == "anthropic" { name.replace('.', "-").into() } else { name.into() };
             return Some(Self { vendor, name });
         }
@@ -51,6 +51,6 @@ impl<'a> CatalogName<'a> {
         };
         let digits = release.bytes().take_while(u8::is_ascii_digit).count();
         // Three digits or more are a date (`-0613`, `-2512`, `-20250929`) or a release (`-001`).
-        digits >= 3 || CHANNELS.iter().any(|channel| release.starts_with(channel))
+        digits >= 3 || RELEASE_SUFFIXES.iter().any(|channel| release.starts_with(channel))
     }
 }

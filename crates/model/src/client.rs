@@ -9,7 +9,7 @@ use futures_util::StreamExt as _;
 
 use crate::codec::Codec;
 use crate::transport::{
-    Body, Header, HttpRequest, HttpTransport, Method, Transport, join_url, missing_scheme, shown_url,
+    Body, Header, HttpRequest, HttpTransport, Method, Transport, display_url, guess_scheme, join_url,
 };
 use crate::{Endpoint, ModelError, ModelRequest, similar_names, wire};
 
@@ -76,8 +76,8 @@ pub fn connect_with(
         });
     }
     let refuse = |reason: String| ModelError::Endpoint { provider: endpoint.provider.clone(), reason };
-    let shown = || shown_url(&endpoint.base_url);
-    if let Some(scheme) = missing_scheme(&endpoint.base_url) {
+    let shown = || display_url(&endpoint.base_url);
+    if let Some(scheme) = guess_scheme(&endpoint.base_url) {
         return Err(refuse(format!("`{0}` lacks its scheme; write {scheme}://{0}", shown())));
     }
     let parsed = reqwest::Url::parse(&endpoint.base_url)
@@ -135,7 +135,7 @@ fn headers(endpoint: &Endpoint, codec: &dyn Codec) -> Vec<Header> {
         set(name, value, false);
     }
     if let Some(key) = &endpoint.key {
-        for (name, value) in codec.auth(key) {
+        for (name, value) in codec.auth_headers(key) {
             set(name, value, true);
         }
     }
@@ -169,7 +169,7 @@ impl HttpModel {
                 self.endpoint.provider
             ))
         })?;
-        Ok(self.codec.model_names(&value))
+        Ok(self.codec.parse_model_names(&value))
     }
 
     /// Encodes the request in its protocol.
@@ -210,15 +210,15 @@ impl HttpModel {
                 break;
             }
         }
-        self.codec.error(status, &text)
+        self.codec.parse_error(status, &text)
     }
 
     /// Adds advice to an error, and removes secrets and excess length from its texts.
-    pub(crate) async fn explain(&self, mut error: ModelError, asked_for: &str) -> ModelError {
+    pub(crate) async fn explain_error(&self, mut error: ModelError, asked_for: &str) -> ModelError {
         match &mut error {
             ModelError::Unauthorized { advice: advice @ None, .. } => *advice = Some(self.key_advice()),
             ModelError::Connection { advice, permanent: true, .. } if self.endpoint.local => {
-                *advice = Some(local_advice(&self.endpoint.provider));
+                *advice = Some(local_server_advice(&self.endpoint.provider));
             }
             ModelError::UnknownModel { available, .. } if available.is_empty() => {
                 let name = if asked_for.is_empty() { &self.model } else { asked_for };
@@ -228,7 +228,7 @@ impl HttpModel {
             }
             _ => {}
         }
-        error.redacted(&self.secrets)
+        error.redact_secrets(&self.secrets)
     }
 
     fn key_advice(&self) -> String {
@@ -245,7 +245,7 @@ impl HttpModel {
     }
 }
 
-fn local_advice(provider: &str) -> String {
+fn local_server_advice(provider: &str) -> String {
     match provider {
         "ollama" => "is ollama running? Start it with `ollama serve`".to_owned(),
         "lmstudio" => "is LM Studio's server running? Start it with `lms server start`".to_owned(),

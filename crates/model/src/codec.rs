@@ -13,10 +13,10 @@ use crate::{Delta, ModelError, ModelRequest, Reply, Secret};
 /// A wire protocol.
 pub(crate) trait Codec: Send + Sync {
     /// Encodes a request. Equal requests have byte-equal bodies.
-    fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError>;
+    fn encode(&self, request: &ModelRequest) -> Result<EncodedRequest, ModelError>;
 
     /// Returns the headers that carry the key.
-    fn auth(&self, key: &Secret) -> Vec<(&'static str, String)>;
+    fn auth_headers(&self, key: &Secret) -> Vec<(&'static str, String)>;
 
     /// Returns the headers of every request, apart from `content-type: application/json`.
     fn fixed_headers(&self) -> Vec<(&'static str, String)>;
@@ -25,19 +25,19 @@ pub(crate) trait Codec: Send + Sync {
     fn decoder(&self) -> Box<dyn Decoder>;
 
     /// Returns the error for a response without success, from the provider's error body.
-    fn error(&self, status: u16, body: &[u8]) -> ModelError;
+    fn parse_error(&self, status: u16, body: &[u8]) -> ModelError;
 
     /// Returns the path of the list of models, appended to the base URL.
     fn models_path(&self) -> &'static str;
 
     /// Returns the names in the response to a GET of [`Codec::models_path`], in the form that a
     /// request uses; empty if the body is not a list of models.
-    fn model_names(&self, body: &Value) -> Vec<String>;
+    fn parse_model_names(&self, body: &Value) -> Vec<String>;
 }
 
 /// A request encoded in a protocol.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Encoded {
+pub(crate) struct EncodedRequest {
     /// The path to append to the base URL, with its leading slash, such as `/v1/messages`. May have
     /// a query, never a key.
     pub(crate) path: String,
@@ -48,7 +48,7 @@ pub(crate) struct Encoded {
 /// Decodes one response.
 pub(crate) trait Decoder: Send {
     /// Handles the next event. Returns an error for an error event of the provider.
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError>;
+    fn handle_event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError>;
 
     /// Returns true if the protocol's own end was received. A response that ends before is broken.
     fn is_complete(&self) -> bool;

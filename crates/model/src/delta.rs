@@ -84,7 +84,7 @@ pub type DeltaStream<'a> = BoxStream<'a, Result<Delta, ModelError>>;
 
 /// Streams a reply that is complete at once, or an error. The reply is made when the stream is
 /// first polled, unless the stream is cancelled by then.
-pub fn reply_at_once<'a>(
+pub fn stream_whole_reply<'a>(
     cancel: CancellationToken,
     reply: impl FnOnce() -> Result<Reply, ModelError> + Send + 'a,
 ) -> DeltaStream<'a> {
@@ -93,14 +93,14 @@ pub fn reply_at_once<'a>(
             return vec![Err(ModelError::Cancelled)];
         }
         match reply() {
-            Ok(reply) => into_deltas(reply).into_iter().map(Ok).collect(),
+            Ok(reply) => reply_into_deltas(reply).into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
         }
     });
     items.flat_map(stream::iter).boxed()
 }
 
-fn into_deltas(reply: Reply) -> Vec<Delta> {
+fn reply_into_deltas(reply: Reply) -> Vec<Delta> {
     let mut deltas = vec![Delta::MessageStart];
     for (block, content) in (0..).zip(&reply.message.content) {
         match content {

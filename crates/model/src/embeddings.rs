@@ -14,12 +14,12 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{HttpModel, read_bounded};
-use crate::transport::{AttemptError, HttpRequest, Method, next_wait, requested_wait};
+use crate::transport::{AttemptError, HttpRequest, Method, choose_wait, requested_wait};
 use crate::{Endpoint, ModelError, Wire, connect};
 
 /// Maximum number of texts in a request. The strictest of the known servers accept 2,048, and a
 /// response to that many has several megabytes.
-pub const MAX_TEXTS: usize = 256;
+pub const MAX_TEXTS_PER_REQUEST: usize = 256;
 /// Maximum number of dimensions of a vector. The longest known vectors have 4,096.
 const MAX_DIMENSIONS: usize = 8_192;
 /// Maximum size of a response: the maximum number of vectors and dimensions at twelve characters
@@ -32,7 +32,7 @@ const TOO_LONG_PHRASES: [&str; 6] =
 
 /// A client for a model of embedding vectors.
 #[derive(Debug)]
-pub struct Embeddings {
+pub struct EmbeddingsClient {
     client: HttpModel,
 }
 
@@ -54,7 +54,7 @@ enum VectorEncoding {
     Packed(String),
 }
 
-impl Embeddings {
+impl EmbeddingsClient {
     /// Creates a client for the model of that name at an endpoint. The first request opens the
     /// connection.
     ///
@@ -95,9 +95,9 @@ impl Embeddings {
         texts: &[&str],
         cancel: &CancellationToken,
     ) -> Result<Vec<Vec<f32>>, ModelError> {
-        if texts.len() > MAX_TEXTS {
+        if texts.len() > MAX_TEXTS_PER_REQUEST {
             return Err(ModelError::Protocol(format!(
-                "{} texts at once; {MAX_TEXTS} are possible",
+                "{} texts at once; {MAX_TEXTS_PER_REQUEST} are possible",
                 texts.len()
             )));
         }
@@ -113,7 +113,7 @@ impl Embeddings {
             let tried = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(ModelError::Cancelled),
-                tried = self.attempt(&request, texts.len()) => tried,
+                tried = self.send_request(&request, texts.len()) => tried,
             };
             let AttemptError { error, retry_after } = match tried {
                 Ok(vectors) => return Ok(vectors),
@@ -122,13 +122,13 @@ impl Embeddings {
             let error = tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(ModelError::Cancelled),
-                error = self.client.explain(error, &self.client.model) => error,
+                error = self.client.explain_error(error, &self.client.model) => error,
             };
-            if let Some(message) = too_long(&error) {
+            if let Some(message) = too_long_message(&error) {
                 return Err(ModelError::ContextTooLong { message });
             }
             let failure = AttemptError { error, retry_after };
-            let wait = next_wait(policy, attempt, &failure, &mut random)?;
+            let wait = choose_wait(policy, attempt, &failure, &mut random)?;
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => return Err(ModelError::Cancelled),
@@ -151,7 +151,7 @@ impl Embeddings {
         })
     }
 
-    async fn attempt(&self, request: &HttpRequest, count: usize) -> Result<Vec<Vec<f32>>, AttemptError> {
+    async fn send_request(&self, request: &HttpRequest, count: usize) -> Result<Vec<Vec<f32>>, AttemptError> {
         let response = self.client.transport.send(request.clone()).await?;
         if !(200..300).contains(&response.status) {
             let clock = self.client.endpoint.retry.clock.as_ref();
@@ -160,14 +160,14 @@ impl Embeddings {
             return Err(AttemptError { error, retry_after });
         }
         let body = read_bounded(response.body, MAX_RESPONSE_BYTES).await?;
-        Ok(vectors(&body, count).map_err(|what| {
+        Ok(parse_vectors(&body, count).map_err(|what| {
             ModelError::Protocol(format!("the answer of {} has no usable vectors: {what}", self.name()))
         })?)
     }
 }
 
 /// Returns the server's message if the error says that a text is too long.
-fn too_long(error: &ModelError) -> Option<String> {
+fn too_long_message(error: &ModelError) -> Option<String> {
     let (ModelError::Http { message, .. } | ModelError::ContextTooLong { message }) = error else {
         return None;
     };
@@ -177,7 +177,7 @@ fn too_long(error: &ModelError) -> Option<String> {
 }
 
 /// Returns the vectors of a response, in the order of the request.
-fn vectors(body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, String> {
+fn parse_vectors(body: &[u8], count: usize) -> Result<Vec<Vec<f32>>, String> {
     let answer: EmbeddingsResponse = serde_json::from_slice(body)
         .map_err(|error| format!("it isn't one ({error}); is it a model for embeddings?"))?;
     if answer.data.len() != count {
@@ -232,9 +232,9 @@ mod tests {
             {"object": "embedding", "index": 1, "embedding": [0.5, 3]},
             {"index": 0, "embedding": packed},
         ], "usage": {}});
-        assert_eq!(vectors(body.to_string().as_bytes(), 2).unwrap(), [vec![1.5, -2.0], vec![0.5, 3.0]]);
+        assert_eq!(parse_vectors(body.to_string().as_bytes(), 2).unwrap(), [vec![1.5, -2.0], vec![0.5, 3.0]]);
         let without = json!({"data": [{"embedding": [1]}, {"embedding": [2]}]});
-        assert_eq!(vectors(without.to_string().as_bytes(), 2).unwrap(), [vec![1.0], vec![2.0]]);
+        assert_eq!(parse_vectors(without.to_string().as_bytes(), 2).unwrap(), [vec![1.0], vec![2.0]]);
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
             (json!({"data": [{"embedding": [null]}, {"embedding": [1]}]}), "isn't one"),
             (json!({"error": "no"}), "isn't one"),
         ] {
-            let told = vectors(body.to_string().as_bytes(), 2).unwrap_err();
+            let told = parse_vectors(body.to_string().as_bytes(), 2).unwrap_err();
             assert!(told.contains(said), "{told}, not `{said}`");
         }
     }

@@ -114,8 +114,8 @@ impl fmt::Debug for ProxySettings {
     /// Shows the proxies' URLs without passwords.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ProxySettings")
-            .field("http", &self.http.as_deref().map(crate::transport::shown_url))
-            .field("https", &self.https.as_deref().map(crate::transport::shown_url))
+            .field("http", &self.http.as_deref().map(crate::transport::display_url))
+            .field("https", &self.https.as_deref().map(crate::transport::display_url))
             .field("no_proxy", &self.no_proxy)
             .finish()
     }
@@ -185,7 +185,7 @@ impl fmt::Debug for Endpoint {
         f.debug_struct("Endpoint")
             .field("provider", &self.provider)
             .field("wire", &self.wire)
-            .field("base_url", &crate::transport::shown_url(&self.base_url))
+            .field("base_url", &crate::transport::display_url(&self.base_url))
             .field("key", &self.key)
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .field("deadlines", &self.deadlines)

@@ -45,7 +45,7 @@ pub enum ModelError {
         variables: Vec<String>,
     },
     /// The provider refused the key (401, 403).
-    #[error("the provider refused the key or its rights: {message}{}", with_advice(.advice.as_deref()))]
+    #[error("the provider refused the key or its rights: {message}{}", format_advice(.advice.as_deref()))]
     Unauthorized {
         /// The provider's message.
         message: String,
@@ -53,7 +53,7 @@ pub enum ModelError {
         advice: Option<String>,
     },
     /// The provider does not have that model (404, or 400 with such a message).
-    #[error("the provider doesn't know this model: {provider_message}{}", available_list(.available))]
+    #[error("the provider doesn't know this model: {provider_message}{}", format_available_models(.available))]
     UnknownModel {
         /// The provider's message.
         provider_message: String,
@@ -91,7 +91,7 @@ pub enum ModelError {
         message: String,
     },
     /// A time limit ran out.
-    #[error("timed out waiting for {which} after {} from {url}", seconds(*.after))]
+    #[error("timed out waiting for {which} after {} from {url}", format_duration(*.after))]
     Timeout {
         /// The time limit.
         which: Deadline,
@@ -101,7 +101,7 @@ pub enum ModelError {
         url: String,
     },
     /// The connection could not be made, or broke.
-    #[error("no connection to {url}: {reason}{}", with_advice(.advice.as_deref()))]
+    #[error("no connection to {url}: {reason}{}", format_advice(.advice.as_deref()))]
     Connection {
         /// The server's URL, without secrets.
         url: String,
@@ -223,7 +223,7 @@ impl ModelError {
     /// Removes secrets and invisible characters from this error's external text, and limits its
     /// length. Invisible characters go first, because they could split a secret.
     #[must_use]
-    pub(crate) fn redacted(mut self, secrets: &[String]) -> Self {
+    pub(crate) fn redact_secrets(mut self, secrets: &[String]) -> Self {
         if let Some(text) = self.external_text_mut() {
             *text = strip_invisible(text);
             for secret in secrets {
@@ -266,9 +266,9 @@ impl ModelError {
 
     /// Returns the last attempt's error for [`ModelError::GaveUp`], and this error otherwise.
     #[must_use]
-    pub fn root(&self) -> &Self {
+    pub fn root_cause(&self) -> &Self {
         match self {
-            Self::GaveUp { last, .. } => last.root(),
+            Self::GaveUp { last, .. } => last.root_cause(),
             other => other,
         }
     }
@@ -291,24 +291,24 @@ fn no_key_advice(variables: &[String]) -> String {
     }
 }
 
-fn with_advice(advice: Option<&str>) -> String {
+fn format_advice(advice: Option<&str>) -> String {
     advice.map(|text| format!("; {text}")).unwrap_or_default()
 }
 
-fn available_list(names: &[String]) -> String {
+fn format_available_models(names: &[String]) -> String {
     if names.is_empty() { String::new() } else { format!("; near names: {}", names.join(", ")) }
 }
 
 /// Cuts a text to at most `limit` bytes, including the ellipsis, between characters.
 pub(crate) fn shorten(text: &mut String, limit: usize) {
-    const MARK: char = '…';
+    const ELLIPSIS: char = '…';
     if text.len() > limit {
-        let mut end = limit.saturating_sub(MARK.len_utf8());
+        let mut end = limit.saturating_sub(ELLIPSIS.len_utf8());
         while !text.is_char_boundary(end) {
             end -= 1;
         }
         text.truncate(end);
-        text.push(MARK);
+        text.push(ELLIPSIS);
     }
 }
 
@@ -334,7 +334,7 @@ fn is_hidden(character: char) -> bool {
 }
 
 /// Formats a duration in whole seconds if possible, else in milliseconds.
-fn seconds(duration: Duration) -> String {
+fn format_duration(duration: Duration) -> String {
     if duration.subsec_nanos() == 0 {
         format!("{} s", duration.as_secs())
     } else {

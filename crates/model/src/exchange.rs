@@ -14,7 +14,9 @@ use crate::client::HttpModel;
 use crate::codec::Decoder;
 use crate::limits;
 use crate::sse::{SseEvent, SseParser};
-use crate::transport::{AttemptError, Body, HttpRequest, HttpResponse, next_wait, requested_wait, shown_url};
+use crate::transport::{
+    AttemptError, Body, HttpRequest, HttpResponse, choose_wait, display_url, requested_wait,
+};
 use crate::{Delta, DeltaStream, Model, ModelError, ModelRequest, Reply, ServerLimits};
 
 /// The wait for the end of the connection after the reply is complete. The end is nearly
@@ -76,11 +78,11 @@ impl<'a> Exchange<'a> {
     }
 
     /// Returns the next item of the stream.
-    async fn next(&mut self) -> Option<Result<Delta, ModelError>> {
+    async fn next_item(&mut self) -> Option<Result<Delta, ModelError>> {
         loop {
             let ended = matches!(self.state, ExchangeState::Ended);
             if !ended && self.cancel.is_cancelled() {
-                return Some(self.end(ModelError::Cancelled));
+                return Some(self.end_with_error(ModelError::Cancelled));
             }
             if let Some(delta) = self.ready.pop_front() {
                 return Some(Ok(delta));
@@ -97,14 +99,14 @@ impl<'a> Exchange<'a> {
             if let Err(failure) = result
                 && let Some(error) = self.retry_or_fail(failure).await
             {
-                return Some(self.end(error));
+                return Some(self.end_with_error(error));
             }
         }
     }
 
     /// Ends the stream. Returns the reported usage, if there is any, as the last item before the
     /// error; otherwise the error.
-    fn end(&mut self, error: ModelError) -> Result<Delta, ModelError> {
+    fn end_with_error(&mut self, error: ModelError) -> Result<Delta, ModelError> {
         self.ready.clear();
         // Dropping the response closes its connection.
         let usage = match std::mem::replace(&mut self.state, ExchangeState::Ended) {
@@ -131,7 +133,7 @@ impl<'a> Exchange<'a> {
                 let whole = answer.advance(&mut self.ready).await?;
                 if whole {
                     if let Some(Delta::Done(reply)) = self.ready.back_mut() {
-                        mark_limited(reply, self.request.max_output);
+                        correct_stop_reason(reply, self.request.max_output);
                     }
                     self.state = ExchangeState::Ended;
                 }
@@ -145,7 +147,7 @@ impl<'a> Exchange<'a> {
             Some(request) => request.clone(),
             None => self.encoded.insert(self.model.encode(self.request)?).clone(),
         };
-        let url = shown_url(&request.url);
+        let url = display_url(&request.url);
         let response = self.model.transport.send(request).await?;
         if !(200..300).contains(&response.status) {
             let clock = self.model.endpoint.retry.clock.as_ref();
@@ -184,11 +186,11 @@ impl<'a> Exchange<'a> {
         let error = tokio::select! {
             biased;
             () = cancel.cancelled() => return Some(ModelError::Cancelled),
-            error = self.model.explain(error, &self.request.model) => error,
+            error = self.model.explain_error(error, &self.request.model) => error,
         };
         let policy = &self.model.endpoint.retry;
         let failure = AttemptError { error, retry_after };
-        let chosen = match next_wait(policy, self.attempt, &failure, &mut self.random) {
+        let chosen = match choose_wait(policy, self.attempt, &failure, &mut self.random) {
             Ok(chosen) => chosen,
             Err(error) => return Some(error),
         };
@@ -211,7 +213,7 @@ impl StreamingResponse {
     /// the reply is complete and among the `ready` deltas.
     async fn advance(&mut self, ready: &mut VecDeque<Delta>) -> Result<bool, ModelError> {
         if let Some(event) = self.events.pop_front() {
-            ready.extend(self.decoder.event(&event)?);
+            ready.extend(self.decoder.handle_event(&event)?);
             return Ok(false);
         }
         match self.next_chunk().await? {
@@ -227,7 +229,9 @@ impl StreamingResponse {
             None => {
                 self.finish_last_event(ready)?;
                 if !self.decoder.is_complete() {
-                    return Err(self.ended_early("the connection was closed before the reply was whole"));
+                    return Err(
+                        self.ended_early_error("the connection was closed before the reply was whole")
+                    );
                 }
                 let reply = self.decoder.finish()?;
                 ready.push_back(Delta::Done(Box::new(reply)));
@@ -252,16 +256,16 @@ impl StreamingResponse {
         let parsed = self.parser.finish(&mut self.events);
         parsed.map_err(|error| ModelError::Protocol(error.to_string()))?;
         while let Some(event) = self.events.pop_front() {
-            let decoded = self.decoder.event(&event);
+            let decoded = self.decoder.handle_event(&event);
             if decoded.is_err() && serde_json::from_str::<IgnoredAny>(&event.data).is_err() {
-                return Err(self.ended_early("its last event is cut off"));
+                return Err(self.ended_early_error("its last event is cut off"));
             }
             ready.extend(decoded?);
         }
         Ok(())
     }
 
-    fn ended_early(&self, reason: &str) -> ModelError {
+    fn ended_early_error(&self, reason: &str) -> ModelError {
         ModelError::EndedEarly { url: self.url.clone(), reason: reason.to_owned() }
     }
 }
@@ -274,21 +278,20 @@ impl Model for HttpModel {
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
         let serial = self.exchanges.fetch_add(1, Ordering::Relaxed);
         let exchange = Box::new(Exchange::new(self, request, cancel, serial));
-        stream::unfold(
-            exchange,
-            |mut exchange| async move { exchange.next().await.map(|item| (item, exchange)) },
-        )
+        stream::unfold(exchange, |mut exchange| async move {
+            exchange.next_item().await.map(|item| (item, exchange))
+        })
         .boxed()
     }
 
     fn query_limits(&self) -> BoxFuture<'_, Option<ServerLimits>> {
-        Box::pin(limits::query(self))
+        Box::pin(limits::query_server_limits(self))
     }
 }
 
 /// Corrects the stop reason of a reply that fills the output limit: some servers report a plain
 /// end.
-fn mark_limited(reply: &mut Reply, max_output: Option<Tokens>) {
+fn correct_stop_reason(reply: &mut Reply, max_output: Option<Tokens>) {
     if reply.stop == StopReason::EndTurn && max_output.is_some_and(|limit| reply.usage.output >= limit) {
         reply.stop = StopReason::MaxTokens;
     }

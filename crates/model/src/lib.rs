@@ -53,11 +53,11 @@ mod wire_protocol;
 
 pub use cassette::{Recorder, RecordingTransport, Replayer};
 pub use client::{HttpModel, connect, connect_with};
-pub use delta::{Delta, DeltaStream, Model, Reply, reply_at_once};
-pub use embeddings::{Embeddings, MAX_TEXTS};
+pub use delta::{Delta, DeltaStream, Model, Reply, stream_whole_reply};
+pub use embeddings::{EmbeddingsClient, MAX_TEXTS_PER_REQUEST};
 pub use endpoint::{Deadlines, Endpoint, ProxySettings, RetryPolicy, Secret};
 pub use error::{Deadline, ModelError};
-pub use limits::{ServerLimits, builtin_limits, default_limits, documented_models, refused_window};
+pub use limits::{ServerLimits, builtin_limits, default_limits, documented_models, parse_context_window};
 pub use price::{Price, builtin_price};
 pub use provider::{Provider, builtin_providers, similar_names};
 pub use request::{Effort, ModelRequest, SystemPart, Thinking};

@@ -5,12 +5,12 @@
 //! [`Model::query_limits`](crate::Model::query_limits) asks servers on this machine, and
 //! OpenRouter, for their own.
 
-mod refusal;
-mod server;
+mod context_too_long;
 mod server_limits;
+mod server_query;
 mod table;
 
-pub use refusal::refused_window;
-pub(crate) use server::query;
+pub use context_too_long::parse_context_window;
 pub use server_limits::ServerLimits;
+pub(crate) use server_query::query_server_limits;
 pub use table::{builtin_limits, default_limits, documented_models};

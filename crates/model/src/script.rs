@@ -115,7 +115,7 @@ impl ScriptedModel {
         self.replies.len().saturating_sub(self.next.load(Ordering::Relaxed))
     }
 
-    fn reply(&self, request: &ModelRequest) -> Result<Vec<Delta>, ModelError> {
+    fn next_reply(&self, request: &ModelRequest) -> Result<Vec<Delta>, ModelError> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);
         let number = index.saturating_add(1);
         let Some(scripted) = self.replies.get(index) else {
@@ -127,10 +127,10 @@ impl ScriptedModel {
         if let Some(expected) = &scripted.expect {
             let newest = newest_text(&request.messages);
             if !newest.contains(expected.as_str()) {
-                return Err(ModelError::Script(mismatch(number, expected, &newest)));
+                return Err(ModelError::Script(format_mismatch(number, expected, &newest)));
             }
         }
-        Ok(scripted.deltas(number, request, &self.name))
+        Ok(scripted.to_deltas(number, request, &self.name))
     }
 }
 
@@ -142,7 +142,7 @@ impl Model for ScriptedModel {
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
         // The reply is taken at the first poll: nothing is "sent" before.
         let items = stream::once(async move {
-            match self.reply(request) {
+            match self.next_reply(request) {
                 Ok(deltas) => deltas.into_iter().map(Ok).collect(),
                 Err(error) => vec![Err(error)],
             }
@@ -165,7 +165,7 @@ impl Model for ScriptedModel {
 }
 
 impl ScriptedReply {
-    fn deltas(&self, number: usize, request: &ModelRequest, name: &str) -> Vec<Delta> {
+    fn to_deltas(&self, number: usize, request: &ModelRequest, name: &str) -> Vec<Delta> {
         let mut deltas = vec![Delta::MessageStart];
         let mut content = Vec::new();
         let mut block: u32 = 0;
@@ -203,13 +203,13 @@ impl ScriptedReply {
         deltas.push(Delta::Done(Box::new(Reply {
             message: Message { role: Role::Assistant, content },
             stop: self.stop.clone().unwrap_or(default_stop),
-            usage: self.usage.unwrap_or_else(|| self.estimate(request)),
+            usage: self.usage.unwrap_or_else(|| self.estimate_usage(request)),
             model: name.to_owned(),
         })));
         deltas
     }
 
-    fn estimate(&self, request: &ModelRequest) -> Usage {
+    fn estimate_usage(&self, request: &ModelRequest) -> Usage {
         let system: usize = request.system.iter().map(|part| part.text.len()).sum();
         let messages: usize =
             request.messages.iter().flat_map(|message| &message.content).map(block_length).sum();
@@ -229,12 +229,12 @@ fn block_length(block: &Block) -> usize {
     match block {
         Block::Text { text } | Block::Thinking { text, .. } => text.len(),
         Block::ToolUse(call) => call.name.len() + call.input.to_string().len(),
-        Block::ToolResult { content, .. } => content.iter().map(|part| part_text(part).len()).sum(),
+        Block::ToolResult { content, .. } => content.iter().map(|part| result_part_text(part).len()).sum(),
         Block::Image(_) => 0,
     }
 }
 
-fn part_text(part: &ResultPart) -> &str {
+fn result_part_text(part: &ResultPart) -> &str {
     match part {
         ResultPart::Text { text } => text,
         ResultPart::Image(_) => "",
@@ -257,14 +257,14 @@ fn newest_text(messages: &[Message]) -> String {
     for block in newest.into_iter().flat_map(|message| &message.content) {
         match block {
             Block::Text { text } => texts.push(text),
-            Block::ToolResult { content, .. } => texts.extend(content.iter().map(part_text)),
+            Block::ToolResult { content, .. } => texts.extend(content.iter().map(result_part_text)),
             Block::Thinking { .. } | Block::Image(_) | Block::ToolUse(_) => {}
         }
     }
     texts.join("\n")
 }
 
-fn mismatch(number: usize, expected: &str, newest: &str) -> String {
+fn format_mismatch(number: usize, expected: &str, newest: &str) -> String {
     let short = |text: &str| {
         let mut text = text.to_owned();
         shorten(&mut text, MAX_SHOWN_BYTES);

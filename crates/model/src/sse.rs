@@ -27,7 +27,7 @@ pub(crate) struct SseEvent {
 /// The error for an event that is larger than any provider sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an event of the stream has a {what} of more than {} MiB", .limit / (1024 * 1024))]
-pub(crate) struct TooLong {
+pub(crate) struct EventTooLong {
     what: &'static str,
     limit: usize,
 }
@@ -50,7 +50,7 @@ impl SseParser {
     }
 
     /// Parses the next bytes and appends the completed events to `events`.
-    pub(crate) fn push(&mut self, bytes: &[u8], events: &mut VecDeque<SseEvent>) -> Result<(), TooLong> {
+    pub(crate) fn push(&mut self, bytes: &[u8], events: &mut VecDeque<SseEvent>) -> Result<(), EventTooLong> {
         let mut rest = bytes;
         if self.after_carriage_return && !rest.is_empty() {
             self.after_carriage_return = false;
@@ -64,11 +64,11 @@ impl SseParser {
                 rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             }
             if self.line.is_empty() {
-                self.take_line(head, events)?;
+                self.parse_line(head, events)?;
             } else {
                 self.extend_line(head)?;
                 let line = std::mem::take(&mut self.line);
-                self.take_line(&line, events)?;
+                self.parse_line(&line, events)?;
             }
         }
         self.extend_line(rest)
@@ -77,23 +77,23 @@ impl SseParser {
     /// Completes the event that was open when the stream ended without its closing blank line. Some
     /// servers omit that line after the last event; in a stream that was cut off, the event is
     /// incomplete.
-    pub(crate) fn finish(&mut self, events: &mut VecDeque<SseEvent>) -> Result<(), TooLong> {
+    pub(crate) fn finish(&mut self, events: &mut VecDeque<SseEvent>) -> Result<(), EventTooLong> {
         let line = std::mem::take(&mut self.line);
         if !line.is_empty() {
-            self.take_line(&line, events)?;
+            self.parse_line(&line, events)?;
         }
         self.dispatch(events);
         Ok(())
     }
 
-    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
-        check_line(self.line.len().saturating_add(bytes.len()))?;
+    fn extend_line(&mut self, bytes: &[u8]) -> Result<(), EventTooLong> {
+        check_line_length(self.line.len().saturating_add(bytes.len()))?;
         self.line.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn take_line(&mut self, line: &[u8], events: &mut VecDeque<SseEvent>) -> Result<(), TooLong> {
-        check_line(line.len())?;
+    fn parse_line(&mut self, line: &[u8], events: &mut VecDeque<SseEvent>) -> Result<(), EventTooLong> {
+        check_line_length(line.len())?;
         let mut line = line;
         if std::mem::take(&mut self.first_line) {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
@@ -122,13 +122,13 @@ impl SseParser {
         }
     }
 
-    fn add_data(&mut self, value: &[u8]) -> Result<(), TooLong> {
+    fn add_data(&mut self, value: &[u8]) -> Result<(), EventTooLong> {
         let text = String::from_utf8_lossy(value);
         match &mut self.data {
             None => self.data = Some(text.into_owned()),
             Some(data) => {
                 if data.len().saturating_add(text.len()) >= MAX_EVENT_BYTES {
-                    return Err(TooLong { what: "size", limit: MAX_EVENT_BYTES });
+                    return Err(EventTooLong { what: "size", limit: MAX_EVENT_BYTES });
                 }
                 data.push('\n');
                 data.push_str(&text);
@@ -145,8 +145,8 @@ impl SseParser {
     }
 }
 
-fn check_line(length: usize) -> Result<(), TooLong> {
-    if length > MAX_LINE_BYTES { Err(TooLong { what: "line", limit: MAX_LINE_BYTES }) } else { Ok(()) }
+fn check_line_length(length: usize) -> Result<(), EventTooLong> {
+    if length > MAX_LINE_BYTES { Err(EventTooLong { what: "line", limit: MAX_LINE_BYTES }) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -28,27 +28,28 @@ mod build_table;
 mod builds;
 mod conditions;
 mod credentials;
+mod current_directory;
 mod danger;
-mod directory;
 mod edit_table;
 mod edits;
 mod fetching;
-mod git;
+mod git_readers;
 mod hosts;
+mod numeric_variables;
 mod options;
 mod part;
 mod reader_table;
 mod readers;
 mod sed;
+mod statement_tree;
 mod survey;
 mod unwrap;
 mod unwrap_find;
 mod unwrap_git;
+mod unwrap_result;
 mod unwrap_table;
 mod unwrap_tools;
-mod values;
 mod variables;
-mod wrapped;
 
 use part::shorten_command;
 pub use part::{CommandPart, CommandWord};
@@ -56,7 +57,7 @@ use survey::Survey;
 
 /// Maximum bytes of a command that is parsed. Longer commands are never read by a person, and no
 /// check is that long.
-const MAX_BYTES: usize = 32 * 1024;
+const MAX_COMMAND_BYTES: usize = 32 * 1024;
 
 /// The analysis of a shell command before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,7 +80,7 @@ pub struct CommandAnalysis {
 }
 
 impl CommandAnalysis {
-    fn of(level: Level, reason: String) -> Self {
+    fn from_level(level: Level, reason: String) -> Self {
         Self { level, reason, destroys: None, beyond_undo: false, parts: Vec::new(), complete: false }
     }
 }
@@ -87,21 +88,21 @@ impl CommandAnalysis {
 /// Formats a command that starts in `directory`, beneath the root, for [`analyse_command`] and for
 /// people: with a change of directory before it, after which git is no longer trusted.
 #[must_use]
-pub fn in_directory(directory: &str, command: &str) -> String {
-    format!("{CD_BEFORE}{}{CD_AFTER}{command}", directory.replace('\'', "'\\''"))
+pub fn format_in_directory(directory: &str, command: &str) -> String {
+    format!("{CD_PREFIX}{}{CD_SEPARATOR}{command}", directory.replace('\'', "'\\''"))
 }
 
 /// The texts that [`in_directory`] writes before and after a directory.
-const CD_BEFORE: &str = "cd -- '";
-const CD_AFTER: &str = "' && ";
+const CD_PREFIX: &str = "cd -- '";
+const CD_SEPARATOR: &str = "' && ";
 
 /// Returns the command in a text from [`in_directory`], for a directory beneath the root.
 fn command_after_cd(command: &str) -> Option<&str> {
-    let (directory, rest) = command.strip_prefix(CD_BEFORE)?.split_once('\'')?;
+    let (directory, rest) = command.strip_prefix(CD_PREFIX)?.split_once('\'')?;
     let beneath =
         !directory.starts_with('/') && directory.split('/').all(|name| !matches!(name, "" | "." | ".."));
     // `cd -` returns to the previous directory.
-    rest.strip_prefix(CD_AFTER.strip_prefix('\'')?).filter(|_| beneath && directory != "-")
+    rest.strip_prefix(CD_SEPARATOR.strip_prefix('\'')?).filter(|_| beneath && directory != "-")
 }
 
 /// Analyses `command`, which is to be run by `/bin/sh -c`.
@@ -115,14 +116,14 @@ fn command_after_cd(command: &str) -> Option<&str> {
 #[must_use]
 pub fn analyse_command(command: &str, known_checks: &[String]) -> CommandAnalysis {
     let whole = [Some(command), command_after_cd(command)];
-    let is_whole = |check: &&String| whole.iter().flatten().any(|command| is_same(check, command));
+    let is_whole = |check: &&String| whole.iter().flatten().any(|command| is_same_command(check, command));
     if let Some(check) = known_checks.iter().find(is_whole) {
         let reason = format!("it is the project's own check `{}`", shorten_command(check));
-        return a_check(command, known_checks, reason);
+        return analyse_check(command, known_checks, reason);
     }
-    if command.len() > MAX_BYTES {
+    if command.len() > MAX_COMMAND_BYTES {
         let reason = format!("it is {} bytes long, too long to judge", command.len());
-        return CommandAnalysis::of(Level::System, reason);
+        return CommandAnalysis::from_level(Level::System, reason);
     }
     let mut survey = Survey::new(known_checks, command_after_cd(command).is_some());
     survey.survey_script(command);
@@ -131,18 +132,18 @@ pub fn analyse_command(command: &str, known_checks: &[String]) -> CommandAnalysi
 
 /// Analyses a command that equals a check as a whole, whatever its parts are. Rules still see the
 /// parts.
-fn a_check(command: &str, known_checks: &[String], reason: String) -> CommandAnalysis {
+fn analyse_check(command: &str, known_checks: &[String], reason: String) -> CommandAnalysis {
     let mut survey = Survey::new(known_checks, command_after_cd(command).is_some());
-    if command.len() <= MAX_BYTES {
+    if command.len() <= MAX_COMMAND_BYTES {
         survey.survey_script(command);
     }
-    let complete = survey.unclear.is_none() && !survey.partial && command.len() <= MAX_BYTES;
+    let complete = survey.unclear.is_none() && !survey.partial && command.len() <= MAX_COMMAND_BYTES;
     let mut parts = survey.parts;
     for part in &mut parts {
         part.level = part.level.min(Level::Edit);
         part.destroys = None;
     }
-    CommandAnalysis { parts, complete, ..CommandAnalysis::of(Level::Edit, reason) }
+    CommandAnalysis { parts, complete, ..CommandAnalysis::from_level(Level::Edit, reason) }
 }
 
 /// Combines the parts of a command into its analysis.
@@ -174,10 +175,10 @@ fn combine_parts(command: &str, survey: Survey<'_>) -> CommandAnalysis {
             level = Level::System;
             reason.clone_from(outside);
         }
-        danger.add(&rough);
-        parts.extend(danger::rough_parts(command));
+        danger.merge(&rough);
+        parts.extend(danger::split_roughly(command));
     } else if may_hide {
-        danger::statements(command, &mut danger);
+        danger::check_statements(command, &mut danger);
     }
     // An unknown value could be anything.
     danger.beyond_undo |= danger.destroys.is_some() && command.contains(['$', '`', '[']);
@@ -186,7 +187,7 @@ fn combine_parts(command: &str, survey: Survey<'_>) -> CommandAnalysis {
 }
 
 /// Returns true if two commands differ at most in insignificant blanks.
-fn is_same(check: &str, command: &str) -> bool {
+fn is_same_command(check: &str, command: &str) -> bool {
     let ends = [' ', '\t', '\n'];
     let (check, command) = (check.trim_matches(ends), command.trim_matches(ends));
     if check.is_empty() {

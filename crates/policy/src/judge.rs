@@ -6,11 +6,11 @@ use journeyman_protocol::{Decision, Effects, Enforcement, Level, Mode, RelPath, 
 
 use crate::call::Call;
 use crate::command::{CommandAnalysis, CommandPart, analyse_command};
-use crate::protect::{Protection, protection_of};
+use crate::protected_paths::{PathProtection, protection_of};
 use crate::registry::is_registry;
 use crate::rules::{
-    Aspect, Compiled, Hit, MAIN_AGENT, Need, Rule, RuleError, RuleId, RuleLayer, Rules, Subject,
-    changes_directory, explained_level, propose_rules, shorten,
+    CallAspect, CompiledRule, MAIN_AGENT, MatchCertainty, MatchSubject, Rule, RuleError, RuleId, RuleLayer,
+    RuleSpecificity, Rules, changes_directory, explained_level, propose_rules, shorten,
 };
 use crate::tools::{DELEGATE_TOOL, MCP_PREFIX};
 
@@ -24,7 +24,7 @@ pub const RULE_LOSS: &str = "built-in: loss beyond undo";
 const RULE_MCP: &str = "built-in: tool of an MCP server";
 
 /// Prefix of the names of built-in rules.
-const BUILT_IN: &str = "built-in: ";
+const BUILT_IN_PREFIX: &str = "built-in: ";
 
 /// The permission policy: rules, and the project's checks.
 #[derive(Debug, Clone, Default)]
@@ -51,7 +51,7 @@ pub struct PartExplanation {
 
 /// The subject of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum About {
+enum FindingSubject {
     Reading,
     Files,
     Command,
@@ -65,26 +65,26 @@ struct Finding {
     floor: Decision,
     reason: String,
     rule: Option<&'static str>,
-    about: About,
+    about: FindingSubject,
 }
 
 impl Finding {
-    fn of(about: About, level: Level, reason: String) -> Self {
+    fn without_floor(about: FindingSubject, level: Level, reason: String) -> Self {
         Self { level, floor: Decision::Allow, reason, rule: None, about }
     }
 }
 
 /// A rule that matches a call, and its decision.
-struct Spoken<'a> {
-    rule: &'a Compiled,
+struct RuleMatch<'a> {
+    rule: &'a CompiledRule,
     decision: Decision,
-    hit: Hit,
+    hit: MatchCertainty,
 }
 
 /// A call with its analysis.
-struct Case<'a> {
+struct AnalysedCall<'a> {
     call: Call<'a>,
-    subject: Subject<'a>,
+    subject: MatchSubject<'a>,
 }
 
 impl Policy {
@@ -121,7 +121,7 @@ impl Policy {
         mode: Mode,
     ) -> Result<Self, RuleError> {
         // The rules are checked like those of a project, which may only tighten.
-        let rules = Rules::of(tightening, RuleLayer::Project)?;
+        let rules = Rules::from_rules(tightening, RuleLayer::Project)?;
         let mut child = self.clone().with_rules(rules);
         if !child.ceilings.contains(&mode) {
             child.ceilings.push(mode);
@@ -144,12 +144,12 @@ impl Policy {
     #[must_use]
     pub fn judge(&self, call: &Call<'_>) -> Verdict {
         let analysis = self.analyse_effects(call.effects);
-        self.judged_by_all(call, analysis.as_ref())
+        self.judge_in_all_modes(call, analysis.as_ref())
     }
 
     /// Returns the strictest of the verdicts in the call's own mode and in each stricter maximum
     /// mode.
-    fn judged_by_all(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
+    fn judge_in_all_modes(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
         let verdict = self.judge_analysed(call, analysis);
         self.ceilings.iter().filter(|ceiling| **ceiling < call.mode).fold(verdict, |strictest, mode| {
             let narrower = self.judge_analysed(&Call { mode: *mode, ..*call }, analysis);
@@ -166,17 +166,17 @@ impl Policy {
     }
 
     fn judge_analysed(&self, call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Verdict {
-        let case = Case::new(call, analysis);
+        let case = AnalysedCall::new(call, analysis);
         let findings = collect_findings(call, analysis);
         let level = findings.iter().map(|finding| finding.level).max().unwrap_or_default();
         let destroys = analysis.filter(|_| !call.effects.previewed);
         let destroys = destroys.and_then(|analysis| analysis.destroys.clone());
         // The findings that neither the mode or a built-in rule nor another rule allows.
-        let mut allowing: Vec<&Compiled> = Vec::new();
+        let mut allowing: Vec<&CompiledRule> = Vec::new();
         let mut decision = Decision::Allow;
         let mut standing = Vec::with_capacity(findings.len());
         for finding in findings {
-            let own = by_mode(call.mode, finding.level, call.sandbox).max(finding.floor);
+            let own = decision_of_mode(call.mode, finding.level, call.sandbox).max(finding.floor);
             let by_rules = match own {
                 Decision::Ask => self.allowing_rules(&case, finding.about),
                 Decision::Allow | Decision::Deny => None,
@@ -192,7 +192,7 @@ impl Policy {
         let by_rule = spoken.iter().map(|one| one.decision).max().unwrap_or(Decision::Allow);
         let decision = decision.max(by_rule);
         let reason = match spoken.iter().find(|one| one.decision == decision) {
-            Some(one) => one.strongest_reason(call),
+            Some(one) => one.describe_match(call),
             None => strongest_reason(call, decision, &standing, &allowing),
         };
         let mut deciding: Vec<&RuleId> = match decision {
@@ -213,17 +213,17 @@ impl Policy {
     }
 
     /// Returns the rules that deny or ask about a call, the strictest first.
-    fn restricting_rules(&self, case: &Case<'_>) -> Vec<Spoken<'_>> {
+    fn restricting_rules(&self, case: &AnalysedCall<'_>) -> Vec<RuleMatch<'_>> {
         let strict = self.rules.compiled_rules().filter(|rule| rule.rule.decision > Decision::Allow);
-        let mut spoken: Vec<Spoken<'_>> = strict
+        let mut spoken: Vec<RuleMatch<'_>> = strict
             .filter_map(|rule| {
                 let hit = rule.match_restricting(&case.subject);
                 let decision = match hit {
-                    Hit::No => return None,
-                    Hit::Perhaps => Decision::Ask,
-                    Hit::Yes => rule.rule.decision,
+                    MatchCertainty::No => return None,
+                    MatchCertainty::Perhaps => Decision::Ask,
+                    MatchCertainty::Yes => rule.rule.decision,
                 };
-                Some(Spoken { rule, decision, hit })
+                Some(RuleMatch { rule, decision, hit })
             })
             .collect();
         spoken.sort_by_key(|one| std::cmp::Reverse((one.decision, one.hit)));
@@ -231,42 +231,44 @@ impl Policy {
     }
 
     /// Returns the rules that together allow a finding; `None` if they don't.
-    fn allowing_rules(&self, case: &Case<'_>, about: About) -> Option<Vec<&Compiled>> {
+    fn allowing_rules(&self, case: &AnalysedCall<'_>, about: FindingSubject) -> Option<Vec<&CompiledRule>> {
         let call = &case.call;
         let mut rules = Vec::new();
-        let mut add = |aspect, need| self.covering_rules(case, aspect, need).map(|rule| rules.push(rule));
+        let mut add = |aspect, need| self.find_allowing_rule(case, aspect, need).map(|rule| rules.push(rule));
         match about {
-            About::Reading => return None,
-            About::Files => {
+            FindingSubject::Reading => return None,
+            FindingSubject::Files => {
                 for path in &call.effects.writes {
-                    let level = level_of(path);
-                    if by_mode(call.mode, level, call.sandbox) > Decision::Allow {
-                        add(Aspect::Path(path), need_for_level(level))?;
+                    let level = write_level(path);
+                    if decision_of_mode(call.mode, level, call.sandbox) > Decision::Allow {
+                        add(CallAspect::Path(path), specificity_for_level(level))?;
                     }
                 }
             }
-            About::Hosts => {
+            FindingSubject::Hosts => {
                 for host in &call.effects.hosts {
                     let level = host_level(call.tool, host, case.subject.analysis);
-                    if by_mode(call.mode, level, call.sandbox) > Decision::Allow {
-                        add(Aspect::Host(host), need_for_level(level))?;
+                    if decision_of_mode(call.mode, level, call.sandbox) > Decision::Allow {
+                        add(CallAspect::Host(host), specificity_for_level(level))?;
                     }
                 }
             }
-            About::Tool => add(Aspect::Tool, Need::Any)?,
-            About::Command => return self.allowing_command(case),
+            FindingSubject::Tool => add(CallAspect::Tool, RuleSpecificity::Any)?,
+            FindingSubject::Command => return self.allowing_command(case),
         }
         Some(rules)
     }
 
     /// Returns the rules that allow a command: one with its whole line, or one for each program
     /// that needs a rule.
-    fn allowing_command(&self, case: &Case<'_>) -> Option<Vec<&Compiled>> {
+    fn allowing_command(&self, case: &AnalysedCall<'_>) -> Option<Vec<&CompiledRule>> {
         let line = case.call.effects.command.as_deref()?;
         let analysis = case.subject.analysis?;
-        if let Some(rule) =
-            self.covering_rules(case, Aspect::Line(line), need_for_level(analysis.level).max(Need::Exact))
-        {
+        if let Some(rule) = self.find_allowing_rule(
+            case,
+            CallAspect::Line(line),
+            specificity_for_level(analysis.level).max(RuleSpecificity::Exact),
+        ) {
             return Some(vec![rule]);
         }
         let whole = analysis.complete && !analysis.parts.is_empty();
@@ -276,20 +278,28 @@ impl Policy {
             return None;
         }
         let mut rules = Vec::new();
-        for part in analysis.parts.iter().filter(|part| is_open(case, analysis, part)) {
+        for part in analysis.parts.iter().filter(|part| needs_rule(case, analysis, part)) {
             let lost = analysis.beyond_undo && part.destroys.is_some();
-            let need =
-                if lost || missing_guarantee(case.call.sandbox).is_some() { Need::Exact } else { Need::Any };
-            rules.push(self.covering_rules(
+            let need = if lost || missing_guarantee(case.call.sandbox).is_some() {
+                RuleSpecificity::Exact
+            } else {
+                RuleSpecificity::Any
+            };
+            rules.push(self.find_allowing_rule(
                 case,
-                Aspect::CommandPart(part),
-                need.max(need_for_level(part.level)),
+                CallAspect::CommandPart(part),
+                need.max(specificity_for_level(part.level)),
             )?);
         }
         Some(rules)
     }
 
-    fn covering_rules(&self, case: &Case<'_>, aspect: Aspect<'_>, need: Need) -> Option<&Compiled> {
+    fn find_allowing_rule(
+        &self,
+        case: &AnalysedCall<'_>,
+        aspect: CallAspect<'_>,
+        need: RuleSpecificity,
+    ) -> Option<&CompiledRule> {
         let allow = self.rules.compiled_rules().filter(|rule| rule.rule.decision == Decision::Allow);
         allow.into_iter().find(|rule| rule.allows_aspect(&case.subject, aspect, need))
     }
@@ -301,7 +311,7 @@ impl Policy {
     /// asks, or the rules would allow more than a person sees.
     pub fn propose_rules(&self, call: &Call<'_>) -> Result<Rules, String> {
         let analysis = self.analyse_effects(call.effects);
-        let verdict = self.judged_by_all(call, analysis.as_ref());
+        let verdict = self.judge_in_all_modes(call, analysis.as_ref());
         match (verdict.decision, verdict.level) {
             (Decision::Ask, Level::System) => {
                 return Err("what reaches this far is asked about every time".to_owned());
@@ -309,14 +319,14 @@ impl Policy {
             (Decision::Ask, _) => {}
             (Decision::Allow | Decision::Deny, _) => return Err("it isn't asked about".to_owned()),
         }
-        let case = Case::new(call, analysis.as_ref());
+        let case = AnalysedCall::new(call, analysis.as_ref());
         if let Some(one) = self.restricting_rules(&case).first() {
             return Err(format!("{} wants it to be asked about every time", one.rule.id));
         }
         let rules = propose_rules(call, analysis.as_ref(), |part| {
-            analysis.as_ref().is_none_or(|analysis| is_open(&case, analysis, part))
+            analysis.as_ref().is_none_or(|analysis| needs_rule(&case, analysis, part))
         })?;
-        match self.clone().with_rules(rules.clone()).judged_by_all(call, analysis.as_ref()).decision {
+        match self.clone().with_rules(rules.clone()).judge_in_all_modes(call, analysis.as_ref()).decision {
             Decision::Allow => Ok(rules),
             Decision::Ask | Decision::Deny => Err("no rule says what of it would be allowed".to_owned()),
         }
@@ -336,16 +346,20 @@ impl Policy {
                 parts: vec![part.clone()],
                 complete: true,
             };
-            let case = Case::new(call, Some(&alone));
+            let case = AnalysedCall::new(call, Some(&alone));
             let speaks = self.rules.compiled_rules().filter_map(|rule| {
                 let decision = match rule.rule.decision {
                     Decision::Allow => rule
-                        .allows_aspect(&case.subject, Aspect::CommandPart(part), need_for_level(part.level))
+                        .allows_aspect(
+                            &case.subject,
+                            CallAspect::CommandPart(part),
+                            specificity_for_level(part.level),
+                        )
                         .then_some(Decision::Allow)?,
                     strict => match rule.match_restricting(&case.subject) {
-                        Hit::No => return None,
-                        Hit::Perhaps => Decision::Ask,
-                        Hit::Yes => strict,
+                        MatchCertainty::No => return None,
+                        MatchCertainty::Perhaps => Decision::Ask,
+                        MatchCertainty::Yes => strict,
                     },
                 };
                 Some((rule.id.clone(), decision))
@@ -360,36 +374,36 @@ impl Policy {
 
 /// Returns true if a written rule decided, and not the mode or a built-in rule.
 #[must_use]
-pub fn is_by_rule(verdict: &Verdict) -> bool {
-    verdict.rules.iter().any(|rule| !rule.starts_with(BUILT_IN))
+pub fn is_decided_by_rule(verdict: &Verdict) -> bool {
+    verdict.rules.iter().any(|rule| !rule.starts_with(BUILT_IN_PREFIX))
 }
 
-impl<'a> Case<'a> {
+impl<'a> AnalysedCall<'a> {
     fn new(call: &Call<'a>, analysis: Option<&'a CommandAnalysis>) -> Self {
         let agent = call.agent.unwrap_or(MAIN_AGENT.into());
-        Self { call: *call, subject: Subject::new(call.tool, agent, call.mode, call.effects, analysis) }
+        Self { call: *call, subject: MatchSubject::new(call.tool, agent, call.mode, call.effects, analysis) }
     }
 }
 
 /// Returns the rules that caused a decision. Rules that only may match are listed if none certainly
 /// does, and only the first of many: every rule may match a command that was not understood.
-fn decisive_rules<'a>(spoken: &[Spoken<'a>], decision: Decision) -> Vec<&'a RuleId> {
+fn decisive_rules<'a>(spoken: &[RuleMatch<'a>], decision: Decision) -> Vec<&'a RuleId> {
     /// Maximum number of rules in a verdict.
     const MAX_RULES_SHOWN: usize = 8;
     let of = |hit| {
         let deciding = spoken.iter().filter(move |one| one.decision == decision && one.hit == hit);
         deciding.map(|one| &one.rule.id)
     };
-    let sure: Vec<&RuleId> = of(Hit::Yes).collect();
-    if sure.is_empty() { of(Hit::Perhaps).take(MAX_RULES_SHOWN).collect() } else { sure }
+    let sure: Vec<&RuleId> = of(MatchCertainty::Yes).collect();
+    if sure.is_empty() { of(MatchCertainty::Perhaps).take(MAX_RULES_SHOWN).collect() } else { sure }
 }
 
-impl Spoken<'_> {
-    fn strongest_reason(&self, call: &Call<'_>) -> String {
+impl RuleMatch<'_> {
+    fn describe_match(&self, call: &Call<'_>) -> String {
         let Rule { name, reason, decision, .. } = &self.rule.rule;
         let what = match &call.effects.command {
             Some(command) => format!("`{}`", shorten(command)),
-            None => format!("{} {}", call.tool, join_names(&call.effects.writes)).trim_end().to_owned(),
+            None => format!("{} {}", call.tool, format_names(&call.effects.writes)).trim_end().to_owned(),
         };
         let whose = match self.rule.id.layer {
             RuleLayer::Admin => "the administrator's",
@@ -403,8 +417,8 @@ impl Spoken<'_> {
         };
         let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         match (self.hit, decision) {
-            (Hit::Yes, Decision::Deny) => format!("{rule} forbids {what}{why}"),
-            (Hit::Yes, _) => format!("{rule} wants to be asked about {what}{why}"),
+            (MatchCertainty::Yes, Decision::Deny) => format!("{rule} forbids {what}{why}"),
+            (MatchCertainty::Yes, _) => format!("{rule} wants to be asked about {what}{why}"),
             (_, Decision::Deny) => {
                 format!("{rule} may forbid what {what} runs, which can't be seen before{why}")
             }
@@ -416,18 +430,18 @@ impl Spoken<'_> {
 /// Returns true if a rule has to allow a part of a command, because it is not harmless in its
 /// directory. If a rule is needed at all, one has to allow the directory too: the same words mean
 /// another program elsewhere.
-fn is_open(case: &Case<'_>, analysis: &CommandAnalysis, part: &CommandPart) -> bool {
+fn needs_rule(case: &AnalysedCall<'_>, analysis: &CommandAnalysis, part: &CommandPart) -> bool {
     // The files that a redirection or a loop reads run nothing.
     if part.words.is_empty() && part.writes.is_empty() && part.level == Level::ReadOnly {
         return false;
     }
-    by_mode(case.call.mode, part.level, case.call.sandbox) > Decision::Allow
+    decision_of_mode(case.call.mode, part.level, case.call.sandbox) > Decision::Allow
         || missing_guarantee(case.call.sandbox).is_some()
         || analysis.beyond_undo && part.destroys.is_some()
         || changes_directory(part)
 }
 
-fn by_mode(mode: Mode, level: Level, sandbox: Option<&Enforcement>) -> Decision {
+fn decision_of_mode(mode: Mode, level: Level, sandbox: Option<&Enforcement>) -> Decision {
     match (mode, level) {
         (_, Level::ReadOnly) | (Mode::Edit, Level::Edit) => Decision::Allow,
         (Mode::Plan, _) => Decision::Deny,
@@ -447,8 +461,11 @@ fn missing_guarantee(sandbox: Option<&Enforcement>) -> Option<String> {
 }
 
 fn collect_findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<Finding> {
-    let mut findings =
-        vec![Finding::of(About::Reading, Level::ReadOnly, "it only reads the project".to_owned())];
+    let mut findings = vec![Finding::without_floor(
+        FindingSubject::Reading,
+        Level::ReadOnly,
+        "it only reads the project".to_owned(),
+    )];
     if let Some(server) = call.tool.strip_prefix(MCP_PREFIX) {
         let server = server.split("__").next().unwrap_or_default();
         findings.push(Finding {
@@ -459,12 +476,12 @@ fn collect_findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<
                 shorten(server)
             ),
             rule: Some(RULE_MCP),
-            about: About::Tool,
+            about: FindingSubject::Tool,
         });
     }
-    findings.extend(finding_of_writes(&call.effects.writes));
+    findings.extend(find_writes(&call.effects.writes));
     if let Some(analysis) = analysis {
-        findings.extend(finding_of_command(analysis, call.sandbox));
+        findings.extend(find_command_effects(analysis, call.sandbox));
     }
     let hosts = &call.effects.hosts;
     if let Some(level) = hosts.iter().map(|host| host_level(call.tool, host, analysis)).max() {
@@ -476,19 +493,19 @@ fn collect_findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<
             }
             _ => "",
         };
-        let reason = format!("it reaches {} over the network{of}", join_names(hosts));
-        findings.push(Finding::of(About::Hosts, level, reason));
+        let reason = format!("it reaches {} over the network{of}", format_names(hosts));
+        findings.push(Finding::without_floor(FindingSubject::Hosts, level, reason));
     }
     findings
 }
 
 /// Returns the rule that is needed to allow an effect of this level.
-fn need_for_level(level: Level) -> Need {
-    if level == Level::System { Need::Written } else { Need::Any }
+fn specificity_for_level(level: Level) -> RuleSpecificity {
+    if level == Level::System { RuleSpecificity::Written } else { RuleSpecificity::Any }
 }
 
-fn level_of(path: &RelPath) -> Level {
-    if protection_of(path) == Protection::None { Level::Edit } else { Level::System }
+fn write_level(path: &RelPath) -> Level {
+    if protection_of(path) == PathProtection::None { Level::Edit } else { Level::System }
 }
 
 /// Returns the level of a host. A package registry is within the sandbox's reach for a command that
@@ -502,38 +519,40 @@ fn host_level(tool: &str, host: &str, analysis: Option<&CommandAnalysis>) -> Lev
     if fetches && is_registry(host) { Level::Shell } else { Level::System }
 }
 
-fn finding_of_writes(paths: &[RelPath]) -> Option<Finding> {
+fn find_writes(paths: &[RelPath]) -> Option<Finding> {
     let (path, protection) =
         paths.iter().map(|path| (path, protection_of(path))).max_by_key(|(_, protection)| *protection)?;
     Some(match protection {
-        Protection::None => {
-            Finding::of(About::Files, Level::Edit, format!("it changes {}", join_names(paths)))
-        }
-        Protection::Guarded(why) => Finding {
+        PathProtection::None => Finding::without_floor(
+            FindingSubject::Files,
+            Level::Edit,
+            format!("it changes {}", format_names(paths)),
+        ),
+        PathProtection::Guarded(why) => Finding {
             level: Level::System,
             floor: Decision::Ask,
             reason: format!("it changes {path}: {why}"),
             rule: Some(RULE_GUARDED),
-            about: About::Files,
+            about: FindingSubject::Files,
         },
-        Protection::Forbidden => Finding {
+        PathProtection::Forbidden => Finding {
             level: Level::System,
             floor: Decision::Deny,
             reason: format!("{path} belongs to git and is changed by git commands only"),
             rule: Some(RULE_GIT),
-            about: About::Files,
+            about: FindingSubject::Files,
         },
     })
 }
 
-fn finding_of_command(analysis: &CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding> {
+fn find_command_effects(analysis: &CommandAnalysis, sandbox: Option<&Enforcement>) -> Vec<Finding> {
     let mut findings = Vec::with_capacity(3);
     let asked = |reason, rule| Finding {
         level: analysis.level,
         floor: Decision::Ask,
         reason,
         rule: Some(rule),
-        about: About::Command,
+        about: FindingSubject::Command,
     };
     if let Some(why) = missing_guarantee(sandbox) {
         findings.push(asked(format!("{}, and {why}", analysis.reason), RULE_UNCONFINED));
@@ -542,7 +561,7 @@ fn finding_of_command(analysis: &CommandAnalysis, sandbox: Option<&Enforcement>)
         let reason = format!("{}, and undoing may not bring back what it destroys: {lost}", analysis.reason);
         findings.push(asked(reason, RULE_LOSS));
     }
-    findings.push(Finding::of(About::Command, analysis.level, analysis.reason.clone()));
+    findings.push(Finding::without_floor(FindingSubject::Command, analysis.level, analysis.reason.clone()));
     findings
 }
 
@@ -551,7 +570,7 @@ fn strongest_reason(
     call: &Call<'_>,
     decision: Decision,
     standing: &[Finding],
-    allowing: &[&Compiled],
+    allowing: &[&CompiledRule],
 ) -> String {
     if decision == Decision::Allow
         && let Some(rule) = allowing.first()
@@ -576,7 +595,7 @@ fn strongest_reason(
 }
 
 /// Formats the first few names, and the number of others.
-fn join_names<T: ToString>(names: &[T]) -> String {
+fn format_names<T: ToString>(names: &[T]) -> String {
     /// Maximum number of names in one line.
     const MAX_NAMES_SHOWN: usize = 3;
     let mut text = names.iter().take(MAX_NAMES_SHOWN).map(T::to_string).collect::<Vec<_>>().join(", ");

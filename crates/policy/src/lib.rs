@@ -38,9 +38,9 @@
 
 mod call;
 mod command;
-mod executes;
+mod executed_files;
 mod judge;
-mod protect;
+mod protected_paths;
 pub mod registry;
 mod risk;
 mod rules;
@@ -48,10 +48,10 @@ pub mod secrets;
 mod tools;
 
 pub use call::{Call, CallingAgent};
-pub use command::{CommandAnalysis, CommandPart, CommandWord, analyse_command, in_directory};
-pub use executes::runs_code;
-pub use judge::{PartExplanation, Policy, RULE_LOSS, is_by_rule};
-pub use protect::{GUARD_RULES, is_guarded, is_obeyed_on_entering};
+pub use command::{CommandAnalysis, CommandPart, CommandWord, analyse_command, format_in_directory};
+pub use executed_files::execution_reason;
+pub use judge::{PartExplanation, Policy, RULE_LOSS, is_decided_by_rule};
+pub use protected_paths::{GUARD_RULES, is_guarded, is_obeyed_on_entering};
 pub use risk::{MAX_RISK_TEXT_BYTES, ProjectPaths, Risk, RiskAssessment, RiskClassifier, RiskRule};
 pub use rules::{
     Example, MAIN_AGENT, MAX_POLICY_BYTES, MAX_RULES, Rule, RuleError, RuleId, RuleLayer, Rules,

@@ -12,7 +12,7 @@ use std::fmt;
 
 /// The hosts of a registry or of one tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Preset {
+pub struct HostPreset {
     /// The name that people type.
     pub name: &'static str,
     /// A short description of the packages.
@@ -23,30 +23,34 @@ pub struct Preset {
     pub plain_http: bool,
 }
 
-const fn preset(name: &'static str, about: &'static str, hosts: &'static [&'static str]) -> Preset {
-    Preset { name, about, hosts, plain_http: false }
+const fn new_preset(name: &'static str, about: &'static str, hosts: &'static [&'static str]) -> HostPreset {
+    HostPreset { name, about, hosts, plain_http: false }
 }
 
-const fn preset_without_fetch(
+const fn new_preset_without_fetch(
     name: &'static str,
     about: &'static str,
     hosts: &'static [&'static str],
-) -> Preset {
-    Preset { name, about, hosts, plain_http: true }
+) -> HostPreset {
+    HostPreset { name, about, hosts, plain_http: true }
 }
 
 /// All presets, sorted by name.
-pub const PRESETS: &[Preset] = &[
-    preset_without_fetch("alpine", "Alpine Linux packages", &["dl-cdn.alpinelinux.org"]),
-    preset("conda", "Conda packages", &["conda.anaconda.org", "repo.anaconda.com"]),
-    preset("cpan", "Perl modules", &["cpan.metacpan.org", "fastapi.metacpan.org", "www.cpan.org"]),
-    preset("cran", "R packages", &["cloud.r-project.org", "cran.r-project.org"]),
-    preset("crates", "Rust crates", &["index.crates.io", "static.crates.io"]),
-    preset_without_fetch("debian", "Debian packages", &["deb.debian.org", "security.debian.org"]),
-    preset("deno", "Deno and JSR modules", &["jsr.io", "npm.jsr.io", "deno.land", "dl.deno.land"]),
-    preset_without_fetch("fedora", "Fedora packages", &["mirrors.fedoraproject.org", "dl.fedoraproject.org"]),
-    preset("go", "Go modules", &["proxy.golang.org", "sum.golang.org"]),
-    preset(
+pub const PRESETS: &[HostPreset] = &[
+    new_preset_without_fetch("alpine", "Alpine Linux packages", &["dl-cdn.alpinelinux.org"]),
+    new_preset("conda", "Conda packages", &["conda.anaconda.org", "repo.anaconda.com"]),
+    new_preset("cpan", "Perl modules", &["cpan.metacpan.org", "fastapi.metacpan.org", "www.cpan.org"]),
+    new_preset("cran", "R packages", &["cloud.r-project.org", "cran.r-project.org"]),
+    new_preset("crates", "Rust crates", &["index.crates.io", "static.crates.io"]),
+    new_preset_without_fetch("debian", "Debian packages", &["deb.debian.org", "security.debian.org"]),
+    new_preset("deno", "Deno and JSR modules", &["jsr.io", "npm.jsr.io", "deno.land", "dl.deno.land"]),
+    new_preset_without_fetch(
+        "fedora",
+        "Fedora packages",
+        &["mirrors.fedoraproject.org", "dl.fedoraproject.org"],
+    ),
+    new_preset("go", "Go modules", &["proxy.golang.org", "sum.golang.org"]),
+    new_preset(
         "gradle",
         "Gradle and its plug-ins",
         &[
@@ -58,17 +62,17 @@ pub const PRESETS: &[Preset] = &[
             "repo1.maven.org",
         ],
     ),
-    preset("hackage", "Haskell packages", &["hackage.haskell.org"]),
-    preset("hex", "Elixir and Erlang packages", &["repo.hex.pm", "builds.hex.pm"]),
-    preset("maven", "Java packages", &["repo.maven.apache.org", "repo1.maven.org"]),
-    preset("npm", "JavaScript packages", &["registry.npmjs.org", "registry.yarnpkg.com"]),
-    preset("nuget", ".NET packages", &["api.nuget.org"]),
-    preset("packagist", "PHP packages (their indexes)", &["packagist.org", "repo.packagist.org"]),
-    preset("pub", "Dart packages", &["pub.dev"]),
-    preset("pypi", "Python packages", &["pypi.org", "files.pythonhosted.org"]),
-    preset("rubygems", "Ruby gems", &["rubygems.org", "index.rubygems.org"]),
-    preset("rustup", "Rust toolchains", &["static.rust-lang.org"]),
-    preset_without_fetch(
+    new_preset("hackage", "Haskell packages", &["hackage.haskell.org"]),
+    new_preset("hex", "Elixir and Erlang packages", &["repo.hex.pm", "builds.hex.pm"]),
+    new_preset("maven", "Java packages", &["repo.maven.apache.org", "repo1.maven.org"]),
+    new_preset("npm", "JavaScript packages", &["registry.npmjs.org", "registry.yarnpkg.com"]),
+    new_preset("nuget", ".NET packages", &["api.nuget.org"]),
+    new_preset("packagist", "PHP packages (their indexes)", &["packagist.org", "repo.packagist.org"]),
+    new_preset("pub", "Dart packages", &["pub.dev"]),
+    new_preset("pypi", "Python packages", &["pypi.org", "files.pythonhosted.org"]),
+    new_preset("rubygems", "Ruby gems", &["rubygems.org", "index.rubygems.org"]),
+    new_preset("rustup", "Rust toolchains", &["static.rust-lang.org"]),
+    new_preset_without_fetch(
         "ubuntu",
         "Ubuntu packages",
         &["archive.ubuntu.com", "security.ubuntu.com", "ports.ubuntu.com"],
@@ -106,7 +110,7 @@ impl std::error::Error for UnknownPreset {}
 
 /// Returns the preset of this name, in any letter case.
 #[must_use]
-pub fn find_preset(name: &str) -> Option<&'static Preset> {
+pub fn find_preset(name: &str) -> Option<&'static HostPreset> {
     let known = PRESET_ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
     let name = known.map_or(name, |(_, preset)| preset);
     PRESETS.iter().find(|preset| preset.name.eq_ignore_ascii_case(name))

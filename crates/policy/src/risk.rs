@@ -14,7 +14,7 @@ mod normalize;
 mod paths;
 mod words;
 
-use conditions::Unmet;
+use conditions::UnmetCondition;
 pub use paths::ProjectPaths;
 use words::{MatchedWord, TaskWords, Vocabulary, WordClass};
 
@@ -134,7 +134,7 @@ impl RiskClassifier {
 
     fn assess_words(&self, text: &str) -> RiskAssessment {
         let task = TaskWords::new(text);
-        let find = |class| self.vocabulary.find(&task, class);
+        let find = |class| self.vocabulary.find_first(&task, class);
         let by_word = |risk, rule, found: MatchedWord<'_>| {
             self.decide(risk, rule, Some(found.word.to_owned()), &format!("the task {}", found.about))
         };
@@ -153,13 +153,13 @@ impl RiskClassifier {
                 "the task has a word that is not known",
             ),
             (Some(found), None) => match self.vocabulary.find_unmet(text, &task) {
-                Some(Unmet::Reference(word)) => self.decide(
+                Some(UnmetCondition::Reference(word)) => self.decide(
                     Risk::High,
                     RiskRule::Reference,
                     Some(word.word.to_owned()),
                     "the task refers to something that it doesn't begin",
                 ),
-                Some(Unmet::Word(word)) => by_word(Risk::High, RiskRule::Condition, word),
+                Some(UnmetCondition::Word(word)) => by_word(Risk::High, RiskRule::Condition, word),
                 None => by_word(Risk::Low, RiskRule::LowWord, found),
             },
         }

@@ -13,11 +13,11 @@ use std::sync::OnceLock;
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde_json::Value;
 
-mod addresses;
 mod names;
 mod placeholders;
 mod settings;
 mod shapes;
+mod url_passwords;
 
 pub use names::is_secret_name;
 pub use placeholders::SECRET_MASK;
@@ -70,10 +70,15 @@ impl Redactor {
             let value = value.trim();
             let lines = value.lines().map(str::trim).filter(|line| {
                 // The first and last line of a key are the same for every key.
-                line.len() < value.len() && !line.starts_with("-----") && is_long(line, MIN_LINE_CHARACTERS)
+                line.len() < value.len()
+                    && !line.starts_with("-----")
+                    && has_min_characters(line, MIN_LINE_CHARACTERS)
             });
             values.extend(
-                lines.chain([value]).filter(|value| is_long(value, MIN_CHARACTERS)).map(str::to_owned),
+                lines
+                    .chain([value])
+                    .filter(|value| has_min_characters(value, MIN_CHARACTERS))
+                    .map(str::to_owned),
             );
         }
         // Parts of the mask itself can't be masked.
@@ -133,7 +138,7 @@ impl Redactor {
             return std::iter::once(0..text.len()).collect();
         };
         let mut secrets = match nothing {
-            true => by_surroundings(text),
+            true => find_by_surroundings(text),
             false => self.search_secrets(searcher, text),
         };
         secrets.sort_unstable_by_key(|secret| (secret.start, secret.end));
@@ -199,7 +204,7 @@ impl Redactor {
     /// Returns the positions of the secrets, in the order of their prefixes' ends; they may
     /// overlap.
     fn search_secrets(&self, searcher: &AhoCorasick, text: &str) -> Vec<Range<usize>> {
-        let mut secrets = by_surroundings(text);
+        let mut secrets = find_by_surroundings(text);
         let mut text = ScannedText::new(text);
         for found in searcher.find_overlapping_iter(text.bytes) {
             let index = found.pattern().as_usize();
@@ -213,15 +218,15 @@ impl Redactor {
 }
 
 /// Returns the positions of secrets that are recognized by the surrounding text.
-fn by_surroundings(text: &str) -> Vec<Range<usize>> {
+fn find_by_surroundings(text: &str) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
-    addresses::find_passwords(text.as_bytes(), &mut secrets);
+    url_passwords::find_passwords(text.as_bytes(), &mut secrets);
     settings::find_values(text.as_bytes(), &mut secrets);
     // A position never begins or ends within a character.
     secrets.retain(|secret| text.get(secret.clone()).is_some());
     secrets
 }
 
-fn is_long(text: &str, characters: usize) -> bool {
+fn has_min_characters(text: &str, characters: usize) -> bool {
     text.chars().nth(characters - 1).is_some()
 }

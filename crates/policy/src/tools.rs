@@ -19,7 +19,7 @@ pub struct BuiltinTool {
     pub aliases: &'static [&'static str],
 }
 
-const fn tool(
+const fn new_tool(
     name: &'static str,
     claude_code: &'static [&'static str],
     aliases: &'static [&'static str],
@@ -30,36 +30,36 @@ const fn tool(
 /// The built-in tools, and `check`, which stands for the project's own checks, in the order of
 /// their names.
 pub const BUILTIN_TOOLS: &[BuiltinTool] = &[
-    tool("apply_edit", &[], &[]),
-    tool("apply_patch", &[], &["patch"]),
-    tool("ask_user", &["AskUserQuestion"], &["ask_question", "ask_followup_question"]),
-    tool("check", &[], &[]),
-    tool("command_output", &["BashOutput", "TaskOutput"], &["bash_output"]),
-    tool("complete_task", &[], &["finish", "attempt_completion"]),
-    tool("delegate_task", &[], &["delegate"]),
-    tool("delete_file", &[], &["remove_file"]),
-    tool("edit_file", &["Edit", "MultiEdit"], &["str_replace"]),
-    tool("edit_symbol", &[], &["replace_symbol_body"]),
-    tool("find_references", &[], &["references"]),
-    tool("get_dependencies", &[], &[]),
-    tool("get_symbols", &[], &["outline"]),
-    tool("git_blame", &[], &["blame"]),
-    tool("git_history", &[], &["git_log"]),
-    tool("list_files", &["Glob", "LS"], &["find"]),
-    tool("move_file", &[], &["rename_file"]),
-    tool("read_file", &["Read"], &["cat", "view"]),
-    tool("remember", &[], &["save_memory"]),
-    tool("run_command", &["Bash", "Shell"], &["exec_command", "execute", "terminal"]),
-    tool("search_code", &[], &["codebase_search", "semantic_search"]),
-    tool("search_text", &["Grep"], &["rg"]),
-    tool("skill", &["Skill"], &["load_skill"]),
-    tool("stop_command", &["KillShell", "KillBash", "TaskStop"], &["kill"]),
-    tool("task", &["Task", "Agent"], &["invoke_agent"]),
-    tool("todo_read", &["TodoRead"], &[]),
-    tool("todo_write", &["TodoWrite"], &[]),
-    tool("web_fetch", &["WebFetch"], &["fetch", "read_url"]),
-    tool("web_search", &["WebSearch"], &["google_web_search"]),
-    tool("write_file", &["Write"], &["create_file"]),
+    new_tool("apply_edit", &[], &[]),
+    new_tool("apply_patch", &[], &["patch"]),
+    new_tool("ask_user", &["AskUserQuestion"], &["ask_question", "ask_followup_question"]),
+    new_tool("check", &[], &[]),
+    new_tool("command_output", &["BashOutput", "TaskOutput"], &["bash_output"]),
+    new_tool("complete_task", &[], &["finish", "attempt_completion"]),
+    new_tool("delegate_task", &[], &["delegate"]),
+    new_tool("delete_file", &[], &["remove_file"]),
+    new_tool("edit_file", &["Edit", "MultiEdit"], &["str_replace"]),
+    new_tool("edit_symbol", &[], &["replace_symbol_body"]),
+    new_tool("find_references", &[], &["references"]),
+    new_tool("get_dependencies", &[], &[]),
+    new_tool("get_symbols", &[], &["outline"]),
+    new_tool("git_blame", &[], &["blame"]),
+    new_tool("git_history", &[], &["git_log"]),
+    new_tool("list_files", &["Glob", "LS"], &["find"]),
+    new_tool("move_file", &[], &["rename_file"]),
+    new_tool("read_file", &["Read"], &["cat", "view"]),
+    new_tool("remember", &[], &["save_memory"]),
+    new_tool("run_command", &["Bash", "Shell"], &["exec_command", "execute", "terminal"]),
+    new_tool("search_code", &[], &["codebase_search", "semantic_search"]),
+    new_tool("search_text", &["Grep"], &["rg"]),
+    new_tool("skill", &["Skill"], &["load_skill"]),
+    new_tool("stop_command", &["KillShell", "KillBash", "TaskStop"], &["kill"]),
+    new_tool("task", &["Task", "Agent"], &["invoke_agent"]),
+    new_tool("todo_read", &["TodoRead"], &[]),
+    new_tool("todo_write", &["TodoWrite"], &[]),
+    new_tool("web_fetch", &["WebFetch"], &["fetch", "read_url"]),
+    new_tool("web_search", &["WebSearch"], &["google_web_search"]),
+    new_tool("write_file", &["Write"], &["create_file"]),
 ];
 
 /// The name of the tool that gives tasks to other coding CLIs.
@@ -86,7 +86,11 @@ impl fmt::Display for UnknownTool {
         match self.suggestion {
             Some(name) => write!(f, "; did you mean `{name}`?"),
             None => {
-                write!(f, ". There are {}, and those of MCP servers (`mcp__server__tool`)", builtin_names())
+                write!(
+                    f,
+                    ". There are {}, and those of MCP servers (`mcp__server__tool`)",
+                    list_builtin_names()
+                )
             }
         }
     }
@@ -95,7 +99,7 @@ impl fmt::Display for UnknownTool {
 impl std::error::Error for UnknownTool {}
 
 /// Returns the names of the built-in tools for a message.
-pub(crate) fn builtin_names() -> String {
+pub(crate) fn list_builtin_names() -> String {
     BUILTIN_TOOLS.iter().map(|tool| tool.name).collect::<Vec<_>>().join(", ")
 }
 

@@ -257,22 +257,23 @@ impl Evidence {
     /// Returns true if the check failed, unless all failures existed before the task and the change
     /// can't affect them.
     #[must_use]
-    pub fn fails(&self) -> bool {
+    pub fn has_relevant_failure(&self) -> bool {
         let is_unrelated = |baseline: &Baseline| baseline.new.is_empty() && baseline.affected.is_empty();
         self.outcome.has_failed() && !self.baseline.as_ref().is_some_and(is_unrelated)
     }
 
     /// Returns true if the check fails, and all of its failures existed before the task.
     #[must_use]
-    pub fn fails_as_before(&self) -> bool {
-        self.fails() && self.baseline.as_ref().is_some_and(|baseline| baseline.new.is_empty())
+    pub fn has_only_old_failures(&self) -> bool {
+        self.has_relevant_failure() && self.baseline.as_ref().is_some_and(|baseline| baseline.new.is_empty())
     }
 
     /// Returns true if the check supports the change: it passed, or other tests passed and all
     /// failures existed before the task and can't be affected by the change.
     #[must_use]
-    pub fn proves(&self) -> bool {
+    pub fn is_proof(&self) -> bool {
         let has_passed_tests = self.tests.is_some_and(|tests| tests.passed > 0);
-        self.outcome.has_passed() || self.outcome.has_failed() && !self.fails() && has_passed_tests
+        self.outcome.has_passed()
+            || self.outcome.has_failed() && !self.has_relevant_failure() && has_passed_tests
     }
 }

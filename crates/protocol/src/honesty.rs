@@ -167,7 +167,7 @@ pub struct HonestyFinding {
 impl HonestyFinding {
     /// Returns true if the finding keeps the run from being verified.
     #[must_use]
-    pub fn blocks(&self) -> bool {
+    pub fn is_blocking(&self) -> bool {
         self.severity == HonestySeverity::Blocking && !self.accepted
     }
 }

@@ -25,9 +25,9 @@ pub struct ModelLimits {
 impl ModelLimits {
     /// The assumed window of a hosted model that nothing is known of. The smallest windows of
     /// hosted models that call tools have 32,768 tokens.
-    pub const HOSTED_DEFAULT: Tokens = Tokens(32_768);
+    pub const DEFAULT_HOSTED_WINDOW: Tokens = Tokens(32_768);
     /// The assumed window of an unknown model on this machine, where a window costs memory.
-    pub const LOCAL_DEFAULT: Tokens = Tokens(8_192);
+    pub const DEFAULT_LOCAL_WINDOW: Tokens = Tokens(8_192);
     /// The smallest window that a session works with. Smaller numbers are mistakes.
     pub const MIN_WINDOW: Tokens = Tokens(1_024);
     /// The largest window that a server is believed to have.
@@ -35,9 +35,9 @@ impl ModelLimits {
 
     /// Returns conservative limits for an unknown model.
     #[must_use]
-    pub fn careful_default(is_local: bool) -> Self {
+    pub fn conservative_default(is_local: bool) -> Self {
         Self {
-            window: if is_local { Self::LOCAL_DEFAULT } else { Self::HOSTED_DEFAULT },
+            window: if is_local { Self::DEFAULT_LOCAL_WINDOW } else { Self::DEFAULT_HOSTED_WINDOW },
             max_input: None,
             max_output: None,
             tokenizer: Tokenizer::default(),
@@ -99,7 +99,7 @@ pub enum LimitSource {
 impl LimitSource {
     /// Returns true if the server may report a more accurate limit.
     #[must_use]
-    pub fn is_open(self) -> bool {
+    pub fn is_provisional(self) -> bool {
         matches!(self, Self::Server | Self::Default)
     }
 }
@@ -202,12 +202,12 @@ mod tests {
             window: Tokens(400_000),
             max_input: Some(Tokens(272_000)),
             max_output: Some(Tokens(128_000)),
-            ..ModelLimits::careful_default(false)
+            ..ModelLimits::conservative_default(false)
         };
         for (reply, input) in [(0, 272_000), (80_000, 272_000), (128_000, 272_000), (999_999, 272_000)] {
             assert_eq!(limits.input_limit(Tokens(reply)), Tokens(input), "{reply}");
         }
-        let local = ModelLimits::careful_default(true);
+        let local = ModelLimits::conservative_default(true);
         assert_eq!(local.input_limit(Tokens(2_000)), Tokens(6_192));
         assert_eq!(local.input_limit(Tokens(u64::MAX)), Tokens(0));
     }
@@ -217,7 +217,7 @@ mod tests {
         let mut limits = ModelLimits {
             max_input: Some(Tokens(30_000)),
             max_output: Some(Tokens(16_000)),
-            ..ModelLimits::careful_default(false)
+            ..ModelLimits::conservative_default(false)
         };
         for absurd in [0, 1_000, 100_000_001, u64::MAX] {
             limits.set_window(Tokens(absurd), LimitSource::Server);

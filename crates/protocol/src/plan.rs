@@ -67,7 +67,7 @@ impl Plan {
     #[must_use]
     pub fn compare<'a>(&self, changed: impl Iterator<Item = &'a RelPath>) -> PlanComparison {
         let named: BTreeSet<&str> =
-            self.steps.iter().flat_map(|step| &step.files).map(|file| normal_path(file)).collect();
+            self.steps.iter().flat_map(|step| &step.files).map(|file| normalize_path(file)).collect();
         let changed: Vec<(&RelPath, String)> = changed.map(|path| (path, path.to_string())).collect();
         let outside = changed.iter().filter(|(_, path)| !named.iter().any(|file| covers(file, path)));
         let untouched = named.iter().filter(|file| !changed.iter().any(|(_, path)| covers(file, path)));
@@ -79,7 +79,7 @@ impl Plan {
 }
 
 /// Removes whitespace, backticks, a leading `./` and trailing slashes from a path in a plan.
-fn normal_path(file: &str) -> &str {
+fn normalize_path(file: &str) -> &str {
     let file = file.trim().trim_matches('`');
     file.strip_prefix("./").unwrap_or(file).trim_end_matches('/')
 }

@@ -182,7 +182,7 @@ impl StrengthReport {
 
     /// Returns the number of mutations that no test noticed.
     #[must_use]
-    pub fn survived(&self) -> u32 {
+    pub fn count_survivors(&self) -> u32 {
         self.tried.saturating_sub(self.noticed).saturating_sub(self.invalid)
     }
 }
@@ -237,7 +237,7 @@ mod tests {
             failed_before: Some(true),
             ..StrengthReport::default()
         };
-        assert_eq!(report.survived(), 2);
+        assert_eq!(report.count_survivors(), 2);
         assert_eq!(
             report.to_string(),
             "the tests run the change, and would not notice every fault in it: 7 of 9 mutations noticed; a new or \

@@ -1,5 +1,5 @@
-//! `docs/events.md`, `docs/events.schema.json` and `docs/report.schema.json` are generated from the types. `UPDATE_DOCS=1
-//! cargo test -p journeyman-protocol --test docs` writes them.
+//! `docs/events.md`, `docs/events.schema.json` and `docs/report.schema.json` are generated from the
+//! types. `UPDATE_DOCS=1 cargo test -p journeyman-protocol --test docs` writes them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 

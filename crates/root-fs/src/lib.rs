@@ -16,16 +16,17 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::io::Errno;
 
 /// Bytes by which a buffer grows where a file is larger than `fstat` said.
-const PIECE: usize = 128 * 1024;
+const GROWTH_BYTES: usize = 128 * 1024;
 /// `openat2` gives up with `EAGAIN` when a rename elsewhere disturbs its check; it is asked again
 /// this many times.
 const MAX_ATTEMPTS: usize = 64;
 /// Never wait for the other end of a pipe, and never get a controlling terminal.
-const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const READ_FLAGS: OFlags =
+    OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
 
 /// Treatment of symbolic links on the way to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
+pub enum LinkPolicy {
     /// Follow links that stay beneath the root.
     Follow,
     /// Refuse every link, the last component included.
@@ -40,11 +41,11 @@ pub fn open_beneath(
     root: BorrowedFd<'_>,
     path: &[u8],
     flags: OFlags,
-    links: Links,
+    links: LinkPolicy,
 ) -> Result<OwnedFd, Errno> {
     use rustix::fs::{ResolveFlags, openat2};
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let resolve = if links == Links::Refuse { resolve | ResolveFlags::NO_SYMLINKS } else { resolve };
+    let resolve = if links == LinkPolicy::Refuse { resolve | ResolveFlags::NO_SYMLINKS } else { resolve };
     for _ in 0..MAX_ATTEMPTS {
         match openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -87,9 +88,9 @@ pub fn open_root(path: &Path) -> io::Result<OwnedFd> {
 /// # Errors
 /// The system's error; [`io::ErrorKind::InvalidInput`] where something else than a regular file is
 /// there.
-pub fn open_regular(root: BorrowedFd<'_>, path: &[u8], links: Links) -> io::Result<(OwnedFd, Stat)> {
-    let flags = if links == Links::Refuse { READING | OFlags::NOFOLLOW } else { READING };
-    regular(open_beneath(root, path, flags, links)?)
+pub fn open_regular(root: BorrowedFd<'_>, path: &[u8], links: LinkPolicy) -> io::Result<(OwnedFd, Stat)> {
+    let flags = if links == LinkPolicy::Refuse { READ_FLAGS | OFlags::NOFOLLOW } else { READ_FLAGS };
+    check_regular(open_beneath(root, path, flags, links)?)
 }
 
 /// Reads a regular file beneath `root`; `None` where it has more than `limit` bytes.
@@ -99,11 +100,11 @@ pub fn open_regular(root: BorrowedFd<'_>, path: &[u8], links: Links) -> io::Resu
 pub fn read_beneath(
     root: BorrowedFd<'_>,
     path: &[u8],
-    links: Links,
+    links: LinkPolicy,
     limit: u64,
 ) -> io::Result<Option<Vec<u8>>> {
     let (file, stat) = open_regular(root, path, links)?;
-    read_up_to(&file, size_of(&stat), limit)
+    read_up_to(&file, stat_size(&stat), limit)
 }
 
 /// Reads a regular file by a path that isn't confined, with links followed: for files that lead
@@ -113,11 +114,11 @@ pub fn read_beneath(
 /// The system's error; [`io::ErrorKind::InvalidInput`] where something else than a regular file is
 /// there.
 pub fn read_path(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let (file, stat) = regular(openat(CWD, path, READING, Mode::empty())?)?;
-    read_up_to(&file, size_of(&stat), limit)
+    let (file, stat) = check_regular(openat(CWD, path, READ_FLAGS, Mode::empty())?)?;
+    read_up_to(&file, stat_size(&stat), limit)
 }
 
-fn regular(file: OwnedFd) -> io::Result<(OwnedFd, Stat)> {
+fn check_regular(file: OwnedFd) -> io::Result<(OwnedFd, Stat)> {
     let stat = fstat(&file)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok((file, stat)),
@@ -125,7 +126,7 @@ fn regular(file: OwnedFd) -> io::Result<(OwnedFd, Stat)> {
     }
 }
 
-fn size_of(stat: &Stat) -> u64 {
+fn stat_size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or_default()
 }
 
@@ -145,7 +146,7 @@ pub fn read_up_to(file: &OwnedFd, size: u64, limit: u64) -> io::Result<Option<Ve
             return Ok(None);
         }
         if bytes.len() == bytes.capacity() {
-            bytes.reserve(PIECE);
+            bytes.reserve(GROWTH_BYTES);
         }
         match rustix::io::read(file, rustix::buffer::spare_capacity(&mut bytes)) {
             Ok(0) => return Ok(Some(bytes)),
@@ -202,14 +203,14 @@ mod tests {
             ("linked/../plain", "plain", looped),
             ("absent", "entity not found", "entity not found"),
         ] {
-            assert_eq!(read(path, Links::Follow), with_links, "{path}, links followed");
-            assert_eq!(read(path, Links::Refuse), without, "{path}, links refused");
+            assert_eq!(read(path, LinkPolicy::Follow), with_links, "{path}, links followed");
+            assert_eq!(read(path, LinkPolicy::Refuse), without, "{path}, links refused");
         }
-        assert!(open_regular(root.as_fd(), b"socket", Links::Refuse).is_err());
+        assert!(open_regular(root.as_fd(), b"socket", LinkPolicy::Refuse).is_err());
         for (path, links) in
             [("directory/x", true), ("inside", false), ("../secret", false), ("linked/x", false)]
         {
-            let opened = open_by_component(root.as_fd(), path.as_bytes(), READING);
+            let opened = open_by_component(root.as_fd(), path.as_bytes(), READ_FLAGS);
             assert_eq!(opened.is_ok(), links, "{path}, component by component");
         }
     }

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use journeyman_sandbox::{
-    HostEnvironment, Outcome, Request, Sandbox, SandboxError, SandboxSettings, run_helper_if_asked,
-    toolchains,
+    HostEnvironment, Outcome, Request, Sandbox, SandboxError, SandboxSettings, find_toolchains,
+    run_helper_if_asked,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 async fn run(root: &Path, host: &HostEnvironment, command: &str) -> Result<ExitCode, SandboxError> {
     let sandbox = Sandbox::new(SandboxSettings::default());
     println!("{:?}", sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await?);
-    let request = Request::shell(root, command).with_toolchains(&toolchains(host, root));
+    let request = Request::for_shell_command(root, command).with_toolchains(&find_toolchains(host, root));
     let completed = sandbox.spawn(request, CancellationToken::new()).await?.wait().await?;
     print!("{}", completed.combined.text);
     println!("{:?} after {:?}, {:?}", completed.outcome, completed.duration, completed.usage);
@@ -62,7 +62,7 @@ fn peak() -> u64 {
 async fn flood(root: &Path) -> Result<ExitCode, SandboxError> {
     let sandbox = Sandbox::new(SandboxSettings::default());
     // Whatever is needed once is there after the first one.
-    sandbox.spawn(Request::shell(root, "echo"), CancellationToken::new()).await?.wait().await?;
+    sandbox.spawn(Request::for_shell_command(root, "echo"), CancellationToken::new()).await?.wait().await?;
     let cpu = || {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
         Duration::try_from(now).unwrap_or_default()
@@ -70,8 +70,9 @@ async fn flood(root: &Path) -> Result<ExitCode, SandboxError> {
     for lags in [false, true] {
         peak();
         let (held, used, begun) = (peak(), cpu(), Instant::now());
-        let mut running = sandbox.spawn(Request::shell(root, "yes"), CancellationToken::new()).await?;
-        while !lags && running.next().await.is_some() {}
+        let mut running =
+            sandbox.spawn(Request::for_shell_command(root, "yes"), CancellationToken::new()).await?;
+        while !lags && running.next_chunk().await.is_some() {}
         let completed = running.wait().await?;
         let (used, took) = (cpu().saturating_sub(used), begun.elapsed());
         let megabytes = completed.combined.total_bytes as f64 / 1e6;
@@ -91,8 +92,8 @@ async fn bench(root: &Path, host: &HostEnvironment, runs: usize) -> Result<ExitC
     let begun = Instant::now();
     sandbox.enforcement(&journeyman_protocol::SandboxNeeds::ALL).await?;
     println!("probe                     {:>8.3} ms", begun.elapsed().as_secs_f64() * 1e3);
-    let known = toolchains(host, root);
-    let bare = || Request::program(root, vec!["/bin/true".into()]);
+    let known = find_toolchains(host, root);
+    let bare = || Request::for_program(root, vec!["/bin/true".into()]);
     let (mut plain, mut confined, mut equipped) = (Vec::new(), Vec::new(), Vec::new());
     let (mut cpu, mut memory) = (Duration::ZERO, 0);
     for _ in 0..runs {

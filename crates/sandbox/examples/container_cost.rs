@@ -34,7 +34,7 @@ async fn main() {
     println!("probe: {:?}, {enforcement:?}", begun.elapsed());
     let mut times: Vec<Duration> = Vec::with_capacity(RUNS);
     for run in 0..=RUNS {
-        let request = Request::program(project.as_ref(), vec!["true".into()]);
+        let request = Request::for_program(project.as_ref(), vec!["true".into()]);
         let begun = Instant::now();
         let completed = match sandbox.spawn(request, CancellationToken::new()).await {
             Ok(running) => running.wait().await,

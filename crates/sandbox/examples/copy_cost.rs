@@ -62,7 +62,7 @@ mod linux {
     use std::os::fd::AsRawFd as _;
     use std::sync::Arc;
 
-    use journeyman_sandbox::{Base, Mounted, OverlayPlan};
+    use journeyman_sandbox::{MountedTree, OverlayPlan, ProjectCopy};
     use tokio_util::sync::CancellationToken;
 
     use super::*;
@@ -83,23 +83,23 @@ mod linux {
         status(root, &mounted);
     }
 
-    fn mount(place: &Path, root: &Path, number: usize) -> Mounted {
+    fn mount(place: &Path, root: &Path, number: usize) -> MountedTree {
         let [upper, work] = ["upper", "work"].map(|part| place.join(format!("{number}/{part}")));
         std::fs::create_dir_all(&upper).unwrap();
         std::fs::create_dir_all(&work).unwrap();
-        sandbox().mount(&OverlayPlan { lower: root.to_owned(), upper, work }).unwrap()
+        sandbox().mount_overlay(&OverlayPlan { lower: root.to_owned(), upper, work }).unwrap()
     }
 
-    fn commands(root: &Path, mounted: &Arc<Mounted>) {
+    fn commands(root: &Path, mounted: &Arc<MountedTree>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let sandbox = sandbox();
         let (mut direct, mut copied) = (Vec::new(), Vec::new());
         runtime.block_on(async {
             for _ in 0..ROUNDS {
                 for (base, times) in
-                    [(None, &mut direct), (Some(Base::Mounted(Arc::clone(mounted))), &mut copied)]
+                    [(None, &mut direct), (Some(ProjectCopy::Mounted(Arc::clone(mounted))), &mut copied)]
                 {
-                    let mut request = Request::program(root, vec!["/bin/true".into()]);
+                    let mut request = Request::for_program(root, vec!["/bin/true".into()]);
                     request.base = base;
                     let begun = Instant::now();
                     let running = sandbox.spawn(request, CancellationToken::new()).await.unwrap();
@@ -112,7 +112,7 @@ mod linux {
         println!("command in the copy       {:>9.3?}", median(copied));
     }
 
-    fn status(root: &Path, mounted: &Arc<Mounted>) {
+    fn status(root: &Path, mounted: &Arc<MountedTree>) {
         let reach = PathBuf::from(format!("/proc/self/fd/{}", mounted.root().as_raw_fd()));
         let (mut direct, mut copied) = (Vec::new(), Vec::new());
         let look = |at: &Path| {
@@ -136,16 +136,16 @@ mod linux {
     }
 
     /// `git status` confined, in the project and in the copy.
-    fn git(root: &Path, mounted: &Arc<Mounted>) {
+    fn git(root: &Path, mounted: &Arc<MountedTree>) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let sandbox = sandbox();
         let (mut direct, mut copied) = (Vec::new(), Vec::new());
         runtime.block_on(async {
             for _ in 0..20 {
                 for (base, times) in
-                    [(None, &mut direct), (Some(Base::Mounted(Arc::clone(mounted))), &mut copied)]
+                    [(None, &mut direct), (Some(ProjectCopy::Mounted(Arc::clone(mounted))), &mut copied)]
                 {
-                    let mut request = Request::shell(root, "git status --porcelain");
+                    let mut request = Request::for_shell_command(root, "git status --porcelain");
                     request.base = base;
                     let running = sandbox.spawn(request, CancellationToken::new()).await.unwrap();
                     let completed = running.wait().await.unwrap();

@@ -26,7 +26,7 @@ mod linux {
     use std::time::{Duration, Instant};
 
     use journeyman_protocol::SandboxTier;
-    use journeyman_sandbox::{Base, Outcome, OverlayPlan, Request, Sandbox, SandboxSettings};
+    use journeyman_sandbox::{Outcome, OverlayPlan, ProjectCopy, Request, Sandbox, SandboxSettings};
     use tokio_util::sync::CancellationToken;
 
     /// Commands of each kind.
@@ -103,7 +103,7 @@ mod linux {
     }
 
     fn request(root: &Path, tier: SandboxTier) -> Request {
-        let mut request = Request::program(root, vec!["/bin/true".into()]);
+        let mut request = Request::for_program(root, vec!["/bin/true".into()]);
         request.needs = tier.max_needs();
         request
     }
@@ -180,9 +180,10 @@ mod linux {
                 bare.push(plain());
                 direct.push(confined(&sandbox, request(root, SandboxTier::Namespaces)).await);
                 let begun = Instant::now();
-                let mounted = sandbox.mount(&OverlayPlan { lower: root.to_owned(), upper, work }).unwrap();
+                let mounted =
+                    sandbox.mount_overlay(&OverlayPlan { lower: root.to_owned(), upper, work }).unwrap();
                 let mut request = request(root, SandboxTier::Namespaces);
-                request.base = Some(Base::Mounted(Arc::new(mounted)));
+                request.base = Some(ProjectCopy::Mounted(Arc::new(mounted)));
                 confined(&sandbox, request).await;
                 copied.push(milliseconds(begun.elapsed()));
                 // The kernel's own directory in it may be entered by nobody.
@@ -276,8 +277,10 @@ mod linux {
                 // The peak begins anew.
                 std::fs::write("/proc/self/clear_refs", "5").unwrap();
                 let (resident, before, begun) = (memory("VmRSS"), processor_time(), Instant::now());
-                let running =
-                    sandbox.spawn(Request::shell(root, "yes"), CancellationToken::new()).await.unwrap();
+                let running = sandbox
+                    .spawn(Request::for_shell_command(root, "yes"), CancellationToken::new())
+                    .await
+                    .unwrap();
                 let completed = running.wait().await.unwrap();
                 assert_eq!(completed.outcome, Outcome::OutputLimit);
                 let (used, wall) = (milliseconds(processor_time() - before), milliseconds(begun.elapsed()));

@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::SandboxError;
 use crate::request::Request;
-use crate::run::Running;
+use crate::running_command::RunningCommand;
 
 /// A boxed future, as the methods of [`Backend`] return.
-pub(crate) type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub(crate) type BackendFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A way to run commands.
 pub(crate) trait Backend: fmt::Debug + Send + Sync {
@@ -20,7 +20,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
 
     /// Returns what the back-end enforces here, found by running it and trying to escape from it.
     /// Called again only after a failure.
-    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>>;
+    fn probe(&self) -> BackendFuture<'_, Result<Enforcement, SandboxError>>;
 
     /// Starts a command. `enforcement` is what [`probe`](Self::probe) returned, adapted to the
     /// request's network; it meets the request's needs.
@@ -29,5 +29,5 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
         request: Request,
         enforcement: Enforcement,
         cancel: CancellationToken,
-    ) -> Boxed<'_, Result<Running, SandboxError>>;
+    ) -> BackendFuture<'_, Result<RunningCommand, SandboxError>>;
 }

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use tokio::sync::mpsc;
 
 use crate::Denial;
-use crate::clean::clean;
-use crate::request::{Limits, Live, Streams};
-use crate::spill::Spilling;
+use crate::clean_output::clean_output;
+use crate::request::{Limits, LiveOutputMode, StdioMode};
+use crate::spill::SpillWriter;
 
 /// A command that writes more than this many times the kept size is stopped as a flood: `yes`
 /// writes 1 GB a second.
@@ -16,13 +16,13 @@ const FLOOD_FACTOR: u64 = 64;
 /// within.
 const CUT_SLACK: usize = 1024;
 /// Maximum chunks that wait for a slow reader; with [`READ_BYTES`] each, this bounds their memory.
-const LIVE_CHUNKS: usize = 8;
+const MAX_LIVE_CHUNKS: usize = 8;
 /// Bytes of one read. A pipe holds 64 KiB by default, but most output comes in small pieces.
 pub(crate) const READ_BYTES: usize = 32 * 1024;
 
 /// An output stream of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
+pub enum OutputStream {
     /// Standard output.
     Stdout,
     /// Standard error.
@@ -34,7 +34,7 @@ pub enum Stream {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputChunk {
     /// The stream that the piece was written to.
-    pub stream: Stream,
+    pub stream: OutputStream,
     /// The bytes of output, of both streams together, before this piece: more than were seen where
     /// pieces were missed.
     pub at: u64,
@@ -44,7 +44,7 @@ pub struct OutputChunk {
 
 /// The kept output of one stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Captured {
+pub struct CapturedOutput {
     /// Cleaned text; where the middle was dropped, a line says how much.
     pub text: String,
     /// Bytes the command wrote.
@@ -54,7 +54,7 @@ pub struct Captured {
 }
 
 /// Head and tail of a stream of any length, in bounded memory.
-struct Ring {
+struct HeadTailBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_limit: usize,
@@ -62,7 +62,7 @@ struct Ring {
     total: u64,
 }
 
-impl Ring {
+impl HeadTailBuffer {
     fn new(limit: usize) -> Self {
         let head_limit = limit / 2;
         let tail_limit = limit - head_limit;
@@ -82,21 +82,21 @@ impl Ring {
 
     /// Cleans what was kept. Each part is freed as soon as it is cleaned: of a large output nothing
     /// lies there three times.
-    fn into_captured(self) -> Captured {
+    fn into_captured(self) -> CapturedOutput {
         let Self { mut head, mut tail, total, .. } = self;
         let kept = (head.len() + tail.len()) as u64;
         if total == kept {
             head.extend(tail);
-            return Captured { text: clean(&head), total_bytes: total, dropped_bytes: 0 };
+            return CapturedOutput { text: clean_output(&head), total_bytes: total, dropped_bytes: 0 };
         }
         let (mut text, head_bytes) = {
             let cut = cut_head(&head);
-            (clean(cut), cut.len())
+            (clean_output(cut), cut.len())
         };
         drop(head);
         let cut = cut_tail(tail.make_contiguous());
         let dropped = total - (head_bytes + cut.len()) as u64;
-        let end = clean(cut);
+        let end = clean_output(cut);
         drop(tail);
         let note = format!("[… {dropped} bytes left out …]\n");
         text.reserve_exact(1 + note.len() + end.len());
@@ -105,7 +105,7 @@ impl Ring {
         }
         text.push_str(&note);
         text.push_str(&end);
-        Captured { text, total_bytes: total, dropped_bytes: dropped }
+        CapturedOutput { text, total_bytes: total, dropped_bytes: dropped }
     }
 }
 
@@ -133,25 +133,29 @@ fn cut_tail(tail: &[u8]) -> &[u8] {
 }
 
 /// Captures both streams, separately and combined, and sends their pieces to a live reader.
-pub(crate) struct Collector {
-    stdout: Ring,
-    stderr: Ring,
-    combined: Ring,
+pub(crate) struct OutputCollector {
+    stdout: HeadTailBuffer,
+    stderr: HeadTailBuffer,
+    combined: HeadTailBuffer,
     /// Standard output byte for byte, and how much of it there may be; where that was asked for.
     exact: Option<(Vec<u8>, usize)>,
     flood: u64,
     live: mpsc::Sender<OutputChunk>,
-    spilling: Option<Spilling>,
+    spilling: Option<SpillWriter>,
     patient: bool,
 }
 
-impl Collector {
-    pub(crate) fn new(limits: &Limits, streams: Streams, whole: Live) -> (Self, mpsc::Receiver<OutputChunk>) {
-        let (live, receiver) = mpsc::channel(LIVE_CHUNKS);
-        let ring = || Ring::new(limits.output_bytes);
+impl OutputCollector {
+    pub(crate) fn new(
+        limits: &Limits,
+        streams: StdioMode,
+        whole: LiveOutputMode,
+    ) -> (Self, mpsc::Receiver<OutputChunk>) {
+        let (live, receiver) = mpsc::channel(MAX_LIVE_CHUNKS);
+        let ring = || HeadTailBuffer::new(limits.output_bytes);
         let usual = (limits.output_bytes as u64).saturating_mul(FLOOD_FACTOR);
         let flood = limits.flood_bytes.unwrap_or(usual);
-        let exact = (streams == Streams::Exact).then(|| (Vec::new(), limits.output_bytes));
+        let exact = (streams == StdioMode::Exact).then(|| (Vec::new(), limits.output_bytes));
         (
             Self {
                 stdout: ring(),
@@ -161,21 +165,21 @@ impl Collector {
                 flood,
                 live,
                 spilling: None,
-                patient: whole == Live::Whole,
+                patient: whole == LiveOutputMode::Whole,
             },
             receiver,
         )
     }
 
     /// Sets the file that additionally takes the whole output.
-    pub(crate) fn spill_to(&mut self, spilling: Option<Spilling>) {
+    pub(crate) fn spill_to(&mut self, spilling: Option<SpillWriter>) {
         self.spilling = spilling;
     }
 
     /// Returns the bytes in that file, and the reason if it ended early. Output that comes after
     /// this call isn't in the file.
     pub(crate) fn finish_spill(&mut self) -> (Option<u64>, Option<Denial>) {
-        match self.spilling.take().map(Spilling::finish) {
+        match self.spilling.take().map(SpillWriter::finish) {
             Some((bytes, trouble)) => (Some(bytes), trouble),
             None => (None, None),
         }
@@ -189,19 +193,19 @@ impl Collector {
     }
 
     /// Captures one piece. A live reader that lags misses pieces; the capture doesn't.
-    pub(crate) fn take(&mut self, stream: Stream, bytes: &[u8]) {
+    pub(crate) fn push_chunk(&mut self, stream: OutputStream, bytes: &[u8]) {
         if let Some(spilling) = &mut self.spilling {
             spilling.write(bytes);
         }
-        if let (Stream::Stdout, Some((kept, most))) = (stream, &mut self.exact) {
+        if let (OutputStream::Stdout, Some((kept, most))) = (stream, &mut self.exact) {
             // One byte above the bound tells that there was more.
             let room = most.saturating_add(1).saturating_sub(kept.len()).min(bytes.len());
             kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
             return;
         }
         match stream {
-            Stream::Stdout => self.stdout.push(bytes),
-            Stream::Stderr => self.stderr.push(bytes),
+            OutputStream::Stdout => self.stdout.push(bytes),
+            OutputStream::Stderr => self.stderr.push(bytes),
         }
         let at = self.combined.total;
         self.combined.push(bytes);
@@ -212,7 +216,7 @@ impl Collector {
 
     /// Returns true if pieces may be taken without waiting for
     /// [`wait_for_room`](Self::wait_for_room) before each.
-    pub(crate) fn is_hasty(&self) -> bool {
+    pub(crate) fn can_push_without_waiting(&self) -> bool {
         !self.patient
     }
 
@@ -223,7 +227,7 @@ impl Collector {
 
     /// Returns stdout, stderr, and both in the order of arrival; and stdout byte for byte, where
     /// the request asks for that.
-    pub(crate) fn finish(self) -> ([Captured; 3], Vec<u8>) {
+    pub(crate) fn finish(self) -> ([CapturedOutput; 3], Vec<u8>) {
         let captured =
             [self.stdout.into_captured(), self.stderr.into_captured(), self.combined.into_captured()];
         (captured, self.exact.map(|(kept, _)| kept).unwrap_or_default())
@@ -234,22 +238,22 @@ impl Collector {
 mod tests {
     use super::*;
 
-    fn captured(limit: usize, pieces: &[&[u8]]) -> Captured {
-        let mut ring = Ring::new(limit);
+    fn captured(limit: usize, pieces: &[&[u8]]) -> CapturedOutput {
+        let mut ring = HeadTailBuffer::new(limit);
         pieces.iter().for_each(|piece| ring.push(piece));
         ring.into_captured()
     }
 
     #[test]
     fn what_fits_is_kept_whole() {
-        let expected = Captured { text: "0123456789".into(), total_bytes: 10, dropped_bytes: 0 };
+        let expected = CapturedOutput { text: "0123456789".into(), total_bytes: 10, dropped_bytes: 0 };
         assert_eq!(captured(10, &[b"01234", b"56789"]), expected);
         assert_eq!(captured(10, &[b"0123456789"]), expected);
     }
 
     #[test]
     fn of_more_the_middle_goes() {
-        let expected = Captured {
+        let expected = CapturedOutput {
             text: "01234\n[… 2 bytes left out …]\n789AB".into(),
             total_bytes: 12,
             dropped_bytes: 2,
@@ -273,7 +277,7 @@ mod tests {
 
     #[test]
     fn memory_stays_bounded() {
-        let mut ring = Ring::new(1000);
+        let mut ring = HeadTailBuffer::new(1000);
         for _ in 0..10_000 {
             ring.push(&[b'x'; 777]);
         }

@@ -8,28 +8,28 @@ use std::path::{Path, PathBuf};
 
 use journeyman_protocol::RelPath;
 
-use crate::view::View;
+use crate::host_files::HostFiles;
 
 /// Maximum bytes of settings that are searched: longer settings are hidden whole.
-const SETTINGS_BYTES: u64 = 256 * 1024;
+const MAX_SETTINGS_BYTES: u64 = 256 * 1024;
 /// Submodules whose settings are looked at; a project has a handful.
 const MAX_SUBMODULES: usize = 64;
 /// A key or variable with one of these in its name has a secret for a value.
-const SECRET_KEYS: [&str; 4] = ["extraheader", "pass", "secret", "token"];
+const SECRET_KEY_WORDS: [&str; 4] = ["extraheader", "pass", "secret", "token"];
 /// Schemes in whose addresses the name of a user is as good as a password: code hosts take tokens
 /// there.
 const TOKEN_SCHEMES: [&[u8]; 4] = [b"http", b"https", b"ftp", b"ftps"];
 /// The text in place of a credential.
-const PLACEHOLDER: &[u8] = b"***";
+const SECRET_PLACEHOLDER: &[u8] = b"***";
 /// The text in place of settings that are hidden whole.
 const HIDDEN_SETTINGS_TEXT: &[u8] = b"# hidden from commands: longer than can be searched for credentials\n";
 
 /// Returns the git settings beneath the root's protected paths that hold credentials, each with its
 /// text without them.
-pub(crate) fn settings_without_credentials(
+pub(crate) fn blank_git_settings(
     protected: &[RelPath],
     root: &Path,
-    view: &View,
+    view: &HostFiles,
 ) -> Vec<(PathBuf, CString)> {
     let git = protected.iter().filter(|path| path.file_name().eq_ignore_ascii_case(b".git"));
     let mut all = Vec::new();
@@ -45,8 +45,8 @@ pub(crate) fn settings_without_credentials(
                 .metadata(&file)
                 .ok()
                 .filter(fs::Metadata::is_file)
-                .and_then(|_| read(&view.host_path(&file)))?;
-            let text = if text.len() as u64 > SETTINGS_BYTES {
+                .and_then(|_| read_settings(&view.host_path(&file)))?;
+            let text = if text.len() as u64 > MAX_SETTINGS_BYTES {
                 HIDDEN_SETTINGS_TEXT.to_vec()
             } else {
                 blank_credentials(&text)?
@@ -63,22 +63,22 @@ pub(crate) fn holds_credentials(file: &Path) -> bool {
     if !fs::metadata(file).is_ok_and(|found| found.is_file()) {
         return true;
     }
-    let Some(text) = read(file) else { return true };
+    let Some(text) = read_settings(file) else { return true };
     let lower = text.to_ascii_lowercase();
     let names = |word: &str| lower.windows(word.len()).any(|window| window == word.as_bytes());
     // Libraries take a proxy without a scheme.
     let proxy = |line: &[u8]| line.contains(&b'@') && line.windows(5).any(|window| window == b"proxy");
-    text.len() as u64 > SETTINGS_BYTES
+    text.len() as u64 > MAX_SETTINGS_BYTES
         || ["token", "password", "secret"].into_iter().any(names)
         || lower.split(|byte| *byte == b'\n').any(proxy)
         || blank_credentials(&text).is_some()
 }
 
 /// Reads a file up to one byte more than is searched.
-fn read(file: &Path) -> Option<Vec<u8>> {
+fn read_settings(file: &Path) -> Option<Vec<u8>> {
     let read = || {
         let mut text = Vec::new();
-        File::open(file)?.take(SETTINGS_BYTES + 1).read_to_end(&mut text)?;
+        File::open(file)?.take(MAX_SETTINGS_BYTES + 1).read_to_end(&mut text)?;
         Ok::<_, io::Error>(text)
     };
     read().ok()
@@ -91,7 +91,7 @@ fn blank_credentials(text: &[u8]) -> Option<Vec<u8>> {
     for line in text.split_inclusive(|byte| *byte == b'\n') {
         let end = line.trim_ascii_end();
         let was_secret = goes_on;
-        let value = if was_secret { Some(0) } else { secret_value(end) };
+        let value = if was_secret { Some(0) } else { find_secret_value(end) };
         // A backslash at the end continues the value on the next line.
         goes_on = value.is_some() && end.last() == Some(&b'\\');
         match value {
@@ -100,20 +100,20 @@ fn blank_credentials(text: &[u8]) -> Option<Vec<u8>> {
                 if !was_secret {
                     out.extend_from_slice(end.get(..at).unwrap_or_default());
                     out.push(b' ');
-                    out.extend_from_slice(PLACEHOLDER);
+                    out.extend_from_slice(SECRET_PLACEHOLDER);
                     out.push(b'\n');
                 }
             }
-            None => found |= blank_addresses(line, &mut out),
+            None => found |= blank_url_passwords(line, &mut out),
         }
     }
     found.then_some(out)
 }
 
 /// Returns the start in a line of the value of a key that is named for a secret.
-fn secret_value(line: &[u8]) -> Option<usize> {
+fn find_secret_value(line: &[u8]) -> Option<usize> {
     let lower = line.to_ascii_lowercase();
-    SECRET_KEYS.iter().find_map(|key| {
+    SECRET_KEY_WORDS.iter().find_map(|key| {
         let mut starts = lower.windows(key.len()).enumerate().filter(|(_, window)| *window == key.as_bytes());
         starts.find_map(|(at, _)| {
             let rest = lower.get(at + key.len()..)?;
@@ -126,7 +126,7 @@ fn secret_value(line: &[u8]) -> Option<usize> {
 }
 
 /// Copies a line, without passwords in its addresses; returns true if there was one.
-fn blank_addresses(line: &[u8], out: &mut Vec<u8>) -> bool {
+fn blank_url_passwords(line: &[u8], out: &mut Vec<u8>) -> bool {
     let (mut rest, mut found) = (line, false);
     while let Some(at) = rest.windows(3).position(|window| window == b"://") {
         let (before, after) = rest.split_at(at + 3);
@@ -148,7 +148,7 @@ fn blank_addresses(line: &[u8], out: &mut Vec<u8>) -> bool {
         };
         found = true;
         out.extend_from_slice(info.get(..kept).unwrap_or_default());
-        out.extend_from_slice(PLACEHOLDER);
+        out.extend_from_slice(SECRET_PLACEHOLDER);
         rest = after.get(user..).unwrap_or_default();
     }
     out.extend_from_slice(rest);
@@ -156,7 +156,7 @@ fn blank_addresses(line: &[u8], out: &mut Vec<u8>) -> bool {
 }
 
 /// Returns the files right in a directory, or none.
-pub(crate) fn files_in(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn list_files(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_SUBMODULES);
     entries.map(|entry| entry.path()).filter(|path| !path.is_dir()).collect()
 }

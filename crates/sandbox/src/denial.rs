@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-mod read;
+mod detect;
 
-pub(crate) use read::find_denials;
+pub(crate) use detect::find_denials;
 
 /// The kind of a denied action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -46,51 +46,53 @@
 //! [`SandboxTier::Unconfined`]: journeyman_protocol::SandboxTier::Unconfined
 
 mod backend;
-mod base;
 mod capture;
-mod clean;
+mod clean_output;
 mod credentials;
 mod denial;
 mod error;
+mod host_files;
 mod network;
 mod progress;
+mod project_copy;
 mod repositories;
 mod request;
-mod run;
+mod running_command;
 mod sandbox;
 mod settings;
 mod spill;
 mod syscalls;
 mod toolchain;
 mod unconfined;
-mod view;
 
 #[cfg(feature = "containers")]
 mod container;
 mod namespaces;
 
-pub use base::{Base, Mounted, OverlayPlan};
-pub use capture::{Captured, OutputChunk, Stream};
-pub use clean::clean;
+pub use capture::{CapturedOutput, OutputChunk, OutputStream};
+pub use clean_output::clean_output;
 #[cfg(feature = "containers")]
 pub use container::{
-    ContainerImage, ContainerSettings, Recipe, RecipeError, RecipeSource, TreeError,
+    ArchiveError, ContainerImage, ContainerSettings, Recipe, RecipeError, RecipeSource,
     read_recipe as read_container_recipe,
 };
 pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;
-pub use namespaces::{Guard, replace_descriptor};
+pub use namespaces::{KillOnExit, replace_descriptor};
 pub use network::{
-    Connection, Forward, HostPattern, HostPatternError, HostProxy, Network, NetworkRules, Upstream,
+    HostPattern, HostPatternError, HostProxy, Network, NetworkRules, PortForward, ProxyConnection, Upstream,
     UpstreamFuture,
 };
 pub use progress::Progress;
+pub use project_copy::{MountedTree, OverlayPlan, ProjectCopy};
 pub use repositories::Repositories;
-pub use request::{Limits, Live, Request, Spill, Stdin, Streams, WriteMode};
-pub use run::{Completed, NotStarted, NotStartedCause, Outcome, ResourceUsage, Running};
+pub use request::{Limits, LiveOutputMode, Request, SpillFile, Stdin, StdioMode, WriteMode};
+pub use running_command::{
+    CompletedCommand, NotStarted, NotStartedCause, Outcome, ResourceUsage, RunningCommand,
+};
 pub use sandbox::Sandbox;
 pub use settings::SandboxSettings;
-pub use toolchain::{HostEnvironment, Toolchains, toolchains};
+pub use toolchain::{HostEnvironment, Toolchains, find_toolchains};
 
 /// Turns this process into the sandbox helper if it was started as one; returns at once if not.
 ///

@@ -9,16 +9,16 @@
 //! ([`forward`]). Connections are logged ([`journal`]). Without the proxy there is no network.
 
 mod address;
-mod environment;
+mod connection_log;
 mod forward;
-mod head;
-mod hello;
 mod host_proxy;
-mod journal;
+mod http_head;
 mod proxy;
+mod proxy_environment;
 mod service;
 mod socks;
 mod target;
+mod tls_hello;
 mod upstream;
 
 use std::fmt;
@@ -26,13 +26,13 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::sync::Arc;
 
-pub(crate) use environment::set_proxy_variables;
 pub use host_proxy::HostProxy;
-pub(crate) use service::{Service, Serving, services};
+pub(crate) use proxy_environment::set_proxy_variables;
+pub(crate) use service::{RunningService, Service, create_services};
 pub use upstream::{Upstream, UpstreamFuture};
 
 /// The longest name that DNS has.
-const MAX_NAME: usize = 253;
+const MAX_HOST_NAME_BYTES: usize = 253;
 
 /// The network that the command sees.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -56,12 +56,12 @@ pub struct NetworkRules {
     pub plain_http: bool,
     /// Ports on the loopback inside, each of which leads to one address outside, whatever address
     /// that is.
-    pub forwards: Vec<Forward>,
+    pub forwards: Vec<PortForward>,
 }
 
 /// A port on the sandbox's own loopback that leads to one address, and to no other, outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Forward {
+pub struct PortForward {
     /// The port on `127.0.0.1` inside.
     pub port: u16,
     /// The address outside.
@@ -115,7 +115,7 @@ impl FromStr for HostPattern {
             None => (false, given),
         };
         let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-        if name.is_empty() || name.len() > MAX_NAME {
+        if name.is_empty() || name.len() > MAX_HOST_NAME_BYTES {
             return wrong("it is empty or longer than 253 characters");
         }
         let label = |label: &str| {
@@ -148,7 +148,7 @@ impl fmt::Display for HostPattern {
 
 /// A connection that a command asked the proxy for, once or several times in the same way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Connection {
+pub struct ProxyConnection {
     /// The host as asked for, cleaned and cut; `(others)` stands for those beyond the first 256.
     pub host: String,
     /// The port; 0 where none was understood.

@@ -16,15 +16,15 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
 
-use crate::view::View;
+use crate::host_files::HostFiles;
 
 /// A `.git` file is one line with a path, which has at most 4,095 bytes.
-const MAX_POINTER: u64 = 8 * 1024;
+const MAX_POINTER_BYTES: u64 = 8 * 1024;
 
 /// The kind of a `.git` entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Identity {
+enum GitEntryIdentity {
     /// A directory, by device and inode: a name alone may stand for another one now.
     Directory(u64, u64),
     /// A file, by its text, as far as git reads it.
@@ -39,13 +39,13 @@ enum Identity {
 /// Where they are stored, [`Repositories::relocated`] has to say where the project is when they are
 /// read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(from = "Vec<(RelPath, Identity)>", into = "Vec<(RelPath, Identity)>")]
+#[serde(from = "Vec<(RelPath, GitEntryIdentity)>", into = "Vec<(RelPath, GitEntryIdentity)>")]
 pub struct Repositories {
     /// The directory where this process finds the files.
     reach: PathBuf,
     /// The directory where commands find them.
     root: PathBuf,
-    found: BTreeMap<RelPath, Identity>,
+    found: BTreeMap<RelPath, GitEntryIdentity>,
 }
 
 impl Repositories {
@@ -55,7 +55,7 @@ impl Repositories {
     #[must_use]
     pub fn read(reach: &Path, root: &Path, entries: impl IntoIterator<Item = RelPath>) -> Self {
         let found = entries.into_iter().map(|path| {
-            let identity = file_identity(&reach.join(path.as_path()));
+            let identity = read_identity(&reach.join(path.as_path()));
             (path, identity)
         });
         Self { reach: reach.to_owned(), root: root.to_owned(), found: found.collect() }
@@ -65,11 +65,11 @@ impl Repositories {
     /// [`Repositories::read`]). On another device than then, directories can't be told from each
     /// other any more: each that is there is taken for the one before.
     #[must_use]
-    pub fn relocated(self, reach: &Path, root: &Path, is_same_device: bool) -> Self {
+    pub fn relocate(self, reach: &Path, root: &Path, is_same_device: bool) -> Self {
         let found = self.found.into_iter().map(|(path, known)| {
-            let now = file_identity(&reach.join(path.as_path()));
+            let now = read_identity(&reach.join(path.as_path()));
             let known = match (&known, &now) {
-                (Identity::Directory(..), Identity::Directory(..)) if !is_same_device => now,
+                (GitEntryIdentity::Directory(..), GitEntryIdentity::Directory(..)) if !is_same_device => now,
                 _ => known,
             };
             (path, known)
@@ -81,22 +81,22 @@ impl Repositories {
     /// directories beneath the root that they point to. Links are left out, because they can't be
     /// mounted over; [`Repositories::find_planted`] notices when one was replaced.
     #[must_use]
-    pub fn protected(&self) -> Vec<RelPath> {
+    pub fn protected_paths(&self) -> Vec<RelPath> {
         let mut all = Vec::with_capacity(self.found.len());
         let root = self.root.canonicalize().unwrap_or_else(|_| self.root.clone());
         // The targets of pointers and links are those that commands see.
-        let view = View::new(root.clone(), self.reach.clone());
+        let view = HostFiles::new(root.clone(), self.reach.clone());
         for (path, identity) in &self.found {
             let at = root.join(path.as_path());
             let target = match identity {
-                Identity::Directory(..) => None,
-                Identity::Pointer(text) => {
+                GitEntryIdentity::Directory(..) => None,
+                GitEntryIdentity::Pointer(text) => {
                     git_directory_path(text).map(|to| at.parent().unwrap_or(&at).join(to))
                 }
-                Identity::Link(_) => Some(at.clone()),
-                Identity::Unknown => continue,
+                GitEntryIdentity::Link(_) => Some(at.clone()),
+                GitEntryIdentity::Unknown => continue,
             };
-            if !matches!(identity, Identity::Link(_)) && is_reached_plainly(&self.reach, path) {
+            if !matches!(identity, GitEntryIdentity::Link(_)) && is_reached_without_links(&self.reach, path) {
                 all.push(path.clone());
             }
             let inside = target
@@ -131,11 +131,13 @@ impl Repositories {
     #[must_use]
     pub fn find_planted(&self, now: impl IntoIterator<Item = RelPath>) -> Vec<RelPath> {
         let is_known = |path: &RelPath| {
-            let identity = file_identity(&self.reach.join(path.as_path()));
+            let identity = read_identity(&self.reach.join(path.as_path()));
             match &identity {
-                Identity::Unknown => false,
-                Identity::Directory(..) => self.found.values().any(|known| *known == identity),
-                Identity::Pointer(_) | Identity::Link(_) => self.found.get(path) == Some(&identity),
+                GitEntryIdentity::Unknown => false,
+                GitEntryIdentity::Directory(..) => self.found.values().any(|known| *known == identity),
+                GitEntryIdentity::Pointer(_) | GitEntryIdentity::Link(_) => {
+                    self.found.get(path) == Some(&identity)
+                }
             }
         };
         // A walk may pass by one that was there before: new ignore rules can hide it.
@@ -146,48 +148,48 @@ impl Repositories {
     }
 }
 
-impl From<Vec<(RelPath, Identity)>> for Repositories {
-    fn from(found: Vec<(RelPath, Identity)>) -> Self {
+impl From<Vec<(RelPath, GitEntryIdentity)>> for Repositories {
+    fn from(found: Vec<(RelPath, GitEntryIdentity)>) -> Self {
         Self { reach: PathBuf::new(), root: PathBuf::new(), found: found.into_iter().collect() }
     }
 }
 
-impl From<Repositories> for Vec<(RelPath, Identity)> {
+impl From<Repositories> for Vec<(RelPath, GitEntryIdentity)> {
     fn from(repositories: Repositories) -> Self {
         repositories.found.into_iter().collect()
     }
 }
 
-fn file_identity(path: &Path) -> Identity {
-    let Ok(found) = fs::symlink_metadata(path) else { return Identity::Unknown };
+fn read_identity(path: &Path) -> GitEntryIdentity {
+    let Ok(found) = fs::symlink_metadata(path) else { return GitEntryIdentity::Unknown };
     if found.is_symlink() {
         let target = fs::read_link(path).map(|target| target.into_os_string().into_encoded_bytes());
-        return target.map_or(Identity::Unknown, Identity::Link);
+        return target.map_or(GitEntryIdentity::Unknown, GitEntryIdentity::Link);
     }
     if found.is_dir() {
         {
             use std::os::unix::fs::MetadataExt as _;
-            return Identity::Directory(found.dev(), found.ino());
+            return GitEntryIdentity::Directory(found.dev(), found.ino());
         }
     }
     // Opening a pipe would wait for a writer.
     if !found.is_file() {
-        return Identity::Unknown;
+        return GitEntryIdentity::Unknown;
     }
     let read = || {
         let mut text = Vec::new();
-        fs::File::open(path)?.take(MAX_POINTER).read_to_end(&mut text).map(|_| text)
+        fs::File::open(path)?.take(MAX_POINTER_BYTES).read_to_end(&mut text).map(|_| text)
     };
-    read().map_or(Identity::Unknown, Identity::Pointer)
+    read().map_or(GitEntryIdentity::Unknown, GitEntryIdentity::Pointer)
 }
 
 /// Returns the path that a `.git` file points to.
 fn git_directory_path(text: &[u8]) -> Option<&Path> {
     let text = text.strip_prefix(b"gitdir:")?.trim_ascii();
-    path_of(text)
+    bytes_to_path(text)
 }
 
-fn path_of(text: &[u8]) -> Option<&Path> {
+fn bytes_to_path(text: &[u8]) -> Option<&Path> {
     use std::os::unix::ffi::OsStrExt as _;
     Some(Path::new(OsStr::from_bytes(text)))
 }
@@ -198,7 +200,7 @@ fn to_rel_path(path: &Path) -> Option<RelPath> {
 
 /// Returns true if no directory on the way is a link: the sandbox refuses to protect files beyond
 /// one.
-fn is_reached_plainly(root: &Path, path: &RelPath) -> bool {
+fn is_reached_without_links(root: &Path, path: &RelPath) -> bool {
     let mut above = path.parent();
     while let Some(directory) = above {
         if fs::symlink_metadata(root.join(directory.as_path())).map_or(true, |found| found.is_symlink()) {

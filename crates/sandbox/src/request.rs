@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use journeyman_protocol::{RelPath, SandboxNeeds};
 
-use crate::{Base, Network, Toolchains};
+use crate::{Network, ProjectCopy, Toolchains};
 
 /// Long enough for most builds, short enough that a hung command doesn't end the day.
-const DEFAULT_WALL: Duration = Duration::from_secs(120);
+const DEFAULT_WALL_TIME: Duration = Duration::from_secs(120);
 /// Two screens' worth of errors from any compiler fit many times; three captures of it stay below 1
 /// MiB.
 const DEFAULT_OUTPUT_BYTES: usize = 256 * 1024;
@@ -45,7 +45,7 @@ pub enum Stdin {
 
 /// The treatment of standard output and standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Streams {
+pub enum StdioMode {
     /// Each through a pipe of its own. Their order among each other is only about right.
     #[default]
     Separate,
@@ -71,7 +71,7 @@ pub enum Streams {
 
 /// The treatment of a slow reader of live output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Live {
+pub enum LiveOutputMode {
     /// The command is never slowed: a reader who lags misses pieces.
     #[default]
     Lossy,
@@ -82,7 +82,7 @@ pub enum Live {
 
 /// A file that takes a command's whole output, in the order it came, raw.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spill {
+pub struct SpillFile {
     /// The path of a file that doesn't exist yet. Never a path that the command sees.
     pub path: PathBuf,
     /// Maximum bytes of the file; output beyond it is only counted.
@@ -123,7 +123,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            wall: DEFAULT_WALL,
+            wall: DEFAULT_WALL_TIME,
             output_bytes: DEFAULT_OUTPUT_BYTES,
             flood_bytes: None,
             processes: DEFAULT_PROCESSES,
@@ -156,7 +156,7 @@ pub struct Request {
     /// The project. Refused: `/`, a system directory, the home directory or one above it.
     pub root: PathBuf,
     /// The tree at the root inside, in place of the host's.
-    pub base: Option<Base>,
+    pub base: Option<ProjectCopy>,
     /// The access to the root.
     pub write: WriteMode,
     /// Further paths, readable.
@@ -179,11 +179,11 @@ pub struct Request {
     /// Standard input.
     pub stdin: Stdin,
     /// The treatment of the output streams.
-    pub streams: Streams,
+    pub streams: StdioMode,
     /// The treatment of a slow reader of live output.
-    pub live: Live,
+    pub live: LiveOutputMode,
     /// The file that additionally takes the whole output.
-    pub spill: Option<Spill>,
+    pub spill: Option<SpillFile>,
     /// The network.
     pub network: Network,
     /// Bounds.
@@ -201,14 +201,14 @@ impl Request {
     /// Creates a request for `command` by `/bin/sh -c` in `root`, with everything confined, `.git`
     /// and `.journeyman` protected, and a minimal environment.
     #[must_use]
-    pub fn shell(root: &Path, command: &str) -> Self {
+    pub fn for_shell_command(root: &Path, command: &str) -> Self {
         let argv = ["/bin/sh", "-c", command].map(OsString::from).to_vec();
-        Self::program(root, argv)
+        Self::for_program(root, argv)
     }
 
     /// Creates the same request for a program and its arguments, without a shell.
     #[must_use]
-    pub fn program(root: &Path, argv: Vec<OsString>) -> Self {
+    pub fn for_program(root: &Path, argv: Vec<OsString>) -> Self {
         let env = [("PATH", DEFAULT_PATH), ("LANG", "C.UTF-8"), ("TERM", "dumb"), ("TMPDIR", "/tmp")];
         Self {
             argv,
@@ -224,8 +224,8 @@ impl Request {
             linked: Vec::new(),
             masked: Vec::new(),
             stdin: Stdin::Null,
-            streams: Streams::Separate,
-            live: Live::Lossy,
+            streams: StdioMode::Separate,
+            live: LiveOutputMode::Lossy,
             spill: None,
             network: Network::Off,
             limits: Limits::default(),
@@ -250,7 +250,7 @@ impl Request {
         self
     }
 
-    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+    pub(crate) fn env_variable(&self, name: &str) -> Option<&OsStr> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 }

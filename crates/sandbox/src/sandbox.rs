@@ -9,9 +9,9 @@ use tokio_util::sync::CancellationToken;
 use crate::backend::Backend;
 use crate::network::{Network, Upstream, set_proxy_variables};
 use crate::request::Request;
-use crate::run::Running;
+use crate::running_command::RunningCommand;
 use crate::unconfined::Unconfined;
-use crate::{Mounted, OverlayPlan, SandboxError, SandboxSettings};
+use crate::{MountedTree, OverlayPlan, SandboxError, SandboxSettings};
 
 /// Runs commands. Making one does nothing yet; the first command, or
 /// [`enforcement`](Self::enforcement), tests the back-ends.
@@ -82,7 +82,7 @@ impl Sandbox {
     /// [`SandboxError::Unavailable`] when no allowed back-end works, with the reason and what
     /// helps; [`SandboxError::Leaks`] when one runs but doesn't hold.
     pub async fn enforcement(&self, needs: &SandboxNeeds) -> Result<Enforcement, SandboxError> {
-        match self.choose(needs, &Network::Off).await {
+        match self.choose_backend(needs, &Network::Off).await {
             Ok((_, enforcement)) => Ok(enforcement),
             Err(NoBackend { works: Some(enforcement), .. }) => Ok(enforcement),
             Err(NoBackend { error, .. }) => Err(error),
@@ -101,7 +101,7 @@ impl Sandbox {
 
     /// Returns the first back-end that works and meets the needs, with what it enforces on this
     /// network.
-    async fn choose(
+    async fn choose_backend(
         &self,
         needs: &SandboxNeeds,
         network: &Network,
@@ -110,7 +110,7 @@ impl Sandbox {
         for slot in &self.slots {
             let failed = match slot.enforcement(&self.settings).await {
                 Ok(enforcement) => {
-                    let enforcement = on_network(enforcement.clone(), network);
+                    let enforcement = restrict_to_network(enforcement.clone(), network);
                     match unmet_need(&enforcement, needs, network) {
                         None => return Ok((slot.backend.as_ref(), enforcement)),
                         Some(need) => {
@@ -152,7 +152,7 @@ impl Sandbox {
     /// in another; [`SandboxError::Path`] where one can't be used, or somebody else has the upper
     /// layer mounted; [`SandboxError::NoHelper`], [`SandboxError::InsideHelper`],
     /// [`SandboxError::Start`].
-    pub fn mount(&self, plan: &OverlayPlan) -> Result<Mounted, SandboxError> {
+    pub fn mount_overlay(&self, plan: &OverlayPlan) -> Result<MountedTree, SandboxError> {
         if self.settings.allow.contains(&SandboxTier::Namespaces) {
             return crate::namespaces::mount_overlay(&self.settings, plan).map_err(explain_nesting);
         }
@@ -175,8 +175,8 @@ impl Sandbox {
         &self,
         mut request: Request,
         cancel: CancellationToken,
-    ) -> Result<Running, SandboxError> {
-        let chosen = self.choose(&request.needs, &request.network).await;
+    ) -> Result<RunningCommand, SandboxError> {
+        let chosen = self.choose_backend(&request.needs, &request.network).await;
         let (backend, enforcement) = chosen.map_err(|trouble| trouble.error)?;
         if matches!(request.network, Network::Filtered(_)) {
             set_proxy_variables(&mut request.env);
@@ -221,7 +221,7 @@ fn with_tier_name(tier: SandboxTier, error: SandboxError) -> SandboxError {
 }
 
 /// Returns the guarantees that hold on this network.
-fn on_network(mut enforcement: Enforcement, network: &Network) -> Enforcement {
+fn restrict_to_network(mut enforcement: Enforcement, network: &Network) -> Enforcement {
     if *network == Network::Host && enforcement.network_off {
         enforcement.network_off = false;
         enforcement.gaps.push("the host's network is reachable, abstract sockets included".to_owned());
@@ -239,11 +239,11 @@ fn unmet_need(enforcement: &Enforcement, needs: &SandboxNeeds, network: &Network
 /// Returns the back-end of a tier.
 fn create_backend(tier: SandboxTier, settings: &SandboxSettings) -> Box<dyn Backend> {
     match tier {
-        SandboxTier::Namespaces => Box::new(crate::namespaces::Namespaces::new(settings.clone())),
-        SandboxTier::Bubblewrap => Box::new(crate::namespaces::Bubblewrap::new(settings.clone())),
+        SandboxTier::Namespaces => Box::new(crate::namespaces::NamespacesBackend::new(settings.clone())),
+        SandboxTier::Bubblewrap => Box::new(crate::namespaces::BubblewrapBackend::new(settings.clone())),
         SandboxTier::Landlock => Box::new(crate::namespaces::LandlockOnly::new(settings.clone())),
         #[cfg(feature = "containers")]
-        SandboxTier::Container => Box::new(crate::container::Container::new(settings.clone())),
+        SandboxTier::Container => Box::new(crate::container::ContainerBackend::new(settings.clone())),
         #[cfg(not(feature = "containers"))]
         SandboxTier::Container => Box::new(NoContainers),
         SandboxTier::Unconfined => Box::new(Unconfined),
@@ -271,7 +271,7 @@ impl Backend for NoContainers {
         SandboxTier::Container
     }
 
-    fn probe(&self) -> crate::backend::Boxed<'_, Result<Enforcement, SandboxError>> {
+    fn probe(&self) -> crate::backend::BackendFuture<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async { Err(Self::unavailable()) })
     }
 
@@ -280,7 +280,7 @@ impl Backend for NoContainers {
         _: Request,
         _: Enforcement,
         _: CancellationToken,
-    ) -> crate::backend::Boxed<'_, Result<Running, SandboxError>> {
+    ) -> crate::backend::BackendFuture<'_, Result<RunningCommand, SandboxError>> {
         Box::pin(async { Err(Self::unavailable()) })
     }
 }

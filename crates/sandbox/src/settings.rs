@@ -35,7 +35,7 @@ pub struct SandboxSettings {
 }
 
 /// The directories where distributions put `bwrap`.
-const PROGRAM_DIRECTORIES: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
+const BWRAP_DIRECTORIES: [&str; 4] = ["/usr/bin", "/usr/local/bin", "/bin", "/run/current-system/sw/bin"];
 
 impl Default for SandboxSettings {
     fn default() -> Self {
@@ -46,7 +46,7 @@ impl Default for SandboxSettings {
             allow_root: false,
             #[cfg(feature = "containers")]
             container: None,
-            programs: PROGRAM_DIRECTORIES.map(PathBuf::from).to_vec(),
+            programs: BWRAP_DIRECTORIES.map(PathBuf::from).to_vec(),
             upstream: None,
         }
     }

@@ -4,12 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::request::Spill;
+use crate::request::SpillFile;
 use crate::{Denial, DenialKind, SandboxError};
 
 /// The file while it is written. A failed write ends the file, and never the command.
 #[derive(Debug)]
-pub(crate) struct Spilling {
+pub(crate) struct SpillWriter {
     /// Gone once it is full or couldn't be written.
     file: Option<File>,
     path: PathBuf,
@@ -18,9 +18,9 @@ pub(crate) struct Spilling {
     trouble: Option<io::Error>,
 }
 
-impl Spilling {
+impl SpillWriter {
     /// Creates the file, readable by this user alone.
-    pub(crate) fn create(spill: &Spill) -> Result<Self, SandboxError> {
+    pub(crate) fn create(spill: &SpillFile) -> Result<Self, SandboxError> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -46,8 +46,8 @@ impl Spilling {
                     self.left -= count as u64;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Ok(_) => return self.fail(io::ErrorKind::WriteZero.into()),
-                Err(error) => return self.fail(error),
+                Ok(_) => return self.record_failure(io::ErrorKind::WriteZero.into()),
+                Err(error) => return self.record_failure(error),
             }
         }
         if self.left == 0 {
@@ -55,7 +55,7 @@ impl Spilling {
         }
     }
 
-    fn fail(&mut self, trouble: io::Error) {
+    fn record_failure(&mut self, trouble: io::Error) {
         self.trouble = Some(trouble);
         self.file = None;
     }
@@ -83,7 +83,10 @@ impl Spilling {
 
 /// Refuses a file that the command would find: `shows` says whether it is shown what lies in a
 /// directory.
-pub(crate) fn check_hidden(spill: &Spill, shows: impl Fn(&Path) -> bool) -> Result<(), SandboxError> {
+pub(crate) fn check_spill_hidden(
+    spill: &SpillFile,
+    shows: impl Fn(&Path) -> bool,
+) -> Result<(), SandboxError> {
     let error = |source| SandboxError::Path {
         what: "the file for all of the output",
         path: spill.path.clone(),
@@ -108,21 +111,21 @@ mod tests {
     #[test]
     fn it_is_new_bounded_and_in_order() {
         let place = tempfile::tempdir().unwrap();
-        let spill = Spill { path: place.path().join("all"), bytes: 10 };
-        let mut spilling = Spilling::create(&spill).unwrap();
+        let spill = SpillFile { path: place.path().join("all"), bytes: 10 };
+        let mut spilling = SpillWriter::create(&spill).unwrap();
         for piece in [&b"0123"[..], b"", b"4567", b"89ab", b"cd"] {
             spilling.write(piece);
         }
         assert_eq!(spilling.finish(), (10, None));
         assert_eq!(std::fs::read(&spill.path).unwrap(), b"0123456789");
-        assert!(Spilling::create(&spill).unwrap_err().to_string().contains("all of the output"));
+        assert!(SpillWriter::create(&spill).unwrap_err().to_string().contains("all of the output"));
     }
 
     #[test]
     fn a_full_disk_ends_the_file_and_says_so() {
         let file = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut spilling =
-            Spilling { file: Some(file), path: "/dev/full".into(), left: 9, written: 0, trouble: None };
+            SpillWriter { file: Some(file), path: "/dev/full".into(), left: 9, written: 0, trouble: None };
         spilling.write(b"0123");
         spilling.write(b"4567");
         let (bytes, denial) = spilling.finish();

@@ -16,7 +16,7 @@ pub(crate) struct Call {
     pub(crate) name: &'static str,
     /// The call's number on this architecture.
     pub(crate) number: c_long,
-    pub(crate) rule: Rule,
+    pub(crate) rule: CallRule,
     tiers: u8,
 }
 
@@ -39,17 +39,17 @@ pub(crate) enum FilteredTier {
     Container = 4,
 }
 
-const NAMESPACES: u8 = FilteredTier::Namespaces as u8;
-const LANDLOCK: u8 = FilteredTier::Landlock as u8;
-const CONTAINER: u8 = FilteredTier::Container as u8;
+const NAMESPACES_BIT: u8 = FilteredTier::Namespaces as u8;
+const LANDLOCK_BIT: u8 = FilteredTier::Landlock as u8;
+const CONTAINER_BIT: u8 = FilteredTier::Container as u8;
 /// The tiers whose filter this program installs itself.
-const INSTALLED_TIERS: u8 = NAMESPACES | LANDLOCK;
-const ALL_TIERS: u8 = INSTALLED_TIERS | CONTAINER;
+const INSTALLED_TIERS: u8 = NAMESPACES_BIT | LANDLOCK_BIT;
+const ALL_TIERS: u8 = INSTALLED_TIERS | CONTAINER_BIT;
 
 /// The condition under which a call passes. Arguments are counted from 0 and compared by their low
 /// 32 bits, which are all that the kernel reads of the arguments that are judged here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rule {
+pub(crate) enum CallRule {
     /// The call fails with this error.
     Fail(c_int),
     /// The call passes with this value of the argument, and fails with the error otherwise.
@@ -79,7 +79,7 @@ pub(crate) enum Rule {
 
 /// Set-user-ID and set-group-ID: a program with one of them, left in the project, would run as the
 /// user for everybody on the machine.
-pub(crate) const SET_ID: u32 = libc::S_ISUID | libc::S_ISGID;
+pub(crate) const SET_ID_BITS: u32 = libc::S_ISUID | libc::S_ISGID;
 
 /// Flags of `open` with which a file is created: `O_CREAT`, and `O_TMPFILE` without `O_DIRECTORY`.
 /// Without them the mode is whatever was in the register.
@@ -90,12 +90,12 @@ pub(crate) const CREATE_FLAGS: u32 = libc::O_CREAT.cast_unsigned() | 0o20_000_00
 pub(crate) const IP_PROTOCOLS: [u32; 5] = [0, 6, 17, 1, 58];
 
 /// `ioctl`s that type into a terminal: `TIOCSTI`, and `TIOCLINUX`, the Linux console's commands.
-pub(crate) const TERMINAL_TYPING: [u32; 2] = [0x5412, 0x541c];
+pub(crate) const TERMINAL_INPUT_IOCTLS: [u32; 2] = [0x5412, 0x541c];
 
 /// `ioctl`s that change a file's attributes though it is only open for reading: `FS_IOC_SETFLAGS`,
 /// `FS_IOC_FSSETXATTR`, `FS_IOC_SETVERSION`, and `FS_IOC_ENABLE_VERITY`, after which it can never
 /// be written again.
-pub(crate) const ATTRIBUTE_CHANGES: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685];
+pub(crate) const ATTRIBUTE_IOCTLS: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x4008_7602, 0x4080_6685];
 
 /// New namespaces by `unshare`: mount, cgroup, host name, IPC, user, process, network, time.
 const NAMESPACE_FLAGS: u32 =
@@ -103,13 +103,13 @@ const NAMESPACE_FLAGS: u32 =
 /// New namespaces by `clone`, where the lowest byte is the signal that the parent gets.
 const CLONE_FLAGS: u32 = NAMESPACE_FLAGS & !libc::CSIGNAL.cast_unsigned();
 
-const EPERM: Rule = Rule::Fail(libc::EPERM);
+const EPERM: CallRule = CallRule::Fail(libc::EPERM);
 /// Programs fall back without a message where a call is absent.
-const ENOSYS: Rule = Rule::Fail(libc::ENOSYS);
+const ENOSYS: CallRule = CallRule::Fail(libc::ENOSYS);
 /// A process's own, named by 0.
-const OWN_PROCESS: Rule = Rule::Only { argument: 0, value: 0, error: libc::EPERM };
+const OWN_PROCESS: CallRule = CallRule::Only { argument: 0, value: 0, error: libc::EPERM };
 /// Any process but the first of its namespace, which supervises the command.
-const NOT_INIT: Rule = Rule::Never { argument: 0, values: &[1], error: libc::EPERM };
+const ANY_BUT_INIT: CallRule = CallRule::Never { argument: 0, values: &[1], error: libc::EPERM };
 
 /// A row whose name is the constant's without `SYS_`.
 macro_rules! call {
@@ -152,27 +152,27 @@ pub(crate) const RESTRICTED_CALLS: &[Call] = &[
     call!(SYS_chroot, ALL_TIERS, EPERM),
     // Namespaces. `clone3` hides its flags behind a pointer.
     call!(SYS_setns, ALL_TIERS, EPERM),
-    call!(SYS_clone, ALL_TIERS, Rule::Without { argument: 0, bits: CLONE_FLAGS }),
+    call!(SYS_clone, ALL_TIERS, CallRule::Without { argument: 0, bits: CLONE_FLAGS }),
     call!(SYS_clone3, ALL_TIERS, ENOSYS),
-    call!(SYS_unshare, ALL_TIERS, Rule::Without { argument: 0, bits: NAMESPACE_FLAGS }),
+    call!(SYS_unshare, ALL_TIERS, CallRule::Without { argument: 0, bits: NAMESPACE_FLAGS }),
     // Other processes. Libraries name their own by 0.
     call!(SYS_pidfd_getfd, ALL_TIERS, EPERM),
     call!(SYS_kcmp, ALL_TIERS, EPERM),
     call!(SYS_prlimit64, ALL_TIERS, OWN_PROCESS),
     // Neither namespaces nor Landlock's scopes keep a command from changing the schedule of its
     // supervisor.
-    call!(SYS_sched_setaffinity, NAMESPACES, NOT_INIT),
-    call!(SYS_sched_setscheduler, NAMESPACES, NOT_INIT),
-    call!(SYS_sched_setparam, NAMESPACES, NOT_INIT),
-    call!(SYS_sched_setattr, NAMESPACES, NOT_INIT),
-    call!(SYS_sched_setaffinity, LANDLOCK, OWN_PROCESS),
-    call!(SYS_sched_setscheduler, LANDLOCK, OWN_PROCESS),
-    call!(SYS_sched_setparam, LANDLOCK, OWN_PROCESS),
-    call!(SYS_sched_setattr, LANDLOCK, OWN_PROCESS),
-    call!(SYS_setpriority, INSTALLED_TIERS, Rule::Priority { single: 0 }),
-    call!(SYS_ioprio_set, INSTALLED_TIERS, Rule::Priority { single: 1 }),
+    call!(SYS_sched_setaffinity, NAMESPACES_BIT, ANY_BUT_INIT),
+    call!(SYS_sched_setscheduler, NAMESPACES_BIT, ANY_BUT_INIT),
+    call!(SYS_sched_setparam, NAMESPACES_BIT, ANY_BUT_INIT),
+    call!(SYS_sched_setattr, NAMESPACES_BIT, ANY_BUT_INIT),
+    call!(SYS_sched_setaffinity, LANDLOCK_BIT, OWN_PROCESS),
+    call!(SYS_sched_setscheduler, LANDLOCK_BIT, OWN_PROCESS),
+    call!(SYS_sched_setparam, LANDLOCK_BIT, OWN_PROCESS),
+    call!(SYS_sched_setattr, LANDLOCK_BIT, OWN_PROCESS),
+    call!(SYS_setpriority, INSTALLED_TIERS, CallRule::Priority { single: 0 }),
+    call!(SYS_ioprio_set, INSTALLED_TIERS, CallRule::Priority { single: 1 }),
     // Processes of all users can be seen: no signal is meant for all of them.
-    call!(SYS_kill, LANDLOCK, Rule::Never { argument: 0, values: &[u32::MAX], error: libc::EPERM }),
+    call!(SYS_kill, LANDLOCK_BIT, CallRule::Never { argument: 0, values: &[u32::MAX], error: libc::EPERM }),
     // The machine itself.
     call!(SYS_kexec_load, ALL_TIERS, EPERM),
     call!(SYS_kexec_file_load, ALL_TIERS, EPERM),
@@ -206,71 +206,71 @@ pub(crate) const RESTRICTED_CALLS: &[Call] = &[
     call!(SYS_open_by_handle_at, ALL_TIERS, EPERM),
     call!(SYS_fanotify_init, ALL_TIERS, EPERM),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_open, ALL_TIERS, Rule::Creates { flags: 1, mode: 2 }),
-    call!(SYS_openat, ALL_TIERS, Rule::Creates { flags: 2, mode: 3 }),
+    call!(SYS_open, ALL_TIERS, CallRule::Creates { flags: 1, mode: 2 }),
+    call!(SYS_openat, ALL_TIERS, CallRule::Creates { flags: 2, mode: 3 }),
     call!(SYS_openat2, ALL_TIERS, ENOSYS),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_creat, ALL_TIERS, Rule::Without { argument: 1, bits: SET_ID }),
+    call!(SYS_creat, ALL_TIERS, CallRule::Without { argument: 1, bits: SET_ID_BITS }),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_mknod, ALL_TIERS, Rule::Without { argument: 1, bits: SET_ID }),
-    call!(SYS_mknodat, ALL_TIERS, Rule::Without { argument: 2, bits: SET_ID }),
+    call!(SYS_mknod, ALL_TIERS, CallRule::Without { argument: 1, bits: SET_ID_BITS }),
+    call!(SYS_mknodat, ALL_TIERS, CallRule::Without { argument: 2, bits: SET_ID_BITS }),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_chmod, ALL_TIERS, Rule::Mode { argument: 1 }),
-    call!(SYS_fchmod, ALL_TIERS, Rule::Mode { argument: 1 }),
-    call!(SYS_fchmodat, ALL_TIERS, Rule::Mode { argument: 2 }),
-    call!("fchmodat2", FCHMODAT2, INSTALLED_TIERS, Rule::Mode { argument: 2 }),
+    call!(SYS_chmod, ALL_TIERS, CallRule::Mode { argument: 1 }),
+    call!(SYS_fchmod, ALL_TIERS, CallRule::Mode { argument: 1 }),
+    call!(SYS_fchmodat, ALL_TIERS, CallRule::Mode { argument: 2 }),
+    call!("fchmodat2", FCHMODAT2, INSTALLED_TIERS, CallRule::Mode { argument: 2 }),
     // Not all libraries of container services have this call yet.
-    call!("fchmodat2", FCHMODAT2, CONTAINER, ENOSYS),
+    call!("fchmodat2", FCHMODAT2, CONTAINER_BIT, ENOSYS),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_chown, LANDLOCK, Rule::Metadata),
+    call!(SYS_chown, LANDLOCK_BIT, CallRule::Metadata),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_lchown, LANDLOCK, Rule::Metadata),
-    call!(SYS_fchown, LANDLOCK, Rule::Metadata),
-    call!(SYS_fchownat, LANDLOCK, Rule::Metadata),
+    call!(SYS_lchown, LANDLOCK_BIT, CallRule::Metadata),
+    call!(SYS_fchown, LANDLOCK_BIT, CallRule::Metadata),
+    call!(SYS_fchownat, LANDLOCK_BIT, CallRule::Metadata),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_utime, LANDLOCK, Rule::Metadata),
+    call!(SYS_utime, LANDLOCK_BIT, CallRule::Metadata),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_utimes, LANDLOCK, Rule::Metadata),
+    call!(SYS_utimes, LANDLOCK_BIT, CallRule::Metadata),
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_futimesat, LANDLOCK, Rule::Metadata),
-    call!(SYS_utimensat, LANDLOCK, Rule::Metadata),
+    call!(SYS_futimesat, LANDLOCK_BIT, CallRule::Metadata),
+    call!(SYS_utimensat, LANDLOCK_BIT, CallRule::Metadata),
     // Landlock doesn't look at attributes. Programs take a file system without any as it is.
-    call!(SYS_setxattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!(SYS_lsetxattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!(SYS_fsetxattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!(SYS_removexattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!(SYS_lremovexattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!(SYS_fremovexattr, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!("setxattrat", 463, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!("removexattrat", 466, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!("file_setattr", 469, LANDLOCK, Rule::Fail(libc::ENOTSUP)),
-    call!(SYS_ioctl, ALL_TIERS, Rule::Ioctl),
+    call!(SYS_setxattr, LANDLOCK_BIT, CallRule::Fail(libc::ENOTSUP)),
+    call!(SYS_lsetxattr, LANDLOCK_BIT, CallRule::Fail(libc::ENOTSUP)),
+    call!(SYS_fsetxattr, LANDLOCK_BIT, CallRule::Fail(libc::ENOTSUP)),
+    call!(SYS_removexattr, LANDLOCK_BIT, CallRule::Fail(libc::ENOTSUP)),
+    call!(SYS_lremovexattr, LANDLOCK_BIT, CallRule::Fail(libc::ENOTSUP)),
+    call!(SYS_fremovexattr, LANDLOCK_BIT, CallRule::Fail(libc::ENOTSUP)),
+    call!("setxattrat", 463, LANDLOCK_BIT, CallRule::Fail(libc::ENOTSUP)),
+    call!("removexattrat", 466, LANDLOCK_BIT, CallRule::Fail(libc::ENOTSUP)),
+    call!("file_setattr", 469, LANDLOCK_BIT, CallRule::Fail(libc::ENOTSUP)),
+    call!(SYS_ioctl, ALL_TIERS, CallRule::Ioctl),
     // Landlock lets a command watch directories that it may not read. Programs poll where there are
     // no watches.
     #[cfg(target_arch = "x86_64")]
-    call!(SYS_inotify_init, LANDLOCK, ENOSYS),
-    call!(SYS_inotify_init1, LANDLOCK, ENOSYS),
-    call!(SYS_inotify_add_watch, LANDLOCK, ENOSYS),
+    call!(SYS_inotify_init, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_inotify_init1, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_inotify_add_watch, LANDLOCK_BIT, ENOSYS),
     // Sockets, and memory, semaphores and queues that everybody shares where there is no namespace.
-    call!(SYS_socket, ALL_TIERS, Rule::Socket),
+    call!(SYS_socket, ALL_TIERS, CallRule::Socket),
     call!(
         SYS_socketpair,
         ALL_TIERS,
-        Rule::Only { argument: 0, value: libc::AF_UNIX.cast_unsigned(), error: libc::EAFNOSUPPORT }
+        CallRule::Only { argument: 0, value: libc::AF_UNIX.cast_unsigned(), error: libc::EAFNOSUPPORT }
     ),
-    call!(SYS_shmget, LANDLOCK, ENOSYS),
-    call!(SYS_shmat, LANDLOCK, ENOSYS),
-    call!(SYS_shmctl, LANDLOCK, ENOSYS),
-    call!(SYS_semget, LANDLOCK, ENOSYS),
-    call!(SYS_semctl, LANDLOCK, ENOSYS),
-    call!(SYS_semop, LANDLOCK, ENOSYS),
-    call!(SYS_semtimedop, LANDLOCK, ENOSYS),
-    call!(SYS_msgget, LANDLOCK, ENOSYS),
-    call!(SYS_msgctl, LANDLOCK, ENOSYS),
-    call!(SYS_msgsnd, LANDLOCK, ENOSYS),
-    call!(SYS_msgrcv, LANDLOCK, ENOSYS),
-    call!(SYS_mq_open, LANDLOCK, ENOSYS),
-    call!(SYS_mq_unlink, LANDLOCK, ENOSYS),
+    call!(SYS_shmget, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_shmat, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_shmctl, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_semget, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_semctl, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_semop, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_semtimedop, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_msgget, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_msgctl, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_msgsnd, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_msgrcv, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_mq_open, LANDLOCK_BIT, ENOSYS),
+    call!(SYS_mq_unlink, LANDLOCK_BIT, ENOSYS),
 ];
 
 /// `fchmodat2` (Linux 6.6), the same number on every architecture.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::credentials::{files_in, holds_credentials};
+use crate::credentials::{holds_credentials, list_files};
 
 /// The caller's environment; this crate doesn't read it by itself.
 #[derive(Debug, Clone, Default)]
@@ -37,62 +37,62 @@ pub(crate) const SYSTEM_DIRECTORIES: [&str; 10] =
 
 /// A toolchain's home: the variable that moves it, where it is else (beneath the home directory),
 /// which of its parts are caches, and which hold credentials.
-struct Home {
+struct ToolchainHome {
     variable: &'static str,
     default: &'static str,
     caches: &'static [&'static str],
     secrets: &'static [&'static str],
 }
 
-const fn toolchain_home(
+const fn new_toolchain_home(
     variable: &'static str,
     default: &'static str,
     caches: &'static [&'static str],
     secrets: &'static [&'static str],
-) -> Home {
-    Home { variable, default, caches, secrets }
+) -> ToolchainHome {
+    ToolchainHome { variable, default, caches, secrets }
 }
 
 /// Homes and caches as the tools' own documentation names them. `"."` makes the whole home a cache.
-const TOOLCHAIN_HOMES: &[Home] = &[
-    toolchain_home("CARGO_HOME", ".cargo", &["registry", "git"], &["credentials", "credentials.toml"]),
-    toolchain_home("RUSTUP_HOME", ".rustup", &[], &[]),
-    toolchain_home("NVM_DIR", ".nvm", &[".cache"], &[]),
-    toolchain_home("FNM_DIR", ".local/share/fnm", &[], &[]),
-    toolchain_home("VOLTA_HOME", ".volta", &[], &[]),
-    toolchain_home("BUN_INSTALL", ".bun", &["install/cache"], &[]),
-    toolchain_home("DENO_DIR", ".cache/deno", &["."], &[]),
-    toolchain_home("", ".deno", &[], &[]),
-    toolchain_home("npm_config_cache", ".npm", &["."], &[]),
-    toolchain_home("PNPM_HOME", ".local/share/pnpm", &["store"], &["rc"]),
-    toolchain_home("", ".cache/pnpm", &["."], &[]),
-    toolchain_home("", ".cache/yarn", &["."], &[]),
-    toolchain_home("YARN_CACHE_FOLDER", ".yarn", &["."], &[]),
-    toolchain_home("PYENV_ROOT", ".pyenv", &[], &[]),
-    toolchain_home("RBENV_ROOT", ".rbenv", &[], &[]),
-    toolchain_home("ASDF_DATA_DIR", ".asdf", &[], &[]),
-    toolchain_home("MISE_DATA_DIR", ".local/share/mise", &[], &[]),
-    toolchain_home("SDKMAN_DIR", ".sdkman", &[], &[]),
-    toolchain_home("", ".local/bin", &[], &[]),
-    toolchain_home("", ".local/lib", &[], &[]),
-    toolchain_home("", ".local/share/uv", &[], &["credentials"]),
-    toolchain_home("", ".local/share/pipx", &[], &[]),
-    toolchain_home("PIP_CACHE_DIR", ".cache/pip", &["."], &[]),
-    toolchain_home("UV_CACHE_DIR", ".cache/uv", &["."], &[]),
-    toolchain_home("GOROOT", "", &[], &[]),
-    toolchain_home("", "sdk", &[], &[]),
-    toolchain_home("GOPATH", "go", &["pkg"], &[]),
-    toolchain_home("GOMODCACHE", "go/pkg/mod", &["."], &[]),
-    toolchain_home("GOCACHE", ".cache/go-build", &["."], &[]),
-    toolchain_home("", ".m2", &["."], &["settings.xml", "settings-security.xml"]),
-    toolchain_home("GRADLE_USER_HOME", ".gradle", &["."], &["gradle.properties"]),
-    toolchain_home("GEM_HOME", ".gem", &["."], &["credentials"]),
-    toolchain_home("VIRTUAL_ENV", "", &[], &["pip.conf"]),
-    toolchain_home("JAVA_HOME", "", &[], &[]),
+const TOOLCHAIN_HOMES: &[ToolchainHome] = &[
+    new_toolchain_home("CARGO_HOME", ".cargo", &["registry", "git"], &["credentials", "credentials.toml"]),
+    new_toolchain_home("RUSTUP_HOME", ".rustup", &[], &[]),
+    new_toolchain_home("NVM_DIR", ".nvm", &[".cache"], &[]),
+    new_toolchain_home("FNM_DIR", ".local/share/fnm", &[], &[]),
+    new_toolchain_home("VOLTA_HOME", ".volta", &[], &[]),
+    new_toolchain_home("BUN_INSTALL", ".bun", &["install/cache"], &[]),
+    new_toolchain_home("DENO_DIR", ".cache/deno", &["."], &[]),
+    new_toolchain_home("", ".deno", &[], &[]),
+    new_toolchain_home("npm_config_cache", ".npm", &["."], &[]),
+    new_toolchain_home("PNPM_HOME", ".local/share/pnpm", &["store"], &["rc"]),
+    new_toolchain_home("", ".cache/pnpm", &["."], &[]),
+    new_toolchain_home("", ".cache/yarn", &["."], &[]),
+    new_toolchain_home("YARN_CACHE_FOLDER", ".yarn", &["."], &[]),
+    new_toolchain_home("PYENV_ROOT", ".pyenv", &[], &[]),
+    new_toolchain_home("RBENV_ROOT", ".rbenv", &[], &[]),
+    new_toolchain_home("ASDF_DATA_DIR", ".asdf", &[], &[]),
+    new_toolchain_home("MISE_DATA_DIR", ".local/share/mise", &[], &[]),
+    new_toolchain_home("SDKMAN_DIR", ".sdkman", &[], &[]),
+    new_toolchain_home("", ".local/bin", &[], &[]),
+    new_toolchain_home("", ".local/lib", &[], &[]),
+    new_toolchain_home("", ".local/share/uv", &[], &["credentials"]),
+    new_toolchain_home("", ".local/share/pipx", &[], &[]),
+    new_toolchain_home("PIP_CACHE_DIR", ".cache/pip", &["."], &[]),
+    new_toolchain_home("UV_CACHE_DIR", ".cache/uv", &["."], &[]),
+    new_toolchain_home("GOROOT", "", &[], &[]),
+    new_toolchain_home("", "sdk", &[], &[]),
+    new_toolchain_home("GOPATH", "go", &["pkg"], &[]),
+    new_toolchain_home("GOMODCACHE", "go/pkg/mod", &["."], &[]),
+    new_toolchain_home("GOCACHE", ".cache/go-build", &["."], &[]),
+    new_toolchain_home("", ".m2", &["."], &["settings.xml", "settings-security.xml"]),
+    new_toolchain_home("GRADLE_USER_HOME", ".gradle", &["."], &["gradle.properties"]),
+    new_toolchain_home("GEM_HOME", ".gem", &["."], &["credentials"]),
+    new_toolchain_home("VIRTUAL_ENV", "", &[], &["pip.conf"]),
+    new_toolchain_home("JAVA_HOME", "", &[], &[]),
 ];
 
 /// A home whose sources are other projects: only its programs and its caches are shown.
-const PROGRAMS_ONLY: &str = "GOPATH";
+const PROGRAMS_ONLY_HOME: &str = "GOPATH";
 
 /// Settings of homes (named by their variable) that may hold tokens and passwords of proxies; of a
 /// directory, the files in it. They are hidden only then: builds need them.
@@ -182,10 +182,10 @@ const SECRET_WORDS: [&str; 7] = ["TOKEN", "SECRET", "KEY", "PASS", "AUTH", "CRED
 /// Directories of `PATH` in the project come last, so that a planted `git` or `cc` isn't found
 /// first.
 #[must_use]
-pub fn toolchains(host: &HostEnvironment, root: &Path) -> Toolchains {
+pub fn find_toolchains(host: &HostEnvironment, root: &Path) -> Toolchains {
     let mut found = Toolchains::default();
     let home = host.home.as_deref().filter(|home| home.is_absolute());
-    let mut add = Finder { root, home, found: &mut found };
+    let mut add = ToolchainFinder { root, home, found: &mut found };
     for entry in TOOLCHAIN_HOMES {
         add.add_toolchain(host, entry);
     }
@@ -204,7 +204,7 @@ pub fn toolchains(host: &HostEnvironment, root: &Path) -> Toolchains {
     directories.extend(ours);
     let mut seen = std::collections::BTreeSet::new();
     directories.retain(|directory| seen.insert(directory.clone()));
-    found.env.extend(command_environment(host, home));
+    found.env.extend(build_command_environment(host, home));
     if let Ok(path) = std::env::join_paths(directories) {
         found.env.insert("PATH".into(), path);
     }
@@ -212,7 +212,7 @@ pub fn toolchains(host: &HostEnvironment, root: &Path) -> Toolchains {
     found
 }
 
-fn command_environment(host: &HostEnvironment, home: Option<&Path>) -> BTreeMap<OsString, OsString> {
+fn build_command_environment(host: &HostEnvironment, home: Option<&Path>) -> BTreeMap<OsString, OsString> {
     let mut env = BTreeMap::new();
     for (name, value) in &host.vars {
         let Some(text) = name.to_str() else { continue };
@@ -238,14 +238,14 @@ fn command_environment(host: &HostEnvironment, home: Option<&Path>) -> BTreeMap<
     env
 }
 
-struct Finder<'a> {
+struct ToolchainFinder<'a> {
     root: &'a Path,
     home: Option<&'a Path>,
     found: &'a mut Toolchains,
 }
 
-impl Finder<'_> {
-    fn add_toolchain(&mut self, host: &HostEnvironment, entry: &Home) {
+impl ToolchainFinder<'_> {
+    fn add_toolchain(&mut self, host: &HostEnvironment, entry: &ToolchainHome) {
         let named = host.vars.get(OsStr::new(entry.variable)).map(PathBuf::from);
         let default = || self.home.filter(|_| !entry.default.is_empty()).map(|home| home.join(entry.default));
         let Some(at) = named.filter(|_| !entry.variable.is_empty()).or_else(default) else { return };
@@ -255,14 +255,14 @@ impl Finder<'_> {
         if entry.caches == ["."] {
             self.add_layered(&at);
         } else {
-            let shown = if entry.variable == PROGRAMS_ONLY { at.join("bin") } else { at.clone() };
+            let shown = if entry.variable == PROGRAMS_ONLY_HOME { at.join("bin") } else { at.clone() };
             self.add_read_only(&shown);
             entry.caches.iter().for_each(|cache| self.add_layered(&at.join(cache)));
         }
         entry.secrets.iter().for_each(|secret| self.add_secret(&at.join(secret)));
         for (_, name) in HOME_SETTINGS.iter().filter(|(home, _)| *home == entry.variable) {
             let settings = at.join(name);
-            let files = if settings.is_dir() { files_in(&settings) } else { vec![settings] };
+            let files = if settings.is_dir() { list_files(&settings) } else { vec![settings] };
             files.iter().filter(|file| holds_credentials(file)).for_each(|file| self.add_secret(file));
         }
     }
@@ -273,7 +273,7 @@ impl Finder<'_> {
         directory.is_absolute()
             && directory.is_dir()
             && !directory.starts_with(self.root)
-            && !self.home.is_some_and(|home| is_above(directory, home))
+            && !self.home.is_some_and(|home| is_at_or_above(directory, home))
             && directory.parent().is_some()
     }
 
@@ -305,7 +305,7 @@ impl Finder<'_> {
 }
 
 /// Returns true if `directory` is `home` or above it, by name or after resolving links.
-pub(crate) fn is_above(directory: &Path, home: &Path) -> bool {
+pub(crate) fn is_at_or_above(directory: &Path, home: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     home.starts_with(directory) || real(home).starts_with(real(directory))
 }

@@ -9,20 +9,20 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
-use crate::backend::{Backend, Boxed};
-use crate::capture::{Collector, READ_BYTES, Stream};
-use crate::request::{Request, Stdin, Streams};
-use crate::run::{Completed, Outcome, ResourceUsage, Running};
-use crate::spill::Spilling;
-use crate::{Base, Limits, SandboxError};
+use crate::backend::{Backend, BackendFuture};
+use crate::capture::{OutputCollector, OutputStream, READ_BYTES};
+use crate::request::{Request, Stdin, StdioMode};
+use crate::running_command::{CompletedCommand, Outcome, ResourceUsage, RunningCommand};
+use crate::spill::SpillWriter;
+use crate::{Limits, ProjectCopy, SandboxError};
 
 /// Maximum wait for output after the command's end: a background process may hold the pipes for
 /// ever.
 const MAX_OUTPUT_WAIT: Duration = Duration::from_millis(250);
 
 /// Gives the command its pipes; where both streams share one, its reading end is returned.
-fn connect_outputs(command: &mut Command, streams: Streams) -> std::io::Result<Option<ChildStdout>> {
-    if streams != Streams::Merged {
+fn connect_outputs(command: &mut Command, streams: StdioMode) -> std::io::Result<Option<ChildStdout>> {
+    if streams != StdioMode::Merged {
         command.stdout(ProcessStdio::piped()).stderr(ProcessStdio::piped());
         return Ok(None);
     }
@@ -40,7 +40,7 @@ impl Backend for Unconfined {
         SandboxTier::Unconfined
     }
 
-    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
+    fn probe(&self) -> BackendFuture<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async { Ok(Enforcement::none()) })
     }
 
@@ -49,7 +49,7 @@ impl Backend for Unconfined {
         request: Request,
         _enforcement: Enforcement,
         cancel: CancellationToken,
-    ) -> Boxed<'_, Result<Running, SandboxError>> {
+    ) -> BackendFuture<'_, Result<RunningCommand, SandboxError>> {
         Box::pin(async move { spawn_unconfined(request, Enforcement::none(), cancel, None) })
     }
 }
@@ -61,12 +61,12 @@ pub(crate) fn spawn_unconfined(
     enforcement: Enforcement,
     cancel: CancellationToken,
     kept: Option<Box<dyn Send>>,
-) -> Result<Running, SandboxError> {
+) -> Result<RunningCommand, SandboxError> {
     let begun = Instant::now();
     let Some((program, arguments)) = request.argv.split_first() else {
         return Err(SandboxError::Refused("the command is empty".to_owned()));
     };
-    if matches!(request.streams, Streams::Terminal { .. }) {
+    if matches!(request.streams, StdioMode::Terminal { .. }) {
         let reason = "a terminal of its own is only given to a command that is confined";
         return Err(SandboxError::Refused(reason.to_owned()));
     }
@@ -80,11 +80,11 @@ pub(crate) fn spawn_unconfined(
         Stdin::Bytes(_) => ProcessStdio::piped(),
     });
     command.process_group(0);
-    let spilling = request.spill.as_ref().map(Spilling::create).transpose()?;
+    let spilling = request.spill.as_ref().map(SpillWriter::create).transpose()?;
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(source) => {
-            spilling.into_iter().for_each(Spilling::abandon);
+            spilling.into_iter().for_each(SpillWriter::abandon);
             return Err(SandboxError::Start { path: program.into(), source });
         }
     };
@@ -94,28 +94,28 @@ pub(crate) fn spawn_unconfined(
         child.stdout = Some(reader);
     }
     let group = ProcessGroup(child.id());
-    let (mut collector, live) = Collector::new(&request.limits, request.streams, request.live);
+    let (mut collector, live) = OutputCollector::new(&request.limits, request.streams, request.live);
     collector.spill_to(spilling);
     let stop = cancel.child_token();
     let watcher = watch_command(child, group, request.stdin, request.limits, stop.clone(), collector, begun);
     let watcher = async move {
-        let completed = watcher.await.map(|completed| Completed { enforcement, ..completed });
+        let completed = watcher.await.map(|completed| CompletedCommand { enforcement, ..completed });
         drop(kept);
         completed
     };
-    Ok(Running::watch(live, stop, watcher))
+    Ok(RunningCommand::spawn_watcher(live, stop, watcher))
 }
 
 /// Returns the command's working directory: in a copy, if there is one.
 fn working_directory(request: &Request) -> Result<PathBuf, SandboxError> {
     let copy = match &request.base {
         None => return Ok(request.cwd.clone()),
-        Some(Base::Mounted(_)) => {
+        Some(ProjectCopy::Mounted(_)) => {
             let reason =
                 "the copy is mounted in namespaces of its own, which a command without any can't see";
             return Err(SandboxError::Refused(reason.to_owned()));
         }
-        Some(Base::Directory { path, .. }) => path,
+        Some(ProjectCopy::Directory { path, .. }) => path,
     };
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let beneath = request.cwd.strip_prefix(&request.root).map(Path::to_owned);
@@ -162,9 +162,9 @@ async fn watch_command(
     stdin: Stdin,
     limits: Limits,
     stop: CancellationToken,
-    mut collector: Collector,
+    mut collector: OutputCollector,
     begun: Instant,
-) -> Result<Completed, SandboxError> {
+) -> Result<CompletedCommand, SandboxError> {
     let supervise = |what| move |source| SandboxError::Supervise { what, source };
     if let (Stdin::Bytes(bytes), Some(mut pipe)) = (stdin, child.stdin.take()) {
         // Ends with the pipe: a command that doesn't read its input breaks it when it ends.
@@ -180,19 +180,19 @@ async fn watch_command(
         // A flooding command runs until the kernel kills it; unread output blocks it.
         let reads = outcome != Some(Outcome::OutputLimit) || linger.is_some();
         tokio::select! {
-            read = async { collector.wait_for_room().await; read(&mut out, &mut out_buffer).await }, if reads => {
+            read = async { collector.wait_for_room().await; read_or_wait(&mut out, &mut out_buffer).await }, if reads => {
                 let bytes = read.map_err(supervise("reading the command's output"))?;
-                collector.take(Stream::Stdout, out_buffer.get(..bytes).unwrap_or_default());
+                collector.push_chunk(OutputStream::Stdout, out_buffer.get(..bytes).unwrap_or_default());
                 if bytes == 0 { out = None; }
             }
-            read = async { collector.wait_for_room().await; read(&mut err, &mut err_buffer).await }, if reads => {
+            read = async { collector.wait_for_room().await; read_or_wait(&mut err, &mut err_buffer).await }, if reads => {
                 let bytes = read.map_err(supervise("reading the command's errors"))?;
-                collector.take(Stream::Stderr, err_buffer.get(..bytes).unwrap_or_default());
+                collector.push_chunk(OutputStream::Stderr, err_buffer.get(..bytes).unwrap_or_default());
                 if bytes == 0 { err = None; }
             }
             status = child.wait(), if linger.is_none() => {
                 let status = status.map_err(supervise("waiting for the command"))?;
-                outcome.get_or_insert(outcome_of(status));
+                outcome.get_or_insert(to_outcome(status));
                 linger = Some(tokio::time::Instant::now() + MAX_OUTPUT_WAIT);
                 group.kill();
             }
@@ -208,7 +208,7 @@ async fn watch_command(
     }
     let (spilled, denial) = collector.finish_spill();
     let ([stdout, stderr, combined], exact) = collector.finish();
-    Ok(Completed {
+    Ok(CompletedCommand {
         outcome: outcome.unwrap_or(Outcome::Cancelled),
         stdout,
         stderr,
@@ -224,7 +224,10 @@ async fn watch_command(
 }
 
 /// Reads from the stream; waits for ever once it has ended.
-async fn read(stream: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> std::io::Result<usize> {
+async fn read_or_wait(
+    stream: &mut Option<impl AsyncRead + Unpin>,
+    buffer: &mut [u8],
+) -> std::io::Result<usize> {
     match stream {
         Some(stream) => stream.read(buffer).await,
         None => std::future::pending().await,
@@ -238,7 +241,7 @@ async fn sleep_until(when: Option<tokio::time::Instant>) {
     }
 }
 
-fn outcome_of(status: std::process::ExitStatus) -> Outcome {
+fn to_outcome(status: std::process::ExitStatus) -> Outcome {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
         (Some(code), _) => Outcome::Exited(code),

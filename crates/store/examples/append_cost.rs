@@ -1,7 +1,9 @@
-//! What the log costs on this disk: `cargo run --release -p journeyman-store --example append_cost [DIR]`.
+//! What the log costs on this disk: `cargo run --release -p journeyman-store --example append_cost
+//! [DIR]`.
 //!
-//! Prints one `name value` a line. Times are medians; the two append times are taken in turns, so that both
-//! meet the same disk. `DIR` is where the log is made and removed again; the temporary directory if not given.
+//! Prints one `name value` a line. Times are medians; the two append times are taken in turns, so
+//! that both meet the same disk. `DIR` is where the log is made and removed again; the temporary
+//! directory if not given.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -69,7 +71,7 @@ async fn appends(path: &Path) {
 
     let opening = Instant::now();
     let store = SqliteStore::open(path).unwrap();
-    assert_eq!(store.find(session(1).as_str()).await.unwrap()[0].last, Seq(LONG));
+    assert_eq!(store.find_sessions(session(1).as_str()).await.unwrap()[0].last, Seq(LONG));
     println!("open_ms {:.3}", opening.elapsed().as_secs_f64() * 1e3);
     let first = Instant::now();
     store.append(&session(1), last, vec![entry(1)]).await.unwrap();

@@ -14,27 +14,27 @@ use std::sync::{Mutex, PoisonError};
 
 use journeyman_protocol::ContentHash;
 
-use crate::blobs::packing::{Packer, unpack};
-use crate::blobs::quota::{TEMPORARY, Usage};
-use crate::place::{create_private, sync_dir};
+use crate::blobs::compression::{BlobCompressor, decompress_blob};
+use crate::blobs::quota::{DiskUsage, TEMPORARY_PREFIX};
+use crate::directories::{create_private_directory, sync_dir};
 use crate::{Durability, StoreError};
 
-mod packing;
+mod compression;
+mod locks;
 mod quota;
-mod sharing;
 
-pub use packing::MAX_BLOB_BYTES;
-pub use sharing::{Sweeping, Using};
+pub use compression::MAX_BLOB_BYTES;
+pub use locks::{SweepLock, UseLock};
 
 /// Maximum bytes of a stored blob that is compared with the bytes to put. Comparing a larger one
 /// would cost more memory than a damaged blob is worth.
 const MAX_COMPARED_BYTES: usize = 16 * 1024 * 1024;
 /// Name of the directory for quarantined damaged blobs. No fan-out directory has such a name.
-const DAMAGED: &str = "damaged";
+const DAMAGED_DIR_NAME: &str = "damaged";
 
 /// The result of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
+pub enum PutOutcome {
     /// The blob is new: it is about to be stored, in this many bytes on disk.
     New(u64),
     /// The blob was stored before.
@@ -42,7 +42,7 @@ pub enum Stored {
 }
 
 /// A callback for each put blob, called before the blob is visible.
-type Note<'a> = &'a mut dyn FnMut(&ContentHash, Stored) -> io::Result<()>;
+type PutCallback<'a> = &'a mut dyn FnMut(&ContentHash, PutOutcome) -> io::Result<()>;
 
 /// A directory of blobs, each under the hash of its bytes. Files have mode 0600, directories 0700.
 ///
@@ -53,9 +53,9 @@ type Note<'a> = &'a mut dyn FnMut(&ContentHash, Stored) -> io::Result<()>;
 pub struct Blobs {
     dir: PathBuf,
     quota: u64,
-    usage: Mutex<Usage>,
+    usage: Mutex<DiskUsage>,
     pinned: Mutex<HashSet<ContentHash>>,
-    packer: Mutex<Packer>,
+    packer: Mutex<BlobCompressor>,
     unsynced: AtomicBool,
     names: AtomicU64,
 }
@@ -89,28 +89,32 @@ impl Blobs {
     /// # Errors
     /// [`StoreError::BlobTooLarge`], [`StoreError::QuotaFull`], failures of the medium.
     pub fn put(&self, bytes: &[u8]) -> Result<ContentHash, StoreError> {
-        self.put_with(bytes, Durability::Now)
+        self.put_with_durability(bytes, Durability::Now)
     }
 
     /// Stores `bytes` and returns their hash; `durability` determines when they have to be on disk.
     ///
     /// # Errors
     /// As [`Blobs::put`].
-    pub fn put_with(&self, bytes: &[u8], durability: Durability) -> Result<ContentHash, StoreError> {
-        self.put_noting(bytes, durability, &mut |_, _| Ok(()))
-    }
-
-    /// Stores `bytes` as [`Blobs::put_with`] does, and calls `note` before the blob is visible, so
-    /// that the caller can record every blob: a crash leaves none unrecorded. If `note` fails,
-    /// nothing is stored.
-    ///
-    /// # Errors
-    /// As [`Blobs::put`], and the error of `note`.
-    pub fn put_noting(
+    pub fn put_with_durability(
         &self,
         bytes: &[u8],
         durability: Durability,
-        note: Note<'_>,
+    ) -> Result<ContentHash, StoreError> {
+        self.put_with_callback(bytes, durability, &mut |_, _| Ok(()))
+    }
+
+    /// Stores `bytes` as [`Blobs::put_with_durability`] does, and calls `note` before the blob is
+    /// visible, so that the caller can record every blob: a crash leaves none unrecorded. If `note`
+    /// fails, nothing is stored.
+    ///
+    /// # Errors
+    /// As [`Blobs::put`], and the error of `note`.
+    pub fn put_with_callback(
+        &self,
+        bytes: &[u8],
+        durability: Durability,
+        note: PutCallback<'_>,
     ) -> Result<ContentHash, StoreError> {
         if bytes.len() > MAX_BLOB_BYTES {
             let (bytes, limit) = (bytes.len() as u64, MAX_BLOB_BYTES as u64);
@@ -118,8 +122,8 @@ impl Blobs {
         }
         let hash = ContentHash::of(bytes);
         let path = self.path(&hash);
-        if self.reuse(&path, bytes, durability)? {
-            note(&hash, Stored::Already).map_err(|source| StoreError::io("note blob", &path, source))?;
+        if self.reuse_existing_blob(&path, bytes, durability)? {
+            note(&hash, PutOutcome::Already).map_err(|source| StoreError::io("note blob", &path, source))?;
         } else {
             self.write(&hash, &path, bytes, (durability, note))?;
         }
@@ -135,7 +139,7 @@ impl Blobs {
         if !self.unsynced.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
-        self.lock(&self.packer).rest();
+        self.lock_ignoring_poison(&self.packer).release_buffers();
         let flushed = File::open(&self.dir).and_then(|dir| flush_file_system(&dir));
         flushed.map_err(|source| {
             self.unsynced.store(true, Ordering::Release);
@@ -152,11 +156,11 @@ impl Blobs {
         let path = self.path(hash);
         let stored = match fs::read(&path) {
             Ok(stored) => stored,
-            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) if is_not_found(&error) => return Ok(None),
             Err(source) => return Err(StoreError::io("read blob", &path, source)),
         };
         let damaged = |detail: String| StoreError::BlobDamaged { hash: *hash, path: path.clone(), detail };
-        let bytes = unpack(stored).map_err(damaged)?;
+        let bytes = decompress_blob(stored).map_err(damaged)?;
         if ContentHash::of(&bytes) == *hash {
             Ok(Some(bytes))
         } else {
@@ -177,17 +181,17 @@ impl Blobs {
     ///
     /// # Errors
     /// Failures of the medium.
-    pub fn renew(&self, hash: &ContentHash) -> Result<bool, StoreError> {
+    pub fn touch(&self, hash: &ContentHash) -> Result<bool, StoreError> {
         let path = self.path(hash);
         let found = self.find(&path)?;
-        found.iter().for_each(|found| self.mark(&path, found.mtime()));
+        found.iter().for_each(|found| self.touch_if_stale(&path, found.mtime()));
         Ok(found.is_some())
     }
 
     fn find(&self, path: &Path) -> Result<Option<fs::Metadata>, StoreError> {
         match fs::symlink_metadata(path) {
             Ok(found) => Ok(Some(found).filter(|found| found.is_file() && found.len() > 0)),
-            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) if is_not_found(&error) => Ok(None),
             Err(source) => Err(StoreError::io("look for blob", path, source)),
         }
     }
@@ -200,7 +204,7 @@ impl Blobs {
         let path = self.path(hash);
         match fs::symlink_metadata(&path) {
             Ok(found) => Ok(Some(found.len()).filter(|_| found.is_file())),
-            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) if is_not_found(&error) => Ok(None),
             Err(source) => Err(StoreError::io("look for blob", &path, source)),
         }
     }
@@ -214,11 +218,11 @@ impl Blobs {
         let size = fs::symlink_metadata(&path).map(|found| found.len()).unwrap_or_default();
         match fs::remove_file(&path) {
             Ok(()) => {
-                self.lock(&self.usage).shrink(size);
-                self.note_removal()?;
+                self.lock_ignoring_poison(&self.usage).subtract_bytes(size);
+                self.record_removal()?;
                 Ok(true)
             }
-            Err(error) if is_absent(&error) => Ok(false),
+            Err(error) if is_not_found(&error) => Ok(false),
             Err(source) => Err(StoreError::io("remove blob", &path, source)),
         }
     }
@@ -228,16 +232,16 @@ impl Blobs {
     ///
     /// # Errors
     /// Failures of the medium.
-    pub fn set_aside(&self, hash: &ContentHash) -> Result<Option<PathBuf>, StoreError> {
-        let (path, aside) = (self.path(hash), self.dir.join(DAMAGED));
-        create_private(&aside, Durability::Later)?;
+    pub fn quarantine(&self, hash: &ContentHash) -> Result<Option<PathBuf>, StoreError> {
+        let (path, aside) = (self.path(hash), self.dir.join(DAMAGED_DIR_NAME));
+        create_private_directory(&aside, Durability::Later)?;
         let aside = aside.join(hash.to_string());
         match fs::rename(&path, &aside) {
             Ok(()) => {
-                self.note_removal()?;
+                self.record_removal()?;
                 Ok(Some(aside))
             }
-            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) if is_not_found(&error) => Ok(None),
             Err(source) => Err(StoreError::io("set aside blob", &path, source)),
         }
     }
@@ -252,7 +256,7 @@ impl Blobs {
 
     /// Prevents the removal of a blob for the quota, as long as this handle lives.
     pub fn pin(&self, hash: &ContentHash) {
-        self.lock(&self.pinned).insert(*hash);
+        self.lock_ignoring_poison(&self.pinned).insert(*hash);
     }
 
     /// Returns the path of a blob's file, whether or not it exists.
@@ -267,26 +271,31 @@ impl Blobs {
         path
     }
 
-    fn lock<'a, T>(&self, mutex: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
+    fn lock_ignoring_poison<'a, T>(&self, mutex: &'a Mutex<T>) -> std::sync::MutexGuard<'a, T> {
         // The locks protect a count, a set and a buffer, all valid after any panic.
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns true if the blob is stored already. Marks it as recently put, and makes it durable
     /// if asked.
-    fn reuse(&self, path: &Path, bytes: &[u8], durability: Durability) -> Result<bool, StoreError> {
+    fn reuse_existing_blob(
+        &self,
+        path: &Path,
+        bytes: &[u8],
+        durability: Durability,
+    ) -> Result<bool, StoreError> {
         let found = match fs::symlink_metadata(path) {
             Ok(found) => found,
-            Err(error) if is_absent(&error) => return Ok(false),
+            Err(error) if is_not_found(&error) => return Ok(false),
             Err(source) => return Err(StoreError::io("look for blob", path, source)),
         };
         // A power failure before a `sync` can leave a file short or empty; such a file is
         // rewritten.
-        if !found.is_file() || !packing::is_plausible(found.len(), bytes.len() as u64) {
+        if !found.is_file() || !compression::is_plausible_file_size(found.len(), bytes.len() as u64) {
             return Ok(false);
         }
         // A file of the right size may be damaged. Then the good bytes replace it.
-        let is_same = |stored| unpack(stored).is_ok_and(|stored| stored == bytes);
+        let is_same = |stored| decompress_blob(stored).is_ok_and(|stored| stored == bytes);
         if bytes.len() <= MAX_COMPARED_BYTES && !fs::read(path).is_ok_and(is_same) {
             return Ok(false);
         }
@@ -296,18 +305,18 @@ impl Blobs {
             synced.map_err(|source| StoreError::io("flush blob", path, source))?;
             self.sync_parent(path)?;
         }
-        self.mark(path, found.mtime());
+        self.touch_if_stale(path, found.mtime());
         Ok(true)
     }
 
     /// Marks a blob as recently put.
-    fn mark(&self, path: &Path, time: i64) {
-        let stale = self.lock(&self.usage).is_stale(time);
+    fn touch_if_stale(&self, path: &Path, time: i64) {
+        let stale = self.lock_ignoring_poison(&self.usage).is_stale_time(time);
         if stale {
             // Best effort: a blob whose time can't be set is removed earlier.
             let touched = quota::touch(path).and_then(|()| fs::symlink_metadata(path));
             if let Ok(touched) = touched {
-                self.lock(&self.usage).saw(touched.mtime());
+                self.lock_ignoring_poison(&self.usage).record_time(touched.mtime());
             }
         }
     }
@@ -317,14 +326,14 @@ impl Blobs {
         hash: &ContentHash,
         path: &Path,
         bytes: &[u8],
-        means: (Durability, Note<'_>),
+        means: (Durability, PutCallback<'_>),
     ) -> Result<(), StoreError> {
         // Unique among the live handles and threads of this process.
         let handle = std::ptr::from_ref(self).addr();
         let number = self.names.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{TEMPORARY}{}-{handle:x}-{number}", std::process::id());
+        let name = format!("{TEMPORARY_PREFIX}{}-{handle:x}-{number}", std::process::id());
         let temporary = path.with_file_name(name);
-        let written = self.write_beside(&temporary, path, hash, bytes, means);
+        let written = self.write_and_rename(&temporary, path, hash, bytes, means);
         if written.is_err() {
             // The first error is reported; a leftover file is removed later.
             drop(fs::remove_file(&temporary));
@@ -332,21 +341,21 @@ impl Blobs {
         written
     }
 
-    fn write_beside(
+    fn write_and_rename(
         &self,
         temporary: &Path,
         path: &Path,
         hash: &ContentHash,
         bytes: &[u8],
-        (durability, note): (Durability, Note<'_>),
+        (durability, note): (Durability, PutCallback<'_>),
     ) -> Result<(), StoreError> {
         let mut file = self.create(temporary, durability)?;
         let failed = |source| StoreError::io("write blob", path, source);
         match self.packer.try_lock() {
-            Ok(mut packer) => packer.pack(bytes, &mut file),
+            Ok(mut packer) => packer.compress_to_file(bytes, &mut file),
             // Another thread is compressing. A temporary compressor costs more, but less than
             // waiting.
-            Err(_) => Packer::default().pack(bytes, &mut file),
+            Err(_) => BlobCompressor::default().compress_to_file(bytes, &mut file),
         }
         .map_err(failed)?;
         if durability == Durability::Now {
@@ -354,7 +363,7 @@ impl Blobs {
         }
         let written = file.metadata().map_err(failed)?;
         self.make_room(hash, written.len(), written.mtime())?;
-        note(hash, Stored::New(written.len())).map_err(failed)?;
+        note(hash, PutOutcome::New(written.len())).map_err(failed)?;
         fs::rename(temporary, path).map_err(failed)?;
         match durability {
             Durability::Now => self.sync_parent(path)?,
@@ -367,8 +376,8 @@ impl Blobs {
     fn create(&self, path: &Path, durability: Durability) -> Result<File, StoreError> {
         let open = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let opened = match open() {
-            Err(error) if is_absent(&error) => {
-                create_private(path.parent().unwrap_or(&self.dir), durability)?;
+            Err(error) if is_not_found(&error) => {
+                create_private_directory(path.parent().unwrap_or(&self.dir), durability)?;
                 open()
             }
             other => other,
@@ -381,15 +390,15 @@ impl Blobs {
     }
 
     fn make_room(&self, hash: &ContentHash, size: u64, now: i64) -> Result<(), StoreError> {
-        let mut usage = self.lock(&self.usage);
-        usage.saw(now);
+        let mut usage = self.lock_ignoring_poison(&self.usage);
+        usage.record_time(now);
         if usage.must_count(hash, size, self.quota) {
-            let pinned = self.lock(&self.pinned).clone();
-            if quota::keep(&self.dir, self.quota, size, &pinned, &mut usage)? {
-                self.note_removal()?;
+            let pinned = self.lock_ignoring_poison(&self.pinned).clone();
+            if quota::enforce_quota(&self.dir, self.quota, size, &pinned, &mut usage)? {
+                self.record_removal()?;
             }
         }
-        usage.grow(size);
+        usage.add_bytes(size);
         Ok(())
     }
 }
@@ -401,7 +410,7 @@ impl Drop for Blobs {
     }
 }
 
-fn is_absent(error: &io::Error) -> bool {
+fn is_not_found(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 

@@ -12,7 +12,7 @@ pub const MAX_ENTRY_BYTES: usize = 16 * 1024 * 1024;
 
 /// Maximum sessions returned by [`Store::find`]: enough to report an ambiguous prefix and list
 /// some.
-pub const MAX_FOUND: usize = 100;
+pub const MAX_FOUND_SESSIONS: usize = 100;
 
 /// The status of a session that was just created.
 pub const STATUS_NEW: &str = "ready";
@@ -70,7 +70,7 @@ pub struct NewSession {
     /// The session.
     pub id: SessionId,
     /// The origin of the session.
-    pub origin: Origin,
+    pub origin: SessionOrigin,
     /// One line for people.
     pub title: String,
     /// The time of its beginning.
@@ -85,7 +85,7 @@ pub struct NewSession {
 
 /// The origin of a new session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
+pub enum SessionOrigin {
     /// A session without a parent, for the project at this root.
     Root(String),
     /// A copy of another session's first entries, as for [`Store::fork`].
@@ -156,22 +156,22 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::Conflict`] when the session has entries; as [`Store::fork`], [`Store::lease`]
     /// and [`Store::append`].
-    fn begin(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
+    fn create_with_entries(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
         async move {
             let NewSession { id, origin, title, now, status, lease, entries } = new;
-            check_sizes(&entries)?;
+            check_entry_sizes(&entries)?;
             let expected = match &origin {
-                Origin::Root(root) => match self.create(&id, root, &title, now).await {
+                SessionOrigin::Root(root) => match self.create(&id, root, &title, now).await {
                     Ok(()) | Err(StoreError::SessionExists { .. }) => Seq::START,
                     Err(error) => return Err(error),
                 },
-                Origin::Fork { parent, at } => {
+                SessionOrigin::Fork { parent, at } => {
                     self.fork(parent, *at, &id, &title, now).await?;
                     *at
                 }
             };
             if let Some((holder, ttl_ms)) = &lease {
-                self.lease(&id, holder, now, *ttl_ms).await?;
+                self.acquire_lease(&id, holder, now, *ttl_ms).await?;
             }
             let last = self.append(&id, expected, entries).await?;
             if status != STATUS_NEW {
@@ -187,7 +187,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// As [`Store::append`].
-    fn append_as(
+    fn append_and_set_status(
         &self,
         session: &SessionId,
         expected: Seq,
@@ -246,7 +246,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`], also when it is deleted meanwhile; failures of the medium.
-    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>>;
+    fn wait_for_entry(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>>;
 
     /// Returns at most `limit` sessions, the most recently updated first; only those of `root`, if
     /// given.
@@ -260,11 +260,11 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
     /// Returns the sessions whose id begins with `prefix`, the most recently updated first, at most
-    /// [`MAX_FOUND`].
+    /// [`MAX_FOUND_SESSIONS`].
     ///
     /// # Errors
     /// Failures of the medium.
-    fn find(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
+    fn find_sessions(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>>;
 
     /// Sets the status that lists show.
     ///
@@ -290,7 +290,7 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`StoreError::Leased`] while another holder's lease runs; [`StoreError::UnknownSession`];
     /// failures of the medium.
-    fn lease(
+    fn acquire_lease(
         &self,
         session: &SessionId,
         holder: &str,
@@ -302,14 +302,14 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`]; failures of the medium.
-    fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>>;
+    fn release_lease(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Returns the holder of the session's current lease, as given with the lease; `None` if there
     /// is none, if the holder is gone, or if the store has no leases.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`]; failures of the medium.
-    fn holder(
+    fn lease_holder(
         &self,
         session: &SessionId,
         now: UnixMillis,
@@ -329,19 +329,19 @@ pub trait Store: Send + Sync {
 /// fields, so that many empty entries have a size too.
 pub(crate) fn entry_bytes(kind: &str, payload: &[u8]) -> usize {
     /// Estimated bytes of the other fields.
-    const FIELDS: usize = 64;
-    FIELDS.saturating_add(kind.len()).saturating_add(payload.len())
+    const OTHER_FIELDS_BYTES: usize = 64;
+    OTHER_FIELDS_BYTES.saturating_add(kind.len()).saturating_add(payload.len())
 }
 
 /// Refuses an append with an entry over [`MAX_ENTRY_BYTES`].
-pub(crate) fn check_sizes(entries: &[NewEntry]) -> Result<(), StoreError> {
+pub(crate) fn check_entry_sizes(entries: &[NewEntry]) -> Result<(), StoreError> {
     /// Maximum characters of a kind in the error: kinds are short words, and the error is one line.
-    const SHOWN: usize = 40;
+    const MAX_SHOWN_KIND_CHARS: usize = 40;
     for entry in entries {
         let bytes = entry.kind.len().saturating_add(entry.payload.len());
         if bytes > MAX_ENTRY_BYTES {
             return Err(StoreError::EntryTooLarge {
-                kind: entry.kind.chars().take(SHOWN).collect(),
+                kind: entry.kind.chars().take(MAX_SHOWN_KIND_CHARS).collect(),
                 bytes: bytes as u64,
                 limit: MAX_ENTRY_BYTES as u64,
             });

@@ -233,7 +233,7 @@ impl StoreError {
 
     /// Returns a copy of the error for another call of the same failed group. Only failures of the
     /// medium affect several calls.
-    pub(crate) fn for_another_call(&self, log: &Path) -> Self {
+    pub(crate) fn clone_for_call(&self, log: &Path) -> Self {
         let (log, text) = (log.to_owned(), self.to_string());
         match self {
             Self::Damaged { path, detail } => Self::Damaged { path: path.clone(), detail: detail.clone() },

@@ -17,24 +17,24 @@ pub(crate) struct Lease {
 }
 
 /// Limits a time to a signed 64-bit number, which the durable log can store.
-pub(crate) fn clamp_to_storable(time: UnixMillis) -> UnixMillis {
+pub(crate) fn clamp_to_i64(time: UnixMillis) -> UnixMillis {
     UnixMillis(time.0.min(i64::MAX as u64))
 }
 
 impl Lease {
     pub(crate) fn new(holder: &str, now: UnixMillis, length: u64) -> Self {
-        let until = clamp_to_storable(UnixMillis(now.0.saturating_add(length)));
-        Self { holder: holder.to_owned(), until, length: clamp_to_storable(UnixMillis(length)).0 }
+        let until = clamp_to_i64(UnixMillis(now.0.saturating_add(length)));
+        Self { holder: holder.to_owned(), until, length: clamp_to_i64(UnixMillis(length)).0 }
     }
 
-    pub(crate) fn is_over(&self, now: UnixMillis) -> bool {
-        self.until <= clamp_to_storable(now)
+    pub(crate) fn is_expired(&self, now: UnixMillis) -> bool {
+        self.until <= clamp_to_i64(now)
     }
 
     /// Shortens a lease that would last longer than its duration, because the clock was set back.
     /// Returns true if it did.
     pub(crate) fn shorten(&mut self, now: UnixMillis) -> bool {
-        let latest = clamp_to_storable(UnixMillis(clamp_to_storable(now).0.saturating_add(self.length)));
+        let latest = clamp_to_i64(UnixMillis(clamp_to_i64(now).0.saturating_add(self.length)));
         let too_long = self.until > latest;
         if too_long {
             self.until = latest;

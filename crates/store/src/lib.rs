@@ -30,24 +30,27 @@
 //! secrets first. A damaged file is reported and left unchanged, never replaced by an empty one.
 
 mod blobs;
+mod directories;
 mod durability;
 mod entry;
 mod error;
-mod exchange;
+mod export_import;
 mod lease;
 mod memory;
-mod place;
 mod salvage;
 mod sqlite;
-mod watch;
+mod watchers;
 
-pub use blobs::{Blobs, MAX_BLOB_BYTES, Stored, Sweeping, Using};
+pub use blobs::{Blobs, MAX_BLOB_BYTES, PutOutcome, SweepLock, UseLock};
 pub use durability::Durability;
 pub use entry::{
-    Entry, MAX_ENTRY_BYTES, MAX_FOUND, NewEntry, NewSession, Origin, STATUS_NEW, SessionSummary, Store,
+    Entry, MAX_ENTRY_BYTES, MAX_FOUND_SESSIONS, NewEntry, NewSession, STATUS_NEW, SessionOrigin,
+    SessionSummary, Store,
 };
 pub use error::StoreError;
-pub use exchange::{EXPORT_VERSION, ImportAs, Imported, STATUS_IMPORTING, export, export_file, import};
+pub use export_import::{
+    EXPORT_VERSION, ImportAs, ImportedSessions, STATUS_IMPORTING, export, export_file, import,
+};
 pub use memory::MemoryStore;
-pub use salvage::{Repaired, Salvage, SavedSession, repair, salvage};
+pub use salvage::{RepairReport, SalvageReport, SalvagedSession, repair, salvage};
 pub use sqlite::SqliteStore;

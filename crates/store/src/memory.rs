@@ -8,10 +8,10 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 
-use crate::entry::{check_sizes, entry_bytes};
-use crate::lease::{Lease, clamp_to_storable};
-use crate::watch::Watchers;
-use crate::{Entry, MAX_FOUND, NewEntry, STATUS_NEW, SessionSummary, Store, StoreError};
+use crate::entry::{check_entry_sizes, entry_bytes};
+use crate::lease::{Lease, clamp_to_i64};
+use crate::watchers::Watchers;
+use crate::{Entry, MAX_FOUND_SESSIONS, NewEntry, STATUS_NEW, SessionSummary, Store, StoreError};
 
 /// A [`Store`] in memory that behaves as the durable one does, until it is dropped.
 #[derive(Debug, Default)]
@@ -29,7 +29,7 @@ struct MemoryLog {
 
 impl MemoryLog {
     /// Returns the entries after a sequence number.
-    fn after(&self, after: Seq) -> impl Iterator<Item = &Entry> {
+    fn entries_after(&self, after: Seq) -> impl Iterator<Item = &Entry> {
         let first = self.entries.partition_point(|entry| entry.seq <= after);
         self.entries.iter().skip(first)
     }
@@ -42,7 +42,7 @@ impl MemoryStore {
         Self::default()
     }
 
-    fn logs(&self) -> MutexGuard<'_, BTreeMap<SessionId, MemoryLog>> {
+    fn lock_logs(&self) -> MutexGuard<'_, BTreeMap<SessionId, MemoryLog>> {
         // Every change is made after its checks, so a panic can't leave half of a change.
         self.logs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -52,22 +52,27 @@ impl MemoryStore {
         session: &SessionId,
         action: impl FnOnce(&mut MemoryLog) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match self.logs().get_mut(session) {
+        match self.lock_logs().get_mut(session) {
             Some(log) => action(log),
             None => Err(StoreError::UnknownSession { session: session.clone() }),
         }
     }
 
     fn summaries(&self, limit: usize, keep: impl Fn(&SessionSummary) -> bool) -> Vec<SessionSummary> {
-        let mut found: Vec<_> =
-            self.logs().values().map(|log| &log.summary).filter(|summary| keep(summary)).cloned().collect();
+        let mut found: Vec<_> = self
+            .lock_logs()
+            .values()
+            .map(|log| &log.summary)
+            .filter(|summary| keep(summary))
+            .cloned()
+            .collect();
         found.sort_by(|a, b| (b.updated, &b.id).cmp(&(a.updated, &a.id)));
         found.truncate(limit);
         found
     }
 
     fn add(&self, log: MemoryLog) -> Result<(), StoreError> {
-        let mut logs = self.logs();
+        let mut logs = self.lock_logs();
         let id = log.summary.id.clone();
         if logs.contains_key(&id) {
             return Err(StoreError::SessionExists { session: id });
@@ -103,7 +108,7 @@ impl MemoryStore {
 
 /// Returns the summary of a new session.
 fn new_summary(id: &SessionId, root: &str, title: &str, now: UnixMillis) -> SessionSummary {
-    let now = clamp_to_storable(now);
+    let now = clamp_to_i64(now);
     SessionSummary {
         id: id.clone(),
         root: root.to_owned(),
@@ -120,9 +125,9 @@ fn append(log: &mut MemoryLog, expected: Seq, entries: Vec<NewEntry>) -> Result<
         let session = log.summary.id.clone();
         return Err(StoreError::Conflict { session, expected, found: log.summary.last });
     }
-    check_sizes(&entries)?;
+    check_entry_sizes(&entries)?;
     for NewEntry { channel, kind, at, payload } in entries {
-        let (seq, at) = (log.summary.last.next(), clamp_to_storable(at));
+        let (seq, at) = (log.summary.last.next(), clamp_to_i64(at));
         log.entries.push(Entry { seq, channel, kind, at, payload });
         log.summary.last = seq;
         log.summary.updated = log.summary.updated.max(at);
@@ -130,9 +135,9 @@ fn append(log: &mut MemoryLog, expected: Seq, entries: Vec<NewEntry>) -> Result<
     Ok(log.summary.last)
 }
 
-fn lease(log: &mut MemoryLog, holder: &str, now: UnixMillis, ttl_ms: u64) -> Result<(), StoreError> {
+fn acquire_lease(log: &mut MemoryLog, holder: &str, now: UnixMillis, ttl_ms: u64) -> Result<(), StoreError> {
     match &mut log.lease {
-        Some(other) if other.holder != holder && !other.is_over(now) => {
+        Some(other) if other.holder != holder && !other.is_expired(now) => {
             other.shorten(now);
             let (session, holder, until) = (log.summary.id.clone(), other.holder.clone(), other.until);
             Err(StoreError::Leased { session, holder, until })
@@ -174,7 +179,7 @@ impl Store for MemoryStore {
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let appended = self.with_log(session, |log| append(log, expected, entries));
-        self.watchers.tell(session);
+        self.watchers.notify_session(session);
         ready(appended).boxed()
     }
 
@@ -184,7 +189,8 @@ impl Store for MemoryStore {
         after: Seq,
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
-        ready(self.with_log(session, |log| Ok(log.after(after).take(limit).cloned().collect()))).boxed()
+        ready(self.with_log(session, |log| Ok(log.entries_after(after).take(limit).cloned().collect())))
+            .boxed()
     }
 
     fn read_records(
@@ -194,7 +200,7 @@ impl Store for MemoryStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
         let records = self.with_log(session, |log| {
-            let records = log.after(after).filter(|entry| entry.channel.is_none());
+            let records = log.entries_after(after).filter(|entry| entry.channel.is_none());
             Ok(records.take(limit).cloned().collect())
         });
         ready(records).boxed()
@@ -209,7 +215,7 @@ impl Store for MemoryStore {
         let chunk = self.with_log(session, |log| {
             let mut left = bytes;
             let mut chunk = Vec::new();
-            for entry in log.after(after) {
+            for entry in log.entries_after(after) {
                 let size = entry_bytes(&entry.kind, &entry.payload);
                 if size > left && !chunk.is_empty() {
                     break;
@@ -222,11 +228,11 @@ impl Store for MemoryStore {
         ready(chunk).boxed()
     }
 
-    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
+    fn wait_for_entry(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let session = session.clone();
         async move {
             // Listening comes before looking, so that nothing falls between the two.
-            let mut news = self.watchers.join(&session);
+            let mut news = self.watchers.subscribe(&session);
             loop {
                 let last = self.with_log(&session, |log| Ok(log.summary.last))?;
                 if last > after {
@@ -247,8 +253,9 @@ impl Store for MemoryStore {
         ready(Ok(self.summaries(limit, |summary| root.is_none_or(|root| summary.root == root)))).boxed()
     }
 
-    fn find(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
-        ready(Ok(self.summaries(MAX_FOUND, |summary| summary.id.as_str().starts_with(prefix)))).boxed()
+    fn find_sessions(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+        ready(Ok(self.summaries(MAX_FOUND_SESSIONS, |summary| summary.id.as_str().starts_with(prefix))))
+            .boxed()
     }
 
     fn set_status(
@@ -259,23 +266,23 @@ impl Store for MemoryStore {
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let result = self.with_log(session, |log| {
             log.summary.status = status.to_owned();
-            log.summary.updated = log.summary.updated.max(clamp_to_storable(now));
+            log.summary.updated = log.summary.updated.max(clamp_to_i64(now));
             Ok(())
         });
         ready(result).boxed()
     }
 
-    fn lease(
+    fn acquire_lease(
         &self,
         session: &SessionId,
         holder: &str,
         now: UnixMillis,
         ttl_ms: u64,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
-        ready(self.with_log(session, |log| lease(log, holder, now, ttl_ms))).boxed()
+        ready(self.with_log(session, |log| acquire_lease(log, holder, now, ttl_ms))).boxed()
     }
 
-    fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn release_lease(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
         let result = self.with_log(session, |log| {
             log.lease.take_if(|lease| lease.holder == holder);
             Ok(())
@@ -283,20 +290,20 @@ impl Store for MemoryStore {
         ready(result).boxed()
     }
 
-    fn holder(
+    fn lease_holder(
         &self,
         session: &SessionId,
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
         let held = self.with_log(session, |log| {
-            Ok(log.lease.as_ref().filter(|lease| !lease.is_over(now)).map(|lease| lease.holder.clone()))
+            Ok(log.lease.as_ref().filter(|lease| !lease.is_expired(now)).map(|lease| lease.holder.clone()))
         });
         ready(held).boxed()
     }
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
-        self.logs().remove(session);
-        self.watchers.tell(session);
+        self.lock_logs().remove(session);
+        self.watchers.notify_session(session);
         ready(Ok(())).boxed()
     }
 }

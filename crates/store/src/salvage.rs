@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
+use crate::directories::{path_with_suffix, sync_dir};
 use crate::entry::entry_bytes;
-use crate::exchange;
+use crate::export_import;
 use crate::lease::unique_number;
-use crate::place::{path_with_suffix, sync_dir};
-use crate::sqlite::{place_of, seq_of};
+use crate::sqlite::{seq_of_place, unpack_place};
 use crate::{Entry, NewEntry, STATUS_NEW, SqliteStore, Store, StoreError};
-use image::{Image, Leaf};
+use raw_database::{LeafKind, RawDatabase};
 use record::SessionRow;
 
-pub(crate) mod image;
+pub(crate) mod raw_database;
 mod record;
 
 /// Maximum bytes of entries that are appended at once.
@@ -34,22 +34,22 @@ const NO_TITLE: &str = "(recovered)";
 const LOST_EVENT: &str = "lost";
 /// Maximum number of consecutive lost events that are replaced by placeholders. A page of the file
 /// holds far fewer entries; a longer gap means that the session's own row is damaged.
-const MAX_GAP: u64 = 4096;
+const MAX_REPLACED_EVENTS: u64 = 4096;
 /// Start and length of the bytes on which every open SQLite connection holds a shared lock.
 const SHARED_LOCK: (u64, u64) = (0x4000_0002, 510);
 
 /// A report of a salvage: the recovered part of a damaged log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Salvage {
+pub struct SalvageReport {
     /// The sessions of which anything was found, the oldest first.
-    pub sessions: Vec<SavedSession>,
+    pub sessions: Vec<SalvagedSession>,
     /// The file with the entries after a lost one, as JSON Lines, if there are any.
     pub apart: Option<PathBuf>,
 }
 
 /// The recovered part of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SavedSession {
+pub struct SalvagedSession {
     /// Its id; a new one if the id is lost.
     pub id: SessionId,
     /// Its title.
@@ -66,23 +66,23 @@ pub struct SavedSession {
     pub apart: u64,
 }
 
-impl SavedSession {
+impl SalvagedSession {
     /// Returns the number of lost entries.
     #[must_use]
-    pub fn lost(&self) -> u64 {
+    pub fn lost_entry_count(&self) -> u64 {
         self.had.saturating_sub(self.kept).saturating_sub(self.apart).saturating_add(self.blank)
     }
 }
 
-impl fmt::Display for Salvage {
+impl fmt::Display for SalvageReport {
     /// Writes one line for all sessions, and one for each session with losses.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kept: u64 = self.sessions.iter().map(|session| session.kept).sum();
         let blank: u64 = self.sessions.iter().map(|session| session.blank).sum();
         write!(f, "saved {} sessions with {} entries", self.sessions.len(), kept.saturating_sub(blank))?;
-        for session in self.sessions.iter().filter(|session| session.lost() + session.apart > 0) {
-            let SavedSession { id, title, had, kept, blank, apart } = session;
-            let (lost, whole) = (session.lost(), kept.saturating_sub(*blank));
+        for session in self.sessions.iter().filter(|session| session.lost_entry_count() + session.apart > 0) {
+            let SalvagedSession { id, title, had, kept, blank, apart } = session;
+            let (lost, whole) = (session.lost_entry_count(), kept.saturating_sub(*blank));
             write!(
                 f,
                 "\n{id} ({title}): {whole} of {had} entries, {lost} lost, {apart} behind them set apart"
@@ -100,9 +100,9 @@ impl fmt::Display for Salvage {
 
 /// The result of [`repair`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repaired {
+pub struct RepairReport {
     /// The report of the recovered log, which replaces the damaged one.
-    pub salvage: Salvage,
+    pub salvage: SalvageReport,
     /// The new path of the damaged log.
     pub aside: PathBuf,
 }
@@ -116,15 +116,15 @@ pub struct Repaired {
 /// # Errors
 /// [`StoreError::Busy`] while another process has the log open; [`StoreError::Io`] if `into`
 /// exists; [`StoreError::Damaged`] when nothing at all can be read; failures of the medium.
-pub async fn salvage(damaged: &Path, into: &Path) -> Result<Salvage, StoreError> {
+pub async fn salvage(damaged: &Path, into: &Path) -> Result<SalvageReport, StoreError> {
     refuse_in_use(damaged)?;
     refuse_existing(into)?;
-    let finds = Finds::of(damaged)?;
+    let finds = RecoveredRows::scan_file(damaged)?;
     if finds.is_empty() {
         let detail = "no session and no entry in it can be read".to_owned();
         return Err(StoreError::Damaged { path: damaged.to_owned(), detail });
     }
-    save(&finds, damaged, into).await
+    save_recovered(&finds, damaged, into).await
 }
 
 fn refuse_existing(into: &Path) -> Result<(), StoreError> {
@@ -135,10 +135,14 @@ fn refuse_existing(into: &Path) -> Result<(), StoreError> {
 }
 
 /// Writes the recovered rows into the new log `into`.
-async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, StoreError> {
+async fn save_recovered(
+    finds: &RecoveredRows,
+    damaged: &Path,
+    into: &Path,
+) -> Result<SalvageReport, StoreError> {
     let temporary = path_with_suffix(into, &format!("-new-{:016x}", unique_number()));
     let apart = path_with_suffix(into, "-apart.jsonl");
-    let saved = finds.write(damaged, &temporary, &apart).await;
+    let saved = finds.write_log(damaged, &temporary, &apart).await;
     let saved = saved.and_then(|saved| {
         let wal = path_with_suffix(&temporary, "-wal");
         if fs::symlink_metadata(&wal).is_ok_and(|found| found.len() > 0) {
@@ -163,13 +167,13 @@ async fn save(finds: &Finds, damaged: &Path, into: &Path) -> Result<Salvage, Sto
 /// # Errors
 /// [`StoreError::Busy`] while another process has the log open; failures of the medium. Then
 /// nothing was moved.
-pub async fn repair(damaged: &Path) -> Result<Repaired, StoreError> {
+pub async fn repair(damaged: &Path) -> Result<RepairReport, StoreError> {
     let mark = format!("-damaged-{:08x}", unique_number() >> 32);
     let (fresh, aside) = (path_with_suffix(damaged, "-saved"), path_with_suffix(damaged, &mark));
     // Left by an interrupted repair.
     drop(fs::remove_file(&fresh));
     refuse_in_use(damaged)?;
-    let mut saved = save(&Finds::of(damaged)?, damaged, &fresh).await?;
+    let mut saved = save_recovered(&RecoveredRows::scan_file(damaged)?, damaged, &fresh).await?;
     let failed = |source| StoreError::io("put aside", damaged, source);
     let empty = path_with_suffix(damaged, &format!("-new-{:016x}", unique_number()));
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(&empty).map_err(failed)?;
@@ -191,7 +195,7 @@ pub async fn repair(damaged: &Path) -> Result<Repaired, StoreError> {
         *apart = beside_aside;
     }
     sync_dir(damaged.parent().unwrap_or(Path::new("")))?;
-    Ok(Repaired { salvage: saved, aside })
+    Ok(RepairReport { salvage: saved, aside })
 }
 
 /// Returns an error if another process has the file open.
@@ -212,8 +216,8 @@ fn refuse_in_use(path: &Path) -> Result<(), StoreError> {
 }
 
 /// The rows found in a damaged file.
-struct Finds {
-    image: Image,
+struct RecoveredRows {
+    image: RawDatabase,
     sessions: BTreeMap<i64, SessionRow>,
     /// Ids from their index, for sessions whose row is lost.
     ids: BTreeMap<i64, SessionId>,
@@ -223,31 +227,31 @@ struct Finds {
     records: BTreeSet<i64>,
 }
 
-impl Finds {
-    fn of(path: &Path) -> Result<Self, StoreError> {
+impl RecoveredRows {
+    fn scan_file(path: &Path) -> Result<Self, StoreError> {
         let failed = |source| StoreError::io("read", path, source);
-        let image = Image::open(path).map_err(failed)?;
+        let image = RawDatabase::open(path).map_err(failed)?;
         let (mut sessions, mut ids, mut entries) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         let mut records = BTreeSet::new();
         for number in 1..=image.pages {
             let Some((leaf, cells)) = image.cells(number).map_err(failed)? else { continue };
             for (cell, index) in cells.iter().zip(0..) {
-                if leaf == Leaf::Table && record::is_entry(&cell.local, cell.length) {
+                if leaf == LeafKind::Table && record::is_entry(&cell.local, cell.length) {
                     entries.entry(cell.row).or_insert((number, index));
                     continue;
                 }
                 let Some(record) = image.record(cell).map_err(failed)? else { continue };
                 match leaf {
-                    Leaf::Table => {
-                        if let Some(row) = record::session(&record)
+                    LeafKind::Table => {
+                        if let Some(row) = record::parse_session(&record)
                             && SESSION_NUMBERS.contains(&cell.row)
                         {
                             sessions.insert(cell.row, row);
                         }
                     }
-                    Leaf::Index => {
-                        ids.extend(record::indexed_id(&record).map(|(id, number)| (number, id)));
-                        records.extend(record::indexed_record(&record));
+                    LeafKind::Index => {
+                        ids.extend(record::parse_id_index(&record).map(|(id, number)| (number, id)));
+                        records.extend(record::parse_record_index(&record));
                     }
                 }
             }
@@ -260,15 +264,15 @@ impl Finds {
     }
 
     /// Reads an entry; `None` if a part is lost.
-    fn entry(&self, (page, index): (u32, u16)) -> io::Result<Option<NewEntry>> {
+    fn read_entry(&self, (page, index): (u32, u16)) -> io::Result<Option<NewEntry>> {
         let cells = self.image.cells(page)?;
         let cell = cells.as_ref().and_then(|(_, cells)| cells.get(usize::from(index)));
         let record = cell.map(|cell| self.image.record(cell)).transpose()?.flatten();
-        Ok(record.and_then(|record| record::entry(&record)))
+        Ok(record.and_then(|record| record::parse_entry(&record)))
     }
 
     /// Returns the row of a session, with defaults if it is lost.
-    fn row(&self, number: i64) -> SessionRow {
+    fn session_row(&self, number: i64) -> SessionRow {
         if let Some(row) = self.sessions.get(&number) {
             return row.clone();
         }
@@ -287,24 +291,24 @@ impl Finds {
 
     /// Returns true if the places of all records of a session are known, so that a lost entry at
     /// another place was an event.
-    fn knows_records(&self, number: i64, row: &SessionRow) -> bool {
-        let known = self.records.range(places_of(number)).count();
+    fn has_all_records(&self, number: i64, row: &SessionRow) -> bool {
+        let known = self.records.range(session_places(number)).count();
         row.records == Some(known as u64)
     }
 
-    async fn write(&self, from: &Path, to: &Path, apart: &Path) -> Result<Salvage, StoreError> {
+    async fn write_log(&self, from: &Path, to: &Path, apart: &Path) -> Result<SalvageReport, StoreError> {
         let store = SqliteStore::open(to)?;
         // Creates the file, also if nothing was found.
         store.sessions(None, 1).await?;
-        let mut apart = Apart { path: apart.to_owned(), file: None };
+        let mut apart = DetachedEntries { path: apart.to_owned(), file: None };
         let mut sessions = Vec::new();
-        let of_entries = self.entries.keys().map(|&place| place_of(place).0);
+        let of_entries = self.entries.keys().map(|&place| unpack_place(place).0);
         let numbers: BTreeSet<i64> = self.sessions.keys().copied().chain(of_entries).collect();
         for number in numbers {
             sessions.push(self.write_session(&store, number, from, &mut apart).await?);
         }
         let apart = apart.finish()?;
-        Ok(Salvage { sessions, apart })
+        Ok(SalvageReport { sessions, apart })
     }
 
     async fn write_session(
@@ -312,10 +316,10 @@ impl Finds {
         store: &SqliteStore,
         number: i64,
         from: &Path,
-        apart: &mut Apart,
-    ) -> Result<SavedSession, StoreError> {
+        apart: &mut DetachedEntries,
+    ) -> Result<SalvagedSession, StoreError> {
         let failed = |source| StoreError::io("read", from, source);
-        let mut row = self.row(number);
+        let mut row = self.session_row(number);
         if let Err(StoreError::SessionExists { .. }) =
             store.create(&row.id, &row.root, &row.title, row.created).await
         {
@@ -323,20 +327,27 @@ impl Finds {
             row.id = SessionId::new(UnixMillis(0), number.cast_unsigned());
             store.create(&row.id, &row.root, &row.title, row.created).await?;
         }
-        let knows_records = self.knows_records(number, &row);
-        let newest =
-            self.entries.range(places_of(number)).next_back().map_or(0, |(&place, _)| seq_of(place).0);
+        let knows_records = self.has_all_records(number, &row);
+        let newest = self
+            .entries
+            .range(session_places(number))
+            .next_back()
+            .map_or(0, |(&place, _)| seq_of_place(place).0);
         let id = row.id.clone();
         let had = row.last.max(newest);
-        let mut saved = SavedSession { id, title: row.title, had, kept: 0, blank: 0, apart: 0 };
+        let mut saved = SalvagedSession { id, title: row.title, had, kept: 0, blank: 0, apart: 0 };
         let mut batch = Batch { store, id: &row.id, stored: Seq::START, entries: Vec::new(), bytes: 0 };
         let mut at = row.created;
-        for (&place, &cell) in self.entries.range(places_of(number)) {
-            let seq = seq_of(place);
-            let Some(entry) = self.entry(cell).map_err(failed)? else { continue };
+        for (&place, &cell) in self.entries.range(session_places(number)) {
+            let seq = seq_of_place(place);
+            let Some(entry) = self.read_entry(cell).map_err(failed)? else { continue };
             let gap = saved.kept + 1..seq.0;
-            if !gap.is_empty() && saved.apart == 0 && knows_records && self.are_events(number, gap.clone()) {
-                batch.add_blanks(&mut saved, gap.end - gap.start, at).await?;
+            if !gap.is_empty()
+                && saved.apart == 0
+                && knows_records
+                && self.are_only_events(number, gap.clone())
+            {
+                batch.add_lost_events(&mut saved, gap.end - gap.start, at).await?;
             }
             if seq.0 != saved.kept + 1 {
                 saved.apart += 1;
@@ -347,10 +358,11 @@ impl Finds {
             batch.add(entry).await?;
         }
         let tail = saved.kept + 1..saved.had + 1;
-        if !tail.is_empty() && saved.apart == 0 && knows_records && self.are_events(number, tail.clone()) {
-            batch.add_blanks(&mut saved, tail.end - tail.start, at).await?;
+        if !tail.is_empty() && saved.apart == 0 && knows_records && self.are_only_events(number, tail.clone())
+        {
+            batch.add_lost_events(&mut saved, tail.end - tail.start, at).await?;
         }
-        batch.store().await?;
+        batch.append_to_store().await?;
         // The old status describes an end that is lost.
         let status = if saved.kept < saved.had { STATUS_NEW } else { &row.status };
         store.set_status(&row.id, status, row.updated).await?;
@@ -358,9 +370,9 @@ impl Finds {
     }
 
     /// Returns true if no record was at these sequence numbers.
-    fn are_events(&self, number: i64, gap: Range<u64>) -> bool {
-        let place = |seq| crate::sqlite::place(number, Seq(seq));
-        gap.end - gap.start <= MAX_GAP
+    fn are_only_events(&self, number: i64, gap: Range<u64>) -> bool {
+        let place = |seq| crate::sqlite::pack_place(number, Seq(seq));
+        gap.end - gap.start <= MAX_REPLACED_EVENTS
             && self.records.range(place(gap.start)..place(gap.end)).next().is_none()
     }
 }
@@ -378,13 +390,13 @@ impl Batch<'_> {
     async fn add(&mut self, entry: NewEntry) -> Result<(), StoreError> {
         self.bytes += entry_bytes(&entry.kind, &entry.payload);
         self.entries.push(entry);
-        if self.bytes >= BATCH_BYTES { self.store().await } else { Ok(()) }
+        if self.bytes >= BATCH_BYTES { self.append_to_store().await } else { Ok(()) }
     }
 
     /// Adds placeholders for lost events.
-    async fn add_blanks(
+    async fn add_lost_events(
         &mut self,
-        saved: &mut SavedSession,
+        saved: &mut SalvagedSession,
         count: u64,
         at: UnixMillis,
     ) -> Result<(), StoreError> {
@@ -397,7 +409,7 @@ impl Batch<'_> {
         Ok(())
     }
 
-    async fn store(&mut self) -> Result<(), StoreError> {
+    async fn append_to_store(&mut self) -> Result<(), StoreError> {
         self.bytes = 0;
         self.stored = self.store.append(self.id, self.stored, std::mem::take(&mut self.entries)).await?;
         Ok(())
@@ -405,17 +417,17 @@ impl Batch<'_> {
 }
 
 /// Returns the range of the places of a session's entries.
-fn places_of(number: i64) -> RangeInclusive<i64> {
-    crate::sqlite::place(number, Seq::START)..=crate::sqlite::place(number, Seq(u64::MAX))
+fn session_places(number: i64) -> RangeInclusive<i64> {
+    crate::sqlite::pack_place(number, Seq::START)..=crate::sqlite::pack_place(number, Seq(u64::MAX))
 }
 
 /// The file for entries after a lost one, created for the first of them.
-struct Apart {
+struct DetachedEntries {
     path: PathBuf,
     file: Option<BufWriter<File>>,
 }
 
-impl Apart {
+impl DetachedEntries {
     fn add(&mut self, session: &SessionId, seq: Seq, entry: NewEntry) -> Result<(), StoreError> {
         let failed = |source| StoreError::io("write", &self.path, source);
         let file = match &mut self.file {
@@ -426,7 +438,7 @@ impl Apart {
             }
         };
         let NewEntry { channel, kind, at, payload } = entry;
-        let line = exchange::line_of(session, &Entry { seq, channel, kind, at, payload })?;
+        let line = export_import::encode_session_entry(session, &Entry { seq, channel, kind, at, payload })?;
         file.write_all(&line).map_err(failed)
     }
 

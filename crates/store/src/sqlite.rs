@@ -15,27 +15,29 @@ use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
-use crate::watch::Watchers;
-use crate::{Entry, NewEntry, NewSession, Origin, SessionSummary, Store, StoreError};
-use group::{Call, ChangeInfo, StatementContext, Sync, Weight};
-use log::Log;
-use owner::{Job, Owner};
-use reads::Bound;
-use rows::Stop;
+use crate::watchers::Watchers;
+use crate::{Entry, NewEntry, NewSession, SessionOrigin, SessionSummary, Store, StoreError};
+use group_commit::{ChangeInfo, ChangeRequest, ChangeSize, StatementContext, SyncMode};
+use log_connection::LogConnection;
+use owner::{Job, OwnerThread};
+use reads::ReadLimit;
+use rows::StatementError;
 
 mod check;
-mod file;
-mod group;
-mod holder;
-mod log;
+mod database_file;
+mod group_commit;
+mod lease_holder;
+mod log_connection;
 mod owner;
 mod reads;
 mod rows;
 mod writes;
 
 // For reading a damaged file without SQLite.
-pub(crate) use file::PAGE_BYTES;
-pub(crate) use rows::{channel_code, channel_of, checksum, place, place_of, seq_of, unsigned};
+pub(crate) use database_file::PAGE_BYTES;
+pub(crate) use rows::{
+    channel_code, channel_from_code, checksum, from_sql_integer, pack_place, seq_of_place, unpack_place,
+};
 
 /// The durable [`Store`]: WAL journal, and an fsync at the end of every [`Store::append`].
 ///
@@ -54,13 +56,13 @@ pub(crate) use rows::{channel_code, channel_of, checksum, place, place_of, seq_o
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
-    owner: Mutex<Option<Owner>>,
+    owner: Mutex<Option<OwnerThread>>,
     watchers: Arc<Watchers>,
 }
 
 /// Maximum wait of a call while another process writes. Writes take milliseconds; five
 /// seconds bridge a slow disk.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl SqliteStore {
     /// Creates a store for the file `path`. The first call opens the file, or creates it with mode
@@ -84,7 +86,7 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::Damaged`] when the file can't even be opened; failures of the medium.
     pub fn check(&self) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        self.check_with(|_, _| {})
+        self.check_with_progress(|_, _| {})
     }
 
     /// Verifies the file as [`SqliteStore::check`] does, and calls `progress` now and then with the
@@ -92,37 +94,37 @@ impl SqliteStore {
     ///
     /// # Errors
     /// As [`SqliteStore::check`].
-    pub fn check_with(
+    pub fn check_with_progress(
         &self,
         progress: impl FnMut(u64, u64) + Send + 'static,
     ) -> BoxFuture<'_, Result<Vec<String>, StoreError>> {
-        let mut progress: check::Progress = Box::new(progress);
-        self.call(move |log| log.check(&mut progress))
+        let mut progress: check::ProgressCallback = Box::new(progress);
+        self.submit_read(move |log| log.check(&mut progress))
     }
 
     /// Submits a read to the owning thread. Jobs run in the order of their submission.
-    fn call<T: Send + 'static>(
+    fn submit_read<T: Send + 'static>(
         &self,
-        action: impl FnOnce(&mut Log) -> Result<T, StoreError> + Send + 'static,
+        action: impl FnOnce(&mut LogConnection) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         let (reply, answer) = oneshot::channel();
         // The caller may be gone.
         let job = Job::Look(Box::new(move |log| drop(reply.send(action(log)))));
-        self.answer(job, answer)
+        self.submit_and_await(job, answer)
     }
 
     /// Submits a change to the owning thread, in the same order.
     fn submit_change<T: Send + 'static>(
         &self,
         info: ChangeInfo,
-        statements: impl FnMut(&Connection, &mut StatementContext) -> Result<T, Stop> + Send + 'static,
+        statements: impl FnMut(&Connection, &mut StatementContext) -> Result<T, StatementError> + Send + 'static,
     ) -> BoxFuture<'_, Result<T, StoreError>> {
         let (reply, answer) = oneshot::channel();
-        let job = Job::Change(Box::new(Call { info, statements, value: None, reply }));
-        self.answer(job, answer)
+        let job = Job::Change(Box::new(ChangeRequest { info, statements, value: None, reply }));
+        self.submit_and_await(job, answer)
     }
 
-    fn answer<T: Send + 'static>(
+    fn submit_and_await<T: Send + 'static>(
         &self,
         job: Job,
         answer: oneshot::Receiver<Result<T, StoreError>>,
@@ -142,7 +144,11 @@ impl SqliteStore {
         };
         let Err(job) = refused else { return Ok(()) };
         // The thread isn't started yet, or a panic in a call ended it; that call got its error.
-        let fresh = Owner::start(Log::new(self.path.clone(), BUSY, Arc::clone(&self.watchers)))?;
+        let fresh = OwnerThread::start(LogConnection::new(
+            self.path.clone(),
+            BUSY_TIMEOUT,
+            Arc::clone(&self.watchers),
+        ))?;
         let handed = fresh.submit(job).map_err(|_| io::Error::other("its thread ended at once"));
         *owner = Some(fresh);
         handed
@@ -154,17 +160,17 @@ impl SqliteStore {
 }
 
 /// Returns the info of a change without payload and without notification.
-fn small_change(action: &'static str, sync: Sync) -> ChangeInfo {
-    ChangeInfo { action, sync, weight: Weight::Payload(0), tell: None }
+fn small_change_info(action: &'static str, sync: SyncMode) -> ChangeInfo {
+    ChangeInfo { action, sync, weight: ChangeSize::Payload(0), tell: None }
 }
 
 /// Returns the info of a change that adds these entries.
-fn append_change(action: &'static str, session: &SessionId, entries: &[NewEntry]) -> ChangeInfo {
+fn append_change_info(action: &'static str, session: &SessionId, entries: &[NewEntry]) -> ChangeInfo {
     let bytes = entries.iter().map(|entry| entry.payload.len() as u64).sum();
     ChangeInfo {
-        weight: Weight::Payload(bytes),
+        weight: ChangeSize::Payload(bytes),
         tell: Some(session.clone()),
-        ..small_change(action, Sync::Full)
+        ..small_change_info(action, SyncMode::Full)
     }
 }
 
@@ -177,7 +183,7 @@ impl Store for SqliteStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (id, root, title) = (id.clone(), root.to_owned(), title.to_owned());
-        self.submit_change(small_change("create a session", Sync::Relaxed), move |connection, _| {
+        self.submit_change(small_change_info("create a session", SyncMode::Relaxed), move |connection, _| {
             writes::create(connection, &id, &root, &title, now).map(drop)
         })
     }
@@ -191,8 +197,10 @@ impl Store for SqliteStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (parent, child, title) = (parent.clone(), child.clone(), title.to_owned());
-        let info =
-            ChangeInfo { weight: Weight::WholeSession, ..small_change("fork a session in", Sync::Full) };
+        let info = ChangeInfo {
+            weight: ChangeSize::WholeSession,
+            ..small_change_info("fork a session in", SyncMode::Full)
+        };
         self.submit_change(info, move |connection, context| {
             writes::fork(connection, context, &parent, at, &child, (&title, now))
         })
@@ -205,22 +213,24 @@ impl Store for SqliteStore {
         entries: Vec<NewEntry>,
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let session = session.clone();
-        let info = append_change("append to", &session, &entries);
+        let info = append_change_info("append to", &session, &entries);
         self.submit_change(info, move |connection, _| {
             writes::append(connection, &session, expected, &entries)
         })
     }
 
-    fn begin(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
-        let info = append_change("begin a session in", &new.id, &new.entries);
+    fn create_with_entries(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
+        let info = append_change_info("begin a session in", &new.id, &new.entries);
         let info = match new.origin {
-            Origin::Root(_) => info,
-            Origin::Fork { .. } => ChangeInfo { weight: Weight::WholeSession, ..info },
+            SessionOrigin::Root(_) => info,
+            SessionOrigin::Fork { .. } => ChangeInfo { weight: ChangeSize::WholeSession, ..info },
         };
-        self.submit_change(info, move |connection, context| writes::begin(connection, context, &new))
+        self.submit_change(info, move |connection, context| {
+            writes::create_with_entries(connection, context, &new)
+        })
     }
 
-    fn append_as(
+    fn append_and_set_status(
         &self,
         session: &SessionId,
         expected: Seq,
@@ -228,9 +238,9 @@ impl Store for SqliteStore {
         status: &str,
     ) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let (session, status) = (session.clone(), status.to_owned());
-        let info = append_change("append to", &session, &entries);
+        let info = append_change_info("append to", &session, &entries);
         self.submit_change(info, move |connection, _| {
-            writes::append_as(connection, &session, expected, &entries, &status)
+            writes::append_and_set_status(connection, &session, expected, &entries, &status)
         })
     }
 
@@ -241,7 +251,9 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
         let session = session.clone();
-        self.call(move |log| log.read(&session, after, Bound { entries: limit, bytes: usize::MAX }))
+        self.submit_read(move |log| {
+            log.read(&session, after, ReadLimit { entries: limit, bytes: usize::MAX })
+        })
     }
 
     fn read_records(
@@ -251,7 +263,7 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
         let session = session.clone();
-        self.call(move |log| log.read_records(&session, after, limit))
+        self.submit_read(move |log| log.read_records(&session, after, limit))
     }
 
     fn read_chunk(
@@ -261,17 +273,17 @@ impl Store for SqliteStore {
         bytes: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>> {
         let session = session.clone();
-        self.call(move |log| log.read(&session, after, Bound { entries: usize::MAX, bytes }))
+        self.submit_read(move |log| log.read(&session, after, ReadLimit { entries: usize::MAX, bytes }))
     }
 
-    fn changed(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
+    fn wait_for_entry(&self, session: &SessionId, after: Seq) -> BoxFuture<'_, Result<Seq, StoreError>> {
         let session = session.clone();
         async move {
             // Subscribing comes before reading, so that no entry is missed in between.
-            let mut news = self.watchers.join(&session);
+            let mut news = self.watchers.subscribe(&session);
             loop {
                 let looked_for = session.clone();
-                let last = self.call(move |log| log.last(&looked_for)).await?;
+                let last = self.submit_read(move |log| log.last_seq(&looked_for)).await?;
                 if last > after {
                     return Ok(last);
                 }
@@ -288,12 +300,12 @@ impl Store for SqliteStore {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
         let root = root.map(str::to_owned);
-        self.call(move |log| log.sessions(root.as_deref(), limit))
+        self.submit_read(move |log| log.sessions(root.as_deref(), limit))
     }
 
-    fn find(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
+    fn find_sessions(&self, prefix: &str) -> BoxFuture<'_, Result<Vec<SessionSummary>, StoreError>> {
         let prefix = prefix.to_owned();
-        self.call(move |log| log.find(&prefix))
+        self.submit_read(move |log| log.find_sessions(&prefix))
     }
 
     fn set_status(
@@ -303,12 +315,13 @@ impl Store for SqliteStore {
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, status) = (session.clone(), status.to_owned());
-        self.submit_change(small_change("set a session's status in", Sync::Relaxed), move |connection, _| {
-            writes::set_status(connection, &session, &status, now)
-        })
+        self.submit_change(
+            small_change_info("set a session's status in", SyncMode::Relaxed),
+            move |connection, _| writes::set_status(connection, &session, &status, now),
+        )
     }
 
-    fn lease(
+    fn acquire_lease(
         &self,
         session: &SessionId,
         holder: &str,
@@ -316,36 +329,38 @@ impl Store for SqliteStore {
         ttl_ms: u64,
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, holder) = (session.clone(), holder.to_owned());
-        let taken = self
-            .submit_change(small_change("take a session in", Sync::Relaxed), move |connection, context| {
-                writes::lease(connection, context, &session, &holder, (now, ttl_ms))
-            });
+        let taken = self.submit_change(
+            small_change_info("take a session in", SyncMode::Relaxed),
+            move |connection, context| {
+                writes::acquire_lease(connection, context, &session, &holder, (now, ttl_ms))
+            },
+        );
         async move { taken.await? }.boxed()
     }
 
-    fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn release_lease(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, holder) = (session.clone(), holder.to_owned());
         self.submit_change(
-            small_change("give back a session in", Sync::Relaxed),
-            move |connection, context| writes::release(connection, context, &session, &holder),
+            small_change_info("give back a session in", SyncMode::Relaxed),
+            move |connection, context| writes::release_lease(connection, context, &session, &holder),
         )
     }
 
-    fn holder(
+    fn lease_holder(
         &self,
         session: &SessionId,
         now: UnixMillis,
     ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
         let session = session.clone();
-        self.call(move |log| log.holder(&session, now))
+        self.submit_read(move |log| log.lease_holder(&session, now))
     }
 
     fn delete(&self, session: &SessionId) -> BoxFuture<'_, Result<(), StoreError>> {
         let session = session.clone();
         let info = ChangeInfo {
-            weight: Weight::WholeSession,
+            weight: ChangeSize::WholeSession,
             tell: Some(session.clone()),
-            ..small_change("delete a session from", Sync::Full)
+            ..small_change_info("delete a session from", SyncMode::Full)
         };
         self.submit_change(info, move |connection, _| writes::delete(connection, &session))
     }

@@ -17,12 +17,12 @@
 use tree_sitter::Node;
 
 use crate::c_macros::macros_around_declarations;
-use crate::doc;
+use crate::doc_comments;
 use crate::language::Language;
 use crate::outline::build_symbols;
 use crate::parse::{self, ParseError, Tree};
 use crate::references::local_names::mark_local_names;
-use crate::references::{MAX_REFERENCES, NameNode, UseKind, references_of, tell_values_from_modules};
+use crate::references::{MAX_REFERENCES, NameNode, UseKind, mark_value_members, references_of};
 use crate::sections::{self, DocPosition};
 pub use crate::syntax_analysis::SyntaxAnalysis;
 use crate::walk::{WalkScope, walk_tree};
@@ -53,11 +53,11 @@ fn analyse_node(language: Language, root: Node<'_>, text: &str) -> Option<Syntax
     let mut walked = walk_tree(language, root, text, WalkScope::All)?;
     add_blanked_macros(language, text, &mut walked.names);
     if language == Language::Python {
-        tell_values_from_modules(&mut walked.names, &walked.imported, text);
+        mark_value_members(&mut walked.names, &walked.imported, text);
         mark_local_names(&mut walked.names, walked.locals, text);
     }
     let (symbols, mut said) = build_symbols(language, walked.found, &walked.leading, &walked.markers, text);
-    let top = doc::file_doc_range(language, root, &walked.leading, &symbols, text);
+    let top = doc_comments::file_doc_range(language, root, &walked.leading, &symbols, text);
     said.extend(top.map(|range| DocPosition { symbol: None, line: line_at(text, range.start), range }));
     let references = references_of(&walked.names, &symbols, text);
     let sections = sections::of_comments(text, &said, &symbols);

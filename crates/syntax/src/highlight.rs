@@ -49,25 +49,25 @@ pub fn find_tokens(language: Language, text: &str) -> Vec<(Range<usize>, TokenMe
     loop {
         let node = cursor.node();
         let class = classify(node, cursor.field_name(), text);
-        let is_whole = matches!(class, Class::Whole(_));
+        let is_whole = matches!(class, NodeClass::Whole(_));
         match class {
-            Class::Whole(kind) | Class::Outer(kind) => paint(node.byte_range(), kind),
-            Class::Callee(name) => paint(name, Some(TokenMeaning::Name)),
-            Class::None => {}
+            NodeClass::Whole(kind) | NodeClass::Outer(kind) => paint(node.byte_range(), kind),
+            NodeClass::Callee(name) => paint(name, Some(TokenMeaning::Name)),
+            NodeClass::None => {}
         }
         if !is_whole && cursor.goto_first_child() {
             continue;
         }
         while !cursor.goto_next_sibling() {
             if !cursor.goto_parent() {
-                return join_bytes(&painted);
+                return merge_equal_bytes(&painted);
             }
         }
     }
 }
 
 /// The classification of a node for highlighting.
-enum Class {
+enum NodeClass {
     /// Nothing of its own.
     None,
     /// The node with everything inside.
@@ -78,65 +78,65 @@ enum Class {
     Callee(Range<usize>),
 }
 
-fn classify(node: Node<'_>, field: Option<&str>, text: &str) -> Class {
+fn classify(node: Node<'_>, field: Option<&str>, text: &str) -> NodeClass {
     use TokenMeaning::{Comment, Keyword, Name, Number, Text, Type};
     let kind = node.kind();
     let is_leaf = node.child_count() == 0;
     if !node.is_named() {
         let word = text.get(node.byte_range()).unwrap_or_default();
         let is_word = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
-        return if is_leaf && is_word { Class::Whole(Some(Keyword)) } else { Class::None };
+        return if is_leaf && is_word { NodeClass::Whole(Some(Keyword)) } else { NodeClass::None };
     }
     let has = |words: &[&str]| words.iter().any(|word| kind.contains(word));
     let parent = || node.parent().map_or("", |parent| parent.kind());
     if is_comment_kind(kind) {
-        return Class::Whole(Some(Comment));
+        return NodeClass::Whole(Some(Comment));
     }
     if has(&["interpolation", "substitution", "expansion"]) {
-        return Class::Outer(None);
+        return NodeClass::Outer(None);
     }
     match (kind, field) {
         (_, Some("key")) | ("bare_key" | "quoted_key" | "property_name" | "attribute_name", _) => {
-            return Class::Whole(Some(Name));
+            return NodeClass::Whole(Some(Name));
         }
-        ("command_name", _) => return Class::Outer(Some(Name)),
+        ("command_name", _) => return NodeClass::Outer(Some(Name)),
         (
             "true" | "false" | "null" | "none" | "nil" | "self" | "this" | "super" | "crate" | "tag_name"
             | "boolean" | "undefined" | "mutable_specifier",
             _,
-        ) => return Class::Whole(Some(Keyword)),
+        ) => return NodeClass::Whole(Some(Keyword)),
         ("type_identifier" | "primitive_type" | "predefined_type" | "integral_type", _)
-        | ("floating_point_type" | "void_type" | "boolean_type", _) => return Class::Whole(Some(Type)),
+        | ("floating_point_type" | "void_type" | "boolean_type", _) => return NodeClass::Whole(Some(Type)),
         (_, Some("function" | "macro")) => {
             if let Some(name) = find_callee_name(node) {
-                return Class::Callee(name);
+                return NodeClass::Callee(name);
             }
         }
         (_, Some("name")) if is_leaf && kind.ends_with("identifier") => {
             let parent = parent();
             if ["function", "method", "constructor", "macro"].iter().any(|word| parent.contains(word)) {
-                return Class::Whole(Some(Name));
+                return NodeClass::Whole(Some(Name));
             }
         }
         // A definition whose end hasn't arrived has no node of its own.
         _ if is_leaf && kind.ends_with("identifier") && parent() == "ERROR" => {
             let before = node.prev_sibling().map_or("", |before| before.kind());
             if matches!(before, "fn" | "def" | "func" | "fun" | "function") {
-                return Class::Whole(Some(Name));
+                return NodeClass::Whole(Some(Name));
             }
         }
         _ => {}
     }
     if has(&["boolean_", "null_"]) && is_leaf {
-        return Class::Whole(Some(Keyword));
+        return NodeClass::Whole(Some(Keyword));
     }
     if has(&["string", "quote_scalar", "block_scalar", "regex", "heredoc_body", "attribute_value"])
         || matches!(kind, "char_literal" | "character_literal" | "rune_literal" | "simple_symbol")
     {
-        return Class::Outer(Some(Text));
+        return NodeClass::Outer(Some(Text));
     }
     let is_number = has(&["integer", "float", "number", "numeric"]) || kind == "int_literal";
-    if is_number && !kind.ends_with("_type") { Class::Outer(Some(Number)) } else { Class::None }
+    if is_number && !kind.ends_with("_type") { NodeClass::Outer(Some(Number)) } else { NodeClass::None }
 }
 
 /// Finds the name at the end of a call's function.
@@ -153,7 +153,7 @@ fn find_callee_name(function: Node<'_>) -> Option<Range<usize>> {
 }
 
 /// Merges neighbouring bytes of the same meaning into tokens.
-fn join_bytes(painted: &[Option<TokenMeaning>]) -> Vec<(Range<usize>, TokenMeaning)> {
+fn merge_equal_bytes(painted: &[Option<TokenMeaning>]) -> Vec<(Range<usize>, TokenMeaning)> {
     let mut tokens: Vec<(Range<usize>, TokenMeaning)> = Vec::new();
     for (at, kind) in painted.iter().enumerate().filter_map(|(at, kind)| Some((at, (*kind)?))) {
         match tokens.last_mut() {

@@ -6,7 +6,7 @@
 mod collector;
 mod markup;
 pub(crate) use markup::local_file;
-mod named;
+mod package_imports;
 mod rust;
 mod script;
 
@@ -66,13 +66,13 @@ pub(crate) fn collect_imports(
         Language::Php => script::add_php_imports(node, &mut into),
         Language::Lua => script::add_lua_require(node, &mut into),
         Language::Bash => script::add_bash_source(node, &mut into),
-        Language::Go => named::add_go_import(node, &mut into),
-        Language::Java => named::add_java_import(node, &mut into),
-        Language::Kotlin => named::add_kotlin_import(node, &mut into),
-        Language::Scala => named::add_scala_imports(node, &mut into),
-        Language::CSharp => named::add_csharp_using(node, &mut into),
-        Language::Swift => named::add_swift_import(node, &mut into),
-        Language::C | Language::Cpp => named::add_include(node, &mut into),
+        Language::Go => package_imports::add_go_import(node, &mut into),
+        Language::Java => package_imports::add_java_import(node, &mut into),
+        Language::Kotlin => package_imports::add_kotlin_import(node, &mut into),
+        Language::Scala => package_imports::add_scala_imports(node, &mut into),
+        Language::CSharp => package_imports::add_csharp_using(node, &mut into),
+        Language::Swift => package_imports::add_swift_import(node, &mut into),
+        Language::C | Language::Cpp => package_imports::add_include(node, &mut into),
         Language::Css => markup::add_css_import(node, &mut into),
         Language::Html => markup::add_html_links(node, &mut into),
         _ => {}

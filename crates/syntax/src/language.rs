@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Maximum bytes at a file's beginning that are searched for its language.
-const MAX_HEAD: usize = 4096;
+const MAX_HEAD_BYTES: usize = 4096;
 
 /// A function that returns a language's grammar.
 pub(crate) type Grammar = fn() -> tree_sitter::Language;
@@ -177,14 +177,14 @@ impl Language {
     /// its text has C++ constructs.
     #[must_use]
     pub fn detect(path: &str, text: &str) -> Option<Self> {
-        let head = text.get(..text.floor_char_boundary(MAX_HEAD)).unwrap_or(text);
+        let head = text.get(..text.floor_char_boundary(MAX_HEAD_BYTES)).unwrap_or(text);
         let extension = Path::new(path).extension().and_then(|extension| extension.to_str());
         match (Self::from_path(path), extension) {
             (Some(language), _) => Some(language),
             (None, Some("h")) => Some(detect_header_language(head)),
             // Another extension means another format.
             (None, Some(extension)) if !extension.chars().all(|c| c.is_ascii_digit()) => None,
-            (None, _) => from_content(head),
+            (None, _) => detect_by_content(head),
         }
     }
 }
@@ -201,7 +201,7 @@ fn detect_header_language(head: &str) -> Language {
 }
 
 /// Returns the language by the program of a first line `#!…`, or by a document's declaration.
-fn from_content(head: &str) -> Option<Language> {
+fn detect_by_content(head: &str) -> Option<Language> {
     let line = head.lines().next()?.trim_start_matches('\u{feff}');
     if let Some(command) = line.strip_prefix("#!") {
         let mut words = command.split_ascii_whitespace().filter(|word| !word.starts_with('-'));

@@ -29,14 +29,14 @@
 
 pub mod analysis;
 mod c_macros;
-mod doc;
+mod doc_comments;
 pub mod highlight;
 pub mod imports;
 pub mod language;
 mod node_kinds;
 pub mod outline;
+mod outline_query;
 pub mod parse;
-mod query;
 pub mod references;
 mod rust_macros;
 mod scanner_faults;

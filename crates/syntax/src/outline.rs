@@ -27,7 +27,7 @@ use crate::language::Language;
 use crate::parse::Tree;
 use crate::sections::DocPosition;
 use crate::walk::{Definition, LeadingNode, WalkScope};
-use crate::{doc, visibility, walk};
+use crate::{doc_comments, visibility, walk};
 
 pub use crate::node_kinds::{is_attribute, is_comment};
 pub use crate::symbol::{MAX_SIGNATURE_BYTES, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
@@ -150,7 +150,7 @@ impl SymbolBuilder<'_> {
             return None;
         }
         let whole = found.whole;
-        let definition = trim_range(text, whole.start_byte()..end_with_semicolon(whole, text));
+        let definition = trim_range(text, whole.start_byte()..end_after_semicolon(whole, text));
         let near = text.floor_char_boundary(name_range.start.min(definition.start + MAX_BYTES_BEFORE_NAME));
         let before_name = text.get(definition.start..near).unwrap_or_default();
         let reaches = is_exposed(self.language, before_name, outer);
@@ -185,7 +185,7 @@ impl SymbolBuilder<'_> {
         }
         let body = body_of(found.node);
         let (first, comments) = self.leading_before(definition.start);
-        let said = doc::doc_range(self.language, comments, body, text);
+        let said = doc_comments::doc_range(self.language, comments, body, text);
         let said = said.map(|range| DocPosition {
             symbol: Some(self.symbols.len()),
             line: self.line_of(range.start),
@@ -204,7 +204,7 @@ impl SymbolBuilder<'_> {
                 ..self.line_of(definition.end.saturating_sub(1).max(first)).saturating_add(1),
             name_line: self.line_of(name_range.start),
             signature: signature_of(kind, body, whole, text, self.comments_within(whole.byte_range())),
-            doc: doc::summary(self.language, comments, body, text),
+            doc: doc_comments::doc_summary(self.language, comments, body, text),
             visibility: own,
             local: outer.is_some_and(|outer| outer.local || outer.kind.hides_definitions() && !reaches),
             full: first..definition.end,
@@ -400,7 +400,7 @@ fn line_starts(text: &str) -> Vec<usize> {
 }
 
 /// Returns the end of a node, including a closing sign right after it.
-fn end_with_semicolon(node: Node<'_>, text: &str) -> usize {
+fn end_after_semicolon(node: Node<'_>, text: &str) -> usize {
     let end = node.end_byte();
     end + usize::from(text.as_bytes().get(end) == Some(&b';'))
 }
@@ -449,7 +449,7 @@ fn signature_of(
         }
     }
     own.push_str(text.get(at..end).unwrap_or_default());
-    let own = if body.is_none() { first_lines(kind, &own) } else { &own };
+    let own = if body.is_none() { signature_lines(kind, &own) } else { &own };
     let mut line = String::new();
     for word in own.split_whitespace() {
         if line.len() + word.len() >= MAX_SIGNATURE_BYTES {
@@ -466,7 +466,7 @@ fn signature_of(
 
 /// Returns the first line of a definition without a body; of functions and types all lines of their
 /// parameters.
-fn first_lines(kind: SymbolKind, own: &str) -> &str {
+fn signature_lines(kind: SymbolKind, own: &str) -> &str {
     let has_parameters = kind.hides_definitions() || kind == SymbolKind::Type;
     let (mut depth, mut end) = (0_usize, 0);
     for line in own.split_inclusive('\n') {

@@ -21,7 +21,7 @@ pub const MAX_DEPTH: usize = 400;
 /// Maximum bracket nesting of a text that is parsed. It is well above what [`MAX_DEPTH`] allows,
 /// because brackets in strings and comments count too, and well below what makes a parser's error
 /// recovery slow.
-const MAX_BRACKETS: usize = 1_000;
+const MAX_BRACKET_DEPTH: usize = 1_000;
 /// Maximum calls of the parser's progress callback (one per hundred parser steps): a fixed number,
 /// and one more for each [`BYTES_PER_PROGRESS_CALL`] bytes. Ordinary source takes one call per
 /// thirty bytes or more; a text that reaches the maximum makes the parser follow many readings at
@@ -150,20 +150,24 @@ fn check_bounds(language: Language, text: &str) -> Result<(), ParseError> {
     // Most texts have too few brackets to be too deep; only few languages' scanners need the exact
     // depth.
     let most = bracket_depth_bound(text);
-    let exact = most > MAX_BRACKETS || matches!(language, Language::Bash | Language::Ruby);
+    let exact = most > MAX_BRACKET_DEPTH || matches!(language, Language::Bash | Language::Ruby);
     let depth = if exact { max_bracket_depth(text) } else { most };
-    if depth > MAX_BRACKETS {
+    if depth > MAX_BRACKET_DEPTH {
         return Err(ParseError::TooDeep);
     }
-    if scanner_faults::is_safe(language, text, depth) { Ok(()) } else { Err(ParseError::UnsafeForScanner) }
+    if scanner_faults::is_safe_for_scanner(language, text, depth) {
+        Ok(())
+    } else {
+        Err(ParseError::UnsafeForScanner)
+    }
 }
 
 /// Returns an upper bound of the bracket depth: in each block of bytes all opening brackets count
 /// as if they came first. Many times as fast as [`max_bracket_depth`].
 fn bracket_depth_bound(text: &str) -> usize {
-    const BLOCK: usize = 4 << 10;
+    const BLOCK_BYTES: usize = 4 << 10;
     let (mut depth, mut most) = (0_usize, 0);
-    for block in text.as_bytes().chunks(BLOCK) {
+    for block in text.as_bytes().chunks(BLOCK_BYTES) {
         let opening = block.iter().filter(|byte| matches!(byte, b'(' | b'[' | b'{')).count();
         let closing = block.iter().filter(|byte| matches!(byte, b')' | b']' | b'}')).count();
         most = most.max(depth + opening);
@@ -291,6 +295,6 @@ mod tests {
         // As deep as one of its blocks is wide, however long it is.
         let calls = "call(first[1], {second})\n".repeat(100_000);
         assert_eq!(max_bracket_depth(&calls), 2);
-        assert!(bracket_depth_bound(&calls) <= MAX_BRACKETS, "{}", bracket_depth_bound(&calls));
+        assert!(bracket_depth_bound(&calls) <= MAX_BRACKET_DEPTH, "{}", bracket_depth_bound(&calls));
     }
 }

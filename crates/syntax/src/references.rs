@@ -14,7 +14,7 @@ use crate::symbol::Symbol;
 /// Maximum references of one text. Texts with more are generated.
 pub const MAX_REFERENCES: usize = 500_000;
 /// Maximum bytes of a name. Hand-written names are shorter.
-const MAX_NAME: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 
 /// The way in which a name is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord, Hash)]
@@ -90,14 +90,14 @@ pub(crate) fn references_of(names: &[NameNode], symbols: &[Symbol], text: &str) 
         let (start, end) = (name.start as usize, name.end as usize);
         while defined.next_if(|(_, last)| *last <= start).is_some() {}
         while let Some(symbol) = symbols.get(next).filter(|symbol| symbol.full.start <= start) {
-            close(&mut open, symbols, symbol.full.start);
+            close_ended_symbols(&mut open, symbols, symbol.full.start);
             open.push(u32::try_from(next).unwrap_or(u32::MAX));
             next += 1;
         }
-        close(&mut open, symbols, start);
+        close_ended_symbols(&mut open, symbols, start);
         let own = defined.peek().is_some_and(|(first, last)| *first <= start && end <= *last);
         let len = end.saturating_sub(start);
-        if own || len == 0 || len > MAX_NAME || !is_reference(text.as_bytes().get(start..end)) {
+        if own || len == 0 || len > MAX_NAME_BYTES || !is_reference(text.as_bytes().get(start..end)) {
             continue;
         }
         references.push(Reference {
@@ -130,7 +130,7 @@ pub(crate) fn kind_by_text_before(text: &str, start: usize) -> UseKind {
 }
 
 /// Marks Python's members of anything that isn't imported as members of values.
-pub(crate) fn tell_values_from_modules(names: &mut [NameNode], imported: &[Range<usize>], text: &str) {
+pub(crate) fn mark_value_members(names: &mut [NameNode], imported: &[Range<usize>], text: &str) {
     let imported: HashSet<&str> = imported.iter().filter_map(|range| text.get(range.clone())).collect();
     for name in names.iter_mut().filter(|name| name.kind == UseKind::Member) {
         let before = text.get(..name.start as usize).unwrap_or_default().trim_end_matches('.');
@@ -144,7 +144,7 @@ pub(crate) fn tell_values_from_modules(names: &mut [NameNode], imported: &[Range
     }
 }
 
-fn close(open: &mut Vec<u32>, symbols: &[Symbol], at: usize) {
+fn close_ended_symbols(open: &mut Vec<u32>, symbols: &[Symbol], at: usize) {
     while open.last().and_then(|last| symbols.get(*last as usize)).is_some_and(|symbol| symbol.full.end <= at)
     {
         open.pop();

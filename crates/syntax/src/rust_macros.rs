@@ -8,13 +8,13 @@
 use std::ops::Range;
 
 /// Prefixes of the names of macros that compile their items for some targets or features only.
-const CONDITIONS: [&str; 2] = ["cfg_", "if_"];
+const CONDITIONAL_MACRO_PREFIXES: [&str; 2] = ["cfg_", "if_"];
 /// The macro whose braces have conditions between items, not items.
-const BRANCHES: &str = "cfg_if";
+const CFG_IF_MACRO: &str = "cfg_if";
 /// Other macros with items in their braces.
 const ITEM_MACROS: [&str; 1] = ["pin_project"];
 /// Keywords that items begin with.
-const ITEM_WORDS: [&str; 13] = [
+const ITEM_KEYWORDS: [&str; 13] = [
     "async", "const", "enum", "extern", "fn", "impl", "mod", "pub", "struct", "trait", "type", "unsafe",
     "use",
 ];
@@ -22,7 +22,7 @@ const ITEM_WORDS: [&str; 13] = [
 const MAX_DEPTH: usize = 8;
 
 /// A macro whose end isn't found yet.
-struct Open<'a> {
+struct OpenMacro<'a> {
     /// The blanks before it.
     indent: &'a str,
     head: Range<usize>,
@@ -33,7 +33,7 @@ struct Open<'a> {
 /// Returns the ranges of the macros' names with the opening braces, and of their closing braces, in
 /// text order.
 pub(crate) fn macros_around_items(text: &str) -> Vec<Range<usize>> {
-    let (mut found, mut open) = (Vec::new(), Vec::<Open<'_>>::new());
+    let (mut found, mut open) = (Vec::new(), Vec::<OpenMacro<'_>>::new());
     let mut at = 0;
     for line in text.split_inclusive('\n') {
         let word = line.trim();
@@ -49,19 +49,19 @@ pub(crate) fn macros_around_items(text: &str) -> Vec<Range<usize>> {
         let is_macro = is_item_macro(word);
         let Some(last) = open.last_mut() else {
             if is_macro && indent.is_empty() {
-                open.push(Open { indent, head: start..start + word.len(), has_items: false });
+                open.push(OpenMacro { indent, head: start..start + word.len(), has_items: false });
             }
             continue;
         };
         if !last.has_items && !word.is_empty() && !word.starts_with(['/', '#', '*']) {
-            last.has_items = is_macro || ITEM_WORDS.contains(&first_word(word));
+            last.has_items = is_macro || ITEM_KEYWORDS.contains(&first_word(word));
             if !last.has_items {
                 open.pop();
                 continue;
             }
         }
         if is_macro && last.indent.len() < indent.len() && open.len() < MAX_DEPTH {
-            open.push(Open { indent, head: start..start + word.len(), has_items: false });
+            open.push(OpenMacro { indent, head: start..start + word.len(), has_items: false });
         }
     }
     found.sort_unstable_by_key(|range| range.start);
@@ -73,8 +73,8 @@ fn is_item_macro(line: &str) -> bool {
     let name = line.strip_suffix('{').and_then(|head| head.trim_end().strip_suffix('!'));
     name.is_some_and(|name| {
         ITEM_MACROS.contains(&name)
-            || name != BRANCHES
-                && CONDITIONS.iter().any(|start| name.starts_with(start))
+            || name != CFG_IF_MACRO
+                && CONDITIONAL_MACRO_PREFIXES.iter().any(|start| name.starts_with(start))
                 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     })
 }

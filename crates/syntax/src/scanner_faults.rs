@@ -18,18 +18,18 @@
 use crate::language::Language;
 
 /// Maximum bytes of a here-document's delimiter.
-const MAX_NAME: usize = 64;
+const MAX_DELIMITER_BYTES: usize = 64;
 /// Maximum bytes of the delimiters of all here-documents of a text, with the scanner's bookkeeping.
-const MAX_NAMES: usize = 600;
+const MAX_TOTAL_DELIMITER_BYTES: usize = 600;
 /// Maximum bracket nesting of a text with here-documents: each bracket may hold a string that is
 /// kept too.
-const MAX_BRACKETS: usize = 60;
+const MAX_BRACKET_DEPTH: usize = 60;
 /// Maximum indentation of a line of YAML, and of signs in it that open a block.
-const MAX_INDENT: usize = 100;
+const MAX_INDENT_COLUMNS: usize = 100;
 
 /// Returns true if the language's scanner can be given the text. `deepest` is its bracket depth:
 /// exact for Bash and Ruby, an upper bound for other languages.
-pub(crate) fn is_safe(language: Language, text: &str, deepest: usize) -> bool {
+pub(crate) fn is_safe_for_scanner(language: Language, text: &str, deepest: usize) -> bool {
     if text.contains('\0') {
         return false;
     }
@@ -39,7 +39,7 @@ pub(crate) fn is_safe(language: Language, text: &str, deepest: usize) -> bool {
         Language::Swift => {
             !["#if", "#elseif", "#else", "#endif"].iter().any(|directive| text.ends_with(directive))
         }
-        Language::Yaml => text.lines().all(is_flat),
+        Language::Yaml => text.lines().all(is_shallow_yaml_line),
         _ => true,
     }
 }
@@ -73,7 +73,7 @@ fn has_short_delimiters(text: &str, deepest: usize, signs: &str) -> bool {
             _ => continue,
         };
         total += name + 4;
-        if name > MAX_NAME || total > MAX_NAMES || deepest > MAX_BRACKETS {
+        if name > MAX_DELIMITER_BYTES || total > MAX_TOTAL_DELIMITER_BYTES || deepest > MAX_BRACKET_DEPTH {
             return false;
         }
     }
@@ -81,14 +81,14 @@ fn has_short_delimiters(text: &str, deepest: usize, signs: &str) -> bool {
 }
 
 /// Returns true if a line opens few blocks.
-fn is_flat(line: &str) -> bool {
+fn is_shallow_yaml_line(line: &str) -> bool {
     let blank = |c: char| matches!(c, ' ' | '\t' | '-' | '?' | ':');
     let indent = line.len() - line.trim_start_matches(blank).len();
     // Each block is indented at least a column more than its parent, except lists, which may have
     // the same indentation.
-    indent <= MAX_INDENT
-        && line.matches([':', '?', '-']).count() <= MAX_INDENT * 20
-        && nested_block_signs(line) <= MAX_INDENT
+    indent <= MAX_INDENT_COLUMNS
+        && line.matches([':', '?', '-']).count() <= MAX_INDENT_COLUMNS * 20
+        && nested_block_signs(line) <= MAX_INDENT_COLUMNS
 }
 
 /// Counts the signs that open nested blocks on the same line.

@@ -16,10 +16,10 @@ use crate::language::Language;
 use crate::symbol::{MAX_SIGNATURE_BYTES, Symbol, SymbolKind, Visibility};
 use crate::syntax_analysis::SyntaxAnalysis;
 
-use headings::{Heading, Headings, Line, MAX_LINE, split_lines};
+use headings::{Heading, Headings, Line, MAX_LINE_BYTES, split_lines};
 pub use headings::{MAX_MENTIONS, MAX_SECTIONS, Section};
 
-pub(crate) use comments::{DocPosition, read as of_comments};
+pub(crate) use comments::{DocPosition, read_doc_sections as of_comments};
 
 /// Analyses a document or a text of SQL; `None` for languages with a grammar.
 pub(crate) fn analyse(language: Language, text: &str) -> Option<SyntaxAnalysis> {
@@ -29,9 +29,9 @@ pub(crate) fn analyse(language: Language, text: &str) -> Option<SyntaxAnalysis> 
         _ => return None,
     };
     let outline = match language {
-        Language::Rst => rst::read(&lines),
-        Language::AsciiDoc => asciidoc::read(&lines),
-        _ => markdown::read(&lines),
+        Language::Rst => rst::read_headings(&lines),
+        Language::AsciiDoc => asciidoc::read_headings(&lines),
+        _ => markdown::read_headings(&lines),
     };
     let (sections, symbols) = sections_and_symbols(text, &lines, &outline);
     let imports = find_links(language, &lines, &outline.code);
@@ -139,7 +139,7 @@ fn find_links(language: Language, lines: &[Line<'_>], code: &[bool]) -> Vec<Impo
                 ..Import::default()
             }));
         };
-        let line = line.text.get(..line.text.floor_char_boundary(MAX_LINE)).unwrap_or_default();
+        let line = line.text.get(..line.text.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or_default();
         match language {
             Language::Rst => rst::visit_links(line, &mut add),
             Language::AsciiDoc => asciidoc::visit_links(line, &mut add),

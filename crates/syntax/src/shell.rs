@@ -20,19 +20,19 @@
 //! assert!(parse("ls 'a").unclear.is_some());
 //! ```
 
+mod bash_grammar;
 mod braces;
 mod convert;
-mod document;
 mod expansion;
-mod grammar;
-mod plain;
-mod scan;
+mod heredocs;
+mod plain_script;
 mod script;
 mod tokens;
+mod word_scanner;
 
 pub use script::{
-    Assignment, Compound, CompoundKind, MAX_BYTES, Redirect, RedirectKind, Script, Simple, Statement,
-    Unclear, Word,
+    Assignment, CompoundCommand, CompoundKind, MAX_BYTES, Redirect, RedirectKind, Script, SimpleCommand,
+    Statement, UnclearReason, Word,
 };
 
 /// Maximum pipeline operators in one text. The grammar's work grows with their square where the
@@ -43,22 +43,22 @@ const MAX_PIPES: usize = 400;
 #[must_use]
 pub fn parse(text: &str) -> Script {
     if text.len() > MAX_BYTES {
-        return Script { unclear: Some(Unclear::Long), ..Script::default() };
+        return Script { unclear: Some(UnclearReason::Long), ..Script::default() };
     }
     if text.bytes().filter(|byte| *byte == b'|').count() > MAX_PIPES {
-        return Script { unclear: Some(Unclear::Grammar), ..Script::default() };
+        return Script { unclear: Some(UnclearReason::Grammar), ..Script::default() };
     }
-    if !grammar::has_plain_delimiters(text) {
-        return Script { unclear: Some(Unclear::Form("a here-document")), ..Script::default() };
+    if !bash_grammar::has_plain_delimiters(text) {
+        return Script { unclear: Some(UnclearReason::Form("a here-document")), ..Script::default() };
     }
-    plain::parse_plain_script(text).unwrap_or_else(|| parse_by_grammar(text))
+    plain_script::parse_plain_script(text).unwrap_or_else(|| parse_by_grammar(text))
 }
 
 /// Parses any text within the bounds of [`parse`] by the grammar.
 fn parse_by_grammar(text: &str) -> Script {
     let mut steps = 0;
-    let Some(tree) = grammar::parse_tree(text, &mut steps) else {
-        return Script { unclear: Some(Unclear::Grammar), steps, ..Script::default() };
+    let Some(tree) = bash_grammar::parse_tree(text, &mut steps) else {
+        return Script { unclear: Some(UnclearReason::Grammar), steps, ..Script::default() };
     };
     Script { steps, ..convert::convert_tree(text, &tree) }
 }

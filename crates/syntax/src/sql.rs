@@ -6,15 +6,15 @@
 
 use std::ops::Range;
 
-use crate::doc;
+use crate::doc_comments;
 use crate::references::{MAX_REFERENCES, NameNode, UseKind};
 use crate::symbol::{MAX_SIGNATURE_BYTES, MAX_SYMBOLS, Symbol, SymbolKind, Visibility};
 use crate::syntax_analysis::SyntaxAnalysis;
 
 /// Maximum bytes of a name.
-const MAX_NAME: usize = 200;
+const MAX_NAME_BYTES: usize = 200;
 /// Maximum words that may stand between `CREATE` and the name.
-const MAX_WORDS: usize = 12;
+const MAX_WORDS_BEFORE_NAME: usize = 12;
 
 /// Words that can't begin a column definition.
 const CONSTRAINT_WORDS: &[&str] = &[
@@ -291,7 +291,7 @@ fn tokenize(text: &str) -> Vec<SqlToken> {
             b'\'' => (TokenKind::Other, to(closing_quote(rest, '\''), 1)),
             b'"' | b'`' => (TokenKind::Quoted, to(closing_quote(rest, char::from(byte)), 1)),
             b'[' if rest.as_bytes().get(1).is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_') => {
-                let line = rest.get(..rest.floor_char_boundary(MAX_NAME)).unwrap_or_default();
+                let line = rest.get(..rest.floor_char_boundary(MAX_NAME_BYTES)).unwrap_or_default();
                 match line.find([']', '\n']).filter(|end| line.as_bytes().get(*end) == Some(&b']')) {
                     Some(end) => (TokenKind::Quoted, at + end + 1),
                     None => (TokenKind::Sign(byte), at + 1),
@@ -392,7 +392,7 @@ impl StatementReader<'_> {
 
     /// Returns the kind of the created object, and the position where its name is searched.
     fn object_kind(&self, create: usize) -> Option<(SymbolKind, usize)> {
-        for at in create + 1..create + 1 + MAX_WORDS {
+        for at in create + 1..create + 1 + MAX_WORDS_BEFORE_NAME {
             let kind = match self.word_at(at).as_str() {
                 "table" | "view" => SymbolKind::Table,
                 "function" | "procedure" | "proc" | "trigger" | "aggregate" | "event" | "macro" => {
@@ -432,7 +432,7 @@ impl StatementReader<'_> {
             _ => return None,
         };
         let name = self.text.get(range.clone())?;
-        (!name.is_empty() && name.len() <= MAX_NAME && !name.contains('\n'))
+        (!name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains('\n'))
             .then(|| (last, name.to_owned(), range))
     }
 
@@ -553,7 +553,7 @@ impl StatementReader<'_> {
             signature: signature.trim().to_owned(),
             doc: comment
                 .and_then(|comment| self.text.get(comment.start..comment.end))
-                .map(doc::first_sentence)
+                .map(doc_comments::first_sentence)
                 .unwrap_or_default(),
             visibility: Visibility::Public,
             local: false,

@@ -16,7 +16,7 @@ use Visibility::{Private, Public, Restricted, Unknown};
 /// Maximum definitions before a marker that it may name.
 const MAX_DEFINITIONS_BEFORE_MARKER: usize = 1_000;
 /// Maximum bytes before a position that are searched for the beginning of its line.
-const MAX_LINE_BEFORE: usize = 200;
+const MAX_BYTES_BEFORE: usize = 200;
 
 /// Returns the visibility by the keywords before the name, the name and the enclosing symbol.
 pub(crate) fn visibility_of(
@@ -143,14 +143,14 @@ pub(crate) fn is_marker(language: Language, node: Node<'_>, text: &str) -> bool 
     match language {
         Language::Ruby => {
             let written = text.get(node.byte_range()).unwrap_or_default();
-            ruby_word(written).is_some()
+            parse_ruby_marker(written).is_some()
         }
         _ => true,
     }
 }
 
 /// Returns the visibility that a marker of Ruby begins with, and the rest of its text.
-fn ruby_word(written: &str) -> Option<(Visibility, &str)> {
+fn parse_ruby_marker(written: &str) -> Option<(Visibility, &str)> {
     let word = written.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
     let said = match word {
         "private" | "private_class_method" | "private_constant" => Private,
@@ -222,7 +222,7 @@ fn apply_sections(language: Language, markers: &[Node<'_>], text: &str, symbols:
         apply_marker(language, *marker, text, symbols, symbols.len(), open.last().map(|one| one.symbol));
     }
     if language == Language::Ruby {
-        apply_wrapping(text, symbols);
+        apply_wrapping_markers(text, symbols);
     }
 }
 
@@ -240,10 +240,10 @@ fn apply_marker(
     if language == Language::Cpp {
         return visibility_by_keyword(written);
     }
-    let (said, rest) = ruby_word(written)?;
+    let (said, rest) = parse_ruby_marker(written)?;
     if rest.is_empty() {
         // Only a name alone in its line, not one of a call.
-        let alone = marker.kind() == "identifier" && is_alone(text, marker);
+        let alone = marker.kind() == "identifier" && is_alone_on_line(text, marker);
         return alone.then_some(said);
     }
     let names: BTreeSet<&str> = rest
@@ -267,7 +267,7 @@ fn apply_marker(
     None
 }
 
-fn is_alone(text: &str, node: Node<'_>) -> bool {
+fn is_alone_on_line(text: &str, node: Node<'_>) -> bool {
     let after = text.get(node.end_byte()..).unwrap_or_default().trim_start_matches([' ', '\t', '\r']);
     line_before(text, node.start_byte()).is_some_and(str::is_empty)
         && (after.is_empty() || after.starts_with(['\n', '#']))
@@ -276,17 +276,17 @@ fn is_alone(text: &str, node: Node<'_>) -> bool {
 /// Returns the text before a position in its line, trimmed; `None` if that is far more than a
 /// keyword.
 fn line_before(text: &str, at: usize) -> Option<&str> {
-    let start = text.ceil_char_boundary(at.saturating_sub(MAX_LINE_BEFORE));
+    let start = text.ceil_char_boundary(at.saturating_sub(MAX_BYTES_BEFORE));
     let near = text.get(start..at)?;
     let line = near.rfind('\n').and_then(|end| near.get(end + 1..));
     line.or_else(|| (start == 0).then_some(near)).map(str::trim)
 }
 
 /// Applies `private def a`.
-fn apply_wrapping(text: &str, symbols: &mut [Symbol]) {
+fn apply_wrapping_markers(text: &str, symbols: &mut [Symbol]) {
     for symbol in symbols.iter_mut().filter(|symbol| symbol.kind == SymbolKind::Method) {
         let line = line_before(text, symbol.definition.start).unwrap_or_default();
-        if let Some((said, "")) = ruby_word(line) {
+        if let Some((said, "")) = parse_ruby_marker(line) {
             symbol.visibility = said;
         }
     }

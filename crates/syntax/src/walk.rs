@@ -12,8 +12,8 @@ use tree_sitter::{Node, QueryCursor};
 use crate::imports::{self, Import};
 use crate::language::Language;
 use crate::node_kinds::{is_attribute_kind, is_comment_kind, is_wrapper};
+use crate::outline_query::{CaptureKind, OutlineQuery};
 use crate::parse::MAX_DEPTH;
-use crate::query::{OutlineQuery, Role};
 use crate::references::local_names::{self, LocalName};
 use crate::references::{MAX_REFERENCES, NameNode, UseKind, kind_by_text_before};
 use crate::symbol::{MAX_SYMBOLS, SymbolKind};
@@ -284,7 +284,7 @@ impl<'tree> Walk<'_, 'tree> {
         if self.language == Language::Python {
             let is_import = around.is_some_and(|(_, flags)| flags & IMPORT_FLAG != 0);
             let locals = &mut self.walked.locals;
-            if local_names::visit_name(name, ancestors, is_import, self.text, locals) {
+            if local_names::collect_local_name(name, ancestors, is_import, self.text, locals) {
                 return UseKind::Annotation;
             }
             if is_import {
@@ -310,11 +310,11 @@ impl<'tree> Walk<'_, 'tree> {
             }
             let (mut definition, mut name, mut parent) = (None, None, None);
             for capture in captures {
-                match query.role_of(capture) {
-                    Role::Name => name = name.or(Some(capture.node)),
-                    Role::Parent => parent = parent.or(Some(capture.node)),
-                    Role::Definition(kind) => definition = Some((kind, capture.node)),
-                    Role::Other => {}
+                match query.capture_kind_of(capture) {
+                    CaptureKind::Name => name = name.or(Some(capture.node)),
+                    CaptureKind::Parent => parent = parent.or(Some(capture.node)),
+                    CaptureKind::Definition(kind) => definition = Some((kind, capture.node)),
+                    CaptureKind::Other => {}
                 }
             }
             if let (Some((kind, found)), Some(name)) = (definition, name)

@@ -8,7 +8,7 @@ use crate::wrap::cut_line;
 use crate::{Style, StyledLine};
 
 /// Time that something takes before it is shown; shorter waits would only flicker.
-const SHOWN_AFTER: Duration = Duration::from_millis(300);
+const SHOW_DELAY: Duration = Duration::from_millis(300);
 /// Time between two looks at output that arrives.
 const OUTPUT_INTERVAL: Duration = Duration::from_millis(100);
 /// Maximum bytes of output that are kept to find its newest line.
@@ -18,7 +18,7 @@ const MAX_COMMAND_COLUMNS: usize = 40;
 
 /// The present activity of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Doing {
+enum ActivityState {
     /// Nothing, or a person is asked.
     Nothing,
     /// It prepares the first request.
@@ -38,7 +38,7 @@ enum Doing {
 pub struct Activity {
     model: String,
     tokens: u64,
-    doing: Doing,
+    doing: ActivityState,
     since: Instant,
     /// The calls that have not ended, in order, with what they do.
     calls: Vec<(CallId, String)>,
@@ -55,7 +55,7 @@ impl Activity {
         Self {
             model: String::new(),
             tokens: 0,
-            doing: Doing::Nothing,
+            doing: ActivityState::Nothing,
             since: now,
             calls: Vec::new(),
             checks: 0,
@@ -72,35 +72,36 @@ impl Activity {
                 self.model.clone_from(model);
                 self.tokens = 0;
                 self.calls.clear();
-                self.begin(Doing::Preparing, now);
+                self.set_state(ActivityState::Preparing, now);
             }
-            Event::TurnStarted { .. } | Event::Retry { .. } => self.begin(Doing::Waiting, now),
-            Event::TextDelta { .. } => self.write_on("an answer", now),
-            Event::ThinkingDelta { .. } => self.write_on("thoughts", now),
-            Event::CallDelta { tool, .. } => self.write_on(&format!("a call of {tool}"), now),
+            Event::TurnStarted { .. } | Event::Retry { .. } => self.set_state(ActivityState::Waiting, now),
+            Event::TextDelta { .. } => self.begin_writing("an answer", now),
+            Event::ThinkingDelta { .. } => self.begin_writing("thoughts", now),
+            Event::CallDelta { tool, .. } => self.begin_writing(&format!("a call of {tool}"), now),
             Event::TurnFinished { .. } | Event::Done { .. } => {
                 self.calls.clear();
-                self.begin(Doing::Nothing, now);
+                self.set_state(ActivityState::Nothing, now);
             }
             Event::Cost { usage, .. } => self.tokens = usage.total_input().0.saturating_add(usage.output.0),
             Event::ToolStart { call, tool, input, summary } => {
                 self.calls.push((call.clone(), call_label(tool, input, summary)));
                 if self.calls.len() == 1 {
-                    self.begin(Doing::Calls, now);
+                    self.set_state(ActivityState::Calls, now);
                 }
             }
             Event::ToolEnd { call, .. } => {
                 let was_first = self.calls.first().is_some_and(|(first, _)| first == call);
                 self.calls.retain(|(open, _)| open != call);
                 if was_first || self.calls.is_empty() {
-                    let next = if self.calls.is_empty() { Doing::Nothing } else { Doing::Calls };
-                    self.begin(next, now);
+                    let next =
+                        if self.calls.is_empty() { ActivityState::Nothing } else { ActivityState::Calls };
+                    self.set_state(next, now);
                 }
             }
-            Event::PermissionRequired { .. } => self.begin(Doing::Nothing, now),
+            Event::PermissionRequired { .. } => self.set_state(ActivityState::Nothing, now),
             Event::PermissionDecided { .. } => {
-                let next = if self.calls.is_empty() { Doing::Nothing } else { Doing::Calls };
-                self.begin(next, now);
+                let next = if self.calls.is_empty() { ActivityState::Nothing } else { ActivityState::Calls };
+                self.set_state(next, now);
             }
             Event::VerifyStarted { checks, .. } => (self.checks, self.checked) = (checks.len(), 0),
             Event::CheckStarted { command, directory, .. } => {
@@ -108,9 +109,9 @@ impl Activity {
                 let command = label_check(command, directory.as_ref());
                 let command =
                     format!("check {} of {}: {command}", self.checked, self.checks.max(self.checked));
-                self.begin(Doing::Check(command), now);
+                self.set_state(ActivityState::Check(command), now);
             }
-            Event::CheckResult { .. } => self.begin(Doing::Nothing, now),
+            Event::CheckResult { .. } => self.set_state(ActivityState::Nothing, now),
             Event::ToolOutput { call, text } => {
                 // The newest line is that of the call which is shown.
                 if let Some(place) = self.calls.iter().position(|(open, _)| open == call) {
@@ -128,27 +129,27 @@ impl Activity {
     #[must_use]
     pub fn line(&self, now: Instant) -> Option<StyledLine> {
         let elapsed = now.saturating_duration_since(self.since);
-        if elapsed < SHOWN_AFTER {
+        if elapsed < SHOW_DELAY {
             return None;
         }
         let what = match &self.doing {
-            Doing::Nothing => return None,
-            Doing::Preparing => "preparing".to_owned(),
-            Doing::Waiting => format!("waiting for {}", self.model),
-            Doing::Writing(what) => format!("{} writes {what}", self.model),
-            Doing::Calls => {
+            ActivityState::Nothing => return None,
+            ActivityState::Preparing => "preparing".to_owned(),
+            ActivityState::Waiting => format!("waiting for {}", self.model),
+            ActivityState::Writing(what) => format!("{} writes {what}", self.model),
+            ActivityState::Calls => {
                 let (_, what) = self.calls.first()?;
                 let others = self.calls.len() - 1;
                 let others = if others > 0 { format!(" (and {others} more)") } else { String::new() };
-                format!("{}{others}", cut_text(what))
+                format!("{}{others}", cut_command(what))
             }
-            Doing::Check(command) => cut_text(command),
+            ActivityState::Check(command) => cut_command(command),
         };
         let mut text = format!("{what} · {}", format_elapsed(elapsed));
-        if matches!(self.doing, Doing::Waiting | Doing::Writing(_)) && self.tokens > 0 {
+        if matches!(self.doing, ActivityState::Waiting | ActivityState::Writing(_)) && self.tokens > 0 {
             text.push_str(&format!(" · {} tokens so far", group_digits(self.tokens)));
         }
-        if let Some(newest) = self.newest_line() {
+        if let Some(newest) = self.newest_output_line() {
             text.push_str(&format!(" · {newest}"));
         }
         Some(StyledLine::new(Style::Dim, text))
@@ -162,27 +163,27 @@ impl Activity {
 
     /// Returns the time until the line may change, or `None` if no line is shown.
     pub fn next_change(&mut self, now: Instant) -> Option<Duration> {
-        if self.doing == Doing::Nothing {
+        if self.doing == ActivityState::Nothing {
             return None;
         }
         if std::mem::take(&mut self.has_new_output) {
             return Some(OUTPUT_INTERVAL);
         }
         let elapsed = now.saturating_duration_since(self.since);
-        if elapsed < SHOWN_AFTER {
-            return Some(SHOWN_AFTER - elapsed);
+        if elapsed < SHOW_DELAY {
+            return Some(SHOW_DELAY - elapsed);
         }
         Some(Duration::from_millis(1_000 - u64::from(elapsed.subsec_millis())))
     }
 
-    fn begin(&mut self, doing: Doing, now: Instant) {
+    fn set_state(&mut self, doing: ActivityState, now: Instant) {
         (self.doing, self.since) = (doing, now);
         self.output.clear();
     }
 
-    fn write_on(&mut self, what: &str, now: Instant) {
-        if !matches!(&self.doing, Doing::Writing(before) if before == what) {
-            self.begin(Doing::Writing(what.to_owned()), now);
+    fn begin_writing(&mut self, what: &str, now: Instant) {
+        if !matches!(&self.doing, ActivityState::Writing(before) if before == what) {
+            self.set_state(ActivityState::Writing(what.to_owned()), now);
         }
     }
 
@@ -194,7 +195,7 @@ impl Activity {
         self.has_new_output = true;
     }
 
-    fn newest_line(&self) -> Option<&str> {
+    fn newest_output_line(&self) -> Option<&str> {
         self.output.lines().rev().map(str::trim).find(|line| !line.is_empty())
     }
 }
@@ -208,7 +209,7 @@ fn call_label(tool: &str, input: &serde_json::Value, summary: &str) -> String {
     }
 }
 
-fn cut_text(text: &str) -> String {
+fn cut_command(text: &str) -> String {
     cut_line(&StyledLine::new(Style::Plain, text), MAX_COMMAND_COLUMNS).to_text()
 }
 
@@ -342,7 +343,7 @@ mod tests {
         assert_eq!(activity.next_change(now), None);
         activity.handle_event(&Event::TurnStarted { turn: 1 }, now);
         assert_eq!(activity.line(now), None);
-        assert_eq!(activity.next_change(now), Some(SHOWN_AFTER));
+        assert_eq!(activity.next_change(now), Some(SHOW_DELAY));
         let later = now + Duration::from_millis(1_200);
         assert_eq!(activity.next_change(later), Some(Duration::from_millis(800)));
     }

@@ -10,7 +10,7 @@ pub type TokenFinder<'a> = &'a dyn Fn(&str, &str) -> Vec<(Range<usize>, Token)>;
 
 /// Finds no tokens.
 #[must_use]
-pub fn without_tokens(_name: &str, _text: &str) -> Vec<(Range<usize>, Token)> {
+pub fn find_no_tokens(_name: &str, _text: &str) -> Vec<(Range<usize>, Token)> {
     Vec::new()
 }
 

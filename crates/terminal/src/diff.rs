@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::changed_words::find_changed_words;
 use crate::code::{LineTokens, TokenFinder, split_line};
-use crate::words::find_changed_words;
 use crate::{Style, StyledLine, Token};
 
 /// Returns a line of a unified diff in its colour.
@@ -58,12 +58,12 @@ pub enum FileNames {
 pub fn number_lines(diff: &str, names: FileNames, find_tokens: TokenFinder<'_>) -> Vec<StyledLine> {
     let count = diff.lines().filter(|line| line.starts_with("diff ")).count();
     let has_names = names == FileNames::All || count > 1;
-    let digits = widest_number(diff).to_string().len();
+    let digits = max_line_number(diff).to_string().len();
     let mut path = "";
     let mut hunk: Option<OpenHunk> = None;
     let mut lines = Vec::new();
     for line in diff.lines() {
-        if let Some((old, new)) = hunk_starts(line) {
+        if let Some((old, new)) = parse_hunk_header(line) {
             if let Some(before) = hunk.replace(OpenHunk { old, new, lines: Vec::new() }) {
                 lines.extend(render_hunk(&before.lines, digits, path, find_tokens));
                 lines.push(StyledLine::new(Style::Dim, format!("{:>digits$}", "⋮")));
@@ -198,7 +198,7 @@ fn render_hunk_line(
 }
 
 /// Returns the numbers of a hunk's first lines in the old and the new file.
-fn hunk_starts(line: &str) -> Option<(u64, u64)> {
+fn parse_hunk_header(line: &str) -> Option<(u64, u64)> {
     let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
     let start = |range: &str| range.split(',').next().and_then(|number| number.parse().ok());
@@ -206,22 +206,22 @@ fn hunk_starts(line: &str) -> Option<(u64, u64)> {
 }
 
 /// Returns an upper bound of the diff's line numbers.
-fn widest_number(diff: &str) -> u64 {
+fn max_line_number(diff: &str) -> u64 {
     let lines = u64::try_from(diff.lines().count()).unwrap_or(u64::MAX);
-    let starts = diff.lines().filter_map(hunk_starts).map(|(old, new)| old.max(new)).max();
+    let starts = diff.lines().filter_map(parse_hunk_header).map(|(old, new)| old.max(new)).max();
     starts.unwrap_or_default().saturating_add(lines)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::without_tokens;
+    use crate::code::find_no_tokens;
 
     const DIFF: &str = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n\
                         @@ -90 +90,2 @@\n ninety\n+more\n\\ No newline at end of file\n";
 
     fn texts(diff: &str, names: FileNames) -> Vec<String> {
-        number_lines(diff, names, &without_tokens).iter().map(StyledLine::to_text).collect()
+        number_lines(diff, names, &find_no_tokens).iter().map(StyledLine::to_text).collect()
     }
 
     #[test]

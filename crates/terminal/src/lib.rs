@@ -23,18 +23,18 @@
 //! texts of others have to be removed before the texts come here.
 
 mod activity;
+mod changed_words;
 pub mod code;
 pub mod diff;
 pub mod markdown;
 mod paint;
 mod screen;
-mod standard;
+mod standard_streams;
 mod styled_text;
-mod words;
 pub mod wrap;
 
 pub use activity::Activity;
 pub use paint::Paint;
 pub use screen::{ColorChoice, OutputKind, Screen, Size, choose_color};
-pub use standard::{has_one_reader, stderr_screen, stdout_screen, was_error_shown};
+pub use standard_streams::{has_one_reader, stderr_screen, stdout_screen, was_error_shown};
 pub use styled_text::{Style, StyledLine, Token};

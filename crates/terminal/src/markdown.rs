@@ -3,20 +3,20 @@
 mod blocks;
 mod code;
 mod inline;
-mod marks;
+mod marker_display;
 mod table;
 
-pub use blocks::{Block, CodeLine, Splitter};
-use code::{MIN_COLUMNS, indent_line, render_line};
-pub use marks::Marks;
+pub use blocks::{Block, BlockSplitter, CodeLine};
+use code::{MIN_COLUMNS, indent_line, wrap_code_line};
+pub use marker_display::MarkerDisplay;
 
 use crate::wrap::wrap_line;
 use crate::{Style, StyledLine};
 
 /// Renders a text in lines of at most `width` columns.
 #[must_use]
-pub fn render(source: &str, width: usize, marks: Marks) -> Vec<StyledLine> {
-    let mut splitter = Splitter::default();
+pub fn render(source: &str, width: usize, marks: MarkerDisplay) -> Vec<StyledLine> {
+    let mut splitter = BlockSplitter::default();
     let mut blocks = splitter.push(source);
     blocks.extend(splitter.finish());
     let mut lines = Vec::new();
@@ -31,11 +31,11 @@ pub fn render(source: &str, width: usize, marks: Marks) -> Vec<StyledLine> {
 
 /// Renders one block, without the empty line before it.
 #[must_use]
-pub fn render_block(block: &Block, width: usize, marks: Marks) -> Vec<StyledLine> {
+pub fn render_block(block: &Block, width: usize, marks: MarkerDisplay) -> Vec<StyledLine> {
     let indent = block.indent.min(width.saturating_sub(MIN_COLUMNS));
     let room = width.saturating_sub(indent);
     let lines = if block.code.is_some() {
-        render_line(&StyledLine::new(Style::Code, &block.source), room)
+        wrap_code_line(&StyledLine::new(Style::Code, &block.source), room)
     } else {
         let lines = inline::render_elements(&block.source, room, marks);
         // A link definition renders to nothing, and is still worth reading.
@@ -52,7 +52,7 @@ pub fn render_block(block: &Block, width: usize, marks: Marks) -> Vec<StyledLine
 #[must_use]
 pub fn render_code_line(line: &StyledLine, indent: usize, width: usize) -> Vec<StyledLine> {
     let indent = indent.min(width.saturating_sub(MIN_COLUMNS));
-    let lines = render_line(line, width.saturating_sub(indent));
+    let lines = wrap_code_line(line, width.saturating_sub(indent));
     lines.into_iter().map(|line| indent_line(line, indent)).collect()
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use crate::wrap::line_width;
 
     fn texts(source: &str, width: usize) -> Vec<String> {
-        render(source, width, Marks::Dropped).iter().map(StyledLine::to_text).collect()
+        render(source, width, MarkerDisplay::Dropped).iter().map(StyledLine::to_text).collect()
     }
 
     #[test]
@@ -98,12 +98,12 @@ mod tests {
 
     #[test]
     fn styles_have_their_meanings_and_marks_may_stay() {
-        let lines = render("## A `b` **c** *d*", 40, Marks::Dropped);
+        let lines = render("## A `b` **c** *d*", 40, MarkerDisplay::Dropped);
         let expected =
             [(Style::Strong, "A "), (Style::Code, "b"), (Style::Strong, " c "), (Style::Emphasis, "d")];
         let expected = expected.map(|(style, text)| (style, text.to_owned()));
         assert_eq!(lines[0].spans, expected);
-        let plain = render("## A `b` **c** *d*", 40, Marks::Kept);
+        let plain = render("## A `b` **c** *d*", 40, MarkerDisplay::Kept);
         assert_eq!(plain[0].to_text(), "## A `b` **c** *d*");
     }
 
@@ -152,7 +152,7 @@ mod tests {
         #[test]
         fn all_words_are_kept_and_no_line_is_wider(elements in prop::collection::vec(element(), 1..6), width in 8_usize..90) {
             let source = elements.join("\n\n");
-            let lines = render(&source, width, Marks::Dropped);
+            let lines = render(&source, width, MarkerDisplay::Dropped);
             for line in &lines {
                 prop_assert!(line_width(line) <= width, "{line:?} in {width}");
             }
@@ -166,7 +166,7 @@ mod tests {
 
         #[test]
         fn any_text_is_rendered_within_the_width(source in "[ \\PC\n*_`#>|\\-\\[\\]]{0,200}", width in 8_usize..60) {
-            for line in render(&source, width, Marks::Kept) {
+            for line in render(&source, width, MarkerDisplay::Kept) {
                 prop_assert!(line_width(&line) <= width, "{line:?} in {width}");
             }
         }

@@ -10,7 +10,7 @@ pub struct Paint {
 
 impl Paint {
     /// Paints with colours.
-    pub const COLORS: Self = Self { is_enabled: true };
+    pub const COLORED: Self = Self { is_enabled: true };
     /// Leaves every text as it is.
     pub const PLAIN: Self = Self { is_enabled: false };
 

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::sync::OnceLock;
 
-use crate::markdown::{Block, Marks, Splitter, render_block};
+use crate::markdown::{Block, BlockSplitter, MarkerDisplay, render_block};
 use crate::wrap::{char_width, cut_line, leading_spaces, line_width, text_width, wrap_line};
 use crate::{Paint, Style, StyledLine};
 
@@ -99,7 +99,7 @@ impl OutputKind {
     /// Returns the paint for such a stream.
     #[must_use]
     pub fn paint(self) -> Paint {
-        if matches!(self, Self::Color | Self::ColoredStream) { Paint::COLORS } else { Paint::PLAIN }
+        if matches!(self, Self::Color | Self::ColoredStream) { Paint::COLORED } else { Paint::PLAIN }
     }
 }
 
@@ -134,10 +134,10 @@ struct OpenBlock {
 
 /// The words that are being written.
 #[derive(Debug)]
-enum Prose {
+enum OpenProse {
     None,
     /// The model's words, as Markdown.
-    Markdown(Splitter, OpenBlock),
+    Markdown(BlockSplitter, OpenBlock),
     /// Dim words that are wrapped and otherwise left alone.
     Dim(OpenBlock, String),
 }
@@ -147,7 +147,7 @@ pub struct Screen {
     out: Box<dyn Write + Send>,
     capability: OutputKind,
     size: Box<dyn Fn() -> Size + Send>,
-    prose: Prose,
+    prose: OpenProse,
     /// True if the cursor stands behind text.
     is_mid_line: bool,
     /// Columns of the progress line that is shown.
@@ -170,7 +170,7 @@ impl Screen {
             out: Box::new(out),
             capability,
             size: Box::new(size),
-            prose: Prose::None,
+            prose: OpenProse::None,
             is_mid_line: false,
             progress: None,
             is_gap_written: false,
@@ -289,20 +289,21 @@ impl Screen {
         if !self.is_terminal() {
             return self.write(piece);
         }
-        if !matches!(self.prose, Prose::Markdown(..)) {
+        if !matches!(self.prose, OpenProse::Markdown(..)) {
             self.end_line();
-            self.prose = Prose::Markdown(Splitter::default(), OpenBlock::default());
+            self.prose = OpenProse::Markdown(BlockSplitter::default(), OpenBlock::default());
         }
         self.clear_progress();
-        let Prose::Markdown(mut splitter, mut open) = std::mem::replace(&mut self.prose, Prose::None) else {
+        let OpenProse::Markdown(mut splitter, mut open) = std::mem::replace(&mut self.prose, OpenProse::None)
+        else {
             return;
         };
         let blocks = splitter.push(piece);
-        self.replace_open(&mut open, &blocks);
+        self.replace_open_block(&mut open, &blocks);
         if self.capability == OutputKind::Color {
-            self.show_open(&mut splitter, &mut open);
+            self.show_open_block(&mut splitter, &mut open);
         }
-        self.prose = Prose::Markdown(splitter, open);
+        self.prose = OpenProse::Markdown(splitter, open);
     }
 
     /// Writes a piece of dim words, such as the model's thinking.
@@ -310,29 +311,31 @@ impl Screen {
         if !self.is_terminal() {
             return self.write(piece);
         }
-        if !matches!(self.prose, Prose::Dim(..)) {
+        if !matches!(self.prose, OpenProse::Dim(..)) {
             self.end_line();
-            self.prose = Prose::Dim(OpenBlock::default(), String::new());
+            self.prose = OpenProse::Dim(OpenBlock::default(), String::new());
         }
         self.clear_progress();
-        let Prose::Dim(mut open, mut held) = std::mem::replace(&mut self.prose, Prose::None) else { return };
+        let OpenProse::Dim(mut open, mut held) = std::mem::replace(&mut self.prose, OpenProse::None) else {
+            return;
+        };
         held.push_str(piece);
         let end = held.rfind(char::is_whitespace).map_or(0, |end| end + 1);
         let rest = held.split_off(held.ceil_char_boundary(end));
         self.write_words(&held, Style::Dim, &mut open);
-        self.prose = Prose::Dim(open, rest);
+        self.prose = OpenProse::Dim(open, rest);
     }
 
     /// Ends the words that are being written.
     pub fn end_prose(&mut self) {
-        match std::mem::replace(&mut self.prose, Prose::None) {
-            Prose::None => return,
-            Prose::Markdown(mut splitter, mut open) => {
+        match std::mem::replace(&mut self.prose, OpenProse::None) {
+            OpenProse::None => return,
+            OpenProse::Markdown(mut splitter, mut open) => {
                 let blocks = splitter.finish();
                 self.clear_progress();
-                self.replace_open(&mut open, &blocks);
+                self.replace_open_block(&mut open, &blocks);
             }
-            Prose::Dim(mut open, held) => {
+            OpenProse::Dim(mut open, held) => {
                 self.clear_progress();
                 self.write_words(&held, Style::Dim, &mut open);
             }
@@ -354,7 +357,7 @@ impl Screen {
             return;
         }
         self.clear_progress();
-        self.send(&text);
+        self.write_to_stream(&text);
         self.progress = Some((text, line_width(&cut)));
     }
 
@@ -362,23 +365,23 @@ impl Screen {
     pub fn clear_progress(&mut self) {
         let Some((_, columns)) = self.progress.take() else { return };
         match self.capability {
-            OutputKind::Color => self.send("\r\x1b[K"),
-            _ => self.send(&format!("\r{}\r", " ".repeat(columns))),
+            OutputKind::Color => self.write_to_stream("\r\x1b[K"),
+            _ => self.write_to_stream(&format!("\r{}\r", " ".repeat(columns))),
         }
     }
 
     /// Erases what is shown of the open block, and writes complete ones in its place.
-    fn replace_open(&mut self, open: &mut OpenBlock, blocks: &[Block]) {
+    fn replace_open_block(&mut self, open: &mut OpenBlock, blocks: &[Block]) {
         if blocks.is_empty() {
             return;
         }
         if open.shown > 0 {
             let up = if open.rows > 0 { format!("\x1b[{}A", open.rows) } else { String::new() };
-            self.send(&format!("\r{up}\x1b[J"));
+            self.write_to_stream(&format!("\r{up}\x1b[J"));
             self.is_mid_line = false;
         }
         *open = OpenBlock::default();
-        let marks = if self.paint() == Paint::COLORS { Marks::Dropped } else { Marks::Kept };
+        let marks = if self.paint() == Paint::COLORED { MarkerDisplay::Dropped } else { MarkerDisplay::Kept };
         for block in blocks {
             if block.has_gap && !std::mem::take(&mut self.is_gap_written) {
                 self.write("\n");
@@ -390,9 +393,9 @@ impl Screen {
     }
 
     /// Shows the words of the open block that have arrived since.
-    fn show_open(&mut self, splitter: &mut Splitter, open: &mut OpenBlock) {
+    fn show_open_block(&mut self, splitter: &mut BlockSplitter, open: &mut OpenBlock) {
         loop {
-            let (source, indent) = splitter.open_source();
+            let (source, indent) = splitter.open_block_text();
             let new = source.get(open.shown..).unwrap_or_default();
             // The last word may go on.
             let Some(end) = new.rfind(char::is_whitespace) else { return };
@@ -401,7 +404,8 @@ impl Screen {
                 return;
             }
             if open.shown == 0 {
-                if splitter.open_has_gap() && !std::mem::replace(&mut self.is_gap_written, true) {
+                if splitter.has_gap_before_open_block() && !std::mem::replace(&mut self.is_gap_written, true)
+                {
                     self.write("\n");
                 }
                 self.write(&" ".repeat(indent));
@@ -413,8 +417,8 @@ impl Screen {
             if open.rows + 2 < (self.size)().rows {
                 return;
             }
-            let Some(piece) = splitter.split_open() else { return };
-            self.replace_open(open, &[piece]);
+            let Some(piece) = splitter.split_open_block() else { return };
+            self.replace_open_block(open, &[piece]);
         }
     }
 
@@ -462,12 +466,12 @@ impl Screen {
     fn write(&mut self, text: &str) {
         if !text.is_empty() {
             self.is_mid_line = !text.ends_with('\n');
-            self.send(text);
+            self.write_to_stream(text);
         }
     }
 
     /// Sends bytes to the stream.
-    fn send(&mut self, text: &str) {
+    fn write_to_stream(&mut self, text: &str) {
         if let Err(error) = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush()) {
             self.failure = Some(error);
         }

@@ -40,7 +40,7 @@ pub fn line_width(line: &StyledLine) -> usize {
 pub fn wrap_line(line: &StyledLine, width: usize, indent: usize) -> Vec<StyledLine> {
     let width = width.max(1);
     let indent = indent.min(width.saturating_sub(MIN_TEXT_COLUMNS));
-    let mut wrapper = Wrapper { width, indent, ..Wrapper::default() };
+    let mut wrapper = LineWrapper { width, indent, ..LineWrapper::default() };
     for (style, text) in &line.spans {
         for character in text.chars() {
             wrapper.push(*style, character);
@@ -79,7 +79,7 @@ pub(crate) fn leading_spaces(line: &StyledLine) -> usize {
 
 /// Builds lines from words, one character after the other.
 #[derive(Default)]
-struct Wrapper {
+struct LineWrapper {
     width: usize,
     indent: usize,
     lines: Vec<StyledLine>,
@@ -93,7 +93,7 @@ struct Wrapper {
     is_escaped: bool,
 }
 
-impl Wrapper {
+impl LineWrapper {
     fn push(&mut self, style: Style, character: char) {
         match character {
             '\u{1b}' => {
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn colours_take_no_columns() {
-        let red = crate::Paint::COLORS.red("one");
+        let red = crate::Paint::COLORED.red("one");
         assert_eq!(wrap(&format!("{red} two three"), 7, 0), [format!("{red} two"), "three".to_owned()]);
     }
 

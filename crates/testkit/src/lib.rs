@@ -2,9 +2,9 @@
 //!
 //! - [`skip`] is the one rule for tests that need something of the machine: a test that lacks it
 //!   says `skipped: …` and returns, unless `JM_REQUIRE_ALL=1` is set, as in CI, where it fails.
-//! - [`again!`] runs one test of the same program as a process of its own, for tests that kill a
-//!   process, that need another user or namespace, or that measure a whole process.
-//! - [`pass_on_store!`] writes the part of a store double that only passes calls on.
+//! - [`rerun_test!`] runs one test of the same program as a process of its own, for tests that kill
+//!   a process, that need another user or namespace, or that measure a whole process.
+//! - [`forward_store_methods!`] writes the part of a store double that only passes calls on.
 //! - [`copy_program`] and [`write_program`] make programs that can be executed at once.
 //!
 //! ```no_run
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 
 /// Returns true if no test may be skipped: `JM_REQUIRE_ALL` is `1`.
 #[must_use]
-pub fn is_everything_required() -> bool {
+pub fn is_skipping_forbidden() -> bool {
     std::env::var_os("JM_REQUIRE_ALL").is_some_and(|value| value == "1")
 }
 
@@ -36,14 +36,14 @@ pub fn is_everything_required() -> bool {
 /// If no test may be skipped.
 #[track_caller]
 pub fn skip(reason: impl std::fmt::Display) {
-    assert!(!is_everything_required(), "JM_REQUIRE_ALL is set, and this can't be tested: {reason}");
+    assert!(!is_skipping_forbidden(), "JM_REQUIRE_ALL is set, and this can't be tested: {reason}");
     println!("skipped: {reason}");
 }
 
 /// Returns true if a program can be found by its absolute path or in `PATH`. Otherwise reports a
 /// skip, as [`skip`] does.
 #[track_caller]
-pub fn has_program(name: &str) -> bool {
+pub fn has_program_or_skip(name: &str) -> bool {
     let found = is_installed(name);
     if !found {
         skip(format_args!("{name} is not installed"));
@@ -65,7 +65,7 @@ pub fn is_installed(name: &str) -> bool {
 ///
 /// If it doesn't within 30 seconds, which no test waits for when all is well.
 #[track_caller]
-pub fn eventually(condition: &str, mut holds: impl FnMut() -> bool) {
+pub fn wait_until(condition: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
         assert!(start.elapsed() < Duration::from_secs(30), "{condition} didn't happen");
@@ -75,9 +75,9 @@ pub fn eventually(condition: &str, mut holds: impl FnMut() -> bool) {
 
 /// Returns the command that runs one test of this program, given by its name in the calling module.
 #[macro_export]
-macro_rules! again {
+macro_rules! rerun_test {
     ($name:expr) => {
-        $crate::again_by_path($crate::test_path!($name))
+        $crate::test_command($crate::test_path!($name))
     };
 }
 
@@ -86,30 +86,30 @@ macro_rules! again {
 #[macro_export]
 macro_rules! test_path {
     ($name:expr) => {
-        &$crate::path_in_crate(module_path!(), $name)
+        &$crate::test_path_in_crate(module_path!(), $name)
     };
 }
 
 /// Returns `module::name` without the crate.
 #[doc(hidden)]
 #[must_use]
-pub fn path_in_crate(module: &str, name: &str) -> String {
+pub fn test_path_in_crate(module: &str, name: &str) -> String {
     module.split_once("::").map_or_else(|| name.to_owned(), |(_, inner)| format!("{inner}::{name}"))
 }
 
 /// Returns the command that runs the test with this path, ignored or not, on the only thread, its
 /// output shown.
 #[must_use]
-pub fn again_by_path(path: &str) -> Command {
+pub fn test_command(path: &str) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(again_arguments(path));
+    command.args(test_arguments(path));
     command
 }
 
 /// Returns the arguments with which this program runs one test, for callers that start it through
 /// another program.
 #[must_use]
-pub fn again_arguments(path: &str) -> [String; 5] {
+pub fn test_arguments(path: &str) -> [String; 5] {
     ["--exact", path, "--include-ignored", "--nocapture", "--test-threads=1"].map(str::to_owned)
 }
 
@@ -135,15 +135,15 @@ pub fn write_program(path: &Path, text: &str) {
 }
 
 /// Environment variable that is set for a test in a separate process.
-const ALONE: &str = "JM_TEST_ALONE";
+const OWN_PROCESS_VARIABLE: &str = "JM_TEST_ALONE";
 
 /// Moves the calling test to a process of its own, where no other test runs beside it: for tests
 /// that change or measure something of the whole process. Stands first in the test.
 #[macro_export]
-macro_rules! own_process {
+macro_rules! run_in_own_process {
     () => {{
         fn marker() {}
-        if $crate::ran_alone(::std::any::type_name_of_val(&marker)) {
+        if $crate::run_in_own_process(::std::any::type_name_of_val(&marker)) {
             return;
         }
     }};
@@ -158,13 +158,13 @@ macro_rules! own_process {
 #[doc(hidden)]
 #[must_use]
 #[track_caller]
-pub fn ran_alone(marker: &str) -> bool {
-    if std::env::var_os(ALONE).is_some() {
+pub fn run_in_own_process(marker: &str) -> bool {
+    if std::env::var_os(OWN_PROCESS_VARIABLE).is_some() {
         return false;
     }
     let path = marker.trim_end_matches("::marker").trim_end_matches("::{{closure}}");
     let path = path.split_once("::").map_or(path, |(_, inner)| inner);
-    let output = again_by_path(path).env(ALONE, "1").output().unwrap();
+    let output = test_command(path).env(OWN_PROCESS_VARIABLE, "1").output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     print!("{said}");
     let errors = String::from_utf8_lossy(&output.stderr);

@@ -43,24 +43,24 @@ impl<'a> Lines<'a> {
     /// Returns the bytes of consecutive lines, as far as the text has these lines.
     #[must_use]
     pub fn text(&self, lines: Range<usize>) -> &'a [u8] {
-        self.text.get(self.start(lines.start)..self.start(lines.end)).unwrap_or_default()
+        self.text.get(self.line_start(lines.start)..self.line_start(lines.end)).unwrap_or_default()
     }
 
     /// Returns the offset at which a line begins; the end of the text for every line after the
     /// last.
     #[must_use]
-    pub fn start(&self, line: usize) -> usize {
+    pub fn line_start(&self, line: usize) -> usize {
         self.starts.get(line).copied().unwrap_or(self.text.len())
     }
 
     /// Returns the range of lines that a byte span touches; empty for an empty span between two
     /// lines.
     #[must_use]
-    pub fn lines_of(&self, span: &Range<usize>) -> Range<usize> {
+    pub fn lines_in_span(&self, span: &Range<usize>) -> Range<usize> {
         let starts_up_to = self.starts.partition_point(|start| *start <= span.start);
         let first = starts_up_to.saturating_sub(1).min(self.count());
         let end = self.starts.partition_point(|start| *start < span.end).min(self.count());
-        let is_inside = span.start > self.start(first);
+        let is_inside = span.start > self.line_start(first);
         first..end.max(if is_inside { first + 1 } else { first }).min(self.count())
     }
 }

@@ -20,22 +20,22 @@ pub(crate) struct Edit {
 }
 
 /// Returns the edits that make `new` of `old`, in order; no two of them touch.
-pub(crate) fn edits<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<Edit> {
+pub(crate) fn compute_edits<T: Hash + Eq>(old: &[T], new: &[T]) -> Vec<Edit> {
     // Of several smallest differences git takes the one that comes first from the end, so the texts
     // are compared from their ends.
     let reversed = diff(&old.iter().rev().collect::<Vec<_>>(), &new.iter().rev().collect::<Vec<_>>());
     let (mut removed, mut added) = (vec![false; old.len()], vec![false; new.len()]);
     for op in reversed.iter().filter(|op| !matches!(op, DiffOp::Equal { .. })) {
-        mark_reversed(&mut removed, op.old_range());
-        mark_reversed(&mut added, op.new_range());
+        mark_changed_from_end(&mut removed, op.old_range());
+        mark_changed_from_end(&mut added, op.new_range());
     }
-    slide(old, &mut removed, &run_lengths(&added));
-    slide(new, &mut added, &run_lengths(&removed));
-    edits_of(&removed, &added)
+    slide_changed_runs(old, &mut removed, &run_lengths(&added));
+    slide_changed_runs(new, &mut added, &run_lengths(&removed));
+    collect_edits(&removed, &added)
 }
 
 /// Marks a range of lines as changed; the range counts from the end of the text.
-fn mark_reversed(changed: &mut [bool], from_end: Range<usize>) {
+fn mark_changed_from_end(changed: &mut [bool], from_end: Range<usize>) {
     let (start, end) = (changed.len() - from_end.end, changed.len() - from_end.start);
     changed.get_mut(start..end).unwrap_or_default().fill(true);
 }
@@ -55,7 +55,7 @@ fn run_lengths(changed: &[bool]) -> Vec<usize> {
 
 /// Moves each run of changed lines to where the other text has changes too, else as far down as it
 /// goes. Runs that meet on the way become one. `others` are the other text's [`run_lengths`].
-fn slide<T: PartialEq>(lines: &[T], changed: &mut [bool], others: &[usize]) {
+fn slide_changed_runs<T: PartialEq>(lines: &[T], changed: &mut [bool], others: &[usize]) {
     let is_changed = |changed: &[bool], at: usize| changed.get(at).copied().unwrap_or_default();
     let has_other = |unchanged: usize| others.get(unchanged).is_some_and(|run| *run > 0);
     let (mut start, mut unchanged) = (0, 0);
@@ -74,14 +74,14 @@ fn slide<T: PartialEq>(lines: &[T], changed: &mut [bool], others: &[usize]) {
             let size = end - start;
             while start > 0 && lines.get(start - 1) == lines.get(end - 1) {
                 (start, end, unchanged) = (start - 1, end - 1, unchanged - 1);
-                move_mark(changed, start, end);
+                move_changed_mark(changed, start, end);
                 while start > 0 && is_changed(changed, start - 1) {
                     start -= 1;
                 }
             }
             aligned = has_other(unchanged).then_some(end);
             while end < lines.len() && lines.get(start) == lines.get(end) {
-                move_mark(changed, end, start);
+                move_changed_mark(changed, end, start);
                 (start, end, unchanged) = (start + 1, end + 1, unchanged + 1);
                 while is_changed(changed, end) {
                     end += 1;
@@ -96,13 +96,13 @@ fn slide<T: PartialEq>(lines: &[T], changed: &mut [bool], others: &[usize]) {
         }
         while aligned.is_some_and(|aligned| end > aligned) {
             (start, end, unchanged) = (start - 1, end - 1, unchanged - 1);
-            move_mark(changed, start, end);
+            move_changed_mark(changed, start, end);
         }
         start = end;
     }
 }
 
-fn move_mark(changed: &mut [bool], to: usize, from: usize) {
+fn move_changed_mark(changed: &mut [bool], to: usize, from: usize) {
     if let Some(flag) = changed.get_mut(from) {
         *flag = false;
     }
@@ -112,7 +112,7 @@ fn move_mark(changed: &mut [bool], to: usize, from: usize) {
 }
 
 /// Returns the runs of changed lines of both texts, in order.
-fn edits_of(removed: &[bool], added: &[bool]) -> Vec<Edit> {
+fn collect_edits(removed: &[bool], added: &[bool]) -> Vec<Edit> {
     let run = |flags: &[bool], from: usize| {
         flags.get(from..).unwrap_or_default().iter().take_while(|flag| **flag).count()
     };

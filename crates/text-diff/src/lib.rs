@@ -1,7 +1,7 @@
 //! Line diffs, unified diffs and three-way merges of texts.
 //!
 //! [`diff`] aligns two sequences of lines and [`diff_within`] does so in bounded time; every
-//! comparison of lines in the workspace goes through these two. [`unified_hunks`] renders a
+//! comparison of lines in the workspace goes through these two. [`format_unified_hunks`] renders a
 //! difference for people and for `git apply`, and [`count_changed_lines`] only counts. [`merge`]
 //! combines what two sides made of one base: [`merge::merge_texts`] gives the merged bytes or the
 //! text with conflict markers, [`merge::merge_lines`] the regions alone.
@@ -23,4 +23,4 @@ mod unified;
 
 pub use diff::{LineCounts, Lines, count_changed_lines, diff, diff_within};
 pub use similar::DiffOp;
-pub use unified::{UnifiedHunks, unified_hunks};
+pub use unified::{UnifiedHunks, format_unified_hunks};

@@ -11,7 +11,7 @@ use std::hash::Hash;
 use std::ops::Range;
 
 use crate::Lines;
-use crate::edits::{Edit, edits};
+use crate::edits::{Edit, compute_edits};
 
 /// Maximum size of a version that [`merge_texts`] takes, in bytes: larger texts were not written by
 /// people.
@@ -33,20 +33,20 @@ pub enum Merge<'a> {
 /// A merged text with regions in which the sides differ.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Conflicts<'a> {
-    pieces: Vec<Piece<'a>>,
+    pieces: Vec<MergedPiece<'a>>,
     /// The line break of the markers.
     line_break: &'static [u8],
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Piece<'a> {
+enum MergedPiece<'a> {
     Resolved(&'a [u8]),
     Conflict { ours: &'a [u8], base: &'a [u8], theirs: &'a [u8] },
 }
 
 /// Names that are written at conflict markers.
 #[derive(Debug, Clone, Copy)]
-pub struct Labels<'a> {
+pub struct ConflictLabels<'a> {
     /// The name of our side.
     pub ours: &'a str,
     /// The name of the base. With a name, each conflict also shows the base's lines.
@@ -103,11 +103,11 @@ pub fn merge_texts<'a>(base: &'a [u8], ours: &'a [u8], theirs: &'a [u8]) -> Merg
     let sides = all.map(Lines::new);
     let [base, ours, theirs] = &sides;
     let regions = merge_lines(base.as_slice(), ours.as_slice(), theirs.as_slice());
-    let pieces = pieces(&sides, &regions);
-    if pieces.iter().all(|piece| matches!(piece, Piece::Resolved(_))) {
-        return Merge::Clean(resolved_text(&pieces));
+    let pieces = build_pieces(&sides, &regions);
+    if pieces.iter().all(|piece| matches!(piece, MergedPiece::Resolved(_))) {
+        return Merge::Clean(join_resolved(&pieces));
     }
-    Merge::Conflicts(Conflicts { line_break: line_break_of(&sides), pieces })
+    Merge::Conflicts(Conflicts { line_break: detect_line_break(&sides), pieces })
 }
 
 /// Merges two sequences of lines that were made from a base.
@@ -116,18 +116,18 @@ pub fn merge_lines<T: Hash + Eq>(base: &[T], ours: &[T], theirs: &[T]) -> Vec<Re
     let is_same = |our_lines: Range<usize>, their_lines: Range<usize>| {
         ours.get(our_lines).unwrap_or_default() == theirs.get(their_lines).unwrap_or_default()
     };
-    let (our_edits, their_edits) = (edits(base, ours), edits(base, theirs));
-    regions(base.len(), &our_edits, &their_edits, is_same)
+    let (our_edits, their_edits) = (compute_edits(base, ours), compute_edits(base, theirs));
+    find_regions(base.len(), &our_edits, &their_edits, is_same)
 }
 
 /// A cursor over one side's edits.
-struct Walk<'e> {
+struct EditCursor<'e> {
     edits: std::iter::Peekable<std::slice::Iter<'e, Edit>>,
     /// The side's line that stands for the base's current line.
     line: usize,
 }
 
-impl<'e> Walk<'e> {
+impl<'e> EditCursor<'e> {
     fn new(edits: &'e [Edit]) -> Self {
         Self { edits: edits.iter().peekable(), line: 0 }
     }
@@ -138,7 +138,7 @@ impl<'e> Walk<'e> {
 
     /// Moves edits that begin at or before the region's end into `taken`, and extends the region by
     /// them. Returns true if there were any.
-    fn take_into(&mut self, region: &mut Range<usize>, taken: &mut Vec<&'e Edit>) -> bool {
+    fn take_edits_into(&mut self, region: &mut Range<usize>, taken: &mut Vec<&'e Edit>) -> bool {
         let mut any = false;
         while let Some(edit) = self.edits.next_if(|edit| edit.old.start <= region.end) {
             region.end = region.end.max(edit.old.end);
@@ -149,7 +149,7 @@ impl<'e> Walk<'e> {
     }
 
     /// Moves past a region of the base and returns the side's lines for it.
-    fn pass(&mut self, region: &Range<usize>, taken: &[&Edit]) -> Range<usize> {
+    fn skip_region(&mut self, region: &Range<usize>, taken: &[&Edit]) -> Range<usize> {
         let added: usize = taken.iter().map(|edit| edit.new.len()).sum();
         let removed: usize = taken.iter().map(|edit| edit.old.len()).sum();
         let start = self.line;
@@ -158,13 +158,13 @@ impl<'e> Walk<'e> {
     }
 }
 
-fn regions(
+fn find_regions(
     base_len: usize,
     our_edits: &[Edit],
     their_edits: &[Edit],
     is_same: impl Fn(Range<usize>, Range<usize>) -> bool,
 ) -> Vec<Region> {
-    let (mut ours, mut theirs) = (Walk::new(our_edits), Walk::new(their_edits));
+    let (mut ours, mut theirs) = (EditCursor::new(our_edits), EditCursor::new(their_edits));
     let mut regions = Vec::new();
     let mut line = 0;
     loop {
@@ -173,8 +173,8 @@ fn regions(
         if !unchanged.is_empty() {
             regions.push(Region {
                 resolution: Resolution::Unchanged,
-                ours: ours.pass(&unchanged, &[]),
-                theirs: theirs.pass(&unchanged, &[]),
+                ours: ours.skip_region(&unchanged, &[]),
+                theirs: theirs.skip_region(&unchanged, &[]),
                 base: unchanged,
             });
         }
@@ -183,9 +183,12 @@ fn regions(
         let (mut our_part, mut their_part) = (Vec::new(), Vec::new());
         // Edits that touch a region belong to it, also where only the other side's edit made them
         // touch.
-        while ours.take_into(&mut base, &mut our_part) | theirs.take_into(&mut base, &mut their_part) {}
+        while ours.take_edits_into(&mut base, &mut our_part)
+            | theirs.take_edits_into(&mut base, &mut their_part)
+        {}
         line = base.end;
-        let (our_lines, their_lines) = (ours.pass(&base, &our_part), theirs.pass(&base, &their_part));
+        let (our_lines, their_lines) =
+            (ours.skip_region(&base, &our_part), theirs.skip_region(&base, &their_part));
         let resolution = match (our_part.is_empty(), their_part.is_empty()) {
             (_, true) => Resolution::Ours,
             (true, false) => Resolution::Theirs,
@@ -196,14 +199,14 @@ fn regions(
     }
 }
 
-fn pieces<'a>(sides: &[Lines<'a>; 3], regions: &[Region]) -> Vec<Piece<'a>> {
+fn build_pieces<'a>(sides: &[Lines<'a>; 3], regions: &[Region]) -> Vec<MergedPiece<'a>> {
     let [base, ours, theirs] = sides;
     let piece = |region: &Region| match region.resolution {
         Resolution::Unchanged | Resolution::Ours | Resolution::Both => {
-            Piece::Resolved(ours.text(region.ours.clone()))
+            MergedPiece::Resolved(ours.text(region.ours.clone()))
         }
-        Resolution::Theirs => Piece::Resolved(theirs.text(region.theirs.clone())),
-        Resolution::Conflict => Piece::Conflict {
+        Resolution::Theirs => MergedPiece::Resolved(theirs.text(region.theirs.clone())),
+        Resolution::Conflict => MergedPiece::Conflict {
             ours: ours.text(region.ours.clone()),
             base: base.text(region.base.clone()),
             theirs: theirs.text(region.theirs.clone()),
@@ -212,16 +215,16 @@ fn pieces<'a>(sides: &[Lines<'a>; 3], regions: &[Region]) -> Vec<Piece<'a>> {
     regions.iter().map(piece).collect()
 }
 
-fn resolved_text(pieces: &[Piece<'_>]) -> Vec<u8> {
+fn join_resolved(pieces: &[MergedPiece<'_>]) -> Vec<u8> {
     let texts = pieces.iter().map(|piece| match piece {
-        Piece::Resolved(text) => *text,
-        Piece::Conflict { ours, .. } => ours,
+        MergedPiece::Resolved(text) => *text,
+        MergedPiece::Conflict { ours, .. } => ours,
     });
     texts.collect::<Vec<_>>().concat()
 }
 
 /// Returns the line break of our side's first line, for a text that mixes several.
-fn line_break_of([base, ours, theirs]: &[Lines<'_>; 3]) -> &'static [u8] {
+fn detect_line_break([base, ours, theirs]: &[Lines<'_>; 3]) -> &'static [u8] {
     let first = [ours, theirs, base].map(|side| side.text(0..1));
     let first = first.into_iter().find(|line| line.ends_with(b"\n")).unwrap_or_default();
     if first.ends_with(b"\r\n") { b"\r\n" } else { b"\n" }
@@ -230,34 +233,34 @@ fn line_break_of([base, ours, theirs]: &[Lines<'_>; 3]) -> &'static [u8] {
 impl Conflicts<'_> {
     /// Returns the number of conflicts.
     pub fn count(&self) -> usize {
-        self.pieces.iter().filter(|piece| matches!(piece, Piece::Conflict { .. })).count()
+        self.pieces.iter().filter(|piece| matches!(piece, MergedPiece::Conflict { .. })).count()
     }
 
     /// Returns the text with git's conflict markers. Without the base, lines that both sides share
     /// at the start or end of a conflict are moved out of the conflict.
-    pub fn marked(&self, labels: &Labels<'_>) -> Vec<u8> {
-        let mut out = Marked { text: Vec::new(), line_break: self.line_break };
+    pub fn to_marked_text(&self, labels: &ConflictLabels<'_>) -> Vec<u8> {
+        let mut out = MarkerWriter { text: Vec::new(), line_break: self.line_break };
         for piece in &self.pieces {
             match piece {
-                Piece::Resolved(text) => out.text.extend_from_slice(text),
-                Piece::Conflict { ours, base, theirs } => match labels.base {
+                MergedPiece::Resolved(text) => out.text.extend_from_slice(text),
+                MergedPiece::Conflict { ours, base, theirs } => match labels.base {
                     Some(label) => {
-                        out.marker(b'<', labels.ours);
-                        out.lines(ours);
-                        out.marker(b'|', label);
-                        out.lines(base);
-                        out.marker(b'=', "");
-                        out.lines(theirs);
-                        out.marker(b'>', labels.theirs);
+                        out.push_marker(b'<', labels.ours);
+                        out.push_lines(ours);
+                        out.push_marker(b'|', label);
+                        out.push_lines(base);
+                        out.push_marker(b'=', "");
+                        out.push_lines(theirs);
+                        out.push_marker(b'>', labels.theirs);
                     }
                     None => {
-                        let (front, ours, theirs, back) = trimmed(ours, theirs);
+                        let (front, ours, theirs, back) = split_common_ends(ours, theirs);
                         out.text.extend_from_slice(front);
-                        out.marker(b'<', labels.ours);
-                        out.lines(ours);
-                        out.marker(b'=', "");
-                        out.lines(theirs);
-                        out.marker(b'>', labels.theirs);
+                        out.push_marker(b'<', labels.ours);
+                        out.push_lines(ours);
+                        out.push_marker(b'=', "");
+                        out.push_lines(theirs);
+                        out.push_marker(b'>', labels.theirs);
                         out.text.extend_from_slice(back);
                     }
                 },
@@ -267,13 +270,13 @@ impl Conflicts<'_> {
     }
 }
 
-struct Marked {
+struct MarkerWriter {
     text: Vec<u8>,
     line_break: &'static [u8],
 }
 
-impl Marked {
-    fn marker(&mut self, sign: u8, label: &str) {
+impl MarkerWriter {
+    fn push_marker(&mut self, sign: u8, label: &str) {
         self.text.extend_from_slice(&[sign; MARKER_LEN]);
         if !label.is_empty() {
             self.text.push(b' ');
@@ -284,7 +287,7 @@ impl Marked {
     }
 
     /// Appends lines, and a line feed if the last line lacks one, because a marker follows.
-    fn lines(&mut self, text: &[u8]) {
+    fn push_lines(&mut self, text: &[u8]) {
         self.text.extend_from_slice(text);
         if !text.is_empty() && !text.ends_with(b"\n") {
             self.text.extend_from_slice(self.line_break);
@@ -293,7 +296,7 @@ impl Marked {
 }
 
 /// Splits two texts into common first lines, the rest of each, and common last lines.
-fn trimmed<'t>(ours: &'t [u8], theirs: &'t [u8]) -> (&'t [u8], &'t [u8], &'t [u8], &'t [u8]) {
+fn split_common_ends<'t>(ours: &'t [u8], theirs: &'t [u8]) -> (&'t [u8], &'t [u8], &'t [u8], &'t [u8]) {
     let lines = |text: &'t [u8]| text.split_inclusive(|&byte| byte == b'\n');
     let same = |one: &(&[u8], &[u8])| one.0 == one.1;
     let front: usize = lines(ours).zip(lines(theirs)).take_while(same).map(|(line, _)| line.len()).sum();

@@ -18,7 +18,7 @@ impl Dice {
     }
 }
 
-const NAMES: Labels<'_> = Labels { ours: "ours", base: Some("base"), theirs: "theirs" };
+const NAMES: ConflictLabels<'_> = ConflictLabels { ours: "ours", base: Some("base"), theirs: "theirs" };
 
 fn result(base: &str, ours: &str, theirs: &str) -> Result<String, usize> {
     match merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()) {
@@ -103,14 +103,17 @@ fn markers() {
         let Merge::Conflicts(found) = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()) else {
             panic!("{base:?} {ours:?} {theirs:?} is no conflict");
         };
-        let marked = found.marked(&Labels { base: None, ..NAMES });
+        let marked = found.to_marked_text(&ConflictLabels { base: None, ..NAMES });
         assert_eq!(String::from_utf8(marked).unwrap(), expected);
     }
     let Merge::Conflicts(found) = merge_texts(b"a\nb\nc\n", b"a\nX\nc\n", b"a\nc\n") else {
         panic!("no conflict")
     };
     let with_base = "a\n<<<<<<< a b\nX\n||||||| base\nb\n=======\n>>>>>>> theirs\nc\n";
-    assert_eq!(String::from_utf8(found.marked(&Labels { ours: "a\nb", ..NAMES })).unwrap(), with_base);
+    assert_eq!(
+        String::from_utf8(found.to_marked_text(&ConflictLabels { ours: "a\nb", ..NAMES })).unwrap(),
+        with_base
+    );
 }
 
 #[test]
@@ -277,9 +280,9 @@ fn possible(base: &str, ours: &str, theirs: &str) -> BTreeSet<Option<String>> {
     for one in all_smallest(&split(base), &split(ours)) {
         for other in all_smallest(&split(base), &split(theirs)) {
             let is_same = |ours: Range<usize>, theirs: Range<usize>| o.text(ours) == t.text(theirs);
-            let pieces = pieces(&sides, &regions(b.count(), &one, &other, is_same));
-            let clean = pieces.iter().all(|piece| matches!(piece, Piece::Resolved(_)));
-            found.insert(clean.then(|| String::from_utf8(resolved_text(&pieces)).unwrap()));
+            let pieces = build_pieces(&sides, &find_regions(b.count(), &one, &other, is_same));
+            let clean = pieces.iter().all(|piece| matches!(piece, MergedPiece::Resolved(_)));
+            found.insert(clean.then(|| String::from_utf8(join_resolved(&pieces)).unwrap()));
         }
     }
     found
@@ -289,7 +292,7 @@ fn possible(base: &str, ours: &str, theirs: &str) -> BTreeSet<Option<String>> {
 fn differences_are_the_smallest() {
     for [old, new, _] in cases(2, 5_000) {
         let [one, other] = [&old, &new].map(|side| Lines::new(side.as_bytes()));
-        let found = edits(one.as_slice(), other.as_slice());
+        let found = compute_edits(one.as_slice(), other.as_slice());
         if one.count() + other.count() < 14 {
             assert!(all_smallest(&split(&old), &split(&new)).contains(&found), "{old:?} {new:?}");
         }
@@ -323,7 +326,7 @@ fn by_git(dir: &Path, [base, ours, theirs]: &[String; 3]) -> Result<String, Stri
 
 #[test]
 fn git_says_the_same() {
-    if !journeyman_testkit::has_program("git") {
+    if !journeyman_testkit::has_program_or_skip("git") {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -333,7 +336,7 @@ fn git_says_the_same() {
         let git = by_git(dir.path(), &case);
         let (us, marked) = match merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()) {
             Merge::Clean(text) => (Ok(()), text),
-            Merge::Conflicts(found) => (Err(()), found.marked(&NAMES)),
+            Merge::Conflicts(found) => (Err(()), found.to_marked_text(&NAMES)),
             Merge::Refused(why) => panic!("{why}"),
         };
         let marked = String::from_utf8(marked).unwrap();

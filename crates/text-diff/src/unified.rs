@@ -18,7 +18,7 @@ pub struct UnifiedHunks {
 
 /// Renders the difference between two texts, with `context` unchanged lines around each change.
 #[must_use]
-pub fn unified_hunks(old: &str, new: &str, context: usize) -> UnifiedHunks {
+pub fn format_unified_hunks(old: &str, new: &str, context: usize) -> UnifiedHunks {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let mut hunks = UnifiedHunks::default();

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::planned_edits::{apply_edits, diff_edits, edit_effects, summarize_files};
-use crate::shape::Shape;
-use crate::tool::in_background;
+use crate::tool::run_blocking;
+use crate::tool_interface::ToolInterface;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Maximum number of a patch's problems that the model is told.
@@ -28,7 +28,7 @@ struct ApplyPatchArguments {
 
 /// The `apply_patch` tool.
 pub(crate) struct ApplyPatch {
-    shape: Shape,
+    shape: ToolInterface,
     root: Option<PathBuf>,
 }
 
@@ -44,13 +44,13 @@ impl ApplyPatch {
                            File: PATH`, `*** Delete File: PATH` or `*** Update File: PATH` (`*** Move to: PATH`) with \
                            hunks, `@@ enclosing line` and lines after ' ', - or +; `*** End Patch`.";
         Self {
-            shape: Shape::of::<ApplyPatchArguments>("apply_patch", description, root),
+            shape: ToolInterface::for_arguments::<ApplyPatchArguments>("apply_patch", description, root),
             root: root.map(Path::to_owned),
         }
     }
 
     fn parse_patch(&self, input: &Value) -> Result<Patch, ToolError> {
-        let ApplyPatchArguments { patch, why } = self.shape.read(input)?;
+        let ApplyPatchArguments { patch, why } = self.shape.read_arguments(input)?;
         let text = self.with_relative_paths(&patch);
         // Paths stay as they are written, so that the effects are those of the call.
         let files: BTreeMap<RelPath, String> = BTreeMap::new();
@@ -113,7 +113,7 @@ impl Tool for ApplyPatch {
         async move {
             let Patch { edits, why } = self.parse_patch(&input)?;
             let context = context.clone();
-            in_background(move || apply_edits(&context, &edits, why)).await
+            run_blocking(move || apply_edits(&context, &edits, why)).await
         }
         .boxed()
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::excerpt::shown_on_one_line;
+use crate::excerpt::to_one_line;
 use crate::schema::{properties, required};
 
 /// Maximum number of problems reported of one call.
@@ -55,7 +55,7 @@ pub(crate) fn fit_to_schema(schema: &Value, input: Value) -> Result<Value, Strin
 }
 
 /// Returns the location of a value for people: `the arguments`, or the path of the field.
-fn place_name(at: &str) -> String {
+fn describe_location(at: &str) -> String {
     if at.is_empty() { "the arguments".to_owned() } else { format!("`{at}`") }
 }
 
@@ -80,7 +80,7 @@ fn fit_value(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>)
 }
 
 fn add_problem(wanted: &str, value: Value, at: &str, problems: &mut Vec<String>) -> Value {
-    problems.push(format!("{} must be {wanted}, not {}", place_name(at), describe_value(&value)));
+    problems.push(format!("{} must be {wanted}, not {}", describe_location(at), describe_value(&value)));
     value
 }
 
@@ -136,9 +136,9 @@ fn fit_object(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>
     let must = required(schema);
     let mut fitted = Map::new();
     for (name, value) in given {
-        let name = argument_for(&name, &known, &fitted).map_or(name, str::to_owned);
+        let name = synonymous_argument(&name, &known, &fitted).map_or(name, str::to_owned);
         let Some((_, field)) = properties(schema).find(|(known, _)| **known == name) else {
-            problems.push(unknown_argument(&format!("{prefix}{name}"), &name, &known));
+            problems.push(describe_unknown_argument(&format!("{prefix}{name}"), &name, &known));
             continue;
         };
         if value.is_null() {
@@ -156,7 +156,7 @@ fn fit_object(schema: &Value, value: Value, at: &str, problems: &mut Vec<String>
 
 /// Returns the argument that `name` is a synonym of, if the tool has it and the call doesn't give
 /// it.
-fn argument_for<'k>(name: &str, known: &[&'k str], fitted: &Map<String, Value>) -> Option<&'k str> {
+fn synonymous_argument<'k>(name: &str, known: &[&'k str], fitted: &Map<String, Value>) -> Option<&'k str> {
     if known.contains(&name) {
         return None;
     }
@@ -164,13 +164,13 @@ fn argument_for<'k>(name: &str, known: &[&'k str], fitted: &Map<String, Value>) 
     known.iter().copied().find(|known| known == word && !fitted.contains_key(*known))
 }
 
-fn unknown_argument(at: &str, name: &str, known: &[&str]) -> String {
+fn describe_unknown_argument(at: &str, name: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()
         .map(|known| (strsim::jaro_winkler(name, known), known))
         .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
         .max_by(|one, other| one.0.total_cmp(&other.0));
-    let at = shown_on_one_line(at, 80);
+    let at = to_one_line(at, 80);
     match nearest {
         Some((_, nearest)) => format!("there is no argument `{at}`; did you mean `{nearest}`?"),
         None => format!("there is no argument `{at}`"),
@@ -183,7 +183,7 @@ fn describe_value(value: &Value) -> String {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => value.to_string(),
         Value::Number(number) => number.to_string(),
-        Value::String(text) => format!("the string {:?}", shown_on_one_line(text, 40)),
+        Value::String(text) => format!("the string {:?}", to_one_line(text, 40)),
         Value::Array(_) => "a list".to_owned(),
         Value::Object(_) => "an object".to_owned(),
     }

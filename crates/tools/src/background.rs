@@ -10,33 +10,33 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
-use crate::unread_output::Unread;
+use crate::unread_output::UnreadOutput;
 
 /// Maximum number of commands that run at once: a server, a watcher, a few builds; on two cores
 /// more slow each other down.
-pub const MAX_IN_BACKGROUND: usize = 8;
+pub const MAX_BACKGROUND_COMMANDS: usize = 8;
 /// Maximum number of ended commands whose last output can still be read.
-const MAX_ENDED: usize = 32;
+const MAX_ENDED_COMMANDS: usize = 32;
 
 /// Maximum bytes of output in a notice of an exit: an error and its trace.
-const TAIL_BYTES: usize = 2_000;
+const MAX_TAIL_BYTES: usize = 2_000;
 /// Maximum bytes of a command's id in an error.
-const ID_BYTES: usize = 80;
+const MAX_ID_BYTES: usize = 80;
 
 /// The callback for a command's exit.
-type Notice = Arc<dyn Fn(BackgroundExit) + Send + Sync>;
+type ExitCallback = Arc<dyn Fn(BackgroundExit) + Send + Sync>;
 
 /// The background commands of a session. Dropping this value kills them with their children; tasks
 /// of their own then journal the changes, and [`Background::close`] waits for these.
-pub struct Background {
-    notice: Notice,
+pub struct BackgroundCommands {
+    notice: ExitCallback,
     closed: CancellationToken,
     jobs: Mutex<Jobs>,
-    violations: Violations,
+    violations: SharedViolations,
 }
 
 /// Violations that were recorded and not yet taken.
-type Violations = Arc<Mutex<Vec<GuardViolation>>>;
+type SharedViolations = Arc<Mutex<Vec<GuardViolation>>>;
 
 /// The exit of a command that nobody stopped.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,8 +84,8 @@ pub(crate) struct Job {
     pub(crate) command: String,
     pub(crate) cancel: CancellationToken,
     closed: CancellationToken,
-    notice: Notice,
-    violations: Violations,
+    notice: ExitCallback,
+    violations: SharedViolations,
     state: Mutex<JobState>,
     /// Counts the changes of the state.
     news: watch::Sender<u64>,
@@ -93,17 +93,17 @@ pub(crate) struct Job {
 
 #[derive(Default)]
 struct JobState {
-    unread: Unread,
+    unread: UnreadOutput,
     /// The guarded paths before the command, while it runs; locked while they are checked.
     guard: Option<(Arc<Workspace>, Arc<Mutex<GuardedState>>)>,
-    end: Option<End>,
+    end: Option<BackgroundEnd>,
     /// True if a call stopped the command, so that no notice is sent.
     stopped: bool,
 }
 
 /// The end of a command, with its changes.
 #[derive(Debug, Clone)]
-pub(crate) struct End {
+pub(crate) struct BackgroundEnd {
     pub(crate) outcome: Outcome,
     pub(crate) changes: Vec<FileChange>,
     pub(crate) problem: Option<String>,
@@ -111,25 +111,25 @@ pub(crate) struct End {
 }
 
 /// A command's unread output, and its end if it has ended.
-pub(crate) struct News {
+pub(crate) struct JobUpdate {
     pub(crate) output: String,
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<BackgroundEnd>,
 }
 
-impl std::fmt::Debug for Background {
+impl std::fmt::Debug for BackgroundCommands {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Background").field("commands", &self.list()).finish_non_exhaustive()
     }
 }
 
-impl Default for Background {
+impl Default for BackgroundCommands {
     /// Creates a set of commands that sends no notices.
     fn default() -> Self {
         Self::new(|_| {})
     }
 }
 
-impl Background {
+impl BackgroundCommands {
     /// Creates an empty set of commands. `notice` is called for each exit, except of commands that
     /// were stopped; it must not block.
     pub fn new(notice: impl Fn(BackgroundExit) + Send + Sync + 'static) -> Self {
@@ -137,7 +137,7 @@ impl Background {
             notice: Arc::new(notice),
             closed: CancellationToken::new(),
             jobs: Mutex::default(),
-            violations: Violations::default(),
+            violations: SharedViolations::default(),
         }
     }
 
@@ -152,7 +152,7 @@ impl Background {
     ///
     /// # Errors
     /// [`ToolError::Stopped`] if the check panicked.
-    pub async fn check_running(&self) -> Result<(), ToolError> {
+    pub async fn check_guarded_files(&self) -> Result<(), ToolError> {
         let jobs: Vec<Arc<Job>> = self.lock().jobs.clone();
         let check = move || jobs.iter().for_each(|job| job.check_guarded());
         tokio::task::spawn_blocking(check).await.map_err(|error| ToolError::Stopped(error.to_string()))
@@ -194,7 +194,7 @@ impl Background {
         let mut jobs = self.lock();
         let running: Vec<&str> =
             jobs.jobs.iter().filter(|job| job.is_running()).map(|job| job.id.as_str()).collect();
-        if running.len() >= MAX_IN_BACKGROUND {
+        if running.len() >= MAX_BACKGROUND_COMMANDS {
             return Err(ToolError::TooManyCommands { running: running.join(", ") });
         }
         jobs.count += 1;
@@ -211,7 +211,7 @@ impl Background {
         });
         jobs.jobs.push(Arc::clone(&job));
         let ended = jobs.jobs.iter().filter(|job| !job.is_running()).count();
-        if ended > MAX_ENDED
+        if ended > MAX_ENDED_COMMANDS
             && let Some(oldest) = jobs.jobs.iter().position(|job| !job.is_running())
         {
             jobs.jobs.remove(oldest);
@@ -231,7 +231,7 @@ impl Background {
         }
         let names: Vec<&str> = jobs.jobs.iter().map(|job| job.id.as_str()).collect();
         let known = if names.is_empty() { String::new() } else { format!(" (only {})", names.join(", ")) };
-        Err(ToolError::NoCommand { id: clip_to_bytes(id, ID_BYTES).to_owned(), known })
+        Err(ToolError::NoCommand { id: clip_to_bytes(id, MAX_ID_BYTES).to_owned(), known })
     }
 
     fn lock(&self) -> MutexGuard<'_, Jobs> {
@@ -239,7 +239,7 @@ impl Background {
     }
 }
 
-impl Drop for Background {
+impl Drop for BackgroundCommands {
     fn drop(&mut self) {
         self.closed.cancel();
     }
@@ -247,13 +247,13 @@ impl Drop for Background {
 
 impl Job {
     /// Appends output that begins at byte `at` of the command's output.
-    pub(crate) fn push(&self, at: u64, bytes: &[u8]) {
+    pub(crate) fn push_output(&self, at: u64, bytes: &[u8]) {
         self.lock().unread.push(at, bytes);
         self.news.send_modify(|count| *count += 1);
     }
 
     /// Sets the guarded paths to check while the command runs.
-    pub(crate) fn set_guard(&self, workspace: &Arc<Workspace>, guard: &Arc<Mutex<GuardedState>>) {
+    pub(crate) fn watch_guarded(&self, workspace: &Arc<Workspace>, guard: &Arc<Mutex<GuardedState>>) {
         self.lock().guard = Some((Arc::clone(workspace), Arc::clone(guard)));
     }
 
@@ -262,7 +262,7 @@ impl Job {
         let Some((workspace, guard)) = self.lock().guard.clone() else { return };
         let guard = guard.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_running() {
-            self.note_violations(guard.check_running(&workspace).violations);
+            self.note_violations(guard.revert_while_running(&workspace).violations);
         }
     }
 
@@ -273,7 +273,7 @@ impl Job {
     }
 
     /// Records that the command has ended and its changes are journaled.
-    pub(crate) fn finish(&self, mut end: End) {
+    pub(crate) fn finish(&self, mut end: BackgroundEnd) {
         self.note_violations(std::mem::take(&mut end.violations));
         let exit = {
             let mut state = self.lock();
@@ -282,7 +282,7 @@ impl Job {
             }
             state.end = Some(end.clone());
             state.guard = None;
-            let tail = state.unread.tail(TAIL_BYTES);
+            let tail = state.unread.tail(MAX_TAIL_BYTES);
             (!state.stopped && !self.closed.is_cancelled()).then_some(tail)
         };
         if let Some(tail) = exit {
@@ -300,14 +300,14 @@ impl Job {
     }
 
     /// Returns and removes the unread output.
-    pub(crate) fn take_news(&self) -> News {
+    pub(crate) fn take_update(&self) -> JobUpdate {
         let mut state = self.lock();
         let end = state.end.clone();
-        News { output: state.unread.take(end.is_none()), end }
+        JobUpdate { output: state.unread.take(end.is_none()), end }
     }
 
     /// Waits until there is unread output or the command has ended.
-    pub(crate) async fn wait_for_news(&self) {
+    pub(crate) async fn wait_for_update(&self) {
         self.wait_until(|state| state.end.is_some() || !state.unread.is_empty()).await;
     }
 

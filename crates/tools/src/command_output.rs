@@ -10,60 +10,66 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::background::{End, News};
-use crate::excerpt::shown_on_one_line;
+use crate::background::{BackgroundEnd, JobUpdate};
+use crate::excerpt::to_one_line;
 use crate::recording::push_changes;
 use crate::run_command::describe_end;
-use crate::shape::Shape;
+use crate::tool_interface::ToolInterface;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Maximum time that a call may wait for output: well below any limit of a call, and long enough
 /// that waiting for a build takes few calls.
-const MAX_SECONDS: u64 = 60;
+const MAX_WAIT_SECONDS: u64 = 60;
 /// Maximum bytes of a command's id in a summary.
-const SUMMARY_BYTES: usize = 40;
+const MAX_SUMMARY_BYTES: usize = 40;
 
 #[derive(Deserialize, JsonSchema)]
-struct Reading {
+struct CommandOutputArguments {
     id: String,
     /// Wait so long for any, at most 60
     wait_s: Option<u64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Stopping {
+struct StopCommandArguments {
     id: String,
 }
 
 /// The `command_output` tool: reads the output of a background command.
 pub(crate) struct CommandOutput {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 /// The `stop_command` tool: ends a background command.
 pub(crate) struct StopCommand {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 impl CommandOutput {
     pub(crate) fn new() -> Self {
         let description = "New output of a background command, and whether it runs.";
-        Self { shape: Shape::of::<Reading>("command_output", description, None) }
+        Self {
+            shape: ToolInterface::for_arguments::<CommandOutputArguments>(
+                "command_output",
+                description,
+                None,
+            ),
+        }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let Reading { id, wait_s } = self.shape.read(&input)?;
+        let CommandOutputArguments { id, wait_s } = self.shape.read_arguments(&input)?;
         let job = context.background.get(&id)?;
-        let seconds = wait_s.unwrap_or_default().min(MAX_SECONDS);
+        let seconds = wait_s.unwrap_or_default().min(MAX_WAIT_SECONDS);
         if seconds > 0 {
             tokio::select! {
                 biased;
-                () = job.wait_for_news() => {}
+                () = job.wait_for_update() => {}
                 () = context.cancel.cancelled() => return Err(ToolError::Cancelled),
                 () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
             }
         }
-        let News { output, end } = job.take_news();
+        let JobUpdate { output, end } = job.take_update();
         Ok(job_report(&job.id, &output, end.as_ref()))
     }
 }
@@ -71,15 +77,17 @@ impl CommandOutput {
 impl StopCommand {
     pub(crate) fn new() -> Self {
         let description = "Kills a background command.";
-        Self { shape: Shape::of::<Stopping>("stop_command", description, None) }
+        Self {
+            shape: ToolInterface::for_arguments::<StopCommandArguments>("stop_command", description, None),
+        }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let Stopping { id } = self.shape.read(&input)?;
+        let StopCommandArguments { id } = self.shape.read_arguments(&input)?;
         let job = context.background.get(&id)?;
         let ran = job.stop();
         job.wait_for_end().await;
-        let News { output, end } = job.take_news();
+        let JobUpdate { output, end } = job.take_update();
         let mut result = job_report(&job.id, &output, end.as_ref());
         if let Some(end) = end.filter(|_| ran) {
             // The kill was requested, so it is no error. There is no notice, so this reports the
@@ -92,7 +100,7 @@ impl StopCommand {
 }
 
 /// Returns the result that reports a command's output and end.
-fn job_report(id: &str, output: &str, end: Option<&End>) -> ToolOutput {
+fn job_report(id: &str, output: &str, end: Option<&BackgroundEnd>) -> ToolOutput {
     let mut text = match end {
         None => format!("{id} runs"),
         Some(end) => format!("{id} ended: {}", describe_end(&end.outcome)),
@@ -120,12 +128,14 @@ impl Tool for CommandOutput {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        self.shape.read::<Reading>(input).map(|_| Effects::default())
+        self.shape.read_arguments::<CommandOutputArguments>(input).map(|_| Effects::default())
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<Reading>(input) {
-            Ok(Reading { id, .. }) => format!("read the output of {}", shown_on_one_line(&id, SUMMARY_BYTES)),
+        match self.shape.read_arguments::<CommandOutputArguments>(input) {
+            Ok(CommandOutputArguments { id, .. }) => {
+                format!("read the output of {}", to_one_line(&id, MAX_SUMMARY_BYTES))
+            }
             Err(_) => "read a command's output".to_owned(),
         }
     }
@@ -150,12 +160,12 @@ impl Tool for StopCommand {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         // The session started the command itself, and that call was judged.
-        self.shape.read::<Stopping>(input).map(|_| Effects::default())
+        self.shape.read_arguments::<StopCommandArguments>(input).map(|_| Effects::default())
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<Stopping>(input) {
-            Ok(Stopping { id }) => format!("stop {}", shown_on_one_line(&id, SUMMARY_BYTES)),
+        match self.shape.read_arguments::<StopCommandArguments>(input) {
+            Ok(StopCommandArguments { id }) => format!("stop {}", to_one_line(&id, MAX_SUMMARY_BYTES)),
             Err(_) => "stop a command".to_owned(),
         }
     }

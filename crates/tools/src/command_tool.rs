@@ -15,22 +15,22 @@ use journeyman_workspace::Workspace;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::fit_to_schema;
-use crate::excerpt::shown_on_one_line;
+use crate::excerpt::to_one_line;
 use crate::run_command::RunCommand;
 use crate::schema::type_signature;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Bounds of a definition: a model reads all of it with every request.
 const MAX_ARGUMENTS: usize = 16;
-const MAX_ELEMENTS: usize = 64;
-const MAX_TEXT_BYTES: usize = 500;
+const MAX_TEMPLATE_ELEMENTS: usize = 64;
+const MAX_DEFINITION_TEXT_BYTES: usize = 500;
 /// Maximum bytes of one filled element, and maximum number of elements that one list fills.
 const MAX_VALUE_BYTES: usize = 16 * 1024;
-const MAX_LIST: usize = 200;
+const MAX_LIST_ITEMS: usize = 200;
 /// Maximum bytes of a name.
 const MAX_NAME_BYTES: usize = 40;
 /// Maximum bytes of the command in a summary.
-const SUMMARY_BYTES: usize = 160;
+const MAX_SUMMARY_BYTES: usize = 160;
 
 /// The type of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,7 +79,7 @@ pub struct CommandDefinition {
 
 /// A part of one element of a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     Argument(String),
 }
@@ -87,13 +87,13 @@ enum Piece {
 /// A tool that runs a command of the user's.
 pub struct CommandTool {
     definition: CommandDefinition,
-    template: Vec<Vec<Piece>>,
+    template: Vec<Vec<TemplatePiece>>,
     schema: Value,
     inner: RunCommand,
 }
 
 /// Returns true if a tool or an argument may have this name.
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     name.len() <= MAX_NAME_BYTES
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
@@ -106,42 +106,45 @@ impl CommandTool {
     /// The field that is wrong, and the remedy.
     pub fn new(definition: CommandDefinition, root: &Path) -> Result<Self, String> {
         let CommandDefinition { name, description, run, arguments, .. } = &definition;
-        if !is_name(name) || journeyman_policy::builtin_tool(name).is_some() {
+        if !is_valid_name(name) || journeyman_policy::builtin_tool(name).is_some() {
             return Err(format!(
                 "`{}` is no name for a tool: it takes at most {MAX_NAME_BYTES} lower-case letters, digits and _, and \
                  no built-in tool's name",
-                shown_on_one_line(name, MAX_NAME_BYTES)
+                to_one_line(name, MAX_NAME_BYTES)
             ));
         }
-        if description.trim().is_empty() || description.len() > MAX_TEXT_BYTES {
-            return Err(format!("`description` has to have 1 to {MAX_TEXT_BYTES} bytes"));
+        if description.trim().is_empty() || description.len() > MAX_DEFINITION_TEXT_BYTES {
+            return Err(format!("`description` has to have 1 to {MAX_DEFINITION_TEXT_BYTES} bytes"));
         }
         if run.first().is_none_or(|program| program.is_empty() || program.contains(['{', '}'])) {
             return Err("`run` has to begin with the name of a program".to_owned());
         }
-        if run.len() > MAX_ELEMENTS || arguments.len() > MAX_ARGUMENTS {
-            return Err(format!("at most {MAX_ELEMENTS} elements in `run` and {MAX_ARGUMENTS} arguments"));
+        if run.len() > MAX_TEMPLATE_ELEMENTS || arguments.len() > MAX_ARGUMENTS {
+            return Err(format!(
+                "at most {MAX_TEMPLATE_ELEMENTS} elements in `run` and {MAX_ARGUMENTS} arguments"
+            ));
         }
         for (name, argument) in arguments {
-            if !is_name(name) || argument.description.len() > MAX_TEXT_BYTES {
+            if !is_valid_name(name) || argument.description.len() > MAX_DEFINITION_TEXT_BYTES {
                 return Err(format!(
                     "the argument `{}` has a name or a `description` that is wrong or too long",
-                    shown_on_one_line(name, MAX_NAME_BYTES)
+                    to_one_line(name, MAX_NAME_BYTES)
                 ));
             }
         }
-        let template: Vec<Vec<Piece>> =
+        let template: Vec<Vec<TemplatePiece>> =
             run.iter().map(|element| parse_element(element)).collect::<Result<_, _>>()?;
         for piece in template.iter().flatten() {
-            if let Piece::Argument(used) = piece
+            if let TemplatePiece::Argument(used) = piece
                 && !arguments.contains_key(used)
             {
                 return Err(format!("`run` has {{{used}}}, and there is no such argument"));
             }
         }
         for (name, argument) in arguments {
-            let place = Piece::Argument(name.clone());
-            let uses: Vec<&Vec<Piece>> = template.iter().filter(|element| element.contains(&place)).collect();
+            let place = TemplatePiece::Argument(name.clone());
+            let uses: Vec<&Vec<TemplatePiece>> =
+                template.iter().filter(|element| element.contains(&place)).collect();
             if uses.is_empty() {
                 return Err(format!("`run` has no place {{{name}}} for the argument"));
             }
@@ -149,7 +152,7 @@ impl CommandTool {
                 return Err(format!("{{{name}}} is a list and has to be an element of its own"));
             }
         }
-        let schema = schema(arguments);
+        let schema = arguments_schema(arguments);
         let inner = RunCommand::new(Some(root));
         let tool = Self { definition, template, schema, inner };
         // Host names are checked as `run_command` does.
@@ -157,7 +160,7 @@ impl CommandTool {
         Ok(tool)
     }
 
-    fn wrong(&self, problems: String) -> ToolError {
+    fn argument_error(&self, problems: String) -> ToolError {
         ToolError::Arguments {
             tool: self.definition.name.clone().into(),
             problems,
@@ -165,54 +168,56 @@ impl CommandTool {
         }
     }
 
-    fn read(&self, input: &Value) -> Result<Map<String, Value>, ToolError> {
-        let fitted = fit_to_schema(&self.schema, input.clone()).map_err(|problems| self.wrong(problems))?;
+    fn read_arguments(&self, input: &Value) -> Result<Map<String, Value>, ToolError> {
+        let fitted =
+            fit_to_schema(&self.schema, input.clone()).map_err(|problems| self.argument_error(problems))?;
         Ok(fitted.as_object().cloned().unwrap_or_default())
     }
 
     /// Returns the words of the command, with the arguments filled in.
-    fn words(&self, input: &Value) -> Result<Vec<String>, ToolError> {
-        let given = self.read(input)?;
+    fn command_words(&self, input: &Value) -> Result<Vec<String>, ToolError> {
+        let given = self.read_arguments(input)?;
         let mut words = Vec::new();
         for element in &self.template {
-            if let [Piece::Argument(name)] = element.as_slice()
+            if let [TemplatePiece::Argument(name)] = element.as_slice()
                 && let Some(Value::Array(items)) = given.get(name)
             {
-                if items.len() > MAX_LIST {
-                    return Err(
-                        self.wrong(format!("`{name}` has {} entries; at most {MAX_LIST}", items.len()))
-                    );
+                if items.len() > MAX_LIST_ITEMS {
+                    return Err(self.argument_error(format!(
+                        "`{name}` has {} entries; at most {MAX_LIST_ITEMS}",
+                        items.len()
+                    )));
                 }
                 for item in items {
-                    words.push(self.operand(name, text_of(item), &words)?);
+                    words.push(self.check_operand(name, argument_text(item), &words)?);
                 }
                 continue;
             }
             let mut word = String::new();
             let mut left_out = false;
             let begins_with = match element.first() {
-                Some(Piece::Argument(name)) => Some(name),
+                Some(TemplatePiece::Argument(name)) => Some(name),
                 _ => None,
             };
             for piece in element {
                 match piece {
-                    Piece::Text(text) => word.push_str(text),
-                    Piece::Argument(name) => match given.get(name) {
-                        Some(value) => word.push_str(&text_of(value)),
+                    TemplatePiece::Text(text) => word.push_str(text),
+                    TemplatePiece::Argument(name) => match given.get(name) {
+                        Some(value) => word.push_str(&argument_text(value)),
                         None => left_out = true,
                     },
                 }
             }
             if !left_out {
                 let word = match begins_with {
-                    Some(name) => self.operand(name, word, &words)?,
+                    Some(name) => self.check_operand(name, word, &words)?,
                     None => word,
                 };
                 words.push(word);
             }
         }
         if let Some(long) = words.iter().find(|word| word.len() > MAX_VALUE_BYTES || word.contains('\0')) {
-            return Err(self.wrong(format!(
+            return Err(self.argument_error(format!(
                 "an argument of {} bytes is too long, at most {MAX_VALUE_BYTES}, or has a NUL character",
                 long.len()
             )));
@@ -222,7 +227,7 @@ impl CommandTool {
 
     /// Checks a word that begins with an argument: refuses one that the program would take for an
     /// option, unless `--` comes before it, and prefixes a path with `./`.
-    fn operand(&self, name: &str, word: String, before: &[String]) -> Result<String, ToolError> {
+    fn check_operand(&self, name: &str, word: String, before: &[String]) -> Result<String, ToolError> {
         let kind = self.definition.arguments.get(name).map(|argument| argument.kind);
         if !word.starts_with('-') || before.iter().any(|word| word == "--") {
             return Ok(word);
@@ -230,15 +235,16 @@ impl CommandTool {
         if matches!(kind, Some(ArgumentType::ReadPath | ArgumentType::WritePath)) {
             return Ok(format!("./{word}"));
         }
-        Err(self.wrong(format!("`{name}` begins with `-`, which the program would take for an option")))
+        Err(self
+            .argument_error(format!("`{name}` begins with `-`, which the program would take for an option")))
     }
 
-    fn paths(&self, input: &Value, kind: ArgumentType) -> Result<Vec<RelPath>, ToolError> {
-        let given = self.read(input)?;
+    fn argument_paths(&self, input: &Value, kind: ArgumentType) -> Result<Vec<RelPath>, ToolError> {
+        let given = self.read_arguments(input)?;
         let of_kind = self.definition.arguments.iter().filter(|(_, argument)| argument.kind == kind);
         let texts = of_kind.filter_map(|(name, _)| Some((name, given.get(name)?.as_str()?)));
         let parse = |(name, text): (&String, &str)| {
-            RelPath::parse(text).map_err(|error| self.wrong(format!("`{name}`: {error}")))
+            RelPath::parse(text).map_err(|error| self.argument_error(format!("`{name}`: {error}")))
         };
         texts.map(parse).collect()
     }
@@ -253,13 +259,14 @@ impl CommandTool {
     }
 
     fn inner_input(&self, input: &Value) -> Result<Value, ToolError> {
-        let words: Vec<String> = self.words(input)?.iter().map(|word| quote(word)).collect();
+        let words: Vec<String> =
+            self.command_words(input)?.iter().map(|word| quote_for_shell(word)).collect();
         Ok(self.command_input(words.join(" ")))
     }
 }
 
 /// Quotes a word for a shell.
-fn quote(word: &str) -> String {
+fn quote_for_shell(word: &str) -> String {
     let is_plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:=,+@%".contains(&b);
     if !word.is_empty() && word.bytes().all(is_plain) && !word.starts_with('=') {
         return word.to_owned();
@@ -267,14 +274,13 @@ fn quote(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-fn text_of(value: &Value) -> String {
+fn argument_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Parses an element of a template. `{{` and `}}` stand for braces.
-fn parse_element(element: &str) -> Result<Vec<Piece>, String> {
-    let unclosed =
-        || format!("`{}` in `run` has a brace without its partner", shown_on_one_line(element, 80));
+fn parse_element(element: &str) -> Result<Vec<TemplatePiece>, String> {
+    let unclosed = || format!("`{}` in `run` has a brace without its partner", to_one_line(element, 80));
     let (mut pieces, mut text, mut rest) = (Vec::new(), String::new(), element);
     while let Some(place) = rest.find(['{', '}']) {
         text.push_str(rest.get(..place).unwrap_or_default());
@@ -289,20 +295,20 @@ fn parse_element(element: &str) -> Result<Vec<Piece>, String> {
             let (name, after) =
                 rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).ok_or_else(unclosed)?;
             if !text.is_empty() {
-                pieces.push(Piece::Text(std::mem::take(&mut text)));
+                pieces.push(TemplatePiece::Text(std::mem::take(&mut text)));
             }
-            pieces.push(Piece::Argument(name.to_owned()));
+            pieces.push(TemplatePiece::Argument(name.to_owned()));
             rest = after;
         }
     }
     text.push_str(rest);
     if !text.is_empty() || pieces.is_empty() {
-        pieces.push(Piece::Text(text));
+        pieces.push(TemplatePiece::Text(text));
     }
     Ok(pieces)
 }
 
-fn schema(arguments: &BTreeMap<String, CommandArgument>) -> Value {
+fn arguments_schema(arguments: &BTreeMap<String, CommandArgument>) -> Value {
     let mut properties = Map::new();
     for (name, argument) in arguments {
         let mut field = match argument.kind {
@@ -334,18 +340,18 @@ impl Tool for CommandTool {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let mut effects = self.inner.effects(&self.inner_input(input)?)?;
-        effects.reads.extend(self.paths(input, ArgumentType::ReadPath)?);
-        effects.writes.extend(self.paths(input, ArgumentType::WritePath)?);
+        effects.reads.extend(self.argument_paths(input, ArgumentType::ReadPath)?);
+        effects.writes.extend(self.argument_paths(input, ArgumentType::WritePath)?);
         Ok(effects)
     }
 
     fn summary(&self, input: &Value) -> String {
         let name = &self.definition.name;
-        self.words(input).map_or_else(
+        self.command_words(input).map_or_else(
             |_| name.clone(),
             |words| {
-                let quoted: Vec<String> = words.iter().map(|word| quote(word)).collect();
-                format!("{name}: {}", shown_on_one_line(&quoted.join(" "), SUMMARY_BYTES))
+                let quoted: Vec<String> = words.iter().map(|word| quote_for_shell(word)).collect();
+                format!("{name}: {}", to_one_line(&quoted.join(" "), MAX_SUMMARY_BYTES))
             },
         )
     }
@@ -354,12 +360,12 @@ impl Tool for CommandTool {
         false
     }
 
-    fn tries_out(&self, workspace: &Workspace, input: &Value) -> bool {
-        self.inner_input(input).is_ok_and(|input| self.inner.tries_out(workspace, &input))
+    fn needs_preview(&self, workspace: &Workspace, input: &Value) -> bool {
+        self.inner_input(input).is_ok_and(|input| self.inner.needs_preview(workspace, &input))
     }
 
-    fn limit(&self) -> Option<Duration> {
-        self.inner.limit()
+    fn time_limit(&self) -> Option<Duration> {
+        self.inner.time_limit()
     }
 
     fn call<'a>(

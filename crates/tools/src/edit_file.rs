@@ -8,28 +8,28 @@ use journeyman_edit::{Allow, EditOp, OpContext, OpError, Outcome, Refusal, Repla
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec, clip_to_bytes};
 use journeyman_workspace::{
-    Change, ChangeSet, Expected, FileContent, Workspace, WorkspaceError, unified_diff,
+    Change, ChangeSet, ExpectedState, FileContent, Workspace, WorkspaceError, unified_diff,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::groups_around;
+use crate::excerpt::line_groups_around;
 use crate::planned_edits::{broken_syntax_note, placement_notes, summarize_files};
-use crate::shape::{Shape, not_found};
 use crate::stale::refuse_stale;
-use crate::tool::in_background;
-use crate::{Sight, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
+use crate::tool::run_blocking;
+use crate::tool_interface::{ToolInterface, not_found};
+use crate::{SeenStatus, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 /// Lines shown before and after each change.
 const CONTEXT_LINES: usize = 2;
 /// Maximum number of lines shown in all: the model wrote the change, and only has to see where it
 /// landed.
-const MAX_LINES: usize = 40;
+const MAX_SHOWN_LINES: usize = 40;
 /// Maximum bytes shown in all, for the same reason.
-const MAX_BYTES: usize = 4_000;
+const MAX_SHOWN_BYTES: usize = 4_000;
 /// Maximum number of places shown of a replacement of all places.
-const MAX_PLACES: usize = 10;
+const MAX_SHOWN_PLACES: usize = 10;
 /// Maximum number of edits in one call; more are a rewrite.
 const MAX_EDITS: usize = 100;
 #[derive(Deserialize, JsonSchema)]
@@ -40,25 +40,25 @@ struct EditFileArguments {
     replace: Option<String>,
     replace_all: Option<bool>,
     /// Several at once, all or none
-    edits: Option<Vec<Pair>>,
+    edits: Option<Vec<TextPair>>,
     why: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Pair {
+struct TextPair {
     search: String,
     replace: String,
 }
 
 /// The `edit_file` tool.
 pub(crate) struct EditFile {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 /// A call with its arguments checked.
 struct EditRequest {
     path: RelPath,
-    pairs: Vec<Pair>,
+    pairs: Vec<TextPair>,
     all: bool,
     why: Option<String>,
 }
@@ -67,15 +67,15 @@ impl EditFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Replaces text in a file. `search` must occur once: copy whole lines, enough to be \
                            unique, or set replace_all.";
-        Self { shape: Shape::of::<EditFileArguments>("edit_file", description, root) }
+        Self { shape: ToolInterface::for_arguments::<EditFileArguments>("edit_file", description, root) }
     }
 
     fn parse_request(&self, input: &Value) -> Result<EditRequest, ToolError> {
-        let arguments: EditFileArguments = self.shape.read(input)?;
-        let path = self.shape.path(&arguments.path)?;
+        let arguments: EditFileArguments = self.shape.read_arguments(input)?;
+        let path = self.shape.read_path(&arguments.path)?;
         let mut pairs = Vec::new();
         match (arguments.search, arguments.replace) {
-            (Some(search), Some(replace)) => pairs.push(Pair { search, replace }),
+            (Some(search), Some(replace)) => pairs.push(TextPair { search, replace }),
             (Some(_), None) => {
                 return Err(self.shape.argument_error("`replace` is missing; it may be empty to delete"));
             }
@@ -102,7 +102,7 @@ impl EditFile {
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let request = self.parse_request(&input)?;
         let context = context.clone();
-        in_background(move || apply_edits(&context, request)).await
+        run_blocking(move || apply_edits(&context, request)).await
     }
 }
 
@@ -119,15 +119,15 @@ fn apply_edits(context: &ToolContext, request: EditRequest) -> Result<ToolOutput
     }
     let bytes = content.encode(&new).map_err(|source| ToolError::Encode { path: path.clone(), source })?;
     let hash = ContentHash::of(&bytes);
-    let expected = Expected::Hash(content.hash);
+    let expected = ExpectedState::Hash(content.hash);
     let applied = context.workspace.apply(ChangeSet {
         call: Some(context.call.clone()),
         session: context.session.clone(),
         description: why,
         changes: vec![Change::Write { path: path.clone(), content: bytes, expected }],
     })?;
-    context.seen.left_by(&context.workspace, &applied.changes);
-    if sight == Sight::Current {
+    context.seen.note_changes(&context.workspace, &applied.changes);
+    if sight == SeenStatus::Current {
         context.seen.record_text(path.clone(), hash, &new);
     }
     Ok(ToolOutput::text(edit_report(&path, &new, &outcome, several))
@@ -169,9 +169,10 @@ fn place_edits(text: &str, request: EditRequest) -> Result<(String, Outcome), To
     }
 }
 
-fn edit_ops(pairs: Vec<Pair>, all: bool) -> Vec<EditOp> {
-    let op =
-        |Pair { search, replace }| EditOp::Replace(Replace { search, replace, all, ..Replace::default() });
+fn edit_ops(pairs: Vec<TextPair>, all: bool) -> Vec<EditOp> {
+    let op = |TextPair { search, replace }| {
+        EditOp::Replace(Replace { search, replace, all, ..Replace::default() })
+    };
     pairs.into_iter().map(op).collect()
 }
 
@@ -197,9 +198,9 @@ fn edit_report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> 
     if let Some(broken) = &outcome.broken {
         report.push_str(&broken_syntax_note(broken.line, &broken.message));
     }
-    let changed = outcome.changed.get(..MAX_PLACES).unwrap_or(&outcome.changed);
-    let lines = groups_around(text, changed, CONTEXT_LINES, MAX_LINES);
-    report.push_str(clip_to_bytes(&lines, MAX_BYTES));
+    let changed = outcome.changed.get(..MAX_SHOWN_PLACES).unwrap_or(&outcome.changed);
+    let lines = line_groups_around(text, changed, CONTEXT_LINES, MAX_SHOWN_LINES);
+    report.push_str(clip_to_bytes(&lines, MAX_SHOWN_BYTES));
     report
 }
 

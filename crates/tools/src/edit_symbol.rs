@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::planned_edits::{apply_edits, diff_edits, edit_effects, summarize_files};
-use crate::shape::{Shape, not_found};
-use crate::tool::in_background;
+use crate::tool::run_blocking;
+use crate::tool_interface::{ToolInterface, not_found};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 #[derive(Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ enum Action {
 
 /// The `edit_symbol` tool.
 pub(crate) struct EditSymbol {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 /// A call with its arguments checked.
@@ -53,12 +53,12 @@ impl EditSymbol {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description =
             "Edits a whole function, class or other symbol by its name. rename changes this file only.";
-        Self { shape: Shape::of::<EditSymbolArguments>("edit_symbol", description, root) }
+        Self { shape: ToolInterface::for_arguments::<EditSymbolArguments>("edit_symbol", description, root) }
     }
 
     fn parse_request(&self, input: &Value) -> Result<SymbolRequest, ToolError> {
-        let EditSymbolArguments { path, symbol, action, content, why } = self.shape.read(input)?;
-        let path = self.shape.path(&path)?;
+        let EditSymbolArguments { path, symbol, action, content, why } = self.shape.read_arguments(input)?;
+        let path = self.shape.read_path(&path)?;
         if symbol.trim().is_empty() {
             return Err(self.shape.argument_error("`symbol` is empty"));
         }
@@ -115,7 +115,7 @@ impl Tool for EditSymbol {
         async move {
             let SymbolRequest { edit, .. } = self.parse_request(&input)?;
             let context = context.clone();
-            in_background(move || {
+            run_blocking(move || {
                 if context.workspace.stat(&edit.path)?.is_none() {
                     return Err(not_found(&context.workspace, edit.path));
                 }

@@ -82,7 +82,7 @@ pub enum ToolError {
         path: RelPath,
     },
     /// A file that changed since this session read it.
-    #[error("{}", changed_since(path, *by_us, difference.as_deref(), *whole))]
+    #[error("{}", describe_external_change(path, *by_us, difference.as_deref(), *whole))]
     ChangedSince {
         /// The file.
         path: RelPath,
@@ -141,7 +141,7 @@ pub enum ToolError {
     #[error(
         "{most} commands run in the background already ({running}), and more are not started; stop one with \
          stop_command",
-        most = crate::MAX_IN_BACKGROUND
+        most = crate::MAX_BACKGROUND_COMMANDS
     )]
     TooManyCommands {
         /// The ids of the running commands.
@@ -187,7 +187,7 @@ fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map_or(String::new(), |nearest| format!("; did you mean `{nearest}`?"))
 }
 
-fn changed_since(path: &RelPath, by_us: bool, difference: Option<&str>, whole: bool) -> String {
+fn describe_external_change(path: &RelPath, by_us: bool, difference: Option<&str>, whole: bool) -> String {
     let by = if by_us { "a command of yours has changed" } else { "somebody else has changed" };
     let text = format!("{by} `{path}` since you read it, so your change was not made. ");
     match difference {

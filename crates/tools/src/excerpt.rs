@@ -6,11 +6,11 @@ use std::ops::Range;
 use journeyman_protocol::clip_to_bytes;
 
 /// Maximum bytes of a line that is shown: longer ones are minified code or data.
-const LINE_BYTES: usize = 2_000;
+const MAX_LINE_BYTES: usize = 2_000;
 
 /// Consecutive lines of a text with their numbers, beginning with line `offset`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Window {
+pub(crate) struct NumberedLines {
     /// The lines, each as number, tab, text.
     pub(crate) text: String,
     /// The number of the last line; 0 if there is none.
@@ -21,8 +21,8 @@ pub(crate) struct Window {
 
 /// Returns at most `lines` lines and about `bytes` bytes of `text`, from line `offset` on; at least
 /// one line if there is one.
-pub(crate) fn lines_from(text: &str, offset: u64, lines: u64, bytes: usize) -> Window {
-    let mut window = Window { text: String::new(), last: 0, total: 0 };
+pub(crate) fn numbered_lines_from(text: &str, offset: u64, lines: u64, bytes: usize) -> NumberedLines {
+    let mut window = NumberedLines { text: String::new(), last: 0, total: 0 };
     let end = offset.saturating_add(lines);
     let mut full = false;
     for (number, line) in (1u64..).zip(text.lines()) {
@@ -44,7 +44,7 @@ pub(crate) fn lines_from(text: &str, offset: u64, lines: u64, bytes: usize) -> W
 
 /// Appends a line as number, tab, text; a very long line is cut.
 pub(crate) fn push_numbered_line(out: &mut String, number: u64, line: &str) {
-    let kept = clip_to_bytes(line, LINE_BYTES);
+    let kept = clip_to_bytes(line, MAX_LINE_BYTES);
     // Writing to a string can't fail.
     let written = if kept.len() == line.len() {
         writeln!(out, "{number}\t{kept}")
@@ -55,7 +55,7 @@ pub(crate) fn push_numbered_line(out: &mut String, number: u64, line: &str) {
 }
 
 /// Returns `text` on one line of at most `bytes` bytes, without control characters.
-pub(crate) fn shown_on_one_line(text: &str, bytes: usize) -> String {
+pub(crate) fn to_one_line(text: &str, bytes: usize) -> String {
     let kept = clip_to_bytes(text, bytes);
     let mut out = String::with_capacity(kept.len());
     for character in kept.chars() {
@@ -97,7 +97,12 @@ pub(crate) fn middle_to_omit(text: &str, bytes: usize) -> Option<Range<usize>> {
 
 /// Returns groups of numbered lines around byte `ranges`, with `context` lines before and after; at
 /// most `lines` lines in all.
-pub(crate) fn groups_around(text: &str, ranges: &[Range<usize>], context: usize, lines: usize) -> String {
+pub(crate) fn line_groups_around(
+    text: &str,
+    ranges: &[Range<usize>],
+    context: usize,
+    lines: usize,
+) -> String {
     let starts: Vec<usize> =
         std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
     let line_of = |at: usize| starts.partition_point(|start| *start <= at).saturating_sub(1);
@@ -148,32 +153,32 @@ mod tests {
             ((u64::MAX, u64::MAX, 99), ("", 0, 3)),
         ];
         for ((offset, lines, bytes), (shown, last, total)) in cases {
-            let expected = Window { text: shown.to_owned(), last, total };
-            assert_eq!(lines_from(text, offset, lines, bytes), expected, "{offset} {lines} {bytes}");
+            let expected = NumberedLines { text: shown.to_owned(), last, total };
+            assert_eq!(numbered_lines_from(text, offset, lines, bytes), expected, "{offset} {lines} {bytes}");
         }
-        assert_eq!(lines_from("", 1, 9, 9).total, 0);
+        assert_eq!(numbered_lines_from("", 1, 9, 9).total, 0);
     }
 
     #[test]
     fn long_lines_are_cut_with_a_mark() {
         let text = "é".repeat(2_000);
-        let shown = lines_from(&text, 1, 1, 99_999).text;
+        let shown = numbered_lines_from(&text, 1, 1, 99_999).text;
         assert!(shown.ends_with("… [2000 more bytes]\n"), "{shown}");
     }
 
     #[test]
     fn people_see_what_terminals_would_obey() {
-        assert_eq!(shown_on_one_line("a\x1b[31m\u{202e}b\n", 99), "a\\u{1b}[31m\\u{202e}b\\n");
-        assert_eq!(shown_on_one_line("abcdef", 3), "abc…");
+        assert_eq!(to_one_line("a\x1b[31m\u{202e}b\n", 99), "a\\u{1b}[31m\\u{202e}b\\n");
+        assert_eq!(to_one_line("abcdef", 3), "abc…");
     }
 
     #[test]
     fn lines_around_changes() {
         let text = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
-        assert_eq!(groups_around(text, from_ref(&(4..6)), 1, 99), "2\t2\n3\t3\n4\t4\n");
-        assert_eq!(groups_around(text, &[0..1, 16..17], 0, 99), "1\t1\n…\n9\t9\n");
-        assert_eq!(groups_around(text, from_ref(&(0..17)), 2, 2), "1\t1\n2\t2\n…\n");
-        assert_eq!(groups_around("", from_ref(&(0..0)), 2, 9), "");
+        assert_eq!(line_groups_around(text, from_ref(&(4..6)), 1, 99), "2\t2\n3\t3\n4\t4\n");
+        assert_eq!(line_groups_around(text, &[0..1, 16..17], 0, 99), "1\t1\n…\n9\t9\n");
+        assert_eq!(line_groups_around(text, from_ref(&(0..17)), 2, 2), "1\t1\n2\t2\n…\n");
+        assert_eq!(line_groups_around("", from_ref(&(0..0)), 2, 9), "");
     }
 
     proptest! {
@@ -183,9 +188,9 @@ mod tests {
                 prop_assert!(cut.start <= cut.end && cut.start + (text.len() - cut.end) <= bytes);
                 prop_assert!(text.is_char_boundary(cut.start) && text.is_char_boundary(cut.end));
             }
-            let shown = groups_around(&text, from_ref(&(from.min(to)..from.max(to))), 2, 20);
+            let shown = line_groups_around(&text, from_ref(&(from.min(to)..from.max(to))), 2, 20);
             prop_assert!(shown.lines().count() <= 21);
-            let window = lines_from(&text, from as u64, to as u64, bytes);
+            let window = numbered_lines_from(&text, from as u64, to as u64, bytes);
             prop_assert!(window.last <= window.total);
         }
     }

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_index::query::{QualifiedName, ScopeFit, definitions_called, full_name};
+use journeyman_index::query::{QualifiedName, ScopeFit, definitions_named, full_name};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::answer::{Answer, is_beneath, nth_line};
-use crate::excerpt::shown_on_one_line;
-use crate::shape::{Shape, how_many};
-use crate::tool::in_background;
+use crate::excerpt::to_one_line;
+use crate::index_answer::{IndexAnswer, is_beneath, nth_line};
+use crate::tool::run_blocking;
+use crate::tool_interface::{ToolInterface, bounded_count};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Default number of uses in an answer: enough to see what a change would affect.
@@ -23,9 +23,9 @@ const MAX_USES: u64 = 1_000;
 /// Maximum number of definitions shown before the uses.
 const MAX_DEFINITIONS: usize = 20;
 /// Maximum bytes of a name.
-const NAME_BYTES: usize = 400;
+const MAX_NAME_BYTES: usize = 400;
 /// Maximum bytes of a name in a summary.
-const SUMMARY_BYTES: usize = 100;
+const MAX_SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 struct FindReferencesArguments {
@@ -38,7 +38,7 @@ struct FindReferencesArguments {
 
 /// The `find_references` tool.
 pub(crate) struct FindReferences {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 /// The arguments of a call, checked.
@@ -51,23 +51,29 @@ struct ReferenceQuery {
 impl FindReferences {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Where a name is defined and used. Things of one name aren't told apart.";
-        Self { shape: Shape::of::<FindReferencesArguments>("find_references", description, root) }
+        Self {
+            shape: ToolInterface::for_arguments::<FindReferencesArguments>(
+                "find_references",
+                description,
+                root,
+            ),
+        }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: FindReferencesArguments = self.shape.read(&input)?;
+        let arguments: FindReferencesArguments = self.shape.read_arguments(&input)?;
         let under = self.shape.read_directory("path", arguments.path.as_deref())?;
-        if arguments.symbol.len() > NAME_BYTES {
-            return Err(self.shape.argument_error(format!("`symbol` has more than {NAME_BYTES} bytes")));
+        if arguments.symbol.len() > MAX_NAME_BYTES {
+            return Err(self.shape.argument_error(format!("`symbol` has more than {MAX_NAME_BYTES} bytes")));
         }
         let symbol = QualifiedName::parse(&arguments.symbol);
         if symbol.name().is_empty() || symbol.name().contains(char::is_whitespace) {
             return Err(self.shape.argument_error("`symbol` must be one name; search_code takes questions"));
         }
-        let limit = how_many(arguments.limit, DEFAULT_USES, MAX_USES);
+        let limit = bounded_count(arguments.limit, DEFAULT_USES, MAX_USES);
         let wanted = ReferenceQuery { symbol, under, limit };
         let context = context.clone();
-        in_background(move || find_references(&context, &wanted)).await
+        run_blocking(move || find_references(&context, &wanted)).await
     }
 }
 
@@ -76,8 +82,8 @@ fn find_references(context: &ToolContext, wanted: &ReferenceQuery) -> Result<Too
     let name = symbol.name();
     let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
-    let mut answer = Answer::new(context, &asked.note);
-    let (fit, defined) = definitions_called(snapshot, symbol);
+    let mut answer = IndexAnswer::new(context, &asked.note);
+    let (fit, defined) = definitions_named(snapshot, symbol);
     if fit == ScopeFit::None && !defined.is_empty() {
         answer.add_line("[none lies in what stands before the name; these have the name]");
     }
@@ -108,7 +114,7 @@ fn find_references(context: &ToolContext, wanted: &ReferenceQuery) -> Result<Too
             heading = Some(path.clone());
         }
         let inside =
-            snapshot.symbol_at(file, line).map_or(String::new(), |inside| format!("  [in {inside}]"));
+            snapshot.symbol_path_at(file, line).map_or(String::new(), |inside| format!("  [in {inside}]"));
         let text =
             answer.text_of(&path).map(|text| nth_line(text, line).trim().to_owned()).unwrap_or_default();
         if !answer.add_numbered_line(line, &format!("{text}{inside}")) {
@@ -119,7 +125,7 @@ fn find_references(context: &ToolContext, wanted: &ReferenceQuery) -> Result<Too
     let empty = (defined.is_empty() && total == 0).then(|| {
         format!(
             "`{}` is neither defined nor used here. get_symbols finds names that are near it.\n",
-            shown_on_one_line(name, SUMMARY_BYTES)
+            to_one_line(name, MAX_SUMMARY_BYTES)
         )
     });
     if total > shown_uses && !answer.is_full() {
@@ -134,15 +140,15 @@ impl Tool for FindReferences {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: FindReferencesArguments = self.shape.read(input)?;
-        self.shape.reads_beneath(arguments.path.as_deref())
+        let arguments: FindReferencesArguments = self.shape.read_arguments(input)?;
+        self.shape.directory_read_effects(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(arguments) = self.shape.read::<FindReferencesArguments>(input) else {
+        let Ok(arguments) = self.shape.read_arguments::<FindReferencesArguments>(input) else {
             return "find references".to_owned();
         };
-        format!("find references of `{}`", shown_on_one_line(&arguments.symbol, SUMMARY_BYTES))
+        format!("find references of `{}`", to_one_line(&arguments.symbol, MAX_SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {

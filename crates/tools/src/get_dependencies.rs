@@ -5,16 +5,16 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
-use journeyman_index::graph::{Changed, ChangedPart, Direction, Graph};
+use journeyman_index::graph::{ChangedPart, ChangedSourceFile, Direction, Graph};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::answer::Answer;
-use crate::excerpt::shown_on_one_line;
-use crate::shape::Shape;
-use crate::tool::in_background;
+use crate::excerpt::to_one_line;
+use crate::index_answer::IndexAnswer;
+use crate::tool::run_blocking;
+use crate::tool_interface::ToolInterface;
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Default number of steps in the dependency graph: direct dependencies.
@@ -30,7 +30,7 @@ const MAX_PACKAGES: usize = 50;
 /// Advice on how to get a smaller answer.
 const NARROWING_ADVICE: &str = "ask for a smaller depth";
 /// Maximum bytes of a path in a summary.
-const SUMMARY_BYTES: usize = 100;
+const MAX_SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 struct GetDependenciesArguments {
@@ -55,24 +55,30 @@ struct DependencyQuery {
 
 /// The `get_dependencies` tool.
 pub(crate) struct GetDependencies {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 impl GetDependencies {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "What a file depends on, or what depends on it.";
-        Self { shape: Shape::of::<GetDependenciesArguments>("get_dependencies", description, root) }
+        Self {
+            shape: ToolInterface::for_arguments::<GetDependenciesArguments>(
+                "get_dependencies",
+                description,
+                root,
+            ),
+        }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: GetDependenciesArguments = self.shape.read(&input)?;
-        let path = self.shape.path(&arguments.path)?;
+        let arguments: GetDependenciesArguments = self.shape.read_arguments(&input)?;
+        let path = self.shape.read_path(&arguments.path)?;
         let depth = arguments.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         let reverse = arguments.reverse.unwrap_or(false);
         let wanted = DependencyQuery { path, reverse, depth, line: arguments.line.filter(|line| *line > 0) };
         let context = context.clone();
-        in_background(move || describe_dependencies(&context, &wanted)).await
+        run_blocking(move || describe_dependencies(&context, &wanted)).await
     }
 }
 
@@ -81,7 +87,7 @@ fn describe_dependencies(context: &ToolContext, wanted: &DependencyQuery) -> Res
     let (reverse, depth) = (*reverse, *depth);
     let asked = context.index.snapshot(&context.cancel)?;
     let graph = asked.project.graph(&asked.snapshot);
-    let mut answer = Answer::new(context, &asked.note);
+    let mut answer = IndexAnswer::new(context, &asked.note);
     let Some(file) = path.as_str().and_then(|path| graph.find_file(path)) else {
         let mut similar = graph.similar_paths(path.as_str().unwrap_or_default());
         similar.retain(|path| may_show(&mut answer, path));
@@ -117,7 +123,7 @@ fn describe_dependencies(context: &ToolContext, wanted: &DependencyQuery) -> Res
     }
     if reverse {
         let line = line.filter(|line| {
-            let lines = asked.project.text(path).map_or(0, |text| text.lines().count());
+            let lines = asked.project.read_text(path).map_or(0, |text| text.lines().count());
             let is_there = *line as usize <= lines;
             if !is_there {
                 answer.add_line(&format!("[{path} has {lines} lines; tests of the whole file follow]"));
@@ -125,7 +131,7 @@ fn describe_dependencies(context: &ToolContext, wanted: &DependencyQuery) -> Res
             is_there
         });
         let part = line.map(|line| ChangedPart { lines: vec![line..=line], gone: Vec::new() });
-        describe_tests(&graph, &asked.snapshot, Changed { file, part }, &mut answer);
+        describe_tests(&graph, &asked.snapshot, ChangedSourceFile { file, part }, &mut answer);
     } else {
         let packages: Vec<&str> = graph.packages(file).take(MAX_PACKAGES).collect();
         if !packages.is_empty() {
@@ -136,7 +142,7 @@ fn describe_dependencies(context: &ToolContext, wanted: &DependencyQuery) -> Res
 }
 
 /// Returns true if the rules let a file be shown, and counts the files that they don't.
-fn may_show(answer: &mut Answer<'_>, path: &str) -> bool {
+fn may_show(answer: &mut IndexAnswer<'_>, path: &str) -> bool {
     RelPath::parse(path.as_bytes()).is_ok_and(|path| answer.may_show(&path))
 }
 
@@ -145,7 +151,12 @@ fn is_shown(context: &ToolContext, path: &str) -> bool {
 }
 
 /// Adds the tests that reach a file, or a line of it, at any distance.
-fn describe_tests(graph: &Graph, snapshot: &Snapshot, changed: Changed, answer: &mut Answer<'_>) {
+fn describe_tests(
+    graph: &Graph,
+    snapshot: &Snapshot,
+    changed: ChangedSourceFile,
+    answer: &mut IndexAnswer<'_>,
+) {
     let line = changed.part.as_ref().and_then(|part| part.lines.first()).map(|lines| *lines.start());
     let file = changed.file;
     let tests = graph.affected_tests(&[file], &graph.find_impact(snapshot, &[changed], u32::MAX));
@@ -170,17 +181,17 @@ impl Tool for GetDependencies {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: GetDependenciesArguments = self.shape.read(input)?;
-        let path = self.shape.path(&arguments.path)?;
+        let arguments: GetDependenciesArguments = self.shape.read_arguments(input)?;
+        let path = self.shape.read_path(&arguments.path)?;
         Ok(Effects { reads: vec![path], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(arguments) = self.shape.read::<GetDependenciesArguments>(input) else {
+        let Ok(arguments) = self.shape.read_arguments::<GetDependenciesArguments>(input) else {
             return "get dependencies".to_owned();
         };
         let of = if arguments.reverse == Some(true) { "dependents" } else { "dependencies" };
-        format!("get {of} of {}", shown_on_one_line(&arguments.path, SUMMARY_BYTES))
+        format!("get {of} of {}", to_one_line(&arguments.path, MAX_SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {

@@ -5,7 +5,7 @@ use std::path::Path;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_index::Snapshot;
-use journeyman_index::analysis::Content;
+use journeyman_index::analysis::ContentType;
 use journeyman_index::query::{Corpus as _, SymbolEntry, find_definitions, full_name};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::StatKind;
@@ -13,18 +13,18 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::answer::{Answer, is_beneath};
-use crate::excerpt::shown_on_one_line;
-use crate::shape::{Shape, not_found};
-use crate::tool::in_background;
+use crate::excerpt::to_one_line;
+use crate::index_answer::{IndexAnswer, is_beneath};
+use crate::tool::run_blocking;
+use crate::tool_interface::{ToolInterface, not_found};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Maximum number of definitions shown of a name.
 const MAX_DEFINITIONS: usize = 30;
 /// Maximum bytes of a name.
-const NAME_BYTES: usize = 400;
+const MAX_NAME_BYTES: usize = 400;
 /// Maximum bytes of a name in a summary.
-const SUMMARY_BYTES: usize = 100;
+const MAX_SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 struct GetSymbolsArguments {
@@ -36,24 +36,24 @@ struct GetSymbolsArguments {
 
 /// The `get_symbols` tool.
 pub(crate) struct GetSymbols {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 impl GetSymbols {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "What a file defines, or where a name is defined.";
-        Self { shape: Shape::of::<GetSymbolsArguments>("get_symbols", description, root) }
+        Self { shape: ToolInterface::for_arguments::<GetSymbolsArguments>("get_symbols", description, root) }
     }
 
     fn read_arguments(&self, input: &Value) -> Result<(Option<RelPath>, Option<String>), ToolError> {
-        let GetSymbolsArguments { path, name } = self.shape.read(input)?;
+        let GetSymbolsArguments { path, name } = self.shape.read_arguments(input)?;
         let path = self.shape.read_directory("path", path.as_deref())?;
         let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
         if path.is_none() && name.is_none() {
             return Err(self.shape.argument_error("give `path`, a file, or `name`"));
         }
-        if name.as_ref().is_some_and(|name| name.len() > NAME_BYTES) {
-            return Err(self.shape.argument_error(format!("`name` has more than {NAME_BYTES} bytes")));
+        if name.as_ref().is_some_and(|name| name.len() > MAX_NAME_BYTES) {
+            return Err(self.shape.argument_error(format!("`name` has more than {MAX_NAME_BYTES} bytes")));
         }
         Ok((path, name))
     }
@@ -61,8 +61,8 @@ impl GetSymbols {
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let (path, name) = self.read_arguments(&input)?;
         let context = context.clone();
-        in_background(move || match (path, name) {
-            (path, Some(name)) => find_named(&context, path.as_ref(), &name),
+        run_blocking(move || match (path, name) {
+            (path, Some(name)) => show_definitions(&context, path.as_ref(), &name),
             (Some(path), None) => outline_file(&context, path),
             (None, None) => Ok(ToolOutput::text("")),
         })
@@ -70,10 +70,14 @@ impl GetSymbols {
     }
 }
 
-fn find_named(context: &ToolContext, under: Option<&RelPath>, name: &str) -> Result<ToolOutput, ToolError> {
+fn show_definitions(
+    context: &ToolContext,
+    under: Option<&RelPath>,
+    name: &str,
+) -> Result<ToolOutput, ToolError> {
     let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
-    let mut answer = Answer::new(context, &asked.note);
+    let mut answer = IndexAnswer::new(context, &asked.note);
     let most = if under.is_some() { usize::MAX } else { MAX_DEFINITIONS };
     let mut any = 0;
     for one in find_definitions(snapshot, name, most) {
@@ -91,7 +95,7 @@ fn find_named(context: &ToolContext, under: Option<&RelPath>, name: &str) -> Res
     let empty = (any == 0).then(|| {
         format!(
             "Nothing is defined with a name like `{}`. search_text finds any text.\n",
-            shown_on_one_line(name, SUMMARY_BYTES)
+            to_one_line(name, MAX_SUMMARY_BYTES)
         )
     });
     Ok(ToolOutput::text(answer.into_text(empty, "give more of the name, or the path")))
@@ -109,7 +113,7 @@ fn outline_file(context: &ToolContext, path: RelPath) -> Result<ToolOutput, Tool
     }
     let asked = context.index.snapshot(&context.cancel)?;
     let snapshot = &*asked.snapshot;
-    let mut answer = Answer::new(context, &asked.note);
+    let mut answer = IndexAnswer::new(context, &asked.note);
     let Some(file) = snapshot.find_file(&path) else {
         let empty =
             format!("{path} is not in the index: it is ignored, or was made just now. read_file shows it.\n");
@@ -129,19 +133,19 @@ fn outline_file(context: &ToolContext, path: RelPath) -> Result<ToolOutput, Tool
         all.retain(|(local, _)| !local);
     }
     let shown = all.iter().take_while(|(_, line)| answer.add_line(line)).count();
-    let empty = all.is_empty().then(|| reason_for_none(snapshot, file, &path));
+    let empty = all.is_empty().then(|| explain_no_symbols(snapshot, file, &path));
     let narrow = format!("{shown} of {} are shown: give `name` too, or read the file", all.len());
     Ok(ToolOutput::text(answer.into_text(empty, &narrow)))
 }
 
 /// Returns the reason why a file has no symbols.
-fn reason_for_none(snapshot: &Snapshot, file: u32, path: &RelPath) -> String {
+fn explain_no_symbols(snapshot: &Snapshot, file: u32, path: &RelPath) -> String {
     let content = snapshot.file(file).map(|file| file.record.content);
     let why = match content {
-        Some(Content::Binary) => "it is binary",
-        Some(Content::Huge) => "it is too long to be taken apart",
-        Some(Content::Minified) => "a program wrote its lines",
-        Some(Content::Unreadable) => "it couldn't be read",
+        Some(ContentType::Binary) => "it is binary",
+        Some(ContentType::Huge) => "it is too long to be taken apart",
+        Some(ContentType::Minified) => "a program wrote its lines",
+        Some(ContentType::Unreadable) => "it couldn't be read",
         _ => "it has no definitions that are understood",
     };
     format!("{path} defines nothing: {why}.\n")
@@ -158,12 +162,12 @@ impl Tool for GetSymbols {
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<GetSymbolsArguments>(input) {
+        match self.shape.read_arguments::<GetSymbolsArguments>(input) {
             Ok(GetSymbolsArguments { name: Some(name), .. }) => {
-                format!("look up `{}`", shown_on_one_line(&name, SUMMARY_BYTES))
+                format!("look up `{}`", to_one_line(&name, MAX_SUMMARY_BYTES))
             }
             Ok(GetSymbolsArguments { path: Some(path), .. }) => {
-                format!("outline {}", shown_on_one_line(&path, SUMMARY_BYTES))
+                format!("outline {}", to_one_line(&path, MAX_SUMMARY_BYTES))
             }
             _ => "look up symbols".to_owned(),
         }

@@ -16,9 +16,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::answer::{Answer, is_beneath};
-use crate::excerpt::shown_on_one_line;
-use crate::shape::{Shape, how_many};
+use crate::excerpt::to_one_line;
+use crate::index_answer::{IndexAnswer, is_beneath};
+use crate::tool_interface::{ToolInterface, bounded_count};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Default number of commits in an answer.
@@ -30,19 +30,19 @@ const MAX_FILES: (usize, usize) = (6, 100);
 /// Number of characters of a commit id that are shown: enough to be unique in any project.
 const ID_CHARACTERS: usize = 10;
 /// Minimum number of characters of a word that is taken for a commit id.
-const MIN_ID: usize = 7;
+const MIN_ID_CHARS: usize = 7;
 /// Default number of lines that are blamed.
 const DEFAULT_LINES: u32 = 100;
 /// Maximum number of lines that are blamed at once.
 const MAX_LINES: u32 = 1_000;
 /// Maximum bytes of a file whose lines are blamed.
-const FILE_BYTES: usize = 4 * 1024 * 1024;
+const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of changed files that are compared with the last commit at once.
 const MAX_DIFFED_FILES: usize = 200;
 /// Maximum bytes of a query in a summary.
-const SUMMARY_BYTES: usize = 100;
+const MAX_SUMMARY_BYTES: usize = 100;
 /// Maximum bytes of a commit's subject in a list; the whole message is shown by id.
-const SUBJECT_BYTES: usize = 160;
+const MAX_SUBJECT_BYTES: usize = 160;
 
 #[derive(Deserialize, JsonSchema)]
 struct HistoryArguments {
@@ -68,27 +68,27 @@ struct BlameArguments {
 
 /// The `git_history` tool.
 pub(crate) struct GitHistory {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 /// The `git_blame` tool.
 pub(crate) struct GitBlame {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 impl GitHistory {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description =
             "Newest commits of a path or with words in their messages; or the uncommitted diff.";
-        Self { shape: Shape::of::<HistoryArguments>("git_history", description, root) }
+        Self { shape: ToolInterface::for_arguments::<HistoryArguments>("git_history", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: HistoryArguments = self.shape.read(&input)?;
+        let arguments: HistoryArguments = self.shape.read_arguments(&input)?;
         let path = self.shape.read_directory("path", arguments.path.as_deref())?;
         let query = arguments.query.map(|query| query.trim().to_owned()).filter(|query| !query.is_empty());
-        let limit = how_many(arguments.limit, DEFAULT_COMMITS, MAX_COMMITS);
-        let git = git_of(context)?;
+        let limit = bounded_count(arguments.limit, DEFAULT_COMMITS, MAX_COMMITS);
+        let git = require_git(context)?;
         if arguments.uncommitted == Some(true) {
             return show_uncommitted(context, &git, path.as_ref()).await.map(ToolOutput::text);
         }
@@ -115,7 +115,7 @@ async fn show_uncommitted(
     let status = git.status().await.map_err(git_failure)?;
     let changed: Vec<&StatusEntry> =
         status.entries.iter().filter(|entry| is_beneath(entry.path.as_bytes(), path)).collect();
-    let mut answer = Answer::new(context, "");
+    let mut answer = IndexAnswer::new(context, "");
     for (place, entry) in changed.iter().enumerate() {
         if place == MAX_DIFFED_FILES {
             answer.add_line(&format!("[{} more files are changed; give a path]", changed.len() - place));
@@ -142,7 +142,7 @@ async fn uncommitted_diff(
     let path = &entry.path;
     let committed = match entry.entry {
         EntryStatus::Untracked { .. } => Ok(None),
-        _ => git.show("HEAD", path, FILE_BYTES).await,
+        _ => git.show("HEAD", path, MAX_FILE_BYTES).await,
     };
     let committed = match committed {
         Ok(bytes) => bytes.map(|bytes| FileContent::from_bytes(bytes, false)),
@@ -153,7 +153,7 @@ async fn uncommitted_diff(
         Err(GitError::InvalidRequest(_)) => None,
         Err(error) => return Err(git_failure(error)),
     };
-    let now = match context.workspace.read(path, FILE_BYTES as u64) {
+    let now = match context.workspace.read(path, MAX_FILE_BYTES as u64) {
         Ok(content) => Some(content),
         Err(WorkspaceError::NotFound { .. }) => None,
         Err(error) => return Ok(format!("{path}: changed; {error}\n")),
@@ -183,7 +183,7 @@ fn show_commits(
         history.commits().iter().filter(|commit| touches(commit)).map(|commit| (0.0, commit)).collect();
     let mut by_id = false;
     if let Some(query) = query {
-        let id = query.len() >= MIN_ID && query.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let id = query.len() >= MIN_ID_CHARS && query.bytes().all(|byte| byte.is_ascii_hexdigit());
         let id = query.to_ascii_lowercase().into_bytes().into_iter().filter(|_| id).collect::<Vec<u8>>();
         by_id = !id.is_empty() && chosen.iter().any(|(_, commit)| commit.id.as_bytes().starts_with(&id));
         if by_id {
@@ -193,12 +193,12 @@ fn show_commits(
         }
     }
     let total = chosen.len();
-    let mut answer = Answer::new(context, "");
+    let mut answer = IndexAnswer::new(context, "");
     for (_, commit) in chosen.iter().take(limit) {
         // Masked before the message is cut: half a secret is a secret, too.
         let message = context.index.redactor().redact(&commit.message);
         let subject = message.lines().next().unwrap_or_default();
-        let subject = if by_id { message.trim_end() } else { clip_to_bytes(subject, SUBJECT_BYTES) };
+        let subject = if by_id { message.trim_end() } else { clip_to_bytes(subject, MAX_SUBJECT_BYTES) };
         let id = commit.id.get(..ID_CHARACTERS).unwrap_or(&commit.id);
         let mut lines = format!("{id} {} {}: {subject}", UnixMillis(commit.time).to_date(), commit.author);
         let most = if by_id { MAX_FILES.1 } else { MAX_FILES.0 };
@@ -245,19 +245,19 @@ fn sort_by_message(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
 impl GitBlame {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Commits of a file's lines, as last committed.";
-        Self { shape: Shape::of::<BlameArguments>("git_blame", description, root) }
+        Self { shape: ToolInterface::for_arguments::<BlameArguments>("git_blame", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: BlameArguments = self.shape.read(&input)?;
-        let path = self.shape.path(&arguments.path)?;
+        let arguments: BlameArguments = self.shape.read_arguments(&input)?;
+        let path = self.shape.read_path(&arguments.path)?;
         let first = arguments.first.unwrap_or(1).max(1);
         let last = arguments.last.unwrap_or_else(|| first.saturating_add(DEFAULT_LINES - 1));
         if last < first {
             return Err(self.shape.argument_error(format!("`last` ({last}) comes before `first` ({first})")));
         }
-        let git = git_of(context)?;
-        let committed = git.show("HEAD", &path, FILE_BYTES).await.map_err(git_failure)?;
+        let git = require_git(context)?;
+        let committed = git.show("HEAD", &path, MAX_FILE_BYTES).await.map_err(git_failure)?;
         let Some(committed) = committed else {
             return Err(ToolError::Git(format!(
                 "the last commit doesn't have `{path}`; list_files shows what there is"
@@ -272,21 +272,27 @@ impl GitBlame {
         }
         let end = last.min(lines).min(first.saturating_add(MAX_LINES - 1));
         let blamed = git.blame("HEAD", &path, first..=end).await.map_err(git_failure)?;
-        let now = context.workspace.read(&path, FILE_BYTES as u64).ok().map(|content| content.hash);
+        let now = context.workspace.read(&path, MAX_FILE_BYTES as u64).ok().map(|content| content.hash);
         let same = now == Some(ContentHash::of(&committed));
-        Ok(ToolOutput::text(lines_of(context, &blamed, &text, same, end < last.min(lines))))
+        Ok(ToolOutput::text(describe_blamed_lines(context, &blamed, &text, same, end < last.min(lines))))
     }
 }
 
-fn lines_of(context: &ToolContext, blamed: &[BlameHunk], text: &str, same: bool, cut: bool) -> String {
+fn describe_blamed_lines(
+    context: &ToolContext,
+    blamed: &[BlameHunk],
+    text: &str,
+    same: bool,
+    cut: bool,
+) -> String {
     let note = "[note: the file was changed since; these are the lines of the last commit]\n";
-    let mut answer = Answer::new(context, if same { "" } else { note });
+    let mut answer = IndexAnswer::new(context, if same { "" } else { note });
     let text = context.index.redactor().redact(text);
     let all: Vec<&str> = text.lines().collect();
     for run in blamed {
         let subject = context.index.redactor().redact(&run.subject);
         let id = run.commit.get(..ID_CHARACTERS).unwrap_or(&run.commit);
-        let subject = clip_to_bytes(&subject, SUBJECT_BYTES);
+        let subject = clip_to_bytes(&subject, MAX_SUBJECT_BYTES);
         if !answer.add_line(&clean_line(&format!("{id} {} {}: {subject}", run.time.to_date(), run.author))) {
             break;
         }
@@ -305,10 +311,10 @@ fn lines_of(context: &ToolContext, blamed: &[BlameHunk], text: &str, same: bool,
 
 /// Returns a line without control characters: people see results, too.
 fn clean_line(line: &str) -> String {
-    journeyman_sandbox::clean(line.as_bytes())
+    journeyman_sandbox::clean_output(line.as_bytes())
 }
 
-fn git_of(context: &ToolContext) -> Result<Git, ToolError> {
+fn require_git(context: &ToolContext) -> Result<Git, ToolError> {
     context.index.git().cloned().ok_or_else(|| ToolError::Git("this session has no git".to_owned()))
 }
 
@@ -322,21 +328,21 @@ impl Tool for GitHistory {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: HistoryArguments = self.shape.read(input)?;
-        self.shape.reads_beneath(arguments.path.as_deref())
+        let arguments: HistoryArguments = self.shape.read_arguments(input)?;
+        self.shape.directory_read_effects(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<HistoryArguments>(input) {
+        match self.shape.read_arguments::<HistoryArguments>(input) {
             Ok(HistoryArguments { uncommitted: Some(true), path, .. }) => {
-                let place = path.map(|path| format!(" of {}", shown_on_one_line(&path, SUMMARY_BYTES)));
+                let place = path.map(|path| format!(" of {}", to_one_line(&path, MAX_SUMMARY_BYTES)));
                 format!("look at the uncommitted diff{}", place.unwrap_or_default())
             }
             Ok(HistoryArguments { query: Some(query), .. }) => {
-                format!("look for commits of `{}`", shown_on_one_line(&query, SUMMARY_BYTES))
+                format!("look for commits of `{}`", to_one_line(&query, MAX_SUMMARY_BYTES))
             }
             Ok(HistoryArguments { path: Some(path), .. }) => {
-                format!("look at the commits of {}", shown_on_one_line(&path, SUMMARY_BYTES))
+                format!("look at the commits of {}", to_one_line(&path, MAX_SUMMARY_BYTES))
             }
             _ => "look at the last commits".to_owned(),
         }
@@ -361,13 +367,13 @@ impl Tool for GitBlame {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: BlameArguments = self.shape.read(input)?;
-        Ok(Effects { reads: vec![self.shape.path(&arguments.path)?], ..Effects::default() })
+        let arguments: BlameArguments = self.shape.read_arguments(input)?;
+        Ok(Effects { reads: vec![self.shape.read_path(&arguments.path)?], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<BlameArguments>(input) {
-            Ok(BlameArguments { path, .. }) => format!("blame {}", shown_on_one_line(&path, SUMMARY_BYTES)),
+        match self.shape.read_arguments::<BlameArguments>(input) {
+            Ok(BlameArguments { path, .. }) => format!("blame {}", to_one_line(&path, MAX_SUMMARY_BYTES)),
             Err(_) => "blame a file".to_owned(),
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use journeyman_protocol::{ImageData, RelPath};
-use journeyman_root_fs::{Links, open_regular, open_root, read_up_to};
+use journeyman_root_fs::{LinkPolicy, open_regular, open_root, read_up_to};
 use journeyman_workspace::Workspace;
 
 use crate::ToolError;
@@ -15,7 +15,7 @@ use crate::ToolError;
 const IMAGE_EXTENSIONS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
 /// The reason for refusing other files.
-pub const NOT_IMAGE: &str = "its content is not PNG, JPEG, GIF or WebP";
+pub const NOT_IMAGE_REASON: &str = "its content is not PNG, JPEG, GIF or WebP";
 
 /// Returns true if `path` has the extension of an image.
 #[must_use]
@@ -25,9 +25,9 @@ pub fn is_image_name(path: &Path) -> bool {
 }
 
 /// Reads an image of at most `most` bytes.
-pub(crate) fn read(workspace: &Workspace, path: &RelPath, most: u64) -> Result<ImageData, ToolError> {
-    let not_image = || ToolError::Image { path: path.clone(), reason: NOT_IMAGE.to_owned() };
-    encode_image(&bytes(workspace, path, most)?).ok_or_else(not_image)
+pub(crate) fn read_image(workspace: &Workspace, path: &RelPath, most: u64) -> Result<ImageData, ToolError> {
+    let not_image = || ToolError::Image { path: path.clone(), reason: NOT_IMAGE_REASON.to_owned() };
+    encode_image(&read_bytes(workspace, path, most)?).ok_or_else(not_image)
 }
 
 /// Returns a file's bytes as an image; [`None`] if they are not PNG, JPEG, GIF or WebP.
@@ -39,10 +39,10 @@ pub fn encode_image(bytes: &[u8]) -> Option<ImageData> {
 
 /// Reads a file's bytes. The kernel keeps the path beneath the root; a pipe is refused, not waited
 /// for.
-fn bytes(workspace: &Workspace, path: &RelPath, most: u64) -> Result<Vec<u8>, ToolError> {
+fn read_bytes(workspace: &Workspace, path: &RelPath, most: u64) -> Result<Vec<u8>, ToolError> {
     let failed = |reason: String| ToolError::Image { path: path.clone(), reason };
-    let root = open_root(&workspace.reach_path()).map_err(|error| failed(error.to_string()))?;
-    let opened = open_regular(root.as_fd(), path.as_bytes(), Links::Follow);
+    let root = open_root(&workspace.access_path()).map_err(|error| failed(error.to_string()))?;
+    let opened = open_regular(root.as_fd(), path.as_bytes(), LinkPolicy::Follow);
     let (file, stat) = opened.map_err(|error| failed(error.to_string()))?;
     let size = u64::try_from(stat.st_size).unwrap_or_default();
     let read = read_up_to(&file, size, most).map_err(|error| failed(error.to_string()))?;

@@ -6,8 +6,8 @@
 //! changed is in. A session that works in a copy has an index of the copy's files, which begins as
 //! the project's.
 
+mod background_graph;
 mod idle;
-mod links;
 mod vectors;
 
 use std::collections::BTreeSet;
@@ -19,17 +19,17 @@ use std::time::{Duration, Instant};
 
 use journeyman_git::Git;
 use journeyman_index::history::History;
-use journeyman_index::store::{Options, Progress, Report};
-use journeyman_index::vectors::Similar;
-use journeyman_index::{Index, Project, Snapshot};
+use journeyman_index::store::{IndexReport, RefreshOptions, RefreshProgress};
+use journeyman_index::vectors::SimilarChunks;
+use journeyman_index::{Index, ProjectIndex, Snapshot};
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use journeyman_workspace::Workspace;
 use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
-use links::Links;
-pub use vectors::FindVectorer;
+use background_graph::BackgroundGraph;
+pub use vectors::LoadVectorer;
 use vectors::VectorSearch;
 
 /// Maximum number of threads that read files: the session's commands need the machine, too.
@@ -37,36 +37,36 @@ const MAX_THREADS: usize = 4;
 /// Maximum time that a query waits for an existing index: a scan of 80,000 files takes less.
 const MAX_REFRESH_WAIT: Duration = Duration::from_millis(500);
 /// Maximum time that a query waits for the first index: a tree of some megabytes takes less.
-const WAIT_FOR_FIRST: Duration = Duration::from_secs(4);
+const MAX_FIRST_INDEX_WAIT: Duration = Duration::from_secs(4);
 /// Maximum time that a query waits after the session changed more files than are refreshed one by
 /// one.
-const WAIT_FOR_OWN: Duration = Duration::from_secs(20);
+const MAX_OWN_CHANGES_WAIT: Duration = Duration::from_secs(20);
 /// Maximum time for a cancelled refresh to save its work.
 const MAX_STOP_WAIT: Duration = Duration::from_secs(10);
 /// Maximum time to wait for another process's write before an answer names the missing files.
-const WAIT_FOR_OTHERS: Duration = Duration::from_secs(2);
+const MAX_OTHER_WRITER_WAIT: Duration = Duration::from_secs(2);
 /// Interval of checks for an interrupted call.
 const CANCEL_POLL: Duration = Duration::from_millis(20);
 /// Minimum time between scans for changes made outside the session.
-const MIN_REST: Duration = Duration::from_secs(1);
+const MIN_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// The idle time before the index is compacted.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 /// The part of the time that scans may take: one in this many.
-const LOOK_TIME_FRACTION: u32 = 20;
+const MAX_SCAN_TIME_FRACTION: u32 = 20;
 /// Maximum number of files changed by the session that are refreshed one by one; for more the whole
 /// tree is scanned.
-const MAX_OWN: usize = 500;
+const MAX_OWN_CHANGES: usize = 500;
 /// Maximum time to wait for commits. A history that isn't read yet takes longer, and is available
 /// to a later query.
-const WAIT_FOR_COMMITS: Duration = Duration::from_secs(2);
+const MAX_COMMITS_WAIT: Duration = Duration::from_secs(2);
 /// Maximum number of unindexed files listed in an answer.
-const MAX_NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 /// Names of files that exclude others from the index.
 const IGNORE_FILES: [&[u8]; 3] = [b".gitignore", b".ignore", b".journeymanignore"];
 
 /// A session's index. Dropping this value stops its background work.
 pub struct SharedIndex {
-    core: Arc<Core>,
+    core: Arc<IndexCore>,
 }
 
 impl std::fmt::Debug for SharedIndex {
@@ -77,9 +77,9 @@ impl std::fmt::Debug for SharedIndex {
 
 /// A snapshot of the index for one query.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct QuerySnapshot {
     /// The index, for its history and for reading files.
-    pub project: Arc<Project>,
+    pub project: Arc<ProjectIndex>,
     /// The snapshot.
     pub snapshot: Arc<Snapshot>,
     /// Lines for the model about files that the answer may lack; empty if none.
@@ -88,7 +88,7 @@ pub struct Asked {
     pub lacks: Vec<RelPath>,
 }
 
-struct Core {
+struct IndexCore {
     workspace: Arc<Workspace>,
     directory: PathBuf,
     /// The directory of the index that this one is copied from, if the session works in a copy.
@@ -102,7 +102,7 @@ struct Core {
     state: Mutex<IndexState>,
     news: Condvar,
     history: Mutex<Option<Arc<History>>>,
-    links: Arc<Links>,
+    links: Arc<BackgroundGraph>,
     vectors: Option<VectorSearch>,
     /// The idle time after which the index is compacted.
     idle_time: Duration,
@@ -110,10 +110,10 @@ struct Core {
 
 #[derive(Default)]
 struct IndexState {
-    opened: Option<Arc<Project>>,
+    opened: Option<Arc<ProjectIndex>>,
     /// Stops the running refresh.
     running: Option<Arc<AtomicBool>>,
-    progress: Option<Progress>,
+    progress: Option<RefreshProgress>,
     /// The end and the duration of the last scan.
     looked: Option<(Instant, Duration)>,
     /// Files that the session has changed since the last refresh.
@@ -151,13 +151,13 @@ impl SharedIndex {
     #[must_use]
     pub fn new(workspace: Arc<Workspace>, redactor: Arc<Redactor>, git: Option<Git>) -> Self {
         let directory = workspace.state_dir().join("index");
-        Self { core: Arc::new(Core::new(workspace, directory, None, redactor, git, false)) }
+        Self { core: Arc::new(IndexCore::new(workspace, directory, None, redactor, git, false)) }
     }
 
     /// Adds search by vectors with the model that `find` returns, if the user configured one.
     /// `find` is called for the first search.
     #[must_use]
-    pub fn with_vectors(mut self, find: Arc<FindVectorer>) -> Self {
+    pub fn with_vectors(mut self, find: Arc<LoadVectorer>) -> Self {
         let directory = self.core.directory.clone();
         if let Some(core) = Arc::get_mut(&mut self.core) {
             core.vectors = Some(VectorSearch::new(find, directory));
@@ -168,7 +168,7 @@ impl SharedIndex {
     /// Lets [`SharedIndex::refresh_early`] refresh the index during the first request to the model,
     /// so that the first query finds it ready.
     #[must_use]
-    pub fn refreshed_early(self) -> Self {
+    pub fn with_early_refresh(self) -> Self {
         self.core.ahead.store(true, Ordering::Relaxed);
         self
     }
@@ -176,11 +176,11 @@ impl SharedIndex {
     /// Returns an index for a copy of the tree. It begins with the contents of this one, and
     /// follows the copy's files.
     #[must_use]
-    pub fn of_copy(&self, workspace: Arc<Workspace>) -> Self {
+    pub fn for_copy(&self, workspace: Arc<Workspace>) -> Self {
         let directory = workspace.state_dir().join("index");
         let (seed, git) = (Some(self.core.directory.clone()), self.core.git.clone());
         let (redactor, ahead) = (Arc::clone(&self.core.redactor), self.core.ahead.load(Ordering::Relaxed));
-        let mut core = Core::new(workspace, directory, seed, redactor, git, ahead);
+        let mut core = IndexCore::new(workspace, directory, seed, redactor, git, ahead);
         core.vectors = self.core.vectors.as_ref().map(VectorSearch::for_copy);
         core.idle_time = self.core.idle_time;
         Self { core: Arc::new(core) }
@@ -189,9 +189,9 @@ impl SharedIndex {
     /// Returns the last snapshot, if there is one, without building or refreshing it. For callers
     /// that can't wait.
     #[must_use]
-    pub fn at_hand(&self) -> Option<(Arc<Project>, Arc<Snapshot>)> {
+    pub fn last_snapshot(&self) -> Option<(Arc<ProjectIndex>, Arc<Snapshot>)> {
         let core = &self.core;
-        if core.lock().opened.is_none() && !Index::is_in(core.seed.as_ref().unwrap_or(&core.directory)) {
+        if core.lock().opened.is_none() && !Index::exists_in(core.seed.as_ref().unwrap_or(&core.directory)) {
             return None;
         }
         let project = core.open_project().ok()?;
@@ -203,14 +203,18 @@ impl SharedIndex {
     /// the snapshot with their steps. The graph is built in the background: it may be of an earlier
     /// snapshot, and the result is empty if it isn't ready in time.
     #[must_use]
-    pub fn near_files(&self, asked: &Asked, files: &[RelPath]) -> Vec<(u32, u32)> {
+    pub fn near_files(&self, asked: &QuerySnapshot, files: &[RelPath]) -> Vec<(u32, u32)> {
         self.core.links.near_files(&asked.project, &asked.snapshot, files)
     }
 
     /// Returns the results similar to a query by vectors with their weight, and a note if they are
     /// unavailable this time. Waits for the model as long as the user's configuration says.
     #[must_use]
-    pub fn similar_files(&self, asked: &Asked, query: &str) -> (Option<(Similar, f32)>, Option<String>) {
+    pub fn similar_files(
+        &self,
+        asked: &QuerySnapshot,
+        query: &str,
+    ) -> (Option<(SimilarChunks, f32)>, Option<String>) {
         let vectors = self.core.vectors.as_ref();
         vectors.map_or((None, None), |one| one.similar_files(&asked.snapshot, query, &self.core.redactor))
     }
@@ -227,7 +231,8 @@ impl SharedIndex {
         self.core.git.as_ref()
     }
 
-    /// Starts refreshing the index if [`SharedIndex::refreshed_early`] requested it. Doesn't block.
+    /// Starts refreshing the index if [`SharedIndex::with_early_refresh`] requested it. Doesn't
+    /// block.
     pub fn refresh_early(&self) {
         if self.core.ahead.swap(false, Ordering::Relaxed) {
             self.core.begin_refresh(&mut self.core.lock());
@@ -242,7 +247,7 @@ impl SharedIndex {
             state.doubt |= IGNORE_FILES.contains(&path.file_name());
             state.own.insert(path.clone());
         }
-        if state.own.len() > MAX_OWN {
+        if state.own.len() > MAX_OWN_CHANGES {
             state.own.clear();
             state.doubt = true;
         }
@@ -258,7 +263,7 @@ impl SharedIndex {
     ///
     /// # Errors
     /// [`ToolError::Index`] where there is none and none can be made; [`ToolError::Cancelled`].
-    pub fn snapshot(&self, cancel: &CancellationToken) -> Result<Asked, ToolError> {
+    pub fn snapshot(&self, cancel: &CancellationToken) -> Result<QuerySnapshot, ToolError> {
         let core = &self.core;
         let _turn = core.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let project = core.open_project()?;
@@ -266,12 +271,12 @@ impl SharedIndex {
         for _ in 0..2 {
             let timeout = {
                 let mut state = core.lock();
-                if !state.is_due() {
+                if !state.is_scan_due() {
                     break;
                 }
                 let timeout = match (state.doubt, project.index().snapshot().is_partial()) {
-                    (true, _) => WAIT_FOR_OWN,
-                    (false, true) => WAIT_FOR_FIRST,
+                    (true, _) => MAX_OWN_CHANGES_WAIT,
+                    (false, true) => MAX_FIRST_INDEX_WAIT,
                     (false, false) => MAX_REFRESH_WAIT,
                 };
                 core.begin_refresh(&mut state);
@@ -279,8 +284,8 @@ impl SharedIndex {
             };
             core.wait_for_refresh(timeout, cancel)?;
         }
-        let halted = core.halt_if_needed(&project, cancel)?;
-        let lacks = core.take_own(&project, cancel)?;
+        let halted = core.halt_refresh_if_needed(&project, cancel)?;
+        let lacks = core.refresh_own_changes(&project, cancel)?;
         if let Err(error) = project.index().reload() {
             core.lock().failed = Some(error.to_string());
         }
@@ -292,10 +297,10 @@ impl SharedIndex {
         if let (Some(why), true) = (&state.failed, snapshot.totals().files == 0) {
             return Err(ToolError::Index(why.clone()));
         }
-        let note = state.gaps_note(&snapshot, &lacks);
-        core.schedule_tidying(&mut state);
+        let note = state.missing_files_note(&snapshot, &lacks);
+        core.schedule_segment_merge(&mut state);
         drop(state);
-        Ok(Asked { project: core.project_as_reached(&project), snapshot, note, lacks })
+        Ok(QuerySnapshot { project: core.with_current_root(&project), snapshot, note, lacks })
     }
 
     /// Returns the project's history; `None` if there are no commits, or if they can't be read in
@@ -310,16 +315,16 @@ impl SharedIndex {
                 return Some(known);
             }
             let project = core.open_project().ok()?;
-            let history = Arc::new(project.history(&git).await.ok()??);
+            let history = Arc::new(project.load_history(&git).await.ok()??);
             *core.history.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&history));
             Some(history)
         });
         // A longer reading goes on, and its result is there for a later query.
-        tokio::time::timeout(WAIT_FOR_COMMITS, reading).await.ok()?.ok()?
+        tokio::time::timeout(MAX_COMMITS_WAIT, reading).await.ok()?.ok()?
     }
 }
 
-impl Core {
+impl IndexCore {
     fn new(
         workspace: Arc<Workspace>,
         directory: PathBuf,
@@ -350,25 +355,26 @@ impl Core {
     }
 
     /// Returns the index, and opens it if necessary.
-    fn open_project(&self) -> Result<Arc<Project>, ToolError> {
+    fn open_project(&self) -> Result<Arc<ProjectIndex>, ToolError> {
         let mut state = self.lock();
         if let Some(project) = &state.opened {
             return Ok(Arc::clone(project));
         }
         if let Some(seed) = &self.seed {
             // If copying fails, the index is built from scratch.
-            Index::seed(&self.directory, seed).ok();
+            Index::copy_from(&self.directory, seed).ok();
         }
-        let (root, redactor) = (self.workspace.reach_path(), Arc::clone(&self.redactor));
-        let project = Project::open_with_redactor(&root, &self.directory, thread_count().get(), redactor);
+        let (root, redactor) = (self.workspace.access_path(), Arc::clone(&self.redactor));
+        let project =
+            ProjectIndex::open_with_redactor(&root, &self.directory, thread_count().get(), redactor);
         let project = Arc::new(project.map_err(|error| ToolError::Index(error.to_string()))?);
         state.opened = Some(Arc::clone(&project));
         Ok(project)
     }
 
     /// Returns the project with its present root: a copy that is mounted again has another path.
-    fn project_as_reached(&self, project: &Arc<Project>) -> Arc<Project> {
-        Arc::new(project.with_root(&self.workspace.reach_path(), thread_count().get()))
+    fn with_current_root(&self, project: &Arc<ProjectIndex>) -> Arc<ProjectIndex> {
+        Arc::new(project.with_root(&self.workspace.access_path(), thread_count().get()))
     }
 
     /// Starts a refresh, unless one is running.
@@ -389,15 +395,15 @@ impl Core {
         }
     }
 
-    fn refresh(&self, stop: &AtomicBool) -> Result<Report, String> {
+    fn refresh(&self, stop: &AtomicBool) -> Result<IndexReport, String> {
         let project = self.open_project().map_err(|error| error.to_string())?;
-        self.wait_until_tidy(&CancellationToken::new()).map_err(|error| error.to_string())?;
-        let project = self.project_as_reached(&project);
+        self.wait_for_segment_merge(&CancellationToken::new()).map_err(|error| error.to_string())?;
+        let project = self.with_current_root(&project);
         let progress = |progress| self.lock().progress = Some(progress);
-        let options = Options { threads: thread_count(), wait: false, progress: &progress, stop };
+        let options = RefreshOptions { threads: thread_count(), wait: false, progress: &progress, stop };
         if project.index().snapshot().totals().files == 0 {
             // Words first: they take a fraction of the time.
-            let report = project.refresh_text(options).map_err(|error| error.to_string())?;
+            let report = project.refresh_without_parsing(options).map_err(|error| error.to_string())?;
             if report.left_to_another || report.stopped {
                 return Ok(report);
             }
@@ -406,7 +412,7 @@ impl Core {
         if let Some(seed) = self.seed.as_ref().filter(|_| !report.left_to_another && !report.stopped) {
             // Otherwise a project whose sessions all work in copies would never have an index to
             // copy.
-            Index::seed(seed, &self.directory).ok();
+            Index::copy_from(seed, &self.directory).ok();
         }
         Ok(report)
     }
@@ -434,7 +440,11 @@ impl Core {
 
     /// Stops a long refresh if own changes have to be indexed or nothing is readable yet: what it
     /// has indexed becomes readable, and others may write.
-    fn halt_if_needed(&self, project: &Project, cancel: &CancellationToken) -> Result<bool, ToolError> {
+    fn halt_refresh_if_needed(
+        &self,
+        project: &ProjectIndex,
+        cancel: &CancellationToken,
+    ) -> Result<bool, ToolError> {
         {
             let state = self.lock();
             let Some(stop) = &state.running else { return Ok(false) };
@@ -448,14 +458,14 @@ impl Core {
     }
 
     /// Refreshes the files that the session changed. Returns those that could not be refreshed.
-    fn take_own(
+    fn refresh_own_changes(
         &self,
-        project: &Arc<Project>,
+        project: &Arc<ProjectIndex>,
         cancel: &CancellationToken,
     ) -> Result<Vec<RelPath>, ToolError> {
         // Taken out first, so that a file that changes meanwhile is noted again.
         let own: Vec<RelPath> = std::mem::take(&mut self.lock().own).into_iter().collect();
-        let lacks = self.bring_in(project, &own, cancel);
+        let lacks = self.refresh_files(project, &own, cancel);
         if !matches!(&lacks, Ok(lacks) if lacks.is_empty()) {
             self.lock().own.extend(own);
         }
@@ -463,25 +473,29 @@ impl Core {
     }
 
     /// Refreshes some files. Returns those that could not be refreshed.
-    fn bring_in(
+    fn refresh_files(
         &self,
-        project: &Arc<Project>,
+        project: &Arc<ProjectIndex>,
         own: &[RelPath],
         cancel: &CancellationToken,
     ) -> Result<Vec<RelPath>, ToolError> {
         if own.is_empty() {
             return Ok(Vec::new());
         }
-        let project = self.project_as_reached(project);
-        self.wait_until_tidy(cancel)?;
-        let end = Instant::now() + WAIT_FOR_OTHERS;
+        let project = self.with_current_root(project);
+        self.wait_for_segment_merge(cancel)?;
+        let end = Instant::now() + MAX_OTHER_WRITER_WAIT;
         let never = AtomicBool::new(false);
         loop {
             if cancel.is_cancelled() {
                 return Err(ToolError::Cancelled);
             }
-            let options =
-                Options { threads: NonZero::<usize>::MIN, wait: false, progress: &|_| {}, stop: &never };
+            let options = RefreshOptions {
+                threads: NonZero::<usize>::MIN,
+                wait: false,
+                progress: &|_| {},
+                stop: &never,
+            };
             match project.update_files(own, options) {
                 Ok(report) if report.left_to_another && Instant::now() < end => {
                     std::thread::sleep(CANCEL_POLL)
@@ -499,9 +513,9 @@ impl Core {
 
 /// A running refresh; dropping this value reports its end, even after a panic.
 struct RefreshRun<'a> {
-    core: &'a Core,
+    core: &'a IndexCore,
     begun: Instant,
-    report: Option<Result<Report, String>>,
+    report: Option<Result<IndexReport, String>>,
 }
 
 impl Drop for RefreshRun<'_> {
@@ -525,18 +539,18 @@ impl Drop for RefreshRun<'_> {
 
 impl IndexState {
     /// Returns true if all files should be scanned again.
-    fn is_due(&self) -> bool {
+    fn is_scan_due(&self) -> bool {
         let rested = |(at, took): (Instant, Duration)| {
-            at.elapsed() > MIN_REST.max(took.saturating_mul(LOOK_TIME_FRACTION))
+            at.elapsed() > MIN_SCAN_INTERVAL.max(took.saturating_mul(MAX_SCAN_TIME_FRACTION))
         };
         self.doubt || self.looked.is_none_or(rested)
     }
 
     /// Returns the note on files that an answer may lack.
-    fn gaps_note(&self, snapshot: &Snapshot, lacks: &[RelPath]) -> String {
+    fn missing_files_note(&self, snapshot: &Snapshot, lacks: &[RelPath]) -> String {
         let mut notes = Vec::new();
         if snapshot.is_partial() {
-            let far = self.progress.map_or(String::new(), |Progress { done, of, .. }| {
+            let far = self.progress.map_or(String::new(), |RefreshProgress { done, of, .. }| {
                 format!(" ({done} of {of} files read in this run)")
             });
             let who = if self.elsewhere { " by another process" } else { "" };
@@ -547,8 +561,8 @@ impl IndexState {
             notes.push(format!("the index couldn't be brought up to date: {why}"));
         }
         if !lacks.is_empty() {
-            let named: Vec<String> = lacks.iter().take(MAX_NAMED).map(ToString::to_string).collect();
-            let more = if lacks.len() > MAX_NAMED { ", …" } else { "" };
+            let named: Vec<String> = lacks.iter().take(MAX_NAMED_FILES).map(ToString::to_string).collect();
+            let more = if lacks.len() > MAX_NAMED_FILES { ", …" } else { "" };
             notes.push(format!("your changes of {}{more} aren't in the index yet", named.join(", ")));
         }
         if self.cut {

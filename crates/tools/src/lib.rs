@@ -32,7 +32,6 @@
 //! It doesn't judge permissions (`policy`), order calls or retry them (`agent`), hide
 //! secrets in results (`agent`, before they are written down), or speak to other tool servers.
 
-mod answer;
 mod apply_patch;
 mod arguments;
 mod background;
@@ -46,9 +45,9 @@ mod find_references;
 mod get_dependencies;
 mod get_symbols;
 mod git_history;
-mod guard;
 mod image;
 mod index;
+mod index_answer;
 mod list_files;
 mod outputs;
 mod planned_edits;
@@ -60,27 +59,28 @@ mod run_command;
 mod schema;
 mod search_code;
 mod search_text;
-mod seen;
-mod shape;
+mod seen_files;
 mod stale;
 mod tool;
+mod tool_interface;
 mod typed_tool;
 mod unread_output;
+mod violations;
 pub mod web;
 mod whole_files;
 mod write_file;
 
-pub use background::{Background, BackgroundCommand, BackgroundExit, MAX_IN_BACKGROUND};
+pub use background::{BackgroundCommand, BackgroundCommands, BackgroundExit, MAX_BACKGROUND_COMMANDS};
 pub use command_tool::{ArgumentType, CommandArgument, CommandDefinition, CommandTool};
 pub use error::ToolError;
-pub use image::{NOT_IMAGE, encode_image, is_image_name};
-pub use index::{Asked, FindVectorer, SharedIndex};
+pub use image::{NOT_IMAGE_REASON, encode_image, is_image_name};
+pub use index::{LoadVectorer, QuerySnapshot, SharedIndex};
 pub use outputs::{Outputs, RecallResult};
 pub use planned_edits::summarize_files;
 pub use project_files::ProjectFiles;
 pub use recording::{CommandRecording, RecordedChanges};
 pub use registry::Registry;
-pub use seen::{Seen, SeenFile, Sight};
+pub use seen_files::{SeenFile, SeenFiles, SeenStatus};
 pub use stale::refuse_stale;
-pub use tool::{CALL_TIME, Emit, ForeignUsage, Tool, ToolContext, ToolLimits, ToolOutput};
+pub use tool::{DEFAULT_CALL_TIME, EmitEvent, ForeignUsage, Tool, ToolContext, ToolLimits, ToolOutput};
 pub use typed_tool::TypedTool;

@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::shown_on_one_line;
-use crate::shape::{Shape, how_many, not_found};
-use crate::tool::in_background;
+use crate::excerpt::to_one_line;
+use crate::tool::run_blocking;
+use crate::tool_interface::{ToolInterface, bounded_count, not_found};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Default number of files: enough for a directory of a large project.
@@ -20,7 +20,7 @@ const DEFAULT_FILES: u64 = 500;
 /// Maximum number of files; beyond this the bound on bytes applies anyway.
 const MAX_FILES: u64 = 5_000;
 /// Maximum bytes of a path or glob in a summary.
-const SUMMARY_BYTES: usize = 100;
+const MAX_SUMMARY_BYTES: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 struct ListFilesArguments {
@@ -33,26 +33,26 @@ struct ListFilesArguments {
 
 /// The `list_files` tool.
 pub(crate) struct ListFiles {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 impl ListFiles {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Lists the project's files, without ignored ones.";
-        Self { shape: Shape::of::<ListFilesArguments>("list_files", description, root) }
+        Self { shape: ToolInterface::for_arguments::<ListFilesArguments>("list_files", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: ListFilesArguments = self.shape.read(&input)?;
+        let arguments: ListFilesArguments = self.shape.read_arguments(&input)?;
         let under = self.shape.read_directory("path", arguments.path.as_deref())?;
-        let limit = how_many(arguments.limit, DEFAULT_FILES, MAX_FILES);
+        let limit = bounded_count(arguments.limit, DEFAULT_FILES, MAX_FILES);
         let glob = self.shape.read_glob(arguments.glob)?;
         let context = context.clone();
-        in_background(move || list(&context, under, glob, limit)).await
+        run_blocking(move || list_files(&context, under, glob, limit)).await
     }
 }
 
-fn list(
+fn list_files(
     context: &ToolContext,
     under: Option<RelPath>,
     glob: Option<String>,
@@ -93,12 +93,12 @@ impl Tool for ListFiles {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: ListFilesArguments = self.shape.read(input)?;
-        self.shape.reads_beneath(arguments.path.as_deref())
+        let arguments: ListFilesArguments = self.shape.read_arguments(input)?;
+        self.shape.directory_read_effects(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(arguments) = self.shape.read::<ListFilesArguments>(input) else {
+        let Ok(arguments) = self.shape.read_arguments::<ListFilesArguments>(input) else {
             return "list files".to_owned();
         };
         let path = arguments.path.filter(|path| !path.is_empty()).unwrap_or_else(|| ".".to_owned());
@@ -106,11 +106,11 @@ impl Tool for ListFiles {
             Some(glob) => {
                 format!(
                     "list {} in {}",
-                    shown_on_one_line(&glob, SUMMARY_BYTES),
-                    shown_on_one_line(&path, SUMMARY_BYTES)
+                    to_one_line(&glob, MAX_SUMMARY_BYTES),
+                    to_one_line(&path, MAX_SUMMARY_BYTES)
                 )
             }
-            None => format!("list {}", shown_on_one_line(&path, SUMMARY_BYTES)),
+            None => format!("list {}", to_one_line(&path, MAX_SUMMARY_BYTES)),
         }
     }
 

@@ -10,7 +10,7 @@ use journeyman_protocol::CallId;
 use crate::ToolError;
 
 /// Maximum bytes held in all: two outputs of the largest size. The agent itself has 40 MiB.
-const HELD_BYTES: usize = 8 * 1024 * 1024;
+const MAX_HELD_BYTES: usize = 8 * 1024 * 1024;
 
 /// Reads the result of an earlier call from the session's log; `None` if there is none.
 pub type RecallResult = Arc<dyn Fn(CallId) -> BoxFuture<'static, Option<String>> + Send + Sync>;
@@ -19,12 +19,12 @@ pub type RecallResult = Arc<dyn Fn(CallId) -> BoxFuture<'static, Option<String>>
 /// read from the session's log.
 #[derive(Default)]
 pub struct Outputs {
-    held: Mutex<Held>,
+    held: Mutex<HeldOutputs>,
     recall: Option<RecallResult>,
 }
 
 #[derive(Default)]
-struct Held {
+struct HeldOutputs {
     outputs: VecDeque<(CallId, Arc<str>)>,
     /// Calls whose output is not in the log yet.
     unlogged: Vec<CallId>,
@@ -50,7 +50,7 @@ impl Outputs {
         held.outputs.push_back((call.clone(), text.into()));
         held.unlogged.push(call.clone());
         while held.outputs.len() > 1
-            && held.outputs.iter().map(|(_, text)| text.len()).sum::<usize>() > HELD_BYTES
+            && held.outputs.iter().map(|(_, text)| text.len()).sum::<usize>() > MAX_HELD_BYTES
         {
             held.outputs.pop_front();
         }
@@ -82,7 +82,7 @@ impl Outputs {
         recalled.map(Arc::from).ok_or_else(|| ToolError::NoOutput { call: call.to_owned() })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Held> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HeldOutputs> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -101,7 +101,7 @@ mod tests {
     fn the_oldest_give_way() {
         let outputs = Outputs::default();
         for call in ["a", "b", "c"] {
-            outputs.store_output(&CallId::new(call), call.repeat(HELD_BYTES / 2));
+            outputs.store_output(&CallId::new(call), call.repeat(MAX_HELD_BYTES / 2));
         }
         assert!(read(&outputs, "c").is_ok() && read(&outputs, "b").is_ok());
         let error = read(&outputs, "a").unwrap_err().to_string();
@@ -111,7 +111,7 @@ mod tests {
     #[test]
     fn one_output_is_held_whatever_its_size() {
         let outputs = Outputs::default();
-        outputs.store_output(&CallId::new("a"), "x".repeat(HELD_BYTES + 1));
+        outputs.store_output(&CallId::new("a"), "x".repeat(MAX_HELD_BYTES + 1));
         assert!(read(&outputs, "a").is_ok());
     }
 

@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 use journeyman_edit::{Edit, EditOp, FileChange, OpNote, Options, Plan, Strategy, plan_edits};
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, clip_to_bytes};
-use journeyman_workspace::{Change, ChangeSet, Expected, Workspace, unified_diff};
+use journeyman_workspace::{Change, ChangeSet, ExpectedState, Workspace, unified_diff};
 
-use crate::excerpt::shown_on_one_line;
+use crate::excerpt::to_one_line;
 use crate::project_files::ProjectFiles;
 use crate::stale::refuse_stale;
-use crate::{Sight, ToolContext, ToolError, ToolOutput};
+use crate::{SeenStatus, ToolContext, ToolError, ToolOutput};
 
 /// Maximum bytes of a note on one edit, and of the problems of one call.
 const MAX_NOTE_BYTES: usize = 2_400;
 /// Maximum number of files that a summary names.
-const MAX_NAMED: usize = 3;
+const MAX_NAMED_FILES: usize = 3;
 /// Maximum bytes of a path, and of a description, in a summary.
-const SUMMARY_BYTES: usize = 120;
+const MAX_SUMMARY_BYTES: usize = 120;
 
 /// Returns the effects of edits: the files that they read and write.
 pub(crate) fn edit_effects(edits: &[Edit]) -> Effects {
@@ -49,7 +49,7 @@ pub(crate) fn apply_edits(
     for path in edits.iter().map(|edit| &edit.path).collect::<BTreeSet<_>>() {
         let Some(content) = files.content(path)? else { continue };
         refuse_stale(context, path, &content)?;
-        if context.seen.compare(path, &content.hash) == Sight::Current {
+        if context.seen.compare(path, &content.hash) == SeenStatus::Current {
             known.insert(path.clone());
         }
     }
@@ -74,7 +74,7 @@ pub(crate) fn apply_edits(
         description,
         changes,
     })?;
-    context.seen.left_by(&context.workspace, &applied.changes);
+    context.seen.note_changes(&context.workspace, &applied.changes);
     for change in &plan.changes {
         let Some(after) = &change.after else { continue };
         let hash = written.iter().find(|(path, _)| *path == change.path).map(|(_, hash)| *hash);
@@ -191,7 +191,7 @@ impl ProjectFiles<'_> {
         let (mut deleted, mut changes) = (Vec::new(), Vec::new());
         for change in plan.changes_to_write() {
             let old = self.content(&change.path)?;
-            let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
+            let expected = old.as_ref().map_or(ExpectedState::Absent, |old| ExpectedState::Hash(old.hash));
             let path = change.path.clone();
             let Some(after) = &change.after else {
                 deleted.push(Change::Delete { path, expected });
@@ -219,11 +219,11 @@ impl ProjectFiles<'_> {
 #[must_use]
 pub fn summarize_files(verb: &str, paths: &[String], why: Option<&str>) -> String {
     let mut named: Vec<String> =
-        paths.iter().take(MAX_NAMED).map(|path| shown_on_one_line(path, SUMMARY_BYTES)).collect();
-    if paths.len() > MAX_NAMED {
-        named.push(format!("{} more", paths.len() - MAX_NAMED));
+        paths.iter().take(MAX_NAMED_FILES).map(|path| to_one_line(path, MAX_SUMMARY_BYTES)).collect();
+    if paths.len() > MAX_NAMED_FILES {
+        named.push(format!("{} more", paths.len() - MAX_NAMED_FILES));
     }
     let why = why.map(str::trim).filter(|why| !why.is_empty());
-    let why = why.map_or(String::new(), |why| format!(": {}", shown_on_one_line(why, SUMMARY_BYTES)));
+    let why = why.map_or(String::new(), |why| format!(": {}", to_one_line(why, MAX_SUMMARY_BYTES)));
     format!("{verb} {}{why}", named.join(", "))
 }

@@ -12,17 +12,17 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::{lines_from, shown_on_one_line};
+use crate::excerpt::{numbered_lines_from, to_one_line};
 use crate::image;
 use crate::planned_edits::summarize_files;
-use crate::shape::{Shape, not_found};
-use crate::tool::in_background;
+use crate::tool::run_blocking;
+use crate::tool_interface::{ToolInterface, not_found};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Prefix of a path that reads the output of the call whose id follows.
 pub(crate) const OUTPUT_PREFIX: &str = "output:";
 /// Maximum bytes of a path in a summary.
-const SUMMARY_BYTES: usize = 120;
+const MAX_SUMMARY_BYTES: usize = 120;
 /// Maximum number of files of one call: each gets a part of what one result may have.
 const MAX_FILES: usize = 20;
 
@@ -40,12 +40,12 @@ struct ReadFileArguments {
 
 /// The `read_file` tool.
 pub(crate) struct ReadFile {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 /// The requested lines.
 #[derive(Clone, Copy)]
-struct Lines {
+struct LineRange {
     offset: u64,
     limit: Option<u64>,
     /// Maximum bytes of the lines.
@@ -63,7 +63,7 @@ impl ReadFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Reads a text file, with line numbers, or an image. Long files come in parts: go on \
                            with offset.";
-        Self { shape: Shape::of::<ReadFileArguments>("read_file", description, root) }
+        Self { shape: ToolInterface::for_arguments::<ReadFileArguments>("read_file", description, root) }
     }
 
     fn parse_request(&self, path: Option<String>, paths: Vec<String>) -> Result<ReadRequest, ToolError> {
@@ -74,7 +74,7 @@ impl ReadFile {
         }
         let mut files: Vec<RelPath> = Vec::new();
         for given in path.iter().chain(&paths) {
-            let file = self.shape.path(given)?;
+            let file = self.shape.read_path(given)?;
             if !files.contains(&file) {
                 files.push(file);
             }
@@ -89,9 +89,9 @@ impl ReadFile {
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let ReadFileArguments { path, paths, offset, limit } = self.shape.read(&input)?;
+        let ReadFileArguments { path, paths, offset, limit } = self.shape.read_arguments(&input)?;
         // Models write 0 for "from the beginning" and "no limit".
-        let lines = Lines {
+        let lines = LineRange {
             offset: offset.unwrap_or(1).max(1),
             limit: limit.filter(|limit| *limit > 0),
             bytes: context.limits.read_bytes,
@@ -104,11 +104,11 @@ impl ReadFile {
             ReadRequest::Files(files) => files,
         };
         let context = context.clone();
-        in_background(move || match (files.pop(), files.is_empty()) {
-            (Some(only), true) => read(&context, only, lines),
+        run_blocking(move || match (files.pop(), files.is_empty()) {
+            (Some(only), true) => read_one_file(&context, only, lines),
             (last, _) => {
                 files.extend(last);
-                Ok(read_several(&context, files, lines))
+                Ok(read_several_files(&context, files, lines))
             }
         })
         .await
@@ -117,14 +117,14 @@ impl ReadFile {
 
 /// Reads several files. The error of a file stands in place of its text. Space that short files
 /// don't need goes to the files after them.
-fn read_several(context: &ToolContext, files: Vec<RelPath>, lines: Lines) -> ToolOutput {
+fn read_several_files(context: &ToolContext, files: Vec<RelPath>, lines: LineRange) -> ToolOutput {
     let (mut parts, mut room, mut left) = (Vec::new(), lines.bytes, files.len());
     let mut failed = 0;
     for path in files {
         let heading = format!("== {path} ==\n");
         let bytes = room / left.max(1);
         left = left.saturating_sub(1);
-        let mut texts = match read(context, path, Lines { bytes, ..lines }) {
+        let mut texts = match read_one_file(context, path, LineRange { bytes, ..lines }) {
             Ok(output) => output.parts,
             Err(error) => {
                 failed += 1;
@@ -158,7 +158,7 @@ fn join_texts(parts: Vec<ResultPart>) -> Vec<ResultPart> {
     joined
 }
 
-fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput, ToolError> {
+fn read_one_file(context: &ToolContext, path: RelPath, lines: LineRange) -> Result<ToolOutput, ToolError> {
     let workspace = &context.workspace;
     match workspace.stat(&path)? {
         None => return Err(not_found(workspace, path)),
@@ -168,7 +168,7 @@ fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput
         Some(_) => {}
     }
     if image::is_image_name(path.as_path()) {
-        let image = image::read(workspace, &path, context.limits.image_bytes)?;
+        let image = image::read_image(workspace, &path, context.limits.image_bytes)?;
         return Ok(ToolOutput { parts: vec![ResultPart::Image(image)], ..ToolOutput::text("") });
     }
     let content = workspace.read(&path, context.limits.file_bytes)?;
@@ -176,22 +176,22 @@ fn read(context: &ToolContext, path: RelPath, lines: Lines) -> Result<ToolOutput
     let shown = if text.is_empty() {
         "(the file is empty)".to_owned()
     } else {
-        show_lines(&without_settings(&path, text), "the file", lines, context)
+        show_lines(&redact_settings(&path, text), "the file", lines, context)
     };
     context.seen.record_text(path, content.hash, text);
     Ok(ToolOutput::text(shown))
 }
 
 /// Returns the text of a file, with the secrets of a settings file masked.
-pub(crate) fn without_settings<'t>(path: &RelPath, text: &'t str) -> Cow<'t, str> {
+pub(crate) fn redact_settings<'t>(path: &RelPath, text: &'t str) -> Cow<'t, str> {
     if is_settings_file(&path.to_string()) { mask_settings(text) } else { Cow::Borrowed(text) }
 }
 
 /// Returns the requested lines, and a note on how to read on.
-fn show_lines(text: &str, what: &str, lines: Lines, context: &ToolContext) -> String {
+fn show_lines(text: &str, what: &str, lines: LineRange, context: &ToolContext) -> String {
     let limits = &context.limits;
     let limit = lines.limit.unwrap_or(limits.read_lines).min(limits.read_lines);
-    let window = lines_from(text, lines.offset, limit, lines.bytes);
+    let window = numbered_lines_from(text, lines.offset, limit, lines.bytes);
     if window.last == 0 {
         return format!("(line {} is beyond the end: {what} has {} lines)", lines.offset, window.total);
     }
@@ -209,7 +209,7 @@ impl Tool for ReadFile {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let ReadFileArguments { path, paths, .. } = self.shape.read(input)?;
+        let ReadFileArguments { path, paths, .. } = self.shape.read_arguments(input)?;
         match self.parse_request(path, paths.unwrap_or_default())? {
             ReadRequest::Output(_) => Ok(Effects::default()),
             ReadRequest::Files(reads) => Ok(Effects { reads, ..Effects::default() }),
@@ -217,14 +217,14 @@ impl Tool for ReadFile {
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(ReadFileArguments { path, paths, offset, .. }) = self.shape.read(input) else {
+        let Ok(ReadFileArguments { path, paths, offset, .. }) = self.shape.read_arguments(input) else {
             return "read a file".to_owned();
         };
         let paths: Vec<String> = path.into_iter().chain(paths.unwrap_or_default()).collect();
         match (paths.as_slice(), offset) {
             ([], _) => "read a file".to_owned(),
             ([path], Some(offset)) if offset > 1 => {
-                format!("read {} from line {offset}", shown_on_one_line(path, SUMMARY_BYTES))
+                format!("read {} from line {offset}", to_one_line(path, MAX_SUMMARY_BYTES))
             }
             _ => summarize_files("read", &paths, None),
         }

@@ -4,16 +4,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_policy::GUARD_RULES;
 use journeyman_protocol::{CallId, FileChange, FileChangeKind, GuardViolation, RelPath, SessionId};
-use journeyman_sandbox::{Completed, Request};
+use journeyman_sandbox::{CompletedCommand, Request};
 use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, Workspace, WorkspaceError};
 
 use crate::background::Job;
-use crate::guard::violation_message;
-use crate::tool::{in_background, names_told};
-use crate::{Seen, ToolContext, ToolError};
+use crate::tool::{describe_problem_names, run_blocking};
+use crate::violations::violation_message;
+use crate::{SeenFiles, ToolContext, ToolError};
 
 /// Maximum number of changed files named in a note.
-const MAX_NAMED: usize = 20;
+const MAX_NAMED_FILES: usize = 20;
 
 /// The state before a command, for reporting and journaling its changes. [`CommandRecording::end`]
 /// has to be called even if the command failed, because it undoes forbidden changes.
@@ -21,7 +21,7 @@ pub struct CommandRecording {
     workspace: Arc<Workspace>,
     session: SessionId,
     call: CallId,
-    seen: Arc<Seen>,
+    seen: Arc<SeenFiles>,
     before: TreeSnapshot,
     /// Absent for a command that can't write.
     guard: Option<Arc<Mutex<GuardedState>>>,
@@ -37,7 +37,7 @@ pub(crate) struct RecordedKind {
 }
 
 /// A command's changes, or the error of recording them, and the forbidden changes.
-pub(crate) type Closed = (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges);
+pub(crate) type RecordingResult = (Result<Vec<FileChange>, WorkspaceError>, ForbiddenChanges);
 
 /// The changes that a command made.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -59,7 +59,7 @@ impl RecordedChanges {
     pub fn describe(&self, workspace: &Workspace) -> String {
         let mut text = String::new();
         push_changes(&mut text, &self.changes);
-        text.push_str(&names_told(workspace, &self.changes));
+        text.push_str(&describe_problem_names(workspace, &self.changes));
         text.push_str(&self.notes);
         text
     }
@@ -78,16 +78,16 @@ impl CommandRecording {
         let workspace = Arc::clone(&context.workspace);
         let (session, call) = (context.session.clone(), context.call.clone());
         let seen = Arc::clone(&context.seen);
-        in_background(move || {
+        run_blocking(move || {
             let before = if kind.background {
-                workspace.commands().begin_background(&session, &call)?
+                workspace.command_observer().begin_background(&session, &call)?
             } else if kind.only_reads {
                 // Such a command can't write, so a crash leaves nothing to restore.
-                workspace.commands().begin()?
+                workspace.command_observer().begin()?
             } else {
-                workspace.commands().begin_call(&session, &call)?
+                workspace.command_observer().begin_call(&session, &call)?
             };
-            let guarded = || GuardedState::before_command(&workspace, &before, GUARD_RULES);
+            let guarded = || GuardedState::capture_for_recovery(&workspace, &before, GUARD_RULES);
             let guard = if kind.only_reads { None } else { Some(Arc::new(Mutex::new(guarded()?))) };
             Ok(Self { workspace, session, call, seen, before, guard })
         })
@@ -98,21 +98,21 @@ impl CommandRecording {
     pub fn restrict(&self, request: &mut Request) {
         request.witness = self.before.process_lock();
         if let Some(guard) = &self.guard {
-            request.protected.extend_from_slice(lock_guard(guard).protected());
+            request.protected.extend_from_slice(lock_guard(guard).protected_paths());
         }
         request.linked = self.before.hard_links().paths().cloned().collect();
     }
 
     /// Lets the monitor of a background command check guarded files, too.
-    pub(crate) fn guard_job(&self, job: &Job) {
+    pub(crate) fn watch_guarded_files(&self, job: &Job) {
         if let Some(guard) = &self.guard {
-            job.set_guard(&self.workspace, guard);
+            job.watch_guarded(&self.workspace, guard);
         }
     }
 
     /// Returns the files whose changes can't be undone.
-    pub(crate) fn not_undoable(&self) -> Vec<RelPath> {
-        self.before.not_undoable()
+    pub(crate) fn paths_not_undoable(&self) -> Vec<RelPath> {
+        self.before.not_undoable_files()
     }
 
     /// Undoes forbidden changes and journals all others. `completed` is the command's end; `None`
@@ -120,8 +120,8 @@ impl CommandRecording {
     ///
     /// # Errors
     /// An error if the task that does this was aborted.
-    pub async fn end(self, completed: Option<&Completed>) -> Result<RecordedChanges, ToolError> {
-        let unkept = self.not_undoable();
+    pub async fn end(self, completed: Option<&CompletedCommand>) -> Result<RecordedChanges, ToolError> {
+        let unkept = self.paths_not_undoable();
         let kept = completed.is_none_or(|completed| completed.enforcement.protected_kept);
         let (changes, aftermath) = self.close(kept).await?;
         let (changes, unrecorded) = journaled_changes(changes);
@@ -134,20 +134,20 @@ impl CommandRecording {
 
     /// Ends the recording as [`CommandRecording::end`] does, but returns the parts. `kept` tells
     /// that the sandbox protected the guarded paths.
-    pub(crate) async fn close(self, kept: bool) -> Result<Closed, ToolError> {
-        in_background(move || {
+    pub(crate) async fn close(self, kept: bool) -> Result<RecordingResult, ToolError> {
+        run_blocking(move || {
             let Self { workspace, session, call, seen, before, guard } = self;
             // The command could write nothing, so all differences are external changes.
             if guard.is_none() && before.process_lock().is_none() {
                 return Ok((Ok(Vec::new()), ForbiddenChanges::default()));
             }
-            let end = || workspace.commands().end(before, &session, Some(&call));
+            let end = || workspace.command_observer().end(before, &session, Some(&call));
             let (changes, aftermath) = match guard {
-                Some(guard) => lock_guard(&guard).end(&workspace, kept, end),
+                Some(guard) => lock_guard(&guard).revert_and_journal(&workspace, kept, end),
                 None => (end(), ForbiddenChanges::default()),
             };
             if let Ok(changes) = &changes {
-                seen.left_by(&workspace, changes);
+                seen.note_changes(&workspace, changes);
             }
             Ok((changes, aftermath))
         })
@@ -160,7 +160,7 @@ fn lock_guard(guard: &Mutex<GuardedState>) -> MutexGuard<'_, GuardedState> {
 }
 
 /// Returns true if the sandbox protected the guarded paths, or nothing ran.
-pub(crate) fn has_kept<E>(ended: &Result<Completed, E>) -> bool {
+pub(crate) fn has_kept_protected<E>(ended: &Result<CompletedCommand, E>) -> bool {
     ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept)
 }
 
@@ -179,8 +179,8 @@ pub(crate) fn lost_files_note(changes: &[FileChange], unkept: &[RelPath]) -> Opt
     let is_lost =
         |change: &&FileChange| change.kind != FileChangeKind::Added && unkept.contains(&change.path);
     let lost: Vec<String> = changes.iter().filter(is_lost).map(|change| change.path.to_string()).collect();
-    let named = lost.get(..lost.len().min(MAX_NAMED)).unwrap_or_default().join(", ");
-    let more = lost.len().saturating_sub(MAX_NAMED);
+    let named = lost.get(..lost.len().min(MAX_NAMED_FILES)).unwrap_or_default().join(", ");
+    let more = lost.len().saturating_sub(MAX_NAMED_FILES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!lost.is_empty()).then(|| format!("[undo can't bring back {} of them: {named}{more}]\n", lost.len()))
 }
@@ -190,7 +190,7 @@ pub(crate) fn push_changes(report: &mut String, changes: &[FileChange]) {
     if changes.is_empty() {
         return;
     }
-    let named = changes.iter().take(MAX_NAMED).map(|change| {
+    let named = changes.iter().take(MAX_NAMED_FILES).map(|change| {
         let kind = match change.kind {
             FileChangeKind::Added => "added",
             FileChangeKind::Modified => "modified",

@@ -24,7 +24,7 @@ use crate::write_file::WriteFile;
 use crate::{Tool, ToolError};
 
 /// Maximum bytes of an unknown name in an error.
-const NAME_BYTES: usize = 80;
+const MAX_NAME_BYTES: usize = 80;
 /// The tools of a session, in the order in which the model sees them.
 #[derive(Default, Clone)]
 pub struct Registry {
@@ -99,13 +99,13 @@ impl Registry {
             return Ok(tool.as_ref());
         }
         Err(ToolError::Unknown {
-            name: clip_to_bytes(name, NAME_BYTES).to_owned(),
+            name: clip_to_bytes(name, MAX_NAME_BYTES).to_owned(),
             nearest: self.nearest_name(name),
         })
     }
 
     fn nearest_name(&self, name: &str) -> Option<String> {
         let names = self.tools.iter().map(|(name, _)| name.as_str());
-        suggest_tool(clip_to_bytes(name, NAME_BYTES), names).map(str::to_owned)
+        suggest_tool(clip_to_bytes(name, MAX_NAME_BYTES), names).map(str::to_owned)
     }
 }

@@ -9,37 +9,37 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_policy::secrets::{is_settings_file, mask_settings};
-use journeyman_policy::{CommandAnalysis, CommandPart, analyse_command, in_directory, registry};
+use journeyman_policy::{CommandAnalysis, CommandPart, analyse_command, format_in_directory, registry};
 use journeyman_protocol::{Effects, FileChange, Level, RelPath, ToolSpec};
 use journeyman_sandbox::{
-    Completed, DenialKind, HostPatternError, Limits, Network, NetworkRules, Outcome, Request, Running,
-    Streams, WriteMode, clean,
+    CompletedCommand, DenialKind, HostPatternError, Limits, Network, NetworkRules, Outcome, Request,
+    RunningCommand, StdioMode, WriteMode, clean_output,
 };
 use journeyman_workspace::{ForbiddenChanges, StatKind, Workspace};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::background::{End, Job};
-use crate::excerpt::{middle_to_omit, shown_on_one_line};
-use crate::guard::violation_message;
+use crate::background::{BackgroundEnd, Job};
+use crate::excerpt::{middle_to_omit, to_one_line};
 use crate::read_file::OUTPUT_PREFIX;
 use crate::recording::{
-    CommandRecording, RecordedKind, has_kept, journaled_changes, lost_files_note, push_changes,
+    CommandRecording, RecordedKind, has_kept_protected, journaled_changes, lost_files_note, push_changes,
 };
-use crate::shape::{Shape, not_found};
-use crate::tool::{in_background, names_told};
-use crate::{CALL_TIME, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
+use crate::tool::{describe_problem_names, run_blocking};
+use crate::tool_interface::{ToolInterface, not_found};
+use crate::violations::violation_message;
+use crate::{DEFAULT_CALL_TIME, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 /// Maximum bytes of a command; a longer one belongs in a file. The kernel refuses single arguments
 /// over 128 KiB.
-const COMMAND_BYTES: usize = 64 * 1024;
+const MAX_COMMAND_BYTES: usize = 64 * 1024;
 /// Maximum bytes of live output of one command; the result has its head and tail.
-const LIVE_BYTES: usize = 256 * 1024;
+const MAX_LIVE_BYTES: usize = 256 * 1024;
 /// Maximum number of registries and hosts in one call: a build has a handful.
 const MAX_HOSTS: usize = 16;
 /// Maximum number of hosts named in a summary, and of denials listed in a result.
-const MAX_TOLD: usize = 8;
+const MAX_NAMED_HOSTS: usize = 8;
 /// Maximum number of words of a command that are looked up in the tree, for each way of splitting
 /// it; ordinary commands have a dozen.
 const MAX_WORDS: usize = 256;
@@ -47,15 +47,15 @@ const MAX_WORDS: usize = 256;
 /// to; ordinary commands have one.
 const MAX_DIRECTORIES: usize = 4;
 /// Maximum bytes of a command in a summary.
-const SUMMARY_BYTES: usize = 200;
+const MAX_SUMMARY_BYTES: usize = 200;
 /// Maximum duration of a background command: a working day and the following night.
-const BACKGROUND_TIME: Duration = Duration::from_secs(24 * 3_600);
+const MAX_BACKGROUND_TIME: Duration = Duration::from_secs(24 * 3_600);
 /// Maximum bytes of a background command's output that the sandbox keeps, because none of them are
 /// read.
-const BACKGROUND_OUTPUT: usize = 4 * 1024;
+const MAX_KEPT_BACKGROUND_BYTES: usize = 4 * 1024;
 /// Maximum bytes that a background command may write: ten million requests of 100 bytes in a
 /// server's log.
-const BACKGROUND_FLOOD: u64 = 1024 * 1024 * 1024;
+const MAX_BACKGROUND_OUTPUT_BYTES: u64 = 1024 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 struct RunCommandArguments {
@@ -71,7 +71,7 @@ struct RunCommandArguments {
 
 /// The `run_command` tool.
 pub(crate) struct RunCommand {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 /// A call with its arguments checked.
@@ -88,13 +88,13 @@ impl CommandRequest {
     /// Returns the command that policy judges, with its directory, whose name may be anything.
     fn command_for_policy(&self) -> String {
         match &self.directory {
-            Some(directory) => in_directory(&directory.to_string(), &self.command),
+            Some(directory) => format_in_directory(&directory.to_string(), &self.command),
             None => self.command.clone(),
         }
     }
 
     /// Returns true if the command names a settings file, whose content it may print.
-    fn names_settings(&self) -> bool {
+    fn has_settings_path(&self) -> bool {
         named_words(&self.command, &analyse_command(&self.command_for_policy(), &[]))
             .iter()
             .any(|word| is_settings_file(word))
@@ -111,11 +111,11 @@ impl RunCommand {
         let description = "Runs a shell command in the project, in a sandbox without network but for `network`: fetch \
                            dependencies in a call of its own with that, then build without. Nothing outlives it; \
                            there is no terminal. Don't use it to read or edit files.";
-        Self { shape: Shape::of::<RunCommandArguments>("run_command", description, root) }
+        Self { shape: ToolInterface::for_arguments::<RunCommandArguments>("run_command", description, root) }
     }
 
     fn parse_request(&self, input: &Value) -> Result<CommandRequest, ToolError> {
-        let arguments: RunCommandArguments = self.shape.read(input)?;
+        let arguments: RunCommandArguments = self.shape.read_arguments(input)?;
         let directory = self.shape.read_directory("directory", arguments.directory.as_deref())?;
         let command = arguments.command;
         if command.trim().is_empty() {
@@ -126,9 +126,9 @@ impl RunCommand {
                 .shape
                 .argument_error("`command` has a NUL character, which no command can hold"));
         }
-        if command.len() > COMMAND_BYTES {
+        if command.len() > MAX_COMMAND_BYTES {
             let problem = format!(
-                "`command` has {} bytes, at most {COMMAND_BYTES}; write a script file",
+                "`command` has {} bytes, at most {MAX_COMMAND_BYTES}; write a script file",
                 command.len()
             );
             return Err(self.shape.argument_error(problem));
@@ -170,14 +170,14 @@ impl RunCommand {
             return Err(ToolError::Cancelled);
         }
         if command.background {
-            return start(context, command).await;
+            return start_in_background(context, command).await;
         }
         let limits = &context.limits;
         let seconds = command.seconds.unwrap_or(limits.command_seconds).min(limits.command_most_seconds);
         let (request, before_command) =
             prepare_command(context, &command, Duration::from_secs(seconds)).await?;
-        let unkept = before_command.not_undoable();
-        let settings = command.names_settings();
+        let unkept = before_command.paths_not_undoable();
+        let settings = command.has_settings_path();
         let mut ended = run_confined(context, request, settings).await;
         if settings
             && let Ok(completed) = &mut ended
@@ -185,7 +185,7 @@ impl RunCommand {
         {
             completed.combined.text = masked;
         }
-        let kept = has_kept(&ended);
+        let kept = has_kept_protected(&ended);
         let (changes, aftermath) = before_command.close(kept).await?;
         if aftermath.is_clean() {
             let (completed, changes) = (ended?, changes?);
@@ -243,11 +243,11 @@ fn may_destroy(workspace: &Workspace, command: &CommandRequest) -> bool {
 /// Returns true if a command may write to files with hard links outside the project, and is meant
 /// to: in a layer they are copied first. Other commands find files that package managers linked
 /// read-only.
-fn writes_links(workspace: &Workspace, command: &CommandRequest) -> bool {
+fn may_write_hard_links(workspace: &Workspace, command: &CommandRequest) -> bool {
     if command.only_reads() {
         return false;
     }
-    let Ok(links) = workspace.commands().hard_links() else { return false };
+    let Ok(links) = workspace.command_observer().hard_links() else { return false };
     !links.files.is_empty() || (!links.dependencies.is_empty() && may_install(command))
 }
 
@@ -293,15 +293,15 @@ fn named_paths(command: &CommandRequest, analysis: &CommandAnalysis) -> impl Ite
         _ => None,
     });
     let directories: Vec<Option<RelPath>> = std::iter::once(command.directory.clone())
-        .chain(goes.take(MAX_DIRECTORIES).map(|to| path_in(command.directory.as_ref(), &to)))
+        .chain(goes.take(MAX_DIRECTORIES).map(|to| resolve_word(command.directory.as_ref(), &to)))
         .collect();
     // The command's own directory counts as a `cd` before it.
     named_words(&command.command, analysis).into_iter().flat_map(move |word| {
-        directories.iter().filter_map(|directory| path_in(directory.as_ref(), &word)).collect::<Vec<_>>()
+        directories.iter().filter_map(|directory| resolve_word(directory.as_ref(), &word)).collect::<Vec<_>>()
     })
 }
 
-fn path_in(directory: Option<&RelPath>, word: &str) -> Option<RelPath> {
+fn resolve_word(directory: Option<&RelPath>, word: &str) -> Option<RelPath> {
     match directory {
         Some(directory) => directory.join(word.trim_start_matches("./")).ok(),
         None => RelPath::parse(word).ok(),
@@ -343,7 +343,7 @@ async fn prepare_command(
 /// Checks that a directory exists.
 async fn check_directory(context: &ToolContext, directory: RelPath) -> Result<(), ToolError> {
     let workspace = Arc::clone(&context.workspace);
-    in_background(move || match workspace.stat(&directory)? {
+    run_blocking(move || match workspace.stat(&directory)? {
         Some(stat) if stat.kind == StatKind::Directory => Ok(()),
         _ => Err(not_found(&workspace, directory)),
     })
@@ -351,7 +351,10 @@ async fn check_directory(context: &ToolContext, directory: RelPath) -> Result<()
 }
 
 /// Starts a command that goes on running after its call.
-async fn start(context: &ToolContext, command: CommandRequest) -> Result<ToolOutput, ToolError> {
+async fn start_in_background(
+    context: &ToolContext,
+    command: CommandRequest,
+) -> Result<ToolOutput, ToolError> {
     let job = context.background.add_job(&context.call, &command.command)?;
     let begun = begin_command(context, &command, &job).await;
     let (running, before_command) = begun.inspect_err(|_| context.background.remove_job(&job))?;
@@ -364,14 +367,15 @@ async fn begin_command(
     context: &ToolContext,
     command: &CommandRequest,
     job: &Job,
-) -> Result<(Running, CommandRecording), ToolError> {
-    let wall =
-        command.seconds.map_or(BACKGROUND_TIME, |seconds| Duration::from_secs(seconds).min(BACKGROUND_TIME));
+) -> Result<(RunningCommand, CommandRecording), ToolError> {
+    let wall = command
+        .seconds
+        .map_or(MAX_BACKGROUND_TIME, |seconds| Duration::from_secs(seconds).min(MAX_BACKGROUND_TIME));
     let (mut request, before_command) = prepare_command(context, command, wall).await?;
     // The job keeps the unread output; what the sandbox keeps beside it is thrown away.
-    request.limits.output_bytes = BACKGROUND_OUTPUT;
-    request.limits.flood_bytes = Some(BACKGROUND_FLOOD);
-    before_command.guard_job(job);
+    request.limits.output_bytes = MAX_KEPT_BACKGROUND_BYTES;
+    request.limits.flood_bytes = Some(MAX_BACKGROUND_OUTPUT_BYTES);
+    before_command.watch_guarded_files(job);
     match context.sandbox.spawn(request, job.cancel.clone()).await {
         Ok(running) => Ok((running, before_command)),
         Err(error) => {
@@ -382,14 +386,14 @@ async fn begin_command(
 }
 
 /// Monitors a background command until it ends.
-async fn watch_background(job: Arc<Job>, mut running: Running, before_command: CommandRecording) {
-    let watched = Watched(job);
+async fn watch_background(job: Arc<Job>, mut running: RunningCommand, before_command: CommandRecording) {
+    let watched = FinishOnDrop(job);
     let job = &watched.0;
-    while let Some(chunk) = running.next().await {
-        job.push(chunk.at, &chunk.bytes);
+    while let Some(chunk) = running.next_chunk().await {
+        job.push_output(chunk.at, &chunk.bytes);
     }
     let completed = running.wait().await;
-    let (changes, aftermath) = match before_command.close(has_kept(&completed)).await {
+    let (changes, aftermath) = match before_command.close(has_kept_protected(&completed)).await {
         Ok((changes, aftermath)) => (journaled_changes(changes), aftermath),
         Err(error) => ((Vec::new(), Some(format!("error: {error}\n"))), ForbiddenChanges::default()),
     };
@@ -397,32 +401,32 @@ async fn watch_background(job: Arc<Job>, mut running: Running, before_command: C
     let problem = unrecorded.into_iter().chain(violation_message(&aftermath));
     let (outcome, failed) = match completed {
         Ok(completed) => {
-            job.push(completed.combined.total_bytes, &[]);
+            job.push_output(completed.combined.total_bytes, &[]);
             (completed.outcome, None)
         }
         Err(error) => (Outcome::Cancelled, Some(format!("error: {error}\n"))),
     };
     let problems: Vec<String> = failed.into_iter().chain(problem).collect();
     let problem = (!problems.is_empty()).then(|| problems.concat());
-    job.finish(End { outcome, changes, problem, violations: aftermath.violations });
+    job.finish(BackgroundEnd { outcome, changes, problem, violations: aftermath.violations });
 }
 
 /// Marks a job as ended when dropped, so that waiting calls return even if the monitoring task is
 /// aborted.
-struct Watched(Arc<Job>);
+struct FinishOnDrop(Arc<Job>);
 
-impl Drop for Watched {
+impl Drop for FinishOnDrop {
     fn drop(&mut self) {
         let problem = Some("error: the watch over it was lost\n".to_owned());
         let (outcome, changes, violations) = (Outcome::Cancelled, Vec::new(), Vec::new());
-        self.0.finish(End { outcome, changes, problem, violations });
+        self.0.finish(BackgroundEnd { outcome, changes, problem, violations });
     }
 }
 
 /// Builds the sandbox's request for a command.
 fn sandbox_request(context: &ToolContext, command: &CommandRequest, wall: Duration) -> Request {
     let root = context.workspace.root();
-    let mut request = Request::shell(root, &command.command);
+    let mut request = Request::for_shell_command(root, &command.command);
     if !command.network.hosts.is_empty() {
         request.network = Network::Filtered(Arc::new(command.network.clone()));
     }
@@ -431,9 +435,9 @@ fn sandbox_request(context: &ToolContext, command: &CommandRequest, wall: Durati
     if let Some(directory) = &command.directory {
         request.cwd = root.join(directory.as_path());
     }
-    request.base = context.workspace.base();
+    request.base = context.workspace.project_copy();
     request.needs = context.needs;
-    request.streams = Streams::Merged;
+    request.streams = StdioMode::Merged;
     request.limits = Limits { wall, output_bytes: context.limits.output_bytes, ..Limits::default() };
     request
 }
@@ -444,14 +448,14 @@ async fn run_confined(
     context: &ToolContext,
     request: Request,
     settings: bool,
-) -> Result<Completed, ToolError> {
+) -> Result<CompletedCommand, ToolError> {
     let mut running = context.sandbox.spawn(request, context.cancel.clone()).await?;
-    let mut room = LIVE_BYTES;
-    while let Some(chunk) = running.next().await {
+    let mut room = MAX_LIVE_BYTES;
+    while let Some(chunk) = running.next_chunk().await {
         let Some(left) = room.checked_sub(chunk.bytes.len()) else { break };
         room = left;
         if !settings {
-            (context.output)(clean(&chunk.bytes));
+            (context.output)(clean_output(&chunk.bytes));
         }
     }
     Ok(running.wait().await?)
@@ -472,7 +476,7 @@ pub(crate) fn describe_end(outcome: &Outcome) -> String {
 }
 
 /// Returns the number of lines that a command printed.
-fn count_lines(completed: &Completed) -> u64 {
+fn count_lines(completed: &CompletedCommand) -> u64 {
     u64::try_from(completed.combined.text.lines().count()).unwrap_or(u64::MAX)
 }
 
@@ -480,7 +484,7 @@ fn count_lines(completed: &Completed) -> u64 {
 /// session replays identically.
 fn command_report(
     context: &ToolContext,
-    completed: Completed,
+    completed: CompletedCommand,
     seconds: u64,
     changes: &[FileChange],
 ) -> String {
@@ -502,12 +506,12 @@ fn command_report(
     }
     report.push_str(&denied);
     push_changes(&mut report, changes);
-    report.push_str(&names_told(&context.workspace, changes));
+    report.push_str(&describe_problem_names(&context.workspace, changes));
     report
 }
 
 /// Returns a line for each denial by the sandbox, with the remedy.
-fn denials_note(completed: &Completed) -> String {
+fn denials_note(completed: &CompletedCommand) -> String {
     let mut lines: Vec<String> = Vec::new();
     let refused = completed.connections.iter().filter_map(|it| {
         let why = it.denied.as_ref()?;
@@ -525,8 +529,8 @@ fn denials_note(completed: &Completed) -> String {
             lines.push(line);
         }
     }
-    let more = lines.len().saturating_sub(MAX_TOLD);
-    lines.truncate(MAX_TOLD);
+    let more = lines.len().saturating_sub(MAX_NAMED_HOSTS);
+    lines.truncate(MAX_NAMED_HOSTS);
     if more > 0 {
         lines.push(format!("[and {more} more denials]\n"));
     }
@@ -577,26 +581,27 @@ impl Tool for RunCommand {
         let place = command.directory.map(|directory| format!("in {directory}"));
         let how = command.background.then(|| "in the background".to_owned());
         let hosts: Vec<String> =
-            command.network.hosts.iter().take(MAX_TOLD).map(ToString::to_string).collect();
+            command.network.hosts.iter().take(MAX_NAMED_HOSTS).map(ToString::to_string).collect();
         let reaching = (!hosts.is_empty()).then(|| format!("reaching {}", hosts.join(", ")));
         let details: Vec<String> = place.into_iter().chain(how).chain(reaching).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
-        format!("run {}{details}", shown_on_one_line(command.command.trim(), SUMMARY_BYTES))
+        format!("run {}{details}", to_one_line(command.command.trim(), MAX_SUMMARY_BYTES))
     }
 
     fn is_read_only(&self) -> bool {
         false
     }
 
-    fn tries_out(&self, workspace: &Workspace, input: &Value) -> bool {
-        let tried =
-            |command: &CommandRequest| may_destroy(workspace, command) || writes_links(workspace, command);
+    fn needs_preview(&self, workspace: &Workspace, input: &Value) -> bool {
+        let tried = |command: &CommandRequest| {
+            may_destroy(workspace, command) || may_write_hard_links(workspace, command)
+        };
         self.parse_request(input).is_ok_and(|command| !command.background && tried(&command))
     }
 
-    fn limit(&self) -> Option<Duration> {
+    fn time_limit(&self) -> Option<Duration> {
         // The sandbox ends the command at its limit; its changes have to be journaled after that.
-        Some(Duration::from_secs(ToolLimits::default().command_most_seconds) + CALL_TIME)
+        Some(Duration::from_secs(ToolLimits::default().command_most_seconds) + DEFAULT_CALL_TIME)
     }
 
     fn call<'a>(

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use grep_matcher::Matcher as _;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
-use journeyman_index::analysis::Content;
+use journeyman_index::analysis::ContentType;
 use journeyman_index::pattern::{candidate_files, escape_literal};
 use journeyman_protocol::{Effects, RelPath, ToolSpec, clip_to_bytes};
 use journeyman_workspace::{ListOptions, StatKind, WorkspaceError};
@@ -17,10 +17,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::excerpt::shown_on_one_line;
-use crate::read_file::without_settings;
-use crate::shape::{Shape, how_many, not_found};
-use crate::tool::in_background;
+use crate::excerpt::to_one_line;
+use crate::read_file::redact_settings;
+use crate::tool::run_blocking;
+use crate::tool_interface::{ToolInterface, bounded_count, not_found};
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
 /// Default number of matches: enough to see where something is used.
@@ -35,14 +35,14 @@ const MAX_AUTOMATON_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum bytes of a pattern.
 const MAX_PATTERN_BYTES: usize = 10_000;
 /// Maximum bytes of a file that is searched; larger files are skipped and counted.
-const FILE_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// Maximum bytes of a line that is shown; a longer line is cut around the match.
-const LINE_BYTES: usize = 300;
+const MAX_LINE_BYTES: usize = 300;
 /// Minimum number of files for which the index is used; fewer are read faster than the index is
 /// queried.
 const MIN_INDEXED_FILES: usize = 200;
 /// Maximum bytes of a pattern in a summary.
-const SUMMARY_BYTES: usize = 80;
+const MAX_SUMMARY_BYTES: usize = 80;
 
 #[derive(Deserialize, JsonSchema)]
 struct SearchTextArguments {
@@ -60,7 +60,7 @@ struct SearchTextArguments {
 
 /// The `search_text` tool.
 pub(crate) struct SearchText {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 /// A search with its arguments checked.
@@ -82,11 +82,11 @@ struct Search {
 impl SearchText {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Searches the project's files for a regular expression, line by line.";
-        Self { shape: Shape::of::<SearchTextArguments>("search_text", description, root) }
+        Self { shape: ToolInterface::for_arguments::<SearchTextArguments>("search_text", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: SearchTextArguments = self.shape.read(&input)?;
+        let arguments: SearchTextArguments = self.shape.read_arguments(&input)?;
         let under = self.shape.read_directory("path", arguments.path.as_deref())?;
         if arguments.pattern.is_empty() {
             return Err(self.shape.argument_error("`pattern` is empty"));
@@ -104,11 +104,11 @@ impl SearchText {
             multi_line,
             under,
             glob: self.shape.read_glob(arguments.glob)?,
-            around: how_many(arguments.context, 0, MAX_CONTEXT),
-            matches: how_many(arguments.limit, DEFAULT_MATCHES, MAX_MATCHES),
+            around: bounded_count(arguments.context, 0, MAX_CONTEXT),
+            matches: bounded_count(arguments.limit, DEFAULT_MATCHES, MAX_MATCHES),
         };
         let context = context.clone();
-        in_background(move || search.run(&context)).await
+        run_blocking(move || search.run(&context)).await
     }
 }
 
@@ -141,14 +141,14 @@ fn compile_pattern(
     let matcher =
         builder.fixed_strings(true).build(pattern).map_err(|error| ToolError::Pattern(error.to_string()))?;
     let reason = error.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
-    let reason = clip_to_bytes(reason, LINE_BYTES);
+    let reason = clip_to_bytes(reason, MAX_LINE_BYTES);
     Ok((matcher, Some(format!("[not a regular expression ({reason}), so searched for as plain text]\n"))))
 }
 
 impl Search {
     fn run(self, context: &ToolContext) -> Result<ToolOutput, ToolError> {
-        let (paths, more_files) = self.files(context)?;
-        let mut found = Found {
+        let (paths, more_files) = self.files_to_search(context)?;
+        let mut found = MatchOutput {
             text: self.note.clone().unwrap_or_default(),
             matcher: &self.matcher,
             heading: None,
@@ -165,7 +165,7 @@ impl Search {
             .after_context(self.around)
             .build();
         let (mut files, mut too_large, mut withheld) = (0usize, 0usize, 0usize);
-        let ruled_out = self.ruled_out(context, paths.len())?;
+        let ruled_out = self.files_without_match(context, paths.len())?;
         for path in &paths {
             if context.cancel.is_cancelled() {
                 return Err(ToolError::Cancelled);
@@ -181,7 +181,7 @@ impl Search {
                 files += 1;
                 continue;
             }
-            let content = match context.workspace.read(path, FILE_BYTES) {
+            let content = match context.workspace.read(path, MAX_FILE_BYTES) {
                 Ok(content) => content,
                 Err(WorkspaceError::TooLarge { .. }) => {
                     too_large += 1;
@@ -192,7 +192,7 @@ impl Search {
                 Err(_) => continue,
             };
             let Some(text) = content.text() else { continue };
-            let text = without_settings(path, text);
+            let text = redact_settings(path, text);
             files += 1;
             found.heading = Some(path.to_string());
             found.apart = false;
@@ -204,7 +204,11 @@ impl Search {
 
     /// Returns the files in which the pattern can't match according to the index. Files that the
     /// index lacks are searched, so the result is the same without an index.
-    fn ruled_out(&self, context: &ToolContext, files: usize) -> Result<HashSet<Vec<u8>>, ToolError> {
+    fn files_without_match(
+        &self,
+        context: &ToolContext,
+        files: usize,
+    ) -> Result<HashSet<Vec<u8>>, ToolError> {
         if files < MIN_INDEXED_FILES {
             return Ok(HashSet::new());
         }
@@ -222,7 +226,7 @@ impl Search {
             return Ok(HashSet::new());
         }
         let found: HashSet<u32> = found.files.into_iter().collect();
-        let known = snapshot.files().filter(|(_, file)| file.record.content == Content::Text);
+        let known = snapshot.files().filter(|(_, file)| file.record.content == ContentType::Text);
         let out = known.filter(|(number, file)| {
             // Changed, and not indexed yet.
             !found.contains(number) && !asked.lacks.iter().any(|path| path.as_bytes() == file.path_bytes())
@@ -231,7 +235,7 @@ impl Search {
     }
 
     /// Returns the files to search, and true if there are more than a listing has.
-    fn files(&self, context: &ToolContext) -> Result<(Vec<RelPath>, bool), ToolError> {
+    fn files_to_search(&self, context: &ToolContext) -> Result<(Vec<RelPath>, bool), ToolError> {
         if let Some(path) = &self.under {
             match context.workspace.stat(path)? {
                 None => return Err(not_found(&context.workspace, path.clone())),
@@ -247,7 +251,7 @@ impl Search {
 }
 
 /// The text of the result, built from matches as they are found.
-struct Found<'m> {
+struct MatchOutput<'m> {
     text: String,
     matcher: &'m RegexMatcher,
     /// The file's heading, until its first match is written.
@@ -260,9 +264,9 @@ struct Found<'m> {
     full: bool,
 }
 
-impl Found<'_> {
+impl MatchOutput<'_> {
     /// Writes one line. Returns false if the result is full.
-    fn push(&mut self, number: Option<u64>, mark: char, line: &[u8], around: usize) -> bool {
+    fn push_line(&mut self, number: Option<u64>, mark: char, line: &[u8], around: usize) -> bool {
         let line = String::from_utf8_lossy(line);
         let line = cut_around(line.trim_end_matches(['\n', '\r']), around);
         let heading = self.heading.as_deref().map_or(0, str::len);
@@ -292,7 +296,7 @@ impl Found<'_> {
             ));
         }
         if too_large > 0 {
-            self.text.push_str(&format!("\n[{too_large} files over {FILE_BYTES} bytes were skipped]"));
+            self.text.push_str(&format!("\n[{too_large} files over {MAX_FILE_BYTES} bytes were skipped]"));
         }
         if withheld > 0 {
             let told = format!("\n[{withheld} files were not searched: a rule keeps them from being read]");
@@ -305,7 +309,7 @@ impl Found<'_> {
     }
 }
 
-impl Sink for Found<'_> {
+impl Sink for MatchOutput<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
@@ -318,7 +322,7 @@ impl Sink for Found<'_> {
         for (nth, line) in (0u64..).zip(found.lines()) {
             let at = self.matcher.find(line).ok().flatten().map_or(0, |range| range.start());
             let number = found.line_number().map(|first| first.saturating_add(nth));
-            if !self.push(number, ':', line, at) {
+            if !self.push_line(number, ':', line, at) {
                 return Ok(false);
             }
         }
@@ -326,7 +330,7 @@ impl Sink for Found<'_> {
     }
 
     fn context(&mut self, _: &Searcher, context: &SinkContext<'_>) -> Result<bool, io::Error> {
-        Ok(self.push(context.line_number(), '-', context.bytes(), 0))
+        Ok(self.push_line(context.line_number(), '-', context.bytes(), 0))
     }
 
     fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
@@ -337,11 +341,12 @@ impl Sink for Found<'_> {
 
 /// Returns the part of a long line around byte `at`.
 fn cut_around(line: &str, at: usize) -> String {
-    if line.len() <= LINE_BYTES {
+    if line.len() <= MAX_LINE_BYTES {
         return line.to_owned();
     }
-    let from = line.floor_char_boundary(at.saturating_sub(LINE_BYTES / 3).min(line.len() - LINE_BYTES));
-    let to = line.floor_char_boundary(from + LINE_BYTES);
+    let from =
+        line.floor_char_boundary(at.saturating_sub(MAX_LINE_BYTES / 3).min(line.len() - MAX_LINE_BYTES));
+    let to = line.floor_char_boundary(from + MAX_LINE_BYTES);
     let before = if from > 0 { "…" } else { "" };
     let after = if to < line.len() { "…" } else { "" };
     format!("{before}{}{after}", line.get(from..to).unwrap_or_default())
@@ -353,15 +358,17 @@ impl Tool for SearchText {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: SearchTextArguments = self.shape.read(input)?;
-        self.shape.reads_beneath(arguments.path.as_deref())
+        let arguments: SearchTextArguments = self.shape.read_arguments(input)?;
+        self.shape.directory_read_effects(arguments.path.as_deref())
     }
 
     fn summary(&self, input: &Value) -> String {
-        let Ok(arguments) = self.shape.read::<SearchTextArguments>(input) else { return "search".to_owned() };
-        let pattern = shown_on_one_line(&arguments.pattern, SUMMARY_BYTES);
+        let Ok(arguments) = self.shape.read_arguments::<SearchTextArguments>(input) else {
+            return "search".to_owned();
+        };
+        let pattern = to_one_line(&arguments.pattern, MAX_SUMMARY_BYTES);
         match arguments.path.or(arguments.glob) {
-            Some(place) => format!("search `{pattern}` in {}", shown_on_one_line(&place, SUMMARY_BYTES)),
+            Some(place) => format!("search `{pattern}` in {}", to_one_line(&place, MAX_SUMMARY_BYTES)),
             None => format!("search `{pattern}`"),
         }
     }

@@ -13,10 +13,10 @@ use journeyman_workspace::Workspace;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Background, Outputs, Seen, SharedIndex, ToolError};
+use crate::{BackgroundCommands, Outputs, SeenFiles, SharedIndex, ToolError};
 
 /// Default maximum duration of a call: the slowest built-in tools read a large tree once.
-pub const CALL_TIME: Duration = Duration::from_secs(120);
+pub const DEFAULT_CALL_TIME: Duration = Duration::from_secs(120);
 
 /// A tool that a model may call.
 pub trait Tool: Send + Sync {
@@ -49,7 +49,7 @@ pub trait Tool: Send + Sync {
 
     /// Returns true if a call with `input` should first run in a layer over the tree, because it
     /// may destroy what an undo can't restore. Only used for calls that are allowed.
-    fn tries_out(&self, _workspace: &Workspace, _input: &Value) -> bool {
+    fn needs_preview(&self, _workspace: &Workspace, _input: &Value) -> bool {
         false
     }
 
@@ -65,8 +65,8 @@ pub trait Tool: Send + Sync {
     /// Returns the maximum duration of a call before it is cancelled; `None` for no limit. A tool
     /// that ends its work itself, as `run_command` does, returns a longer duration than its own
     /// limit.
-    fn limit(&self) -> Option<Duration> {
-        Some(CALL_TIME)
+    fn time_limit(&self) -> Option<Duration> {
+        Some(DEFAULT_CALL_TIME)
     }
 
     /// Makes the call.
@@ -81,7 +81,7 @@ pub trait Tool: Send + Sync {
 }
 
 /// Receives a tool's events: kind and data.
-pub type Emit = Arc<dyn Fn(&str, Value) + Send + Sync>;
+pub type EmitEvent = Arc<dyn Fn(&str, Value) + Send + Sync>;
 
 /// The environment of a call.
 #[derive(Clone)]
@@ -101,11 +101,11 @@ pub struct ToolContext {
     /// Receives live output, cleaned, for people.
     pub output: Arc<dyn Fn(String) + Send + Sync>,
     /// Receives events that are specific to the tool, with any data.
-    pub emit: Emit,
+    pub emit: EmitEvent,
     /// Bounds.
     pub limits: ToolLimits,
     /// The files that the session has read and written.
-    pub seen: Arc<Seen>,
+    pub seen: Arc<SeenFiles>,
     /// The index of the whole code base.
     pub index: Arc<SharedIndex>,
     /// Returns true if a file may be shown that no call named, so that searches don't find files
@@ -114,7 +114,7 @@ pub struct ToolContext {
     /// The long outputs of the session's commands.
     pub outputs: Arc<Outputs>,
     /// The session's commands in the background.
-    pub background: Arc<Background>,
+    pub background: Arc<BackgroundCommands>,
     /// The confinement that commands need; without it they don't run.
     pub needs: SandboxNeeds,
 }
@@ -217,7 +217,7 @@ impl ToolOutput {
     /// Adds the changed files, and a warning about new file names that other systems can't have.
     #[must_use]
     pub fn with_changes(mut self, workspace: &Workspace, changes: Vec<FileChange>) -> Self {
-        let told = names_told(workspace, &changes);
+        let told = describe_problem_names(workspace, &changes);
         if let Some(ResultPart::Text { text }) = self.parts.last_mut().filter(|_| !told.is_empty()) {
             if !text.ends_with('\n') {
                 text.push('\n');
@@ -230,13 +230,13 @@ impl ToolOutput {
 }
 
 /// Returns a line for each new file name that causes trouble on other systems.
-pub(crate) fn names_told(workspace: &Workspace, changes: &[FileChange]) -> String {
-    let troubles = workspace.commands().name_troubles(changes);
+pub(crate) fn describe_problem_names(workspace: &Workspace, changes: &[FileChange]) -> String {
+    let troubles = workspace.command_observer().name_troubles(changes);
     troubles.iter().map(|(path, trouble)| format!("[note: {path}: {trouble}]\n")).collect()
 }
 
 /// Runs blocking work on a thread for such work.
-pub(crate) async fn in_background<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(ToolError::Stopped(error.to_string())))

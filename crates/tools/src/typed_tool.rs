@@ -11,12 +11,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::arguments::fit_to_schema;
-use crate::excerpt::shown_on_one_line;
+use crate::excerpt::to_one_line;
 use crate::schema::{schema_of, type_signature};
-use crate::{CALL_TIME, Tool, ToolContext, ToolError, ToolOutput};
+use crate::{DEFAULT_CALL_TIME, Tool, ToolContext, ToolError, ToolOutput};
 
 /// Maximum bytes of the arguments in a summary.
-const SUMMARY_BYTES: usize = 160;
+const MAX_SUMMARY_BYTES: usize = 160;
 
 /// The function that makes a call.
 type RunCall<A> = dyn Fn(A, ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
@@ -73,7 +73,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
             schema: schema_of::<A>(),
             run: Box::new(move |arguments, context| run(arguments, context).boxed()),
             effects: None,
-            limit: Some(CALL_TIME),
+            limit: Some(DEFAULT_CALL_TIME),
             arguments: PhantomData,
         }
     }
@@ -94,16 +94,17 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
         self
     }
 
-    fn read(&self, input: &Value) -> Result<A, ToolError> {
+    fn read_arguments(&self, input: &Value) -> Result<A, ToolError> {
         if let Ok(arguments) = serde_json::from_value(input.clone()) {
             return Ok(arguments);
         }
         // Harmless slips are corrected.
-        let fitted = fit_to_schema(&self.schema, input.clone()).map_err(|problems| self.wrong(problems))?;
-        serde_json::from_value(fitted).map_err(|error| self.wrong(error.to_string()))
+        let fitted =
+            fit_to_schema(&self.schema, input.clone()).map_err(|problems| self.argument_error(problems))?;
+        serde_json::from_value(fitted).map_err(|error| self.argument_error(error.to_string()))
     }
 
-    fn wrong(&self, problems: String) -> ToolError {
+    fn argument_error(&self, problems: String) -> ToolError {
         ToolError::Arguments {
             tool: self.name.clone().into(),
             problems,
@@ -122,13 +123,13 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> Tool for TypedTool<A> {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments = self.read(input)?;
+        let arguments = self.read_arguments(input)?;
         Ok(self.effects.as_ref().map(|effects| effects(&arguments)).unwrap_or_default())
     }
 
     fn summary(&self, input: &Value) -> String {
         let arguments = input.to_string();
-        let shown = shown_on_one_line(clip_to_bytes(&arguments, SUMMARY_BYTES), SUMMARY_BYTES);
+        let shown = to_one_line(clip_to_bytes(&arguments, MAX_SUMMARY_BYTES), MAX_SUMMARY_BYTES);
         format!("{} {shown}", self.name)
     }
 
@@ -136,7 +137,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> Tool for TypedTool<A> {
         self.effects.is_none()
     }
 
-    fn limit(&self) -> Option<Duration> {
+    fn time_limit(&self) -> Option<Duration> {
         self.limit
     }
 
@@ -145,7 +146,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> Tool for TypedTool<A> {
         context: &'a ToolContext,
         input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        match self.read(&input) {
+        match self.read_arguments(&input) {
             Ok(arguments) => (self.run)(arguments, context.clone()),
             Err(error) => std::future::ready(Err(error)).boxed(),
         }

@@ -6,16 +6,17 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{
-    Change, ChangeSet, Expected, FileContent, NotAFile, StatKind, Workspace, WorkspaceError, unified_diff,
+    Change, ChangeSet, ExpectedState, FileContent, NotAFile, StatKind, Workspace, WorkspaceError,
+    unified_diff,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::planned_edits::summarize_files;
-use crate::shape::{Shape, not_found};
 use crate::stale::refuse_stale;
-use crate::tool::in_background;
+use crate::tool::run_blocking;
+use crate::tool_interface::{ToolInterface, not_found};
 use crate::{Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 #[derive(Deserialize, JsonSchema)]
@@ -34,34 +35,40 @@ struct MoveFileArguments {
 
 /// The `delete_file` tool.
 pub(crate) struct DeleteFile {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 /// The `move_file` tool.
 pub(crate) struct MoveFile {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 impl DeleteFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
-        Self { shape: Shape::of::<DeleteFileArguments>("delete_file", "Deletes a file.", root) }
+        Self {
+            shape: ToolInterface::for_arguments::<DeleteFileArguments>(
+                "delete_file",
+                "Deletes a file.",
+                root,
+            ),
+        }
     }
 
     fn parse_request(&self, input: &Value) -> Result<(RelPath, Option<String>), ToolError> {
-        let DeleteFileArguments { path, why } = self.shape.read(input)?;
-        Ok((self.shape.path(&path)?, why))
+        let DeleteFileArguments { path, why } = self.shape.read_arguments(input)?;
+        Ok((self.shape.read_path(&path)?, why))
     }
 }
 
 impl MoveFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Moves or renames a file. Change what names it, too.";
-        Self { shape: Shape::of::<MoveFileArguments>("move_file", description, root) }
+        Self { shape: ToolInterface::for_arguments::<MoveFileArguments>("move_file", description, root) }
     }
 
     fn parse_request(&self, input: &Value) -> Result<(RelPath, RelPath, Option<String>), ToolError> {
-        let MoveFileArguments { path, to, why } = self.shape.read(input)?;
-        let (path, to) = (self.shape.path(&path)?, self.shape.path(&to)?);
+        let MoveFileArguments { path, to, why } = self.shape.read_arguments(input)?;
+        let (path, to) = (self.shape.read_path(&path)?, self.shape.read_path(&to)?);
         if path == to {
             return Err(self.shape.argument_error("`path` and `to` are the same"));
         }
@@ -71,7 +78,7 @@ impl MoveFile {
 
 /// Reads a file that is about to be deleted or moved. Refuses it if it differs from what the model
 /// saw, or is too large to be restored.
-fn read_present(context: &ToolContext, path: &RelPath) -> Result<FileContent, ToolError> {
+fn read_current_file(context: &ToolContext, path: &RelPath) -> Result<FileContent, ToolError> {
     let workspace = &context.workspace;
     match workspace.stat(path)? {
         None => return Err(not_found(workspace, path.clone())),
@@ -85,7 +92,7 @@ fn read_present(context: &ToolContext, path: &RelPath) -> Result<FileContent, To
     Ok(content)
 }
 
-fn change(
+fn apply_change(
     context: &ToolContext,
     wish: Change,
     description: Option<String>,
@@ -97,7 +104,7 @@ fn change(
         description,
         changes: vec![wish],
     })?;
-    context.seen.left_by(&context.workspace, &applied.changes);
+    context.seen.note_changes(&context.workspace, &applied.changes);
     Ok(ToolOutput::text(done).with_changes(&context.workspace, applied.changes))
 }
 
@@ -139,10 +146,15 @@ impl Tool for DeleteFile {
         async move {
             let (path, why) = self.parse_request(&input)?;
             let context = context.clone();
-            in_background(move || {
-                let old = read_present(&context, &path)?;
+            run_blocking(move || {
+                let old = read_current_file(&context, &path)?;
                 let done = format!("Deleted {path}");
-                change(&context, Change::Delete { path, expected: Expected::Hash(old.hash) }, why, done)
+                apply_change(
+                    &context,
+                    Change::Delete { path, expected: ExpectedState::Hash(old.hash) },
+                    why,
+                    done,
+                )
             })
             .await
         }
@@ -179,11 +191,12 @@ impl Tool for MoveFile {
         async move {
             let (path, to, why) = self.parse_request(&input)?;
             let context = context.clone();
-            in_background(move || {
-                let old = read_present(&context, &path)?;
+            run_blocking(move || {
+                let old = read_current_file(&context, &path)?;
                 let done = format!("Moved {path} to {to}");
-                let was_known = context.seen.compare(&path, &old.hash) == crate::Sight::Current;
-                let output = change(&context, Change::Rename { from: path, to: to.clone() }, why, done)?;
+                let was_known = context.seen.compare(&path, &old.hash) == crate::SeenStatus::Current;
+                let output =
+                    apply_change(&context, Change::Rename { from: path, to: to.clone() }, why, done)?;
                 if let Some(text) = old.text().filter(|_| was_known) {
                     context.seen.record_text(to, old.hash, text);
                 }

@@ -8,18 +8,18 @@ use journeyman_edit::strip_fence;
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::{
-    Body, Change, ChangeSet, Expected, FileContent, LineEnding, Workspace, WorkspaceError, edit_diff,
-    unified_diff,
+    Change, ChangeSet, ExpectedState, FileBody, FileContent, LineEnding, Workspace, WorkspaceError,
+    edit_diff, unified_diff,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::planned_edits::summarize_files;
-use crate::shape::Shape;
 use crate::stale::stale_error;
-use crate::tool::in_background;
-use crate::{Sight, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
+use crate::tool::run_blocking;
+use crate::tool_interface::ToolInterface;
+use crate::{SeenStatus, Tool, ToolContext, ToolError, ToolLimits, ToolOutput};
 
 #[derive(Deserialize, JsonSchema)]
 struct WriteFileArguments {
@@ -30,20 +30,20 @@ struct WriteFileArguments {
 
 /// The `write_file` tool.
 pub(crate) struct WriteFile {
-    shape: Shape,
+    shape: ToolInterface,
 }
 
 impl WriteFile {
     pub(crate) fn new(root: Option<&Path>) -> Self {
         let description = "Creates a file, or replaces one that you have read; edit_file changes parts.";
-        Self { shape: Shape::of::<WriteFileArguments>("write_file", description, root) }
+        Self { shape: ToolInterface::for_arguments::<WriteFileArguments>("write_file", description, root) }
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let arguments: WriteFileArguments = self.shape.read(&input)?;
-        let path = self.shape.path(&arguments.path)?;
+        let arguments: WriteFileArguments = self.shape.read_arguments(&input)?;
+        let path = self.shape.read_path(&arguments.path)?;
         let context = context.clone();
-        in_background(move || write(&context, path, arguments.content, arguments.why)).await
+        run_blocking(move || write(&context, path, arguments.content, arguments.why)).await
     }
 }
 
@@ -60,16 +60,16 @@ fn write(
         Err(WorkspaceError::TooLarge { .. }) => return Err(ToolError::NotSeen { path }),
         Err(error) => return Err(error.into()),
     };
-    if old.is_none() && context.seen.is_missing(&path) {
+    if old.is_none() && context.seen.note_if_missing(&path) {
         return Err(ToolError::GoneSince { path });
     }
     if let Some(old) = &old {
         match context.seen.compare(&path, &old.hash) {
-            Sight::Current => {}
+            SeenStatus::Current => {}
             // An empty file has no content to lose.
-            Sight::Never if old.size == 0 => {}
-            Sight::Never => return Err(ToolError::NotSeen { path }),
-            Sight::Changed | Sight::ChangedByUs => return Err(stale_error(context, path, old)),
+            SeenStatus::Never if old.size == 0 => {}
+            SeenStatus::Never => return Err(ToolError::NotSeen { path }),
+            SeenStatus::Changed | SeenStatus::ChangedByUs => return Err(stale_error(context, path, old)),
         }
     }
     let had_mask = old.as_ref().and_then(FileContent::text).is_some_and(|old| old.contains(SECRET_MASK));
@@ -82,17 +82,17 @@ fn write(
     let unfenced = if inside.is_some() { ", without the fence around it" } else { "" };
     let text = inside.unwrap_or(text);
     let lines = text.lines().count();
-    let (bytes, kept) = bytes_like(old.as_ref(), text, &path)?;
+    let (bytes, kept) = encode_like(old.as_ref(), text, &path)?;
     let written = FileContent::from_bytes(bytes.clone(), false);
     let hash = written.hash;
-    let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
+    let expected = old.as_ref().map_or(ExpectedState::Absent, |old| ExpectedState::Hash(old.hash));
     let applied = context.workspace.apply(ChangeSet {
         call: Some(context.call.clone()),
         session: context.session.clone(),
         description,
         changes: vec![Change::Write { path: path.clone(), content: bytes, expected }],
     })?;
-    context.seen.left_by(&context.workspace, &applied.changes);
+    context.seen.note_changes(&context.workspace, &applied.changes);
     match written.text() {
         Some(text) => context.seen.record_text(path.clone(), hash, text),
         None => context.seen.record(path.clone(), hash),
@@ -109,13 +109,13 @@ fn write(
 }
 
 /// Encodes the new text as the old file is, with its line endings, and returns a note on these.
-fn bytes_like(
+fn encode_like(
     old: Option<&FileContent>,
     text: String,
     path: &RelPath,
 ) -> Result<(Vec<u8>, &'static str), ToolError> {
     let Some(old) = old else { return Ok((text.into_bytes(), "")) };
-    let Body::Text(style) = &old.body else { return Ok((text.into_bytes(), "")) };
+    let FileBody::Text(style) = &old.body else { return Ok((text.into_bytes(), "")) };
     let to_crlf = style.line_ending == LineEnding::CrLf && !text.contains('\r');
     let text = if to_crlf { text.replace('\n', "\r\n") } else { text };
     let bytes = old.encode(&text).map_err(|source| ToolError::Encode { path: path.clone(), source })?;
@@ -128,12 +128,12 @@ impl Tool for WriteFile {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let arguments: WriteFileArguments = self.shape.read(input)?;
-        Ok(Effects { writes: vec![self.shape.path(&arguments.path)?], ..Effects::default() })
+        let arguments: WriteFileArguments = self.shape.read_arguments(input)?;
+        Ok(Effects { writes: vec![self.shape.read_path(&arguments.path)?], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read::<WriteFileArguments>(input) {
+        match self.shape.read_arguments::<WriteFileArguments>(input) {
             Ok(WriteFileArguments { path, why, .. }) => summarize_files("write", &[path], why.as_deref()),
             Err(_) => "write a file".to_owned(),
         }
@@ -144,8 +144,8 @@ impl Tool for WriteFile {
     }
 
     fn diff(&self, workspace: &Workspace, input: &Value) -> Result<Option<String>, ToolError> {
-        let arguments: WriteFileArguments = self.shape.read(input)?;
-        let path = self.shape.path(&arguments.path)?;
+        let arguments: WriteFileArguments = self.shape.read_arguments(input)?;
+        let path = self.shape.read_path(&arguments.path)?;
         let old = match workspace.read(&path, ToolLimits::default().file_bytes) {
             Ok(old) => Some(old),
             Err(WorkspaceError::NotFound { .. }) => None,

@@ -7,7 +7,7 @@ use journeyman_agent::{AgentError, UserMessage};
 use journeyman_host::editor::{edit_text, find_editor};
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest};
 use journeyman_host::export::{ConversationFormat, ExportFormat, export_session};
-use journeyman_host::format::{describe_usage, preview, printable, quantity};
+use journeyman_host::format::{describe_usage, format_count, preview, printable};
 use journeyman_host::session_commands::fork_session;
 use journeyman_host::sessions::find_session;
 use journeyman_host::state::format_minute;
@@ -17,11 +17,11 @@ use journeyman_protocol::{Mode, group_digits};
 use journeyman_terminal::{Style, StyledLine};
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, Flow, JobEnd, QueuedText, read_keys};
-use crate::blocks::{Block, Entry};
+use crate::app::{App, JobResult, LoopFlow, QueuedText, open_event_stream};
+use crate::blocks::{Block, BlockEntry};
 use crate::commands::{COMMANDS, Command};
-use crate::picker::{Item, Picker};
-use crate::presentation::{Choice, Overlay};
+use crate::picker::{Picker, PickerItem};
+use crate::presentation::{Overlay, PickerPurpose};
 use crate::theme::{Theme, ThemeChoice};
 use crate::viewer::Viewer;
 
@@ -36,11 +36,11 @@ const FIXED_KEYS: &[(&str, &str)] = &[
 impl App {
     /// Sends a message to the session, which is opened if it isn't.
     pub(crate) async fn send_message(&mut self, message: String) {
-        if self.is_only_watched() || self.is_landing() {
+        if self.refuse_if_watched() || self.is_landing() {
             self.composer.set_text(&message);
             return;
         }
-        self.open_resting().await;
+        self.open_resting_session().await;
         if self.open_session.is_none() {
             self.open_new_session().await;
         }
@@ -68,87 +68,91 @@ impl App {
         let session = open.session.clone();
         self.jobs.push(Box::pin(async move {
             let sent = session.send(UserMessage { text: text.clone(), images }).await;
-            JobEnd::Sent { text, sent }
+            JobResult::Sent { text, sent }
         }));
         self.presentation.invalidate();
     }
 
     /// Withdraws the newest queued message into the composer, if the session hasn't read it.
-    pub(crate) fn withdraw_newest(&mut self) -> bool {
+    pub(crate) fn withdraw_newest_message(&mut self) -> bool {
         let Some(session) = self.open_session.as_ref().map(|open| open.session.clone()) else { return false };
         let Some((queued, id)) = self.queued.last().and_then(|queued| Some((queued.clone(), queued.id?)))
         else {
             return false;
         };
         self.jobs.push(Box::pin(async move {
-            let withdrawn = session.withdraw(id).await;
-            JobEnd::Withdrawn { queued, withdrawn }
+            let withdrawn = session.withdraw_message(id).await;
+            JobResult::Withdrawn { queued, withdrawn }
         }));
         true
     }
 
     /// Handles the result of a background job.
-    pub(crate) fn finish_job(&mut self, end: JobEnd) -> Result<Flow, HostError> {
+    pub(crate) fn finish_job(&mut self, end: JobResult) -> Result<LoopFlow, HostError> {
         self.presentation.invalidate();
-        if matches!(end, JobEnd::CommandRan { .. } | JobEnd::Compacted(_)) {
+        if matches!(end, JobResult::CommandRan { .. } | JobResult::Compacted(_)) {
             self.notice = None;
         }
         match end {
-            JobEnd::Sent { text, sent: Ok(id) } => {
+            JobResult::Sent { text, sent: Ok(id) } => {
                 let sent = |queued: &&mut QueuedText| queued.id.is_none() && text.starts_with(&queued.text);
                 if let Some(queued) = self.queued.iter_mut().find(sent) {
                     queued.id = Some(id);
                 }
             }
-            JobEnd::Sent { sent: Err(AgentError::InDoubt { .. }), .. } => {}
-            JobEnd::Withdrawn { queued, withdrawn: Ok(true) } => {
+            JobResult::Sent { sent: Err(AgentError::InDoubt { .. }), .. } => {}
+            JobResult::Withdrawn { queued, withdrawn: Ok(true) } => {
                 self.queued.retain(|one| one.id != queued.id);
                 self.composer.set_text(&queued.text);
             }
-            JobEnd::Stopped { withdrawn } => self.take_withdrawn(&withdrawn),
-            JobEnd::Withdrawn { .. } => self.notice = Some("the session has read it already".to_owned()),
-            JobEnd::Sent { text, sent: Err(error) } => {
+            JobResult::Stopped { withdrawn } => self.restore_withdrawn_messages(&withdrawn),
+            JobResult::Withdrawn { .. } => self.notice = Some("the session has read it already".to_owned()),
+            JobResult::Sent { text, sent: Err(error) } => {
                 self.queued.retain(|queued| !text.starts_with(&queued.text));
                 self.composer.set_text(&text);
-                self.say(Style::Bad, &format!("the message was not sent: {error}"));
+                self.show_note(Style::Bad, &format!("the message was not sent: {error}"));
             }
-            JobEnd::Compacted(Ok(_)) => {}
-            JobEnd::Compacted(Err(error)) => self.say(Style::Warning, &error.to_string()),
-            JobEnd::CommandRan { command, output: Ok((output, code)) } => {
+            JobResult::Compacted(Ok(_)) => {}
+            JobResult::Compacted(Err(error)) => self.show_note(Style::Warning, &error.to_string()),
+            JobResult::CommandRan { command, output: Ok((output, code)) } => {
                 self.attach_output(&command, &output, code)
             }
-            JobEnd::CommandRan { command, output: Err(error) } => {
-                self.say(Style::Bad, &format!("$ {command} didn't run: {error}"));
+            JobResult::CommandRan { command, output: Err(error) } => {
+                self.show_note(Style::Bad, &format!("$ {command} didn't run: {error}"));
             }
-            JobEnd::FilesListed(files, symbols, sessions) => {
+            JobResult::FilesListed(files, symbols, sessions) => {
                 (self.files, self.symbols, self.sessions) = (Some(files), symbols, sessions);
                 self.complete_word();
             }
-            JobEnd::ModelsListed(listed) => {
+            JobResult::ModelsListed(listed) => {
                 if let Some(listed) = listed {
                     self.models.add_listed(listed);
                     self.complete_word();
                 }
             }
-            JobEnd::Explained(lines) => self.conversation.push_note(lines),
-            JobEnd::ResultsRead(results) => {
+            JobResult::Explained(lines) => self.conversation.push_note(lines),
+            JobResult::ResultsRead(results) => {
                 if let Some(Overlay::Transcript(viewer)) = self.presentation.overlay() {
                     viewer.set_results(results);
                 }
             }
-            JobEnd::WatchEnded { session, ended } => self.end_watch(&session, ended),
-            JobEnd::StatusRead(extra) => self.surroundings.extra = extra,
-            JobEnd::BranchRead(branch) => self.surroundings.branch = branch,
-            JobEnd::TreeRead(tree) => tree.into_iter().for_each(|tree| self.conversation.compare_tree(tree)),
-            JobEnd::CopySettled(settled, again) => self.finish_landing(settled, again.map(|again| *again))?,
+            JobResult::WatchEnded { session, ended } => self.handle_watch_end(&session, ended),
+            JobResult::StatusRead(extra) => self.surroundings.extra = extra,
+            JobResult::BranchRead(branch) => self.surroundings.branch = branch,
+            JobResult::TreeRead(tree) => {
+                tree.into_iter().for_each(|tree| self.conversation.compare_tree(tree))
+            }
+            JobResult::CopySettled(settled, again) => {
+                self.finish_landing(settled, again.map(|again| *again))?
+            }
         }
-        Ok(Flow::Continue)
+        Ok(LoopFlow::Continue)
     }
 
     /// Puts messages that the session hasn't taken before the text that is being written.
-    fn take_withdrawn(&mut self, withdrawn: &[QueuedText]) {
+    fn restore_withdrawn_messages(&mut self, withdrawn: &[QueuedText]) {
         self.queued.retain(|queued| !withdrawn.iter().any(|one| one.id == queued.id));
-        let own = Some(self.composer.whole_text()).filter(|text| !text.trim().is_empty());
+        let own = Some(self.composer.expanded_text()).filter(|text| !text.trim().is_empty());
         let texts: Vec<String> = withdrawn.iter().map(|queued| queued.text.clone()).chain(own).collect();
         if !withdrawn.is_empty() {
             self.composer.set_text(&texts.join("\n\n"));
@@ -156,7 +160,7 @@ impl App {
     }
 
     /// Runs a command of the person's in the sandbox.
-    pub(crate) fn run_command(&mut self, command: &str) {
+    pub(crate) fn run_shell_command(&mut self, command: &str) {
         if command.is_empty() {
             self.notice = Some("! takes a command, such as !git status".to_owned());
             return;
@@ -190,13 +194,17 @@ impl App {
                 Ok((report.completed.combined.text, report.code))
             };
             let output = output.await;
-            JobEnd::CommandRan { command, output }
+            JobResult::CommandRan { command, output }
         }));
         self.notice = Some("the command runs…".to_owned());
     }
 
     /// Obeys a command.
-    pub(crate) async fn obey(&mut self, command: Command, argument: &str) -> Result<Flow, HostError> {
+    pub(crate) async fn run_slash_command(
+        &mut self,
+        command: Command,
+        argument: &str,
+    ) -> Result<LoopFlow, HostError> {
         let needs_rest = matches!(
             command,
             Command::Model
@@ -214,33 +222,33 @@ impl App {
         );
         if needs_rest && self.conversation.is_working() {
             self.notice = Some("the session works; Esc stops it first".to_owned());
-            return Ok(Flow::Continue);
+            return Ok(LoopFlow::Continue);
         }
         if needs_rest && self.is_landing() {
-            return Ok(Flow::Continue);
+            return Ok(LoopFlow::Continue);
         }
         let needs_session = matches!(
             command,
             Command::Model | Command::Mode | Command::Fork | Command::Back | Command::Redo | Command::Compact
         );
         if needs_session {
-            self.open_resting().await;
+            self.open_resting_session().await;
         }
         match command {
-            Command::Quit => return Ok(Flow::Quit),
+            Command::Quit => return Ok(LoopFlow::Quit),
             Command::Help => self.show_help()?,
             Command::Model => self.change_model(argument).await,
             Command::Mode => self.change_mode(argument).await,
             Command::New => {
                 self.open_new_session().await;
-                self.say(Style::Dim, "a new session");
+                self.show_note(Style::Dim, "a new session");
             }
             Command::Resume => self.choose_session().await?,
-            Command::Fork => self.go_on_in_copy().await,
-            Command::Back => self.choose_turning()?,
+            Command::Fork => self.fork_session().await,
+            Command::Back => self.choose_rewind_point()?,
             Command::Diff => self.show_diff().await?,
-            Command::Land => self.settle_copy(argument, false).await,
-            Command::Discard => self.settle_copy(argument, true).await,
+            Command::Land => self.land_or_discard_copy(argument, false).await,
+            Command::Discard => self.land_or_discard_copy(argument, true).await,
             Command::Undo => self.undo().await,
             Command::Redo => self.redo().await,
             Command::Checkpoints => self.choose_checkpoint().await?,
@@ -248,18 +256,18 @@ impl App {
             Command::Cost => {
                 let facts = self.conversation.facts();
                 let text = describe_usage(&facts.usage(), facts.cost_usd());
-                self.say(Style::Plain, &text);
+                self.show_note(Style::Plain, &text);
             }
             Command::Compact => self.compact(),
             Command::Permissions => self.show_permissions()?,
             Command::Agents => self.show_agents()?,
             Command::Plan => self.show_plan().await?,
-            Command::Isolate => self.change_workplace(argument).await,
+            Command::Isolate => self.set_isolation(argument).await,
             Command::Image => self.choose_image(argument),
             Command::Theme => self.change_theme(argument)?,
             Command::Export => self.export(argument).await,
         }
-        Ok(Flow::Continue)
+        Ok(LoopFlow::Continue)
     }
 
     async fn change_model(&mut self, name: &str) {
@@ -274,11 +282,11 @@ impl App {
             self.setup.options.base_url = Some(address.base_url.clone());
             self.setup.options.wire = Some(address.wire.clone());
         }
-        self.reopen().await;
+        self.reopen_session().await;
         if self.open_session.is_none() {
             self.setup.options.model = before;
             (self.setup.options.base_url, self.setup.options.wire) = (base_url, wire);
-            return self.reopen().await;
+            return self.reopen_session().await;
         }
         self.notice = Some(format!("from here on with {name}"));
     }
@@ -287,7 +295,7 @@ impl App {
         match name.parse::<Mode>() {
             Ok(mode) => {
                 self.setup.options.mode = Some(mode.name().to_owned());
-                self.reopen().await;
+                self.reopen_session().await;
                 self.notice = Some(format!("from here on in mode {mode}"));
             }
             Err(error) if !name.is_empty() => self.notice = Some(error.to_string()),
@@ -302,7 +310,7 @@ impl App {
     }
 
     /// Lets the sessions that begin from here on work in a copy, or in the project itself.
-    async fn change_workplace(&mut self, argument: &str) {
+    async fn set_isolation(&mut self, argument: &str) {
         let is_copy = match argument {
             "" | "on" => true,
             "off" => false,
@@ -331,15 +339,15 @@ impl App {
         };
         if self.plain.is_none() {
             let theme = Theme::from_variables(|name| self.setup.environment.var(name));
-            self.presentation.set_theme(theme.chosen(choice));
-            self.ask_ground()?;
+            self.presentation.set_theme(theme.with_choice(choice));
+            self.query_background()?;
         }
         self.notice = Some(format!("from here on in the colours `{name}`"));
         Ok(())
     }
 
     /// Returns the session's id, if its log exists.
-    fn logged_session(&mut self) -> Option<journeyman_protocol::SessionId> {
+    fn require_logged_id(&mut self) -> Option<journeyman_protocol::SessionId> {
         let id = self.logged_id();
         if id.is_none() {
             self.notice = Some("nothing was said yet".to_owned());
@@ -347,27 +355,27 @@ impl App {
         id
     }
 
-    async fn go_on_in_copy(&mut self) {
-        let Some(id) = self.logged_session() else { return };
+    async fn fork_session(&mut self) {
+        let Some(id) = self.require_logged_id() else { return };
         match fork_session(&self.setup.environment, &self.setup.state, id.as_str(), None).await {
             Ok(forked) => {
                 let is_in_copy = self.is_in_copy();
-                self.open_in(&forked.id, is_in_copy).await;
+                self.open_session_in_copy(&forked.id, is_in_copy).await;
                 self.note_new_copy(is_in_copy);
-                self.say(
+                self.show_note(
                     Style::Dim,
                     &format!("a copy of the session: {}; the one before is {id}", forked.id),
                 );
             }
-            Err(error) => self.say(Style::Bad, &error.to_string()),
+            Err(error) => self.show_note(Style::Bad, &error.to_string()),
         }
     }
 
     async fn undo(&mut self) {
-        let Some(id) = self.logged_session() else { return };
+        let Some(id) = self.require_logged_id() else { return };
         self.close_session().await;
         // A copy without changes is in nobody's way.
-        if let Err(error) = self.keep_copy().await {
+        if let Err(error) = self.keep_or_remove_copy().await {
             return self.explain_failure(&error);
         }
         let (environment, state) = (&self.setup.environment, &self.setup.state);
@@ -375,7 +383,7 @@ impl App {
             Ok(None) => undo_session(environment, state, Some(id.as_str()), None, None).await,
             undone => undone,
         };
-        self.return_to(&id).await;
+        self.reopen_closed_session(&id).await;
         self.report_undo(undone, "taken back");
     }
 
@@ -386,7 +394,7 @@ impl App {
             Ok(None) => {}
             redone => {
                 if let Some(id) = id {
-                    self.return_to(&id).await;
+                    self.reopen_closed_session(&id).await;
                 }
                 return self.report_undo(redone, "changed again");
             }
@@ -394,7 +402,7 @@ impl App {
         let root = self.setup.root.clone();
         let redone = redo(&self.setup.environment, &self.setup.state, Some(&root)).await;
         match id {
-            Some(id) => self.return_to(&id).await,
+            Some(id) => self.reopen_closed_session(&id).await,
             None => self.open_new_session().await,
         }
         self.report_undo(redone.map(Some), "changed again");
@@ -402,7 +410,7 @@ impl App {
 
     pub(crate) fn show_document(&mut self, title: &str, lines: Vec<StyledLine>) -> Result<(), HostError> {
         let viewer = Viewer::new(title, self.presentation.marks(), false);
-        let entry = Entry { block: Block::Lines(lines), has_gap: false };
+        let entry = BlockEntry { block: Block::Lines(lines), has_gap: false };
         self.open_overlay(Overlay::Document(viewer, vec![entry]))
     }
 
@@ -424,7 +432,7 @@ impl App {
                 None => Ok(Vec::new()),
             };
         }
-        self.open_resting().await;
+        self.open_resting_session().await;
         let Some(open) = &self.open_session else { return Ok(Vec::new()) };
         open.template.project.workspace.checkpoints().context("the checkpoints")
     }
@@ -443,11 +451,11 @@ impl App {
             return Ok(());
         }
         let place = if self.is_in_copy() { "the copy" } else { "the files" };
-        let item = |checkpoint: &CheckpointInfo| Item {
+        let item = |checkpoint: &CheckpointInfo| PickerItem {
             label: preview(&checkpoint.label),
             note: format!("{:>4}  {}", checkpoint.id, checkpoint.at.map(format_minute).unwrap_or_default()),
             details: vec![
-                format!("{} since", quantity(checkpoint.changes, "change")),
+                format!("{} since", format_count(checkpoint.changes, "change")),
                 match (checkpoint.readable, checkpoint.whole) {
                     (true, true) => format!("Enter takes {place} back to this state; /redo undoes that"),
                     (true, false) => "some of its contents aren't kept any more".to_owned(),
@@ -458,7 +466,7 @@ impl App {
         let items = checkpoints.iter().rev().map(item).collect();
         let ids = checkpoints.iter().rev().map(|checkpoint| checkpoint.id.0).collect();
         let picker = Picker::new(format!("Take {place} back to a checkpoint"), items, Vec::new());
-        self.open_overlay(Overlay::Picker(picker, Choice::Checkpoint(ids)))
+        self.open_overlay(Overlay::Picker(picker, PickerPurpose::Checkpoint(ids)))
     }
 
     fn show_context(&mut self) {
@@ -490,12 +498,12 @@ impl App {
     }
 
     fn compact(&mut self) {
-        if self.logged_session().is_none() {
+        if self.require_logged_id().is_none() {
             return;
         }
         if let Some(open) = &self.open_session {
             let session = open.session.clone();
-            self.jobs.push(Box::pin(async move { JobEnd::Compacted(session.compact().await) }));
+            self.jobs.push(Box::pin(async move { JobResult::Compacted(session.compact().await) }));
         }
     }
 
@@ -504,7 +512,7 @@ impl App {
             self.notice = Some("/export takes a new file, such as /export session.md".to_owned());
             return;
         }
-        let Some(id) = self.logged_session() else { return };
+        let Some(id) = self.require_logged_id() else { return };
         let path = self.setup.environment.cwd.join(Path::new(argument));
         let format = ExportFormat::Conversation(ConversationFormat::Markdown);
         let exported = async {
@@ -512,7 +520,7 @@ impl App {
             export_session(&self.setup.state, &summary, format, Some(&path), |_| ()).await
         };
         match exported.await {
-            Ok(()) => self.say(Style::Dim, &format!("written to {}", path.display())),
+            Ok(()) => self.show_note(Style::Dim, &format!("written to {}", path.display())),
             Err(error) => self.notice = Some(error.to_string()),
         }
     }
@@ -548,13 +556,13 @@ impl App {
         // The key reader would consume input that is meant for the child program.
         drop(self.keys.take());
         let done = work(self);
-        self.keys = Some(read_keys());
+        self.keys = Some(open_event_stream());
         Ok(done)
     }
 
     /// Lets the person write the message in their editor.
-    pub(crate) fn edit_outside(&mut self) -> Result<(), HostError> {
-        let text = self.composer.whole_text();
+    pub(crate) fn edit_in_external_editor(&mut self) -> Result<(), HostError> {
+        let text = self.composer.expanded_text();
         let editor = find_editor(&self.setup.environment);
         let edited =
             self.with_keys_released(|app| app.presentation.suspend(|| edit_text(&editor, &text, ".md")))?;
@@ -566,7 +574,7 @@ impl App {
     }
 
     /// Says where the conversation is.
-    pub(crate) fn greet(&mut self) {
+    pub(crate) fn show_greeting(&mut self) {
         let root = self.setup.shown_root();
         let help = if self.plain.is_some() { "/help" } else { "?" };
         let line = StyledLine::new(Style::Strong, "journeyman")

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use journeyman_host::format::{format_seconds, preview, quantity};
+use journeyman_host::format::{format_count, format_seconds, preview};
 use journeyman_protocol::{CallId, Event, SessionId, Termination, Tokens};
 use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
-use crate::facts::format_tokens;
+use crate::status_facts::format_tokens;
 
 /// Columns before a tree.
 const INDENT: &str = "    ";
@@ -70,7 +70,7 @@ impl AgentForest {
             return;
         }
         if let Some(node) = of_agent.and_then(|session| self.find(session)) {
-            node.take(event, label);
+            node.apply_event(event, label);
         }
     }
 
@@ -79,18 +79,21 @@ impl AgentForest {
     }
 
     /// Returns the agents of a call.
-    pub(crate) fn of_call<'a>(&'a self, call: &'a CallId) -> impl Iterator<Item = &'a AgentNode> {
+    pub(crate) fn agents_of_call<'a>(&'a self, call: &'a CallId) -> impl Iterator<Item = &'a AgentNode> {
         self.trees.iter().filter(move |(of, _)| of == call).map(|(_, node)| node)
     }
 
     /// Returns the agents that work for none of the calls.
-    pub(crate) fn besides<'a>(&'a self, calls: &'a [&'a CallId]) -> impl Iterator<Item = &'a AgentNode> {
+    pub(crate) fn agents_without_calls<'a>(
+        &'a self,
+        calls: &'a [&'a CallId],
+    ) -> impl Iterator<Item = &'a AgentNode> {
         let is_beside = move |(of, node): &&(CallId, AgentNode)| node.end.is_none() && !calls.contains(&of);
         self.trees.iter().filter(is_beside).map(|(_, node)| node)
     }
 
     /// Removes and returns the agents of a call that has ended. Agents in the background stay.
-    pub(crate) fn take(&mut self, call: &CallId) -> Vec<AgentNode> {
+    pub(crate) fn take_agents_of_call(&mut self, call: &CallId) -> Vec<AgentNode> {
         let trees = std::mem::take(&mut self.trees);
         let (taken, kept) = trees
             .into_iter()
@@ -128,7 +131,7 @@ impl AgentNode {
         self.agents.iter_mut().find_map(|agent| agent.find(session))
     }
 
-    fn take(&mut self, event: &Event, label: impl FnOnce() -> String) {
+    fn apply_event(&mut self, event: &Event, label: impl FnOnce() -> String) {
         match event {
             Event::ToolStart { call, .. } => self.calls.push((call.clone(), label())),
             Event::ToolEnd { call, .. } => self.calls.retain(|(open, _)| open != call),
@@ -159,7 +162,7 @@ impl AgentNode {
 
     /// Returns what the agent does, or how it ended, with the time and the tokens. Without a time
     /// only what is final is said.
-    fn state(&self, now: Option<Instant>) -> StyledLine {
+    fn state_line(&self, now: Option<Instant>) -> StyledLine {
         let (style, what, time) = match (&self.end, &self.asked, now) {
             (Some(end), _, _) => {
                 let is_done = end.termination == Termination::Goal;
@@ -172,7 +175,7 @@ impl AgentNode {
                     Termination::Error => " failed,",
                     Termination::NoCompleteTaskCall => " gave no result,",
                 };
-                let turns = quantity(end.turns, "turn");
+                let turns = format_count(end.turns, "turn");
                 (style, format!("{mark}{how} {turns}"), Some(Duration::from_millis(end.duration_ms)))
             }
             (None, _, None) => (Style::Warning, "✗ cut off".to_owned(), None),
@@ -204,16 +207,16 @@ impl AgentNode {
 
     fn add_lines(&self, first: &str, rest: &str, now: Option<Instant>, lines: &mut Vec<StyledLine>) {
         let mut line = StyledLine::new(Style::Dim, format!("{INDENT}{first}"));
-        line.spans.extend(self.state(now).spans);
+        line.spans.extend(self.state_line(now).spans);
         lines.push(line);
         for (place, agent) in self.agents.iter().enumerate() {
-            let (branch, beside) = branches(place + 1 == self.agents.len());
+            let (branch, beside) = branch_prefixes(place + 1 == self.agents.len());
             agent.add_lines(&format!("{rest}{branch}"), &format!("{rest}{beside}"), now, lines);
         }
     }
 }
 
-fn branches(is_last: bool) -> (&'static str, &'static str) {
+fn branch_prefixes(is_last: bool) -> (&'static str, &'static str) {
     if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") }
 }
 
@@ -227,7 +230,7 @@ pub(crate) fn ended_lines(agents: &[AgentNode]) -> Vec<StyledLine> {
 fn tree_lines(agents: &[&AgentNode], now: Option<Instant>) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     for (place, agent) in agents.iter().enumerate() {
-        let (branch, beside) = branches(place + 1 == agents.len());
+        let (branch, beside) = branch_prefixes(place + 1 == agents.len());
         agent.add_lines(branch, beside, now, &mut lines);
     }
     lines
@@ -253,18 +256,18 @@ pub(crate) fn live_lines(
     let kept = if shown.len() > max_rows { max_rows.saturating_sub(1) } else { shown.len() };
     let hidden = shown.split_off(kept);
     let flat = shown.iter().enumerate().map(|(place, agent)| {
-        let (branch, _) = branches(hidden.is_empty() && place + 1 == shown.len());
+        let (branch, _) = branch_prefixes(hidden.is_empty() && place + 1 == shown.len());
         let mut line = StyledLine::new(Style::Dim, format!("{INDENT}{branch}"));
-        line.spans.extend(agent.state(Some(now)).spans);
+        line.spans.extend(agent.state_line(Some(now)).spans);
         if let below @ 1.. = agent.count_below() {
-            line.push(Style::Dim, &format!(" · {} below", quantity(below, "agent")));
+            line.push(Style::Dim, &format!(" · {} below", format_count(below, "agent")));
         }
         line
     });
     let mut lines: Vec<StyledLine> = flat.collect();
     if !hidden.is_empty() && max_rows > 0 {
         let more = hidden.iter().map(|agent| 1 + agent.count_below()).sum::<usize>();
-        let text = quantity(more, "more agent");
+        let text = format_count(more, "more agent");
         lines.push(StyledLine::new(Style::Dim, format!("{INDENT}└─ … {text}")));
     }
     cut(lines)

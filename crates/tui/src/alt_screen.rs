@@ -10,9 +10,9 @@ use crate::screen::Size;
 use crate::theme::Theme;
 
 /// Enters the alternate screen; the terminal keeps what was on the other one.
-const ENTER: &str = "\x1b[?1049h\x1b[2J\x1b[?25l";
+const ENTER_SEQUENCE: &str = "\x1b[?1049h\x1b[2J\x1b[?25l";
 /// Leaves it.
-const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+const LEAVE_SEQUENCE: &str = "\x1b[?25h\x1b[?1049l";
 
 /// The alternate screen of a terminal.
 #[derive(Debug)]
@@ -27,13 +27,16 @@ impl AltScreen {
     /// Makes the screen, and the bytes that enter it.
     #[must_use]
     pub(crate) fn enter(theme: Theme, links: Option<Rc<Linker>>, size: Size) -> (Self, String) {
-        (Self { theme, links, size, rows: vec![Some(StyledLine::default()); size.rows] }, ENTER.to_owned())
+        (
+            Self { theme, links, size, rows: vec![Some(StyledLine::default()); size.rows] },
+            ENTER_SEQUENCE.to_owned(),
+        )
     }
 
     /// Returns the bytes that leave the screen.
     #[must_use]
     pub(crate) fn leave(self) -> String {
-        LEAVE.to_owned()
+        LEAVE_SEQUENCE.to_owned()
     }
 
     /// Sets other colours. Everything is drawn anew.

@@ -20,18 +20,18 @@ use journeyman_terminal::{Style, StyledLine};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::background_query::{BackgroundAnswerFilter, FilterResult};
 use crate::completion::{Completion, NamedSession};
 use crate::composer::Composer;
-use crate::decision::SettledCopy;
-use crate::fold::Conversation;
-use crate::ground::{AnswerFilter, Filtered};
-use crate::open_session::{OpenSession, Resting, Setup};
+use crate::conversation_state::Conversation;
+use crate::copy_decision::SettledCopy;
+use crate::live_area::{LiveArea, StatusContext};
+use crate::open_session::{ConversationSetup, OpenSession, RestingSession};
 use crate::plain::PlainMode;
 use crate::preferences::Preferences;
 use crate::presentation::{FRAME_INTERVAL, Presentation};
 use crate::questions::Questions;
-use crate::view::{LiveArea, Surroundings};
-use crate::watched::Watch;
+use crate::session_watch::SessionWatch;
 
 /// The exit code of a conversation that a signal ended.
 const EXIT_TERMINATED: u8 = 130;
@@ -39,7 +39,7 @@ const EXIT_TERMINATED: u8 = 130;
 const MAX_EVENTS_AT_ONCE: usize = 512;
 /// The beginning of a conversation.
 #[derive(Debug)]
-pub enum Beginning {
+pub enum ConversationStart {
     /// A new session, with a first message or without.
     New(Option<String>),
     /// An earlier session, with a message for it or without.
@@ -49,7 +49,7 @@ pub enum Beginning {
 }
 
 /// The result of work that the loop waits for while it goes on.
-pub(crate) enum JobEnd {
+pub(crate) enum JobResult {
     /// A message was sent, or not.
     Sent { text: String, sent: Result<MessageId, AgentError> },
     /// A queued message was taken back, or the session has taken it.
@@ -90,7 +90,7 @@ pub(crate) struct QueuedText {
 
 /// The part of a session's past that is shown when it is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Recall {
+pub(crate) enum RecalledPart {
     /// The end of the session.
     Tail,
     /// Nothing: the person has it before their eyes.
@@ -99,7 +99,7 @@ pub(crate) enum Recall {
 
 /// The step after an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Flow {
+pub(crate) enum LoopFlow {
     Continue,
     Quit,
 }
@@ -108,11 +108,11 @@ pub(crate) enum Flow {
 type SessionEvent = Result<Option<std::sync::Arc<Envelope>>, AgentError>;
 
 /// An input of the loop.
-enum Input {
+enum LoopInput {
     Terminal(Option<io::Result<TerminalEvent>>),
     Session(SessionEvent),
     Watched(Box<Envelope>),
-    Job(JobEnd),
+    Job(JobResult),
     Line(Option<String>),
     Frame,
     Signal(SignalKind),
@@ -134,7 +134,7 @@ impl Signals {
 
 /// A conversation.
 pub(crate) struct App {
-    pub(crate) setup: Setup,
+    pub(crate) setup: ConversationSetup,
     pub(crate) open_session: Option<OpenSession>,
     pub(crate) conversation: Conversation,
     pub(crate) questions: Questions,
@@ -153,9 +153,9 @@ pub(crate) struct App {
     /// Outputs of the person's commands, which go with the next message.
     pub(crate) attachments: Vec<String>,
     pub(crate) notice: Option<String>,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) surroundings: StatusContext,
     pub(crate) presentation: Presentation,
-    pub(crate) jobs: FuturesUnordered<LocalBoxFuture<'static, JobEnd>>,
+    pub(crate) jobs: FuturesUnordered<LocalBoxFuture<'static, JobResult>>,
     /// The terminal's events; the set looks at them when they wake it, and not at each look of the
     /// loop, because a look waits for a lock that the reading thread holds.
     pub(crate) keys: Option<SelectAll<EventStream>>,
@@ -165,9 +165,9 @@ pub(crate) struct App {
     /// True if keys go to the question although a message is being written.
     pub(crate) answers_first: bool,
     /// The session of another process that is watched.
-    pub(crate) watch: Option<Watch>,
+    pub(crate) watch: Option<SessionWatch>,
     /// The session that the next message opens again.
-    pub(crate) resting: Option<Resting>,
+    pub(crate) resting: Option<RestingSession>,
     /// The copy of the session that rests, while it is reviewed.
     pub(crate) copy_review: Option<CopyReview>,
     /// Stops what is being done to the copy, while it is.
@@ -176,14 +176,14 @@ pub(crate) struct App {
     pub(crate) preferences: Preferences,
     /// The conversation as lines, if nothing is drawn.
     pub(crate) plain: Option<PlainMode>,
-    ground_answer: AnswerFilter,
+    ground_answer: BackgroundAnswerFilter,
     exit_code: u8,
 }
 
 impl App {
     /// Makes a conversation without a session; as lines if `plain` reads them.
     pub(crate) fn new(
-        setup: Setup,
+        setup: ConversationSetup,
         history: Vec<String>,
         presentation: Presentation,
         preferences: Preferences,
@@ -207,7 +207,7 @@ impl App {
             queued: Vec::new(),
             attachments: Vec::new(),
             notice: None,
-            surroundings: Surroundings::default(),
+            surroundings: StatusContext::default(),
             presentation,
             jobs: FuturesUnordered::new(),
             keys: None,
@@ -220,20 +220,20 @@ impl App {
             landing: None,
             preferences,
             plain,
-            ground_answer: AnswerFilter::default(),
+            ground_answer: BackgroundAnswerFilter::default(),
             exit_code: 0,
         }
     }
 
     /// Runs the conversation to its end. Returns the exit code.
-    pub(crate) async fn run(mut self, beginning: Beginning) -> Result<u8, HostError> {
+    pub(crate) async fn run(mut self, beginning: ConversationStart) -> Result<u8, HostError> {
         let listen = |kind| signal(kind).context("listening for signals");
         let mut signals = Signals([
             listen(SignalKind::terminate())?,
             listen(SignalKind::hangup())?,
             listen(SignalKind::interrupt())?,
         ]);
-        let lived = self.live(beginning, &mut signals).await;
+        let lived = self.run_loop(beginning, &mut signals).await;
         // Whatever happened, the terminal is the person's again before anything else is awaited.
         let left = self.presentation.leave();
         drop(self.keys.take());
@@ -249,63 +249,67 @@ impl App {
         Ok(self.exit_code)
     }
 
-    async fn live(&mut self, beginning: Beginning, signals: &mut Signals) -> Result<(), HostError> {
+    async fn run_loop(
+        &mut self,
+        beginning: ConversationStart,
+        signals: &mut Signals,
+    ) -> Result<(), HostError> {
         if self.plain.is_none() {
-            self.keys = Some(read_keys());
+            self.keys = Some(open_event_stream());
         }
-        self.greet();
+        self.show_greeting();
         for problem in std::mem::take(&mut self.preferences.problems) {
-            self.say(Style::Warning, &problem);
+            self.show_note(Style::Warning, &problem);
         }
         // The first prompt doesn't wait for the project to be opened.
-        self.show(Instant::now())?;
-        self.ask_ground()?;
-        self.begin(beginning).await?;
-        while !self.is_at_end() {
+        self.draw_or_write(Instant::now())?;
+        self.query_background()?;
+        self.open_first_session(beginning).await?;
+        while !self.is_input_done() {
             let input = self.next_input(signals).await;
             let flow = match input {
-                Input::Terminal(Some(Ok(event))) => self.handle_terminal_events(event).await?,
+                LoopInput::Terminal(Some(Ok(event))) => self.handle_terminal_events(event).await?,
                 // The terminal is gone.
-                Input::Terminal(_) => Flow::Quit,
-                Input::Session(event) => self.handle_session(event),
-                Input::Watched(envelope) => {
+                LoopInput::Terminal(_) => LoopFlow::Quit,
+                LoopInput::Session(event) => self.handle_session_events(event),
+                LoopInput::Watched(envelope) => {
                     self.show_watched(&envelope);
-                    Flow::Continue
+                    LoopFlow::Continue
                 }
-                Input::Job(end) => self.finish_job(end)?,
-                Input::Frame => {
-                    self.show(Instant::now())?;
-                    Flow::Continue
+                LoopInput::Job(end) => self.finish_job(end)?,
+                LoopInput::Frame => {
+                    self.draw_or_write(Instant::now())?;
+                    LoopFlow::Continue
                 }
-                Input::Line(line) => {
+                LoopInput::Line(line) => {
                     // A question is written before the line that answers it.
-                    self.show(Instant::now())?;
+                    self.draw_or_write(Instant::now())?;
                     let flow = self.handle_line(line).await?;
-                    self.show(Instant::now())?;
+                    self.draw_or_write(Instant::now())?;
                     flow
                 }
-                Input::Signal(signal)
-                    if signal == SignalKind::interrupt() && !self.is_ended_by_interrupt() =>
+                LoopInput::Signal(signal)
+                    if signal == SignalKind::interrupt() && !self.interrupt_or_quit() =>
                 {
-                    Flow::Continue
+                    LoopFlow::Continue
                 }
-                Input::Signal(_) => {
+                LoopInput::Signal(_) => {
                     self.exit_code = EXIT_TERMINATED;
-                    Flow::Quit
+                    LoopFlow::Quit
                 }
             };
-            if flow == Flow::Quit {
+            if flow == LoopFlow::Quit {
                 return Ok(());
             }
             self.report_panics();
         }
-        self.show(Instant::now())
+        self.draw_or_write(Instant::now())
     }
 
     /// Asks the terminal for its ground if the colours depend on it.
-    pub(crate) fn ask_ground(&mut self) -> Result<(), HostError> {
-        if self.presentation.theme().needs_ground() {
-            self.presentation.ask_ground().context("the terminal")?;
+    pub(crate) fn query_background(&mut self) -> Result<(), HostError> {
+        if self.presentation.theme().needs_background_query() {
+            self.presentation.query_background().context("the terminal")?;
             self.ground_answer.arm();
         }
         Ok(())
@@ -313,21 +317,21 @@ impl App {
 
     /// Handles an event of the terminal with those that came with it, such as the letters of a
     /// paste, and draws once.
-    async fn handle_terminal_events(&mut self, event: TerminalEvent) -> Result<Flow, HostError> {
+    async fn handle_terminal_events(&mut self, event: TerminalEvent) -> Result<LoopFlow, HostError> {
         let mut next = Some(event);
         while let Some(event) = next {
             let events = match self.ground_answer.filter(event) {
-                Filtered::Held => Vec::new(),
-                Filtered::Passed(events) => events,
-                Filtered::Answered(ground) => {
+                FilterResult::Held => Vec::new(),
+                FilterResult::Passed(events) => events,
+                FilterResult::Answered(ground) => {
                     let theme = self.presentation.theme();
-                    self.presentation.set_theme(theme.on(ground));
+                    self.presentation.set_theme(theme.with_background(ground));
                     Vec::new()
                 }
             };
             for event in events {
-                if self.handle_terminal(event).await? == Flow::Quit {
-                    return Ok(Flow::Quit);
+                if self.handle_terminal_event(event).await? == LoopFlow::Quit {
+                    return Ok(LoopFlow::Quit);
                 }
             }
             // Not by the stream: it would keep the waker of this look, which wakes nobody.
@@ -336,16 +340,19 @@ impl App {
         }
         // A key is answered at once, whatever else is drawn and when.
         self.draw(Instant::now()).context("the terminal")?;
-        Ok(Flow::Continue)
+        Ok(LoopFlow::Continue)
     }
 
-    async fn next_input(&mut self, signals: &mut Signals) -> Input {
+    async fn next_input(&mut self, signals: &mut Signals) -> LoopInput {
         let now = Instant::now();
         // Nothing runs while nothing changes: there is no clock without work.
         let next_frame = match self.presentation.next_frame() {
             Some(frame) => Some(frame),
             None => {
-                let waits = [self.conversation.next_activity_change(now), self.questions.next_change(now)];
+                let waits = [
+                    self.conversation.next_activity_change(now),
+                    self.questions.time_until_keys_accepted(now),
+                ];
                 waits.into_iter().flatten().min().map(|wait| now + wait)
             }
         };
@@ -360,20 +367,20 @@ impl App {
         let (plain, watch, next_look) = (self.plain.as_mut(), self.watch.as_mut(), self.next_look);
         tokio::select! {
             biased;
-            signal = signals.next() => Input::Signal(signal),
+            signal = signals.next() => LoopInput::Signal(signal),
             event = async { match keys { Some(keys) => keys.next().await, None => pending().await } } => {
-                Input::Terminal(event)
+                LoopInput::Terminal(event)
             }
             line = async { match plain { Some(plain) => plain.next_line(is_busy).await, None => pending().await } } => {
-                Input::Line(line)
+                LoopInput::Line(line)
             }
-            () = frame => Input::Frame,
-            envelope = async { match watch { Some(watch) => watch.next().await, None => pending().await } } => {
-                Input::Watched(Box::new(envelope))
+            () = frame => LoopInput::Frame,
+            envelope = async { match watch { Some(watch) => watch.next_event().await, None => pending().await } } => {
+                LoopInput::Watched(Box::new(envelope))
             }
-            Some(end) = jobs.next(), if !jobs.is_empty() => Input::Job(end),
-            event = async { match open { Some(open) => take_event(open, next_look).await, None => pending().await } } => {
-                Input::Session(event)
+            Some(end) = jobs.next(), if !jobs.is_empty() => LoopInput::Job(end),
+            event = async { match open { Some(open) => next_session_event(open, next_look).await, None => pending().await } } => {
+                LoopInput::Session(event)
             }
         }
     }
@@ -397,38 +404,38 @@ impl App {
     /// Handles an event of the session with those that have arrived already. Further ones are
     /// handled when the next frame may be drawn: nothing shows them before, and a model streams
     /// many a frame.
-    fn handle_session(&mut self, event: SessionEvent) -> Flow {
+    fn handle_session_events(&mut self, event: SessionEvent) -> LoopFlow {
         let now = Instant::now();
         self.next_look = now + FRAME_INTERVAL;
         let mut next = Some(event);
         for _ in 0..MAX_EVENTS_AT_ONCE {
             let Some(event) = next else { break };
-            self.take_session_event(event, now);
+            self.apply_session_event(event, now);
             next = self.open_session.as_mut().and_then(|open| open.events.next().now_or_never());
         }
         if let Some(event) = next {
-            self.take_session_event(event, now);
+            self.apply_session_event(event, now);
         }
         self.presentation.invalidate();
-        Flow::Continue
+        LoopFlow::Continue
     }
 
-    fn take_session_event(&mut self, event: SessionEvent, now: Instant) {
+    fn apply_session_event(&mut self, event: SessionEvent, now: Instant) {
         match event {
-            Ok(Some(envelope)) => self.apply(&envelope, now),
+            Ok(Some(envelope)) => self.apply_event(&envelope, now),
             Ok(None) => {
                 self.open_session = None;
-                self.say(Style::Warning, "the session has ended; the next message begins a new one");
+                self.show_note(Style::Warning, "the session has ended; the next message begins a new one");
             }
             Err(error) => {
                 self.open_session = None;
-                self.say(Style::Bad, &format!("the session's log can't be read: {error}"));
+                self.show_note(Style::Bad, &format!("the session's log can't be read: {error}"));
             }
         }
     }
 
     /// Applies an event of the session.
-    pub(crate) fn apply(&mut self, envelope: &Envelope, now: Instant) {
+    pub(crate) fn apply_event(&mut self, envelope: &Envelope, now: Instant) {
         match &envelope.event {
             Event::RunStarted { task, .. } => {
                 self.queued.retain(|queued| !task.contains(queued.text.trim()));
@@ -442,40 +449,40 @@ impl App {
                 if let Some(open) = &mut self.open_session {
                     open.has_ended_run = true;
                 }
-                self.read_branch();
+                self.start_reading_branch();
             }
             _ => {}
         }
-        self.call_person(&envelope.event);
+        self.notify_person(&envelope.event);
         self.conversation.apply(envelope, now);
         self.questions.handle_event(envelope, now);
         while let Some(refused) = self.questions.refuse_unreadable() {
-            self.decide(refused);
+            self.send_answer(refused);
         }
         if let Event::Done { report } = &envelope.event {
-            self.read_status();
-            self.read_tree();
+            self.start_status_command();
+            self.start_tree_hash();
             if self.is_in_copy() && !report.changes.is_empty() {
-                self.say(Style::Dim, "  this is in a copy: /diff shows it, lands it or drops it");
+                self.show_note(Style::Dim, "  this is in a copy: /diff shows it, lands it or drops it");
             }
         }
     }
 
     /// Calls a person whose window isn't in front, if the event is one to come back for.
-    fn call_person(&mut self, event: &Event) {
+    fn notify_person(&mut self, event: &Event) {
         let text = match event {
             Event::PermissionRequired { summary, .. } => format!("asks: {}", preview(summary)),
             Event::Done { report } => preview(&report.summary),
             _ => return,
         };
         // A semicolon would end the text.
-        let bytes = self.preferences.attention.call(&text.replace(';', ","));
+        let bytes = self.preferences.attention.notification_bytes(&text.replace(';', ","));
         // A terminal that is gone is noticed when something is drawn.
-        self.presentation.ring(&bytes).ok();
+        self.presentation.write_notification(&bytes).ok();
     }
 
     /// Says something below the conversation; it is no part of the session.
-    pub(crate) fn say(&mut self, style: Style, text: &str) {
+    pub(crate) fn show_note(&mut self, style: Style, text: &str) {
         let lines = printable(text).lines().map(|line| StyledLine::new(style, line)).collect();
         self.conversation.push_note(lines);
         self.presentation.invalidate();
@@ -483,25 +490,25 @@ impl App {
 
     fn report_panics(&mut self) {
         for message in self.presentation.take_panics() {
-            self.say(Style::Bad, &format!("a bug: {message}"));
+            self.show_note(Style::Bad, &format!("a bug: {message}"));
         }
     }
 
-    async fn begin(&mut self, beginning: Beginning) -> Result<(), HostError> {
+    async fn open_first_session(&mut self, beginning: ConversationStart) -> Result<(), HostError> {
         match beginning {
-            Beginning::New(message) => {
+            ConversationStart::New(message) => {
                 self.open_new_session().await;
                 if let Some(message) = message {
                     self.send_message(message).await;
                 }
             }
-            Beginning::Again(id, message) => {
-                self.open_session(&id, Recall::Tail).await;
+            ConversationStart::Again(id, message) => {
+                self.open_session(&id, RecalledPart::Tail).await;
                 if let Some(message) = message {
                     self.send_message(message).await;
                 }
             }
-            Beginning::Choose => self.choose_session().await?,
+            ConversationStart::Choose => self.choose_session().await?,
         }
         self.presentation.invalidate();
         Ok(())
@@ -509,12 +516,12 @@ impl App {
 }
 
 /// Begins to read the terminal's events.
-pub(crate) fn read_keys() -> SelectAll<EventStream> {
+pub(crate) fn open_event_stream() -> SelectAll<EventStream> {
     select_all([EventStream::new()])
 }
 
 /// Returns the next event of a session, once it is time to look for one.
-async fn take_event(open: &mut OpenSession, next_look: Instant) -> SessionEvent {
+async fn next_session_event(open: &mut OpenSession, next_look: Instant) -> SessionEvent {
     tokio::time::sleep_until(next_look.into()).await;
     open.events.next().await
 }

@@ -1,19 +1,19 @@
 //! Splits a message's own words from the outputs and accounts that go with it. Pure.
 
 /// The beginnings of what goes with a message behind its words.
-const ATTACHED_HEADS: [&str; 2] = ["The user ran `", "An account of the earlier session "];
+const ATTACHMENT_PREFIXES: [&str; 2] = ["The user ran `", "An account of the earlier session "];
 
 /// Splits a message into the person's own words and what goes with them.
 #[must_use]
 pub(crate) fn split_attachments(message: &str) -> (&str, &str) {
-    let starts = ATTACHED_HEADS.iter().filter_map(|head| message.find(&format!("\n\n{head}")));
+    let starts = ATTACHMENT_PREFIXES.iter().filter_map(|head| message.find(&format!("\n\n{head}")));
     let (own, attached) = message.split_at(starts.min().unwrap_or(message.len()));
     (own, attached.trim_start())
 }
 
 /// Names what goes with a message, a line for each.
 pub(crate) fn name_attachments(attached: &str) -> impl Iterator<Item = String> + '_ {
-    let heads = attached.lines().filter(|line| ATTACHED_HEADS.iter().any(|head| line.starts_with(head)));
+    let heads = attached.lines().filter(|line| ATTACHMENT_PREFIXES.iter().any(|head| line.starts_with(head)));
     // An account says more behind its first sentence, which is for the model.
     heads.map(|head| {
         let sentence = head.split(". ").next().unwrap_or(head);

@@ -3,14 +3,14 @@
 use std::collections::{HashSet, VecDeque};
 
 use journeyman_host::event_text::{describe_event, describe_output};
-use journeyman_host::format::{describe_usage, preview, printable, quantity};
+use journeyman_host::format::{describe_usage, format_count, preview, printable};
 use journeyman_host::highlight::find_tokens_of_language;
 use journeyman_protocol::{
     CallId, CallState, EditDiff, Event, FileChange, FileChangeKind, RunOutcome, RunReport,
 };
 use journeyman_terminal::code::{LineTokens, style_tokens};
 use journeyman_terminal::diff::style_line;
-use journeyman_terminal::markdown::{self, CodeLine, Marks};
+use journeyman_terminal::markdown::{self, CodeLine, MarkerDisplay};
 use journeyman_terminal::wrap::{cut_line, wrap_line};
 use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
@@ -34,7 +34,7 @@ const MAX_MESSAGE_LINES: usize = 16;
 /// Maximum changed files that the end of a run lists.
 const MAX_LISTED_FILES: usize = 12;
 /// Lines of code before the first one that is shown that are looked at for its colours.
-const MAX_CODE_BEFORE: usize = 60;
+const MAX_CODE_CONTEXT_LINES: usize = 60;
 /// Maximum lines of code whose colours are found at once.
 const MAX_CODE_LINES: usize = 400;
 /// The mark of a person's message.
@@ -76,7 +76,7 @@ pub(crate) enum Block {
 
 /// A block with the distance from the one before.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Entry {
+pub(crate) struct BlockEntry {
     /// The block.
     pub(crate) block: Block,
     /// True if an empty row comes before it.
@@ -101,14 +101,14 @@ pub(crate) struct Layout<'a> {
     /// Columns.
     pub(crate) width: usize,
     /// The marks of Markdown.
-    pub(crate) marks: Marks,
+    pub(crate) marks: MarkerDisplay,
     /// The amount.
     pub(crate) detail: Detail<'a>,
 }
 
 /// Renders a block with its distance. No row is wider than the layout's width.
 #[must_use]
-pub(crate) fn render_entry(entry: &Entry, layout: Layout<'_>) -> Vec<StyledLine> {
+pub(crate) fn render_entry(entry: &BlockEntry, layout: Layout<'_>) -> Vec<StyledLine> {
     let gap = entry.has_gap.then(StyledLine::default);
     gap.into_iter().chain(render_block(&entry.block, layout)).collect()
 }
@@ -117,7 +117,7 @@ pub(crate) fn render_entry(entry: &Entry, layout: Layout<'_>) -> Vec<StyledLine>
 /// colours of their language.
 #[must_use]
 pub(crate) fn render_entries<'a>(
-    entries: &[Entry],
+    entries: &[BlockEntry],
     from: usize,
     layout: impl Fn(usize) -> Layout<'a>,
 ) -> Vec<Vec<StyledLine>> {
@@ -146,7 +146,7 @@ fn render_prose(block: &markdown::Block, code: Option<&StyledLine>, layout: Layo
 }
 
 /// Returns the code of a block that is a line of code, and its place in its fence.
-fn code_of(entry: &Entry) -> Option<(&str, &CodeLine)> {
+fn code_of(entry: &BlockEntry) -> Option<(&str, &CodeLine)> {
     match &entry.block {
         Block::Prose(block) => Some((&block.source, block.code.as_ref()?)),
         _ => None,
@@ -156,9 +156,9 @@ fn code_of(entry: &Entry) -> Option<(&str, &CodeLine)> {
 /// Returns the lines of code from a place on in the colours of their language; none where there is
 /// no code or the language isn't known. The lines before, which say what the first ones are, are
 /// looked at too.
-fn style_code(entries: &[Entry], place: usize) -> Vec<StyledLine> {
+fn style_code(entries: &[BlockEntry], place: usize) -> Vec<StyledLine> {
     let Some((_, first)) = entries.get(place).and_then(code_of) else { return Vec::new() };
-    let before = first.number.min(MAX_CODE_BEFORE).min(place);
+    let before = first.number.min(MAX_CODE_CONTEXT_LINES).min(place);
     let begin = place - before;
     let mut lines: Vec<&str> = Vec::new();
     for (source, line) in entries.iter().skip(begin).map_while(code_of) {
@@ -210,7 +210,7 @@ fn keep_first(mut lines: Vec<StyledLine>, max: usize, detail: Detail<'_>) -> Vec
     };
     if lines.len() > max + 1 {
         let more = lines.split_off(max).len();
-        lines.push(StyledLine::new(Style::Dim, format!("  … {} ({how})", quantity(more, "more line"))));
+        lines.push(StyledLine::new(Style::Dim, format!("  … {} ({how})", format_count(more, "more line"))));
     }
     lines
 }
@@ -252,11 +252,11 @@ fn call_lines(call: &EndedCall, detail: Detail<'_>) -> Vec<StyledLine> {
     let edit = match (state, diff) {
         (CallState::Completed, Some(diff)) => diff_lines(diff),
         // Its arguments are the whole file, and not what is new in it.
-        (CallState::Completed, None) if tool == "write_file" && is_replaced(changes) => Vec::new(),
+        (CallState::Completed, None) if tool == "write_file" && has_modified_file(changes) => Vec::new(),
         (CallState::Completed, None) => edit_lines(tool, input, preview),
         _ => Vec::new(),
     };
-    let size = diff.as_ref().map_or_else(|| count_sides(&edit), |diff| (diff.added, diff.removed));
+    let size = diff.as_ref().map_or_else(|| count_changed_lines(&edit), |diff| (diff.added, diff.removed));
     let mut lines = vec![call_title(start, *state, size)];
     lines.extend(ended_lines(agents));
     match detail {
@@ -305,7 +305,7 @@ fn call_title(start: &Event, state: CallState, (added, removed): (u64, u64)) -> 
 }
 
 /// Counts the added and the removed lines of an edit.
-fn count_sides(edit: &[StyledLine]) -> (u64, u64) {
+fn count_changed_lines(edit: &[StyledLine]) -> (u64, u64) {
     let count = |is_kind: fn(&Style) -> bool| {
         let is_side = |line: &&StyledLine| line.spans.iter().any(|(style, _)| is_kind(style));
         u64::try_from(edit.iter().filter(is_side).count()).unwrap_or(u64::MAX)
@@ -315,7 +315,7 @@ fn count_sides(edit: &[StyledLine]) -> (u64, u64) {
 }
 
 /// Returns true if a file was there before it was changed.
-fn is_replaced(changes: &[FileChange]) -> bool {
+fn has_modified_file(changes: &[FileChange]) -> bool {
     changes.iter().any(|change| change.kind == FileChangeKind::Modified)
 }
 

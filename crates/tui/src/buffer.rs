@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Maximum number of steps that can be taken back.
-const MAX_UNDO: usize = 200;
+const MAX_UNDO_STEPS: usize = 200;
 /// Maximum bytes of the text: more than any model reads at once.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
@@ -58,13 +58,13 @@ impl Buffer {
 
     /// Returns the text before the cursor.
     #[must_use]
-    pub(crate) fn before(&self) -> &str {
+    pub(crate) fn text_before_cursor(&self) -> &str {
         self.text.get(..self.cursor).unwrap_or_default()
     }
 
     /// Returns the text behind the cursor.
     #[must_use]
-    pub(crate) fn behind(&self) -> &str {
+    pub(crate) fn text_after_cursor(&self) -> &str {
         self.text.get(self.cursor..).unwrap_or_default()
     }
 
@@ -76,7 +76,7 @@ impl Buffer {
 
     /// Replaces the text; the cursor goes to its end.
     pub(crate) fn set_text(&mut self, text: impl Into<String>) {
-        self.remember(false);
+        self.save_undo_step(false);
         self.text = text.into();
         self.cursor = self.text.len();
     }
@@ -94,49 +94,50 @@ impl Buffer {
         let text = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
         let is_word =
             text.chars().all(|character| !character.is_whitespace()) && text.graphemes(true).count() == 1;
-        self.remember(is_word);
+        self.save_undo_step(is_word);
         self.text.insert_str(self.cursor, text);
         self.cursor += text.len();
         // What is inserted may join the character before or behind.
-        self.cursor = self.border_at_or_after(self.cursor);
+        self.cursor = self.boundary_at_or_after(self.cursor);
     }
 
     /// Replaces the text from a byte position to the cursor.
     pub(crate) fn replace_before(&mut self, start: usize, text: &str) {
         if self.text.is_char_boundary(start) && start <= self.cursor {
-            self.remember(false);
+            self.save_undo_step(false);
             self.text.replace_range(start..self.cursor, text);
-            self.cursor = self.border_at_or_after(start + text.len());
+            self.cursor = self.boundary_at_or_after(start + text.len());
         }
     }
 
     /// Moves the cursor.
     pub(crate) fn move_by(&mut self, motion: Motion) {
         self.is_typing = false;
-        self.cursor = self.target(motion);
+        self.cursor = self.motion_target(motion);
     }
 
     /// Moves the cursor to a byte position, or the next border of a character behind it.
     pub(crate) fn move_to(&mut self, position: usize) {
         self.is_typing = false;
-        self.cursor = self.border_at_or_after(position.min(self.text.len()));
+        self.cursor = self.boundary_at_or_after(position.min(self.text.len()));
     }
 
     /// Deletes from the cursor to where the motion leads. Words and lines can be put in again.
     pub(crate) fn delete(&mut self, motion: Motion) {
-        let target = self.target(motion);
+        let target = self.motion_target(motion);
         let (start, end) = (self.cursor.min(target), self.cursor.max(target));
         // At the end of a line its line feed goes.
-        let end = if start == end && motion == Motion::LineEnd { self.target(Motion::Right) } else { end };
+        let end =
+            if start == end && motion == Motion::LineEnd { self.motion_target(Motion::Right) } else { end };
         if start == end {
             return;
         }
-        self.remember(false);
+        self.save_undo_step(false);
         let deleted: String = self.text.drain(start..end).collect();
         if !matches!(motion, Motion::Left | Motion::Right) {
             self.killed = deleted;
         }
-        self.cursor = self.border_at_or_after(start);
+        self.cursor = self.boundary_at_or_after(start);
     }
 
     /// Inserts the text that was deleted last.
@@ -152,9 +153,9 @@ impl Buffer {
         }
     }
 
-    fn remember(&mut self, is_typing: bool) {
+    fn save_undo_step(&mut self, is_typing: bool) {
         if !(is_typing && self.is_typing) {
-            if self.undo.len() >= MAX_UNDO {
+            if self.undo.len() >= MAX_UNDO_STEPS {
                 self.undo.remove(0);
             }
             self.undo.push((self.text.clone(), self.cursor));
@@ -162,8 +163,8 @@ impl Buffer {
         self.is_typing = is_typing;
     }
 
-    fn target(&self, motion: Motion) -> usize {
-        let (before, behind) = (self.before(), self.behind());
+    fn motion_target(&self, motion: Motion) -> usize {
+        let (before, behind) = (self.text_before_cursor(), self.text_after_cursor());
         match motion {
             Motion::Left => self.cursor - before.graphemes(true).next_back().map_or(0, str::len),
             Motion::Right => self.cursor + behind.graphemes(true).next().map_or(0, str::len),
@@ -187,7 +188,7 @@ impl Buffer {
     }
 
     /// Returns the first border of a character at or behind a position.
-    fn border_at_or_after(&self, position: usize) -> usize {
+    fn boundary_at_or_after(&self, position: usize) -> usize {
         let mut borders = self.text.grapheme_indices(true).map(|(start, _)| start);
         borders.find(|start| *start >= position).unwrap_or(self.text.len())
     }
@@ -205,7 +206,7 @@ mod tests {
 
     /// The text with a bar where the cursor is.
     fn shown(buffer: &Buffer) -> String {
-        format!("{}|{}", buffer.before(), buffer.behind())
+        format!("{}|{}", buffer.text_before_cursor(), buffer.text_after_cursor())
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::Mode;
 
-use crate::decision::LAND_WORDS;
+use crate::copy_decision::LAND_WORDS;
 use crate::theme::ThemeChoice;
 
 /// A command of the conversation.
@@ -71,7 +71,7 @@ pub(crate) struct CommandInfo {
     pub(crate) help: &'static str,
 }
 
-const fn info(
+const fn command_info(
     command: Command,
     name: &'static str,
     argument: &'static str,
@@ -82,30 +82,30 @@ const fn info(
 
 /// All commands, in the order in which they are listed.
 pub(crate) const COMMANDS: &[CommandInfo] = &[
-    info(Command::Help, "help", "", "keys and commands"),
-    info(Command::Model, "model", "PROVIDER/NAME", "go on with another model"),
-    info(Command::Mode, "mode", "MODE", "go on in mode plan, ask, edit or auto"),
-    info(Command::New, "new", "", "begin a new session"),
-    info(Command::Resume, "resume", "", "go on with an earlier session"),
-    info(Command::Fork, "fork", "", "go on in a copy of this session"),
-    info(Command::Back, "back", "", "go back to an earlier message (Esc Esc)"),
-    info(Command::Diff, "diff", "", "review what changed since the newest run began"),
-    info(Command::Land, "land", "HOW", "bring what the copy has into your files (also in /diff)"),
-    info(Command::Discard, "discard", "all", "drop what the copy has for good (also in /diff)"),
-    info(Command::Undo, "undo", "", "take back what this session changed"),
-    info(Command::Redo, "redo", "", "do again what the newest undo took back"),
-    info(Command::Checkpoints, "checkpoints", "", "states of the files to go back to"),
-    info(Command::Context, "context", "", "what the model's window is used for"),
-    info(Command::Cost, "cost", "", "tokens and cost of this session"),
-    info(Command::Compact, "compact", "", "shorten the conversation"),
-    info(Command::Permissions, "permissions", "", "what is allowed, asked about and denied"),
-    info(Command::Agents, "agents", "", "the agents that tasks may be given to"),
-    info(Command::Plan, "plan", "", "the plan of the newest task, if it has one"),
-    info(Command::Isolate, "isolate", "on|off", "work in a copy of the project, or in your files"),
-    info(Command::Image, "image", "FILE", "let an image go with your message (or paste its path)"),
-    info(Command::Theme, "theme", "NAME", "other colours: auto, dark, light or none"),
-    info(Command::Export, "export", "FILE", "write the conversation into a file, as Markdown"),
-    info(Command::Quit, "quit", "", "end (Ctrl-D)"),
+    command_info(Command::Help, "help", "", "keys and commands"),
+    command_info(Command::Model, "model", "PROVIDER/NAME", "go on with another model"),
+    command_info(Command::Mode, "mode", "MODE", "go on in mode plan, ask, edit or auto"),
+    command_info(Command::New, "new", "", "begin a new session"),
+    command_info(Command::Resume, "resume", "", "go on with an earlier session"),
+    command_info(Command::Fork, "fork", "", "go on in a copy of this session"),
+    command_info(Command::Back, "back", "", "go back to an earlier message (Esc Esc)"),
+    command_info(Command::Diff, "diff", "", "review what changed since the newest run began"),
+    command_info(Command::Land, "land", "HOW", "bring what the copy has into your files (also in /diff)"),
+    command_info(Command::Discard, "discard", "all", "drop what the copy has for good (also in /diff)"),
+    command_info(Command::Undo, "undo", "", "take back what this session changed"),
+    command_info(Command::Redo, "redo", "", "do again what the newest undo took back"),
+    command_info(Command::Checkpoints, "checkpoints", "", "states of the files to go back to"),
+    command_info(Command::Context, "context", "", "what the model's window is used for"),
+    command_info(Command::Cost, "cost", "", "tokens and cost of this session"),
+    command_info(Command::Compact, "compact", "", "shorten the conversation"),
+    command_info(Command::Permissions, "permissions", "", "what is allowed, asked about and denied"),
+    command_info(Command::Agents, "agents", "", "the agents that tasks may be given to"),
+    command_info(Command::Plan, "plan", "", "the plan of the newest task, if it has one"),
+    command_info(Command::Isolate, "isolate", "on|off", "work in a copy of the project, or in your files"),
+    command_info(Command::Image, "image", "FILE", "let an image go with your message (or paste its path)"),
+    command_info(Command::Theme, "theme", "NAME", "other colours: auto, dark, light or none"),
+    command_info(Command::Export, "export", "FILE", "write the conversation into a file, as Markdown"),
+    command_info(Command::Quit, "quit", "", "end (Ctrl-D)"),
 ];
 
 /// A message that is a command, or would be one.

@@ -6,7 +6,7 @@ use journeyman_terminal::{Style, StyledLine};
 
 use crate::commands::{COMMANDS, CommandInfo, argument_values};
 use journeyman_host::index::ProjectSymbol;
-use journeyman_host::session_digest::SESSION_MARK;
+use journeyman_host::session_recap::SESSION_REFERENCE_PREFIX;
 use journeyman_protocol::SessionId;
 
 /// Maximum rows of the list.
@@ -85,12 +85,13 @@ pub(crate) fn word_at_cursor(before: &str) -> Option<(usize, CompletedWord<'_>)>
             Some(_) => None,
         };
     }
-    let start = before.rfind(char::is_whitespace).map_or(0, |at| at + before.get(at..).map_or(1, first_len));
+    let start =
+        before.rfind(char::is_whitespace).map_or(0, |at| at + before.get(at..).map_or(1, first_char_len));
     let word = before.get(start..)?.strip_prefix('@')?;
     Some((start, CompletedWord::Name(word)))
 }
 
-fn first_len(text: &str) -> usize {
+fn first_char_len(text: &str) -> usize {
     text.chars().next().map_or(1, char::len_utf8)
 }
 
@@ -109,7 +110,8 @@ impl Completion {
             }
             CompletedWord::Argument(name, typed) => {
                 let values = argument_values(name).into_iter();
-                candidates.extend(values.filter(|value| is_begun(value, typed)).map(Candidate::plain));
+                candidates
+                    .extend(values.filter(|value| is_proper_prefix(value, typed)).map(Candidate::plain));
             }
             CompletedWord::Name(typed) => candidates = name_candidates(typed, names),
         }
@@ -118,7 +120,7 @@ impl Completion {
 
     /// Returns true if Enter takes the word as it was typed.
     #[must_use]
-    pub(crate) fn keeps_word(&self) -> bool {
+    pub(crate) fn is_word_kept(&self) -> bool {
         self.is_word_complete
     }
 
@@ -161,7 +163,7 @@ impl Candidate {
 }
 
 /// Returns true if a word begins with what was typed and goes on.
-fn is_begun(word: &str, typed: &str) -> bool {
+fn is_proper_prefix(word: &str, typed: &str) -> bool {
     word.len() > typed.len() && word.starts_with(typed)
 }
 
@@ -169,7 +171,8 @@ fn is_begun(word: &str, typed: &str) -> bool {
 /// their provider or without, come first.
 fn model_candidates(typed: &str, models: &[String]) -> Vec<Candidate> {
     let begins = |name: &&String| {
-        is_begun(name, typed) || name.split_once('/').is_some_and(|(_, model)| is_begun(model, typed))
+        is_proper_prefix(name, typed)
+            || name.split_once('/').is_some_and(|(_, model)| is_proper_prefix(model, typed))
     };
     let first = models.iter().filter(begins);
     let others = models.iter().filter(|name| !begins(name) && *name != typed && name.contains(typed));
@@ -194,24 +197,25 @@ fn command_candidates(typed: &str) -> Vec<Candidate> {
 }
 
 /// A file or a symbol that has the typed letters.
-enum Named<'a> {
+enum NameMatch<'a> {
     File(&'a String),
     Symbol(&'a ProjectSymbol),
     Session(&'a NamedSession),
 }
 
 fn name_candidates(typed: &str, names: KnownNames<'_>) -> Vec<Candidate> {
-    let files = names.files.iter().filter_map(|path| Some((fuzzy_score(typed, path)?, Named::File(path))));
+    let files =
+        names.files.iter().filter_map(|path| Some((fuzzy_score(typed, path)?, NameMatch::File(path))));
     // Without a letter the files are listed: there are fewer, and a path leads to the rest.
     let symbols = names.symbols.iter().filter(|_| !typed.is_empty());
     let symbols =
-        symbols.filter_map(|symbol| Some((fuzzy_score(typed, &symbol.name)?, Named::Symbol(symbol))));
+        symbols.filter_map(|symbol| Some((fuzzy_score(typed, &symbol.name)?, NameMatch::Symbol(symbol))));
     // A session is found by the word before its title too.
     let sessions = names.sessions.iter().filter(|_| !typed.is_empty());
     let sessions = sessions
-        .filter_map(|one| Some((fuzzy_score(typed, &session_label(&one.title))?, Named::Session(one))));
-    let mut scored: Vec<(i64, Named<'_>)> = files.chain(symbols).chain(sessions).collect();
-    scored.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.place().cmp(&b.place())));
+        .filter_map(|one| Some((fuzzy_score(typed, &session_label(&one.title))?, NameMatch::Session(one))));
+    let mut scored: Vec<(i64, NameMatch<'_>)> = files.chain(symbols).chain(sessions).collect();
+    scored.sort_by(|(one, a), (other, b)| other.cmp(one).then_with(|| a.sort_key().cmp(&b.sort_key())));
     scored.into_iter().take(MAX_MATCHES).map(|(_, named)| named.candidate()).collect()
 }
 
@@ -220,8 +224,8 @@ fn session_label(title: &str) -> String {
     format!("session: {}", shown.replace('/', " "))
 }
 
-impl Named<'_> {
-    fn place(&self) -> (&str, u32) {
+impl NameMatch<'_> {
+    fn sort_key(&self) -> (&str, u32) {
         match self {
             Self::File(path) => (path, 0),
             Self::Symbol(symbol) => (&symbol.path, symbol.line),
@@ -243,7 +247,7 @@ impl Named<'_> {
             },
             // Its account is attached when the message is sent.
             Self::Session(NamedSession { id, title, age }) => Candidate {
-                insert: format!("{SESSION_MARK}{id} "),
+                insert: format!("{SESSION_REFERENCE_PREFIX}{id} "),
                 label: session_label(title),
                 help: age.clone(),
             },
@@ -372,10 +376,10 @@ mod tests {
         assert_eq!(found("ollama/qwen3-coder"), [""; 0], "it is typed already");
         // Another model of the provider, which nobody lists, is taken as it is typed.
         let mut list = Completion::find("/model ollama/qwen3", names).unwrap();
-        assert!(list.keeps_word());
+        assert!(list.is_word_kept());
         list.select(true);
-        assert!(!list.keeps_word(), "this one was selected");
-        assert!(!Completion::find("/model qwen3", names).unwrap().keeps_word(), "it has no provider");
+        assert!(!list.is_word_kept(), "this one was selected");
+        assert!(!Completion::find("/model qwen3", names).unwrap().is_word_kept(), "it has no provider");
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Composer {
 
     /// Returns true if Esc goes to normal mode, and means nothing else.
     #[must_use]
-    pub(crate) fn takes_escape(&self) -> bool {
+    pub(crate) fn uses_escape(&self) -> bool {
         self.vi.is_some_and(|vi| !vi.is_normal()) && !self.buffer.text().is_empty()
     }
 
@@ -100,7 +100,7 @@ impl Composer {
     /// Returns the text before the cursor.
     #[must_use]
     pub(crate) fn before_cursor(&self) -> &str {
-        self.buffer.before()
+        self.buffer.text_before_cursor()
     }
 
     /// Returns true if nothing is written.
@@ -179,20 +179,20 @@ impl Composer {
     }
 
     /// Returns the words that stand for something else.
-    fn stand_ins(&self) -> impl Iterator<Item = &str> {
+    fn placeholders(&self) -> impl Iterator<Item = &str> {
         let pastes = self.pastes.iter().map(|(stand_in, _)| stand_in.as_str());
         pastes.chain(self.images.iter().map(|(stand_in, _)| stand_in.as_str()))
     }
 
     /// Returns the message with what was pasted in its place.
     #[must_use]
-    pub(crate) fn whole_text(&self) -> String {
+    pub(crate) fn expanded_text(&self) -> String {
         let unfold = |text: String, (stand_in, pasted): &(String, String)| text.replacen(stand_in, pasted, 1);
         self.pastes.iter().fold(self.buffer.text().to_owned(), unfold)
     }
 
     /// Adds a message to the history, once.
-    pub(crate) fn remember(&mut self, message: &str) {
+    pub(crate) fn add_to_history(&mut self, message: &str) {
         if !message.trim().is_empty() && self.history.last().is_none_or(|last| last != message) {
             self.history.push(message.to_owned());
         }
@@ -215,7 +215,7 @@ impl Composer {
         let alt = key.modifiers.contains(KeyModifiers::ALT);
         match key.code {
             KeyCode::Enter if alt || key.modifiers.contains(KeyModifiers::SHIFT) => self.buffer.insert("\n"),
-            KeyCode::Enter if self.buffer.before().ends_with('\\') => {
+            KeyCode::Enter if self.buffer.text_before_cursor().ends_with('\\') => {
                 let start = self.buffer.cursor() - 1;
                 self.buffer.replace_before(start, "\n");
             }
@@ -275,7 +275,8 @@ impl Composer {
 
     /// Deletes the character before the cursor, or the whole of a folded paste.
     fn delete_left(&mut self) {
-        let folded = self.stand_ins().find(|stand_in| self.buffer.before().ends_with(stand_in));
+        let folded =
+            self.placeholders().find(|stand_in| self.buffer.text_before_cursor().ends_with(stand_in));
         match folded.map(|stand_in| self.buffer.cursor() - stand_in.len()) {
             Some(start) => self.buffer.replace_before(start, ""),
             None => self.buffer.delete(Motion::Left),
@@ -286,19 +287,19 @@ impl Composer {
         if self.buffer.is_blank() {
             return ComposerEffect::Ignored;
         }
-        let message = self.whole_text();
+        let message = self.expanded_text();
         self.buffer.take_text();
         self.pastes.clear();
         self.recalled = None;
         if let Some(vi) = &mut self.vi {
             vi.reset();
         }
-        self.remember(&message);
+        self.add_to_history(&message);
         ComposerEffect::Submitted(message)
     }
 
     fn go_up(&mut self, width: usize) -> ComposerEffect {
-        let (rows, (row, column)) = self.rows_of(width);
+        let (rows, (row, column)) = self.wrap_rows(width);
         if row > 0 {
             self.go_to_row(&rows, row - 1, column);
             return ComposerEffect::Changed;
@@ -316,7 +317,7 @@ impl Composer {
     }
 
     fn go_down(&mut self, width: usize) -> ComposerEffect {
-        let (rows, (row, column)) = self.rows_of(width);
+        let (rows, (row, column)) = self.wrap_rows(width);
         if row + 1 < rows.len() {
             self.go_to_row(&rows, row + 1, column);
             return ComposerEffect::Changed;
@@ -395,7 +396,7 @@ impl Composer {
     /// Renders the text within a width, and at most `max_rows` rows around the cursor.
     #[must_use]
     pub(crate) fn render(&self, width: usize, max_rows: usize, hint: &str) -> ComposerRows {
-        let (rows, (row, column)) = self.rows_of(width);
+        let (rows, (row, column)) = self.wrap_rows(width);
         if self.buffer.text().is_empty() && self.search.is_none() {
             let line = StyledLine::new(Style::Accent, PROMPT).with(Style::Dim, hint);
             return ComposerRows { rows: vec![line], cursor: (0, PROMPT_COLUMNS) };
@@ -423,7 +424,7 @@ impl Composer {
     fn style_row(&self, mut line: StyledLine, text: &str) -> StyledLine {
         let mut rest = text;
         while let Some((at, length)) =
-            self.stand_ins().filter_map(|stand_in| Some((rest.find(stand_in)?, stand_in.len()))).min()
+            self.placeholders().filter_map(|stand_in| Some((rest.find(stand_in)?, stand_in.len()))).min()
         {
             let (before, from) = rest.split_at(at);
             let (stand_in, behind) = from.split_at(length);
@@ -437,7 +438,7 @@ impl Composer {
 
     /// Breaks the text into rows between words, each with the byte position of its start, and finds
     /// the cursor.
-    fn rows_of(&self, width: usize) -> (Vec<(usize, String)>, (usize, usize)) {
+    fn wrap_rows(&self, width: usize) -> (Vec<(usize, String)>, (usize, usize)) {
         // A column stays free for the cursor behind the last character, or a space between rows.
         let room = width.saturating_sub(PROMPT_COLUMNS + 1).max(1);
         let text = self.buffer.text();

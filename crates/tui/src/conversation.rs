@@ -1,12 +1,12 @@
 //! The entrance: a conversation from its beginning to its end.
 
-use journeyman_host::sessions::started_by_people;
+use journeyman_host::sessions::list_user_sessions;
 use journeyman_host::state::find_session_log;
 use journeyman_host::{Context as _, HostError};
 
-use crate::app::{App, Beginning};
+use crate::app::{App, ConversationStart};
 use crate::hyperlinks::Linker;
-use crate::open_session::Setup;
+use crate::open_session::ConversationSetup;
 use crate::plain::PlainMode;
 use crate::preferences::Preferences;
 use crate::presentation::Presentation;
@@ -21,16 +21,19 @@ const MAX_HISTORY: usize = 200;
 ///
 /// # Errors
 /// [`HostError`] where the terminal or the session log fails.
-pub async fn hold_conversation(setup: Setup, beginning: Beginning) -> Result<u8, HostError> {
+pub async fn run_conversation(
+    setup: ConversationSetup,
+    beginning: ConversationStart,
+) -> Result<u8, HostError> {
     let history = read_history(&setup).await;
     let preferences = Preferences::load(&setup.environment);
     if setup.is_plain || preferences.is_plain {
         let app = App::new(setup, history, Presentation::for_lines(), preferences, Some(PlainMode::new()));
         return app.run(beginning).await;
     }
-    let theme = Theme::from_variables(|name| setup.environment.var(name)).chosen(preferences.theme);
+    let theme = Theme::from_variables(|name| setup.environment.var(name)).with_choice(preferences.theme);
     let reflow = Reflow::from_variables(|name| setup.environment.var(name));
-    let mut presentation = Presentation::take(theme, reflow).context("the terminal")?;
+    let mut presentation = Presentation::acquire_terminal(theme, reflow).context("the terminal")?;
     if preferences.links.is_wanted(|name| setup.environment.var(name)) {
         presentation.set_links(Linker::new(&setup.root, |name| setup.environment.var(name)));
     }
@@ -38,13 +41,13 @@ pub async fn hold_conversation(setup: Setup, beginning: Beginning) -> Result<u8,
 }
 
 /// Returns the first messages of earlier sessions, the newest last.
-async fn read_history(setup: &Setup) -> Vec<String> {
+async fn read_history(setup: &ConversationSetup) -> Vec<String> {
     // A query would create an empty log.
     if find_session_log(&setup.state.dir).is_none() {
         return Vec::new();
     }
     let root = setup.root.display().to_string();
-    let sessions = started_by_people(&setup.state, Some(&root), MAX_HISTORY).await;
+    let sessions = list_user_sessions(&setup.state, Some(&root), MAX_HISTORY).await;
     let titles = sessions.unwrap_or_default().into_iter().rev().map(|session| session.title);
     titles.filter(|title| !title.trim().is_empty()).collect()
 }

@@ -3,7 +3,7 @@
 use journeyman_host::HostError;
 use journeyman_host::agents::{AgentTrust, load_agents};
 use journeyman_host::format::printable;
-use journeyman_host::plans::plan_of;
+use journeyman_host::plans::load_plan;
 use journeyman_host::policy_check::{MODE_EFFECTS, PolicyOverview};
 use journeyman_terminal::{Style, StyledLine};
 
@@ -33,7 +33,7 @@ impl App {
                 .problems
                 .iter()
                 .cloned()
-                .chain(loaded.notices())
+                .chain(loaded.ignored_fields_notices())
                 .map(|problem| StyledLine::new(Style::Warning, printable(&problem))),
         );
         self.show_document("agents", lines)
@@ -44,7 +44,7 @@ impl App {
             self.notice = Some("there is no session yet".to_owned());
             return Ok(());
         };
-        match plan_of(&self.setup.state, &session).await? {
+        match load_plan(&self.setup.state, &session).await? {
             None => {
                 self.notice =
                     Some("no task of this session was planned; jm plan \"TASK\" plans one".to_owned())

@@ -31,7 +31,7 @@ pub(crate) fn edit_lines(tool: &str, input: &Value, result: &str) -> Vec<StyledL
                 if !lines.is_empty() {
                     lines.push(StyledLine::new(Style::Dim, "      ⋮"));
                 }
-                lines.extend(pair_lines(&search, &replace, result, &path));
+                lines.extend(replacement_lines(&search, &replace, result, &path));
             }
             lines
         }
@@ -53,7 +53,7 @@ fn indent_line(line: StyledLine) -> StyledLine {
 }
 
 /// Returns the lines that a replacement removes and adds, without unchanged ones.
-fn pair_lines(search: &str, replace: &str, result: &str, path: &str) -> Vec<StyledLine> {
+fn replacement_lines(search: &str, replace: &str, result: &str, path: &str) -> Vec<StyledLine> {
     let (old, new): (Vec<&str>, Vec<&str>) = (search.lines().collect(), replace.lines().collect());
     let same_start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let mut old = old.get(same_start..).unwrap_or_default().to_vec();
@@ -61,12 +61,12 @@ fn pair_lines(search: &str, replace: &str, result: &str, path: &str) -> Vec<Styl
     let same_end = old.iter().rev().zip(rest_of_new.iter().rev()).take_while(|(old, new)| old == new).count();
     old.truncate(old.len().saturating_sub(same_end));
     rest_of_new.truncate(rest_of_new.len().saturating_sub(same_end));
-    let first = new.first().and_then(|line| find_number(result, line)).map(|number| number + same_start);
+    let first = new.first().and_then(|line| find_line_number(result, line)).map(|number| number + same_start);
     number_lines(&old, &rest_of_new, first, path)
 }
 
 /// Finds the number of a line in an excerpt whose lines begin with theirs.
-fn find_number(result: &str, line: &str) -> Option<usize> {
+fn find_line_number(result: &str, line: &str) -> Option<usize> {
     result.lines().find_map(|shown| {
         let shown = shown.trim_start();
         let digits = shown.bytes().take_while(u8::is_ascii_digit).count();

@@ -22,13 +22,13 @@ pub(crate) async fn explain_first_start(environment: &Environment) -> Vec<Styled
     let before = lines.len();
     for provider in all_providers(&Config::default()) {
         let key = provider.key_env.iter().find(|key| environment.var(key).is_some());
-        lines.extend(key.map(|key| found_line(key, &format!("/model {}/NAME", provider.name))));
+        lines.extend(key.map(|key| found_tool_line(key, &format!("/model {}/NAME", provider.name))));
     }
     for (name, port, way) in LOCAL_SERVERS {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let connected = tokio::time::timeout(CONNECT_TIMEOUT, tokio::net::TcpStream::connect(address)).await;
         if matches!(connected, Ok(Ok(_))) {
-            lines.push(found_line(&format!("{name} at {address}"), way));
+            lines.push(found_tool_line(&format!("{name} at {address}"), way));
         }
     }
     if lines.len() == before {
@@ -49,7 +49,7 @@ pub(crate) async fn explain_first_start(environment: &Environment) -> Vec<Styled
     lines
 }
 
-fn found_line(what: &str, way: &str) -> StyledLine {
+fn found_tool_line(what: &str, way: &str) -> StyledLine {
     StyledLine::new(Style::Good, "  ✓").with_text(format!(" {what}  ")).with(Style::Code, way)
 }
 

@@ -16,12 +16,13 @@ use crate::theme::Theme;
 /// Maximum bytes of a path that is looked for.
 const MAX_PATH_BYTES: usize = 240;
 /// Maximum words of one row that are looked for.
-const MAX_WORDS: usize = 40;
+const MAX_WORDS_PER_ROW: usize = 40;
 /// Maximum paths whose existence is remembered; then all are looked for anew.
-const MAX_KNOWN: usize = 4_096;
+const MAX_KNOWN_PATHS: usize = 4_096;
 /// The characters that an address has as `%XX`: all but letters, digits and plain marks of a
 /// path, so that no name ends the sequence or another part of the address.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
+const ENCODED_CHARS: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
 /// Ends a link.
 const END_LINK: &str = "\x1b]8;;\x1b\\";
 
@@ -55,14 +56,14 @@ impl LinkChoice {
         match self {
             Self::Always => true,
             Self::Never => false,
-            Self::Auto => takes_links(variable),
+            Self::Auto => can_show_links(variable),
         }
     }
 }
 
 /// Returns true if the terminal is known to support links. Within tmux and GNU screen that depends
 /// on their settings, which can't be queried.
-fn takes_links<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> bool {
+fn can_show_links<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> bool {
     let value = |name: &str| variable(name).unwrap_or_default();
     let number = |name: &str| value(name).parse::<u32>().unwrap_or_default();
     if ["TMUX", "STY"].iter().any(|name| !value(name).is_empty()) {
@@ -114,13 +115,13 @@ impl Linker {
     #[must_use]
     pub(crate) fn new<'a>(root: &Path, variable: impl Fn(&str) -> Option<&'a str>) -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Self::on_host(&host, root, variable("KITTY_WINDOW_ID").is_some_and(|id| !id.is_empty()))
+        Self::for_host(&host, root, variable("KITTY_WINDOW_ID").is_some_and(|id| !id.is_empty()))
     }
 
-    fn on_host(host: &str, root: &Path, has_lines: bool) -> Self {
+    fn for_host(host: &str, root: &Path, has_lines: bool) -> Self {
         let mut origin = "file://".to_owned();
-        origin.extend(utf8_percent_encode(host, ENCODED));
-        origin.extend(utf8_percent_encode(&root.to_string_lossy(), ENCODED));
+        origin.extend(utf8_percent_encode(host, ENCODED_CHARS));
+        origin.extend(utf8_percent_encode(&root.to_string_lossy(), ENCODED_CHARS));
         Self { root: root.to_owned(), origin, has_lines, known: RefCell::default() }
     }
 
@@ -129,13 +130,13 @@ impl Linker {
     pub(crate) fn find(&self, row: &StyledLine) -> RowLinks {
         let text = row.to_text();
         let mut links = Vec::new();
-        for word in words(&text).take(MAX_WORDS) {
+        for word in path_words(&text).take(MAX_WORDS_PER_ROW) {
             let Some(token) = text.get(word.clone()) else { continue };
-            let (path, line) = split_line(token);
+            let (path, line) = split_line_number(token);
             if !looks_like_path(path) || !self.is_file(path) {
                 continue;
             }
-            let mut target = format!("{}/{}", self.origin, utf8_percent_encode(path, ENCODED));
+            let mut target = format!("{}/{}", self.origin, utf8_percent_encode(path, ENCODED_CHARS));
             if let Some(line) = line.filter(|_| self.has_lines) {
                 target.push_str(&format!("#{line}"));
             }
@@ -149,7 +150,7 @@ impl Linker {
         if let Some(is_file) = known.get(path) {
             return *is_file;
         }
-        if known.len() >= MAX_KNOWN {
+        if known.len() >= MAX_KNOWN_PATHS {
             known.clear();
         }
         // A link is not followed: what it leads to may be anywhere.
@@ -161,7 +162,7 @@ impl Linker {
 }
 
 /// Returns the words of a text that may be paths, without the marks around them.
-fn words(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+fn path_words(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let is_part = |letter: char| letter.is_alphanumeric() || "/._-+@:~#%=".contains(letter);
     let mut rest = text.char_indices().peekable();
     std::iter::from_fn(move || {
@@ -186,7 +187,7 @@ fn words(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 }
 
 /// Splits `path:LINE` or `path:LINE:COLUMN`.
-fn split_line(token: &str) -> (&str, Option<u32>) {
+fn split_line_number(token: &str) -> (&str, Option<u32>) {
     let mut parts = token.splitn(3, ':');
     let path = parts.next().unwrap_or_default();
     let line = parts.next().and_then(|line| line.parse().ok());

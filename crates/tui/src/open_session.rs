@@ -11,18 +11,18 @@ use journeyman_host::resume::{Resumption, find_resumable};
 use journeyman_host::sessions::{SessionClaim, new_session_id};
 use journeyman_host::state::StateDirs;
 use journeyman_host::{
-    Delivery, DeliveryOptions, HostError, PreparedRun, Prompts, RunOptions, SessionTemplate, Workplace,
-    configured_limits,
+    Confirmations, Delivery, DeliveryOptions, HostError, PreparedRun, RunOptions, SessionTemplate,
+    WorkLocation, configured_limits,
 };
 use journeyman_protocol::{Envelope, Seq, SessionId};
 
-use crate::view::Surroundings;
+use crate::live_area::StatusContext;
 
 /// The name under which this program holds a session, shown by others that find it held.
-const HOLDER: &str = "chat";
+const LOCK_HOLDER: &str = "chat";
 
 /// Everything that sessions of a conversation are opened with.
-pub struct Setup {
+pub struct ConversationSetup {
     /// The variables, the home and the current directory.
     pub environment: Environment,
     /// The state directories.
@@ -36,7 +36,7 @@ pub struct Setup {
     /// True to write lines and to draw nothing.
     pub is_plain: bool,
     /// Questions before a session, asked on the terminal as it was.
-    pub prompts: &'static dyn Prompts,
+    pub prompts: &'static dyn Confirmations,
 }
 
 /// An open session.
@@ -48,7 +48,7 @@ pub(crate) struct OpenSession {
     /// The session's events.
     pub(crate) events: Subscription,
     /// Facts for the status line.
-    pub(crate) surroundings: Surroundings,
+    pub(crate) surroundings: StatusContext,
     /// Models that the session could go on with.
     pub(crate) models: KnownModels,
     /// True if the log has the session.
@@ -60,7 +60,7 @@ pub(crate) struct OpenSession {
 }
 
 /// A session that is closed for now, and that the next message opens again.
-pub(crate) struct Resting {
+pub(crate) struct RestingSession {
     /// The session.
     pub(crate) id: SessionId,
     /// The project and the settings that it had; `None` for one that only was watched.
@@ -71,7 +71,7 @@ pub(crate) struct Resting {
     pub(crate) has_ended_run: bool,
 }
 
-impl Setup {
+impl ConversationSetup {
     /// Opens a new session. Nothing is written before its first message.
     ///
     /// # Errors
@@ -81,13 +81,13 @@ impl Setup {
             PreparedRun::new(&self.environment, &self.root, &self.options, None, Some(self.prompts))?;
         // In a conversation a person looks on and can take everything back.
         let workplace = match prepared.settings.asked.isolate.or(prepared.settings.config.isolate) {
-            Some(true) => Workplace::Copy,
-            _ => Workplace::Project,
+            Some(true) => WorkLocation::Copy,
+            _ => WorkLocation::Project,
         };
         let delivery = Delivery::new(&self.delivery, workplace)?;
-        let (surroundings, models, notes) = self.describe(&prepared);
+        let (surroundings, models, notes) = self.describe_run(&prepared);
         let mut template =
-            prepared.into_template(&self.environment, &self.state, &self.root, HOLDER, delivery)?;
+            prepared.into_template(&self.environment, &self.state, &self.root, LOCK_HOLDER, delivery)?;
         let session = template.start(new_session_id()).await?;
         let events = session.subscribe(EventFilter::all(), Since::Now);
         Ok(OpenSession {
@@ -106,14 +106,14 @@ impl Setup {
     ///
     /// # Errors
     /// [`HostError`] where another process has the session, or it can't be opened.
-    pub(crate) async fn open_again(
+    pub(crate) async fn reopen(
         &mut self,
         id: &SessionId,
         show: &mut dyn FnMut(&Envelope),
     ) -> Result<OpenSession, HostError> {
         let summary = find_resumable(&self.state, &self.environment, id.as_str(), None).await?;
         let state = Arc::clone(&self.state);
-        let claim = SessionClaim::take(&state, &summary.id, HOLDER).await?;
+        let claim = SessionClaim::take(&state, &summary.id, LOCK_HOLDER).await?;
         let opened = self.open_claimed(&summary, show).await;
         // An opened session has released the claim already.
         claim.release().await;
@@ -139,7 +139,7 @@ impl Setup {
             delivery_options.isolate = Some(false);
         }
         let delivery = resumption.plan_delivery(&delivery_options, &prepared.settings, false)?;
-        let (surroundings, models, notes) = self.describe(&prepared);
+        let (surroundings, models, notes) = self.describe_run(&prepared);
         self.root.clone_from(&resumption.root);
         let mut last = Seq::START;
         read_events(&self.state, &resumption.session, Seq::START, &mut |envelope| {
@@ -148,8 +148,13 @@ impl Setup {
             Ok(())
         })
         .await?;
-        let mut template =
-            prepared.into_template(&self.environment, &self.state, &resumption.root, HOLDER, delivery)?;
+        let mut template = prepared.into_template(
+            &self.environment,
+            &self.state,
+            &resumption.root,
+            LOCK_HOLDER,
+            delivery,
+        )?;
         let session =
             template.resume(resumption.session.clone(), resumption.state, CutOffPolicy::Continue).await?;
         let events = session.subscribe(EventFilter::all(), Since::Seq(last));
@@ -165,12 +170,12 @@ impl Setup {
         })
     }
 
-    fn describe(&self, prepared: &PreparedRun) -> (Surroundings, KnownModels, Vec<String>) {
+    fn describe_run(&self, prepared: &PreparedRun) -> (StatusContext, KnownModels, Vec<String>) {
         let config = &prepared.settings.config;
         let limits = configured_limits(config, &self.environment).ok().flatten();
         let model = limits.as_ref().map(|(name, _)| name.clone()).or_else(|| config.model.clone());
         let mode = config.mode.map_or("edit", |mode| mode.name());
-        let surroundings = Surroundings {
+        let surroundings = StatusContext {
             model: model.unwrap_or_default(),
             mode: mode.to_owned(),
             branch: None,

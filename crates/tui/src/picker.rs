@@ -8,11 +8,11 @@ use crate::key_hints::key_hints;
 use crate::screen::Size;
 
 /// Rows around the list: title, words, an empty row, details and keys.
-const OWN_ROWS: usize = 6;
+const RESERVED_ROWS: usize = 6;
 
 /// An item of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Item {
+pub(crate) struct PickerItem {
     /// The text in the list.
     pub(crate) label: String,
     /// A few dim words before it.
@@ -36,7 +36,7 @@ pub(crate) enum PickerEffect {
 #[derive(Debug)]
 pub(crate) struct Picker {
     title: String,
-    items: Vec<Item>,
+    items: Vec<PickerItem>,
     words: String,
     selected: usize,
     /// The ways in which an item can be chosen; none where there is one alone.
@@ -47,7 +47,7 @@ pub(crate) struct Picker {
 impl Picker {
     /// Makes a list with the first item and the first way selected.
     #[must_use]
-    pub(crate) fn new(title: impl Into<String>, items: Vec<Item>, ways: Vec<&'static str>) -> Self {
+    pub(crate) fn new(title: impl Into<String>, items: Vec<PickerItem>, ways: Vec<&'static str>) -> Self {
         Self { title: title.into(), items, words: String::new(), selected: 0, ways, way: 0 }
     }
 
@@ -60,7 +60,7 @@ impl Picker {
     /// Returns the items in one line each.
     #[must_use]
     pub(crate) fn labels(&self) -> Vec<String> {
-        let label = |item: &Item| match item.note.trim() {
+        let label = |item: &PickerItem| match item.note.trim() {
             "" => item.label.clone(),
             note => format!("{} ({note})", item.label),
         };
@@ -68,9 +68,9 @@ impl Picker {
     }
 
     /// Returns the places of the items that have all words.
-    fn matching(&self) -> Vec<usize> {
+    fn matching_items(&self) -> Vec<usize> {
         let words: Vec<String> = self.words.split_whitespace().map(str::to_lowercase).collect();
-        let has_all = |item: &Item| {
+        let has_all = |item: &PickerItem| {
             let text = format!("{} {} {}", item.label, item.note, item.details.join(" ")).to_lowercase();
             words.iter().all(|word| text.contains(word.as_str()))
         };
@@ -79,7 +79,7 @@ impl Picker {
 
     /// Handles a key.
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> PickerEffect {
-        let matching = self.matching();
+        let matching = self.matching_items();
         let last = matching.len().saturating_sub(1);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -113,11 +113,11 @@ impl Picker {
     /// Returns the rows for a terminal's size, and the cursor.
     #[must_use]
     pub(crate) fn render(&self, size: Size) -> (Vec<StyledLine>, (usize, usize)) {
-        let matching = self.matching();
+        let matching = self.matching_items();
         let details =
             matching.get(self.selected).and_then(|place| self.items.get(*place)).map(|item| &item.details);
         let detail_rows = details.map_or(0, Vec::len).min(size.rows / 3);
-        let room = size.rows.saturating_sub(OWN_ROWS + detail_rows).max(1);
+        let room = size.rows.saturating_sub(RESERVED_ROWS + detail_rows).max(1);
         let first = (self.selected + 1).saturating_sub(room);
         let mut rows = vec![
             StyledLine::new(Style::Strong, &self.title)
@@ -166,7 +166,7 @@ mod tests {
 
     fn picker() -> Picker {
         let item =
-            |label: &str| Item { label: label.to_owned(), note: "now".to_owned(), details: Vec::new() };
+            |label: &str| PickerItem { label: label.to_owned(), note: "now".to_owned(), details: Vec::new() };
         Picker::new(
             "Sessions",
             ["fix the parser", "fix the lexer", "docs"].map(item).to_vec(),

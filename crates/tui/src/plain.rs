@@ -9,7 +9,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 use journeyman_protocol::{CallId, ImageData};
 use tokio::sync::mpsc;
 
-use crate::presentation::Choice;
+use crate::presentation::PickerPurpose;
 
 /// Maximum bytes of one line; what is longer is more than one.
 const MAX_LINE_BYTES: u64 = 4 << 20;
@@ -34,7 +34,7 @@ pub(crate) struct PlainMode {
     /// The word that was written last.
     pub(crate) notice: Option<String>,
     /// The number of choices that were listed, and what they are.
-    pub(crate) choice: Option<(usize, Choice)>,
+    pub(crate) choice: Option<(usize, PickerPurpose)>,
 }
 
 impl PlainMode {

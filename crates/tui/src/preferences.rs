@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use journeyman_host::ADMIN_CONFIG;
-use journeyman_host::config::{ConversationConfig, Environment, load_own};
+use journeyman_host::config::{ConversationConfig, Environment, load_without_project};
 
-use crate::attention::Attention;
 use crate::hyperlinks::LinkChoice;
 use crate::keymap::Keymap;
+use crate::notifier::Notifier;
 use crate::theme::ThemeChoice;
 
 /// The settings.
@@ -17,7 +17,7 @@ pub(crate) struct Preferences {
     /// The keys in force.
     pub(crate) keymap: Keymap,
     /// The notices for a person who is elsewhere.
-    pub(crate) attention: Attention,
+    pub(crate) attention: Notifier,
     /// The colours that are wanted.
     pub(crate) theme: ThemeChoice,
     /// The terminals that get links.
@@ -36,7 +36,7 @@ impl Preferences {
     /// Loads the settings. A configuration that can't be read is reported when a session is opened.
     #[must_use]
     pub(crate) fn load(environment: &Environment) -> Self {
-        let loaded = load_own(environment, Some(Path::new(ADMIN_CONFIG)));
+        let loaded = load_without_project(environment, Some(Path::new(ADMIN_CONFIG)));
         loaded.map(|config| Self::from_config(config.conversation)).unwrap_or_default()
     }
 
@@ -44,7 +44,7 @@ impl Preferences {
         let (keymap, problems) = Keymap::new(&config.keys);
         Self {
             keymap,
-            attention: Attention::from_setting(config.notify.as_deref()),
+            attention: Notifier::from_setting(config.notify.as_deref()),
             theme: config.theme.as_deref().and_then(ThemeChoice::parse).unwrap_or_default(),
             links: config.links.as_deref().and_then(LinkChoice::parse).unwrap_or_default(),
             status_command: config.status_command,

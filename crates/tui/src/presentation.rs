@@ -5,17 +5,17 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use journeyman_terminal::StyledLine;
-use journeyman_terminal::markdown::Marks;
+use journeyman_terminal::markdown::MarkerDisplay;
 
 use crate::alt_screen::AltScreen;
-use crate::blocks::{Detail, Entry, Layout, render_entries};
-use crate::ground::QUESTION;
+use crate::background_query::BACKGROUND_QUERY;
+use crate::blocks::{BlockEntry, Detail, Layout, render_entries};
 use crate::hyperlinks::Linker;
 use crate::picker::Picker;
 use crate::review::Review;
 use crate::screen::{Frame, Reflow, Screen, Size};
 use crate::terminal::RawTerminal;
-use crate::theme::{ColorDepth, Ground, Theme};
+use crate::theme::{BackgroundBrightness, ColorDepth, Theme};
 use crate::viewer::Viewer;
 
 /// Time between two frames while something streams: words are read no faster, and each frame
@@ -29,19 +29,19 @@ pub(crate) enum Overlay {
     /// The whole conversation.
     Transcript(Viewer),
     /// A text that stays as it is.
-    Document(Viewer, Vec<Entry>),
+    Document(Viewer, Vec<BlockEntry>),
     /// The changes of the session, to be kept or taken back.
     Review(Box<Review>),
     /// A list to choose from, and what the choice is for.
-    Picker(Picker, Choice),
+    Picker(Picker, PickerPurpose),
 }
 
 /// The purpose of a list, with the things that its items stand for.
-pub(crate) enum Choice {
+pub(crate) enum PickerPurpose {
     /// Sessions to go on with.
     Session(Vec<journeyman_protocol::SessionId>),
     /// Messages to go back to, and true if the session works in a copy.
-    Turning(Vec<crate::fold::Turning>, bool),
+    Turning(Vec<crate::conversation_state::RewindPoint>, bool),
     /// Checkpoints to take the files back to.
     Checkpoint(Vec<u64>),
 }
@@ -65,8 +65,8 @@ impl Presentation {
     ///
     /// # Errors
     /// The terminal can't be set.
-    pub(crate) fn take(theme: Theme, reflow: Reflow) -> io::Result<Self> {
-        let terminal = Some(RawTerminal::take()?);
+    pub(crate) fn acquire_terminal(theme: Theme, reflow: Reflow) -> io::Result<Self> {
+        let terminal = Some(RawTerminal::acquire()?);
         let screen = Screen::new(theme, reflow, terminal_size());
         let drawn_at = Instant::now();
         Ok(Self {
@@ -84,7 +84,7 @@ impl Presentation {
     /// Makes the presentation of a conversation as lines, which takes nothing.
     #[must_use]
     pub(crate) fn for_lines() -> Self {
-        let theme = Theme::new(ColorDepth::None, Ground::Unknown);
+        let theme = Theme::new(ColorDepth::None, BackgroundBrightness::Unknown);
         let screen = Screen::new(theme, Reflow::Wraps, terminal_size());
         let drawn_at = Instant::now();
         Self {
@@ -123,7 +123,7 @@ impl Presentation {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn ring(&mut self, bytes: &str) -> io::Result<()> {
+    pub(crate) fn write_notification(&mut self, bytes: &str) -> io::Result<()> {
         if bytes.is_empty() { Ok(()) } else { self.write(bytes) }
     }
 
@@ -131,8 +131,8 @@ impl Presentation {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn ask_ground(&mut self) -> io::Result<()> {
-        self.write(QUESTION)
+    pub(crate) fn query_background(&mut self) -> io::Result<()> {
+        self.write(BACKGROUND_QUERY)
     }
 
     /// Makes paths links to files of a project, in what is drawn from here on.
@@ -156,8 +156,8 @@ impl Presentation {
 
     /// Returns the marks of Markdown that the terminal needs.
     #[must_use]
-    pub(crate) fn marks(&self) -> Marks {
-        if self.theme.has_colors() { Marks::Dropped } else { Marks::Kept }
+    pub(crate) fn marks(&self) -> MarkerDisplay {
+        if self.theme.has_colors() { MarkerDisplay::Dropped } else { MarkerDisplay::Kept }
     }
 
     /// Marks the presentation as outdated, so that a frame is drawn.
@@ -178,10 +178,10 @@ impl Presentation {
 
     /// Returns the rows of the blocks that have come since the last frame, without those that
     /// `is_hidden`.
-    pub(crate) fn finished_rows(
+    pub(crate) fn take_finished_rows(
         &mut self,
-        entries: &[Entry],
-        mut is_hidden: impl FnMut(&Entry) -> bool,
+        entries: &[BlockEntry],
+        mut is_hidden: impl FnMut(&BlockEntry) -> bool,
     ) -> Vec<StyledLine> {
         let layout = Layout { width: self.size().columns, marks: self.marks(), detail: Detail::Short };
         self.is_stale = false;
@@ -197,7 +197,7 @@ impl Presentation {
     /// The terminal is gone.
     pub(crate) fn draw(
         &mut self,
-        entries: &[Entry],
+        entries: &[BlockEntry],
         live: impl FnOnce(Size) -> (Vec<StyledLine>, (usize, usize)),
         now: Instant,
     ) -> io::Result<()> {
@@ -209,7 +209,7 @@ impl Presentation {
                 alt.draw(&rows, cursor)
             }
             None => {
-                let finished = self.finished_rows(entries, |_| false);
+                let finished = self.take_finished_rows(entries, |_| false);
                 let (live, cursor) = live(size);
                 self.screen.draw(&Frame { finished, live, cursor })
             }
@@ -246,7 +246,7 @@ impl Presentation {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn open(&mut self, overlay: Overlay) -> io::Result<()> {
+    pub(crate) fn open_overlay(&mut self, overlay: Overlay) -> io::Result<()> {
         self.is_stale = true;
         if let Some((_, open)) = &mut self.overlay {
             *open = overlay;
@@ -254,7 +254,7 @@ impl Presentation {
         }
         let (alt, bytes) = AltScreen::enter(self.theme, self.links.clone(), self.size());
         self.overlay = Some((alt, overlay));
-        self.note_alternate(true);
+        self.set_alternate(true);
         self.write(&bytes)
     }
 
@@ -267,19 +267,19 @@ impl Presentation {
     ///
     /// # Errors
     /// The terminal is gone.
-    pub(crate) fn close(&mut self) -> io::Result<Option<Overlay>> {
+    pub(crate) fn close_overlay(&mut self) -> io::Result<Option<Overlay>> {
         let Some((alt, overlay)) = self.overlay.take() else { return Ok(None) };
         self.is_stale = true;
-        self.note_alternate(false);
+        self.set_alternate(false);
         self.write(&alt.leave())?;
         // Its size may have changed meanwhile.
         self.resize()?;
         Ok(Some(overlay))
     }
 
-    fn note_alternate(&mut self, is_alternate: bool) {
+    fn set_alternate(&mut self, is_alternate: bool) {
         if let Some(terminal) = &mut self.terminal {
-            terminal.note_alternate(is_alternate);
+            terminal.set_alternate(is_alternate);
         }
     }
 
@@ -327,7 +327,7 @@ impl Presentation {
     /// # Errors
     /// The terminal can't be set.
     pub(crate) fn leave(&mut self) -> io::Result<()> {
-        self.close()?;
+        self.close_overlay()?;
         let bytes = self.screen.clear();
         self.write(&bytes)?;
         self.terminal.as_mut().map_or(Ok(()), RawTerminal::leave)
@@ -341,7 +341,7 @@ impl Presentation {
 }
 
 impl Overlay {
-    fn render(&mut self, entries: &[Entry], size: Size) -> (Vec<StyledLine>, Option<(usize, usize)>) {
+    fn render(&mut self, entries: &[BlockEntry], size: Size) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         match self {
             Self::Transcript(viewer) => viewer.render(entries, size),
             Self::Document(viewer, own) => viewer.render(own, size),

@@ -14,11 +14,11 @@ use crate::blocks::wrap_lines;
 use crate::buffer::{Buffer, Motion};
 
 /// Time after a question appears in which keys are no answer: they were meant for something else.
-const DEAF_TIME: Duration = Duration::from_millis(400);
+const KEY_GRACE_TIME: Duration = Duration::from_millis(400);
 /// Maximum rows of a call's arguments or diff; one key shows all.
 const MAX_BODY_ROWS: usize = 12;
 /// Maximum further questions that are listed.
-const MAX_LISTED: usize = 4;
+const MAX_LISTED_QUESTIONS: usize = 4;
 
 /// The result of a key.
 #[derive(Debug)]
@@ -73,10 +73,10 @@ impl Questions {
             Event::Done { .. } if envelope.agent.is_empty() => self.waiting.clear(),
             _ => {}
         }
-        self.follow_queue(now);
+        self.show_first_queued(now);
     }
 
-    fn follow_queue(&mut self, now: Instant) {
+    fn show_first_queued(&mut self, now: Instant) {
         let first = self.queue.first().map(|request| request.call.clone());
         if first.as_ref() != self.shown.as_ref().map(|(call, _)| call) {
             self.shown = first.map(|call| (call, now));
@@ -104,15 +104,15 @@ impl Questions {
 
     /// Returns the time after which keys are heard, if they aren't yet.
     #[must_use]
-    pub(crate) fn next_change(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn time_until_keys_accepted(&self, now: Instant) -> Option<Duration> {
         let (_, since) = self.shown.as_ref()?;
-        DEAF_TIME.checked_sub(now.saturating_duration_since(*since)).filter(|rest| !rest.is_zero())
+        KEY_GRACE_TIME.checked_sub(now.saturating_duration_since(*since)).filter(|rest| !rest.is_zero())
     }
 
     /// Handles a key for the open question.
     pub(crate) fn handle_key(&mut self, key: KeyEvent, now: Instant) -> QuestionEffect {
         let Some((_, since)) = &mut self.shown else { return QuestionEffect::Ignored };
-        if now.saturating_duration_since(*since) < DEAF_TIME {
+        if now.saturating_duration_since(*since) < KEY_GRACE_TIME {
             // Whoever goes on typing means the message that they are writing.
             *since = now;
             return QuestionEffect::Ignored;
@@ -139,11 +139,11 @@ impl Questions {
                 self.note = Some(Buffer::default());
                 return QuestionEffect::Changed;
             }
-            KeyCode::Char('d') => return QuestionEffect::ShowWhole(whole_call(request)),
+            KeyCode::Char('d') => return QuestionEffect::ShowWhole(whole_call_lines(request)),
             _ => return QuestionEffect::Ignored,
         };
         match reply {
-            Some(reply) => self.answer(reply),
+            Some(reply) => self.answer_shown(reply),
             None => QuestionEffect::Changed,
         }
     }
@@ -172,7 +172,7 @@ impl Questions {
             KeyCode::Enter => {
                 let note = Some(note.take_text().trim().to_owned()).filter(|note| !note.is_empty());
                 self.note = None;
-                return self.answer(PermissionAnswer::Deny { note }.into());
+                return self.answer_shown(PermissionAnswer::Deny { note }.into());
             }
             KeyCode::Char(letter) => note.insert(letter.encode_utf8(&mut [0; 4])),
             KeyCode::Backspace => note.delete(Motion::Left),
@@ -183,7 +183,7 @@ impl Questions {
         QuestionEffect::Changed
     }
 
-    fn answer(&mut self, reply: ApprovalReply) -> QuestionEffect {
+    fn answer_shown(&mut self, reply: ApprovalReply) -> QuestionEffect {
         self.shown = None;
         match self.queue.answer_first(reply) {
             Some(answered) => QuestionEffect::Answered(Box::new(answered)),
@@ -203,7 +203,7 @@ impl Questions {
         let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
         if request.question().is_some() {
             return match request.parse_answer(line) {
-                Ok(reply) => self.answer(reply),
+                Ok(reply) => self.answer_shown(reply),
                 Err(_) => QuestionEffect::Changed,
             };
         }
@@ -214,16 +214,16 @@ impl Questions {
         let scope = match (word.to_lowercase().as_str(), note.is_empty()) {
             ("n" | "no", is_empty) => {
                 let note = (!is_empty).then(|| note.to_owned());
-                return self.answer(PermissionAnswer::Deny { note }.into());
+                return self.answer_shown(PermissionAnswer::Deny { note }.into());
             }
-            ("y" | "yes", true) => return self.answer(PermissionAnswer::allow().into()),
-            ("d" | "details", true) => return QuestionEffect::ShowWhole(whole_call(request)),
+            ("y" | "yes", true) => return self.answer_shown(PermissionAnswer::allow().into()),
+            ("d" | "details", true) => return QuestionEffect::ShowWhole(whole_call_lines(request)),
             ("s" | "session", true) => RuleScope::Session,
             ("r" | "rule" | "always", true) => RuleScope::Forever,
             _ => return QuestionEffect::Ignored,
         };
         match request.rules.is_some() {
-            true => self.answer(ApprovalReply { answer: PermissionAnswer::allow_rule(), scope }),
+            true => self.answer_shown(ApprovalReply { answer: PermissionAnswer::allow_rule(), scope }),
             false => QuestionEffect::Changed,
         }
     }
@@ -237,13 +237,13 @@ impl Questions {
     /// Returns the rows of the open question for those who read it once.
     #[must_use]
     pub(crate) fn render_whole(&self, width: usize, max_rows: usize) -> Vec<StyledLine> {
-        let heard = self.shown.as_ref().map(|(_, since)| *since + DEAF_TIME);
+        let heard = self.shown.as_ref().map(|(_, since)| *since + KEY_GRACE_TIME);
         heard.map_or_else(Vec::new, |heard| self.render(width, max_rows, heard).0)
     }
 
     /// Goes to the next question, once the session has received an answer.
-    pub(crate) fn go_on(&mut self, now: Instant) {
-        self.follow_queue(now);
+    pub(crate) fn show_next_question(&mut self, now: Instant) {
+        self.show_first_queued(now);
     }
 
     /// Returns true while a note is written.
@@ -266,8 +266,8 @@ impl Questions {
         };
         let asker = self.waiting.iter().find(|waiting| waiting.call == request.call);
         let asker = asker.and_then(|waiting| waiting.agent.as_deref());
-        let head = wrap_lines(vec![title(request, asker, self.waiting.len())], width);
-        let keys = match self.next_change(now) {
+        let head = wrap_lines(vec![question_title(request, asker, self.waiting.len())], width);
+        let keys = match self.time_until_keys_accepted(now) {
             None => self.key_line(request),
             // Until then they belong to what the person was typing.
             Some(_) => StyledLine::new(Style::Dim, "  …"),
@@ -294,7 +294,7 @@ impl Questions {
         let cursor = self.note.as_ref().map(|note| {
             let label = if request.question().is_some() { "  answer: " } else { "  no: " };
             rows.push(StyledLine::new(Style::Warning, label).with_text(note.text()));
-            let before = journeyman_terminal::wrap::text_width(note.before());
+            let before = journeyman_terminal::wrap::text_width(note.text_before_cursor());
             (rows.len() - 1, (label.len() + before).min(width.saturating_sub(1)))
         });
         (rows, cursor)
@@ -306,7 +306,7 @@ impl Questions {
             let asker = waiting.agent.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
             labeled_line(Style::Dim, "then:", &format!("{asker}{}", waiting.summary))
         };
-        others.take(MAX_LISTED).map(line).collect()
+        others.take(MAX_LISTED_QUESTIONS).map(line).collect()
     }
 
     fn key_line(&self, request: &ApprovalRequest) -> StyledLine {
@@ -351,7 +351,7 @@ fn reason_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
     lines
 }
 
-fn title(request: &ApprovalRequest, asker: Option<&str>, count: usize) -> StyledLine {
+fn question_title(request: &ApprovalRequest, asker: Option<&str>, count: usize) -> StyledLine {
     let question = match request.question() {
         Some(question) => question.text.split_whitespace().collect::<Vec<_>>().join(" "),
         None if request.is_edit() => "May I make this change?".to_owned(),
@@ -393,7 +393,7 @@ fn body_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
 }
 
 /// Returns everything about a call.
-fn whole_call(request: &ApprovalRequest) -> Vec<StyledLine> {
+fn whole_call_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
     let arguments = request.full_arguments().unwrap_or_default();
     let mut lines = vec![StyledLine::new(Style::Strong, printable(&request.summary)), StyledLine::default()];
     lines.extend(arguments.lines().map(|line| StyledLine::new(Style::Code, line)));

@@ -8,22 +8,22 @@ use journeyman_agent::isolation::LandRequest;
 use journeyman_agent::workspace::CheckpointId;
 use journeyman_host::copy_review::LandingPreview;
 use journeyman_host::event_text::describe_event;
-use journeyman_host::format::{printable, quantity};
+use journeyman_host::format::{format_count, printable};
 use journeyman_host::highlight::find_tokens_of_file;
-use journeyman_host::hunks::{ChangedFile, Hunk, TakenBack};
+use journeyman_host::hunks::{ChangedFile, Hunk, RevertedHunk};
 use journeyman_protocol::{Event, RelPath, RunReport};
 use journeyman_terminal::diff::{HunkLine, Side, render_hunk};
 use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
-use crate::decision::{CopyDecision, DecisionEffect};
+use crate::copy_decision::{CopyDecision, DecisionEffect};
 use crate::key_hints::key_hints;
 use crate::screen::Size;
 
 /// Rows that the review keeps for itself: the line of its keys.
-const OWN_ROWS: usize = 1;
+const RESERVED_ROWS: usize = 1;
 /// The words while a copy is landed.
-pub(crate) const SETTLING: &str = "landing; checks run first if your files changed · Esc stops";
+pub(crate) const SETTLING_HINT: &str = "landing; checks run first if your files changed · Esc stops";
 /// Maximum notes about the evidence of one hunk.
 const MAX_NOTES: usize = 4;
 
@@ -47,14 +47,14 @@ pub(crate) enum ReviewEffect {
 }
 
 /// A hunk with its place among the rows.
-struct Place {
+struct HunkRows {
     file: usize,
     hunk: usize,
     rows: std::ops::Range<usize>,
 }
 
 /// The tree whose changes are reviewed.
-enum Reviewed {
+enum ReviewedTree {
     /// The project, compared with a checkpoint.
     Project(CheckpointId),
     /// The copy that a session works in, compared with the project. What becomes of it is decided
@@ -64,9 +64,9 @@ enum Reviewed {
 
 /// The review.
 pub(crate) struct Review {
-    reviewed: Reviewed,
+    reviewed: ReviewedTree,
     /// The contents that were taken back here, the newest last.
-    pub(crate) taken_back: Vec<TakenBack>,
+    pub(crate) taken_back: Vec<RevertedHunk>,
     files: Vec<ChangedFile>,
     report: Option<RunReport>,
     /// Hunks that the person keeps, by their file and lines.
@@ -74,7 +74,7 @@ pub(crate) struct Review {
     selected: usize,
     top: usize,
     rows: Vec<StyledLine>,
-    places: Vec<Place>,
+    places: Vec<HunkRows>,
     size: Size,
     /// A word that lasts until the next key.
     pub(crate) notice: Option<String>,
@@ -87,16 +87,16 @@ impl Review {
     /// that made them.
     #[must_use]
     pub(crate) fn new(since: CheckpointId, files: Vec<ChangedFile>, report: Option<RunReport>) -> Self {
-        Self::of(Reviewed::Project(since), files, report)
+        Self::with_tree(ReviewedTree::Project(since), files, report)
     }
 
     /// Makes the review of the changes in a session's copy.
     #[must_use]
     pub(crate) fn of_copy(preview: LandingPreview, report: Option<RunReport>) -> Self {
-        Self::of(Reviewed::Copy(CopyDecision::new(&preview)), preview.files, report)
+        Self::with_tree(ReviewedTree::Copy(CopyDecision::new(&preview)), preview.files, report)
     }
 
-    fn of(reviewed: Reviewed, files: Vec<ChangedFile>, report: Option<RunReport>) -> Self {
+    fn with_tree(reviewed: ReviewedTree, files: Vec<ChangedFile>, report: Option<RunReport>) -> Self {
         let mut review = Self {
             reviewed,
             taken_back: Vec::new(),
@@ -119,21 +119,21 @@ impl Review {
     #[must_use]
     pub(crate) fn checkpoint(&self) -> Option<CheckpointId> {
         match self.reviewed {
-            Reviewed::Project(since) => Some(since),
-            Reviewed::Copy(_) => None,
+            ReviewedTree::Project(since) => Some(since),
+            ReviewedTree::Copy(_) => None,
         }
     }
 
     /// Sets the current state of the copy.
     pub(crate) fn set_preview(&mut self, preview: LandingPreview) {
-        self.reviewed = Reviewed::Copy(CopyDecision::new(&preview));
+        self.reviewed = ReviewedTree::Copy(CopyDecision::new(&preview));
         self.set_files(preview.files);
     }
 
     /// Sets the current changes.
     pub(crate) fn set_files(&mut self, files: Vec<ChangedFile>) {
         self.files = files;
-        self.draw_rows();
+        self.rebuild_rows();
         self.selected = self.selected.min(self.places.len().saturating_sub(1));
     }
 
@@ -151,11 +151,11 @@ impl Review {
     }
 
     fn is_kept(&self, file: &ChangedFile, hunk: &Hunk) -> bool {
-        self.kept.contains(&key_of(file, hunk))
+        self.kept.contains(&hunk_key(file, hunk))
     }
 
-    fn draw_rows(&mut self) {
-        let (mut rows, mut places) = (self.head(), Vec::new());
+    fn rebuild_rows(&mut self) {
+        let (mut rows, mut places) = (self.head_lines(), Vec::new());
         for (file_place, file) in self.files.iter().enumerate() {
             let count = |side| {
                 file.hunks.iter().flat_map(|hunk| &hunk.lines).filter(|line| line.side == side).count()
@@ -175,22 +175,22 @@ impl Review {
                 let number = first.and_then(|line| line.number).unwrap_or_default();
                 let mark = if self.is_kept(file, hunk) { "  ✓ kept" } else { "" };
                 rows.push(StyledLine::new(Style::Accent, format!("  line {number}")).with(Style::Good, mark));
-                let notes = self.notes(file, &hunk.new_lines());
+                let notes = self.hunk_notes(file, &hunk.new_line_range());
                 rows.extend(notes);
                 let shown: Vec<HunkLine> = hunk.lines.iter().map(printable_line).collect();
                 rows.extend(render_hunk(&shown, digits, &printable(&file.path), &find_tokens_of_file));
-                places.push(Place { file: file_place, hunk: hunk_place, rows: start..rows.len() });
+                places.push(HunkRows { file: file_place, hunk: hunk_place, rows: start..rows.len() });
             }
         }
         (self.rows, self.places) = (rows, places);
     }
 
     /// Returns the evidence of the whole: the checks of the run, and what its tests notice.
-    fn head(&self) -> Vec<StyledLine> {
+    fn head_lines(&self) -> Vec<StyledLine> {
         let hunks: usize = self.files.iter().map(|file| file.hunks.len()).sum();
-        let head = format!("{}, {}", quantity(self.files.len(), "file"), quantity(hunks, "hunk"));
+        let head = format!("{}, {}", format_count(self.files.len(), "file"), format_count(hunks, "hunk"));
         let mut lines = vec![StyledLine::new(Style::Strong, head)];
-        if let Reviewed::Copy(decision) = &self.reviewed {
+        if let ReviewedTree::Copy(decision) = &self.reviewed {
             lines.extend(decision.to_lines());
         }
         let Some(report) = &self.report else { return lines };
@@ -209,7 +209,7 @@ impl Review {
     }
 
     /// Returns what the run's tests don't notice of a hunk.
-    fn notes(&self, file: &ChangedFile, lines: &std::ops::RangeInclusive<u64>) -> Vec<StyledLine> {
+    fn hunk_notes(&self, file: &ChangedFile, lines: &std::ops::RangeInclusive<u64>) -> Vec<StyledLine> {
         let strength = self.report.as_ref().and_then(|report| report.strength.as_ref());
         let is_here = |path: &RelPath, line: u32| *path == file.path && lines.contains(&u64::from(line));
         let untested = strength.into_iter().flat_map(|strength| &strength.untested);
@@ -223,14 +223,14 @@ impl Review {
     /// Handles a key.
     pub(crate) fn handle_key(&mut self, key: KeyEvent) -> ReviewEffect {
         self.notice = None;
-        let page = self.size.rows.saturating_sub(OWN_ROWS + 2).max(1);
+        let page = self.size.rows.saturating_sub(RESERVED_ROWS + 2).max(1);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if self.is_settling {
             let stops = key.code == KeyCode::Esc || control && key.code == KeyCode::Char('c');
-            self.notice = Some(if stops { "stopping…" } else { SETTLING }.to_owned());
+            self.notice = Some(if stops { "stopping…" } else { SETTLING_HINT }.to_owned());
             return if stops { ReviewEffect::StopSettling } else { ReviewEffect::Stay };
         }
-        if let (Reviewed::Copy(decision), false) = (&mut self.reviewed, control) {
+        if let (ReviewedTree::Copy(decision), false) = (&mut self.reviewed, control) {
             match decision.handle_key(key.code) {
                 DecisionEffect::Ignored => {}
                 DecisionEffect::Say(text) => {
@@ -250,7 +250,7 @@ impl Review {
             KeyCode::PageUp => self.top = self.top.saturating_sub(page),
             KeyCode::Tab | KeyCode::Char('n') => self.select(1),
             KeyCode::BackTab | KeyCode::Char('p') => self.select(-1),
-            KeyCode::Char(' ') => self.keep(),
+            KeyCode::Char(' ') => self.toggle_kept(),
             KeyCode::Char('u') => return ReviewEffect::GiveBack,
             KeyCode::Char('x') => {
                 if let Some(place) = self.places.get(self.selected) {
@@ -265,11 +265,11 @@ impl Review {
     fn select(&mut self, step: isize) {
         let last = self.places.len().saturating_sub(1);
         self.selected = self.selected.saturating_add_signed(step).min(last);
-        self.show_selected();
+        self.scroll_to_selected();
     }
 
-    fn show_selected(&mut self) {
-        let room = self.size.rows.saturating_sub(OWN_ROWS).max(1);
+    fn scroll_to_selected(&mut self) {
+        let room = self.size.rows.saturating_sub(RESERVED_ROWS).max(1);
         if let Some(place) = self.places.get(self.selected) {
             let is_seen = place.rows.start >= self.top && place.rows.end <= self.top + room;
             if !is_seen {
@@ -279,21 +279,21 @@ impl Review {
     }
 
     /// Keeps the selected hunk, or not any more, and goes to the next one.
-    fn keep(&mut self) {
+    fn toggle_kept(&mut self) {
         let place = self.places.get(self.selected);
         let Some((file, hunk)) = place.and_then(|place| self.hunk(place.file, place.hunk)) else { return };
-        let key = key_of(file, hunk);
+        let key = hunk_key(file, hunk);
         if !self.kept.remove(&key) {
             self.kept.insert(key);
             self.select(1);
         }
-        self.draw_rows();
+        self.rebuild_rows();
     }
 
     /// Returns the rows for a terminal's size.
     pub(crate) fn render(&mut self, size: Size) -> Vec<StyledLine> {
         self.size = size;
-        let room = size.rows.saturating_sub(OWN_ROWS).max(1);
+        let room = size.rows.saturating_sub(RESERVED_ROWS).max(1);
         self.top = self.top.min(self.rows.len().saturating_sub(room));
         let selected = self.places.get(self.selected).map(|place| place.rows.clone()).unwrap_or_default();
         let row = |(place, row): (usize, &StyledLine)| {
@@ -326,7 +326,7 @@ impl Review {
 }
 
 /// Names a hunk by its lines alone, so that it is known again where it has moved.
-fn key_of(file: &ChangedFile, hunk: &Hunk) -> (String, Vec<HunkLine>) {
+fn hunk_key(file: &ChangedFile, hunk: &Hunk) -> (String, Vec<HunkLine>) {
     let without_number = |line: &HunkLine| HunkLine { number: None, ..line.clone() };
     (file.path.to_string(), hunk.lines.iter().map(without_number).collect())
 }

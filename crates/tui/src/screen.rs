@@ -109,11 +109,11 @@ impl Screen {
         };
         while finished.len() > room {
             let rest = finished.split_off(room);
-            self.draw_piece(finished, &live, cursor, &mut out);
+            self.draw_fitting_rows(finished, &live, cursor, &mut out);
             finished = rest;
         }
         let is_changed =
-            self.draw_piece(finished, &live, cursor, &mut out) || out.out.len() > BEGIN_UPDATE.len();
+            self.draw_fitting_rows(finished, &live, cursor, &mut out) || out.out.len() > BEGIN_UPDATE.len();
         if !is_changed {
             return String::new();
         }
@@ -123,7 +123,7 @@ impl Screen {
 
     /// Draws as many finished rows as there is room for, and the live ones. Returns true if
     /// anything was different.
-    fn draw_piece(
+    fn draw_fitting_rows(
         &mut self,
         finished: Vec<StyledLine>,
         live: &[StyledLine],
@@ -146,7 +146,7 @@ impl Screen {
             out.move_to(cursor.0, cursor.1);
             (self.rows, self.cursor) = (rows, cursor);
         }
-        self.give_up(count);
+        self.drop_top_rows(count);
         out.row = self.cursor.0;
         is_changed
     }
@@ -185,7 +185,7 @@ impl Screen {
     }
 
     /// Forgets rows at the top: they are finished.
-    fn give_up(&mut self, finished: usize) {
+    fn drop_top_rows(&mut self, finished: usize) {
         self.rows.drain(..finished.min(self.rows.len()));
         self.cursor.0 = self.cursor.0.saturating_sub(finished);
     }
@@ -283,7 +283,7 @@ impl Pen {
 /// Returns true if all terminals agree about the columns of a row. They don't about characters
 /// that are joined or changed by others.
 fn has_certain_width(row: &StyledLine) -> bool {
-    characters(row).all(|(_, character)| {
+    styled_chars(row).all(|(_, character)| {
         char_width(character) > 0
             && !matches!(character, '\u{fe0f}' | '\u{1f1e6}'..='\u{1f1ff}' | '\u{1f3fb}'..='\u{1f3ff}')
     })
@@ -295,8 +295,8 @@ fn first_difference(
     (before, old_links): (&StyledLine, &RowLinks),
     (row, links): (&StyledLine, &RowLinks),
 ) -> (usize, usize) {
-    let (mut old, mut column, mut at) = (characters(before), 0, 0);
-    for (style, character) in characters(row) {
+    let (mut old, mut column, mut at) = (styled_chars(before), 0, 0);
+    for (style, character) in styled_chars(row) {
         if old.next() != Some((style, character)) || old_links.target_at(at) != links.target_at(at) {
             break;
         }
@@ -306,6 +306,6 @@ fn first_difference(
     (column, at)
 }
 
-fn characters(line: &StyledLine) -> impl Iterator<Item = (Style, char)> + '_ {
+fn styled_chars(line: &StyledLine) -> impl Iterator<Item = (Style, char)> + '_ {
     line.spans.iter().flat_map(|(style, text)| text.chars().map(|character| (*style, character)))
 }

@@ -7,9 +7,9 @@ use crossterm::terminal::{disable_raw_mode, enable_raw_mode};
 use rustix::process::{Signal, kill_current_process_group};
 
 /// Enables bracketed paste, focus events, and unambiguous keys.
-const ENTER: &str = "\x1b[?2004h\x1b[?1004h\x1b[>1u";
+const ENTER_SEQUENCE: &str = "\x1b[?2004h\x1b[?1004h\x1b[>1u";
 /// Disables these modes, and whatever a half-drawn frame has set.
-const LEAVE: &str = "\x1b[?2026l\x1b[<u\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[0m";
+const LEAVE_SEQUENCE: &str = "\x1b[?2026l\x1b[<u\x1b[?1004l\x1b[?2004l\x1b[?25h\x1b[0m";
 /// Leaves the alternate screen.
 const LEAVE_ALTERNATE: &str = "\x1b[?1049l";
 
@@ -28,7 +28,7 @@ impl RawTerminal {
     ///
     /// # Errors
     /// The terminal can't be set.
-    pub(crate) fn take() -> io::Result<Self> {
+    pub(crate) fn acquire() -> io::Result<Self> {
         let panics = PanicMessages::default();
         let held = Arc::clone(&panics);
         std::panic::set_hook(Box::new(move |panic| {
@@ -46,7 +46,7 @@ impl RawTerminal {
     pub(crate) fn enter(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         self.is_raw = true;
-        self.write(ENTER)
+        self.write(ENTER_SEQUENCE)
     }
 
     /// Restores the terminal as it was.
@@ -60,12 +60,12 @@ impl RawTerminal {
         if std::mem::take(&mut self.is_alternate) {
             self.write(LEAVE_ALTERNATE)?;
         }
-        self.write(LEAVE)?;
+        self.write(LEAVE_SEQUENCE)?;
         disable_raw_mode()
     }
 
     /// Records whether the alternate screen is shown.
-    pub(crate) fn note_alternate(&mut self, is_alternate: bool) {
+    pub(crate) fn set_alternate(&mut self, is_alternate: bool) {
         self.is_alternate = is_alternate;
     }
 

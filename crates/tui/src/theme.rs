@@ -17,7 +17,7 @@ pub(crate) enum ColorDepth {
 
 /// The brightness of what text stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ground {
+pub(crate) enum BackgroundBrightness {
     /// The terminal hasn't said it: only the palette is sure to be readable.
     Unknown,
     /// Light text on a dark ground.
@@ -33,7 +33,7 @@ pub(crate) enum ThemeChoice {
     #[default]
     Auto,
     /// Colours for a given background.
-    On(Ground),
+    On(BackgroundBrightness),
     /// None.
     None,
 }
@@ -47,8 +47,8 @@ impl ThemeChoice {
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             "auto" => Some(Self::Auto),
-            "dark" => Some(Self::On(Ground::Dark)),
-            "light" => Some(Self::On(Ground::Light)),
+            "dark" => Some(Self::On(BackgroundBrightness::Dark)),
+            "light" => Some(Self::On(BackgroundBrightness::Light)),
             "none" => Some(Self::None),
             _ => None,
         }
@@ -59,7 +59,7 @@ impl ThemeChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
     depth: ColorDepth,
-    ground: Ground,
+    ground: BackgroundBrightness,
 }
 
 /// The end of every attribute.
@@ -70,7 +70,7 @@ const TRUE_COLOR_TERMINALS: [&str; 6] = ["-direct", "kitty", "ghostty", "wezterm
 impl Theme {
     /// Makes the theme of a terminal with such colours.
     #[must_use]
-    pub(crate) fn new(depth: ColorDepth, ground: Ground) -> Self {
+    pub(crate) fn new(depth: ColorDepth, ground: BackgroundBrightness) -> Self {
         Self { depth, ground }
     }
 
@@ -95,33 +95,33 @@ impl Theme {
         Self::new(
             depth,
             match ground {
-                Some(0..=6 | 8) => Ground::Dark,
-                Some(7 | 9..=15) => Ground::Light,
-                _ => Ground::Unknown,
+                Some(0..=6 | 8) => BackgroundBrightness::Dark,
+                Some(7 | 9..=15) => BackgroundBrightness::Light,
+                _ => BackgroundBrightness::Unknown,
             },
         )
     }
 
     /// Returns the theme as the person wants it.
     #[must_use]
-    pub(crate) fn chosen(self, choice: ThemeChoice) -> Self {
+    pub(crate) fn with_choice(self, choice: ThemeChoice) -> Self {
         match choice {
             ThemeChoice::Auto => self,
-            ThemeChoice::On(ground) => self.on(ground),
+            ThemeChoice::On(ground) => self.with_background(ground),
             ThemeChoice::None => Self { depth: ColorDepth::None, ..self },
         }
     }
 
     /// Returns the theme on another ground.
     #[must_use]
-    pub(crate) fn on(self, ground: Ground) -> Self {
+    pub(crate) fn with_background(self, ground: BackgroundBrightness) -> Self {
         Self { ground, ..self }
     }
 
     /// Returns true if the terminal has to be asked for its ground.
     #[must_use]
-    pub(crate) fn needs_ground(self) -> bool {
-        self.depth >= ColorDepth::Indexed && self.ground == Ground::Unknown
+    pub(crate) fn needs_background_query(self) -> bool {
+        self.depth >= ColorDepth::Indexed && self.ground == BackgroundBrightness::Unknown
     }
 
     /// Returns true if styles are shown by colours, so that Markdown's own marks can go.
@@ -132,7 +132,7 @@ impl Theme {
 
     /// Appends a text in its style.
     pub(crate) fn paint(self, style: Style, text: &str, out: &mut String) {
-        let (letters, ground) = (self.letters(style), self.tint(style));
+        let (letters, ground) = (self.text_code(style), self.background_code(style));
         if text.is_empty() || letters.is_empty() && ground.is_empty() {
             out.push_str(text);
             return;
@@ -142,16 +142,16 @@ impl Theme {
     }
 
     /// Returns the code of the letters' weight and colour.
-    fn letters(self, style: Style) -> &'static str {
-        let is_tinted = !self.tint(style).is_empty();
+    fn text_code(self, style: Style) -> &'static str {
+        let is_tinted = !self.background_code(style).is_empty();
         match style {
             Style::Plain => "",
             Style::Strong => "1",
             Style::Emphasis => "3",
             Style::Dim | Style::Token(Token::Comment) => "2",
             Style::Selected => "7",
-            Style::Added(token) | Style::Removed(token) if is_tinted => self.token_letters(token),
-            Style::AddedWord(token) | Style::RemovedWord(token) if is_tinted => self.token_letters(token),
+            Style::Added(token) | Style::Removed(token) if is_tinted => self.token_code(token),
+            Style::AddedWord(token) | Style::RemovedWord(token) if is_tinted => self.token_code(token),
             // Without colours the sign says what the line is, and weight which words are new.
             Style::AddedWord(_) | Style::RemovedWord(_) if !self.has_colors() => "1;4",
             Style::Bad | Style::Warning if !self.has_colors() => "1",
@@ -160,34 +160,34 @@ impl Theme {
             Style::Bad | Style::Removed(_) => "31",
             Style::AddedWord(_) => "1;4;32",
             Style::RemovedWord(_) => "1;4;31",
-            Style::Warning => self.yellow(),
+            Style::Warning => self.yellow_code(),
             Style::Accent | Style::Code => "36",
-            Style::Token(token) => self.token_letters(token),
+            Style::Token(token) => self.token_code(token),
         }
     }
 
-    fn token_letters(self, token: Token) -> &'static str {
+    fn token_code(self, token: Token) -> &'static str {
         match token {
             Token::Plain => "",
             Token::Keyword => "35",
             Token::Text => "32",
             Token::Number | Token::Name => "36",
-            Token::Type => self.yellow(),
+            Token::Type => self.yellow_code(),
             Token::Comment => "2",
         }
     }
 
     /// Returns yellow, or a darker colour where yellow can't be read.
-    fn yellow(self) -> &'static str {
-        let is_light = self.ground == Ground::Light && self.depth >= ColorDepth::Indexed;
+    fn yellow_code(self) -> &'static str {
+        let is_light = self.ground == BackgroundBrightness::Light && self.depth >= ColorDepth::Indexed;
         if is_light { "38;5;94" } else { "33" }
     }
 
     /// Returns the code of the ground that changed lines stand on, where the terminal's own ground
     /// is known.
-    fn tint(self, style: Style) -> &'static str {
+    fn background_code(self, style: Style) -> &'static str {
+        use BackgroundBrightness::{Dark, Light};
         use ColorDepth::{Indexed, True};
-        use Ground::{Dark, Light};
         match (style, self.ground, self.depth) {
             (Style::Added(_), Dark, True) => "48;2;16;46;28",
             (Style::AddedWord(_), Dark, True) => "48;2;28;88;50",
@@ -222,13 +222,17 @@ mod tests {
     fn the_environment_says_which_colours_there_are() {
         use ColorDepth::{Indexed, None, Palette, True};
         for (variables, depth, ground) in [
-            (&[("TERM", "xterm")][..], Palette, Ground::Unknown),
-            (&[("TERM", "screen-256color")], Indexed, Ground::Unknown),
-            (&[("TERM", "xterm-kitty")], True, Ground::Unknown),
-            (&[("TERM", "xterm"), ("COLORTERM", "truecolor"), ("COLORFGBG", "15;0")], True, Ground::Dark),
-            (&[("COLORFGBG", "0;default;15")], Palette, Ground::Light),
-            (&[("NO_COLOR", ""), ("TERM", "xterm")], Palette, Ground::Unknown),
-            (&[("NO_COLOR", "1"), ("COLORTERM", "truecolor")], None, Ground::Unknown),
+            (&[("TERM", "xterm")][..], Palette, BackgroundBrightness::Unknown),
+            (&[("TERM", "screen-256color")], Indexed, BackgroundBrightness::Unknown),
+            (&[("TERM", "xterm-kitty")], True, BackgroundBrightness::Unknown),
+            (
+                &[("TERM", "xterm"), ("COLORTERM", "truecolor"), ("COLORFGBG", "15;0")],
+                True,
+                BackgroundBrightness::Dark,
+            ),
+            (&[("COLORFGBG", "0;default;15")], Palette, BackgroundBrightness::Light),
+            (&[("NO_COLOR", ""), ("TERM", "xterm")], Palette, BackgroundBrightness::Unknown),
+            (&[("NO_COLOR", "1"), ("COLORTERM", "truecolor")], None, BackgroundBrightness::Unknown),
         ] {
             assert_eq!(theme(variables), Theme::new(depth, ground), "{variables:?}");
         }
@@ -239,17 +243,17 @@ mod tests {
         use ColorDepth::{Indexed, None, Palette};
         let word = Style::AddedWord(Token::Keyword);
         for (depth, ground, style, expected) in [
-            (Palette, Ground::Unknown, Style::Good, "\x1b[32mx\x1b[0m"),
-            (None, Ground::Unknown, Style::Good, "x"),
+            (Palette, BackgroundBrightness::Unknown, Style::Good, "\x1b[32mx\x1b[0m"),
+            (None, BackgroundBrightness::Unknown, Style::Good, "x"),
             // A choice has to be seen, and so does a word that differs.
-            (None, Ground::Unknown, Style::Selected, "\x1b[7mx\x1b[0m"),
-            (None, Ground::Dark, word, "\x1b[1;4mx\x1b[0m"),
-            (Palette, Ground::Dark, word, "\x1b[1;4;32mx\x1b[0m"),
-            (Indexed, Ground::Unknown, word, "\x1b[1;4;32mx\x1b[0m"),
-            (Indexed, Ground::Dark, word, "\x1b[35;48;5;28mx\x1b[0m"),
-            (Indexed, Ground::Light, Style::Added(Token::Plain), "\x1b[48;5;194mx\x1b[0m"),
-            (None, Ground::Unknown, Style::Token(Token::Keyword), "x"),
-            (Palette, Ground::Unknown, Style::Plain, "x"),
+            (None, BackgroundBrightness::Unknown, Style::Selected, "\x1b[7mx\x1b[0m"),
+            (None, BackgroundBrightness::Dark, word, "\x1b[1;4mx\x1b[0m"),
+            (Palette, BackgroundBrightness::Dark, word, "\x1b[1;4;32mx\x1b[0m"),
+            (Indexed, BackgroundBrightness::Unknown, word, "\x1b[1;4;32mx\x1b[0m"),
+            (Indexed, BackgroundBrightness::Dark, word, "\x1b[35;48;5;28mx\x1b[0m"),
+            (Indexed, BackgroundBrightness::Light, Style::Added(Token::Plain), "\x1b[48;5;194mx\x1b[0m"),
+            (None, BackgroundBrightness::Unknown, Style::Token(Token::Keyword), "x"),
+            (Palette, BackgroundBrightness::Unknown, Style::Plain, "x"),
         ] {
             let mut out = String::new();
             Theme::new(depth, ground).paint(style, "x", &mut out);

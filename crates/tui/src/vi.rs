@@ -43,17 +43,17 @@ impl ViKeys {
             (KeyCode::Esc, false) => {
                 self.is_normal = true;
                 // As vi does: the cursor is on a letter, not behind it.
-                if !buffer.before().is_empty() && !buffer.before().ends_with('\n') {
+                if !buffer.text_before_cursor().is_empty() && !buffer.text_before_cursor().ends_with('\n') {
                     buffer.move_by(Motion::Left);
                 }
                 ViEffect::Changed
             }
-            (KeyCode::Char(letter), true) => self.obey(letter, buffer),
+            (KeyCode::Char(letter), true) => self.run_normal_command(letter, buffer),
             _ => ViEffect::Passed,
         }
     }
 
-    fn obey(&mut self, letter: char, buffer: &mut Buffer) -> ViEffect {
+    fn run_normal_command(&mut self, letter: char, buffer: &mut Buffer) -> ViEffect {
         match (self.pending.take(), letter) {
             (Some('d' | 'c'), 'd' | 'c') => delete_line(buffer, letter == 'd'),
             (Some(operator @ ('d' | 'c')), letter) => {
@@ -78,13 +78,13 @@ impl ViKeys {
             (None, 'k') => return ViEffect::Row(KeyCode::Up),
             (None, 'x') => buffer.delete(Motion::Right),
             (None, 'X') => buffer.delete(Motion::Left),
-            (None, 'D') => delete_rest(buffer),
+            (None, 'D') => delete_to_line_end(buffer),
             (None, 'u') => buffer.undo(),
             (None, 'p') => buffer.yank(),
             (None, 'G') => buffer.move_by(Motion::End),
             (None, letter) => match motion_of(letter) {
                 Some(motion) => buffer.move_by(motion),
-                None => self.insert(letter, buffer),
+                None => self.enter_insert_mode(letter, buffer),
             },
         }
         if letter == 'c' {
@@ -94,10 +94,10 @@ impl ViKeys {
     }
 
     /// Goes to insert mode by a letter that does; others mean nothing.
-    fn insert(&mut self, letter: char, buffer: &mut Buffer) {
+    fn enter_insert_mode(&mut self, letter: char, buffer: &mut Buffer) {
         match letter {
             'i' => {}
-            'a' if buffer.behind().starts_with('\n') => {}
+            'a' if buffer.text_after_cursor().starts_with('\n') => {}
             'a' => buffer.move_by(Motion::Right),
             'I' => buffer.move_by(Motion::LineStart),
             'A' => buffer.move_by(Motion::LineEnd),
@@ -111,7 +111,7 @@ impl ViKeys {
                 buffer.move_by(Motion::Left);
             }
             's' => buffer.delete(Motion::Right),
-            'C' => delete_rest(buffer),
+            'C' => delete_to_line_end(buffer),
             'S' => delete_line(buffer, false),
             _ => return,
         }
@@ -132,8 +132,8 @@ fn motion_of(letter: char) -> Option<Motion> {
     })
 }
 
-fn delete_rest(buffer: &mut Buffer) {
-    if !buffer.behind().is_empty() && !buffer.behind().starts_with('\n') {
+fn delete_to_line_end(buffer: &mut Buffer) {
+    if !buffer.text_after_cursor().is_empty() && !buffer.text_after_cursor().starts_with('\n') {
         buffer.delete(Motion::LineEnd);
     }
 }
@@ -141,9 +141,9 @@ fn delete_rest(buffer: &mut Buffer) {
 /// Deletes the text of a line, and the line itself if wanted.
 fn delete_line(buffer: &mut Buffer, with_line: bool) {
     buffer.move_by(Motion::LineStart);
-    delete_rest(buffer);
+    delete_to_line_end(buffer);
     if with_line {
-        buffer.delete(if buffer.behind().is_empty() { Motion::Left } else { Motion::Right });
+        buffer.delete(if buffer.text_after_cursor().is_empty() { Motion::Left } else { Motion::Right });
     }
 }
 
@@ -161,7 +161,12 @@ mod tests {
                 buffer.insert(&letter.to_string());
             }
         }
-        format!("{}{}|{}", if vi.is_normal() { 'n' } else { 'i' }, buffer.before(), buffer.behind())
+        format!(
+            "{}{}|{}",
+            if vi.is_normal() { 'n' } else { 'i' },
+            buffer.text_before_cursor(),
+            buffer.text_after_cursor()
+        )
     }
 
     #[test]

@@ -4,16 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use journeyman_protocol::CallId;
-use journeyman_terminal::markdown::Marks;
+use journeyman_terminal::markdown::MarkerDisplay;
 use journeyman_terminal::wrap::cut_line;
 use journeyman_terminal::{Style, StyledLine};
 
-use crate::blocks::{Block, Detail, Entry, Layout, render_entries, render_entry};
+use crate::blocks::{Block, BlockEntry, Detail, Layout, render_entries, render_entry};
 use crate::key_hints::key_hints;
 use crate::screen::Size;
 
 /// Rows that the viewer keeps for itself: the line of its keys.
-const OWN_ROWS: usize = 1;
+const RESERVED_ROWS: usize = 1;
 
 /// The result of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,14 +26,14 @@ pub(crate) enum ViewerEffect {
 
 /// A search as it is typed, or as it was.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Search {
+struct ViewerSearch {
     query: String,
     is_typing: bool,
 }
 
 /// The rendered rows of the blocks, for one width.
 #[derive(Debug, Default)]
-struct Rendered {
+struct RenderedRows {
     width: usize,
     /// The rows of each block.
     blocks: Vec<Vec<StyledLine>>,
@@ -43,14 +43,14 @@ struct Rendered {
 #[derive(Debug)]
 pub(crate) struct Viewer {
     title: String,
-    marks: Marks,
-    rendered: Rendered,
+    marks: MarkerDisplay,
+    rendered: RenderedRows,
     /// Blocks that are shown whole.
     opened: BTreeSet<usize>,
     focus: Option<usize>,
     /// The first row that is shown; `None` follows the end.
     top: Option<usize>,
-    search: Option<Search>,
+    search: Option<ViewerSearch>,
     size: Size,
     /// The whole results of calls, as far as they are known.
     results: HashMap<CallId, String>,
@@ -59,11 +59,11 @@ pub(crate) struct Viewer {
 impl Viewer {
     /// Makes a view that shows the end, as of a conversation, or the beginning.
     #[must_use]
-    pub(crate) fn new(title: impl Into<String>, marks: Marks, from_end: bool) -> Self {
+    pub(crate) fn new(title: impl Into<String>, marks: MarkerDisplay, from_end: bool) -> Self {
         Self {
             title: title.into(),
             marks,
-            rendered: Rendered::default(),
+            rendered: RenderedRows::default(),
             opened: BTreeSet::new(),
             focus: None,
             top: (!from_end).then_some(0),
@@ -76,12 +76,12 @@ impl Viewer {
     /// Returns the rows for a terminal's size, and the cursor while words are typed.
     pub(crate) fn render(
         &mut self,
-        entries: &[Entry],
+        entries: &[BlockEntry],
         size: Size,
     ) -> (Vec<StyledLine>, Option<(usize, usize)>) {
         self.size = size;
-        self.bring_up_to_date(entries);
-        let room = size.rows.saturating_sub(OWN_ROWS).max(1);
+        self.render_new_entries(entries);
+        let room = size.rows.saturating_sub(RESERVED_ROWS).max(1);
         let all = self.row_count();
         let last_top = all.saturating_sub(room);
         let top = self.top.unwrap_or(last_top).min(last_top);
@@ -102,12 +102,12 @@ impl Viewer {
         rows.resize(room, StyledLine::default());
         let percent = (top * 100).checked_div(last_top).unwrap_or(100);
         let place = if last_top == 0 { String::new() } else { format!("{percent}%") };
-        let (line, cursor) = self.own_line(&place, entries.iter().any(can_open));
+        let (line, cursor) = self.footer_line(&place, entries.iter().any(can_open));
         rows.push(line);
         (rows, cursor.map(|column| (room, column.min(size.columns.saturating_sub(1)))))
     }
 
-    fn own_line(&self, place: &str, has_blocks: bool) -> (StyledLine, Option<usize>) {
+    fn footer_line(&self, place: &str, has_blocks: bool) -> (StyledLine, Option<usize>) {
         match &self.search {
             Some(search) if search.is_typing => {
                 let text = format!("/{}", search.query);
@@ -124,10 +124,10 @@ impl Viewer {
         }
     }
 
-    fn bring_up_to_date(&mut self, entries: &[Entry]) {
+    fn render_new_entries(&mut self, entries: &[BlockEntry]) {
         let width = self.size.columns;
         if self.rendered.width != width || self.rendered.blocks.len() > entries.len() {
-            self.rendered = Rendered { width, blocks: Vec::new() };
+            self.rendered = RenderedRows { width, blocks: Vec::new() };
         }
         let short = Layout { width, marks: self.marks, detail: Detail::Folded };
         let layout = |place: usize| entries.get(place).map_or(short, |entry| self.layout(place, entry));
@@ -145,7 +145,7 @@ impl Viewer {
 
     /// Returns true if a block is opened whose result isn't known.
     #[must_use]
-    pub(crate) fn lacks_result(&self, entries: &[Entry]) -> bool {
+    pub(crate) fn needs_results(&self, entries: &[BlockEntry]) -> bool {
         let calls = self.opened.iter().filter_map(|place| match &entries.get(*place)?.block {
             Block::Call(call) => Some(&call.call),
             _ => None,
@@ -153,14 +153,14 @@ impl Viewer {
         calls.into_iter().any(|call| !self.results.contains_key(call))
     }
 
-    fn result_of(&self, entry: &Entry) -> Option<&str> {
+    fn result_of(&self, entry: &BlockEntry) -> Option<&str> {
         match &entry.block {
             Block::Call(call) => self.results.get(&call.call).map(String::as_str),
             _ => None,
         }
     }
 
-    fn layout(&self, place: usize, entry: &Entry) -> Layout<'_> {
+    fn layout(&self, place: usize, entry: &BlockEntry) -> Layout<'_> {
         let detail = match self.opened.contains(&place) {
             true => Detail::Whole(self.result_of(entry)),
             false => Detail::Folded,
@@ -173,12 +173,12 @@ impl Viewer {
     }
 
     /// Handles a key.
-    pub(crate) fn handle_key(&mut self, key: KeyEvent, entries: &[Entry]) -> ViewerEffect {
+    pub(crate) fn handle_key(&mut self, key: KeyEvent, entries: &[BlockEntry]) -> ViewerEffect {
         if self.search.as_ref().is_some_and(|search| search.is_typing) {
             self.handle_search_key(key, entries);
             return ViewerEffect::Stay;
         }
-        let page = self.size.rows.saturating_sub(OWN_ROWS + 2).max(1);
+        let page = self.size.rows.saturating_sub(RESERVED_ROWS + 2).max(1);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Char('t' | 'c') if control => return ViewerEffect::Close,
@@ -191,7 +191,9 @@ impl Viewer {
             KeyCode::Char('u') if control => self.scroll(page / 2, false),
             KeyCode::Home | KeyCode::Char('g') => self.top = Some(0),
             KeyCode::End | KeyCode::Char('G') => self.top = None,
-            KeyCode::Char('/') => self.search = Some(Search { is_typing: true, ..Search::default() }),
+            KeyCode::Char('/') => {
+                self.search = Some(ViewerSearch { is_typing: true, ..ViewerSearch::default() })
+            }
             KeyCode::Char('n') => self.find_next(true),
             KeyCode::Char('N') => self.find_next(false),
             KeyCode::Tab => self.move_focus(entries, true),
@@ -203,7 +205,7 @@ impl Viewer {
         ViewerEffect::Stay
     }
 
-    fn handle_search_key(&mut self, key: KeyEvent, entries: &[Entry]) {
+    fn handle_search_key(&mut self, key: KeyEvent, entries: &[BlockEntry]) {
         let Some(search) = &mut self.search else { return };
         match key.code {
             KeyCode::Esc => self.search = None,
@@ -221,13 +223,13 @@ impl Viewer {
     }
 
     fn current_top(&self) -> usize {
-        let room = self.size.rows.saturating_sub(OWN_ROWS).max(1);
+        let room = self.size.rows.saturating_sub(RESERVED_ROWS).max(1);
         self.top.unwrap_or_else(|| self.row_count().saturating_sub(room))
     }
 
     fn scroll(&mut self, rows: usize, down: bool) {
         let top = self.current_top();
-        let last_top = self.row_count().saturating_sub(self.size.rows.saturating_sub(OWN_ROWS).max(1));
+        let last_top = self.row_count().saturating_sub(self.size.rows.saturating_sub(RESERVED_ROWS).max(1));
         let target = if down { top.saturating_add(rows) } else { top.saturating_sub(rows) };
         // At the end, the view follows what is added.
         self.top = (target < last_top || self.top == Some(0) && target == 0).then_some(target);
@@ -252,7 +254,7 @@ impl Viewer {
         }
     }
 
-    fn move_focus(&mut self, entries: &[Entry], forward: bool) {
+    fn move_focus(&mut self, entries: &[BlockEntry], forward: bool) {
         let can_open = |place: &usize| entries.get(*place).is_some_and(can_open);
         let next = match (self.focus, forward) {
             (Some(focus), true) => (focus + 1..entries.len()).find(can_open),
@@ -278,23 +280,23 @@ impl Viewer {
     fn show_focus(&mut self) {
         let Some(focus) = self.focus else { return };
         let start: usize = self.rendered.blocks.iter().take(focus).map(Vec::len).sum();
-        let room = self.size.rows.saturating_sub(OWN_ROWS).max(1);
+        let room = self.size.rows.saturating_sub(RESERVED_ROWS).max(1);
         let top = self.current_top();
         if start < top || start >= top + room.saturating_sub(2) {
             self.top = Some(start);
         }
     }
 
-    fn toggle(&mut self, entries: &[Entry]) {
+    fn toggle(&mut self, entries: &[BlockEntry]) {
         let Some(focus) = self.focus else { return };
         if !self.opened.remove(&focus) {
             self.opened.insert(focus);
         }
-        self.render_anew(entries, focus);
+        self.rerender_entry(entries, focus);
         self.show_focus();
     }
 
-    fn render_anew(&mut self, entries: &[Entry], place: usize) {
+    fn rerender_entry(&mut self, entries: &[BlockEntry], place: usize) {
         let Some(entry) = entries.get(place) else { return };
         let rows = render_entry(entry, self.layout(place, entry));
         if let Some(block) = self.rendered.blocks.get_mut(place) {
@@ -303,9 +305,9 @@ impl Viewer {
     }
 
     /// Opens the calls whose results have the words of the search.
-    fn open_matches(&mut self, entries: &[Entry]) {
+    fn open_matches(&mut self, entries: &[BlockEntry]) {
         let Some(query) = self.search.as_ref().map(|search| search.query.to_lowercase()) else { return };
-        let has_words = |entry: &Entry| {
+        let has_words = |entry: &BlockEntry| {
             !query.is_empty()
                 && self.result_of(entry).is_some_and(|text| text.to_lowercase().contains(&query))
         };
@@ -316,18 +318,18 @@ impl Viewer {
             .map(|(place, _)| place)
             .collect();
         self.opened.extend(&found);
-        found.into_iter().for_each(|place| self.render_anew(entries, place));
+        found.into_iter().for_each(|place| self.rerender_entry(entries, place));
     }
 
-    fn toggle_all(&mut self, entries: &[Entry]) {
+    fn toggle_all(&mut self, entries: &[BlockEntry]) {
         self.opened = if self.opened.is_empty() { (0..entries.len()).collect() } else { BTreeSet::new() };
         self.rendered.blocks.clear();
-        self.bring_up_to_date(entries);
+        self.render_new_entries(entries);
     }
 }
 
 /// Returns true for a block that may have more than the conversation shows.
-fn can_open(entry: &Entry) -> bool {
+fn can_open(entry: &BlockEntry) -> bool {
     matches!(entry.block, Block::Call(_) | Block::Thinking(_) | Block::Message(_) | Block::Report(_))
 }
 

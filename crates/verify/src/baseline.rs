@@ -48,7 +48,7 @@ fn failures(evidence: &Evidence) -> Option<BTreeSet<String>> {
     let mut names: BTreeSet<String> =
         evidence.diagnostics.iter().filter(is_error).map(failure_identity).collect();
     if names.is_empty() && evidence.outcome.has_failed() {
-        names.insert(without_numbers(&evidence.output));
+        names.insert(strip_numbers(&evidence.output));
     }
     Some(names)
 }
@@ -61,11 +61,11 @@ pub fn failure_identity(found: &Diagnostic) -> String {
     }
     let path = found.path.as_ref().map(|path| format!("{path}: ")).unwrap_or_default();
     let code = found.code.as_deref().map(|code| format!("{code}: ")).unwrap_or_default();
-    format!("{path}{code}{}", without_numbers(&found.message))
+    format!("{path}{code}{}", strip_numbers(&found.message))
 }
 
 /// Durations, addresses, lines and counts are numbers, and change from run to run.
-fn without_numbers(text: &str) -> String {
+fn strip_numbers(text: &str) -> String {
     text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 

@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bytecode::LibraryBytecode;
-use journeyman_sandbox::{Base, Request, Toolchains};
+use journeyman_sandbox::{ProjectCopy, Request, Toolchains};
 use journeyman_workspace::{Workspace, remove_tree, remove_trees_of_ended_processes};
 
 /// The directory of all sessions' caches, in the project's state directory.
-const DIRECTORY: &str = "check-caches";
+const CACHES_DIRECTORY: &str = "check-caches";
 /// Beginnings of the names of programs that are known to run in Python.
-const PYTHON_WORDS: [&str; 4] = ["python", "pytest", "tox", "nox"];
+const PYTHON_PROGRAM_PREFIXES: [&str; 4] = ["python", "pytest", "tox", "nox"];
 /// Virtual environments beneath the root, whose bytecode is kept because they have no project
 /// sources.
-const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
+const VIRTUAL_ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 
 /// A directory that only the checks of one session write, removed with this value. The project and
 /// the host's own caches have no part of it.
@@ -42,7 +42,7 @@ impl CheckCaches {
     /// # Errors
     /// Failures of the file system; an error where the state directory lies in the project.
     pub fn create(workspace: &Workspace, toolchains: &Toolchains, unique: u64) -> io::Result<Self> {
-        let all = workspace.state_dir().join(DIRECTORY);
+        let all = workspace.state_dir().join(CACHES_DIRECTORY);
         if all.starts_with(workspace.root()) {
             return Err(io::Error::other("the state directory lies in the project"));
         }
@@ -53,8 +53,9 @@ impl CheckCaches {
         let mut caches =
             Self { path, libraries: Vec::new(), missing: Mutex::default(), go_build: OnceLock::new() };
         if let Some(path) = toolchains.env.get(OsStr::new("PATH")) {
-            let (made, missing) = LibraryBytecode::find(path, &all).into_iter().partition(|it| it.is_made());
-            caches.use_libraries(made);
+            let (made, missing) =
+                LibraryBytecode::find(path, &all).into_iter().partition(|it| it.is_linked());
+            caches.add_library_bytecode(made);
             caches.missing = Mutex::new(missing);
         }
         Ok(caches)
@@ -63,44 +64,46 @@ impl CheckCaches {
     /// Drops the bytecode of the project's own sources, before checks that use these caches: it is
     /// compared with the sources by whole seconds and size, and an edit may keep both. In a copy
     /// that is no mount, commands run at the copy's own path.
-    pub(crate) fn drop_bytecode_of(&self, workspace: &Workspace) -> io::Result<()> {
-        let copy = match workspace.base() {
-            Some(Base::Directory { path, .. }) => Some(path),
+    pub(crate) fn remove_bytecode_of(&self, workspace: &Workspace) -> io::Result<()> {
+        let copy = match workspace.project_copy() {
+            Some(ProjectCopy::Directory { path, .. }) => Some(path),
             _ => None,
         };
         for root in [Some(workspace.root()), copy.as_deref()].into_iter().flatten() {
-            remove_project_bytecode(&self.python().join(root.strip_prefix("/").unwrap_or(root)))?;
+            remove_project_bytecode(&self.python_directory().join(root.strip_prefix("/").unwrap_or(root)))?;
         }
         Ok(())
     }
 
     /// Puts the bytecode of libraries into these caches.
-    fn use_libraries(&mut self, libraries: Vec<LibraryBytecode>) {
-        let python = self.python();
-        let used = libraries.into_iter().filter(|library| library.put_into(&python).is_ok());
+    fn add_library_bytecode(&mut self, libraries: Vec<LibraryBytecode>) {
+        let python = self.python_directory();
+        let used = libraries.into_iter().filter(|library| library.link_into(&python).is_ok());
         self.libraries = used.map(|library| library.links).collect();
     }
 
     /// Begins to keep the bytecode of libraries that isn't kept yet, for sessions to come.
-    fn keep_libraries(&self) {
+    fn save_library_bytecode(&self) {
         let missing = std::mem::take(&mut *self.missing.lock().unwrap_or_else(PoisonError::into_inner));
         if !missing.is_empty() {
             // Without them Python compiles what it needs.
-            std::thread::spawn(move || missing.iter().for_each(|library| _ = library.make()));
+            std::thread::spawn(move || missing.iter().for_each(|library| _ = library.create_links()));
         }
     }
 
-    fn python(&self) -> PathBuf {
+    fn python_directory(&self) -> PathBuf {
         self.path.join("python")
     }
 
     /// Makes a check write its caches here.
-    pub(crate) fn add_to(&self, request: &mut Request) {
+    pub(crate) fn add_to_request(&self, request: &mut Request) {
         request.env.remove(OsStr::new("PYTHONDONTWRITEBYTECODE"));
-        request.env.insert(OsString::from("PYTHONPYCACHEPREFIX"), self.python().into_os_string());
+        request.env.insert(OsString::from("PYTHONPYCACHEPREFIX"), self.python_directory().into_os_string());
         self.add_go_build(request);
-        if has_word(request, |word| PYTHON_WORDS.iter().any(|known| word.starts_with(known.as_bytes()))) {
-            self.keep_libraries();
+        if calls_program(request, |word| {
+            PYTHON_PROGRAM_PREFIXES.iter().any(|known| word.starts_with(known.as_bytes()))
+        }) {
+            self.save_library_bytecode();
         }
         request.writable.push(self.path.clone());
         request.read_only.extend(self.libraries.iter().cloned());
@@ -115,7 +118,7 @@ impl CheckCaches {
         let host = request.layered.iter().position(|path| path.ends_with("go-build"));
         let linked = match host.and_then(|at| request.layered.get(at)) {
             // Links to the host's entries take a moment.
-            Some(host) if has_word(request, |word| word == b"go") => {
+            Some(host) if calls_program(request, |word| word == b"go") => {
                 *self.go_build.get_or_init(|| go_build::link_entries(host, &own).is_ok())
             }
             Some(_) => false,
@@ -133,7 +136,7 @@ impl CheckCaches {
 }
 
 /// Returns true if a command has the name of a program as a word, without its directory.
-fn has_word(request: &Request, is_wanted: impl Fn(&[u8]) -> bool) -> bool {
+fn calls_program(request: &Request, is_wanted: impl Fn(&[u8]) -> bool) -> bool {
     let words = request.argv.iter().flat_map(|word| word.as_encoded_bytes().split(u8::is_ascii_whitespace));
     words.into_iter().any(|word| is_wanted(word.rsplit(|byte| *byte == b'/').next().unwrap_or(word)))
 }
@@ -153,7 +156,7 @@ fn remove_project_bytecode(own: &Path) -> io::Result<()> {
     };
     for entry in entries {
         let entry = entry?;
-        if !ENVIRONMENTS.iter().any(|name| entry.file_name() == OsStr::new(name)) {
+        if !VIRTUAL_ENVIRONMENTS.iter().any(|name| entry.file_name() == OsStr::new(name)) {
             remove_tree(&entry.path()).map_err(io::Error::other)?;
         }
     }

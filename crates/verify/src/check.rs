@@ -5,17 +5,17 @@ use std::time::Duration;
 use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RelPath};
 use journeyman_workspace::WorkspaceError;
 
-use crate::unfailing::cannot_fail;
+use crate::unfailing_checks::cannot_fail;
 
 /// Maximum duration of a check of each kind. Types and lint are what a person waits for; builds and
 /// tests of large projects from a cold cache take minutes; a hung test must not hold a session for
 /// an hour.
-const TYPES_LIMIT: Duration = Duration::from_secs(300);
-const LINT_LIMIT: Duration = Duration::from_secs(300);
-const BUILD_LIMIT: Duration = Duration::from_secs(600);
-const TEST_LIMIT: Duration = Duration::from_secs(900);
-const SECURITY_LIMIT: Duration = Duration::from_secs(300);
-const CUSTOM_LIMIT: Duration = Duration::from_secs(900);
+const TYPES_TIMEOUT: Duration = Duration::from_secs(300);
+const LINT_TIMEOUT: Duration = Duration::from_secs(300);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(600);
+const TEST_TIMEOUT: Duration = Duration::from_secs(900);
+const SECURITY_TIMEOUT: Duration = Duration::from_secs(300);
+const CUSTOM_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// A command that checks the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Check {
             directory: None,
             ecosystem,
             why: why.into(),
-            timeout: time_limit(kind),
+            timeout: timeout_of_kind(kind),
             blocked: None,
             unasked: None,
             fix: None,
@@ -83,28 +83,28 @@ impl Check {
 
     /// Sets the directory in which the check runs.
     #[must_use]
-    pub fn within(mut self, directory: Option<&RelPath>) -> Self {
+    pub fn with_directory(mut self, directory: Option<&RelPath>) -> Self {
         self.directory = directory.cloned();
         self
     }
 
     /// Marks the check as unable to run, for `reason`.
     #[must_use]
-    pub fn blocked(mut self, reason: impl Into<String>) -> Self {
+    pub fn with_blocked(mut self, reason: impl Into<String>) -> Self {
         self.blocked = Some(reason.into());
         self
     }
 
     /// Marks the check as one that runs only if the user requests it, for `reason`.
     #[must_use]
-    pub fn unasked(mut self, reason: impl Into<String>) -> Self {
+    pub fn with_unasked(mut self, reason: impl Into<String>) -> Self {
         self.unasked.get_or_insert(reason.into());
         self
     }
 
     /// Sets the command that repairs what the check finds.
     #[must_use]
-    pub fn fixed_by(mut self, fix: impl Into<String>) -> Self {
+    pub fn with_fix(mut self, fix: impl Into<String>) -> Self {
         self.fix = Some(fix.into());
         self
     }
@@ -112,7 +112,7 @@ impl Check {
     /// Returns the command that repairs what this check finds, as a check of its own; `None` if its
     /// tool repairs nothing.
     #[must_use]
-    pub fn to_fix(&self) -> Option<Self> {
+    pub fn to_fix_check(&self) -> Option<Self> {
         let command = self.fix.clone()?;
         Some(Self {
             command,
@@ -125,20 +125,20 @@ impl Check {
 }
 
 /// Returns the maximum duration of a check of `kind`.
-fn time_limit(kind: CheckKind) -> Duration {
+fn timeout_of_kind(kind: CheckKind) -> Duration {
     match kind {
-        CheckKind::Types => TYPES_LIMIT,
-        CheckKind::Lint => LINT_LIMIT,
-        CheckKind::Build => BUILD_LIMIT,
-        CheckKind::Test => TEST_LIMIT,
-        CheckKind::Security => SECURITY_LIMIT,
-        CheckKind::Custom => CUSTOM_LIMIT,
+        CheckKind::Types => TYPES_TIMEOUT,
+        CheckKind::Lint => LINT_TIMEOUT,
+        CheckKind::Build => BUILD_TIMEOUT,
+        CheckKind::Test => TEST_TIMEOUT,
+        CheckKind::Security => SECURITY_TIMEOUT,
+        CheckKind::Custom => CUSTOM_TIMEOUT,
     }
 }
 
 /// Returns the checks that the user named, in their order, without blank ones.
 #[must_use]
-pub fn custom(commands: &[String]) -> Vec<Check> {
+pub fn custom_checks(commands: &[String]) -> Vec<Check> {
     commands
         .iter()
         .map(|command| command.trim())
@@ -152,7 +152,7 @@ pub fn custom(commands: &[String]) -> Vec<Check> {
 
 /// The combined result of all evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verdict {
+pub enum OverallOutcome {
     /// Nothing failed, and what was meant to prove the change did run and pass.
     Passed,
     /// At least one check ran and failed.
@@ -167,19 +167,19 @@ pub enum Verdict {
 /// named passed, and if the project has tests, a test command passed. A passing type check doesn't
 /// prove a change whose tests could not run. Failures from before the task don't count.
 #[must_use]
-pub fn verdict(evidence: &[Evidence]) -> Verdict {
-    if evidence.iter().any(Evidence::fails) {
-        return Verdict::Failed;
+pub fn overall_outcome(evidence: &[Evidence]) -> OverallOutcome {
+    if evidence.iter().any(Evidence::has_relevant_failure) {
+        return OverallOutcome::Failed;
     }
-    let passed = Evidence::proves;
+    let passed = Evidence::is_proof;
     let proves = |one: &&Evidence| matches!(one.kind, CheckKind::Test | CheckKind::Custom);
     let named_did = evidence.iter().filter(|one| one.kind == CheckKind::Custom).all(passed);
     let has_tests = evidence.iter().any(|one| proves(&one));
     let tests_did = evidence.iter().filter(proves).any(passed);
     if evidence.iter().any(passed) && named_did && (tests_did || !has_tests) {
-        Verdict::Passed
+        OverallOutcome::Passed
     } else {
-        Verdict::NothingRan
+        OverallOutcome::NothingRan
     }
 }
 
@@ -201,7 +201,7 @@ pub enum VerifyError {
 }
 
 /// Returns the outcome `not run`.
-pub(crate) fn not_run(reason: impl Into<String>) -> CheckOutcome {
+pub(crate) fn not_run_outcome(reason: impl Into<String>) -> CheckOutcome {
     CheckOutcome::NotRun { reason: reason.into() }
 }
 
@@ -218,29 +218,29 @@ mod tests {
         use CheckKind::{Custom, Lint, Test, Types};
         let pass = || CheckOutcome::Passed;
         let fail = || CheckOutcome::Failed { exit_code: Some(1), reason: "exit code 1".into() };
-        let none = || not_run("no cargo");
+        let none = || not_run_outcome("no cargo");
         let cases = [
-            (vec![], Verdict::NothingRan),
-            (vec![(Test, none())], Verdict::NothingRan),
-            (vec![(Test, pass())], Verdict::Passed),
-            (vec![(Types, pass())], Verdict::Passed),
-            (vec![(Types, pass()), (Test, none())], Verdict::NothingRan),
-            (vec![(Lint, none()), (Test, pass())], Verdict::Passed),
-            (vec![(Test, none()), (Test, pass())], Verdict::Passed),
-            (vec![(Test, pass()), (Custom, none())], Verdict::NothingRan),
-            (vec![(Types, fail()), (Test, none())], Verdict::Failed),
-            (vec![(Test, pass()), (Lint, fail())], Verdict::Failed),
+            (vec![], OverallOutcome::NothingRan),
+            (vec![(Test, none())], OverallOutcome::NothingRan),
+            (vec![(Test, pass())], OverallOutcome::Passed),
+            (vec![(Types, pass())], OverallOutcome::Passed),
+            (vec![(Types, pass()), (Test, none())], OverallOutcome::NothingRan),
+            (vec![(Lint, none()), (Test, pass())], OverallOutcome::Passed),
+            (vec![(Test, none()), (Test, pass())], OverallOutcome::Passed),
+            (vec![(Test, pass()), (Custom, none())], OverallOutcome::NothingRan),
+            (vec![(Types, fail()), (Test, none())], OverallOutcome::Failed),
+            (vec![(Test, pass()), (Lint, fail())], OverallOutcome::Failed),
         ];
         for (given, expected) in cases {
             let shown = format!("{given:?}");
             let given: Vec<Evidence> = given.into_iter().map(|(kind, how)| evidence(kind, how)).collect();
-            assert_eq!(verdict(&given), expected, "{shown}");
+            assert_eq!(overall_outcome(&given), expected, "{shown}");
         }
     }
 
     #[test]
     fn what_the_user_names_is_run_as_named() {
-        let checks = custom(&["  make smoke ".into(), " ".into(), "true && false".into()]);
+        let checks = custom_checks(&["  make smoke ".into(), " ".into(), "true && false".into()]);
         let commands: Vec<&str> = checks.iter().map(|check| check.command.as_str()).collect();
         assert_eq!(commands, ["make smoke", "true && false"]);
         assert!(checks.iter().all(|check| check.kind == CheckKind::Custom && check.blocked.is_none()));

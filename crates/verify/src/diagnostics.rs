@@ -5,6 +5,7 @@
 //! one claims it. All readers run on any output, because a custom check or a `make` target may be
 //! any tool.
 
+mod compared_values;
 mod documents;
 mod findings;
 mod generic;
@@ -14,60 +15,59 @@ mod javascript;
 mod json_values;
 mod junit;
 mod jvm;
-mod lines;
+mod line_reader;
+mod line_readers;
 mod lint_json;
+mod location;
 mod order;
-mod place;
 mod python;
-mod reader;
 mod rust;
 mod sections;
-mod source;
+mod source_quotes;
 mod test_json;
 mod test_names;
-mod values;
 
 use std::path::Path;
 
 use journeyman_protocol::{Diagnostic, RelPath, TestCounts};
 
-use documents::Documents;
+use documents::DocumentReader;
 use findings::Findings;
-pub use findings::{Locate, MAX_DIAGNOSTICS};
-use lines::{read_line, readers};
-pub use order::by_cause;
-pub(crate) use source::quote_sources;
+pub use findings::{LocateFile, MAX_DIAGNOSTICS};
+use line_readers::{new_line_readers, read_line};
+pub use order::sort_by_cause;
+pub(crate) use source_quotes::quote_sources;
 
 /// The diagnostics and the test counts of one run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Readings {
+pub struct ParsedOutput {
     /// The findings by likely cause.
     pub diagnostics: Vec<Diagnostic>,
     /// The number of tests, if a structured report counts them.
     pub tests: Option<TestCounts>,
 }
 
-/// Reads `output` by likely cause ([`by_cause`]), at most [`MAX_DIAGNOSTICS`]; when there are more,
-/// the last one says how many. `locate` turns a printed path into one of the project's files.
+/// Reads `output` by likely cause ([`sort_by_cause`]), at most [`MAX_DIAGNOSTICS`]; when there are
+/// more, the last one says how many. `locate` turns a printed path into one of the project's files.
 #[must_use]
-pub fn parse(output: &str, locate: &Locate<'_>) -> Vec<Diagnostic> {
-    read(output, &[], locate).diagnostics
+pub fn parse_diagnostics(output: &str, locate: &LocateFile<'_>) -> Vec<Diagnostic> {
+    read_output(output, &[], locate).diagnostics
 }
 
 /// Reads `output` and the `reports` (JUnit's XML or JSON) of the same run. A test that both mention
 /// is one diagnostic. JSON of known tools, JUnit's XML and TAP are found in the output as well.
 /// Takes time linear in the texts, except for a bounded number of attempts, and never panics.
 #[must_use]
-pub fn read(output: &str, reports: &[String], locate: &Locate<'_>) -> Readings {
+pub fn read_output(output: &str, reports: &[String], locate: &LocateFile<'_>) -> ParsedOutput {
     let mut findings = Findings::new(locate);
     for report in reports {
-        let mut documents = Documents::default();
+        let mut documents = DocumentReader::default();
         documents.read(report.trim_start(), &mut findings);
         documents.finish(&mut findings);
     }
-    let has_counts = findings.counts().is_some();
-    let mut documents = Documents::default();
-    let mut readers = readers();
+    let has_counts = findings.test_counts().is_some();
+    let mut documents = DocumentReader::default();
+    let mut readers = new_line_readers();
     let mut rest = output;
     while !rest.is_empty() {
         if let Some(length) = documents.read(rest, &mut findings) {
@@ -84,15 +84,15 @@ pub fn read(output: &str, reports: &[String], locate: &Locate<'_>) -> Readings {
     for reader in &mut readers {
         reader.finish(&mut findings);
     }
-    let tests = findings.counts().filter(|_| has_counts || reports.is_empty());
-    Readings { tests, diagnostics: findings.into_ordered() }
+    let tests = findings.test_counts().filter(|_| has_counts || reports.is_empty());
+    ParsedOutput { tests, diagnostics: findings.into_ordered() }
 }
 
 /// Turns a path that a tool printed while running in `directory` of the project at `root` into a
 /// path beneath the root: by its text alone, without asking the file system. Absolute paths lose
 /// the root's prefix; `file://` is dropped; `None` for what lies elsewhere.
 #[must_use]
-pub fn beneath(root: &Path, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
+pub fn project_path(root: &Path, directory: Option<&RelPath>, printed: &str) -> Option<RelPath> {
     let printed = printed.strip_prefix("file://").unwrap_or(printed);
     if let Ok(inside) = Path::new(printed).strip_prefix(root) {
         return RelPath::parse(inside.to_str()?).ok();
@@ -141,7 +141,7 @@ mod tests {
             (Some(&sub), "../../../x", None),
         ];
         for (directory, printed, expected) in cases {
-            let found = beneath(root, directory, printed).map(|path| path.to_string());
+            let found = project_path(root, directory, printed).map(|path| path.to_string());
             assert_eq!(found.as_deref(), expected, "{printed}");
         }
     }

@@ -5,71 +5,74 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_protocol::{CheckOutcome, Enforcement, Evidence};
-use journeyman_sandbox::{Completed, Limits, Request, Streams, clean};
+use journeyman_sandbox::{CompletedCommand, Limits, Request, StdioMode, clean_output};
 use journeyman_workspace::{GuardedState, TreeSnapshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::check::not_run;
-use crate::context::RunContext;
+use crate::check::not_run_outcome;
+use crate::check_output::read_check_output;
 use crate::network::network_of;
-use crate::outcome::judge;
+use crate::outcome::judge_outcome;
 use crate::progress::{OrderedProgress, Progress};
-use crate::reading::read_check;
-use crate::reports::Reports;
+use crate::reports::TestReports;
+use crate::run_context::RunContext;
 use crate::{Check, CheckCaches, VerifyError};
 
 /// Maximum live output shown of one check; the evidence has more.
-const LIVE_BYTES: usize = 256 * 1024;
+const MAX_LIVE_BYTES: usize = 256 * 1024;
 
 /// The state of the tree before checks that run at the same time, and the caches that they share.
-pub(crate) struct TreeBefore {
+pub(crate) struct PreCheckState {
     pub(crate) before: TreeSnapshot,
     pub(crate) guard: GuardedState,
     pub(crate) caches: Option<Arc<CheckCaches>>,
 }
 
 /// The result of a check that ran or could not run.
-pub(crate) struct Execution {
+pub(crate) struct CheckExecution {
     pub(crate) evidence: Evidence,
     /// False if the sandbox didn't keep protected paths from being changed.
     pub(crate) protected_kept: bool,
 }
 
 /// Runs a check and reads its output and reports. Changes of the tree are not looked at here.
-pub(crate) async fn execute(
+pub(crate) async fn execute_check(
     (index, check): (usize, &Check),
     context: &RunContext,
-    around: &TreeBefore,
+    around: &PreCheckState,
     stop: CancellationToken,
     progress: &OrderedProgress<'_>,
-) -> Result<Execution, VerifyError> {
+) -> Result<CheckExecution, VerifyError> {
     let (started, tree) = (context.workspace.now(), Some(around.before.tree_hash()));
-    let mut request = request(check, context, around.caches.as_deref());
-    let reports = Reports::prepare(check, &context.workspace, &mut request);
+    let mut request = sandbox_request(check, context, around.caches.as_deref());
+    let reports = TestReports::prepare(check, &context.workspace, &mut request);
     request.witness = around.before.process_lock();
-    request.protected.extend(around.guard.protected().iter().cloned());
+    request.protected.extend(around.guard.protected_paths().iter().cloned());
     request.linked = around.before.hard_links().paths().cloned().collect();
-    let completed = match confined(index, request, context, stop, progress).await {
+    let completed = match run_confined(index, request, context, stop, progress).await {
         Ok(completed) => completed,
         Err(reason) => {
-            let evidence = evidence_without_output(check, not_run(reason), unused_enforcement());
-            return Ok(Execution { evidence: Evidence { started, tree, ..evidence }, protected_kept: true });
+            let evidence = evidence_without_output(check, not_run_outcome(reason), unused_enforcement());
+            return Ok(CheckExecution {
+                evidence: Evidence { started, tree, ..evidence },
+                protected_kept: true,
+            });
         }
     };
     let protected_kept = completed.enforcement.protected_kept;
-    let outcome = judge(check, &completed.outcome, &completed.combined.text);
+    let outcome = judge_outcome(check, &completed.outcome, &completed.combined.text);
     let mut evidence = evidence_without_output(check, outcome, completed.enforcement);
     evidence.duration_ms = u64::try_from(completed.duration.as_millis()).unwrap_or(u64::MAX);
     (evidence.started, evidence.tree) = (started, tree);
     let text = completed.combined.text;
-    evidence.output = bounded(&text, context.limits.evidence_bytes);
+    evidence.output = keep_head_and_tail(&text, context.limits.evidence_bytes);
     let (workspace, ran) = (Arc::clone(&context.workspace), check.clone());
-    let readings = in_background(move || read_check(&text, &reports, &ran, &workspace)).await?;
+    let readings = run_blocking(move || read_check_output(&text, &reports, &ran, &workspace)).await?;
     evidence.tests = readings.tests;
     if evidence.outcome.has_failed() {
         evidence.diagnostics = readings.diagnostics;
     }
-    Ok(Execution { evidence, protected_kept })
+    Ok(CheckExecution { evidence, protected_kept })
 }
 
 /// Creates evidence without output.
@@ -88,26 +91,26 @@ pub(crate) fn unused_enforcement() -> Enforcement {
     Enforcement { gaps: vec!["nothing ran".to_owned()], ..Enforcement::none() }
 }
 
-pub(crate) async fn in_background<T: Send + 'static>(
+pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, VerifyError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| VerifyError::Stopped(error.to_string()))
 }
 
 /// Runs the command in the sandbox; the error is the reason why the command could not run.
-async fn confined(
+async fn run_confined(
     index: usize,
     request: Request,
     context: &RunContext,
     stop: CancellationToken,
     progress: &OrderedProgress<'_>,
-) -> Result<Completed, String> {
+) -> Result<CompletedCommand, String> {
     let mut running = context.sandbox.spawn(request, stop).await.map_err(|error| error.to_string())?;
-    let mut room = LIVE_BYTES;
-    while let Some(chunk) = running.next().await {
+    let mut room = MAX_LIVE_BYTES;
+    while let Some(chunk) = running.next_chunk().await {
         let Some(left) = room.checked_sub(chunk.bytes.len()) else { break };
         room = left;
-        progress.push(index, Progress::Output { index, text: clean(&chunk.bytes) });
+        progress.report_in_turn(index, Progress::Output { index, text: clean_output(&chunk.bytes) });
     }
     running.wait().await.map_err(|error| error.to_string())
 }
@@ -123,7 +126,7 @@ fn is_download_cache(ecosystem: &str, directory: &Path) -> bool {
 }
 
 /// Returns the request for the sandbox to run a check.
-fn request(check: &Check, context: &RunContext, caches: Option<&CheckCaches>) -> Request {
+fn sandbox_request(check: &Check, context: &RunContext, caches: Option<&CheckCaches>) -> Request {
     /// Variables for plain output, no prompts, no watching for changes, no caches beside the
     /// sources.
     const PLAIN_OUTPUT_VARIABLES: [(&str, &str); 9] = [
@@ -138,7 +141,7 @@ fn request(check: &Check, context: &RunContext, caches: Option<&CheckCaches>) ->
         ("CTEST_OUTPUT_ON_FAILURE", "1"),
     ];
     let root = context.workspace.root();
-    let mut request = Request::shell(root, &check.command);
+    let mut request = Request::for_shell_command(root, &check.command);
     request.network = network_of(check.network);
     let mut request = request.with_toolchains(&context.toolchains);
     if check.fills_caches {
@@ -155,20 +158,20 @@ fn request(check: &Check, context: &RunContext, caches: Option<&CheckCaches>) ->
     if let Some(directory) = &check.directory {
         request.cwd = root.join(directory.as_path());
     }
-    request.base = context.workspace.base();
+    request.base = context.workspace.project_copy();
     request.needs = context.needs;
-    request.streams = Streams::Merged;
+    request.streams = StdioMode::Merged;
     request.limits =
         Limits { wall: check.timeout, output_bytes: context.limits.captured_bytes, ..Limits::default() };
     if let Some(caches) = caches {
-        caches.add_to(&mut request);
+        caches.add_to_request(&mut request);
     }
     request
 }
 
 /// Returns the head and tail of `text`, about `limit` bytes in all, cut between lines if lines are
 /// short.
-fn bounded(text: &str, limit: usize) -> String {
+fn keep_head_and_tail(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }
@@ -191,16 +194,16 @@ mod tests {
     #[test]
     fn output_keeps_head_and_tail() {
         let lines: String = (0..100).map(|n| format!("line {n}\n")).collect();
-        let kept = bounded(&lines, 100);
+        let kept = keep_head_and_tail(&lines, 100);
         assert!(kept.starts_with("line 0\n") && kept.ends_with("line 99\n"), "{kept}");
         assert!(kept.contains("bytes left out"));
-        assert_eq!(bounded("short", 100), "short");
+        assert_eq!(keep_head_and_tail("short", 100), "short");
     }
 
     proptest! {
         #[test]
         fn bounding_never_panics_and_holds(text in "\\PC{0,300}", limit in 0usize..200) {
-            prop_assert!(bounded(&text, limit).len() <= limit + 60);
+            prop_assert!(keep_head_and_tail(&text, limit).len() <= limit + 60);
         }
     }
 }

@@ -5,18 +5,18 @@ use std::path::Path;
 use journeyman_protocol::RelPath;
 
 use crate::Check;
-use crate::affected::{started_program, words_of};
-use crate::find::quoted;
+use crate::affected_tests::{single_command_words, skip_launcher};
+use crate::check_discovery::quote_word;
 
-const PYTHON: &[&str] = &["py", "pyi"];
-const JAVASCRIPT: &[&str] = &["js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts"];
+const PYTHON_EXTENSIONS: &[&str] = &["py", "pyi"];
+const JAVASCRIPT_EXTENSIONS: &[&str] = &["js", "jsx", "ts", "tsx", "mjs", "cjs", "mts", "cts"];
 /// Tools whose repair takes files in place of a directory, with the endings of these files.
-const TAKING_FILES: [(&str, &[&str]); 6] = [
-    ("ruff", PYTHON),
-    ("black", PYTHON),
-    ("eslint", JAVASCRIPT),
-    ("oxlint", JAVASCRIPT),
-    ("biome", JAVASCRIPT),
+const PER_FILE_FIXERS: [(&str, &[&str]); 6] = [
+    ("ruff", PYTHON_EXTENSIONS),
+    ("black", PYTHON_EXTENSIONS),
+    ("eslint", JAVASCRIPT_EXTENSIONS),
+    ("oxlint", JAVASCRIPT_EXTENSIONS),
+    ("biome", JAVASCRIPT_EXTENSIONS),
     ("rubocop", &["rb"]),
 ];
 
@@ -24,9 +24,10 @@ const TAKING_FILES: [(&str, &[&str]); 6] = [
 /// the whole project where its tool doesn't take files. `None` if its tool repairs nothing, or none
 /// of the files is one for it.
 #[must_use]
-pub fn fix_of_files(check: &Check, files: &[RelPath]) -> Option<Check> {
-    let whole = check.to_fix()?;
-    let Some(endings) = words_of(&whole.command).and_then(|words| endings_of(&words)) else {
+pub fn fix_for_files(check: &Check, files: &[RelPath]) -> Option<Check> {
+    let whole = check.to_fix_check()?;
+    let Some(endings) = single_command_words(&whole.command).and_then(|words| fixable_extensions(&words))
+    else {
         return Some(whole);
     };
     let inside = files.iter().filter_map(|path| {
@@ -38,21 +39,21 @@ pub fn fix_of_files(check: &Check, files: &[RelPath]) -> Option<Check> {
     });
     let own: Vec<String> = inside
         .filter(|path| path.rsplit_once('.').is_some_and(|(_, ending)| endings.contains(&ending)))
-        .map(quoted)
+        .map(quote_word)
         .collect();
     let command = whole.command.trim_end().trim_end_matches(" .");
     (!own.is_empty()).then(|| Check { command: format!("{command} {}", own.join(" ")), ..whole.clone() })
 }
 
-fn endings_of(words: &[String]) -> Option<&'static [&'static str]> {
+fn fixable_extensions(words: &[String]) -> Option<&'static [&'static str]> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let started = match started_program(&words) {
+    let started = match skip_launcher(&words) {
         ["npx", "--no-install", started @ ..] | ["pnpm", "exec", started @ ..] => started,
         [python, "-m", started @ ..] if python.contains("python") => started,
         started => started,
     };
     let program = Path::new(started.first()?).file_name()?.to_str()?;
-    TAKING_FILES.iter().find(|(name, _)| *name == program).map(|(_, endings)| *endings)
+    PER_FILE_FIXERS.iter().find(|(name, _)| *name == program).map(|(_, endings)| *endings)
 }
 
 #[cfg(test)]
@@ -85,9 +86,10 @@ mod tests {
         ];
         for (directory, fix, expected) in cases {
             let directory = directory.map(|path| RelPath::parse(path).unwrap());
-            let check =
-                Check::new(CheckKind::Lint, "any", "lint", "").within(directory.as_ref()).fixed_by(fix);
-            let repair = fix_of_files(&check, &files);
+            let check = Check::new(CheckKind::Lint, "any", "lint", "")
+                .with_directory(directory.as_ref())
+                .with_fix(fix);
+            let repair = fix_for_files(&check, &files);
             assert_eq!(repair.as_ref().map(|repair| repair.command.as_str()), expected, "{fix}");
             assert!(repair.is_none_or(|repair| repair.repairs));
         }

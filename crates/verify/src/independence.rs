@@ -13,10 +13,10 @@ use std::path::Path;
 use journeyman_protocol::{CheckKind, RelPath};
 
 use crate::Check;
-use crate::affected::{started_program, words_of};
+use crate::affected_tests::{single_command_words, skip_launcher};
 
 /// Programs that read the project, unless a word of [`REPAIRING`] tells them to change it.
-const READING_PROGRAMS: [&str; 12] = [
+const READ_ONLY_PROGRAMS: [&str; 12] = [
     "basedpyright",
     "eslint",
     "flake8",
@@ -31,12 +31,12 @@ const READING_PROGRAMS: [&str; 12] = [
     "rubocop",
 ];
 /// Words by which tools that read change what they find.
-const REPAIRING: [&str; 9] =
+const REPAIR_WORDS: [&str; 9] =
     ["--fix", "--write", "--apply", "--alter", "--autocorrect", "--autocorrect-all", "-a", "-A", "fix"];
 
 /// The part of the project that a check may write to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Footprint {
+pub(crate) enum WriteFootprint {
     /// The check writes nothing that another check reads.
     Reads,
     /// The check may write anything in this directory; `None` is the root.
@@ -45,8 +45,8 @@ pub(crate) enum Footprint {
     Exclusive,
 }
 
-impl Footprint {
-    pub(crate) fn of(check: &Check) -> Self {
+impl WriteFootprint {
+    pub(crate) fn of_check(check: &Check) -> Self {
         let is_exclusive = check.kind == CheckKind::Custom
             || check.repairs
             || check.fills_caches
@@ -54,7 +54,9 @@ impl Footprint {
         match () {
             () if check.blocked.is_some() => Self::Reads,
             () if is_exclusive => Self::Exclusive,
-            () if words_of(&check.command).is_some_and(|words| only_reads(&words)) => Self::Reads,
+            () if single_command_words(&check.command).is_some_and(|words| is_read_only_command(&words)) => {
+                Self::Reads
+            }
             () => Self::Writes(check.directory.clone()),
         }
     }
@@ -79,7 +81,7 @@ impl Footprint {
 
 /// Returns the number of checks at the beginning that are independent of each other; at least 1 if
 /// there are any.
-pub(crate) fn leading_independent(footprints: &[Footprint], confined: bool) -> usize {
+pub(crate) fn count_leading_independent(footprints: &[WriteFootprint], confined: bool) -> usize {
     let fits = |place: &usize| {
         footprints.get(*place).is_some_and(|footprint| {
             footprints.iter().take(*place).all(|before| footprint.is_independent_of(before, confined))
@@ -89,9 +91,9 @@ pub(crate) fn leading_independent(footprints: &[Footprint], confined: bool) -> u
 }
 
 /// Returns true for a command that starts a single program, which only reads the project.
-fn only_reads(words: &[String]) -> bool {
+fn is_read_only_command(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let words = match started_program(&words) {
+    let words = match skip_launcher(&words) {
         // As `npx --no-install eslint .` and `php vendor/bin/phpstan analyse`.
         ["npx", "--no-install", started @ ..]
         | ["pnpm", "exec", started @ ..]
@@ -112,7 +114,7 @@ fn only_reads(words: &[String]) -> bool {
     if program == "php-cs-fixer" {
         return has("--dry-run");
     }
-    if rest.iter().any(|word| REPAIRING.contains(word)) {
+    if rest.iter().any(|word| REPAIR_WORDS.contains(word)) {
         return false;
     }
     match program {
@@ -130,7 +132,7 @@ fn only_reads(words: &[String]) -> bool {
         "ruby" => rest.first() == Some(&"-wc"),
         "php" => rest.first() == Some(&"-l"),
         "semgrep" => rest.first() == Some(&"scan"),
-        program => READING_PROGRAMS.contains(&program),
+        program => READ_ONLY_PROGRAMS.contains(&program),
     }
 }
 
@@ -138,9 +140,9 @@ fn only_reads(words: &[String]) -> bool {
 mod tests {
     use super::*;
 
-    fn footprint(kind: CheckKind, directory: Option<&str>, command: &str) -> Footprint {
+    fn footprint(kind: CheckKind, directory: Option<&str>, command: &str) -> WriteFootprint {
         let directory = directory.map(|path| RelPath::parse(path).unwrap());
-        Footprint::of(&Check::new(kind, "any", command, "").within(directory.as_ref()))
+        WriteFootprint::of_check(&Check::new(kind, "any", command, "").with_directory(directory.as_ref()))
     }
 
     #[test]
@@ -161,7 +163,7 @@ mod tests {
             "go vet ./...",
             "php -l src/a.php",
         ] {
-            assert_eq!(footprint(CheckKind::Lint, None, command), Footprint::Reads, "{command}");
+            assert_eq!(footprint(CheckKind::Lint, None, command), WriteFootprint::Reads, "{command}");
         }
         for command in [
             "npm run lint",
@@ -180,9 +182,9 @@ mod tests {
             "node test.js",
             "make lint",
         ] {
-            assert_eq!(footprint(CheckKind::Lint, None, command), Footprint::Writes(None), "{command}");
+            assert_eq!(footprint(CheckKind::Lint, None, command), WriteFootprint::Writes(None), "{command}");
         }
-        assert_eq!(footprint(CheckKind::Custom, None, "mypy ."), Footprint::Exclusive);
+        assert_eq!(footprint(CheckKind::Custom, None, "mypy ."), WriteFootprint::Exclusive);
     }
 
     #[test]
@@ -200,9 +202,9 @@ mod tests {
             (vec![named(), read()], 1),
         ];
         for (footprints, expected) in cases {
-            assert_eq!(leading_independent(&footprints, true), expected, "{footprints:?}");
+            assert_eq!(count_leading_independent(&footprints, true), expected, "{footprints:?}");
         }
         let unconfined = [test(Some("a")), test(Some("b"))];
-        assert_eq!(leading_independent(&unconfined, false), 1, "they share ports and /tmp");
+        assert_eq!(count_leading_independent(&unconfined, false), 1, "they share ports and /tmp");
     }
 }

@@ -16,7 +16,7 @@
 //!
 //! ```
 //! use journeyman_protocol::{CheckKind, Severity};
-//! use journeyman_verify::{Verdict, custom, diagnostics, verdict};
+//! use journeyman_verify::{Verdict, custom, diagnostics, overall_outcome};
 //!
 //! let checks = custom(&["make smoke".to_owned()]);
 //! assert_eq!(checks[0].kind, CheckKind::Custom);
@@ -31,41 +31,41 @@
 //! The crate does not decide what is fed back to the model (the crate `context` does), install
 //! dependencies, or judge permissions.
 
-mod affected;
+mod affected_tests;
 mod baseline;
-pub mod built_tests;
 mod caches;
 mod check;
-mod context;
+mod check_discovery;
+mod check_output;
 pub mod diagnostics;
 mod execution;
-mod find;
 mod fix;
-mod guard;
-pub mod guards;
+mod forbidden_changes;
+pub mod honesty;
 mod independence;
 mod makefile;
 pub mod mutation;
 mod network;
-mod no_tests;
 mod outcome;
 mod progress;
-mod reading;
 mod reports;
 mod run;
+mod run_context;
 mod setup;
+mod test_counts;
 pub mod test_files;
 pub mod test_setup;
-mod unfailing;
+pub mod test_sources;
+mod unfailing_checks;
 
-pub use affected::{ReadText, narrow, takes_test_names};
+pub use affected_tests::{ReadProjectFile, accepts_test_names, narrow_to_files};
 pub use baseline::{compare_failures, failure_identity};
 pub use caches::CheckCaches;
-pub use check::{Check, Verdict, VerifyError, custom, verdict};
-pub use context::{RunContext, RunLimits};
-pub use find::{FindProgram, find, find_all, find_for};
-pub use fix::fix_of_files;
-pub use outcome::ran_no_test;
+pub use check::{Check, OverallOutcome, VerifyError, custom_checks, overall_outcome};
+pub use check_discovery::{ProgramLookup, find_all_checks, find_checks_for_changes, find_project_checks};
+pub use fix::fix_for_files;
+pub use outcome::has_run_no_test;
 pub use progress::Progress;
-pub use run::{is_held_back, refused, run};
-pub use setup::{Lack, SetupPlan, SetupStep, find_setup};
+pub use run::{is_skipped_after_failure, refused_evidence, run_checks};
+pub use run_context::{RunContext, RunLimits};
+pub use setup::{MissingRequirement, SetupPlan, SetupStep, find_setup};

@@ -17,7 +17,7 @@ const MAX_EXPANDED_BYTES: usize = 64 << 10;
 
 /// A rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Rule {
+pub(crate) struct MakeRule {
     /// 1-based.
     pub(crate) line: u32,
     pub(crate) targets: Vec<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Rule {
 }
 
 /// The variables of a Makefile, not expanded.
-pub(crate) struct Variables(BTreeMap<String, String>);
+pub(crate) struct MakeVariables(BTreeMap<String, String>);
 
 /// Returns the lines of a Makefile with their 1-based numbers; continued lines are joined.
 fn logical_lines(text: &str) -> Vec<(u32, String)> {
@@ -51,8 +51,8 @@ fn logical_lines(text: &str) -> Vec<(u32, String)> {
 }
 
 /// Returns the rules in their order.
-pub(crate) fn rules(makefile: &str) -> Vec<Rule> {
-    let mut found: Vec<Rule> = Vec::new();
+pub(crate) fn parse_rules(makefile: &str) -> Vec<MakeRule> {
+    let mut found: Vec<MakeRule> = Vec::new();
     let mut open = false;
     for (line, text) in logical_lines(makefile) {
         if let Some(command) = text.strip_prefix('\t') {
@@ -68,7 +68,7 @@ pub(crate) fn rules(makefile: &str) -> Vec<Rule> {
         if found.len() >= MAX_RULES {
             break;
         }
-        if let Some(rule) = rule_of(line, &text) {
+        if let Some(rule) = parse_rule(line, &text) {
             found.push(rule);
             open = true;
         }
@@ -76,7 +76,7 @@ pub(crate) fn rules(makefile: &str) -> Vec<Rule> {
     found
 }
 
-fn rule_of(line: u32, text: &str) -> Option<Rule> {
+fn parse_rule(line: u32, text: &str) -> Option<MakeRule> {
     if text.starts_with(['\t', ' ', '.']) {
         return None;
     }
@@ -90,7 +90,7 @@ fn rule_of(line: u32, text: &str) -> Option<Rule> {
         return None;
     }
     let words = |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
-    Some(Rule {
+    Some(MakeRule {
         line,
         targets: words(targets),
         needs: words(needs),
@@ -99,7 +99,7 @@ fn rule_of(line: u32, text: &str) -> Option<Rule> {
 }
 
 /// Returns the variables with their values; a variable that is set several times has all values.
-pub(crate) fn variables(makefile: &str) -> Variables {
+pub(crate) fn parse_variables(makefile: &str) -> MakeVariables {
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     for (_, line) in logical_lines(makefile) {
         let Some((name, value)) = line.split_once('=').filter(|_| !line.starts_with('\t')) else { continue };
@@ -114,20 +114,20 @@ pub(crate) fn variables(makefile: &str) -> Variables {
             known.push_str(value);
         }
     }
-    Variables(found)
+    MakeVariables(found)
 }
 
-impl Variables {
+impl MakeVariables {
     /// Returns the words of a text with its variables replaced by their values.
-    pub(crate) fn words(&self, text: &str) -> Vec<String> {
+    pub(crate) fn expand_words(&self, text: &str) -> Vec<String> {
         let mut expanded = String::new();
         self.expand(text, MAX_DEPTH, &mut expanded);
         expanded.split_whitespace().map(str::to_owned).collect()
     }
 
     /// Returns the words of the variable.
-    pub(crate) fn words_of(&self, name: &str) -> Vec<String> {
-        self.0.get(name).map(|value| self.words(value)).unwrap_or_default()
+    pub(crate) fn words_of_variable(&self, name: &str) -> Vec<String> {
+        self.0.get(name).map(|value| self.expand_words(value)).unwrap_or_default()
     }
 
     fn expand(&self, text: &str, depth: usize, into: &mut String) {
@@ -144,7 +144,7 @@ impl Variables {
                 }
             };
             let Some(end) = after.find(close) else { break };
-            self.expand_one(after.get(1..end).unwrap_or_default(), depth, into);
+            self.expand_reference(after.get(1..end).unwrap_or_default(), depth, into);
             rest = after.get(end + 1..).unwrap_or_default();
             if into.len() > MAX_EXPANDED_BYTES {
                 return;
@@ -154,7 +154,7 @@ impl Variables {
     }
 
     /// Expands `NAME` or `NAME:.c=.o`.
-    fn expand_one(&self, reference: &str, depth: usize, into: &mut String) {
+    fn expand_reference(&self, reference: &str, depth: usize, into: &mut String) {
         let (name, change) =
             reference.split_once(':').map_or((reference, None), |(name, it)| (name, Some(it)));
         let (Some(value), Some(depth)) = (self.0.get(name), depth.checked_sub(1)) else { return };
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn rules_are_told_from_variables() {
         let text = "CC = cc\nSRC := a.c \\\n  b.c\nx: y = 1\ncheck: t # all\n\n# why\n\t@./t\n\t- rm t\nt: $(SRC)\n\tcc -o t \\\n\t  $(SRC)\nall clean: ; true\nu: $(A:.c=.o)\n";
-        let shown: Vec<String> = rules(text)
+        let shown: Vec<String> = parse_rules(text)
             .into_iter()
             .map(|rule| {
                 format!(
@@ -200,12 +200,12 @@ mod tests {
 
     #[test]
     fn variables_are_replaced_within_bounds() {
-        let known = variables("A = a.c $(B)\nB := b.c\nB += c.c\nLOOP = $(LOOP) x\nD = $(A:.c=.o)\n");
+        let known = parse_variables("A = a.c $(B)\nB := b.c\nB += c.c\nLOOP = $(LOOP) x\nD = $(A:.c=.o)\n");
         assert_eq!(
-            known.words("$(A) ${D} $@ $(NONE) z"),
+            known.expand_words("$(A) ${D} $@ $(NONE) z"),
             ["a.c", "b.c", "c.c", "a.o", "b.o", "c.o", "@", "z"]
         );
-        assert_eq!(known.words_of("B"), ["b.c", "c.c"]);
-        assert!(known.words("$(LOOP)").len() < 100);
+        assert_eq!(known.words_of_variable("B"), ["b.c", "c.c"]);
+        assert!(known.expand_words("$(LOOP)").len() < 100);
     }
 }

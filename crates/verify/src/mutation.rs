@@ -13,11 +13,11 @@
 //! [`MutationPlan::into_report`]).
 
 mod calls;
+mod changed_line_ranges;
 mod expressions;
-mod languages;
-mod lines;
+mod language_words;
 mod mutant;
-mod places;
+mod node_kinds;
 mod plan;
 mod proposals;
 mod statements;
@@ -31,12 +31,12 @@ use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::parse::{Tree, parse, reparse};
 
-use languages::words_of;
-pub use lines::changed_lines;
-pub use mutant::{FileMutants, Mutant, Statement};
-use places::{function_name, is_function, is_left_out, return_type, statement_place};
+pub use changed_line_ranges::changed_lines;
+use language_words::words_of_language;
+pub use mutant::{ChangedStatement, FileMutants, Mutant};
+use node_kinds::{function_name, is_excluded, is_function, return_type, statement_position};
 pub use plan::{MutationPlan, PlannedFile, PlannedMutant, TrialOutcome};
-use proposals::{Proposal, Surroundings};
+use proposals::{NodeContext, Proposal};
 pub use trial::{TrialContext, TrialLimits, judge_trial, try_mutants};
 
 /// Maximum bytes of a file that is mutated: longer ones are generated.
@@ -57,13 +57,13 @@ pub fn find_mutants(path: &RelPath, text: &str, lines: &[Range<u32>]) -> FileMut
     let Some(language) = Language::detect(name, text).filter(|_| text.len() <= MAX_TEXT_BYTES) else {
         return found;
     };
-    let (Some(words), Ok(tree)) = (words_of(language), parse(language, text)) else { return found };
+    let (Some(words), Ok(tree)) = (words_of_language(language), parse(language, text)) else { return found };
     if tree.has_error() {
         return found;
     }
     let scope =
-        Surroundings { text, language, words, return_type: None, is_returned: false, in_function: false };
-    let mut scan = Scan { path, text, lines, tree: &tree, found, on_line: BTreeMap::new() };
+        NodeContext { text, language, words, return_type: None, is_returned: false, in_function: false };
+    let mut scan = MutantScan { path, text, lines, tree: &tree, found, on_line: BTreeMap::new() };
     scan.visit(tree.root(), scope, None, None);
     scan.found.mutants.sort_by_key(|mutant| (mutant.range.start, mutant.range.end));
     scan.found
@@ -72,10 +72,10 @@ pub fn find_mutants(path: &RelPath, text: &str, lines: &[Range<u32>]) -> FileMut
 /// Returns true for a language in which mutations are known.
 #[must_use]
 pub fn can_mutate(path: &str) -> bool {
-    Language::from_path(path).and_then(words_of).is_some()
+    Language::from_path(path).and_then(words_of_language).is_some()
 }
 
-struct Scan<'a, 't> {
+struct MutantScan<'a, 't> {
     path: &'a RelPath,
     text: &'t str,
     lines: &'a [Range<u32>],
@@ -84,15 +84,18 @@ struct Scan<'a, 't> {
     on_line: BTreeMap<u32, usize>,
 }
 
-impl<'t> Scan<'_, 't> {
+impl<'t> MutantScan<'_, 't> {
     fn visit(
         &mut self,
         node: Node<'_>,
-        mut scope: Surroundings<'t>,
+        mut scope: NodeContext<'t>,
         around: Option<Node<'_>>,
         statement: Option<usize>,
     ) {
-        if self.found.mutants.len() >= MAX_MUTANTS || !self.overlaps(node) || is_left_out(node, self.text) {
+        if self.found.mutants.len() >= MAX_MUTANTS
+            || !self.has_changed_line(node)
+            || is_excluded(node, self.text)
+        {
             return;
         }
         let (mut around, mut statement) = (around, statement);
@@ -104,14 +107,20 @@ impl<'t> Scan<'_, 't> {
             // A nested function runs at another time.
             statement = None;
         }
-        if let Some(place) = statement_place(node, scope.language).filter(|_| scope.in_function) {
+        if let Some(place) = statement_position(node, scope.language).filter(|_| scope.in_function) {
             let function = around.and_then(|function| function_name(function, self.text));
-            let stop = statements::stop_before(node, place, &scope);
-            let stop = stop.and_then(|stop| self.check(stop, around, None));
+            let stop = statements::stop_before_statement(node, place, &scope);
+            let stop = stop.and_then(|stop| self.check_proposal(stop, around, None));
             let line = line_of(node);
-            if self.is_changed(line..line + 1) || self.has_changed_header(node) {
+            if self.are_lines_changed(line..line + 1) || self.has_changed_header(node) {
                 let block = node.parent().map_or(0, |block| block.start_byte());
-                self.found.statements.push(Statement { line, function, stop, block, around: statement });
+                self.found.statements.push(ChangedStatement {
+                    line,
+                    function,
+                    stop,
+                    block,
+                    around: statement,
+                });
                 statement = Some(self.found.statements.len() - 1);
             }
         }
@@ -122,11 +131,11 @@ impl<'t> Scan<'_, 't> {
             _ => scope.is_returned,
         };
         let mut proposals = Vec::new();
-        expressions::propose(node, &scope, &mut proposals);
-        calls::propose(node, &scope, &mut proposals);
-        statements::propose(node, &scope, &mut proposals);
+        expressions::propose_mutations(node, &scope, &mut proposals);
+        calls::propose_mutations(node, &scope, &mut proposals);
+        statements::propose_mutations(node, &scope, &mut proposals);
         for proposal in proposals {
-            self.add(proposal, around, statement);
+            self.add_mutant(proposal, around, statement);
         }
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
@@ -134,21 +143,21 @@ impl<'t> Scan<'_, 't> {
         }
     }
 
-    fn add(&mut self, proposal: Proposal, around: Option<Node<'_>>, statement: Option<usize>) {
+    fn add_mutant(&mut self, proposal: Proposal, around: Option<Node<'_>>, statement: Option<usize>) {
         let line = self.line_at(proposal.range.start);
         let last = self.line_at(proposal.range.end.max(proposal.range.start + 1) - 1);
         let count = self.on_line.get(&line).copied().unwrap_or(0);
-        if count >= MAX_MUTANTS_A_LINE || !self.is_changed(line..last + 1) {
+        if count >= MAX_MUTANTS_A_LINE || !self.are_lines_changed(line..last + 1) {
             return;
         }
-        if let Some(mutant) = self.check(proposal, around, statement) {
+        if let Some(mutant) = self.check_proposal(proposal, around, statement) {
             self.on_line.insert(line, count + 1);
             self.found.mutants.push(mutant);
         }
     }
 
     /// Returns a proposal as a mutant if its text differs and still parses.
-    fn check(
+    fn check_proposal(
         &self,
         proposal: Proposal,
         around: Option<Node<'_>>,
@@ -157,7 +166,7 @@ impl<'t> Scan<'_, 't> {
         let Proposal { kind, range, replacement, test, disables, probe } = proposal;
         let probe = probe.and_then(|(range, replacement)| {
             let probe = Proposal::new(MutationKind::Stop, range, replacement, String::new());
-            self.check(probe, around, statement).map(Box::new)
+            self.check_proposal(probe, around, statement).map(Box::new)
         });
         let mutant = Mutant {
             path: self.path.clone(),
@@ -183,13 +192,13 @@ impl<'t> Scan<'_, 't> {
             .saturating_add(1)
     }
 
-    fn overlaps(&self, node: Node<'_>) -> bool {
+    fn has_changed_line(&self, node: Node<'_>) -> bool {
         let (first, last) = (line_of(node), end_line_of(node));
         self.lines.iter().any(|lines| lines.start <= last && first < lines.end)
     }
 
     /// Returns true if each of the lines changed.
-    fn is_changed(&self, lines: Range<u32>) -> bool {
+    fn are_lines_changed(&self, lines: Range<u32>) -> bool {
         lines.clone().all(|line| self.lines.iter().any(|changed| changed.contains(&line)))
     }
 
@@ -201,7 +210,7 @@ impl<'t> Scan<'_, 't> {
             let block = child.kind().contains("block")
                 || child.kind().contains("compound")
                 || child.kind().contains("clause");
-            !block && self.overlaps(child)
+            !block && self.has_changed_line(child)
         })
     }
 }

@@ -6,21 +6,22 @@ use journeyman_protocol::{CheckKind, CheckOutcome};
 use journeyman_sandbox::Outcome;
 
 use crate::Check;
-use crate::check::not_run;
-use crate::no_tests;
+use crate::check::not_run_outcome;
+use crate::test_counts;
 
 /// Exit codes of POSIX shells for a command that can't be found, and for one that can't be
 /// executed.
-const NOT_FOUND: i32 = 127;
-const NOT_EXECUTABLE: i32 = 126;
+const NOT_FOUND_EXIT_CODE: i32 = 127;
+const NOT_EXECUTABLE_EXIT_CODE: i32 = 126;
 /// Exit code of pytest, and of unittest since Python 3.12, for a run without tests.
-const NO_TESTS: i32 = 5;
+const NO_TESTS_EXIT_CODE: i32 = 5;
 /// Reasons why a success proves nothing.
-const NO_TEST_RAN: &str = "it passed without running a single test";
-const ALL_LEFT_OUT: &str = "it passed without running a single test: all of them are skipped or ignored";
-const SAID_NOTHING: &str = "it passed and said nothing, where its runner tells of the tests that it ran";
+const NO_TEST_RAN_REASON: &str = "it passed without running a single test";
+const ALL_SKIPPED_REASON: &str =
+    "it passed without running a single test: all of them are skipped or ignored";
+const NO_OUTPUT_REASON: &str = "it passed and said nothing, where its runner tells of the tests that it ran";
 /// Runners that print the number of tests that they ran, even in their quietest mode.
-const TELLING_RUNNERS: [&str; 14] = [
+const COUNT_PRINTING_RUNNERS: [&str; 14] = [
     "pytest",
     "unittest",
     "cargo test",
@@ -41,17 +42,19 @@ const MAX_QUOTE_BYTES: usize = 200;
 
 /// Returns the outcome of `check` from how its command ended and its `output`. A success that ran
 /// no test proves nothing.
-pub(crate) fn judge(check: &Check, outcome: &Outcome, output: &str) -> CheckOutcome {
+pub(crate) fn judge_outcome(check: &Check, outcome: &Outcome, output: &str) -> CheckOutcome {
     match outcome {
         Outcome::Exited(0) => judge_success(check, output),
         Outcome::Exited(code) => judge_exit_code(check, *code, output),
-        Outcome::Signaled(signal) => failed_check(None, format!("killed by signal {signal}")),
-        Outcome::TimedOut => failed_check(None, format!("timed out after {}", format_seconds(check.timeout))),
-        Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => {
-            failed_check(None, format!("killed for {}", outcome.exceeded_limit().unwrap_or_default()))
+        Outcome::Signaled(signal) => failed_outcome(None, format!("killed by signal {signal}")),
+        Outcome::TimedOut => {
+            failed_outcome(None, format!("timed out after {}", format_seconds(check.timeout)))
         }
-        Outcome::Cancelled => not_run("interrupted"),
-        Outcome::SetupFailed(reason) => not_run(format!("the sandbox could not be set up: {reason}")),
+        Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => {
+            failed_outcome(None, format!("killed for {}", outcome.exceeded_limit().unwrap_or_default()))
+        }
+        Outcome::Cancelled => not_run_outcome("interrupted"),
+        Outcome::SetupFailed(reason) => not_run_outcome(format!("the sandbox could not be set up: {reason}")),
     }
 }
 
@@ -59,60 +62,60 @@ fn format_seconds(limit: Duration) -> String {
     format!("{} s", limit.as_secs())
 }
 
-fn failed_check(exit_code: Option<i32>, reason: String) -> CheckOutcome {
+fn failed_outcome(exit_code: Option<i32>, reason: String) -> CheckOutcome {
     CheckOutcome::Failed { exit_code, reason }
 }
 
 fn judge_success(check: &Check, output: &str) -> CheckOutcome {
-    match tests_missing(check, output) {
-        Some(reason) => not_run(reason),
+    match no_tests_reason(check, output) {
+        Some(reason) => not_run_outcome(reason),
         None => CheckOutcome::Passed,
     }
 }
 
 /// Returns the reason why a test command that succeeded ran no test, if so.
-fn tests_missing(check: &Check, output: &str) -> Option<&'static str> {
+fn no_tests_reason(check: &Check, output: &str) -> Option<&'static str> {
     if !matches!(check.kind, CheckKind::Test | CheckKind::Custom) {
         return None;
     }
     let is_redirected = check.command.contains(['>', '|']);
-    let tells = TELLING_RUNNERS.iter().any(|runner| check.command.contains(runner));
+    let tells = COUNT_PRINTING_RUNNERS.iter().any(|runner| check.command.contains(runner));
     if output.trim().is_empty() && tells && !is_redirected {
-        return Some(SAID_NOTHING);
+        return Some(NO_OUTPUT_REASON);
     }
-    match no_tests::count(output).ran_and_skipped() {
-        (Some(0), 0) => Some(NO_TEST_RAN),
-        (Some(0), _) => Some(ALL_LEFT_OUT),
+    match test_counts::count_tests(output).ran_and_skipped() {
+        (Some(0), 0) => Some(NO_TEST_RAN_REASON),
+        (Some(0), _) => Some(ALL_SKIPPED_REASON),
         _ => None,
     }
 }
 
 /// Returns true if a test command succeeded and ran no test, which proves nothing.
 #[must_use]
-pub fn ran_no_test(outcome: &CheckOutcome) -> bool {
-    matches!(outcome, CheckOutcome::NotRun { reason } if [NO_TEST_RAN, ALL_LEFT_OUT].contains(&reason.as_str()))
+pub fn has_run_no_test(outcome: &CheckOutcome) -> bool {
+    matches!(outcome, CheckOutcome::NotRun { reason } if [NO_TEST_RAN_REASON, ALL_SKIPPED_REASON].contains(&reason.as_str()))
 }
 
 fn judge_exit_code(check: &Check, code: i32, output: &str) -> CheckOutcome {
-    if let Some(reason) = could_not_run(check, code, output) {
-        return not_run(reason);
+    if let Some(reason) = not_run_reason(check, code, output) {
+        return not_run_outcome(reason);
     }
-    failed_check(Some(code), format!("exit code {code}"))
+    failed_outcome(Some(code), format!("exit code {code}"))
 }
 
 /// Returns the reason why the check could not run, if the exit code says nothing about the change.
-fn could_not_run(check: &Check, code: i32, output: &str) -> Option<String> {
+fn not_run_reason(check: &Check, code: i32, output: &str) -> Option<String> {
     let line_with = |part: &str| output.lines().rev().find(|line| line.contains(part)).map(quote_line);
     match code {
-        NOT_FOUND => {
+        NOT_FOUND_EXIT_CODE => {
             let said = line_with("not found").or_else(|| line_with("No such file"));
             return Some(said.unwrap_or_else(|| "a program it needs is not installed".to_owned()));
         }
-        NOT_EXECUTABLE => {
+        NOT_EXECUTABLE_EXIT_CODE => {
             let said = line_with("ermission denied");
             return Some(said.unwrap_or_else(|| "a program it needs can't be executed".to_owned()));
         }
-        NO_TESTS if output.to_ascii_lowercase().contains("no tests ran") => {
+        NO_TESTS_EXIT_CODE if output.to_ascii_lowercase().contains("no tests ran") => {
             return Some("no tests collected".to_owned());
         }
         _ => {}
@@ -122,7 +125,7 @@ fn could_not_run(check: &Check, code: i32, output: &str) -> Option<String> {
         let said = line_with("not found").or_else(|| line_with("No such file"));
         return Some(said.unwrap_or_else(|| "a program that the Makefile calls is not installed".to_owned()));
     }
-    if let Some(module) = missing_runner(&check.command, output) {
+    if let Some(module) = missing_python_module(&check.command, output) {
         return Some(format!("{module} is not installed for this Python"));
     }
     if output.contains("No tests found, exiting with code 1")
@@ -148,7 +151,7 @@ fn could_not_run(check: &Check, code: i32, output: &str) -> Option<String> {
 }
 
 /// Returns the module of `python -m MODULE`, if Python reports that the module is missing.
-fn missing_runner<'c>(command: &'c str, output: &str) -> Option<&'c str> {
+fn missing_python_module<'c>(command: &'c str, output: &str) -> Option<&'c str> {
     let module = command.split_once(" -m ")?.1.split_whitespace().next()?;
     let complaint = format!(": No module named {module}");
     output
@@ -168,7 +171,7 @@ mod tests {
 
     fn word(command: &str, outcome: &Outcome, output: &str) -> String {
         let check = Check::new(CheckKind::Test, "test", command, "");
-        match judge(&check, outcome, output) {
+        match judge_outcome(&check, outcome, output) {
             CheckOutcome::Passed => "passed".to_owned(),
             CheckOutcome::Failed { reason, .. } => format!("failed: {reason}"),
             CheckOutcome::NotRun { reason } => format!("not run: {reason}"),

@@ -52,9 +52,9 @@ pub enum Progress {
 
 /// Reports the progress of checks that run at the same time in the order of the checks, as if each
 /// ran after the one before.
-pub(crate) struct OrderedProgress<'o>(Mutex<Queue<'o>>);
+pub(crate) struct OrderedProgress<'o>(Mutex<ProgressQueue<'o>>);
 
-struct Queue<'o> {
+struct ProgressQueue<'o> {
     observer: &'o mut (dyn FnMut(Progress) + Send),
     /// The check whose progress is reported at once.
     current: usize,
@@ -65,12 +65,17 @@ struct Queue<'o> {
 
 impl<'o> OrderedProgress<'o> {
     pub(crate) fn new(observer: &'o mut (dyn FnMut(Progress) + Send)) -> Self {
-        Self(Mutex::new(Queue { observer, current: 0, waiting: BTreeMap::new(), muted: BTreeSet::new() }))
+        Self(Mutex::new(ProgressQueue {
+            observer,
+            current: 0,
+            waiting: BTreeMap::new(),
+            muted: BTreeSet::new(),
+        }))
     }
 
     /// Reports a step of a check, or keeps the step until it is the check's turn.
-    pub(crate) fn push(&self, index: usize, step: Progress) {
-        let mut queue = self.queue();
+    pub(crate) fn report_in_turn(&self, index: usize, step: Progress) {
+        let mut queue = self.lock_queue();
         if queue.muted.contains(&index) {
             return;
         }
@@ -82,30 +87,30 @@ impl<'o> OrderedProgress<'o> {
     }
 
     /// Reports a step that belongs to no check's turn.
-    pub(crate) fn tell(&self, step: Progress) {
-        (self.queue().observer)(step);
+    pub(crate) fn report_now(&self, step: Progress) {
+        (self.lock_queue().observer)(step);
     }
 
     /// Drops the kept steps of a check, and reports no later ones.
-    pub(crate) fn mute(&self, index: usize) {
-        let mut queue = self.queue();
+    pub(crate) fn mute_check(&self, index: usize) {
+        let mut queue = self.lock_queue();
         queue.waiting.remove(&index);
         queue.muted.insert(index);
     }
 
     /// Reports the steps of all checks again.
-    pub(crate) fn unmute(&self) {
-        self.queue().muted.clear();
+    pub(crate) fn unmute_all(&self) {
+        self.lock_queue().muted.clear();
     }
 
     /// Gives the next check its turn.
-    pub(crate) fn advance(&self) {
-        let queue = &mut *self.queue();
+    pub(crate) fn advance_turn(&self) {
+        let queue = &mut *self.lock_queue();
         queue.current += 1;
         queue.waiting.remove(&queue.current).into_iter().flatten().for_each(&mut *queue.observer);
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue<'o>> {
+    fn lock_queue(&self) -> MutexGuard<'_, ProgressQueue<'o>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -16,37 +16,37 @@ use journeyman_workspace::{ListOptions, Workspace, remove_tree, remove_trees_of_
 use crate::Check;
 
 /// The directory of the reports of all checks, in the project's state directory.
-const DIRECTORY: &str = "check-reports";
+const REPORTS_DIRECTORY: &str = "check-reports";
 /// Maximum number of report directories of this process at the same time.
 const MAX_DIRECTORIES: usize = 1_000;
 /// Maximum bytes of one report, and of all of a check: some ten thousand tests.
 const MAX_REPORT_BYTES: u64 = 8 << 20;
-const MAX_ALL_BYTES: u64 = 32 << 20;
+const MAX_TOTAL_REPORT_BYTES: u64 = 32 << 20;
 /// Maximum number of report files in the project; Maven writes one for each class.
 const MAX_PROJECT_REPORTS: usize = 2_000;
 /// The files that runners are asked to write.
-const FILES: [&str; 6] =
+const REPORT_FILES: [&str; 6] =
     ["pytest.xml", "nextest.xml", "phpunit.xml", "jest.json", "vitest.json", "rspec.json"];
 /// Characters after which a command is more than a program and its arguments.
 const SHELL_CHARACTERS: &str = "|&;<>()$`\\\"'*?[]{}#~\n";
 
 /// The reports of one check.
-pub(crate) struct Reports {
-    directory: Option<Directory>,
+pub(crate) struct TestReports {
+    directory: Option<ReportDirectory>,
 }
 
 /// A private directory, removed with this value.
-struct Directory(PathBuf);
+struct ReportDirectory(PathBuf);
 
-impl Reports {
+impl TestReports {
     /// Makes the command write its reports, if its runner can. If that fails, the check runs
     /// without reports: its output has most of their content.
     pub(crate) fn prepare(check: &Check, workspace: &Workspace, request: &mut Request) -> Self {
-        let directory = Directory::create(workspace);
-        if let Some(Directory(path)) = &directory
-            && let Some(text) = path.to_str().filter(|text| is_plain(text))
+        let directory = ReportDirectory::create(workspace);
+        if let Some(ReportDirectory(path)) = &directory
+            && let Some(text) = path.to_str().filter(|text| is_plain_word(text))
         {
-            ask_pytest(text, request);
+            request_pytest_report(text, request);
             if let Some(command) = with_report_arguments(&check.command, text)
                 && (!command.contains(NEXTEST_CONFIG) || write_nextest_config(path).is_ok())
                 && let Some(last) = request.argv.last_mut()
@@ -60,10 +60,12 @@ impl Reports {
 
     /// Reads the reports, each within bounds.
     pub(crate) fn read(&self, workspace: &Workspace, check: &Check) -> Vec<String> {
-        let Some(Directory(directory)) = &self.directory else { return Vec::new() };
-        let mut left = MAX_ALL_BYTES;
-        let mut all: Vec<String> =
-            FILES.iter().filter_map(|name| read_file(&directory.join(name), &mut left)).collect();
+        let Some(ReportDirectory(directory)) = &self.directory else { return Vec::new() };
+        let mut left = MAX_TOTAL_REPORT_BYTES;
+        let mut all: Vec<String> = REPORT_FILES
+            .iter()
+            .filter_map(|name| read_report_file(&directory.join(name), &mut left))
+            .collect();
         if all.is_empty() && writes_into_project(check) {
             all = read_project_reports(workspace, check, directory, left);
         }
@@ -71,9 +73,9 @@ impl Reports {
     }
 }
 
-impl Directory {
+impl ReportDirectory {
     fn create(workspace: &Workspace) -> Option<Self> {
-        let all = workspace.state_dir().join(DIRECTORY);
+        let all = workspace.state_dir().join(REPORTS_DIRECTORY);
         if all.starts_with(workspace.root()) {
             return None;
         }
@@ -86,7 +88,7 @@ impl Directory {
     }
 }
 
-impl Drop for Directory {
+impl Drop for ReportDirectory {
     fn drop(&mut self) {
         // The next check of another process removes a directory that can't be removed now.
         remove_tree(&self.0).ok();
@@ -94,13 +96,13 @@ impl Drop for Directory {
 }
 
 /// Returns true if the text needs no quotes on a command line.
-fn is_plain(text: &str) -> bool {
+fn is_plain_word(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-".contains(&byte))
 }
 
 /// Requests a report by the environment variable from which pytest reads arguments, whatever starts
 /// pytest.
-fn ask_pytest(directory: &str, request: &mut Request) {
+fn request_pytest_report(directory: &str, request: &mut Request) {
     let name = OsStr::new("PYTEST_ADDOPTS");
     let mut options = request.env.get(name).cloned().unwrap_or_default();
     if !options.is_empty() {
@@ -155,7 +157,7 @@ fn with_report_arguments(command: &str, directory: &str) -> Option<String> {
 }
 
 /// Reads a file that the check wrote, without following links or waiting for a pipe.
-fn read_file(path: &Path, left: &mut u64) -> Option<String> {
+fn read_report_file(path: &Path, left: &mut u64) -> Option<String> {
     let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits());
     let file = OpenOptions::new().read(true).custom_flags(no_follow.ok()?).open(path).ok()?;
     let length = file.metadata().ok().filter(std::fs::Metadata::is_file)?.len();
@@ -246,7 +248,7 @@ mod tests {
         std::os::unix::fs::symlink(path("good"), path("link")).unwrap();
         std::fs::create_dir(path("dir")).unwrap();
         File::create(path("large")).unwrap().set_len(MAX_REPORT_BYTES + 1).unwrap();
-        let read = |name: &str| read_file(&path(name), &mut MAX_ALL_BYTES.clone());
+        let read = |name: &str| read_report_file(&path(name), &mut MAX_TOTAL_REPORT_BYTES.clone());
         assert_eq!(read("good").as_deref(), Some("<testsuite/>"));
         for name in ["link", "dir", "large", "none"] {
             assert_eq!(read(name), None, "{name}");

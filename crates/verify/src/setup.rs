@@ -4,7 +4,7 @@
 //! and a list of what only the user can install. Nothing is run here.
 
 mod node;
-mod others;
+mod other_ecosystems;
 mod python;
 mod step;
 
@@ -13,14 +13,14 @@ use std::collections::BTreeMap;
 use journeyman_protocol::RelPath;
 use journeyman_workspace::{Listing, Workspace};
 
-use crate::find::project::ProjectDirectory;
-use crate::find::{FindProgram, OnDisk, checked_directories, in_directory};
+use crate::check_discovery::project::ProjectDirectory;
+use crate::check_discovery::{DiskProject, ProgramLookup, checked_directories, find_in_directory};
 
 pub use step::SetupStep;
 
 /// A program or package that checks need and no setup step installs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
+pub struct MissingRequirement {
     /// The missing program, and how to install the program.
     pub reason: String,
     /// The commands of the checks that need the program.
@@ -33,7 +33,7 @@ pub struct SetupPlan {
     /// Commands that fetch packages, in their order.
     pub steps: Vec<SetupStep>,
     /// Programs that only the user can install.
-    pub lacks: Vec<Lack>,
+    pub lacks: Vec<MissingRequirement>,
 }
 
 impl SetupPlan {
@@ -53,22 +53,22 @@ pub fn find_setup(
     workspace: &Workspace,
     listing: &Listing,
     changed: &[RelPath],
-    find_program: &FindProgram,
+    find_program: &ProgramLookup,
 ) -> SetupPlan {
-    plan(&OnDisk { workspace, listing, changed, find_program })
+    plan_setup(&DiskProject { workspace, listing, changed, find_program })
 }
 
 /// Returns the plan for a project.
-fn plan(project: &dyn crate::find::project::Project) -> SetupPlan {
+fn plan_setup(project: &dyn crate::check_discovery::project::Project) -> SetupPlan {
     let mut plan = SetupPlan::default();
     let mut lacks: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for directory in checked_directories(project) {
         let place = ProjectDirectory { project, directory: directory.as_ref() };
-        let checks = in_directory(&place);
-        let found: Vec<SetupStep> = [node::find(&place), python::find(&place, &checks)]
+        let checks = find_in_directory(&place);
+        let found: Vec<SetupStep> = [node::find_step(&place), python::find_step(&place, &checks)]
             .into_iter()
             .flatten()
-            .chain(others::find(&place))
+            .chain(other_ecosystems::find_steps(&place))
             .collect();
         for check in checks.iter().filter(|check| check.unasked.is_none()) {
             let solved = found.iter().any(|step| step.ecosystem == check.ecosystem);
@@ -87,7 +87,7 @@ fn plan(project: &dyn crate::find::project::Project) -> SetupPlan {
             }
         }
     }
-    plan.lacks = lacks.into_iter().map(|(reason, checks)| Lack { reason, checks }).collect();
+    plan.lacks = lacks.into_iter().map(|(reason, checks)| MissingRequirement { reason, checks }).collect();
     plan
 }
 

@@ -41,7 +41,7 @@ const PROGRAM_EXTENSIONS: [&str; 47] = [
     "dart", "lua", "sh", "bash", "bats", "t", "pl", "hs", "ml", "jl", "nim", "zig", "d", "r", "cr", "el",
 ];
 /// Names of files that tests of an ecosystem share.
-const SHARED_NAMES: [&str; 7] = [
+const SHARED_TEST_FILE_NAMES: [&str; 7] = [
     "conftest.py",
     "spec_helper.rb",
     "rails_helper.rb",
@@ -153,7 +153,7 @@ const BUILD_NAMES: [&str; 40] = [
 /// Endings of names of manifests and build files that say which tests run and how.
 const BUILD_ENDINGS: [&str; 4] = [".csproj", ".fsproj", ".vbproj", ".mk"];
 /// Beginnings of paths of CI configuration, which decides how the tests run.
-const PIPELINES: [&str; 9] = [
+const PIPELINE_PATH_PREFIXES: [&str; 9] = [
     ".github/workflows/",
     ".gitlab-ci",
     ".circleci/",
@@ -177,7 +177,7 @@ pub fn is_test_file(path: &str) -> bool {
     within(&TEST_DIRECTORIES)
         || lower.split('/').any(is_test_project)
         || within(&SPEC_DIRECTORIES) && SPEC_EXTENSIONS.contains(&extension(name))
-        || SHARED_NAMES.contains(&name.to_ascii_lowercase().as_str())
+        || SHARED_TEST_FILE_NAMES.contains(&name.to_ascii_lowercase().as_str())
         || is_test_program_name(name)
         || is_snapshot(path)
 }
@@ -208,7 +208,7 @@ pub fn is_runner_configuration(path: &str) -> bool {
 
 /// Returns true for the CI configuration of a project's tests; the path is in lower case.
 pub(crate) fn is_pipeline(path: &str) -> bool {
-    PIPELINES.iter().any(|beginning| path.starts_with(beginning))
+    PIPELINE_PATH_PREFIXES.iter().any(|beginning| path.starts_with(beginning))
 }
 
 /// Returns true for a file whose contents a runner writes and compares with.

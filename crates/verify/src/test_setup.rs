@@ -51,7 +51,7 @@ pub fn is_test_setup(path: &str) -> bool {
 /// Returns true for a test program that its runner finds by its name, so that the other tests run
 /// without it.
 #[must_use]
-pub fn is_found_by_name(path: &str) -> bool {
+pub fn is_discovered_test_file(path: &str) -> bool {
     let languages = [
         Language::Python,
         Language::JavaScript,

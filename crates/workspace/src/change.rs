@@ -34,7 +34,7 @@ impl fmt::Display for CheckpointId {
 
 /// The state that a change expects; in any other state, nothing is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expected {
+pub enum ExpectedState {
     /// Any state: a file, another path, or nothing.
     Anything,
     /// No file.
@@ -56,14 +56,14 @@ pub enum Change {
         /// All its bytes.
         content: Vec<u8>,
         /// The state that the file must have before.
-        expected: Expected,
+        expected: ExpectedState,
     },
     /// The file, or the link itself, is gone afterwards.
     Delete {
         /// The file.
         path: RelPath,
         /// The state that the file must have before; [`Expected::Absent`] is refused as a conflict.
-        expected: Expected,
+        expected: ExpectedState,
     },
     /// The file, or the link itself, has another name afterwards. Nothing may have that name
     /// already.
@@ -91,7 +91,7 @@ pub struct ChangeSet {
     /// The session it belongs to.
     pub session: SessionId,
     /// The reason for the changes, in the words of who asks for them; kept in the journal, cut to
-    /// [`DESCRIPTION_BYTES`](crate::limits::DESCRIPTION_BYTES).
+    /// [`MAX_DESCRIPTION_BYTES`](crate::limits::MAX_DESCRIPTION_BYTES).
     pub description: Option<String>,
     /// The requested changes.
     pub changes: Vec<Change>,
@@ -99,7 +99,7 @@ pub struct ChangeSet {
 
 /// The result of a change set.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedChanges {
     /// The change's id in the journal; [`ChangeId::NONE`] if the tree was already as requested.
     pub id: ChangeId,
     /// The files that differ now, sorted. Links are resolved: these are the files that hold the

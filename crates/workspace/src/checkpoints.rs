@@ -5,24 +5,24 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use journeyman_protocol::{ContentHash, FileChange, RelPath, SessionId, UnixMillis};
 
 use crate::change::{CheckpointId, UndoTarget};
-use crate::contents::quota::Storage;
-use crate::contents::store::BlobReader;
+use crate::contents::quota::StorageUsage;
+use crate::contents::store::BlobLookup;
 use crate::error::WorkspaceError;
-use crate::failpoint::Step;
+use crate::failpoint::TransactionStep;
 use crate::files::diff::{Diff, DiffSide, file_diff, git_mode};
-use crate::ignored::since::IgnoredChange;
-use crate::journal::Sync;
+use crate::ignored::ignored_changes::IgnoredChange;
+use crate::journal::LineDurability;
 use crate::journal::history::{ChangesInEffect, History};
 use crate::journal::record::{CheckpointRecord, JournalLine};
 use crate::landing::changes::CopyChanges;
 use crate::landing::collect::with_renames;
-use crate::limits::{DIFF_FILE_BYTES, LABEL_BYTES};
+use crate::limits::{MAX_DIFF_FILE_BYTES, MAX_LABEL_BYTES};
 use crate::mutex::lock;
 use crate::snapshot::capture::ContentMode;
-use crate::snapshot::compare::{drop_rule_changes, filtered_between};
+use crate::snapshot::compare::{drop_rule_changes, drop_rule_changes_between};
 use crate::snapshot::differences::{Difference, diff_trees};
 use crate::snapshot::entry::FileState;
-use crate::snapshot::stored::{load_tree_with, store_tree};
+use crate::snapshot::stored_tree::{load_tree_with, store_tree};
 use crate::snapshot::tree::Tree;
 use crate::transaction::writer::LastCheckpoint;
 use crate::workspace::Workspace;
@@ -40,7 +40,7 @@ pub struct ChangedContent {
 
 impl ChangedContent {
     /// Creates it from contents of which the inner `None` can't be read.
-    pub(crate) fn read(
+    pub(crate) fn from_sides(
         path: RelPath,
         before: Option<Option<Vec<u8>>>,
         after: Option<Option<Vec<u8>>>,
@@ -74,16 +74,16 @@ pub struct CheckpointInfo {
 }
 
 /// Answers whether contents are kept; each is looked up once for all checkpoints.
-struct PresenceCache<'a> {
+struct KeptTreesCache<'a> {
     workspace: &'a Workspace,
-    holdings: BlobReader<'a>,
+    holdings: BlobLookup<'a>,
     /// Chunks of trees, and whether all that they name is kept.
     chunks: HashMap<ContentHash, bool>,
 }
 
-impl PresenceCache<'_> {
+impl KeptTreesCache<'_> {
     /// Returns true if the tree can be read, and whether all its contents are kept.
-    fn of(&mut self, tree: &ContentHash) -> Result<(bool, bool), WorkspaceError> {
+    fn look_up(&mut self, tree: &ContentHash) -> Result<(bool, bool), WorkspaceError> {
         let (holdings, chunks) = (&mut self.holdings, &mut self.chunks);
         let mut whole = true;
         let read = load_tree_with(tree, self.workspace.project.blob_store.blobs(), |chunk, files| {
@@ -93,7 +93,7 @@ impl PresenceCache<'_> {
                     let mut all = true;
                     for (_, state) in files()? {
                         all &= match state.hash {
-                            Some(hash) => holdings.has(&hash)?,
+                            Some(hash) => holdings.contains(&hash)?,
                             // Too large to be kept from the beginning.
                             None => true,
                         };
@@ -123,16 +123,16 @@ impl Workspace {
     /// Records the tree, so that differences to it can be told later: every file that isn't
     /// ignored, tracked by git or not. Contents that aren't kept yet are put among the blobs. Where
     /// nothing happened since the session's last checkpoint, it is that one. `label` is cut to
-    /// [`LABEL_BYTES`].
+    /// [`MAX_LABEL_BYTES`].
     ///
     /// # Errors
     /// [`WorkspaceError::TooManyFiles`], [`WorkspaceError::Busy`], failures of the file system or
     /// the blobs.
     pub fn checkpoint(&self, session: &SessionId, label: &str) -> Result<CheckpointId, WorkspaceError> {
-        let using = self.project.blob_store.blobs().using()?;
-        let seen = self.transactions.mark_at_rest()?;
+        let using = self.project.blob_store.blobs().lock_for_use()?;
+        let seen = self.transactions.mark_if_at_rest()?;
         let mut tree = self.snapshots.take_snapshot(ContentMode::Contents, None)?;
-        self.project.transaction_context().reach_failpoint(Step::Look, None)?;
+        self.project.transaction_context().reach_failpoint(TransactionStep::Look, None)?;
         let known = {
             let writer = lock(&self.transactions.writer);
             let end = writer.journal.end();
@@ -160,13 +160,15 @@ impl Workspace {
                 Some(record) => record,
                 None => {
                     let id = CheckpointId(writer.journal.next_id());
-                    let cut = label.floor_char_boundary(LABEL_BYTES);
+                    let cut = label.floor_char_boundary(MAX_LABEL_BYTES);
                     let label = label.get(..cut).unwrap_or_default().to_owned();
                     let at = writer.journal.timestamp();
                     let record = CheckpointRecord { id, session: session.clone(), label, at, tree: hash };
                     // Where nothing was put, what would be lost with it is no more than that
                     // nothing had changed.
-                    writer.journal.append(&[JournalLine::Checkpoint(record.clone())], Sync::Later)?;
+                    writer
+                        .journal
+                        .append(&[JournalLine::Checkpoint(record.clone())], LineDurability::Later)?;
                     if self.project.blob_store.is_unsynced()
                         && !self.project.blob_store.shares_disk(&self.project.options.state_dir)
                     {
@@ -185,7 +187,7 @@ impl Workspace {
         self.project.blob_store.sync()?;
         self.snapshots.save_cache(1)?;
         drop(using);
-        self.quota().keep_to_quota()?;
+        self.quota().enforce()?;
         Ok(id)
     }
 
@@ -203,13 +205,13 @@ impl Workspace {
         }
         records.sort_by_key(|record| record.id);
         let ids: Vec<CheckpointId> = records.iter().map(|record| record.id).collect();
-        let changes = History::new(lines).in_effect_after(&ids);
-        let holdings = self.project.blob_store.reader();
-        let mut wholeness = PresenceCache { workspace: self, holdings, chunks: HashMap::new() };
+        let changes = History::new(lines).changes_in_effect_after(&ids);
+        let holdings = self.project.blob_store.lookup();
+        let mut wholeness = KeptTreesCache { workspace: self, holdings, chunks: HashMap::new() };
         let mut infos = Vec::with_capacity(records.len());
         for (record, changes) in records.into_iter().zip(changes) {
             let CheckpointRecord { id, session, label, at, tree } = record;
-            let (readable, whole) = wholeness.of(&tree)?;
+            let (readable, whole) = wholeness.look_up(&tree)?;
             let ChangesInEffect { count: changes, descriptions } = changes;
             infos.push(CheckpointInfo { id, session, label, at, changes, descriptions, whole, readable });
         }
@@ -249,7 +251,7 @@ impl ProjectHistory<'_> {
     ///
     /// # Errors
     /// As [`ProjectHistory::changes_since`].
-    pub fn changes_back_to(
+    pub fn changes_to_restore(
         &self,
         checkpoint: &CheckpointId,
         session: &SessionId,
@@ -271,7 +273,7 @@ impl ProjectHistory<'_> {
     }
 
     /// Returns both contents of each file that differs from a checkpoint, of those that can be
-    /// read: files of at most [`DIFF_FILE_BYTES`] whose content is kept.
+    /// read: files of at most [`MAX_DIFF_FILE_BYTES`] whose content is kept.
     ///
     /// # Errors
     /// As [`ProjectHistory::changes_since`].
@@ -281,7 +283,7 @@ impl ProjectHistory<'_> {
             let old = before.as_ref().map(|state| self.workspace.project.kept_bytes(state)).transpose()?;
             let new =
                 after.as_ref().map(|state| self.workspace.project.current_bytes(&path, state)).transpose()?;
-            contents.extend(ChangedContent::read(path, old, new));
+            contents.extend(ChangedContent::from_sides(path, old, new));
         }
         Ok(contents)
     }
@@ -313,7 +315,7 @@ impl ProjectHistory<'_> {
         };
         let mut found: BTreeMap<RelPath, (Difference, bool)> = BTreeMap::new();
         let lines = lock(&self.workspace.transactions.writer).journal.lines_after(checkpoint.0)?;
-        let done = History::new(lines).into_done().into_iter();
+        let done = History::new(lines).into_changes().into_iter();
         for record in done.filter(|it| it.session == *session || it.beside.contains(session)) {
             let is_shared = !record.beside.is_empty();
             for file in record.files {
@@ -331,7 +333,7 @@ impl ProjectHistory<'_> {
         let differs = |difference: &Difference| match (&difference.before, &difference.after) {
             (None, _) => false,
             (Some(before), Some(after)) => {
-                before.hash.is_none() || !before.same_content(after) || before.mode != after.mode
+                before.hash.is_none() || !before.has_same_content(after) || before.mode != after.mode
             }
             (Some(_), None) => true,
         };
@@ -357,7 +359,7 @@ impl ProjectHistory<'_> {
     ///
     /// # Errors
     /// A journal that can't be read; [`WorkspaceError::HistoryDamaged`].
-    pub fn newest_undoable(&self) -> Result<Option<SessionId>, WorkspaceError> {
+    pub fn newest_undoable_session(&self) -> Result<Option<SessionId>, WorkspaceError> {
         match self.workspace.project.history()?.select_changes(&UndoTarget::LastRun) {
             Ok(selected) => Ok(selected.sessions.into_iter().next()),
             Err(damaged @ WorkspaceError::HistoryDamaged { .. }) => Err(damaged),
@@ -369,8 +371,8 @@ impl ProjectHistory<'_> {
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the record of it can't be read.
-    pub fn storage(&self) -> Result<Storage, WorkspaceError> {
-        self.workspace.quota().storage()
+    pub fn storage_usage(&self) -> Result<StorageUsage, WorkspaceError> {
+        self.workspace.quota().storage_usage()
     }
 
     /// Returns the differences between two checkpoints, or one and the tree as it is, as a unified
@@ -390,7 +392,7 @@ impl ProjectHistory<'_> {
         let found = match other {
             Some(other) => {
                 let after = self.workspace.transactions.checkpoint_tree(other)?;
-                filtered_between(
+                drop_rule_changes_between(
                     self.workspace.project.compare_inputs(),
                     &before,
                     &after,
@@ -449,10 +451,8 @@ impl ProjectHistory<'_> {
     fn is_lost(&self, state: &FileState) -> Result<bool, WorkspaceError> {
         match &state.hash {
             // What is small enough to be shown was read just now.
-            Some(hash) => {
-                Ok(state.size <= DIFF_FILE_BYTES as u64
-                    || !self.workspace.project.blob_store.contains(hash)?)
-            }
+            Some(hash) => Ok(state.size <= MAX_DIFF_FILE_BYTES as u64
+                || !self.workspace.project.blob_store.contains(hash)?),
             None => Ok(false),
         }
     }

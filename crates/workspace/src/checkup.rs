@@ -13,15 +13,15 @@ use journeyman_protocol::{ContentHash, SessionId};
 use journeyman_store::{Blobs, StoreError};
 
 use crate::commands::heartbeat::{CommandStart, RecoveryStage, heartbeat_paths};
-use crate::contents::blob_usage::damaged_entries;
+use crate::contents::blob_usage::count_damaged_entries;
 use crate::contents::pack_index::read_sections;
 use crate::contents::store::{BlobCondition, BlobStore};
-use crate::copies::location::{CopyDir, copies_in};
+use crate::copies::location::{CopyDir, list_copies};
 use crate::error::WorkspaceError;
-use crate::journal::reading::{JournalTail, is_gone, read_lines};
+use crate::journal::parsing::{JournalTail, is_journal_gone, parse_lines};
 use crate::journal::record::JournalLine;
-use crate::limits::BEAT_BYTES;
-use crate::snapshot::stored::load_tree_with;
+use crate::limits::MAX_HEARTBEAT_BYTES;
+use crate::snapshot::stored_tree::load_tree_with;
 use crate::state::lock::state_error;
 
 pub(crate) mod repair;
@@ -106,14 +106,14 @@ impl<'a> Checkup<'a> {
     /// Failures of the medium.
     pub fn check(&mut self, project: &Path) -> Result<CheckupReport, WorkspaceError> {
         let mut findings = CheckupReport::default();
-        let journal = journal_of(project);
+        let journal = journal_path(project);
         let mut lines = check_journal(&journal, &mut findings)?;
         findings.checkpoints = lines.iter().filter(|line| matches!(line, JournalLine::Checkpoint(_))).count();
-        for copy in copies_in(project)? {
+        for copy in list_copies(project)? {
             check_copy(&copy, &mut findings)?;
-            lines.extend(check_journal(&journal_of(&copy.dir.join("state")), &mut findings)?);
+            lines.extend(check_journal(&journal_path(&copy.dir.join("state")), &mut findings)?);
         }
-        check_beats(project, &mut findings)?;
+        check_heartbeats(project, &mut findings)?;
         self.check_packs(project, &mut findings)?;
         let needed = self.check_references(project, &lines)?;
         for (hash, (first, more)) in &needed.damaged {
@@ -124,7 +124,7 @@ impl<'a> Checkup<'a> {
                 .push(Damage { path, cost: format!("the content is damaged; lost are {first}{more}") });
         }
         findings.missing = needed.missing.len();
-        check_ledger(project, &mut findings)?;
+        check_blob_usage(project, &mut findings)?;
         Ok(findings)
     }
 
@@ -172,12 +172,12 @@ impl<'a> Checkup<'a> {
         whose: &str,
     ) -> Result<(), WorkspaceError> {
         let blobs = Arc::clone(self.blobs);
-        self.check_manifest(tree, needed, whose)?;
+        self.check_file_list(tree, needed, whose)?;
         let loaded = load_tree_with(tree, &blobs, |chunk, files| {
             if !needed.chunks.insert(chunk) {
                 return Ok(());
             }
-            self.check_manifest(&chunk, needed, whose)?;
+            self.check_file_list(&chunk, needed, whose)?;
             let files = match files() {
                 Err(WorkspaceError::Lost { .. }) => return Ok(()),
                 files => files?,
@@ -196,7 +196,7 @@ impl<'a> Checkup<'a> {
         }
     }
 
-    fn check_manifest(
+    fn check_file_list(
         &mut self,
         hash: &ContentHash,
         needed: &mut NeededBlobs,
@@ -263,14 +263,14 @@ impl<'a> Checkup<'a> {
 
     fn check_packs(&self, project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
         let path = project.join("packs");
-        let Some(bytes) = read(&path)? else { return Ok(()) };
+        let Some(bytes) = read_state_file(&path)? else { return Ok(()) };
         let (end, damaged) = read_sections(&bytes, |_| {});
         let places = damaged.len() + usize::from(end < bytes.len());
         if places > 0 {
             let cost = format!(
                 "the index of packed contents is damaged in {}; what it named there may not be found, and can't be \
                  brought back by an undo",
-                count_phrase(places, "place")
+                format_count(places, "place")
             );
             findings.damage.push(Damage { path, cost });
         }
@@ -278,25 +278,25 @@ impl<'a> Checkup<'a> {
     }
 }
 
-fn journal_of(state: &Path) -> PathBuf {
+fn journal_path(state: &Path) -> PathBuf {
     state.join("journal").join("log")
 }
 
 fn check_journal(path: &Path, findings: &mut CheckupReport) -> Result<Vec<JournalLine>, WorkspaceError> {
-    if is_gone(path) {
+    if is_journal_gone(path) {
         let cost =
             "the journal is gone; what sessions changed before can't be undone, and checkpoints can't be \
                     compared with"
                 .to_owned();
         findings.damage.push(Damage { path: path.to_owned(), cost });
     }
-    let Some(bytes) = read(path)? else { return Ok(Vec::new()) };
-    let read = read_lines(&bytes, 0);
+    let Some(bytes) = read_state_file(path)? else { return Ok(Vec::new()) };
+    let read = parse_lines(&bytes, 0);
     let places = read.damaged + usize::from(read.tail == JournalTail::Damaged);
     if places > 0 {
         let cost = format!(
             "the journal is damaged in {}; changes and checkpoints recorded there can't be undone or compared with",
-            count_phrase(places, "place")
+            format_count(places, "place")
         );
         findings.damage.push(Damage { path: path.to_owned(), cost });
     }
@@ -324,8 +324,8 @@ fn check_copy(copy: &CopyDir, findings: &mut CheckupReport) -> Result<(), Worksp
     Ok(())
 }
 
-fn check_beats(project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
-    for path in damaged_beats(project)? {
+fn check_heartbeats(project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
+    for path in find_damaged_heartbeats(project)? {
         let cost =
             "the sign of life of a command that was cut off is damaged; what the command did counts as yours"
                 .to_owned();
@@ -336,29 +336,29 @@ fn check_beats(project: &Path, findings: &mut CheckupReport) -> Result<(), Works
 
 /// Signs of life that aren't as they were written. A torn one, whose command never began, isn't
 /// among them.
-fn damaged_beats(project: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
+fn find_damaged_heartbeats(project: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     let dir = project.join("running");
     let mut damaged = Vec::new();
     for path in heartbeat_paths(&dir, &[RecoveryStage::Running, RecoveryStage::Recovered])
         .map_err(|source| state_error("list", &dir, source))?
     {
-        let Some(text) = read(&path)? else { continue };
-        let text = text.get(..text.len().min(BEAT_BYTES as usize)).unwrap_or_default();
+        let Some(text) = read_state_file(&path)? else { continue };
+        let text = text.get(..text.len().min(MAX_HEARTBEAT_BYTES as usize)).unwrap_or_default();
         let is_complete = text.ends_with(b"\n") && !text.contains(&0);
-        if is_complete && CommandStart::read(text).is_none() {
+        if is_complete && CommandStart::parse(text).is_none() {
             damaged.push(path);
         }
     }
     Ok(damaged)
 }
 
-fn check_ledger(project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
+fn check_blob_usage(project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
     let path = project.join("ledger");
-    let damaged = damaged_entries(&path).map_err(|source| state_error("read", &path, source))?;
+    let damaged = count_damaged_entries(&path).map_err(|source| state_error("read", &path, source))?;
     if damaged > 0 {
         let cost = format!(
             "the ledger is damaged in {}; another project may remove contents that this one still needs",
-            count_phrase(damaged, "place")
+            format_count(damaged, "place")
         );
         findings.damage.push(Damage { path, cost });
     }
@@ -366,7 +366,7 @@ fn check_ledger(project: &Path, findings: &mut CheckupReport) -> Result<(), Work
 }
 
 /// Reads a file of the state; `None` if there is none.
-fn read(path: &Path) -> Result<Option<Vec<u8>>, WorkspaceError> {
+fn read_state_file(path: &Path) -> Result<Option<Vec<u8>>, WorkspaceError> {
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(MAX_READ_BYTES).read_to_end(&mut bytes)) {
         Ok(_) => Ok(Some(bytes)),
@@ -375,7 +375,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, WorkspaceError> {
     }
 }
 
-fn count_phrase(number: usize, what: &str) -> String {
+fn format_count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 
@@ -383,14 +383,14 @@ fn count_phrase(number: usize, what: &str) -> String {
 ///
 /// # Errors
 /// Failures of the medium.
-pub fn landed_copies(project: &Path) -> Result<Vec<SessionId>, WorkspaceError> {
-    let copies = copies_in(project)?;
+pub fn list_landed_copies(project: &Path) -> Result<Vec<SessionId>, WorkspaceError> {
+    let copies = list_copies(project)?;
     if copies.is_empty() {
         return Ok(Vec::new());
     }
-    let bytes = read(&journal_of(project))?.unwrap_or_default();
-    let history = crate::journal::history::History::new(read_lines(&bytes, 0).lines);
-    let landed = copies.into_iter().filter(|copy| copy.is_settled(&history));
+    let bytes = read_state_file(&journal_path(project))?.unwrap_or_default();
+    let history = crate::journal::history::History::new(parse_lines(&bytes, 0).lines);
+    let landed = copies.into_iter().filter(|copy| copy.is_landed(&history));
     Ok(landed.map(|copy| copy.session).collect())
 }
 
@@ -398,7 +398,7 @@ pub fn landed_copies(project: &Path) -> Result<Vec<SessionId>, WorkspaceError> {
 ///
 /// # Errors
 /// Failures of the medium.
-pub fn projects_in(state_dir: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
+pub fn list_projects(state_dir: &Path) -> Result<Vec<PathBuf>, WorkspaceError> {
     let dir = state_dir.join("projects");
     let failed = |source| state_error("list", &dir, source);
     let entries = match fs::read_dir(&dir) {

@@ -9,7 +9,7 @@ use journeyman_store::StoreError;
 use rustix::io::Errno;
 
 use crate::change::CheckpointId;
-use crate::failpoint::Step;
+use crate::failpoint::TransactionStep;
 
 /// The kind of something that isn't a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -314,7 +314,7 @@ pub enum WorkspaceError {
     #[error("the project can't be copied: {}", join_reasons(.reasons))]
     NoCopy {
         /// Each way, with the reason.
-        reasons: Vec<(crate::copies::tier::Tier, String)>,
+        reasons: Vec<(crate::copies::tier::IsolationTier, String)>,
     },
     /// The session has a copy already.
     #[error("session {session} has a copy of the project already; land or discard it first")]
@@ -353,7 +353,7 @@ pub enum WorkspaceError {
     },
     /// A test's failpoint cut the operation off here.
     #[error("cut off at step {0:?} by a failpoint")]
-    CutOff(Step),
+    CutOff(TransactionStep),
 }
 
 impl WorkspaceError {
@@ -382,7 +382,7 @@ impl WorkspaceError {
 /// Returns true if what failed may work in a while: a full disk, a want of memory or descriptors, a
 /// flaw of the medium. Permissions and what is in use are for people to change, and nothing waits
 /// for that.
-pub(crate) fn may_pass(errno: Errno) -> bool {
+pub(crate) fn is_transient_errno(errno: Errno) -> bool {
     matches!(
         errno,
         Errno::NOSPC
@@ -416,7 +416,7 @@ pub enum EncodeError {
     },
 }
 
-fn join_reasons(reasons: &[(crate::copies::tier::Tier, String)]) -> String {
+fn join_reasons(reasons: &[(crate::copies::tier::IsolationTier, String)]) -> String {
     let each: Vec<String> = reasons.iter().map(|(tier, reason)| format!("{tier}: {reason}")).collect();
     each.join("; ")
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// A step of a transaction at which a test can cut it off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Step {
+pub enum TransactionStep {
     /// Pre-images are about to be stored.
     Keep,
     /// The intent is about to be written to the journal.
@@ -62,11 +62,11 @@ pub enum Fault {
 
 /// A test's hook, asked at each [`Step`].
 #[derive(Clone)]
-pub struct Failpoint(pub(crate) Arc<dyn Fn(Step) -> Fault + Send + Sync>);
+pub struct Failpoint(pub(crate) Arc<dyn Fn(TransactionStep) -> Fault + Send + Sync>);
 
 impl Failpoint {
     /// Makes a hook of a closure.
-    pub fn new(hook: impl Fn(Step) -> Fault + Send + Sync + 'static) -> Self {
+    pub fn new(hook: impl Fn(TransactionStep) -> Fault + Send + Sync + 'static) -> Self {
         Self(Arc::new(hook))
     }
 }

@@ -13,7 +13,7 @@
 //! - In ignored directories a repository counts only if its settings or hooks name something to
 //!   run.
 
-use crate::guarded::settings::executed_settings;
+use crate::guarded::repository_settings::hash_executing_settings;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -27,17 +27,17 @@ use crate::files::stat::FileStat;
 use crate::mutex::lock;
 use crate::workspace::Workspace;
 
-use crate::guarded::keep::KeptPath;
-use crate::guarded::look::BuildProducts;
-use crate::guarded::look::{GuardedScan, GuardedScanner, NotesByDir};
+use crate::guarded::kept_paths::KeptPath;
+use crate::guarded::scan::BuildProducts;
+use crate::guarded::scan::{GuardedScan, GuardedScanner, RelevantNamesByDir};
 
-pub(crate) mod after;
-pub(crate) mod keep;
-pub(crate) mod look;
-pub(crate) mod memory;
+pub(crate) mod cache;
+pub(crate) mod kept_paths;
 pub(crate) mod record;
-pub(crate) mod settings;
+pub(crate) mod repository_settings;
+pub(crate) mod scan;
 pub(crate) mod stored;
+pub(crate) mod violations;
 
 /// Maximum number of guarded paths that are mounted read-only: less than half of what the sandbox
 /// mounts at most.
@@ -45,9 +45,9 @@ const MAX_MOUNTED: usize = 192;
 /// Maximum number of guarded paths in a project. Each is looked at before and after every command.
 const MAX_GUARDED: usize = 4_096;
 /// Maximum size of all contents that are kept, in bytes.
-const MAX_KEPT: u64 = 64 * 1024 * 1024;
+const MAX_KEPT_BYTES: u64 = 64 * 1024 * 1024;
 /// The files that git obeys in a repository without a `.git`.
-const OBEYED_IN_BARE: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
+const BARE_REPOSITORY_FILES: [&str; 4] = ["config", "config.worktree", "commondir", "hooks"];
 
 /// A guarded path before a command.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ pub struct GuardedState {
     armed: BTreeMap<RelPath, ContentHash>,
     /// Repositories without a `.git`, with their inodes and the hash of their settings and hooks.
     bare: BTreeMap<Option<RelPath>, (u64, Option<ContentHash>)>,
-    notes: Arc<NotesByDir>,
+    notes: Arc<RelevantNamesByDir>,
     unreadable: HashSet<Arc<[u8]>>,
     protected: Vec<RelPath>,
 }
@@ -104,8 +104,8 @@ impl GuardedState {
     /// # Errors
     /// [`WorkspaceError::TooManyGuarded`] and [`WorkspaceError::TooManyDirectories`] where not
     /// everything can be protected: then no command that writes may run.
-    pub fn before(workspace: &Workspace, rules: GuardRules) -> Result<Self, WorkspaceError> {
-        let look = look_for_guarded(workspace, rules);
+    pub fn capture(workspace: &Workspace, rules: GuardRules) -> Result<Self, WorkspaceError> {
+        let look = scan_guarded(workspace, rules);
         if !look.complete {
             return Err(WorkspaceError::TooManyDirectories { limit: workspace.project.limits().max_files });
         }
@@ -115,25 +115,25 @@ impl GuardedState {
         let mut armed = BTreeMap::new();
         let bare = look.bare.iter().flatten();
         for path in look.repositories.iter().chain(bare).filter(|path| ignored(path)) {
-            if let Some(hash) = executed_settings(&workspace.project.root_dir, path) {
+            if let Some(hash) = hash_executing_settings(&workspace.project.root_dir, path) {
                 armed.insert(path.clone(), hash);
             }
         }
         let strict = |path: &&RelPath| !ignored(path) || armed.contains_key(*path);
         let entries: Vec<RelPath> = look.repositories.iter().filter(strict).cloned().collect();
         let repositories =
-            Repositories::read(&workspace.reach_path(), workspace.root(), entries.iter().cloned());
-        let mut protected = repositories.protected();
+            Repositories::read(&workspace.access_path(), workspace.root(), entries.iter().cloned());
+        let mut protected = repositories.protected_paths();
         let ino = |dir: &Option<RelPath>| {
             look.notes.get(dir.as_ref().map_or(&b""[..], RelPath::as_bytes)).map_or(0, |noted| noted.ino)
         };
         let settings = |dir: &Option<RelPath>| {
-            dir.as_ref().and_then(|dir| executed_settings(&workspace.project.root_dir, dir))
+            dir.as_ref().and_then(|dir| hash_executing_settings(&workspace.project.root_dir, dir))
         };
         let bare: BTreeMap<_, _> =
             look.bare.iter().map(|dir| (dir.clone(), (ino(dir), settings(dir)))).collect();
         let mut known = BTreeMap::new();
-        let settings = settings_of_bare(workspace, bare.keys());
+        let settings = bare_repository_settings(workspace, bare.keys());
         for (paths, repository, loose) in [
             (&look.guarded, false, false),
             (&look.among_products, false, true),
@@ -149,7 +149,7 @@ impl GuardedState {
         if known.len() > MAX_GUARDED {
             return Err(WorkspaceError::TooManyGuarded { limit: MAX_GUARDED });
         }
-        keep_guarded(workspace, &mut known);
+        keep_guarded_contents(workspace, &mut known);
         protected.extend(choose_mounted(workspace, &mut known)?);
         protected.extend(workspace.own_directories());
         protected.sort();
@@ -161,7 +161,7 @@ impl GuardedState {
 
     /// Returns the paths that must be read-only to the command.
     #[must_use]
-    pub fn protected(&self) -> &[RelPath] {
+    pub fn protected_paths(&self) -> &[RelPath] {
         &self.protected
     }
 
@@ -170,7 +170,7 @@ impl GuardedState {
     /// changed is known only at the end, so those are left until then: a person may have changed
     /// them.
     #[must_use]
-    pub fn check_running(&self, workspace: &Workspace) -> ForbiddenChanges {
+    pub fn revert_while_running(&self, workspace: &Workspace) -> ForbiddenChanges {
         self.handle_violations(workspace, true, None).aftermath
     }
 
@@ -181,7 +181,7 @@ impl GuardedState {
     ///
     /// # Errors
     /// In place of the changes, those of `end`.
-    pub fn end(
+    pub fn revert_and_journal(
         &self,
         workspace: &Workspace,
         kept: bool,
@@ -209,11 +209,11 @@ impl GuardedState {
 
 impl GuardedPath {
     fn inspect(workspace: &Workspace, path: &RelPath, repository: bool, loose: bool) -> Option<Self> {
-        let parent = workspace.project.root_dir.parent(path).ok()?;
+        let parent = workspace.project.root_dir.open_parent(path).ok()?;
         let above = FileStat::of(&fstat(&parent).ok()?).ino;
         let stat = statat(&parent, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let seen = FileStat::of(&stat);
-        if repository && seen.is_dir() && journeyman_ignore_rules::is_git(path.file_name()) {
+        if repository && seen.is_dir() && journeyman_ignore_rules::is_git_directory_name(path.file_name()) {
             // Told from others by its identity; its contents change with every commit.
             return None;
         }
@@ -223,12 +223,12 @@ impl GuardedPath {
 }
 
 /// Returns the files that git obeys in these repositories without a `.git`.
-fn settings_of_bare<'a>(
+fn bare_repository_settings<'a>(
     workspace: &Workspace,
     bare: impl Iterator<Item = &'a Option<RelPath>>,
 ) -> Vec<RelPath> {
     let names = |dir: &Option<RelPath>| {
-        OBEYED_IN_BARE.map(|name| match dir {
+        BARE_REPOSITORY_FILES.map(|name| match dir {
             Some(dir) => dir.join(name),
             None => RelPath::parse(name),
         })
@@ -259,7 +259,7 @@ fn choose_mounted(
     Ok(mounted)
 }
 
-pub(crate) fn look_for_guarded(workspace: &Workspace, guards: GuardRules) -> GuardedScan {
+pub(crate) fn scan_guarded(workspace: &Workspace, guards: GuardRules) -> GuardedScan {
     let before = Arc::clone(&lock(&workspace.guard_memory).notes);
     let max_directories = workspace.project.limits().max_files;
     let look = GuardedScanner {
@@ -275,13 +275,13 @@ pub(crate) fn look_for_guarded(workspace: &Workspace, guards: GuardRules) -> Gua
 }
 
 /// Keeps the contents of guarded paths, as far as there is room.
-fn keep_guarded(workspace: &Workspace, known: &mut BTreeMap<RelPath, GuardedPath>) {
+fn keep_guarded_contents(workspace: &Workspace, known: &mut BTreeMap<RelPath, GuardedPath>) {
     let before = std::mem::take(&mut lock(&workspace.guard_memory).kept);
-    let mut room = MAX_KEPT;
+    let mut room = MAX_KEPT_BYTES;
     for (path, one) in known.iter_mut() {
         let kept = KeptPath::of(&workspace.project.root_dir, path, before.get(path).map(AsRef::as_ref));
         if let Some(kept) = kept
-            && let Some(left) = room.checked_sub(kept.bytes())
+            && let Some(left) = room.checked_sub(kept.size_bytes())
         {
             room = left;
             one.kept = Some(Arc::new(kept));
@@ -304,7 +304,7 @@ impl<'a> SessionEdits<'a> {
 
     /// Returns true if the last edit of the file left this content; for `None`, if the edit deleted
     /// the file. Such an edit was authorized by itself.
-    fn has_left(&self, path: &RelPath, content: Option<ContentHash>) -> bool {
+    fn is_last_edit(&self, path: &RelPath, content: Option<ContentHash>) -> bool {
         let left = self.left.get_or_init(|| {
             let edited = crate::landing::refusals::edited_files(self.workspace).unwrap_or_default();
             edited.into_iter().map(|(path, state)| (path, state.and_then(|state| state.hash))).collect()

@@ -24,23 +24,23 @@ use crate::project::Project;
 use crate::snapshot::tree::Tree;
 use crate::walk::plan::{WalkPlan, no_siblings};
 use crate::walk::walk;
-use journeyman_ignore_rules::tool_directories::holds_packages;
+use journeyman_ignore_rules::tool_directories::is_package_directory;
 
 /// Names that change when a package manager has worked in such a directory.
 const PACKAGE_MARKERS: [&[u8]; 4] = [b".modules.yaml", b".package-lock.json", b".pnpm", b"lib"];
 /// Such directories that are looked at: a large workspace of packages has some hundreds.
 const MAX_DEPENDENCIES: usize = 1_000;
 /// Entries looked at in all: 20 ms.
-const MAX_LOOKED: usize = 20_000;
+const MAX_EXAMINED_ENTRIES: usize = 20_000;
 /// And for each package, or whatever lies right in such a directory.
-const MAX_SAMPLE: usize = 256;
+const MAX_PACKAGE_SAMPLE: usize = 256;
 /// Files looked at of one directory further in.
-const MAX_FILES: usize = 8;
+const MAX_DIR_SAMPLE: usize = 8;
 /// Maximum number of files whose other names are searched for; more than this are taken for files
 /// of a store.
-const MAX_SOUGHT: usize = 64;
+const MAX_SOUGHT_INODES: usize = 64;
 /// Entries that may be passed in the search for other names; only their numbers are read.
-const MAX_PASSED: usize = 200_000;
+const MAX_SEARCHED_ENTRIES: usize = 200_000;
 /// Paths right in a directory that are protected by themselves; with more it is protected whole.
 const MAX_PARTS: usize = 64;
 
@@ -95,7 +95,11 @@ impl HardLinkFinder {
         let plan = WalkPlan {
             stat: true,
             siblings: &no_siblings,
-            ..WalkPlan::of_names(&self.project.root_dir, &self.project.rules, self.project.limits().max_files)
+            ..WalkPlan::names_only(
+                &self.project.root_dir,
+                &self.project.rules,
+                self.project.limits().max_files,
+            )
         };
         let walked = walk(&plan).map_err(|errno| WorkspaceError::Root {
             path: self.project.root().to_owned(),
@@ -109,7 +113,7 @@ impl HardLinkFinder {
                 .open_directory(dir.as_ref())
                 .and_then(|open| entry_names(&open))
                 .unwrap_or_default();
-            let names = names.into_iter().filter(|name| holds_packages(name));
+            let names = names.into_iter().filter(|name| is_package_directory(name));
             dependencies.extend(names.filter_map(|name| child_path(dir.as_ref(), &name)));
         }
         let files = walked.files.iter().filter_map(|file| Some((file.path.as_slice(), file.seen?)));
@@ -120,7 +124,7 @@ impl HardLinkFinder {
     }
 
     /// Returns the hard links in a tree whose snapshot was just taken.
-    pub(crate) fn of_tree(&self, tree: &Tree, dependencies: &[RelPath]) -> HardLinks {
+    pub(crate) fn find_in_tree(&self, tree: &Tree, dependencies: &[RelPath]) -> HardLinks {
         let files = tree.entries.iter().map(|entry| (entry.path.as_slice(), entry.seen));
         HardLinks { files: self.linked_files(files), dependencies: self.linked_dependencies(dependencies) }
     }
@@ -138,8 +142,11 @@ impl HardLinkFinder {
             linked.iter().for_each(|(_, seen)| names.count_name(seen));
             let missing = names.with_missing_names();
             // Those that were met are counted again.
-            let found =
-                if missing.len() > MAX_SOUGHT { missing } else { self.linked_outside(missing, &names) };
+            let found = if missing.len() > MAX_SOUGHT_INODES {
+                missing
+            } else {
+                self.inodes_linked_outside(missing, &names)
+            };
             known.files = (signature, Arc::new(found));
         }
         let outside = Arc::clone(&known.files.1);
@@ -156,7 +163,7 @@ impl HardLinkFinder {
             let marks = self.marker_stamps(directory);
             let found = match known.dependencies.remove(directory).filter(|(then, _)| *then == marks) {
                 Some((_, found)) => found,
-                None => self.sample_linked(directory, &mut looked_at),
+                None => self.find_linked_parts(directory, &mut looked_at),
             };
             now.insert(directory.clone(), (marks, found));
         }
@@ -179,7 +186,7 @@ impl HardLinkFinder {
             .and_then(|dir| entry_names(&dir).ok());
         let mut names = names.unwrap_or_default();
         names.sort_unstable();
-        for name in names.iter().take(MAX_FILES) {
+        for name in names.iter().take(MAX_DIR_SAMPLE) {
             let packages = lib.as_ref().and_then(|lib| lib.join(name).ok()?.join("site-packages").ok());
             marks.push(packages.as_ref().and_then(look));
         }
@@ -188,7 +195,7 @@ impl HardLinkFinder {
 
     /// Returns the parts of a directory with links out of the project, or the whole directory if
     /// there are many.
-    fn sample_linked(&self, directory: &RelPath, looked_at: &mut usize) -> Vec<RelPath> {
+    fn find_linked_parts(&self, directory: &RelPath, looked_at: &mut usize) -> Vec<RelPath> {
         let Ok(open) = self.project.root_dir.open_directory(Some(directory)) else { return Vec::new() };
         let mut parts = entry_names(&open).unwrap_or_default();
         parts.sort_unstable();
@@ -197,7 +204,7 @@ impl HardLinkFinder {
         for part in parts {
             let Some(path) = child_path(Some(directory), &part) else { continue };
             let mut inodes = Vec::new();
-            self.look_into(&open, &part, &path, looked_at, &mut |seen| {
+            self.sample_part(&open, &part, &path, looked_at, &mut |seen| {
                 names.count_name(seen);
                 inodes.push(seen.ino);
             });
@@ -206,7 +213,11 @@ impl HardLinkFinder {
             }
         }
         let missing = names.with_missing_names();
-        let outside = if missing.len() > MAX_SOUGHT { missing } else { self.linked_outside(missing, &names) };
+        let outside = if missing.len() > MAX_SOUGHT_INODES {
+            missing
+        } else {
+            self.inodes_linked_outside(missing, &names)
+        };
         met.retain(|(_, inodes)| inodes.iter().any(|inode| outside.contains(inode)));
         if met.len() > MAX_PARTS {
             return vec![directory.clone()];
@@ -215,7 +226,7 @@ impl HardLinkFinder {
     }
 
     /// Examines some files in a part of a directory, and passes those with several names to `tell`.
-    fn look_into(
+    fn sample_part(
         &self,
         open: &OwnedFd,
         name: &[u8],
@@ -229,15 +240,15 @@ impl HardLinkFinder {
             tell(&seen);
         }
         let mut below_it = if seen.is_dir() { vec![(path.clone(), 1)] } else { Vec::new() };
-        let mut left = MAX_SAMPLE;
+        let mut left = MAX_PACKAGE_SAMPLE;
         // The last first: the depth of one package is reached soon.
         while let Some((at, depth)) = below_it.pop() {
             let Ok(open) = self.project.root_dir.open_directory(Some(&at)) else { continue };
             let mut names = entry_names(&open).unwrap_or_default();
             names.sort_unstable();
-            let mut files = if depth > 1 { MAX_FILES } else { MAX_SAMPLE };
+            let mut files = if depth > 1 { MAX_DIR_SAMPLE } else { MAX_PACKAGE_SAMPLE };
             for name in names {
-                if left == 0 || *looked_at >= MAX_LOOKED {
+                if left == 0 || *looked_at >= MAX_EXAMINED_ENTRIES {
                     return;
                 }
                 let Ok(stat) = statat(&open, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) else { continue };
@@ -257,7 +268,7 @@ impl HardLinkFinder {
 
     /// Returns those of the inodes that have names outside of the project. If the search has to end
     /// early, returns all of them.
-    fn linked_outside(&self, sought: HashSet<u64>, names: &LinkCounts) -> HashSet<u64> {
+    fn inodes_linked_outside(&self, sought: HashSet<u64>, names: &LinkCounts) -> HashSet<u64> {
         if sought.is_empty() {
             return sought;
         }
@@ -270,7 +281,7 @@ impl HardLinkFinder {
             for entry in entries.flatten() {
                 let name = entry.file_name().to_bytes();
                 passed += 1;
-                if passed > MAX_PASSED {
+                if passed > MAX_SEARCHED_ENTRIES {
                     return sought;
                 }
                 if entry.file_type() == FileType::Directory

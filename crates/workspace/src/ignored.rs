@@ -16,9 +16,9 @@ use rustix::fs::{AtFlags, statat};
 
 use crate::error::WorkspaceError;
 use crate::files::directory::entry_names;
-use crate::files::root_dir::{Links, read_up_to};
-use crate::files::stat::{FileStat, file_clock, is_settled};
-use crate::limits::{KEPT_IGNORED_BYTES, KEPT_IGNORED_FILES, MAX_DEPTH, MAX_IGNORED_FILES};
+use crate::files::root_dir::{LinkPolicy, read_up_to};
+use crate::files::stat::{FileStat, file_clock, is_change_settled};
+use crate::limits::{MAX_DEPTH, MAX_IGNORED_FILES, MAX_KEPT_IGNORED_BYTES, MAX_KEPT_IGNORED_FILES};
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::differences::Difference;
@@ -27,10 +27,10 @@ use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::transaction::sibling::is_sibling;
 use crate::walk::plan::ListedDir;
-use journeyman_ignore_rules::tool_directories::{holds_packages, is_made_again};
-use journeyman_ignore_rules::{is_git, is_tagged_cache};
+use journeyman_ignore_rules::tool_directories::{is_package_directory, is_regenerated};
+use journeyman_ignore_rules::{is_git_directory_name, is_tagged_cache};
 
-pub(crate) mod since;
+pub(crate) mod ignored_changes;
 
 /// An ignored file before a command.
 #[derive(Debug, Clone)]
@@ -61,7 +61,7 @@ pub(crate) struct IgnoredCache {
 
 impl IgnoredSnapshot {
     /// Returns the files whose content isn't kept.
-    pub(crate) fn not_undoable(&self) -> impl Iterator<Item = &RelPath> {
+    pub(crate) fn not_undoable_files(&self) -> impl Iterator<Item = &RelPath> {
         self.0.iter().filter(|known| known.state.hash.is_none()).map(|known| &known.path)
     }
 }
@@ -83,20 +83,20 @@ impl IgnoredFiles {
     }
 
     /// Returns the directories that package managers fill, by the newest look at the tree.
-    pub(crate) fn dependencies(&self) -> Vec<RelPath> {
+    pub(crate) fn dependency_dirs(&self) -> Vec<RelPath> {
         lock(&self.memory).dependencies.clone()
     }
 
     /// Looks at the ignored files, given what the walk found in each directory, and keeps the small
     /// ones if `keep` says so. The right to use blobs is held.
-    pub(crate) fn look_at_ignored(
+    pub(crate) fn take_snapshot(
         &self,
         tree: &Tree,
         listed: &[Option<ListedDir>],
         keep: bool,
     ) -> Result<IgnoredSnapshot, WorkspaceError> {
         let mut memory = lock(&self.memory);
-        let removals = self.project.blob_store.blobs().removals();
+        let removals = self.project.blob_store.blobs().removal_count();
         if memory.removals != removals {
             memory.files.clear();
             memory.removals = removals;
@@ -111,9 +111,9 @@ impl IgnoredFiles {
         let mut all = Vec::with_capacity(found.len());
         let mut files = HashMap::with_capacity(found.len());
         for (path, seen) in found {
-            let fits = all.len() < KEPT_IGNORED_FILES
+            let fits = all.len() < MAX_KEPT_IGNORED_FILES
                 && seen.size <= self.project.limits().kept_file_bytes
-                && bytes.saturating_add(seen.size) <= KEPT_IGNORED_BYTES;
+                && bytes.saturating_add(seen.size) <= MAX_KEPT_IGNORED_BYTES;
             let known = match memory.files.remove(&path) {
                 Some(known)
                     if known.seen == seen && known.settled && (known.state.hash.is_some() || !fits) =>
@@ -124,7 +124,7 @@ impl IgnoredFiles {
                     let hash = if fits { self.keep_ignored(&path, &seen)? } else { None };
                     let kind = if seen.is_link() { FileKind::Link } else { FileKind::File };
                     let state = FileState { kind, mode: seen.permissions(), size: seen.size, hash };
-                    IgnoredFile { path: path.clone(), seen, state, settled: is_settled(&seen, now) }
+                    IgnoredFile { path: path.clone(), seen, state, settled: is_change_settled(&seen, now) }
                 }
             };
             if known.state.hash.is_some() {
@@ -144,7 +144,7 @@ impl IgnoredFiles {
             self.project.root_dir.read_link(path).ok()
         } else {
             let opened =
-                self.project.root_dir.read_file(path, Links::Refuse).ok().filter(|(_, now)| now == seen);
+                self.project.root_dir.open_file(path, LinkPolicy::Refuse).ok().filter(|(_, now)| now == seen);
             opened.and_then(|(file, _)| read_up_to(&file, seen.size, seen.size).ok().flatten())
         };
         let whole = bytes.filter(|bytes| bytes.len() as u64 == seen.size);
@@ -165,7 +165,7 @@ impl IgnoredFiles {
             IgnoredSearch { project: &self.project, found: Vec::new(), below: Vec::new(), looked_at: 0 };
         memory.dependencies.clear();
         for (at, dir) in dirs.enumerate() {
-            let signature = listed.get(at).copied().flatten().filter(ListedDir::shows_changes);
+            let signature = listed.get(at).copied().flatten().filter(ListedDir::has_reliable_signature);
             let known = memory.names.remove(dir).filter(|(then, _)| signature.as_ref() == Some(then));
             let left_out = match known {
                 Some((_, left_out)) => left_out,
@@ -173,11 +173,11 @@ impl IgnoredFiles {
                     let covered = covered.get_or_insert_with(|| {
                         tree.dirs.iter().map(|dir| dir.path.as_slice()).collect::<HashSet<&[u8]>>()
                     });
-                    self.left_out(tree, covered, dir)
+                    self.names_left_out(tree, covered, dir)
                 }
             };
             let at = RelPath::parse(dir).ok();
-            let dependencies = left_out.iter().filter(|name| holds_packages(name));
+            let dependencies = left_out.iter().filter(|name| is_package_directory(name));
             let join = |name: &Vec<u8>| at.as_ref().map_or_else(|| RelPath::parse(name), |at| at.join(name));
             memory.dependencies.extend(dependencies.filter_map(|name| join(name).ok()));
             search.look_at_names(dir, &left_out, 0);
@@ -195,7 +195,7 @@ impl IgnoredFiles {
     }
 
     /// Returns the names in a directory that the walk left out, except git's and the program's own.
-    fn left_out(&self, tree: &Tree, covered: &HashSet<&[u8]>, dir: &[u8]) -> Vec<Vec<u8>> {
+    fn names_left_out(&self, tree: &Tree, covered: &HashSet<&[u8]>, dir: &[u8]) -> Vec<Vec<u8>> {
         let at = RelPath::parse(dir).ok();
         let names = self
             .project
@@ -207,7 +207,7 @@ impl IgnoredFiles {
         let is_left_out = |name: &Vec<u8>| {
             let path = [prefix.as_slice(), name].concat();
             let is_file = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(&path)).is_ok();
-            let is_other = is_git(name)
+            let is_other = is_git_directory_name(name)
                 || is_sibling(name)
                 || self.project.rules.is_own(&path)
                 || self.project.rules.is_own_output(&path);
@@ -229,7 +229,7 @@ impl IgnoredFiles {
             Some(seen) if seen == known.seen && (known.settled || known.state.hash.is_none()) => return None,
             Some(seen) if known.state.hash.is_none() => {
                 // A mode or an owner says nothing of the content.
-                if seen.same_content(&known.seen) && seen.permissions() == known.seen.permissions() {
+                if seen.has_same_content(&known.seen) && seen.permissions() == known.seen.permissions() {
                     return None;
                 }
                 let kind = if seen.is_link() { FileKind::Link } else { FileKind::File };
@@ -240,7 +240,7 @@ impl IgnoredFiles {
         };
         let same = after.is_some_and(|after| {
             known.state.hash.is_some()
-                && after.same_content(&known.state)
+                && after.has_same_content(&known.state)
                 && (after.mode == known.state.mode || after.kind == FileKind::Link)
         });
         (!same).then(|| Difference { path: known.path.clone(), before: Some(known.state), after })
@@ -264,7 +264,7 @@ impl IgnoredSearch<'_> {
         }
         let at = RelPath::parse(dir).ok();
         let Ok(open) = self.project.root_dir.open_directory(at.as_ref()) else { return };
-        for name in names.iter().filter(|name| !is_made_again(name)) {
+        for name in names.iter().filter(|name| !is_regenerated(name)) {
             self.looked_at += 1;
             if self.looked_at > MAX_IGNORED_FILES {
                 return;
@@ -296,7 +296,7 @@ impl IgnoredSearch<'_> {
         }
         let Ok(mut names) = entry_names(&open) else { return };
         // Git repositories and virtual environments are recreated as a whole.
-        if names.iter().any(|name| is_git(name) || name == b"pyvenv.cfg") {
+        if names.iter().any(|name| is_git_directory_name(name) || name == b"pyvenv.cfg") {
             return;
         }
         names.retain(|name| !is_sibling(name));

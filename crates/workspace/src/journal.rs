@@ -16,17 +16,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::change::{ChangeId, CheckpointId};
 use crate::error::WorkspaceError;
-use crate::journal::line_format::{SUM_DIGITS, parse, push_line};
-use crate::journal::reading::{JournalTail, ReadLines, is_gone, read_lines};
+use crate::journal::line_format::{CHECKSUM_DIGITS, parse_checked_line, push_line};
+use crate::journal::parsing::{JournalTail, ParsedLines, is_journal_gone, parse_lines};
 use crate::journal::record::{ChangeRecord, CheckpointRecord, DroppedLines, JournalLine};
 use crate::journal::undone::undone_in;
 use crate::limits::MAX_DROPPED_SESSIONS;
-use crate::state::lock::{make_private_dir, own_file, replace_durably, state_error, sync_above};
+use crate::state::lock::{
+    make_private_dir, private_file_options, replace_durably, state_error, sync_parent_dir,
+};
 use journeyman_protocol::Clock;
 
 pub(crate) mod history;
 pub(crate) mod line_format;
-pub(crate) mod reading;
+pub(crate) mod parsing;
 pub(crate) mod record;
 pub(crate) mod undone;
 
@@ -34,9 +36,9 @@ pub(crate) mod undone;
 const TAIL_BYTES: u64 = 4096;
 /// Changes and checkpoints of a journal whose predecessor is gone begin after this number where
 /// there is no clock.
-const FRESH_NUMBERS: u64 = 1_000_000;
+const FIRST_ID_AFTER_LOSS: u64 = 1_000_000;
 /// A journal larger than this is not read into memory; the bound at which it is cut is far below.
-const READ_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_READ_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A change that a crash left open.
 #[derive(Debug)]
@@ -69,7 +71,7 @@ impl JournalMark {
 
 /// The durability of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sync {
+pub(crate) enum LineDurability {
     Now,
     Later,
 }
@@ -111,7 +113,7 @@ impl Journal {
     }
 
     /// Returns the end of the journal now, or an error if the journal can't be examined.
-    pub(crate) fn find_end(&self) -> Result<JournalEnd, WorkspaceError> {
+    pub(crate) fn try_end(&self) -> Result<JournalEnd, WorkspaceError> {
         match fs::metadata(&self.path) {
             Ok(found) => Ok(JournalEnd { ino: found.ino(), len: found.len() }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(JournalEnd::default()),
@@ -121,15 +123,15 @@ impl Journal {
 
     /// Returns true if the last line says that nothing is open. Reads a few bytes; no lock needed.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let Ok(end) = self.find_end() else { return false };
+        let Ok(end) = self.try_end() else { return false };
         end.len == 0
             || end == self.known
             || matches!(self.last_line(end.len), Ok(Some(line)) if line.is_at_rest())
     }
 
     /// Returns the mark of now; `None` while a change is open. No lock needed.
-    pub(crate) fn mark_at_rest(&self) -> Result<Option<JournalMark>, WorkspaceError> {
-        let end = self.find_end()?;
+    pub(crate) fn mark_if_at_rest(&self) -> Result<Option<JournalMark>, WorkspaceError> {
+        let end = self.try_end()?;
         if end.len == 0 {
             return Ok(Some(JournalMark { end, last: 0 }));
         }
@@ -142,24 +144,24 @@ impl Journal {
 
     /// Returns the mark of now; valid after [`Journal::catch_up`], under the lock.
     pub(crate) fn current_mark(&self) -> Result<JournalMark, WorkspaceError> {
-        Ok(JournalMark { end: self.find_end()?, last: self.last_id })
+        Ok(JournalMark { end: self.try_end()?, last: self.last_id })
     }
 
     /// Updates the cached end under the lock, drops a torn last line, and returns the change that a
     /// crash left open.
     pub(crate) fn catch_up(&mut self) -> Result<Option<UnfinishedChange>, WorkspaceError> {
-        let end = self.find_end()?;
+        let end = self.try_end()?;
         if self.file.is_some() && end == self.known {
             return self.cut_if_long(end).map(|()| None);
         }
         self.file = None;
         if end.len == 0 {
             self.known = end;
-            if is_gone(&self.path) {
+            if is_journal_gone(&self.path) {
                 // Numbers that were given before don't come back: copies and sessions still know
                 // them.
-                let numbers = self.timestamp().map_or(FRESH_NUMBERS, |now| now.0 / 1000);
-                self.append(&[JournalLine::Damaged(numbers)], Sync::Now)?;
+                let numbers = self.timestamp().map_or(FIRST_ID_AFTER_LOSS, |now| now.0 / 1000);
+                self.append(&[JournalLine::Damaged(numbers)], LineDurability::Now)?;
             }
             return Ok(None);
         }
@@ -170,7 +172,7 @@ impl Journal {
             self.known = end;
             return self.cut_if_long(end).map(|()| None);
         }
-        let ReadLines { lines, whole, tail, .. } = self.read_from(0)?;
+        let ParsedLines { lines, whole, tail, .. } = self.read_from(0)?;
         if whole < end.len {
             let file = self.open()?;
             file.set_len(whole).map_err(|source| state_error("repair", &self.path, source))?;
@@ -178,7 +180,7 @@ impl Journal {
         self.known = self.end();
         self.last_id = lines.iter().map(JournalLine::id).max().unwrap_or_default();
         if tail == JournalTail::Damaged {
-            self.append(&[JournalLine::Damaged(self.next_id())], Sync::Now)?;
+            self.append(&[JournalLine::Damaged(self.next_id())], LineDurability::Now)?;
         }
         let mut open: Option<UnfinishedChange> = None;
         for line in lines {
@@ -206,7 +208,11 @@ impl Journal {
     }
 
     /// Appends lines, all or none of them.
-    pub(crate) fn append(&mut self, lines: &[JournalLine], sync: Sync) -> Result<(), WorkspaceError> {
+    pub(crate) fn append(
+        &mut self,
+        lines: &[JournalLine],
+        sync: LineDurability,
+    ) -> Result<(), WorkspaceError> {
         let failed = |source| state_error("write the journal", &self.path, source);
         let mut text = Vec::new();
         for line in lines {
@@ -219,8 +225,8 @@ impl Journal {
         // Asked of the file itself: what is to be cut off after a failure must not be guessed.
         let length = file.metadata().map_err(failed)?.len();
         let written = file.write_all(&text).and_then(|()| match sync {
-            Sync::Now => file.sync_data(),
-            Sync::Later => Ok(()),
+            LineDurability::Now => file.sync_data(),
+            LineDurability::Later => Ok(()),
         });
         if let Err(source) = written {
             // What was written of it must not stand before the next line. If even this fails, the
@@ -259,7 +265,7 @@ impl Journal {
 
     /// Returns the lines after `end`, or all lines if the journal was cut since.
     fn lines_since(&self, end: JournalEnd) -> Result<Vec<JournalLine>, WorkspaceError> {
-        let now = self.find_end()?;
+        let now = self.try_end()?;
         if now == end {
             return Ok(Vec::new());
         }
@@ -292,7 +298,7 @@ impl Journal {
         });
         let mut siblings = HashSet::new();
         for record in open {
-            siblings.extend(record.set_aside().map(|(_, aside)| aside.as_bytes().to_vec()));
+            siblings.extend(record.dirs_set_aside().map(|(_, aside)| aside.as_bytes().to_vec()));
             let files = record.files.into_iter().filter_map(|file| file.sibling);
             siblings.extend(files.map(|path| path.as_bytes().to_vec()));
         }
@@ -310,7 +316,7 @@ impl Journal {
         let dir = self.path.parent().unwrap_or(&self.path);
         make_private_dir(dir)?;
         let is_new = !self.path.exists();
-        let file = own_file().read(true).append(true).create(true).open(&self.path);
+        let file = private_file_options().read(true).append(true).create(true).open(&self.path);
         let file = file.map_err(|source| state_error("open the journal", &self.path, source))?;
         if is_new {
             for dir in [Some(dir), dir.parent()].into_iter().flatten() {
@@ -339,22 +345,22 @@ impl Journal {
         read.map_err(|source| state_error("read the journal", &self.path, source))?;
         let Some(body) = tail.strip_suffix(b"\n") else { return Ok(None) };
         let start = memchr::memrchr(b'\n', body).map_or(0, |at| at + 1);
-        Ok(body.get(start..).and_then(parse))
+        Ok(body.get(start..).and_then(parse_checked_line))
     }
 
     /// Reads the lines from a place on.
-    fn read_from(&self, from: u64) -> Result<ReadLines, WorkspaceError> {
+    fn read_from(&self, from: u64) -> Result<ParsedLines, WorkspaceError> {
         let mut text = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(from))?;
-            file.take(READ_BYTES).read_to_end(&mut text)
+            file.take(MAX_READ_BYTES).read_to_end(&mut text)
         });
         match read {
             Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ReadLines::default()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(ParsedLines::default()),
             Err(source) => return Err(state_error("read the journal", &self.path, source)),
         }
-        Ok(read_lines(&text, from))
+        Ok(parse_lines(&text, from))
     }
 
     fn cut_if_long(&mut self, end: JournalEnd) -> Result<(), WorkspaceError> {
@@ -374,19 +380,19 @@ impl Journal {
         for (place, line) in lines.iter().enumerate().rev() {
             let json = serde_json::to_vec(line)
                 .map_err(|error| state_error("cut the journal", &self.path, error.into()))?;
-            size += (json.len() + SUM_DIGITS + 2) as u64;
+            size += (json.len() + CHECKSUM_DIGITS + 2) as u64;
             if size > self.limit / 2 && changed {
                 break;
             }
             changed |= matches!(line, JournalLine::Change(_));
             from = place;
         }
-        self.cut_to(lines, from, &HashSet::new())
+        self.drop_lines_before(lines, from, &HashSet::new())
     }
 
     /// Replaces the journal by its lines from this place on, what was said of dropped ones before,
     /// the newest checkpoint and those in `needed`. After a crash it is the one or the other.
-    pub(crate) fn cut_to(
+    pub(crate) fn drop_lines_before(
         &mut self,
         mut lines: Vec<JournalLine>,
         from: usize,
@@ -411,7 +417,7 @@ impl Journal {
                 .map_err(|error| state_error("cut the journal", &self.path, error.into()))?;
             push_line(&mut text, &json);
         }
-        let replaced = replace_durably(&self.path, &text).and_then(|()| sync_above(&self.path));
+        let replaced = replace_durably(&self.path, &text).and_then(|()| sync_parent_dir(&self.path));
         replaced.map_err(|source| state_error("cut the journal", &self.path, source))?;
         self.file = None;
         self.known = self.end();
@@ -433,7 +439,7 @@ pub(crate) fn dropped_record(gone: &[JournalLine], kept: &[JournalLine]) -> Opti
     };
     let undone = undone_in(changes(gone).chain(changes(kept)));
     let ours =
-        changes(gone).rev().filter(|record| !record.cause.takes_back() && !undone.contains(&record.id));
+        changes(gone).rev().filter(|record| !record.cause.is_undo_or_redo() && !undone.contains(&record.id));
     let mut sessions: Vec<SessionId> = Vec::new();
     let mut seen = HashSet::new();
     for session in
@@ -481,7 +487,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut journal = Journal::new(dir.path(), 1 << 20);
         assert!(journal.catch_up().unwrap().is_none());
-        journal.append(&[record(1), JournalLine::Done(ChangeId(1)), record(2)], Sync::Now).unwrap();
+        journal.append(&[record(1), JournalLine::Done(ChangeId(1)), record(2)], LineDurability::Now).unwrap();
         let whole = fs::read(&journal.path).unwrap();
         for torn in ["", "0123456789abcdef {\"do", "0123456789abcdef {\"do\0\0\0\":2}\n", "\n"] {
             let text = [whole.as_slice(), torn.as_bytes()].concat();
@@ -502,7 +508,10 @@ mod tests {
         journal.catch_up().unwrap();
         let (one, done) = (ChangeId(1), JournalLine::Done(ChangeId(1)));
         journal
-            .append(&[record(1), done.clone(), record(2), JournalLine::Done(ChangeId(2))], Sync::Now)
+            .append(
+                &[record(1), done.clone(), record(2), JournalLine::Done(ChangeId(2))],
+                LineDurability::Now,
+            )
             .unwrap();
         let whole = fs::read(&journal.path).unwrap();
         let ends: Vec<usize> = memchr::memchr_iter(b'\n', &whole).map(|at| at + 1).collect();
@@ -534,7 +543,7 @@ mod tests {
         for (at, expected, tail) in table {
             let mut text = whole.clone();
             at.iter().for_each(|at| text[*at] ^= 1);
-            let read = read_lines(&text, 0);
+            let read = parse_lines(&text, 0);
             assert_eq!((&read.lines, read.tail), (&expected, tail), "{at:?}");
         }
         // A damaged last line stays on record.
@@ -554,7 +563,7 @@ mod tests {
         for id in 1..100 {
             assert!(journal.catch_up().unwrap().is_none());
             assert_eq!(journal.next_id(), id);
-            journal.append(&[record(id), JournalLine::Done(ChangeId(id))], Sync::Later).unwrap();
+            journal.append(&[record(id), JournalLine::Done(ChangeId(id))], LineDurability::Later).unwrap();
         }
         let lines = journal.lines().unwrap();
         assert_eq!(lines.last(), Some(&JournalLine::Done(ChangeId(99))));

@@ -49,10 +49,10 @@
 //!
 //! The crate doesn't run commands, doesn't know sessions' contents or models, and never touches
 //! git's own directory. Snapshots don't cover ignored files; a command's changes to small ones can
-//! be undone within [bounds](limits::KEPT_IGNORED_BYTES), but not files that it adds there or that
-//! tools make again. Owners and extended attributes that a command changes aren't kept. Of files
-//! over [`limits::KEPT_FILE_BYTES`] only size, time and inode are compared. A file that a command
-//! made unreadable is named as changed and can't be restored.
+//! be undone within [bounds](limits::MAX_KEPT_IGNORED_BYTES), but not files that it adds there or
+//! that tools make again. Owners and extended attributes that a command changes aren't kept. Of
+//! files over [`limits::DEFAULT_KEPT_FILE_BYTES`] only size, time and inode are compared. A file
+//! that a command made unreadable is named as changed and can't be restored.
 
 mod change;
 mod checkpoints;
@@ -82,30 +82,32 @@ mod undo;
 mod walk;
 mod workspace;
 
-pub use change::{Applied, Change, ChangeId, ChangeSet, CheckpointId, Expected, UndoReport, UndoTarget};
+pub use change::{
+    AppliedChanges, Change, ChangeId, ChangeSet, CheckpointId, ExpectedState, UndoReport, UndoTarget,
+};
 pub use checkpoints::{ChangedContent, CheckpointInfo, ProjectHistory};
-pub use checkup::{Checkup, CheckupReport, Damage, landed_copies, projects_in};
-pub use commands::observe::Commands;
+pub use checkup::{Checkup, CheckupReport, Damage, list_landed_copies, list_projects};
+pub use commands::observe::CommandObserver;
 pub use commands::recovery::{RecoveredCall, Recovery};
 pub use commands::tree_snapshot::TreeSnapshot;
-pub use contents::quota::Storage;
+pub use contents::quota::StorageUsage;
 pub use copies::Copies;
 pub use copies::info::{CopyInfo, CopyTools, RefreshReport};
 pub use copies::isolated::IsolatedCopy;
-pub use copies::tier::Tier;
+pub use copies::tier::IsolationTier;
 pub use error::{ActualState, EncodeError, NotAFile, WorkspaceError};
-pub use files::content::{Body, Encoding, FileContent, LineEnding, Text};
-pub use files::diff::{Diff, DiffFile, edit_diff, unified_diff};
+pub use files::content::{DecodedText, Encoding, FileBody, FileContent, LineEnding};
+pub use files::diff::{Diff, DiffFileStat, edit_diff, unified_diff};
 pub use files::listing::{ListOptions, Listing, Stat, StatKind};
 pub use files::portable_names::NameTrouble;
 pub use files::remove::{remove_tree, remove_trees_of_ended_processes};
 pub use guarded::{ForbiddenChanges, GuardedState};
 pub use hard_links::HardLinks;
-pub use ignored::since::{IgnoredChange, IgnoredChanges};
+pub use ignored::ignored_changes::{IgnoredChange, IgnoredChanges};
 pub use journeyman_protocol::Clock;
 pub use journeyman_protocol::GuardRules;
 pub use landing::Landings;
-pub use landing::changes::{CopyChanges, LandOptions, Landing, OnConflict};
+pub use landing::changes::{CopyChanges, LandOptions, LandingReport, OnConflict};
 pub use landing::diff::DiffStat;
 pub use limits::Limits;
 pub use options::Options;

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use journeyman_protocol::{RelPath, SessionId};
-use journeyman_sandbox::Base;
+use journeyman_sandbox::ProjectCopy;
 
 use crate::contents::store::BlobStore;
 use crate::error::{WorkspaceError, io_error};
 use crate::failpoint::Failpoint;
 use crate::files::content::FileContent;
 use crate::files::listing::{ListOptions, Listing, Stat, StatKind};
-use crate::files::root_dir::{FinalLink, Links, RootDir, read_up_to};
+use crate::files::root_dir::{FinalLinkPolicy, LinkPolicy, RootDir, read_up_to};
 use crate::files::stat::FileStat;
 use crate::journal::history::History;
 use crate::journal::{Journal, JournalEnd};
-use crate::limits::{DIFF_FILE_BYTES, Limits};
+use crate::limits::{Limits, MAX_DIFF_FILE_BYTES};
 use crate::mutex::lock;
 use crate::options::Options;
 use crate::rules::RuleCache;
@@ -29,7 +29,7 @@ use crate::transaction::operation::TransactionContext;
 pub(crate) struct Project {
     pub(crate) root_dir: RootDir,
     pub(crate) root: PathBuf,
-    pub(crate) base: Mutex<Option<Base>>,
+    pub(crate) base: Mutex<Option<ProjectCopy>>,
     pub(crate) options: Options,
     pub(crate) failpoint: Option<Failpoint>,
     pub(crate) rules: RuleCache,
@@ -47,11 +47,11 @@ impl Project {
         &self.options.state_dir
     }
 
-    pub(crate) fn reach_path(&self) -> PathBuf {
+    pub(crate) fn access_path(&self) -> PathBuf {
         match &*lock(&self.base) {
             None => self.root.clone(),
-            Some(Base::Directory { path: copy, .. }) => copy.clone(),
-            Some(Base::Mounted(_)) => self.root_dir.by_descriptor(),
+            Some(ProjectCopy::Directory { path: copy, .. }) => copy.clone(),
+            Some(ProjectCopy::Mounted(_)) => self.root_dir.descriptor_path(),
         }
     }
 
@@ -59,7 +59,7 @@ impl Project {
         self.rules.own_directories().to_vec()
     }
 
-    pub(crate) fn base(&self) -> Option<Base> {
+    pub(crate) fn project_copy(&self) -> Option<ProjectCopy> {
         lock(&self.base).clone()
     }
 
@@ -80,21 +80,21 @@ impl Project {
     #[allow(clippy::needless_pass_by_value)]
     pub(crate) fn list(&self, options: ListOptions) -> Result<Listing, WorkspaceError> {
         let end = self.journal().end();
-        let siblings = || self.open_siblings(end);
+        let siblings = || self.siblings_in_use(end);
         crate::files::listing::list(&self.root_dir, &self.rules, self.limits().max_files, &siblings, &options)
     }
 
     pub(crate) fn stat(&self, path: &RelPath) -> Result<Option<Stat>, WorkspaceError> {
-        let kept = self.root_dir.canonical(path, FinalLink::Keep)?;
+        let kept = self.root_dir.canonicalize(path, FinalLinkPolicy::Keep)?;
         let failed = |errno| self.root_dir.error_for("look at", path, errno);
         let Some(own) = self.root_dir.stat(&kept).map_err(failed)? else { return Ok(None) };
         let link = own.is_link();
         let seen = if link {
-            let target = self.root_dir.canonical(path, FinalLink::Follow);
+            let target = self.root_dir.canonicalize(path, FinalLinkPolicy::Follow);
             let target = match target {
                 Ok(target) => self.root_dir.stat(&target).map_err(failed)?,
                 // A link to the root itself.
-                Err(WorkspaceError::NotAFile { .. }) => self.root_dir.look_at_root().map_err(failed)?,
+                Err(WorkspaceError::NotAFile { .. }) => self.root_dir.stat_root().map_err(failed)?,
                 Err(other) => return Err(other),
             };
             target.unwrap_or(own)
@@ -112,23 +112,23 @@ impl Project {
         Ok(Some(Stat { kind, size, executable, link, modified_ns: i128::from(seen.mtime) }))
     }
 
-    pub(crate) fn canonical(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
-        self.root_dir.canonical(path, FinalLink::Follow)
+    pub(crate) fn canonicalize(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
+        self.root_dir.canonicalize(path, FinalLinkPolicy::Follow)
     }
 
     /// Puts another copy in the place of the one that this workspace reaches, in one step.
-    pub(crate) fn replace_base(&self, base: Base) -> Result<(), WorkspaceError> {
-        self.root_dir.replace(&RootDir::open_base(&self.root, &base)?)?;
+    pub(crate) fn replace_project_copy(&self, base: ProjectCopy) -> Result<(), WorkspaceError> {
+        self.root_dir.redirect_to(&RootDir::open_copy(&self.root, &base)?)?;
         *lock(&self.base) = Some(base);
         Ok(())
     }
 
     /// Lets go of the mount that this workspace reaches: nothing of the tree is found by it any
     /// more.
-    pub(crate) fn close_base(&self) -> Result<(), WorkspaceError> {
+    pub(crate) fn close_project_copy(&self) -> Result<(), WorkspaceError> {
         let path = self.options.state_dir.clone();
-        self.root_dir.replace(&RootDir::open(&path)?)?;
-        *lock(&self.base) = Some(Base::Directory { layers: path.clone(), path, caches: Vec::new() });
+        self.root_dir.redirect_to(&RootDir::open(&path)?)?;
+        *lock(&self.base) = Some(ProjectCopy::Directory { layers: path.clone(), path, caches: Vec::new() });
         Ok(())
     }
 
@@ -136,12 +136,12 @@ impl Project {
         &self,
         path: &RelPath,
     ) -> Result<(std::os::fd::OwnedFd, FileStat), WorkspaceError> {
-        match self.root_dir.read_file(path, Links::Follow) {
+        match self.root_dir.open_file(path, LinkPolicy::Follow) {
             // Where the kernel can't confine links, and for a better word than `changed` on a loop
             // of links.
             Err(WorkspaceError::Raced { .. }) => {
-                let path = self.root_dir.canonical(path, FinalLink::Follow)?;
-                self.root_dir.read_file(&path, Links::Refuse)
+                let path = self.root_dir.canonicalize(path, FinalLinkPolicy::Follow)?;
+                self.root_dir.open_file(&path, LinkPolicy::Refuse)
             }
             other => other,
         }
@@ -170,7 +170,7 @@ impl Project {
 
     pub(crate) fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
         match &state.hash {
-            Some(hash) if state.size <= DIFF_FILE_BYTES as u64 => self.blob_store.get(hash),
+            Some(hash) if state.size <= MAX_DIFF_FILE_BYTES as u64 => self.blob_store.get(hash),
             _ => Ok(None),
         }
     }
@@ -187,13 +187,14 @@ impl Project {
                 .map(Some)
                 .map_err(|errno| self.root_dir.error_for("read", path, errno));
         }
-        let (file, seen) = match self.root_dir.read_file(path, Links::Refuse) {
+        let (file, seen) = match self.root_dir.open_file(path, LinkPolicy::Refuse) {
             // It can't be read: it is reported as different without its content, and the others
             // are compared.
             Err(WorkspaceError::Denied { .. }) => return Ok(None),
             other => other?,
         };
-        read_up_to(&file, seen.size, DIFF_FILE_BYTES as u64).map_err(|source| io_error("read", path, source))
+        read_up_to(&file, seen.size, MAX_DIFF_FILE_BYTES as u64)
+            .map_err(|source| io_error("read", path, source))
     }
 
     /// Returns a journal to read from, without waiting for a writer.
@@ -203,7 +204,7 @@ impl Project {
 
     /// Returns the temporary siblings of transactions that are open, or were when the journal ended
     /// at `end`. A name alone doesn't mark a sibling, because a command can give its files any.
-    pub(crate) fn open_siblings(&self, end: JournalEnd) -> HashSet<Vec<u8>> {
+    pub(crate) fn siblings_in_use(&self, end: JournalEnd) -> HashSet<Vec<u8>> {
         // What can't be read hides nothing.
         self.journal().siblings_open_since(end).unwrap_or_default()
     }

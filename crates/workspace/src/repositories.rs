@@ -15,14 +15,14 @@ use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
 use crate::files::directory::{copy, delete};
-use crate::files::root_dir::Links;
-use crate::files::stat::{FileStat, mode_of};
+use crate::files::root_dir::LinkPolicy;
+use crate::files::stat::{FileStat, to_mode};
 use crate::project::Project;
 use crate::state::lock::{make_private_dir, state_error};
 use crate::walk::plan::WalkPlan;
 use crate::walk::walk;
 use crate::workspace::Workspace;
-use journeyman_ignore_rules::walk::repositories_in;
+use journeyman_ignore_rules::walk::git_names_in;
 
 /// The permissions of the owner of an open directory.
 const OWNER_PERMISSIONS: u32 = 0o700;
@@ -44,7 +44,7 @@ impl Workspace {
     /// [`WorkspaceError::TooManyFiles`]; the root vanished.
     pub fn repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
         let max_files = self.project.limits().max_files;
-        let plan = WalkPlan::of_names(&self.project.root_dir, &self.project.rules, max_files);
+        let plan = WalkPlan::names_only(&self.project.root_dir, &self.project.rules, max_files);
         let root = |errno: Errno| WorkspaceError::Root { path: self.root().to_owned(), source: errno.into() };
         let walked = walk(&plan).map_err(root)?;
         if walked.overflow {
@@ -59,8 +59,8 @@ impl Workspace {
             let names = self
                 .project
                 .root_dir
-                .open_beneath(&dir, flags, Links::Refuse)
-                .and_then(|it| repositories_in(it.as_fd()));
+                .open_beneath(&dir, flags, LinkPolicy::Refuse)
+                .and_then(|it| git_names_in(it.as_fd()));
             // Gone, or a link by now: what that leads to is walked under its own name.
             for name in names.unwrap_or_default() {
                 found.insert([dir.as_slice(), b"/", &name].concat());
@@ -90,7 +90,7 @@ impl Quarantine<'_> {
         removal: &mut QuarantineDir,
     ) -> Result<PathBuf, WorkspaceError> {
         let failed = |errno| self.project.root_dir.error_for("move away", path, errno);
-        let parent = self.project.root_dir.parent(path).map_err(failed)?;
+        let parent = self.project.root_dir.open_parent(path).map_err(failed)?;
         let name = path.file_name();
         let seen = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW).map(|stat| FileStat::of(&stat));
         let seen = seen.map_err(failed)?;
@@ -106,17 +106,17 @@ impl Quarantine<'_> {
                 return Err(WorkspaceError::NotRemoved { path: path.clone(), reason });
             }
         }
-        let moved = removal.next(&self.project.options.removed_dir_path())?;
+        let moved = removal.next_path(&self.project.options.removed_dir_path())?;
         if seen.is_link() {
             let target = readlinkat(&parent, name, Vec::new()).map_err(failed)?.into_bytes();
             std::fs::write(&moved, target).map_err(|source| state_error("write", &moved, source))?;
             let unlink = || unlinkat(&parent, name, AtFlags::empty());
-            self.with_permissions(path, &parent, &seen, unlink).map_err(failed)?;
+            self.retry_with_permissions(path, &parent, &seen, unlink).map_err(failed)?;
             return Ok(moved);
         }
         let rename = || renameat(&parent, name, CWD, &moved);
-        match self.with_permissions(path, &parent, &seen, rename) {
-            Err(Errno::XDEV) => self.carry_over(&parent, path, &moved)?,
+        match self.retry_with_permissions(path, &parent, &seen, rename) {
+            Err(Errno::XDEV) => self.move_across_file_systems(&parent, path, &moved)?,
             other => other.map_err(failed)?,
         }
         Ok(moved)
@@ -124,7 +124,7 @@ impl Quarantine<'_> {
 
     /// Does it, and where permissions are in the way, which a command may have left so, once more
     /// without them. The directory above has its own again in the end.
-    fn with_permissions(
+    fn retry_with_permissions(
         &self,
         path: &RelPath,
         parent: &OwnedFd,
@@ -142,16 +142,21 @@ impl Quarantine<'_> {
         }
         let above = FileStat::of(&fstat(parent)?).permissions();
         let permitted = above & OWNER_PERMISSIONS != OWNER_PERMISSIONS
-            && fchmod(parent, mode_of(above | OWNER_PERMISSIONS)).is_ok();
+            && fchmod(parent, to_mode(above | OWNER_PERMISSIONS)).is_ok();
         let done = work();
         if permitted {
-            fchmod(parent, mode_of(above))?;
+            fchmod(parent, to_mode(above))?;
         }
         done
     }
 
     /// Copies to another file system and deletes here.
-    fn carry_over(&self, parent: &OwnedFd, path: &RelPath, moved: &Path) -> Result<(), WorkspaceError> {
+    fn move_across_file_systems(
+        &self,
+        parent: &OwnedFd,
+        path: &RelPath,
+        moved: &Path,
+    ) -> Result<(), WorkspaceError> {
         let failed = |errno| self.project.root_dir.error_for("move away", path, errno);
         let (Some(place), Some(name)) = (moved.parent(), moved.file_name()) else {
             return Err(failed(Errno::INVAL));
@@ -178,15 +183,15 @@ pub(crate) struct QuarantineDir {
 impl QuarantineDir {
     /// Creates a directory for changes of a command that was cut off. `takes_own` says that this
     /// was before the workspace was opened.
-    pub(crate) fn of_cut_off(takes_own: bool) -> Self {
+    pub(crate) fn for_cut_off_command(takes_own: bool) -> Self {
         Self { takes_own, ..Self::default() }
     }
 
     /// Returns the path to which the next file is moved.
-    fn next(&mut self, all: &Path) -> Result<PathBuf, WorkspaceError> {
+    fn next_path(&mut self, all: &Path) -> Result<PathBuf, WorkspaceError> {
         let place = match &self.place {
             Some(place) => place,
-            None => self.place.insert(new_place(all)?),
+            None => self.place.insert(make_unique_dir(all)?),
         };
         self.count += 1;
         // It isn't named `.git` or as it was: nothing is to take the state directory for a project.
@@ -195,7 +200,7 @@ impl QuarantineDir {
 }
 
 /// Makes a directory that nothing else was moved to.
-fn new_place(dir: &Path) -> Result<PathBuf, WorkspaceError> {
+fn make_unique_dir(dir: &Path) -> Result<PathBuf, WorkspaceError> {
     make_private_dir(dir)?;
     for number in 1..MAX_NAME_TRIES {
         let place = dir.join(number.to_string());

@@ -5,12 +5,13 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use journeyman_ignore_rules::tool_directories::skipped_names;
+use journeyman_ignore_rules::tool_directories::skipped_directories;
 use journeyman_ignore_rules::{
-    ParsedRules, RULE_FILES, Rules, is_copies_directory, is_ignored, outside_rules, parse_rules, read_rules,
+    ParsedRules, RULE_FILES, Rules, is_copies_directory, is_ignored, parse_rules, read_rules,
+    rules_from_outside,
 };
 use journeyman_protocol::{ContentHash, RelPath};
-use journeyman_root_fs::{Links, open_regular};
+use journeyman_root_fs::{LinkPolicy, open_regular};
 
 use crate::files::paths::last_component;
 use crate::files::stat::FileStat;
@@ -56,7 +57,7 @@ pub(crate) struct RuleCache {
 
 impl RuleCache {
     /// Creates the cache for the tree at `root`, given the program's own directories and files.
-    pub(crate) fn with_own<'a>(
+    pub(crate) fn for_root<'a>(
         root: &Path,
         dirs: impl IntoIterator<Item = &'a Path>,
         files: &[PathBuf],
@@ -166,20 +167,20 @@ impl FixedRules {
 
     /// Returns true if the file at `path`, or a directory above it, was ignored.
     pub(crate) fn is_ignored(&self, path: &[u8]) -> bool {
-        let mut layers = self.descend_into(&[], self.outermost.clone());
+        let mut layers = self.rules_in_dir(&[], self.outermost.clone());
         for (at, byte) in path.iter().enumerate() {
             if *byte == b'/' {
                 let dir = path.get(..at).unwrap_or_default();
                 if is_ignored(&ParsedRules, layers.as_ref(), dir, last_component(dir), true) {
                     return true;
                 }
-                layers = self.descend_into(dir, layers);
+                layers = self.rules_in_dir(dir, layers);
             }
         }
         is_ignored(&ParsedRules, layers.as_ref(), path, last_component(path), false)
     }
 
-    fn descend_into(&self, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {
+    fn rules_in_dir(&self, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {
         match self.by_dir.get(dir) {
             Some(rules) => RuleLayer::from_parsed(rules.clone(), dir, outer),
             None => outer,
@@ -200,19 +201,19 @@ impl RuleFile {
 }
 
 fn open_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Option<(FileStat, RuleFile)> {
-    let (file, stat) = open_regular(dir, name, Links::Refuse).ok()?;
+    let (file, stat) = open_regular(dir, name, LinkPolicy::Refuse).ok()?;
     let seen = FileStat::of(&stat);
     Some((seen, RuleFile { file, size: seen.size }))
 }
 
 impl OutsideRules {
     fn read(root: &Path, own_files: &[RelPath]) -> Self {
-        let mut texts = skipped_names().collect::<Vec<_>>().join(&b'/');
+        let mut texts = skipped_directories().collect::<Vec<_>>().join(&b'/');
         for file in own_files {
             texts.push(0);
             texts.extend_from_slice(file.as_bytes());
         }
-        let layers = outside_rules(root, &RULE_FILES, |text| {
+        let layers = rules_from_outside(root, &RULE_FILES, |text| {
             texts.extend_from_slice(&(text.len() as u64).to_le_bytes());
             texts.extend_from_slice(text);
         });

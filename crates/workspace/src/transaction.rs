@@ -14,18 +14,18 @@ use journeyman_store::Durability;
 
 use crate::change::ChangeId;
 use crate::error::{WorkspaceError, io_error};
-use crate::failpoint::{Fault, Step};
+use crate::failpoint::{Fault, TransactionStep};
 use crate::files::paths::is_beneath;
-use crate::files::root_dir::{Links, read_up_to};
+use crate::files::root_dir::{LinkPolicy, read_up_to};
 use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine};
-use crate::journal::{Journal, Sync};
+use crate::journal::{Journal, LineDurability};
 use crate::snapshot::entry::FileKind;
 use crate::transaction::operation::{
     ChangeIntent, FileAfter, NewContent, Operation, OperationKind, TransactionContext,
 };
 use crate::transaction::rollback::Rollback;
 use crate::transaction::sibling::sibling_name;
-use crate::transaction::staging::FLUSH_ALL_FROM;
+use crate::transaction::staging::MIN_FILES_TO_FLUSH_ALL;
 
 pub(crate) mod moves;
 pub(crate) mod operation;
@@ -38,7 +38,11 @@ pub(crate) mod writer;
 
 impl TransactionContext<'_> {
     /// Lets a test's failpoint speak.
-    pub(crate) fn reach_failpoint(&self, step: Step, path: Option<&RelPath>) -> Result<(), WorkspaceError> {
+    pub(crate) fn reach_failpoint(
+        &self,
+        step: TransactionStep,
+        path: Option<&RelPath>,
+    ) -> Result<(), WorkspaceError> {
         match self.failpoint.map(|hook| (hook.0)(step)) {
             None | Some(Fault::Go) => Ok(()),
             Some(Fault::Cut) => Err(WorkspaceError::CutOff(step)),
@@ -63,23 +67,25 @@ impl TransactionContext<'_> {
         let id = ChangeId(journal.next_id());
         let record =
             ChangeRecord { at: journal.timestamp(), ..self.plan_directories(id, intent, operations)? };
-        self.reach_failpoint(Step::Keep, None)?;
+        self.reach_failpoint(TransactionStep::Keep, None)?;
         for operation in operations {
-            self.keep(operation)?;
+            self.keep_previous_content(operation)?;
         }
-        self.reach_failpoint(Step::Intend, None)?;
-        journal.append(&[JournalLine::Change(record.clone())], Sync::Later)?;
-        match self.carry_out(journal, &record, operations) {
+        self.reach_failpoint(TransactionStep::Intend, None)?;
+        journal.append(&[JournalLine::Change(record.clone())], LineDurability::Later)?;
+        match self.apply_record(journal, &record, operations) {
             Ok(()) => {
                 // Nothing that fails from here on can take the change back.
-                self.reach_failpoint(Step::Clean, None)
+                self.reach_failpoint(TransactionStep::Clean, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 let cleaned = Rollback::new(self).remove_leftovers(&record);
-                self.reach_failpoint(Step::Settle, None)
+                self.reach_failpoint(TransactionStep::Settle, None)
                     .or_else(|error| if error.is_cut_off() { Err(error) } else { Ok(()) })?;
                 // The change has happened whether or not this line is written; the next writer adds
                 // it.
-                if cleaned.is_err() || journal.append(&[JournalLine::Done(id)], Sync::Later).is_err() {
+                if cleaned.is_err()
+                    || journal.append(&[JournalLine::Done(id)], LineDurability::Later).is_err()
+                {
                     journal.invalidate();
                 }
                 Ok(id)
@@ -89,7 +95,7 @@ impl TransactionContext<'_> {
                 // What can't be put back now stays open in the journal, and is tried again by the
                 // next writer.
                 if Rollback::new(self).revert(&record).is_err()
-                    || journal.append(&[JournalLine::Void(id)], Sync::Later).is_err()
+                    || journal.append(&[JournalLine::Void(id)], LineDurability::Later).is_err()
                 {
                     journal.invalidate();
                 }
@@ -112,7 +118,7 @@ impl TransactionContext<'_> {
             intent.make.iter().map(|dir| (&dir.path, dir.mode)).collect();
         let mut known: BTreeSet<RelPath> = BTreeSet::new();
         let mut need = |dir: Option<RelPath>| -> Result<Option<RelPath>, WorkspaceError> {
-            let (existing, missing) = self.missing_above(dir)?;
+            let (existing, missing) = self.missing_directories(dir)?;
             for path in missing {
                 if known.insert(path.clone()) {
                     let mode = wanted.get(&path).copied().flatten();
@@ -168,7 +174,10 @@ impl TransactionContext<'_> {
 
     /// Returns the nearest directory that exists at or above `dir`, and those below it that don't,
     /// outermost first.
-    fn missing_above(&self, dir: Option<RelPath>) -> Result<(Option<RelPath>, Vec<RelPath>), WorkspaceError> {
+    fn missing_directories(
+        &self,
+        dir: Option<RelPath>,
+    ) -> Result<(Option<RelPath>, Vec<RelPath>), WorkspaceError> {
         let mut missing = Vec::new();
         let mut next = dir;
         while let Some(path) = next {
@@ -227,7 +236,7 @@ impl TransactionContext<'_> {
     }
 
     /// Stores the previous content for an undo. A rollback within the transaction doesn't need it.
-    fn keep(&self, operation: &Operation) -> Result<(), WorkspaceError> {
+    fn keep_previous_content(&self, operation: &Operation) -> Result<(), WorkspaceError> {
         let Some((before, _)) = &operation.before else { return Ok(()) };
         let unchanged = matches!(&operation.after, Some(FileAfter { source: NewContent::Unchanged, .. }));
         if unchanged || before.size > self.limits.kept_file_bytes {
@@ -235,7 +244,7 @@ impl TransactionContext<'_> {
         }
         if let Some(hash) = &before.hash
             && !self.blob_store.is_unsynced()
-            && self.blob_store.rely_on(hash)?
+            && self.blob_store.claim_existing(hash)?
         {
             return Ok(());
         }
@@ -245,7 +254,7 @@ impl TransactionContext<'_> {
                 self.root_dir.read_link(path).map_err(|errno| self.root_dir.error_for("read", path, errno))?
             }
             FileKind::File => {
-                let (file, seen) = self.root_dir.read_file(path, Links::Refuse)?;
+                let (file, seen) = self.root_dir.open_file(path, LinkPolicy::Refuse)?;
                 let read = read_up_to(&file, seen.size, self.limits.kept_file_bytes);
                 let read = read.map_err(|source| io_error("read", path, source))?;
                 read.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })?
@@ -255,7 +264,7 @@ impl TransactionContext<'_> {
         Ok(())
     }
 
-    fn carry_out(
+    fn apply_record(
         &self,
         journal: &mut Journal,
         record: &ChangeRecord,
@@ -263,40 +272,40 @@ impl TransactionContext<'_> {
     ) -> Result<(), WorkspaceError> {
         let pairs = || operations.iter().zip(&record.files);
         if !record.modes.is_empty() {
-            self.reach_failpoint(Step::Permit, None)?;
+            self.reach_failpoint(TransactionStep::Permit, None)?;
             journal.flush()?;
-            self.give_permissions(record)?;
+            self.widen_permissions(record)?;
         }
         let mut staged = Vec::new();
         for (operation, file) in pairs() {
             if let (Some(after), Some(sibling)) = (&operation.after, &file.sibling) {
-                self.reach_failpoint(Step::Stage, Some(&file.path))?;
+                self.reach_failpoint(TransactionStep::Stage, Some(&file.path))?;
                 let written = self.stage(operation, after, sibling)?;
-                self.reach_failpoint(Step::Staged, Some(&file.path))?;
-                if operations.len() < FLUSH_ALL_FROM {
+                self.reach_failpoint(TransactionStep::Staged, Some(&file.path))?;
+                if operations.len() < MIN_FILES_TO_FLUSH_ALL {
                     staged.extend(written);
                 }
             }
         }
-        self.reach_failpoint(Step::Flush, None)?;
+        self.reach_failpoint(TransactionStep::Flush, None)?;
         self.flush(&staged, &record.files)?;
         journal.flush()?;
-        for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() == OperationKind::Remove) {
-            self.reach_failpoint(Step::Remove, Some(&file.path))?;
+        for (operation, file) in pairs().filter(|(_, file)| file.operation_kind() == OperationKind::Remove) {
+            self.reach_failpoint(TransactionStep::Remove, Some(&file.path))?;
             self.remove(operation, file)?;
-            self.reach_failpoint(Step::Placed, Some(&file.path))?;
+            self.reach_failpoint(TransactionStep::Placed, Some(&file.path))?;
         }
         if !(record.cleared.is_empty() && record.made.is_empty()) {
-            self.reach_failpoint(Step::MakeDirectories, None)?;
+            self.reach_failpoint(TransactionStep::MakeDirectories, None)?;
             self.make_directories(record)?;
         }
-        for (operation, file) in pairs().filter(|(_, file)| file.kind_of_move() != OperationKind::Remove) {
-            self.reach_failpoint(Step::Place, Some(&file.path))?;
+        for (operation, file) in pairs().filter(|(_, file)| file.operation_kind() != OperationKind::Remove) {
+            self.reach_failpoint(TransactionStep::Place, Some(&file.path))?;
             self.place(operation, file)?;
-            self.reach_failpoint(Step::Placed, Some(&file.path))?;
+            self.reach_failpoint(TransactionStep::Placed, Some(&file.path))?;
         }
         self.flush_directories(record)?;
-        self.reach_failpoint(Step::Commit, None)?;
-        journal.append(&[JournalLine::Placed(record.id)], Sync::Later)
+        self.reach_failpoint(TransactionStep::Commit, None)?;
+        journal.append(&[JournalLine::Placed(record.id)], LineDurability::Later)
     }
 }

@@ -20,16 +20,16 @@ use crate::files::stat::FileStat;
 use crate::journal::history::{History, SelectedChanges};
 use crate::journal::record::{ChangeCause, ChangeRecord, DirRecord, FileRecord, ModeRecord};
 use crate::snapshot::compare::{CompareInputs, is_ignored_now};
-use crate::snapshot::differences::kind_of;
+use crate::snapshot::differences::change_kind;
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe_file;
 use crate::transaction::operation::{ChangeIntent, FileAfter, NewContent, Operation};
 use crate::workspace::Workspace;
 
-const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
-const EDITED_MEANWHILE: &str =
+const TOO_LARGE_REASON: &str = "it was too large for its earlier content to be kept";
+const EDITED_MEANWHILE_REASON: &str =
     "a command of another session ran when it was changed, so it can't be told whose change that is; kept";
-const IGNORED_CHANGED: &str = "it isn't as the run's last edit left it, and as it is ignored it can't be told whether a \
+const IGNORED_CHANGED_REASON: &str = "it isn't as the run's last edit left it, and as it is ignored it can't be told whether a \
                        command of the run or somebody else changed it; kept as it is";
 
 /// The plan of an undo.
@@ -41,10 +41,10 @@ pub(crate) struct UndoPlan {
 
 impl UndoPlan {
     /// Returns the files that it changes.
-    pub(crate) fn restored(&self) -> Vec<FileChange> {
+    pub(crate) fn restored_files(&self) -> Vec<FileChange> {
         let restored = self.operations.iter().map(|operation| FileChange {
             path: operation.path.clone(),
-            kind: kind_of(operation.before.is_some(), operation.after.is_some()),
+            kind: change_kind(operation.before.is_some(), operation.after.is_some()),
         });
         let mut restored: Vec<FileChange> =
             restored.chain(self.intent.modes.iter().map(ModeRecord::file_change)).collect();
@@ -54,7 +54,7 @@ impl UndoPlan {
 
     /// Returns true if it is to be journaled. With nothing but conflicts there is nothing to
     /// journal, and the same can be tried again.
-    pub(crate) fn does_anything(&self) -> bool {
+    pub(crate) fn has_effect(&self) -> bool {
         self.intent.left.is_empty() || !(self.operations.is_empty() && self.intent.modes.is_empty())
     }
 }
@@ -78,15 +78,15 @@ impl Workspace {
         let report = self.transactions.write_locked(|writer, context| {
             let history = History::new(writer.journal.lines()?);
             let selected = history.select_changes(&target)?;
-            let plan = plan_for(self.project.compare_inputs(), &history, &selected)?;
+            let plan = plan_undo(self.project.compare_inputs(), &history, &selected)?;
             let SelectedChanges { sessions, dropped, damaged, .. } = selected;
-            let restored = plan.restored();
-            if plan.does_anything() {
+            let restored = plan.restored_files();
+            if plan.has_effect() {
                 context.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
             Ok(UndoReport { sessions, restored, conflicts: plan.conflicts, dropped, damaged })
         })?;
-        self.quota().keep_to_quota()?;
+        self.quota().enforce()?;
         Ok(report)
     }
 
@@ -100,7 +100,7 @@ impl Workspace {
         self.project.root_dir.check_alive()?;
         self.transactions.write_locked(|writer, context| {
             let history = History::new(writer.journal.lines()?);
-            let done = history.of_call(session, call).filter(|record| history.is_undoable(record));
+            let done = history.changes_of_call(session, call).filter(|record| history.is_undoable(record));
             let mut records: Vec<_> = done.collect();
             records.reverse();
             if records.is_empty() {
@@ -108,10 +108,10 @@ impl Workspace {
             }
             let (sessions, replay, dropped, damaged) = (vec![session.clone()], false, false, false);
             let selected = SelectedChanges { records, sessions, replay, dropped, damaged };
-            let mut plan = plan_for(self.project.compare_inputs(), &history, &selected)?;
+            let mut plan = plan_undo(self.project.compare_inputs(), &history, &selected)?;
             plan.intent.call = Some(call.clone());
-            let restored = plan.restored();
-            if plan.does_anything() {
+            let restored = plan.restored_files();
+            if plan.has_effect() {
                 context.execute(&mut writer.journal, plan.intent, &plan.operations)?;
             }
             let sessions = selected.sessions;
@@ -133,14 +133,14 @@ impl Workspace {
         self.transactions.write_locked(|writer, context| {
             let history = History::new(writer.journal.lines()?);
             let mut stuck: Option<UndoReport> = None;
-            for undo in history.redoable() {
-                let sessions = history.sessions_of(undo);
+            for undo in history.redoable_undos() {
+                let sessions = history.sessions_undone_by(undo);
                 let (dropped, damaged) = (false, false);
                 let selected =
                     SelectedChanges { records: vec![undo], sessions, replay: false, dropped, damaged };
-                let plan = plan_for(self.project.compare_inputs(), &history, &selected)?;
+                let plan = plan_undo(self.project.compare_inputs(), &history, &selected)?;
                 let sessions = selected.sessions;
-                let (restored, does) = (plan.restored(), plan.does_anything());
+                let (restored, does) = (plan.restored_files(), plan.has_effect());
                 if does {
                     context.execute(&mut writer.journal, plan.intent, &plan.operations)?;
                 }
@@ -212,7 +212,7 @@ struct DriftHandling {
 }
 
 /// Plans to take back these changes, newest first; nothing is written.
-pub(crate) fn plan_for(
+pub(crate) fn plan_undo(
     inputs: CompareInputs<'_>,
     history: &History,
     selected: &SelectedChanges<'_>,
@@ -244,7 +244,7 @@ pub(crate) fn plan_for(
     let mut conflicts = BTreeMap::new();
     let mut obstructed = Vec::new();
     for (path, steps) in files {
-        let mut way = way_back(root_dir, path, &steps.files, walk)?;
+        let mut way = find_restore_target(root_dir, path, &steps.files, walk)?;
         if way.current.is_none()
             && let Some((at, seen)) = find_obstacle(root_dir, path)?
         {
@@ -256,13 +256,13 @@ pub(crate) fn plan_for(
             None => {}
         }
         if way.conflict.as_deref() == Some(walk.changed) && !is_redo && is_ignored_now(inputs, path) {
-            way.conflict = Some(IGNORED_CHANGED.to_owned());
+            way.conflict = Some(IGNORED_CHANGED_REASON.to_owned());
         }
         if let Some(reason) = way.conflict {
             conflicts.insert(path.clone(), reason);
         }
     }
-    let removed = removed_by(&operations);
+    let removed = paths_removed_by(&operations);
     let mut blocked = HashSet::new();
     for (path, _, is_link) in obstructed.into_iter().filter(|(_, at, _)| !removed.contains(at)) {
         if is_link {
@@ -274,7 +274,7 @@ pub(crate) fn plan_for(
     }
     operations.retain(|operation| !blocked.contains(&operation.path));
     let (mut make, remove) = directories_to_restore(root_dir, records, *replay, &operations)?;
-    let modes = directory_permissions(root_dir, history, selected, &mut make, &mut conflicts)?;
+    let modes = plan_directory_permissions(root_dir, history, selected, &mut make, &mut conflicts)?;
     let session = sessions.first().or(records.first().map(|record| &record.session));
     let intent = ChangeIntent {
         session: session.cloned().ok_or(WorkspaceError::NothingToUndo { session: None })?,
@@ -305,12 +305,12 @@ fn find_obstacle(root_dir: &RootDir, path: &RelPath) -> Result<Option<(RelPath, 
     }
 }
 
-fn removed_by(operations: &[Operation]) -> HashSet<RelPath> {
+fn paths_removed_by(operations: &[Operation]) -> HashSet<RelPath> {
     let gone = operations.iter().filter(|operation| operation.after.is_none());
     gone.map(|operation| operation.path.clone()).collect()
 }
 
-fn way_back(
+fn find_restore_target(
     root_dir: &RootDir,
     path: &RelPath,
     steps: &[UndoStep<'_>],
@@ -321,31 +321,33 @@ fn way_back(
     let unknown = steps.iter().all(|step| {
         [step.file.before, step.file.after].into_iter().flatten().all(|state| state.hash.is_none())
     });
-    let current = match if unknown { state_unread(root_dir, path) } else { observe_file(root_dir, path) } {
-        Ok(current) => current,
-        // No file, whatever else: the engine sees whether the directory can make room.
-        Err(WorkspaceError::NotAFile { kind: NotAFile::Directory, .. } | WorkspaceError::NotFound { .. }) => {
-            None
-        }
-        Err(WorkspaceError::NotAFile { kind, .. }) => {
-            let conflict = Some(format!("it is {kind} now; kept as it is"));
-            return Ok(RestoreTarget { current: None, target: None, conflict });
-        }
-        Err(WorkspaceError::Denied { .. }) => {
-            let conflict = Some("it can't be read; kept as it is".to_owned());
-            return Ok(RestoreTarget { current: None, target: None, conflict });
-        }
-        Err(other) => return Err(other),
-    };
-    if walk.replay && come_to_nothing(steps) && !current.is_some_and(|(state, _)| is_left(&state, steps)) {
+    let current =
+        match if unknown { state_without_content(root_dir, path) } else { observe_file(root_dir, path) } {
+            Ok(current) => current,
+            // No file, whatever else: the engine sees whether the directory can make room.
+            Err(
+                WorkspaceError::NotAFile { kind: NotAFile::Directory, .. } | WorkspaceError::NotFound { .. },
+            ) => None,
+            Err(WorkspaceError::NotAFile { kind, .. }) => {
+                let conflict = Some(format!("it is {kind} now; kept as it is"));
+                return Ok(RestoreTarget { current: None, target: None, conflict });
+            }
+            Err(WorkspaceError::Denied { .. }) => {
+                let conflict = Some("it can't be read; kept as it is".to_owned());
+                return Ok(RestoreTarget { current: None, target: None, conflict });
+            }
+            Err(other) => return Err(other),
+        };
+    if walk.replay && is_net_unchanged(steps) && !current.is_some_and(|(state, _)| is_as_left(&state, steps))
+    {
         return Ok(RestoreTarget { target: current.map(|(state, _)| state), current, conflict: None });
     }
     let mut at = current.map(|(state, _)| state);
     let mut conflict = None;
     for UndoStep { file: step, is_shared } in steps {
-        if is_left_by(at.as_ref(), step) {
+        if is_as_left_by(at.as_ref(), step) {
             if *is_shared {
-                conflict = Some(EDITED_MEANWHILE.to_owned());
+                conflict = Some(EDITED_MEANWHILE_REASON.to_owned());
                 break;
             }
             at = step.before.map(|before| match (at, step.after) {
@@ -364,13 +366,16 @@ fn way_back(
 }
 
 /// Returns the state of the path, with its content unread.
-fn state_unread(root_dir: &RootDir, path: &RelPath) -> Result<Option<(FileState, FileStat)>, WorkspaceError> {
+fn state_without_content(
+    root_dir: &RootDir,
+    path: &RelPath,
+) -> Result<Option<(FileState, FileStat)>, WorkspaceError> {
     let look = root_dir.stat(path).map_err(|errno| root_dir.error_for("look at", path, errno))?;
     let Some(seen) = look else { return Ok(None) };
     if seen.is_link() {
         return observe_file(root_dir, path);
     }
-    match seen.not_a_file() {
+    match seen.non_file_kind() {
         Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
         None => {
             let (kind, mode, size) = (FileKind::File, seen.permissions(), seen.size);
@@ -381,7 +386,7 @@ fn state_unread(root_dir: &RootDir, path: &RelPath) -> Result<Option<(FileState,
 
 /// Returns true if the changes cancel each other out, each starting from what the one before left:
 /// anything that another process wrote in between would be lost with an undo.
-fn come_to_nothing(steps: &[UndoStep<'_>]) -> bool {
+fn is_net_unchanged(steps: &[UndoStep<'_>]) -> bool {
     let (Some(UndoStep { file: newest, .. }), Some(UndoStep { file: oldest, .. })) =
         (steps.first(), steps.last())
     else {
@@ -394,24 +399,24 @@ fn come_to_nothing(steps: &[UndoStep<'_>]) -> bool {
     is_chain
         && match (&oldest.before, &newest.after) {
             (None, None) => true,
-            (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+            (Some(before), Some(after)) => before.has_same_content(after) && before.mode == after.mode,
             _ => false,
         }
 }
 
 /// Returns true if the newest of the changes left the file as it is.
-fn is_left(now: &FileState, steps: &[UndoStep<'_>]) -> bool {
-    steps.first().is_some_and(|newest| is_left_by(Some(now), newest.file))
+fn is_as_left(now: &FileState, steps: &[UndoStep<'_>]) -> bool {
+    steps.first().is_some_and(|newest| is_as_left_by(Some(now), newest.file))
 }
 
 /// Returns true if the file is as this change left it.
-fn is_left_by(now: Option<&FileState>, step: &FileRecord) -> bool {
+fn is_as_left_by(now: Option<&FileState>, step: &FileRecord) -> bool {
     match (now, &step.before, &step.after) {
         (None, _, None) => true,
         (Some(now), Some(before), Some(after)) if after.mode != before.mode && now.kind == FileKind::File => {
-            now.same_content(after) && now.mode == after.mode
+            now.has_same_content(after) && now.mode == after.mode
         }
-        (Some(now), _, Some(after)) => now.same_content(after),
+        (Some(now), _, Some(after)) => now.has_same_content(after),
         _ => false,
     }
 }
@@ -419,7 +424,7 @@ fn is_left_by(now: Option<&FileState>, step: &FileRecord) -> bool {
 fn is_same(now: Option<&FileState>, then: Option<&FileState>) -> bool {
     match (now, then) {
         (None, None) => true,
-        (Some(now), Some(then)) => now.same_content(then),
+        (Some(now), Some(then)) => now.has_same_content(then),
         _ => false,
     }
 }
@@ -441,12 +446,12 @@ fn restore_operation(
     Ok(match (&way.current, way.target) {
         (None, None) => None,
         (Some(_), None) => operation(None),
-        (Some((now, _)), Some(target)) if now.same_content(&target) => {
+        (Some((now, _)), Some(target)) if now.has_same_content(&target) => {
             let differs = now.mode != target.mode && now.kind == FileKind::File;
             match target.hash {
                 _ if differs => operation(Some(after(target, NewContent::Unchanged))),
                 // Only the size is known to be the same.
-                None => Some(Err(TOO_LARGE.to_owned())),
+                None => Some(Err(TOO_LARGE_REASON.to_owned())),
                 Some(_) => None,
             }
         }
@@ -458,14 +463,14 @@ fn restore_operation(
                 }
                 BlobCondition::Missing => Some(Err("its earlier content isn't kept any more".to_owned())),
             },
-            None => Some(Err(TOO_LARGE.to_owned())),
+            None => Some(Err(TOO_LARGE_REASON.to_owned())),
         },
     })
 }
 
 /// Plans the permissions that directories get; those of a directory that is to be made again go
 /// along with it.
-fn directory_permissions(
+fn plan_directory_permissions(
     root_dir: &RootDir,
     history: &History,
     selected: &SelectedChanges<'_>,
@@ -506,7 +511,7 @@ fn directory_permissions(
             }
             let doubt = match record.cause.is_doubtful() {
                 true => Some("its permissions changed while checks or a command in the background ran; kept"),
-                false => (!replay && !record.beside.is_empty()).then_some(EDITED_MEANWHILE),
+                false => (!replay && !record.beside.is_empty()).then_some(EDITED_MEANWHILE_REASON),
             };
             if let Some(reason) = doubt.filter(|_| at == step.after) {
                 conflicts.insert(path.clone(), reason.to_owned());
@@ -548,7 +553,7 @@ fn directories_to_restore(
             make.insert(dir.path.clone(), dir.clone());
         }
     }
-    let cleared = removed_by(operations);
+    let cleared = paths_removed_by(operations);
     let mut missing = Vec::new();
     for (path, dir) in make {
         let there = match root_dir.stat(&path) {

@@ -19,22 +19,22 @@ use journeyman_protocol::ContentHash;
 use rustix::fs::{AtFlags, OFlags, statat};
 use rustix::io::Errno;
 
-use crate::files::root_dir::Links;
+use crate::files::root_dir::LinkPolicy;
 use crate::files::stat::{FileStat, file_clock};
 use crate::rules::RuleLayer;
 use crate::transaction::sibling::is_sibling;
-use crate::walk::known::LastTree;
+use crate::walk::last_tree::LastTree;
 use crate::walk::plan::{WalkPlan, Walked};
-use crate::walk::shared::WalkState;
 use crate::walk::visit::ThreadResults;
 use crate::walk::visited::{DirTask, VisitedDir};
+use crate::walk::walk_state::WalkState;
 
 pub(crate) mod flatten;
-pub(crate) mod known;
+pub(crate) mod last_tree;
 pub(crate) mod plan;
-pub(crate) mod shared;
 pub(crate) mod visit;
 pub(crate) mod visited;
+pub(crate) mod walk_state;
 
 /// More threads than this only wait for each other.
 const MAX_THREADS: usize = 8;
@@ -50,7 +50,7 @@ pub(crate) fn walk(plan: &WalkPlan<'_>) -> Result<Walked, Errno> {
     let layers = if plan.under.is_empty() { layers } else { rules_above(plan, layers)? };
     let begin: &[u8] = if plan.under.is_empty() { b"." } else { &plan.under };
     // The error is the caller's to see; inside the walk it would be one more unreadable directory.
-    drop(plan.root_dir.open_beneath(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?);
+    drop(plan.root_dir.open_beneath(begin, OFlags::RDONLY | OFlags::DIRECTORY, LinkPolicy::Refuse)?);
     let last = plan.last.filter(|_| plan.under.is_empty()).map(LastTree::new);
     let trusted = plan.last.is_some_and(|last| last.rules == Some(print));
     let (known, path) = (last.map(|_| 0), plan.under.clone());
@@ -65,7 +65,7 @@ pub(crate) fn walk(plan: &WalkPlan<'_>) -> Result<Walked, Errno> {
         unsure: AtomicBool::new(false),
     };
     let finds = walk.run(first);
-    Ok(walk.assemble(finds, print))
+    Ok(walk.finish_walk(finds, print))
 }
 
 /// Collects the rules of the directories above the one where the walk begins.
@@ -80,7 +80,8 @@ fn rules_above(
     for cut in std::iter::once(0).chain(cuts) {
         let path = plan.under.get(..cut).unwrap_or_default();
         let begin: &[u8] = if path.is_empty() { b"." } else { path };
-        let dir = plan.root_dir.open_beneath(begin, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)?;
+        let dir =
+            plan.root_dir.open_beneath(begin, OFlags::RDONLY | OFlags::DIRECTORY, LinkPolicy::Refuse)?;
         let files = RULE_FILES.into_iter().filter_map(|name| {
             let seen = FileStat::of(&statat(&dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()?);
             seen.is_file().then_some((name, seen))
@@ -109,7 +110,7 @@ impl WalkState<'_> {
         finds
     }
 
-    fn assemble(&self, finds: ThreadResults, print: ContentHash) -> Walked {
+    fn finish_walk(&self, finds: ThreadResults, print: ContentHash) -> Walked {
         let ThreadResults { visited, repositories, .. } = finds;
         let overflow = self.overflow.load(Ordering::Relaxed);
         let rules = (!self.unsure.load(Ordering::Relaxed)).then_some(print);
@@ -131,7 +132,7 @@ impl WalkState<'_> {
             let siblings = (self.plan.siblings)();
             let all = (walked.files.len(), walked.dirs.len());
             walked.files.retain(|file| !siblings.contains(&file.path));
-            walked.dirs.retain(|dir| !is_or_is_in(&dir.path, &siblings));
+            walked.dirs.retain(|dir| !is_at_or_beneath(&dir.path, &siblings));
             // A leftover temporary file of a finished transaction counts as an ordinary file.
             if (walked.files.len(), walked.dirs.len()) != all {
                 walked.listed.clear();
@@ -142,7 +143,7 @@ impl WalkState<'_> {
 }
 
 /// Returns true if one of these is the directory, or above it.
-fn is_or_is_in(dir: &[u8], siblings: &HashSet<Vec<u8>>) -> bool {
+fn is_at_or_beneath(dir: &[u8], siblings: &HashSet<Vec<u8>>) -> bool {
     let slashes = dir.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     slashes.chain([dir.len()]).filter_map(|cut| dir.get(..cut)).any(|above| siblings.contains(above))
 }

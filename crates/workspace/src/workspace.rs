@@ -1,22 +1,22 @@
 //! The workspace itself: one project tree, its journal and its snapshots.
 
-use crate::commands::running::RunningCommands;
+use crate::commands::running_commands::RunningCommands;
 use crate::contents::quota::Quota;
 use crate::files::hashes::FileHashes;
-use crate::guarded::memory::GuardedCache;
+use crate::guarded::cache::GuardedCache;
 use crate::hard_links::HardLinkFinder;
 use crate::ignored::IgnoredFiles;
 use crate::project::Project;
 use crate::snapshot::snapshots::Snapshots;
-use crate::transaction::writer::Transactions;
+use crate::transaction::writer::TransactionWriter;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use journeyman_protocol::{Clock, ContentHash, FileChange, RelPath, UnixMillis, clip_to_bytes};
-use journeyman_sandbox::Base;
+use journeyman_sandbox::ProjectCopy;
 
-use crate::change::{Applied, ChangeId, ChangeSet};
+use crate::change::{AppliedChanges, ChangeId, ChangeSet};
 use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::failpoint::Failpoint;
@@ -24,12 +24,12 @@ use crate::files::content::FileContent;
 use crate::files::listing::{ListOptions, Listing, Stat};
 use crate::files::root_dir::RootDir;
 use crate::journal::record::ChangeCause;
-use crate::limits::DESCRIPTION_BYTES;
+use crate::limits::MAX_DESCRIPTION_BYTES;
 use crate::options::Options;
 use crate::rules::RuleCache;
-use crate::snapshot::differences::kind_of;
+use crate::snapshot::differences::change_kind;
 use crate::transaction::operation::ChangeIntent;
-use journeyman_ignore_rules::walk::repositories_in;
+use journeyman_ignore_rules::walk::git_names_in;
 
 /// One project tree. See the crate's page for what it offers.
 ///
@@ -38,7 +38,7 @@ use journeyman_ignore_rules::walk::repositories_in;
 pub struct Workspace {
     pub(crate) project: Arc<Project>,
     pub(crate) snapshots: Arc<Snapshots>,
-    pub(crate) transactions: Transactions,
+    pub(crate) transactions: TransactionWriter,
     pub(crate) running: RunningCommands,
     pub(crate) ignored: IgnoredFiles,
     pub(crate) hard_links: HardLinkFinder,
@@ -96,8 +96,8 @@ impl Workspace {
     /// A path by which this process reaches the files: the root, or where a copy of it is. It is
     /// good for as long as the workspace lives, and may mean nothing to other processes.
     #[must_use]
-    pub fn reach_path(&self) -> PathBuf {
-        self.project.reach_path()
+    pub fn access_path(&self) -> PathBuf {
+        self.project.access_path()
     }
 
     /// Directories of the program's own that lie in the tree: no command may write there.
@@ -108,8 +108,8 @@ impl Workspace {
 
     /// Returns the directory that commands see at the root, if this is a copy.
     #[must_use]
-    pub fn base(&self) -> Option<Base> {
-        self.project.base()
+    pub fn project_copy(&self) -> Option<ProjectCopy> {
+        self.project.project_copy()
     }
 
     /// Reads a file of at most `max_bytes` bytes. Links that stay inside are followed. Never waits:
@@ -154,8 +154,8 @@ impl Workspace {
     /// # Errors
     /// [`WorkspaceError::Outside`] when a link leads out; [`WorkspaceError::NotFound`] for a loop
     /// of links; [`WorkspaceError::NotAFile`] for the root itself; failures of the file system.
-    pub fn canonical(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
-        self.project.canonical(path)
+    pub fn canonicalize(&self, path: &RelPath) -> Result<RelPath, WorkspaceError> {
+        self.project.canonicalize(path)
     }
 
     /// Carries out all changes of the set, or none. Each file is replaced atomically and is on the
@@ -168,23 +168,26 @@ impl Workspace {
     /// [`WorkspaceError::Contradiction`], [`WorkspaceError::Protected`],
     /// [`WorkspaceError::Outside`], [`WorkspaceError::NotFound`] for wishes that make no sense;
     /// [`WorkspaceError::Busy`]; failures of the file system. In each case the tree is as it was.
-    pub fn apply(&self, changes: ChangeSet) -> Result<Applied, WorkspaceError> {
+    pub fn apply(&self, changes: ChangeSet) -> Result<AppliedChanges, WorkspaceError> {
         let ChangeSet { call, session, description, changes } = changes;
-        let description = description.map(|text| clip_to_bytes(&text, DESCRIPTION_BYTES).to_owned());
+        let description = description.map(|text| clip_to_bytes(&text, MAX_DESCRIPTION_BYTES).to_owned());
         if changes.is_empty() {
-            return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
+            return Ok(AppliedChanges { id: ChangeId::NONE, changes: Vec::new() });
         }
         self.project.root_dir.check_alive()?;
         let applied = self.transactions.write_locked(|writer, context| {
-            let operations =
-                crate::transaction::plan::plan(&self.project.root_dir, self.project.limits(), changes)?;
+            let operations = crate::transaction::plan::plan_changes(
+                &self.project.root_dir,
+                self.project.limits(),
+                changes,
+            )?;
             if let Some(own) =
                 operations.iter().find(|operation| self.project.rules.is_own_file(&operation.path))
             {
                 return Err(WorkspaceError::Own { path: own.path.clone() });
             }
             if operations.is_empty() {
-                return Ok(Applied { id: ChangeId::NONE, changes: Vec::new() });
+                return Ok(AppliedChanges { id: ChangeId::NONE, changes: Vec::new() });
             }
             let intent = ChangeIntent {
                 session,
@@ -198,15 +201,15 @@ impl Workspace {
                 remove: Vec::new(),
                 settles_copy: false,
             };
-            self.running.journal_meanwhile(writer, &operations)?;
+            self.running.journal_running_changes(writer, &operations)?;
             let id = context.execute(&mut writer.journal, intent, &operations)?;
             let changes = operations.iter().map(|operation| FileChange {
                 path: operation.path.clone(),
-                kind: kind_of(operation.before.is_some(), operation.after.is_some()),
+                kind: change_kind(operation.before.is_some(), operation.after.is_some()),
             });
-            Ok(Applied { id, changes: changes.collect() })
+            Ok(AppliedChanges { id, changes: changes.collect() })
         })?;
-        self.quota().keep_to_quota()?;
+        self.quota().enforce()?;
         Ok(applied)
     }
 
@@ -238,34 +241,34 @@ impl Workspace {
 ///
 /// # Errors
 /// As [`Workspace::open`].
-pub(crate) fn open_base(
+pub(crate) fn open_project_copy(
     root: &Path,
-    base: Base,
+    base: ProjectCopy,
     project: &Path,
     options: Options,
 ) -> Result<Workspace, WorkspaceError> {
     let blob_store = BlobStore::new(options.blobs.clone(), project);
-    open_at(RootDir::open_base(root, &base)?, root, Some(base), blob_store, options, None)
+    open_at(RootDir::open_copy(root, &base)?, root, Some(base), blob_store, options, None)
 }
 
 fn open_at(
     root_dir: RootDir,
     root: &Path,
-    base: Option<Base>,
+    base: Option<ProjectCopy>,
     blob_store: BlobStore,
     options: Options,
     failpoint: Option<Failpoint>,
 ) -> Result<Workspace, WorkspaceError> {
-    let own_repositories = repositories_in(root_dir.root())
+    let own_repositories = git_names_in(root_dir.root())
         .map_err(|errno| WorkspaceError::Root { path: root.to_owned(), source: errno.into() })?;
     let own = [Some(options.state_dir.as_path()), Some(options.blobs.dir()), options.own_dir.as_deref()];
-    let rules = RuleCache::with_own(root, own.into_iter().flatten(), &options.own_files);
+    let rules = RuleCache::for_root(root, own.into_iter().flatten(), &options.own_files);
     let (root, base) = (root.to_owned(), Mutex::new(base));
     let project =
         Arc::new(Project { root_dir, root, base, options, failpoint, rules, own_repositories, blob_store });
     let snapshots = Arc::new(Snapshots::new(Arc::clone(&project)));
     let workspace = Workspace {
-        transactions: Transactions::new(Arc::clone(&project)),
+        transactions: TransactionWriter::new(Arc::clone(&project)),
         running: RunningCommands::new(Arc::clone(&project)),
         ignored: IgnoredFiles::new(Arc::clone(&project)),
         hard_links: HardLinkFinder::new(Arc::clone(&project)),

@@ -26,7 +26,7 @@ impl BackgroundAgents {
             cancels.clear();
         }
         cancels.push(cancel);
-        let running = Running::new(&self.running);
+        let running = RunningGuard::new(&self.running);
         let mut jobs = lock(&self.jobs);
         // Frees those that have ended.
         while jobs.try_join_next().is_some() {}
@@ -58,27 +58,27 @@ impl BackgroundAgents {
     }
 
     /// Sets the calls whose agents worked when the program ended.
-    pub(crate) fn set_cut_off(&self, calls: Vec<ToolUse>) {
+    pub(crate) fn set_cut_off_calls(&self, calls: Vec<ToolUse>) {
         *lock(&self.cut_off) = calls;
     }
 
     /// Takes the calls whose agents worked when the program ended.
-    pub(crate) fn take_cut_off(&self) -> Vec<ToolUse> {
+    pub(crate) fn take_cut_off_calls(&self) -> Vec<ToolUse> {
         std::mem::take(&mut *lock(&self.cut_off))
     }
 }
 
 /// Counts an agent until it is dropped.
-struct Running(Arc<watch::Sender<usize>>);
+struct RunningGuard(Arc<watch::Sender<usize>>);
 
-impl Running {
+impl RunningGuard {
     fn new(running: &Arc<watch::Sender<usize>>) -> Self {
         running.send_modify(|running| *running += 1);
         Self(Arc::clone(running))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningGuard {
     fn drop(&mut self) {
         self.0.send_modify(|running| *running = running.saturating_sub(1));
     }

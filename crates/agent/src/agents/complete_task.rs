@@ -6,28 +6,28 @@ use journeyman_protocol::{Effects, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::Value;
 
-use super::definition::completion_schema;
-use super::role::AgentOutput;
+use super::definition::complete_task_schema;
+use super::role::AgentOutputSpec;
 
 /// The name of the tool.
 pub(crate) const COMPLETE_TASK: &str = "complete_task";
 /// The result of a call after the first valid one.
-pub(crate) const ALREADY_COMPLETE: &str =
+pub(crate) const ALREADY_COMPLETE_TEXT: &str =
     "not run: the task is complete already by an earlier call of this turn";
 
 /// Ends an agent's work with its output. The session takes the output from the call's arguments
 /// when the call has completed.
-pub(crate) struct CompleteTask {
-    output: AgentOutput,
+pub(crate) struct CompleteTaskTool {
+    output: AgentOutputSpec,
 }
 
-impl CompleteTask {
-    pub(crate) fn new(output: AgentOutput) -> Self {
+impl CompleteTaskTool {
+    pub(crate) fn new(output: AgentOutputSpec) -> Self {
         Self { output }
     }
 }
 
-impl Tool for CompleteTask {
+impl Tool for CompleteTaskTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: COMPLETE_TASK.to_owned(),
@@ -35,7 +35,7 @@ impl Tool for CompleteTask {
                 "Ends your work and hands in its result as `{}`. Call it once, alone in its turn.",
                 self.output.name
             ),
-            input_schema: completion_schema(&self.output),
+            input_schema: complete_task_schema(&self.output),
         }
     }
 
@@ -57,7 +57,7 @@ impl Tool for CompleteTask {
         input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
-            Ok(match self.output.read(&input) {
+            Ok(match self.output.parse_output(&input) {
                 Ok(_) => ToolOutput::text("The result was taken, and the task is complete."),
                 Err(wrong) => ToolOutput::failure(format!(
                     "not complete: {wrong}. Call {COMPLETE_TASK} again with all of it."

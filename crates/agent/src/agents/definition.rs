@@ -11,16 +11,16 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::input::{AgentInput, InputError, InputKind, check_input, object_schema, template_values};
-use super::role::{AgentLimits, AgentOutput, AgentRole, EditScope};
+use super::role::{AgentLimits, AgentOutputSpec, AgentRole, EditScope};
 use super::schema::{SchemaError, check_schema};
 use super::template;
 
 /// The name of the agent that plans tasks.
 pub const PLANNER: &str = "planner";
 /// The name of the tool that gives a task to an agent by its name.
-pub(crate) const TASK: &str = "task";
+pub(crate) const TASK_TOOL: &str = "task";
 /// The tools that a session adds to those that it is made with.
-const ADDED_TOOLS: [&str; 4] = [TASK, "complete_task", "todo_read", "todo_write"];
+const ADDED_TOOLS: [&str; 4] = [TASK_TOOL, "complete_task", "todo_read", "todo_write"];
 /// The rules that end every agent's system prompt.
 const AGENT_RULES: &str = include_str!("../../prompts/agent_rules.md");
 /// The query of a definition without one.
@@ -99,7 +99,7 @@ pub struct AgentDefinition {
     /// The inputs, in order. The first takes the prompt of a `task` call.
     pub inputs: Vec<AgentInput>,
     /// The output.
-    pub output: AgentOutput,
+    pub output: AgentOutputSpec,
     /// The template of the system prompt.
     pub system: String,
     /// The template of the first message.
@@ -132,7 +132,7 @@ impl AgentDefinition {
             name: name.into(),
             description: description.into(),
             inputs: Vec::new(),
-            output: AgentOutput::default(),
+            output: AgentOutputSpec::default(),
             system: String::new(),
             query: DEFAULT_QUERY.to_owned(),
             model: None,
@@ -201,7 +201,7 @@ impl AgentDefinition {
             settings.meta_schema = None;
         });
         let schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-        self.output = AgentOutput { name: name.to_owned(), description: description.to_owned(), schema };
+        self.output = AgentOutputSpec { name: name.to_owned(), description: description.to_owned(), schema };
         TypedAgent { definition: self, output: PhantomData }
     }
 
@@ -214,50 +214,51 @@ impl AgentDefinition {
         let count = self.name.chars().count();
         if count == 0 || count > MAX_NAME_CHARS || !self.name.chars().all(is_name) {
             let what = format!("it needs 1 to {MAX_NAME_CHARS} lower-case letters, digits, `-` and `_`");
-            return Err(self.wrong("name", what));
+            return Err(self.field_error("name", what));
         }
         if self.name == MAIN_AGENT {
-            return Err(self.wrong("name", format!("rules call the session itself `{MAIN_AGENT}`")));
+            return Err(self.field_error("name", format!("rules call the session itself `{MAIN_AGENT}`")));
         }
         let description = self.description.trim().chars().count();
         if description == 0 || description > MAX_DESCRIPTION_CHARS {
             return Err(
-                self.wrong("description", format!("it needs 1 to {MAX_DESCRIPTION_CHARS} characters"))
+                self.field_error("description", format!("it needs 1 to {MAX_DESCRIPTION_CHARS} characters"))
             );
         }
         if self.system.trim().is_empty() {
-            return Err(self.wrong("system prompt", "it is empty".to_owned()));
+            return Err(self.field_error("system prompt", "it is empty".to_owned()));
         }
         if self.inputs.len() > MAX_INPUTS {
-            return Err(self.wrong("inputs", format!("at most {MAX_INPUTS}")));
+            return Err(self.field_error("inputs", format!("at most {MAX_INPUTS}")));
         }
         for (place, input) in self.inputs.iter().enumerate() {
-            check_input(input).map_err(|why| self.wrong("inputs", why))?;
+            check_input(input).map_err(|why| self.field_error("inputs", why))?;
             if self.inputs.iter().take(place).any(|other| other.name == input.name) {
-                return Err(self.wrong("inputs", format!("`{}` is there twice", input.name)));
+                return Err(self.field_error("inputs", format!("`{}` is there twice", input.name)));
             }
         }
         for (field, text) in [("system prompt", &self.system), ("query", &self.query)] {
-            let unknown = template::names(text).find(|name| self.inputs.iter().all(|it| it.name != **name));
+            let unknown =
+                template::placeholder_names(text).find(|name| self.inputs.iter().all(|it| it.name != **name));
             if let Some(name) = unknown {
-                return Err(self.wrong(field, format!("it names `${{{name}}}`, which is no input")));
+                return Err(self.field_error(field, format!("it names `${{{name}}}`, which is no input")));
             }
         }
         if self.output.name.trim().is_empty() {
-            return Err(self.wrong("output", "it has no name".to_owned()));
+            return Err(self.field_error("output", "it has no name".to_owned()));
         }
-        check_schema(&self.output.schema).map_err(|SchemaError(why)| self.wrong("output", why))?;
+        check_schema(&self.output.schema).map_err(|SchemaError(why)| self.field_error("output", why))?;
         let limits = &self.limits;
         if limits.turns == 0 || limits.time.is_zero() || limits.grace.is_zero() {
-            return Err(self.wrong("limits", "turns, time and grace are more than zero".to_owned()));
+            return Err(self.field_error("limits", "turns, time and grace are more than zero".to_owned()));
         }
         if limits.usd.is_some_and(|usd| usd.is_nan() || usd <= 0.0) {
-            return Err(self.wrong("limits", "usd is more than zero".to_owned()));
+            return Err(self.field_error("limits", "usd is more than zero".to_owned()));
         }
         Ok(())
     }
 
-    fn wrong(&self, field: &'static str, reason: String) -> DefinitionError {
+    fn field_error(&self, field: &'static str, reason: String) -> DefinitionError {
         let agent =
             self.name.chars().take(MAX_NAME_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c });
         DefinitionError::Field { agent: agent.collect(), field, reason }
@@ -289,7 +290,7 @@ impl AgentDefinition {
     ///
     /// # Errors
     /// [`DefinitionError`] for inputs and tools that don't fit.
-    pub fn role(
+    pub fn build_role(
         &self,
         inputs: &Map<String, Value>,
         registry: &Registry,
@@ -321,8 +322,8 @@ impl AgentDefinition {
 
     /// Returns the system prompt for people: expanded if it has no placeholders, else the template.
     #[must_use]
-    pub fn shown_system(&self) -> String {
-        match template::names(&self.system).next() {
+    pub fn system_for_display(&self) -> String {
+        match template::placeholder_names(&self.system).next() {
             Some(_) => self.system.clone(),
             None => template::expand(&self.system, &BTreeMap::new()).unwrap_or_else(|_| self.system.clone()),
         }
@@ -421,7 +422,7 @@ impl<T: serde::de::DeserializeOwned> TypedAgent<T> {
 }
 
 /// Returns the schema of the arguments of `complete_task`.
-pub(crate) fn completion_schema(output: &AgentOutput) -> Value {
+pub(crate) fn complete_task_schema(output: &AgentOutputSpec) -> Value {
     let mut schema = output.schema.clone();
     if let Some(schema) = schema.as_object_mut()
         && !output.description.is_empty()
@@ -472,13 +473,13 @@ mod tests {
     fn a_role_has_the_inputs_in_its_prompts_and_only_tools_that_read() {
         let inputs = json!({ "kind": "${hint}" });
         let registry = Registry::with_builtin();
-        let (role, query) = counter().role(inputs.as_object().unwrap(), &registry).unwrap();
+        let (role, query) = counter().build_role(inputs.as_object().unwrap(), &registry).unwrap();
         assert!(role.system.starts_with("You count ${hint} files."), "{}", role.system);
         assert!(role.system.contains("complete_task"));
         assert_eq!(query, "Count ${hint}.");
         assert!(role.tools.contains(&"read_file".to_owned()));
         assert!(!role.tools.iter().any(|tool| ["write_file", "run_command"].contains(&tool.as_str())));
-        let missing = counter().role(&Map::new(), &registry).unwrap_err().to_string();
+        let missing = counter().build_role(&Map::new(), &registry).unwrap_err().to_string();
         assert_eq!(missing, "agent `counter`: missing inputs: kind; available inputs: none");
     }
 
@@ -489,14 +490,15 @@ mod tests {
         let elsewhere = ["read_file", "todo_write", "web_search", "ask_user", "mcp__docs__find"];
         let named = AgentTools::Named(elsewhere.map(str::to_owned).to_vec());
         let lenient = counter().tools(named, Mode::Plan);
-        let (role, _) = lenient.role(inputs.as_object().unwrap(), &registry).unwrap();
+        let (role, _) = lenient.build_role(inputs.as_object().unwrap(), &registry).unwrap();
         assert_eq!(role.tools, ["read_file", "todo_write"]);
         let said = lenient.describe_left_out_tools(&registry).unwrap();
         assert!(said.contains("works without `web_search`, `ask_user`, `mcp__docs__find`:"), "{said}");
         assert_eq!(counter().describe_left_out_tools(&registry), None);
         let named = AgentTools::Named(vec!["read_file".to_owned(), "launch".to_owned()]);
-        let wrong =
-            counter().tools(named, Mode::Plan).role(inputs.as_object().unwrap(), &Registry::with_builtin());
+        let wrong = counter()
+            .tools(named, Mode::Plan)
+            .build_role(inputs.as_object().unwrap(), &Registry::with_builtin());
         assert!(matches!(wrong, Err(DefinitionError::UnknownTool { tool, .. }) if tool == "launch"));
     }
 
@@ -510,11 +512,11 @@ mod tests {
     fn the_schema_of_a_typed_output_is_that_of_the_type() {
         let typed = counter().output::<Count>("count", "The count.");
         assert_eq!(
-            typed.definition.output.read(&json!({ "count": { "files": 3 } })),
+            typed.definition.output.parse_output(&json!({ "count": { "files": 3 } })),
             Ok(json!({ "files": 3 }))
         );
-        assert!(typed.definition.output.read(&json!({ "count": { "files": "x" } })).is_err());
-        let schema = completion_schema(&typed.definition.output);
+        assert!(typed.definition.output.parse_output(&json!({ "count": { "files": "x" } })).is_err());
+        let schema = complete_task_schema(&typed.definition.output);
         assert_eq!(schema["required"], json!(["count"]));
         assert_eq!(schema["properties"]["count"]["description"], "The count.");
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::schema::{SchemaError, check_schema, violations};
+use super::schema::{SchemaError, check_schema, find_violations};
 use super::template::TemplateError;
 
 /// Maximum characters of an unknown name that an error repeats.
@@ -54,11 +54,11 @@ pub enum InputError {
 }
 
 /// The names of the types, as definitions write them.
-const KINDS: [&str; 6] = ["string", "number", "integer", "boolean", "string[]", "number[]"];
+const KIND_NAMES: [&str; 6] = ["string", "number", "integer", "boolean", "string[]", "number[]"];
 
 /// The error for an unknown type name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{given}` is no type; there are {}, and any JSON Schema", KINDS.join(", "))]
+#[error("`{given}` is no type; there are {}, and any JSON Schema", KIND_NAMES.join(", "))]
 pub struct UnknownInputKind {
     /// The name as given, shortened.
     pub given: String,
@@ -75,7 +75,7 @@ impl std::str::FromStr for InputKind {
             "boolean" => Self::Boolean,
             "string[]" => Self::Strings,
             "number[]" => Self::Numbers,
-            other => return Err(UnknownInputKind { given: shown(other) }),
+            other => return Err(UnknownInputKind { given: shorten_for_error(other) }),
         })
     }
 }
@@ -107,22 +107,25 @@ impl InputKind {
             Self::Strings if !text.trim_start().starts_with('[') => {
                 Ok(text.split(',').map(|item| Value::String(item.trim().to_owned())).collect())
             }
-            Self::Numbers if !text.trim_start().starts_with('[') => json_list(text),
+            Self::Numbers if !text.trim_start().starts_with('[') => parse_number_list(text),
             Self::Schema(_) => Ok(json().unwrap_or_else(|_| Value::String(text.to_owned()))),
-            _ => json().map_err(|_| format!("`{}` is not JSON of the type {}", shown(text), self.schema())),
+            _ => json().map_err(|_| {
+                format!("`{}` is not JSON of the type {}", shorten_for_error(text), self.schema())
+            }),
         }
     }
 }
 
-fn json_list(text: &str) -> Result<Value, String> {
+fn parse_number_list(text: &str) -> Result<Value, String> {
     let item = |item: &str| {
-        serde_json::from_str::<Value>(item.trim()).map_err(|_| format!("`{}` is no number", shown(item)))
+        serde_json::from_str::<Value>(item.trim())
+            .map_err(|_| format!("`{}` is no number", shorten_for_error(item)))
     };
     text.split(',').map(item).collect()
 }
 
 /// Returns a text for an error message: shortened, and without control characters.
-fn shown(text: &str) -> String {
+fn shorten_for_error(text: &str) -> String {
     text.chars().take(MAX_SHOWN_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
@@ -152,7 +155,7 @@ pub(super) fn object_schema(inputs: &[AgentInput]) -> Value {
 pub(super) fn check_input(input: &AgentInput) -> Result<(), String> {
     let is_name = !input.name.is_empty() && input.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !is_name {
-        let name = shown(&input.name);
+        let name = shorten_for_error(&input.name);
         return Err(format!("`{name}` can't name an input: letters, digits and `_` of ASCII"));
     }
     match &input.kind {
@@ -171,7 +174,7 @@ pub(super) fn template_values(
 ) -> Result<BTreeMap<String, String>, InputError> {
     let mut problems = Vec::new();
     for name in given.keys().filter(|name| inputs.iter().all(|input| input.name != **name)) {
-        problems.push(format!("there is no input `{}`", shown(name)));
+        problems.push(format!("there is no input `{}`", shorten_for_error(name)));
     }
     let mut values = BTreeMap::new();
     let mut missing = Vec::new();
@@ -184,19 +187,19 @@ pub(super) fn template_values(
             }
             continue;
         };
-        let wrong = violations(&input.kind.schema(), value).unwrap_or_else(|SchemaError(why)| vec![why]);
+        let wrong = find_violations(&input.kind.schema(), value).unwrap_or_else(|SchemaError(why)| vec![why]);
         problems.extend(wrong.into_iter().map(|why| format!("input `{}`: {why}", input.name)));
-        values.insert(input.name.clone(), text_of(value));
+        values.insert(input.name.clone(), format_value(value));
     }
     if !missing.is_empty() {
-        let available = given.keys().map(|name| shown(name)).collect();
+        let available = given.keys().map(|name| shorten_for_error(name)).collect();
         return Err(TemplateError::Missing { missing, available }.into());
     }
     if problems.is_empty() { Ok(values) } else { Err(InputError::Invalid(problems)) }
 }
 
 /// Formats a value for a prompt: a text unchanged, a list of texts as lines, other values as JSON.
-pub(super) fn text_of(value: &Value) -> String {
+pub(super) fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) if !items.is_empty() && items.iter().all(Value::is_string) => {
@@ -218,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_unknown_type_is_named_with_those_that_there_are() {
-        for kind in KINDS {
+        for kind in KIND_NAMES {
             assert!(kind.parse::<InputKind>().is_ok(), "{kind}");
         }
         let error = "date".parse::<InputKind>().unwrap_err().to_string();

@@ -5,7 +5,7 @@ use journeyman_store::{Store, StoreError};
 
 use super::role::AgentParent;
 use crate::AgentError;
-use crate::recovery::unfinished_agents::each_event;
+use crate::recovery::unfinished_agents::for_each_event;
 use crate::transcript::record::{Record, record_of};
 
 /// Returns true if a session was started by another session.
@@ -33,13 +33,16 @@ pub async fn agent_parent(store: &dyn Store, session: &SessionId) -> Result<Opti
 ///
 /// # Errors
 /// Errors of the store.
-pub async fn agents_of(store: &dyn Store, session: &SessionId) -> Result<Vec<SessionId>, AgentError> {
+pub async fn list_descendant_agents(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<Vec<SessionId>, AgentError> {
     let mut found = vec![session.clone()];
     let mut place = 0;
     while let Some(parent) = found.get(place).cloned() {
         place += 1;
         let mut started = Vec::new();
-        each_event(store, &parent, &["agent_started"], |event| {
+        for_each_event(store, &parent, &["agent_started"], |event| {
             if let Event::AgentStarted { child, .. } = event {
                 started.push(child);
             }

@@ -10,11 +10,11 @@ pub(crate) mod background;
 pub mod channel;
 pub(crate) mod complete_task;
 pub(crate) mod definition;
-pub(crate) mod delegate;
-mod executor;
-mod forward;
+pub(crate) mod delegation;
+mod event_forwarder;
 pub mod group;
 mod input;
+mod launcher;
 mod lookup;
 pub(crate) mod role;
 mod schema;
@@ -25,13 +25,13 @@ mod template;
 pub use definition::{
     AgentDefinition, AgentTools, DefinitionError, MAX_DESCRIPTION_CHARS, PLANNER, TypedAgent,
 };
-pub use delegate::{
-    AgentModel, Agents, ConnectModel, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK, MAX_CONCURRENT_AGENTS,
+pub use delegation::{
+    AgentModel, Agents, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK, MAX_CONCURRENT_AGENTS, ModelConnector,
 };
 pub use input::{AgentInput, InputError, InputKind, UnknownInputKind};
-pub use lookup::{agent_parent, agents_of, is_agent};
+pub use lookup::{agent_parent, is_agent, list_descendant_agents};
 pub use role::{
-    AgentLimits, AgentOutput, AgentParent, AgentRole, DEFAULT_AGENT_TIME, DEFAULT_AGENT_TURNS, DEFAULT_GRACE,
-    EditScope,
+    AgentLimits, AgentOutputSpec, AgentParent, AgentRole, DEFAULT_AGENT_TIME, DEFAULT_AGENT_TURNS,
+    DEFAULT_GRACE_PERIOD, EditScope,
 };
 pub use template::TemplateError;

@@ -7,15 +7,15 @@ use journeyman_protocol::{CallId, Mode, SessionId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::input::text_of;
-use super::schema::{SchemaError, violations};
+use super::input::format_value;
+use super::schema::{SchemaError, find_violations};
 
 /// Default maximum number of an agent's requests to the model.
 pub const DEFAULT_AGENT_TURNS: u32 = 30;
 /// Default maximum wall time of an agent.
 pub const DEFAULT_AGENT_TIME: Duration = Duration::from_secs(10 * 60);
 /// Default time of the last turn after a limit: one reply of a slow model.
-pub const DEFAULT_GRACE: Duration = Duration::from_secs(60);
+pub const DEFAULT_GRACE_PERIOD: Duration = Duration::from_secs(60);
 
 /// The limits of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ impl Default for AgentLimits {
         Self {
             turns: DEFAULT_AGENT_TURNS,
             time: DEFAULT_AGENT_TIME,
-            grace: DEFAULT_GRACE,
+            grace: DEFAULT_GRACE_PERIOD,
             tokens: None,
             usd: None,
         }
@@ -48,7 +48,7 @@ impl Default for AgentLimits {
 
 /// The name, meaning and schema of the output that an agent has to give.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct AgentOutput {
+pub struct AgentOutputSpec {
     /// The name of the argument of `complete_task` that takes the output.
     pub name: String,
     /// The meaning of the output, for the model.
@@ -57,7 +57,7 @@ pub struct AgentOutput {
     pub schema: Value,
 }
 
-impl Default for AgentOutput {
+impl Default for AgentOutputSpec {
     fn default() -> Self {
         Self {
             name: "result".to_owned(),
@@ -67,17 +67,17 @@ impl Default for AgentOutput {
     }
 }
 
-impl AgentOutput {
+impl AgentOutputSpec {
     /// Returns the output from the arguments of `complete_task`, or a description of the error. A
     /// blank output counts as missing.
-    pub(crate) fn read(&self, arguments: &Value) -> Result<Value, String> {
+    pub(crate) fn parse_output(&self, arguments: &Value) -> Result<Value, String> {
         let name = &self.name;
         let output = arguments.get(name).filter(|output| !output.is_null());
         let is_blank = |output: &Value| output.as_str().is_some_and(|text| text.trim().is_empty());
         let Some(output) = output.filter(|output| !is_blank(output)) else {
             return Err(format!("the argument `{name}` is missing: it has to hold your output"));
         };
-        match violations(&self.schema, output) {
+        match find_violations(&self.schema, output) {
             Ok(wrong) if wrong.is_empty() => Ok(output.clone()),
             Ok(wrong) => Err(format!("`{name}` is not as its schema says: {}", wrong.join("; "))),
             Err(SchemaError(why)) => Err(why),
@@ -86,8 +86,8 @@ impl AgentOutput {
 
     /// Returns an output as text for people and models.
     #[must_use]
-    pub fn to_text(output: &Value) -> String {
-        text_of(output)
+    pub fn format_output(output: &Value) -> String {
+        format_value(output)
     }
 }
 
@@ -135,7 +135,7 @@ pub struct AgentRole {
     /// The system prompt, with the inputs in it.
     pub system: String,
     /// The output.
-    pub output: AgentOutput,
+    pub output: AgentOutputSpec,
     /// The names of the tools that are offered.
     pub tools: Vec<String>,
     /// The widest permission mode.
@@ -159,7 +159,7 @@ pub struct AgentRole {
 impl AgentRole {
     /// Returns the task as it was given: the first input.
     pub(crate) fn task(&self) -> String {
-        self.inputs.values().next().map(text_of).unwrap_or_default()
+        self.inputs.values().next().map(format_value).unwrap_or_default()
     }
 
     /// Returns the names by which permission rules match the agent.
@@ -191,19 +191,19 @@ mod tests {
     fn an_output_is_held_against_its_schema() {
         let schema =
             json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "string" } } });
-        let typed = AgentOutput { name: "report".to_owned(), description: String::new(), schema };
-        assert_eq!(typed.read(&json!({ "report": { "a": "x" } })), Ok(json!({ "a": "x" })));
+        let typed = AgentOutputSpec { name: "report".to_owned(), description: String::new(), schema };
+        assert_eq!(typed.parse_output(&json!({ "report": { "a": "x" } })), Ok(json!({ "a": "x" })));
         for (arguments, named) in [
             (json!({}), "`report` is missing"),
             (json!({ "report": null }), "`report` is missing"),
             (json!({ "report": { "a": 1 } }), "`/a`"),
             (json!({ "report": {} }), "\"a\""),
         ] {
-            let wrong = typed.read(&arguments).unwrap_err();
+            let wrong = typed.parse_output(&arguments).unwrap_err();
             assert!(wrong.contains(named), "{wrong}");
         }
-        let untyped = AgentOutput::default();
-        assert_eq!(untyped.read(&json!({ "result": "found" })), Ok(json!("found")));
-        assert!(untyped.read(&json!({ "result": "  " })).is_err());
+        let untyped = AgentOutputSpec::default();
+        assert_eq!(untyped.parse_output(&json!({ "result": "found" })), Ok(json!("found")));
+        assert!(untyped.parse_output(&json!({ "result": "  " })).is_err());
     }
 }

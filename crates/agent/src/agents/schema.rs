@@ -21,12 +21,12 @@ pub(super) fn check_schema(schema: &Value) -> Result<(), SchemaError> {
             "a schema of {bytes} bytes is too long; at most {MAX_SCHEMA_BYTES}"
         )));
     }
-    compile(schema).map(drop)
+    compile_schema(schema).map(drop)
 }
 
 /// Returns the violations of the schema by a value, with their positions; none for a valid value.
-pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, SchemaError> {
-    let validator = compile(schema)?;
+pub(super) fn find_violations(schema: &Value, value: &Value) -> Result<Vec<String>, SchemaError> {
+    let validator = compile_schema(schema)?;
     let problem = |error: jsonschema::ValidationError<'_>| {
         let place = error.instance_path().to_string();
         let place = if place.is_empty() { "the value".to_owned() } else { format!("`{place}`") };
@@ -36,7 +36,7 @@ pub(super) fn violations(schema: &Value, value: &Value) -> Result<Vec<String>, S
     Ok(validator.iter_errors(value).take(MAX_VIOLATIONS).map(problem).collect())
 }
 
-fn compile(schema: &Value) -> Result<jsonschema::Validator, SchemaError> {
+fn compile_schema(schema: &Value) -> Result<jsonschema::Validator, SchemaError> {
     if !schema.is_object() {
         return Err(SchemaError("a schema is an object".to_owned()));
     }
@@ -57,10 +57,10 @@ mod tests {
     fn violations_name_the_place() {
         let schema =
             json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "integer" } } });
-        assert_eq!(violations(&schema, &json!({ "a": 1 })), Ok(Vec::new()));
-        let wrong = violations(&schema, &json!({ "a": "x" })).unwrap();
+        assert_eq!(find_violations(&schema, &json!({ "a": 1 })), Ok(Vec::new()));
+        let wrong = find_violations(&schema, &json!({ "a": "x" })).unwrap();
         assert!(wrong[0].starts_with("`/a`: "), "{wrong:?}");
-        let missing = violations(&schema, &json!({})).unwrap();
+        let missing = find_violations(&schema, &json!({})).unwrap();
         assert!(missing[0].starts_with("the value: ") && missing[0].contains("\"a\""), "{missing:?}");
     }
 

@@ -10,9 +10,9 @@ use journeyman_protocol::{Effects, SessionId, Termination, ToolSpec, clip_to_byt
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
-use super::definition::{AgentDefinition, TASK};
-use super::delegate::{AgentEnd, Agents, BackgroundTask, DelegatedTask, DelegatingSession, OfferedAs};
-use super::role::AgentOutput;
+use super::definition::{AgentDefinition, TASK_TOOL};
+use super::delegation::{AgentEnd, Agents, BackgroundTask, DelegatedTask, DelegatingSession, OfferedAs};
+use super::role::AgentOutputSpec;
 
 /// Maximum bytes of an agent's line in the description of the tool that names all agents, and of
 /// all lines.
@@ -41,7 +41,7 @@ struct AgentTool {
 }
 
 impl AgentTool {
-    fn find(&self, input: &Value) -> Result<&AgentDefinition, String> {
+    fn find_definition(&self, input: &Value) -> Result<&AgentDefinition, String> {
         let name = input.get("agent").and_then(Value::as_str).unwrap_or_default();
         self.parent.agents.get(name).ok_or_else(|| {
             let names = || self.parent.agents.definitions().iter().map(|it| it.name.as_str());
@@ -53,12 +53,12 @@ impl AgentTool {
     }
 
     /// Returns the agent that a call names, and its inputs.
-    fn read(&self, input: &Value) -> Result<(&AgentDefinition, Map<String, Value>), String> {
+    fn parse_call(&self, input: &Value) -> Result<(&AgentDefinition, Map<String, Value>), String> {
         let fields = |value: Option<&Value>| value.and_then(Value::as_object).cloned().unwrap_or_default();
         if let Some(definition) = &self.only {
             return Ok((definition, fields(Some(input))));
         }
-        let definition = self.find(input)?;
+        let definition = self.find_definition(input)?;
         let prompt = input.get("prompt").and_then(Value::as_str);
         Ok((definition, definition.arguments(prompt, fields(input.get("inputs")))))
     }
@@ -70,16 +70,18 @@ impl AgentTool {
 }
 
 /// Returns the specifications of the tools that give tasks to some agents.
-pub(crate) fn agent_specs(agents: &Agents) -> Vec<ToolSpec> {
+pub(crate) fn agent_tool_specs(agents: &Agents) -> Vec<ToolSpec> {
     match agents.definitions() {
         [] => Vec::new(),
-        definitions if agents.offered == OfferedAs::Tools => definitions.iter().map(spec_of).collect(),
-        definitions => vec![spec_of_all(definitions)],
+        definitions if agents.offered == OfferedAs::Tools => {
+            definitions.iter().map(agent_tool_spec).collect()
+        }
+        definitions => vec![task_tool_spec(definitions)],
     }
 }
 
 /// Returns the specification of the tool for one agent.
-fn spec_of(agent: &AgentDefinition) -> ToolSpec {
+fn agent_tool_spec(agent: &AgentDefinition) -> ToolSpec {
     ToolSpec {
         name: agent.name.clone(),
         description: agent.description.clone(),
@@ -88,7 +90,7 @@ fn spec_of(agent: &AgentDefinition) -> ToolSpec {
 }
 
 /// Returns the specification of the tool for all agents.
-fn spec_of_all(agents: &[AgentDefinition]) -> ToolSpec {
+fn task_tool_spec(agents: &[AgentDefinition]) -> ToolSpec {
     let mut description = String::from(
         "Gives a task to an agent that sees nothing else. Several run in parallel; `background` ones \
          report later. Agents:",
@@ -102,7 +104,7 @@ fn spec_of_all(agents: &[AgentDefinition]) -> ToolSpec {
     }
     let names: Vec<&str> = agents.iter().map(|it| it.name.as_str()).collect();
     ToolSpec {
-        name: TASK.to_owned(),
+        name: TASK_TOOL.to_owned(),
         description,
         input_schema: json!({
             "type": "object",
@@ -120,8 +122,8 @@ fn spec_of_all(agents: &[AgentDefinition]) -> ToolSpec {
 impl Tool for AgentTool {
     fn spec(&self) -> ToolSpec {
         match &self.only {
-            Some(agent) => spec_of(agent),
-            None => spec_of_all(self.parent.agents.definitions()),
+            Some(agent) => agent_tool_spec(agent),
+            None => task_tool_spec(self.parent.agents.definitions()),
         }
     }
 
@@ -138,7 +140,7 @@ impl Tool for AgentTool {
             }
             None => {
                 let text = |key| input.get(key).and_then(Value::as_str).unwrap_or_default();
-                format!("{TASK} {}: {}", text("agent"), first_line(text("prompt")))
+                format!("{TASK_TOOL} {}: {}", text("agent"), first_line(text("prompt")))
             }
         }
     }
@@ -151,7 +153,7 @@ impl Tool for AgentTool {
         true
     }
 
-    fn limit(&self) -> Option<Duration> {
+    fn time_limit(&self) -> Option<Duration> {
         None
     }
 
@@ -162,7 +164,7 @@ impl Tool for AgentTool {
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
             let not_started = |why: String| Ok(ToolOutput::failure(format!("not started: {why}")));
-            let (definition, inputs) = match self.read(&input) {
+            let (definition, inputs) = match self.parse_call(&input) {
                 Ok(read) => read,
                 Err(why) => return not_started(why),
             };
@@ -192,20 +194,20 @@ fn describe_background_start(definition: &AgentDefinition, id: &SessionId) -> St
 
 /// Returns the end of an agent in the background as a notice for its parent's model.
 pub(super) fn describe_background_end(end: &AgentEnd) -> String {
-    let result = end_text(end).unwrap_or_else(|failure| failure);
+    let result = agent_result_text(end).unwrap_or_else(|failure| failure);
     format!("The background task {} has ended. {result}", end.session)
 }
 
 /// Returns the end of an agent as the result of the call that started it.
 pub(super) fn describe_end(end: &AgentEnd) -> ToolOutput {
-    match end_text(end) {
+    match agent_result_text(end) {
         Ok(text) => ToolOutput::text(text),
         Err(text) => ToolOutput::failure(text),
     }
 }
 
 /// Returns the result of an agent, or the reason why there is none.
-fn end_text(end: &AgentEnd) -> Result<String, String> {
+fn agent_result_text(end: &AgentEnd) -> Result<String, String> {
     let AgentEnd { session, report, summary } = end;
     let name = &report.name;
     let Some(output) = report.output.as_ref().filter(|_| report.termination == Termination::Goal) else {
@@ -217,7 +219,7 @@ fn end_text(end: &AgentEnd) -> Result<String, String> {
     let recovered = report.recovered.map(|reason| {
         format!("\n[it was interrupted ({reason}) and gave this in its last turn; it may be incomplete]")
     });
-    let text = AgentOutput::to_text(output);
+    let text = AgentOutputSpec::format_output(output);
     Ok(format!("The agent `{name}` completed its task{}:\n{text}", recovered.unwrap_or_default()))
 }
 

@@ -9,7 +9,7 @@ const MAX_EXPANDED_BYTES: usize = 4 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// The template names values that aren't there.
-    #[error("missing inputs: {}; available inputs: {}", missing.join(", "), list(available))]
+    #[error("missing inputs: {}; available inputs: {}", missing.join(", "), list_names(available))]
     Missing {
         /// The names without a value, in the order of the template.
         missing: Vec<String>,
@@ -21,7 +21,7 @@ pub enum TemplateError {
     TooLong,
 }
 
-fn list(names: &[String]) -> String {
+fn list_names(names: &[String]) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn expand(template: &str, values: &BTreeMap<String, String>) -> Resul
             continue;
         }
         out.push_str(before);
-        let Some((name, tail)) = placeholder(after) else {
+        let Some((name, tail)) = split_placeholder(after) else {
             out.push_str("${");
             rest = after;
             continue;
@@ -62,14 +62,14 @@ pub(super) fn expand(template: &str, values: &BTreeMap<String, String>) -> Resul
 }
 
 /// Returns the names that a template has placeholders for.
-pub(super) fn names(template: &str) -> impl Iterator<Item = &str> {
+pub(super) fn placeholder_names(template: &str) -> impl Iterator<Item = &str> {
     let mut rest = template;
     std::iter::from_fn(move || {
         loop {
             let (before, after) = rest.split_once("${")?;
             rest = after;
             if !before.ends_with('$')
-                && let Some((name, _)) = placeholder(after)
+                && let Some((name, _)) = split_placeholder(after)
             {
                 return Some(name);
             }
@@ -78,7 +78,7 @@ pub(super) fn names(template: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Splits a name and `}` from the beginning of a text.
-fn placeholder(text: &str) -> Option<(&str, &str)> {
+fn split_placeholder(text: &str) -> Option<(&str, &str)> {
     let (name, tail) = text.split_once('}')?;
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     is_name.then_some((name, tail))
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn names_are_those_that_are_expanded() {
-        assert_eq!(names("${a} $${b} ${ ${c} ${d e}").collect::<Vec<_>>(), ["a", "c"]);
+        assert_eq!(placeholder_names("${a} $${b} ${ ${c} ${d e}").collect::<Vec<_>>(), ["a", "c"]);
     }
 
     #[test]

@@ -18,20 +18,21 @@ use tokio_util::sync::CancellationToken;
 use super::ask_user;
 use super::authorization::{ApprovedCall, Authorization, JudgedCall, PermissionQuestion, RefusedCall};
 use super::call_diff::diff_call;
+use super::decision_record::{describe_note, emit_decision, record_approval};
 use super::lasting_answers::{LastingAnswer, LastingAnswers};
 use crate::AgentError;
 use crate::agents::role::{AgentRole, EditScope};
 use crate::calls::call_end::record_call_end;
 use crate::calls::finished_call::FinishedCall;
 use crate::durations::format_duration;
-use crate::session::context::Context;
-use crate::session::shared::{AuthoredAnswer, PermissionAnswer};
+use crate::session::context::SessionContext;
+use crate::session::shared_state::{AuthoredAnswer, PermissionAnswer};
 use crate::session::task_end::TaskEnd;
-use crate::transcript::running::CallChange;
+use crate::transcript::running_transcript::CallChange;
 
 /// Number of calls refused because there was no one to ask after which the run ends. After three
 /// refusals a model has no other way to continue.
-const MAX_UNANSWERED: u32 = 3;
+const MAX_UNANSWERED_CALLS: u32 = 3;
 /// The tool names under which checks, and the step that fetches what they need, are authorized:
 /// rules use these names.
 pub(crate) const CHECK_TOOL: &str = "check";
@@ -89,15 +90,16 @@ impl Approvals {
     }
 
     /// Returns the task's end if too many calls were refused because there was no one to ask.
-    pub(crate) fn end_unanswered(&self) -> Option<TaskEnd> {
+    pub(crate) fn end_if_unanswered(&self) -> Option<TaskEnd> {
         let why = "a permission was needed and there was nobody to ask; run it in a terminal, or with a wider --mode";
-        (self.unanswered_count >= MAX_UNANSWERED).then(|| TaskEnd::new(RunOutcome::PermissionNeeded, why))
+        (self.unanswered_count >= MAX_UNANSWERED_CALLS)
+            .then(|| TaskEnd::new(RunOutcome::PermissionNeeded, why))
     }
 
     /// Refuses a call because there is no one to ask.
     pub(crate) fn refuse_unanswered(
         &mut self,
-        cx: &Context,
+        cx: &SessionContext,
         call: &ToolUse,
         verdict: Verdict,
         text: String,
@@ -127,7 +129,7 @@ impl Approvals {
 
     /// Returns a predicate for the files that a search may show: those that `read_file` may read
     /// without asking.
-    pub(crate) fn may_show(&self, mode: Mode) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
+    pub(crate) fn visible_file_filter(&self, mode: Mode) -> Arc<dyn Fn(&RelPath) -> bool + Send + Sync> {
         let (policy, agent) = (self.policy.clone(), self.agent.clone());
         Arc::new(move |path| {
             let effects = Effects { reads: vec![path.clone()], ..Effects::default() };
@@ -138,7 +140,7 @@ impl Approvals {
     }
 
     /// Returns a one-line summary of a call for people.
-    pub(crate) fn summarize_call(&self, cx: &Context, call: &ToolUse) -> String {
+    pub(crate) fn summarize_call(&self, cx: &SessionContext, call: &ToolUse) -> String {
         let Ok(tool) = self.registry.get(&call.name) else { return call.name.clone() };
         // Redacted before the tool shortens the input, because a part of a secret would not be
         // recognized.
@@ -151,7 +153,7 @@ impl Approvals {
     /// because the first probe takes a few milliseconds.
     pub(crate) async fn judge_call(
         &self,
-        cx: &Context,
+        cx: &SessionContext,
         tool: &str,
         effects: &Effects,
         read_only: bool,
@@ -178,7 +180,7 @@ impl Approvals {
         let agent = self.calling_agent();
         let call = Call { tool, agent, mode, effects, sandbox: sandbox.as_ref() };
         let mut verdict = self.policy.judge(&call);
-        if let Some(path) = self.edit_beyond_scope(effects) {
+        if let Some(path) = self.find_edit_beyond_scope(effects) {
             verdict.decision = Decision::Deny;
             verdict.reason = format!("this agent may change files of tests alone, and `{path}` is none");
         }
@@ -186,12 +188,12 @@ impl Approvals {
     }
 
     /// Returns a file that the call writes and that the agent may not change.
-    fn edit_beyond_scope<'a>(&self, effects: &'a Effects) -> Option<&'a RelPath> {
-        self.beyond_scope(effects.writes.iter()).next()
+    fn find_edit_beyond_scope<'a>(&self, effects: &'a Effects) -> Option<&'a RelPath> {
+        self.filter_beyond_scope(effects.writes.iter()).next()
     }
 
     /// Returns the files among `paths` that the agent may not change.
-    pub(crate) fn beyond_scope<'a>(
+    pub(crate) fn filter_beyond_scope<'a>(
         &self,
         paths: impl Iterator<Item = &'a RelPath>,
     ) -> impl Iterator<Item = &'a RelPath> {
@@ -205,7 +207,7 @@ impl Approvals {
     /// Turns a verdict into the next action: run the call, ask a person, or refuse the call.
     pub(crate) fn apply_verdict(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         ready: ApprovedCall,
         judged: JudgedCall,
     ) -> Authorization {
@@ -242,7 +244,7 @@ impl Approvals {
 
     fn ask_or_refuse(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         mut ready: ApprovedCall,
         judged: JudgedCall,
     ) -> Authorization {
@@ -281,9 +283,9 @@ impl Approvals {
     /// Asks policy, and a person if needed, for permission to run a check. Returns the reason if
     /// the check may not run. A check isn't a call of the model, so an allowed check leaves no
     /// record.
-    pub(crate) async fn permit_check(
+    pub(crate) async fn authorize_check(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         call: ToolUse,
         effects: Effects,
         judged: JudgedCall,
@@ -318,7 +320,7 @@ impl Approvals {
     /// may run.
     pub(crate) async fn ask_about_calls(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         asked: Vec<(ApprovedCall, PermissionQuestion)>,
         stop: &CancellationToken,
     ) -> Result<Vec<Result<ApprovedCall, Box<RefusedCall>>>, AgentError> {
@@ -337,7 +339,7 @@ impl Approvals {
     /// Waits until each question has an answer, or is withdrawn.
     async fn wait_for_answers(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         mut waiting: FuturesUnordered<impl Future<Output = IndexedAnswer>>,
         asked: Vec<(ApprovedCall, PermissionQuestion)>,
         stop: &CancellationToken,
@@ -357,7 +359,7 @@ impl Approvals {
                 biased;
                 () = stop.cancelled() => None,
                 Ok(()) = lasting.changed() => {
-                    self.settle_covered(cx, &mut open, &mut answered);
+                    self.allow_covered_calls(cx, &mut open, &mut answered);
                     cx.transcript.flush().await?;
                     continue;
                 }
@@ -388,7 +390,7 @@ impl Approvals {
     /// Opens a question about one call.
     fn open_question(
         &self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         ready: &ApprovedCall,
         question: &PermissionQuestion,
         diff: Option<String>,
@@ -412,7 +414,7 @@ impl Approvals {
     /// covers.
     fn apply_answer(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         place: usize,
         decided: AuthoredAnswer,
         open: &mut [Option<(ApprovedCall, PermissionQuestion)>],
@@ -453,7 +455,7 @@ impl Approvals {
                 let Some(rules) = question.rules else { return };
                 let session = cx.session.clone();
                 self.lasting.add(LastingAnswer { rules, session, by });
-                self.settle_covered(cx, open, answered);
+                self.allow_covered_calls(cx, open, answered);
             }
         }
     }
@@ -461,7 +463,7 @@ impl Approvals {
     /// Closes open questions without an answer: the one at index `only`, or all.
     fn close_questions(
         &self,
-        cx: &Context,
+        cx: &SessionContext,
         open: &mut [Option<(ApprovedCall, PermissionQuestion)>],
         only: Option<usize>,
         by: &str,
@@ -488,7 +490,7 @@ impl Approvals {
 }
 
 /// Asks a person a question of the model. If nobody can be asked, the call's result says so.
-fn ask_person(cx: &mut Context, ready: ApprovedCall, judged: JudgedCall) -> Authorization {
+fn ask_person(cx: &mut SessionContext, ready: ApprovedCall, judged: JudgedCall) -> Authorization {
     let open = cx.transcript.state().calls.iter().find(|open| open.call.id == ready.call.id);
     let approval = open.and_then(|open| open.record.approval.clone());
     if let Some(answer) = approval.filter(|it| it.allowed == Some(true)).and_then(|it| it.note) {
@@ -498,21 +500,21 @@ fn ask_person(cx: &mut Context, ready: ApprovedCall, judged: JudgedCall) -> Auth
     if cx.can_ask() {
         return Authorization::Ask(ready, PermissionQuestion { judged, rules: None, diff: None });
     }
-    cx.unanswered_question = Some(ask_user::question_of(&ready.call.input));
+    cx.unanswered_question = Some(ask_user::question_line(&ready.call.input));
     emit_decision(cx, &ready.call, false, "headless", None);
-    Authorization::Done(FinishedCall::without_output(CallState::Failed, ask_user::NOBODY))
+    Authorization::Done(FinishedCall::without_output(CallState::Failed, ask_user::NOBODY_TO_ASK_TEXT))
 }
 
 /// Records a person's answer to a question of the model as the result of its call.
 fn settle_question(
-    cx: &mut Context,
+    cx: &mut SessionContext,
     call: ToolUse,
     place: usize,
     decided: AuthoredAnswer,
     answered: &mut Vec<IndexedOutcome>,
 ) {
     let AuthoredAnswer { answer, by } = decided;
-    let finished = match ask_user::answer_of(answer) {
+    let finished = match ask_user::answer_text(answer) {
         Ok(text) => {
             emit_decision(cx, &call, true, &by, Some(text.clone()));
             let change = CallChange { note: Some(text.clone()), by: Some(&by), verdict: None };
@@ -544,25 +546,8 @@ fn describe_denial(answer: PermissionAnswer) -> (String, Option<String>) {
     }
 }
 
-pub(super) fn record_approval(cx: &mut Context, ready: &mut ApprovedCall, note: Option<String>, by: &str) {
-    emit_decision(cx, &ready.call, true, by, note.clone());
-    let change = CallChange { note: note.clone(), by: Some(by), verdict: None };
-    cx.transcript.change_call(&ready.call, CallState::Approved, change);
-    ready.context.extend(note.as_deref().map(describe_note));
-}
-
 /// The outcome of a question, with the question's index.
 pub(super) type IndexedOutcome = (usize, Result<ApprovedCall, Box<RefusedCall>>);
-
-/// Emits an event that says who decided about a call.
-pub(crate) fn emit_decision(cx: &Context, call: &ToolUse, allowed: bool, by: &str, note: Option<String>) {
-    cx.transcript.emit(Event::PermissionDecided { call: call.id.clone(), allowed, by: by.to_owned(), note });
-}
-
-/// Returns the text for the model about a note that a person gave when allowing a call.
-fn describe_note(note: &str) -> String {
-    format!("The user allowed this and says: {note}")
-}
 
 /// Returns true if a person (not a hook or a rule) approved the call.
 fn is_approved_by_person(record: &CallRecord) -> bool {
@@ -603,8 +588,8 @@ mod tests {
     async fn unanswerable_calls_are_refused_and_end_the_task_at_the_third() {
         let mut test = TestContext::new(&[]).await;
         test.cx.settings.mode = Mode::Ask;
-        for count in 1..=MAX_UNANSWERED {
-            assert_eq!(test.approvals.end_unanswered(), None, "before refusal {count}");
+        for count in 1..=MAX_UNANSWERED_CALLS {
+            assert_eq!(test.approvals.end_if_unanswered(), None, "before refusal {count}");
             let ready = approved(call("c1", "write_file", json!({ "path": "a", "content": "" })), &["a"]);
             let judged = test.approvals.judge_call(&test.cx, "write_file", &ready.effects, false).await;
             let Authorization::Done(refused) = test.approvals.apply_verdict(&mut test.cx, ready, judged)
@@ -613,9 +598,9 @@ mod tests {
             };
             assert_eq!((refused.state, refused.by.as_deref()), (CallState::Denied, Some("headless")));
         }
-        assert_eq!(test.approvals.end_unanswered().unwrap().outcome, RunOutcome::PermissionNeeded);
+        assert_eq!(test.approvals.end_if_unanswered().unwrap().outcome, RunOutcome::PermissionNeeded);
         test.approvals.begin_task();
-        assert_eq!(test.approvals.end_unanswered(), None, "a task counts anew");
+        assert_eq!(test.approvals.end_if_unanswered(), None, "a task counts anew");
     }
 
     #[tokio::test]

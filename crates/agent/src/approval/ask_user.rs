@@ -10,7 +10,7 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::session::shared::PermissionAnswer;
+use crate::session::shared_state::PermissionAnswer;
 
 /// The tool's name.
 pub(crate) const TOOL_NAME: &str = "ask_user";
@@ -22,26 +22,27 @@ const MAX_OPTION_BYTES: usize = 300;
 /// Maximum bytes of a question in a summary of the run.
 const MAX_SHOWN_BYTES: usize = 300;
 /// The result if no person can be asked.
-pub(crate) const NOBODY: &str = "nobody can be asked here. Take the reading that is easiest to undo and say so; if a \
+pub(crate) const NOBODY_TO_ASK_TEXT: &str = "nobody can be asked here. Take the reading that is easiest to undo and say so; if a \
                                  wrong guess would be costly, change nothing more and end with the question";
 
 /// The tool that asks a person.
 pub(crate) struct AskUser;
 
 #[derive(Debug, Deserialize)]
-struct Question {
+struct UserQuestion {
     question: String,
     #[serde(default)]
     options: Vec<String>,
 }
 
-fn parse_question(input: &Value) -> Result<Question, ToolError> {
+fn parse_question(input: &Value) -> Result<UserQuestion, ToolError> {
     let wrong = |problems: String| ToolError::Arguments {
         tool: TOOL_NAME.into(),
         problems,
         signature: "{question: string, options?: [string]}".to_owned(),
     };
-    let asked: Question = serde_json::from_value(input.clone()).map_err(|error| wrong(error.to_string()))?;
+    let asked: UserQuestion =
+        serde_json::from_value(input.clone()).map_err(|error| wrong(error.to_string()))?;
     if asked.question.trim().is_empty() {
         return Err(wrong("`question` is empty".to_owned()));
     }
@@ -58,7 +59,7 @@ fn parse_question(input: &Value) -> Result<Question, ToolError> {
 }
 
 /// Returns the question of a call in one line.
-pub(crate) fn question_of(input: &Value) -> String {
+pub(crate) fn question_line(input: &Value) -> String {
     parse_question(input).map(|asked| one_line(&asked.question)).unwrap_or_default()
 }
 
@@ -68,7 +69,7 @@ fn one_line(text: &str) -> String {
 }
 
 /// Returns a person's answer to a question as text, or the reason why there is none.
-pub(crate) fn answer_of(answer: PermissionAnswer) -> Result<String, String> {
+pub(crate) fn answer_text(answer: PermissionAnswer) -> Result<String, String> {
     match answer {
         PermissionAnswer::Answer { text } => Ok(text),
         PermissionAnswer::Allow { note } | PermissionAnswer::AllowRule { note } => {
@@ -82,7 +83,7 @@ pub(crate) fn answer_of(answer: PermissionAnswer) -> Result<String, String> {
 
 /// Returns the question with which a model's last words end, in one line. Options that stand below
 /// the question count as its part.
-pub(crate) fn closing_question(text: &str) -> Option<String> {
+pub(crate) fn find_closing_question(text: &str) -> Option<String> {
     let is_option = |line: &str| {
         let bare = line.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
         line.starts_with(['-', '*', '+', '•']) && !line.starts_with("**")
@@ -126,7 +127,7 @@ impl Tool for AskUser {
     }
 
     fn summary(&self, input: &Value) -> String {
-        match question_of(input) {
+        match question_line(input) {
             question if question.is_empty() => "ask the user".to_owned(),
             question => format!("ask: {question}"),
         }
@@ -146,7 +147,7 @@ impl Tool for AskUser {
         _input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         // The session answers such calls before they run.
-        async { Ok(ToolOutput::failure(NOBODY)) }.boxed()
+        async { Ok(ToolOutput::failure(NOBODY_TO_ASK_TEXT)) }.boxed()
     }
 }
 
@@ -168,9 +169,11 @@ mod tests {
             ("これでいいですか？", Some("これでいいですか？")),
         ];
         for (text, expected) in cases {
-            assert_eq!(closing_question(text).as_deref(), expected, "{text}");
+            assert_eq!(find_closing_question(text).as_deref(), expected, "{text}");
         }
-        assert!(closing_question(&format!("{}?", "long ".repeat(1_000))).unwrap().len() <= MAX_SHOWN_BYTES);
+        assert!(
+            find_closing_question(&format!("{}?", "long ".repeat(1_000))).unwrap().len() <= MAX_SHOWN_BYTES
+        );
     }
 
     #[test]
@@ -203,7 +206,7 @@ mod tests {
         ];
         for (answer, expected) in cases {
             let expected = expected.map(str::to_owned).map_err(str::to_owned);
-            assert_eq!(answer_of(answer.clone()), expected, "{answer:?}");
+            assert_eq!(answer_text(answer.clone()), expected, "{answer:?}");
         }
     }
 }

@@ -4,16 +4,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_policy::is_by_rule;
+use journeyman_policy::is_decided_by_rule;
 use journeyman_protocol::{CallState, Decision, Effects, Level, RelPath, ToolUse, Verdict};
-use journeyman_tools::{CALL_TIME, Registry};
+use journeyman_tools::{DEFAULT_CALL_TIME, Registry};
 use tokio_util::sync::CancellationToken;
 
-use super::approvals::{AGENT_AUTHOR, Approvals, HOOK_AUTHOR, emit_decision};
+use super::approvals::{AGENT_AUTHOR, Approvals, HOOK_AUTHOR};
 use super::authorization::{ApprovedCall, Authorization, JudgedCall};
+use super::decision_record::emit_decision;
 use super::overlay_preview::{OverlayPreviews, PreviewPlan};
 use crate::agents::complete_task::COMPLETE_TASK;
-use crate::agents::definition::TASK;
+use crate::agents::definition::TASK_TOOL;
 use crate::agents::role::EditScope;
 use crate::calls::finished_call::FinishedCall;
 use crate::hooks::PreToolDecision;
@@ -21,8 +22,8 @@ use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::request::apply_edit;
-use crate::session::context::Context;
-use crate::transcript::running::CallChange;
+use crate::session::context::SessionContext;
+use crate::transcript::running_transcript::CallChange;
 
 /// Maximum characters of a tool's name that a refusal repeats.
 const MAX_SHOWN_CHARS: usize = 80;
@@ -40,7 +41,7 @@ impl Authorizer<'_> {
     /// Validates and judges a call.
     pub(crate) async fn authorize(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         call: &ToolUse,
         stop: &CancellationToken,
     ) -> Authorization {
@@ -68,7 +69,7 @@ impl Authorizer<'_> {
 
     /// Refuses a call of a tool that an agent doesn't have, or that it may not make in its last
     /// turn.
-    fn refuse_to_agent(&self, cx: &Context, call: &ToolUse) -> Option<FinishedCall> {
+    fn refuse_to_agent(&self, cx: &SessionContext, call: &ToolUse) -> Option<FinishedCall> {
         let role = cx.role()?;
         let name = &call.name;
         let text = if cx.transcript.state().last_turn.is_some() && name != COMPLETE_TASK {
@@ -90,7 +91,7 @@ impl Authorizer<'_> {
     /// Returns the call with its effects, and policy's verdict.
     async fn judge_call(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         call: &ToolUse,
     ) -> Result<(ApprovedCall, JudgedCall), FinishedCall> {
         let failed = |error: journeyman_tools::ToolError| {
@@ -102,9 +103,9 @@ impl Authorizer<'_> {
         let effects = follow_links(cx, effects);
         let effects = Effects { previewed: effects.previewed || cx.is_isolated(), ..effects };
         let mut judged = self.approvals.judge_call(cx, &call.name, &effects, read_only).await;
-        let limit = match tool.limit() {
+        let limit = match tool.time_limit() {
             // The default of tools that set no limit of their own.
-            Some(CALL_TIME) => cx.settings.tool_timeout,
+            Some(DEFAULT_CALL_TIME) => cx.settings.tool_timeout,
             Some(own) => own,
             None => Duration::MAX,
         };
@@ -136,7 +137,7 @@ impl Authorizer<'_> {
     /// Passes a call that policy doesn't deny to the hooks. Changed input is judged again.
     async fn consult_hooks(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         mut ready: ApprovedCall,
         mut judged: JudgedCall,
         stop: &CancellationToken,
@@ -145,7 +146,7 @@ impl Authorizer<'_> {
             return self.approvals.apply_verdict(cx, ready, judged);
         }
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
-        let looked = self.hooks.pre_tool(cx, review, &ready, stop).await;
+        let looked = self.hooks.run_pre_tool(cx, review, &ready, stop).await;
         ready.context = looked.context;
         if let Some(input) = looked.input {
             let amended = ToolUse { input, ..ready.call.clone() };
@@ -193,15 +194,15 @@ impl Authorizer<'_> {
 
 /// Returns true if the call starts a background command.
 fn runs_in_background(call: &ToolUse) -> bool {
-    call.name != TASK && call.input.get("background").and_then(serde_json::Value::as_bool) == Some(true)
+    call.name != TASK_TOOL && call.input.get("background").and_then(serde_json::Value::as_bool) == Some(true)
 }
 
 /// Adds the real paths behind links to the written files: a link to a guarded file is guarded too.
-fn follow_links(cx: &Context, mut effects: Effects) -> Effects {
+fn follow_links(cx: &SessionContext, mut effects: Effects) -> Effects {
     let real: Vec<RelPath> = effects
         .writes
         .iter()
-        .filter_map(|path| cx.workspace.canonical(path).ok())
+        .filter_map(|path| cx.workspace.canonicalize(path).ok())
         .filter(|path| !effects.writes.contains(path))
         .collect();
     effects.writes.extend(real);
@@ -211,7 +212,7 @@ fn follow_links(cx: &Context, mut effects: Effects) -> Effects {
 /// Returns true if a hook may approve the call in place of a person: only if the mode asks, and no
 /// rule does.
 fn may_hook_approve(verdict: &Verdict) -> bool {
-    verdict.decision == Decision::Ask && verdict.level < Level::System && !is_by_rule(verdict)
+    verdict.decision == Decision::Ask && verdict.level < Level::System && !is_decided_by_rule(verdict)
 }
 
 #[cfg(test)]

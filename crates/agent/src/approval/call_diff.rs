@@ -8,7 +8,7 @@ use journeyman_tools::Registry;
 use super::authorization::{ApprovedCall, PermissionQuestion};
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 
 /// Maximum bytes of a diff shown with a question. Nobody reads more before saying yes.
 const MAX_DIFF_BYTES: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const MAX_DIFF_BYTES: usize = 64 * 1024;
 /// read.
 pub(crate) async fn foresee_failure(
     registry: &Arc<Registry>,
-    cx: &Context,
+    cx: &SessionContext,
     ready: &ApprovedCall,
     question: &PermissionQuestion,
 ) -> Option<FinishedCall> {
@@ -33,7 +33,7 @@ pub(crate) async fn foresee_failure(
 /// is what the call would fail with.
 pub(super) async fn diff_call(
     registry: &Arc<Registry>,
-    cx: &Context,
+    cx: &SessionContext,
     call: &ToolUse,
 ) -> Result<Option<String>, String> {
     let (registry, workspace, call) = (Arc::clone(registry), Arc::clone(&cx.workspace), call.clone());

@@ -6,7 +6,7 @@ use journeyman_protocol::{FileChange, FileChangeKind, RelPath, group_digits};
 use journeyman_workspace::DestructiveChange;
 
 /// Maximum number of items named in one sentence.
-const MAX_NAMED: usize = 8;
+const MAX_NAMED_ITEMS: usize = 8;
 
 /// Describes the changes that undo can't revert, such as "removes 3 files that undo can't bring
 /// back: .env (1.2 KB), target/ (2 files, 812 MB)". Returns `None` if undo can revert all of them.
@@ -42,26 +42,26 @@ pub(crate) fn describe_recoverable(losses: &[DestructiveChange]) -> Option<Strin
         (false, true) => "delete or replace",
         (false, false) => "delete",
     };
-    let (number, names) = (count_number(&kept), list_with_sizes(&kept));
+    let (number, names) = (format_file_count(&kept), list_with_sizes(&kept));
     (!kept.is_empty())
         .then(|| format!("It would {verb} {number} {noun}: {names}. `jm undo` can bring {them} back."))
 }
 
 /// Returns the number of files, in digits.
-fn count_number(losses: &[&DestructiveChange]) -> String {
+fn format_file_count(losses: &[&DestructiveChange]) -> String {
     let files = losses.iter().fold(0_u64, |sum, loss| sum.saturating_add(loss.files));
     let more = if losses.iter().any(|loss| loss.more) { "more than " } else { "" };
     format!("{more}{}", group_digits(files))
 }
 
 fn count_files(losses: &[&DestructiveChange]) -> String {
-    let number = count_number(losses);
+    let number = format_file_count(losses);
     let plural = if number == "1" || number == "more than 1" { "" } else { "s" };
     format!("{number} file{plural}")
 }
 
 fn list_with_sizes(losses: &[&DestructiveChange]) -> String {
-    let each = losses.iter().take(MAX_NAMED).map(|loss| {
+    let each = losses.iter().take(MAX_NAMED_ITEMS).map(|loss| {
         let size = format_size(loss.bytes);
         match (loss.directory, loss.files) {
             (false, _) => format!("{} ({size})", loss.path),
@@ -74,7 +74,7 @@ fn list_with_sizes(losses: &[&DestructiveChange]) -> String {
 }
 
 fn append_rest_count(mut text: String, all: usize) -> String {
-    if let Some(more) = all.checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+    if let Some(more) = all.checked_sub(MAX_NAMED_ITEMS).filter(|more| *more > 0) {
         write!(text, " and {more} more").ok();
     }
     text
@@ -88,7 +88,7 @@ pub(crate) fn describe_changes(changes: &[FileChange]) -> Option<String> {
             let of_kind: Vec<&RelPath> =
                 changes.iter().filter(|change| change.kind == kind).map(|change| &change.path).collect();
             let names =
-                of_kind.iter().take(MAX_NAMED).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                of_kind.iter().take(MAX_NAMED_ITEMS).map(ToString::to_string).collect::<Vec<_>>().join(", ");
             Some(match of_kind.len() {
                 0 => return None,
                 1 => format!("{verb} {names}"),
@@ -107,7 +107,7 @@ pub(crate) fn describe_changes(changes: &[FileChange]) -> Option<String> {
 
 /// Lists files with the reason for each.
 pub(crate) fn list_reasons(files: &[(RelPath, String)]) -> String {
-    let each = files.iter().take(MAX_NAMED).map(|(path, why)| format!("{path}: {why}"));
+    let each = files.iter().take(MAX_NAMED_ITEMS).map(|(path, why)| format!("{path}: {why}"));
     append_rest_count(each.collect::<Vec<_>>().join("; "), files.len())
 }
 

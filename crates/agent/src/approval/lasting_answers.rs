@@ -10,10 +10,10 @@ use tokio::sync::watch;
 /// session applies in every session that its rule matches. `Default` is for a session that a person
 /// starts; its agents share its value.
 #[derive(Debug, Clone, Default)]
-pub struct LastingAnswers(Arc<Shared>);
+pub struct LastingAnswers(Arc<SharedAnswers>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedAnswers {
     answers: Mutex<Vec<LastingAnswer>>,
     count: watch::Sender<usize>,
 }
@@ -54,7 +54,7 @@ impl LastingAnswers {
     }
 
     /// Returns the answers after the first `known` ones.
-    pub(crate) fn after(&self, known: usize) -> Vec<LastingAnswer> {
+    pub(crate) fn answers_after(&self, known: usize) -> Vec<LastingAnswer> {
         self.lock().get(known..).unwrap_or_default().to_vec()
     }
 

@@ -6,9 +6,10 @@ pub(crate) mod ask_user;
 pub(crate) mod authorization;
 pub(crate) mod authorizer;
 pub(crate) mod call_diff;
+pub(crate) mod decision_record;
 mod destructive_changes;
+mod lasting_answer_sync;
 pub(crate) mod lasting_answers;
 pub(crate) mod overlay_preview;
-mod shared_answers;
 
 pub use lasting_answers::LastingAnswers;

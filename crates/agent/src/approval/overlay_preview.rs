@@ -11,7 +11,7 @@ use journeyman_protocol::{CallState, Decision, Effects, Level, ResultPart, ToolU
 use journeyman_workspace::{OverlayChanges, OverlayLanding, OverlayRun, WorkspaceError};
 use tokio_util::sync::CancellationToken;
 
-use journeyman_tools::{Registry, Seen};
+use journeyman_tools::{Registry, SeenFiles};
 
 use super::approvals::Approvals;
 use super::authorization::{ApprovedCall, JudgedCall, PermissionQuestion};
@@ -21,8 +21,8 @@ use crate::approval::destructive_changes::{
 };
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
-use crate::session::context::Context;
-use crate::transcript::running::CallChange;
+use crate::session::context::SessionContext;
+use crate::transcript::running_transcript::CallChange;
 
 /// Maximum bytes of the diff shown with the question.
 const MAX_DIFF_BYTES: usize = 16 * 1024;
@@ -48,7 +48,7 @@ pub(crate) enum PreviewPlan {
 }
 
 /// The decision to land or discard a command's layer.
-enum LayerEnd {
+enum LayerDecision {
     Land,
     /// Discard the layer. The call gets this result.
     Drop(Box<FinishedCall>),
@@ -70,7 +70,7 @@ impl OverlayPreviews {
     /// Decides if a judged call needs a preview.
     pub(crate) async fn plan_preview(
         &mut self,
-        cx: &Context,
+        cx: &SessionContext,
         approvals: &Approvals,
         call: &ToolUse,
         effects: &Effects,
@@ -90,7 +90,7 @@ impl OverlayPreviews {
         let (registry, workspace) = (Arc::clone(&self.registry), Arc::clone(&cx.workspace));
         let asked = call.clone();
         let wanted = run_blocking("looking at what a command names", move || {
-            registry.get(&asked.name).is_ok_and(|tool| tool.tries_out(&workspace, &asked.input))
+            registry.get(&asked.name).is_ok_and(|tool| tool.needs_preview(&workspace, &asked.input))
         });
         if !wanted.await.unwrap_or(false) {
             return PreviewPlan::No;
@@ -112,7 +112,7 @@ impl OverlayPreviews {
     }
 
     /// Tests once a session whether layers can be mounted over the tree.
-    async fn layer_support(&mut self, cx: &Context) -> &LayerSupport {
+    async fn layer_support(&mut self, cx: &SessionContext) -> &LayerSupport {
         if matches!(self.layer_support, LayerSupport::Untested) {
             let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
             let session = cx.journal_session().clone();
@@ -128,7 +128,7 @@ impl OverlayPreviews {
     }
 
     /// Mounts the layer of a call that is about to run. The error is a text for the model.
-    pub(crate) async fn mount_layer(&mut self, cx: &Context) -> Result<OverlayRun, String> {
+    pub(crate) async fn mount_layer(&mut self, cx: &SessionContext) -> Result<OverlayRun, String> {
         let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
         let session = cx.journal_session().clone();
         let made =
@@ -147,9 +147,9 @@ impl OverlayPreviews {
 /// Ends a preview: lands the layer, after asking if needed, or discards it. Returns `None` if the
 /// call has its result already.
 pub(crate) async fn finish_preview(
-    cx: &mut Context,
+    cx: &mut SessionContext,
     approvals: &mut Approvals,
-    seen: &Arc<Seen>,
+    seen: &Arc<SeenFiles>,
     mut ready: ApprovedCall,
     trial: OverlayRun,
     mut finished: FinishedCall,
@@ -187,12 +187,12 @@ pub(crate) async fn finish_preview(
     }
     let fate = decide_landing(cx, approvals, &mut ready, &tried, stop).await;
     match fate {
-        Ok(LayerEnd::Land) => {}
-        Ok(LayerEnd::Drop(refused)) => {
+        Ok(LayerDecision::Land) => {}
+        Ok(LayerDecision::Drop(refused)) => {
             discard_layer(trial).await;
             return Ok(Some((ready, *refused)));
         }
-        Ok(LayerEnd::Settled) => {
+        Ok(LayerDecision::Settled) => {
             discard_layer(trial).await;
             return Ok(None);
         }
@@ -207,17 +207,17 @@ pub(crate) async fn finish_preview(
 
 /// Decides what happens to a command's changes, and asks a person if needed.
 async fn decide_landing(
-    cx: &mut Context,
+    cx: &mut SessionContext,
     approvals: &mut Approvals,
     ready: &mut ApprovedCall,
     tried: &OverlayChanges,
     stop: &CancellationToken,
-) -> Result<LayerEnd, AgentError> {
-    let Some(contained) = ready.preview.take() else { return Ok(LayerEnd::Land) };
+) -> Result<LayerDecision, AgentError> {
+    let Some(contained) = ready.preview.take() else { return Ok(LayerDecision::Land) };
     let losses = tried.destructive_changes();
     let lost = describe_lost(&losses);
     if lost.is_none() && contained.verdict.decision == Decision::Allow {
-        return Ok(LayerEnd::Land);
+        return Ok(LayerDecision::Land);
     }
     let recoverable = describe_recoverable(&losses).filter(|_| lost.is_none());
     let reason = format!(
@@ -231,7 +231,7 @@ async fn decide_landing(
     let JudgedCall { verdict, mode, sandbox } = *contained;
     let verdict = Verdict { decision: Decision::Ask, reason, destroys: lost.clone(), rules, ..verdict };
     if !cx.can_ask() {
-        return Ok(LayerEnd::Drop(Box::new(refuse_unanswered(cx, approvals, ready, verdict))));
+        return Ok(LayerDecision::Drop(Box::new(refuse_unanswered(cx, approvals, ready, verdict))));
     }
     let diff = diff_layer(cx, tried).await;
     // A lasting rule would skip later previews, so none is offered for destructive changes.
@@ -248,18 +248,18 @@ async fn decide_landing(
             ready.context = allowed.context;
             cx.transcript.change_call(&ready.call, CallState::Executing, CallChange::default());
             cx.transcript.flush().await?;
-            Ok(LayerEnd::Land)
+            Ok(LayerDecision::Land)
         }
         Some(Err(refused)) if cx.transcript.state().is_open(&ready.call.id) => {
-            Ok(LayerEnd::Drop(Box::new(refused.finished)))
+            Ok(LayerDecision::Drop(Box::new(refused.finished)))
         }
-        Some(Err(_)) => Ok(LayerEnd::Settled),
-        None => Ok(LayerEnd::Drop(Box::new(FinishedCall::interrupted()))),
+        Some(Err(_)) => Ok(LayerDecision::Settled),
+        None => Ok(LayerDecision::Drop(Box::new(FinishedCall::interrupted()))),
     }
 }
 
 fn refuse_unanswered(
-    cx: &Context,
+    cx: &SessionContext,
     approvals: &mut Approvals,
     ready: &ApprovedCall,
     verdict: Verdict,
@@ -274,7 +274,7 @@ fn refuse_unanswered(
 }
 
 /// Returns the diff of the layer, for the question.
-async fn diff_layer(cx: &Context, tried: &OverlayChanges) -> Option<String> {
+async fn diff_layer(cx: &SessionContext, tried: &OverlayChanges) -> Option<String> {
     let (workspace, changes) = (Arc::clone(&cx.workspace), tried.copy_changes().clone());
     let diff = move || workspace.landings().diff(&changes, MAX_DIFF_BYTES);
     let diff = run_blocking("comparing a layer", diff).await.ok()?.ok()?;
@@ -282,8 +282,8 @@ async fn diff_layer(cx: &Context, tried: &OverlayChanges) -> Option<String> {
 }
 
 async fn land_layer(
-    cx: &Context,
-    seen: &Arc<Seen>,
+    cx: &SessionContext,
+    seen: &Arc<SeenFiles>,
     ready: &ApprovedCall,
     trial: OverlayRun,
     tried: OverlayChanges,
@@ -294,7 +294,7 @@ async fn land_layer(
     let seen = Arc::clone(seen);
     let land = move || -> Result<(OverlayLanding, OverlayChanges), WorkspaceError> {
         let landing = trial.land(&workspace, &tried, &session, &call)?;
-        seen.left_by(&workspace, &landing.changes);
+        seen.note_changes(&workspace, &landing.changes);
         Ok((landing, tried))
     };
     let (landing, tried) = match run_blocking("landing what a command did", land).await? {
@@ -319,9 +319,9 @@ async fn land_layer(
     if !landing.left.is_empty() {
         finished.parts.push(text_part(&format!("[not landed: {}]", list_reasons(&landing.left))));
     }
-    if !tried.left_out().is_empty() {
+    if !tried.left_out_paths().is_empty() {
         let names: Vec<_> = tried
-            .left_out()
+            .left_out_paths()
             .iter()
             .map(|path| (path.clone(), "neither a file nor a link".to_owned()))
             .collect();
@@ -352,12 +352,12 @@ mod tests {
     use journeyman_sandbox::{Sandbox, SandboxSettings};
     use journeyman_store::Blobs;
     use journeyman_testkit::skip;
-    use journeyman_workspace::{Change, ChangeSet, Expected, Options, Workspace};
+    use journeyman_workspace::{Change, ChangeSet, ExpectedState, Options, Workspace};
     use serde_json::json;
 
     use super::*;
     use crate::session::settings::Approver;
-    use crate::session::shared::{AuthoredAnswer, PermissionAnswer};
+    use crate::session::shared_state::{AuthoredAnswer, PermissionAnswer};
     use crate::test_context::{TestContext, approved, call};
 
     /// Confines commands. Returns false where the system doesn't allow that.
@@ -459,7 +459,7 @@ mod tests {
         ready.effects.command = Some("the command".to_owned());
         let judged = test.approvals.judge_call(&test.cx, "edit_file", &Effects::default(), true).await;
         ready.preview = Some(Box::new(judged));
-        let (seen, stop) = (Arc::new(Seen::default()), CancellationToken::new());
+        let (seen, stop) = (Arc::new(SeenFiles::default()), CancellationToken::new());
         finish_preview(&mut test.cx, &mut test.approvals, &seen, ready, layer, finished, &stop).await.unwrap()
     }
 
@@ -473,12 +473,12 @@ mod tests {
     }
 
     fn write(name: &str) -> Change {
-        let (path, expected) = (RelPath::parse(name).unwrap(), Expected::Anything);
+        let (path, expected) = (RelPath::parse(name).unwrap(), ExpectedState::Anything);
         Change::Write { path, content: b"2\n".to_vec(), expected }
     }
 
     fn delete(name: &str) -> Change {
-        Change::Delete { path: RelPath::parse(name).unwrap(), expected: Expected::Anything }
+        Change::Delete { path: RelPath::parse(name).unwrap(), expected: ExpectedState::Anything }
     }
 
     fn done() -> FinishedCall {

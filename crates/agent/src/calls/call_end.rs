@@ -1,13 +1,13 @@
 //! The end of a call: records its result and emits its events.
 
-use journeyman_context::{Estimate, cut, fenced};
+use journeyman_context::{TokenEstimator, cut_to_budget, fence_text};
 use journeyman_protocol::{
     Block, CallState, CallTransition, Event, GuardViolation, ResultPart, TokenCounter as _, Tokens, ToolUse,
 };
 
 use super::finished_call::FinishedCall;
-use crate::compaction::room::Room;
-use crate::session::context::Context;
+use crate::compaction::input_room::InputRoom;
+use crate::session::context::SessionContext;
 use crate::transcript::record::Record;
 
 /// Maximum bytes of a result's beginning in an event. The model gets the whole result.
@@ -19,14 +19,14 @@ const MAX_PREVIEW_TAIL_BYTES: usize = 3_000;
 const MAX_RESULT_BYTES: usize = 12 * 1024 * 1024;
 
 /// Part of the room for requests that the text of one result may take, in hundredths.
-const MAX_RESULT_SHARE: u64 = 25;
+const MAX_RESULT_PERCENT: u64 = 25;
 /// The tool whose results are compared with earlier ones.
 const READ_TOOL: &str = "read_file";
 /// Results of fewer bytes are repeated: a reference to one would save nothing.
 const MIN_REPEATED_BYTES: usize = 600;
 
 /// Records a call's end together with its result.
-pub(crate) fn record_call_end(cx: &mut Context, call: &ToolUse, mut finished: FinishedCall) {
+pub(crate) fn record_call_end(cx: &mut SessionContext, call: &ToolUse, mut finished: FinishedCall) {
     let violations = std::mem::take(&mut finished.violations).into_iter();
     let violations = violations.map(|one| GuardViolation { call: Some(call.id.clone()), ..one }).collect();
     cx.transcript.record_violations(None, violations);
@@ -67,7 +67,7 @@ pub(crate) fn record_call_end(cx: &mut Context, call: &ToolUse, mut finished: Fi
 
 /// Returns a result as a block for the model, or a short text if the result is too long for the
 /// log.
-fn result_block(cx: &mut Context, call: &ToolUse, finished: FinishedCall) -> Block {
+fn result_block(cx: &mut SessionContext, call: &ToolUse, finished: FinishedCall) -> Block {
     let block = untruncated_result_block(cx, call, finished);
     let bytes = serde_json::to_vec(&block).map_or(0, |bytes| bytes.len());
     if bytes <= MAX_RESULT_BYTES {
@@ -77,7 +77,7 @@ fn result_block(cx: &mut Context, call: &ToolUse, finished: FinishedCall) -> Blo
     cx.transcript.state().result_block(&cx.redactor, &call.id, &call.name, &text)
 }
 
-fn untruncated_result_block(cx: &mut Context, call: &ToolUse, mut finished: FinishedCall) -> Block {
+fn untruncated_result_block(cx: &mut SessionContext, call: &ToolUse, mut finished: FinishedCall) -> Block {
     for part in &mut finished.parts {
         if let ResultPart::Text { text } = part
             && let std::borrow::Cow::Owned(clean) = cx.redactor.redact(text)
@@ -89,20 +89,20 @@ fn untruncated_result_block(cx: &mut Context, call: &ToolUse, mut finished: Fini
     if !cx.transcript.state().needs_result_block(&call.id) {
         // Fenced, so that text of a file or a command can't pass for another result or for the
         // user.
-        let text = fenced("result", &[("of", &call.name)], &finished.text());
+        let text = fence_text("result", &[("of", &call.name)], &finished.text());
         return Block::text(cx.redactor.redact(&text));
     }
     let is_error = finished.is_error();
     let mut content = finished.parts;
     if call.name == READ_TOOL
-        && let Some(known) = earlier_read(cx, call, &content)
+        && let Some(known) = find_earlier_read(cx, call, &content)
     {
         content = vec![ResultPart::Text { text: known }];
     }
     Block::ToolResult { id: call.id.clone(), content, is_error }
 }
 
-fn text_of(part: &ResultPart) -> &str {
+fn part_text(part: &ResultPart) -> &str {
     match part {
         ResultPart::Text { text } => text,
         ResultPart::Image(_) => "",
@@ -110,17 +110,17 @@ fn text_of(part: &ResultPart) -> &str {
 }
 
 /// Shortens texts that would take too much of the model's window. The log keeps all of them.
-fn fit_window(cx: &mut Context, call: &ToolUse, content: &mut [ResultPart]) {
-    let most = Tokens(Room::of_model(cx).input.0 * MAX_RESULT_SHARE / 100);
+fn fit_window(cx: &mut SessionContext, call: &ToolUse, content: &mut [ResultPart]) {
+    let most = Tokens(InputRoom::for_model(cx).input.0 * MAX_RESULT_PERCENT / 100);
     for part in content {
         let ResultPart::Text { text } = part else { continue };
         // No text has more tokens than bytes. An estimate, because the model's vocabulary may have
         // to be unpacked first, and the text is cut by estimates too.
-        if text.len() as u64 <= most.0 || Estimate.count(text) <= most {
+        if text.len() as u64 <= most.0 || TokenEstimator.count(text) <= most {
             continue;
         }
         let handle = format!("output:{}", call.id);
-        let shortened = cut(text, most, None).text;
+        let shortened = cut_to_budget(text, most, None).text;
         let whole = std::mem::take(text);
         *text = format!(
             "{}\n[shortened, because the model's window is small; read_file with path {handle} shows the rest]",
@@ -135,8 +135,8 @@ fn fit_window(cx: &mut Context, call: &ToolUse, content: &mut [ResultPart]) {
 
 /// Returns a reference to an earlier result if a file is read again and the model still has the
 /// very same text.
-fn earlier_read(cx: &Context, call: &ToolUse, content: &[ResultPart]) -> Option<String> {
-    let bytes: usize = content.iter().map(|part| text_of(part).len()).sum();
+fn find_earlier_read(cx: &SessionContext, call: &ToolUse, content: &[ResultPart]) -> Option<String> {
+    let bytes: usize = content.iter().map(|part| part_text(part).len()).sum();
     if bytes < MIN_REPEATED_BYTES {
         return None;
     }
@@ -192,7 +192,7 @@ mod tests {
             );
             let last = test.cx.transcript.state().messages.last().unwrap().content.last().unwrap().clone();
             let Block::ToolResult { content, .. } = last else { panic!("{last:?}") };
-            text_of(content.first().unwrap()).to_owned()
+            part_text(content.first().unwrap()).to_owned()
         };
         assert_eq!(read("c1", &text), text);
         assert!(read("c2", &text).starts_with("unchanged: the same text as this call gave before"));
@@ -214,16 +214,18 @@ mod tests {
         record_call_end(&mut test.cx, &made, finished);
         let last = test.cx.transcript.state().messages.last().unwrap().content.last().unwrap().clone();
         let Block::ToolResult { content, .. } = last else { panic!("{last:?}") };
-        let shown = text_of(content.first().unwrap());
+        let shown = part_text(content.first().unwrap());
         assert!(test.cx.meter.counter().count(shown) < Tokens(1_100), "{}", shown.len());
         assert!(shown.contains("value_0 ") && shown.contains("output:c1"));
         test.cx.transcript.flush().await.unwrap();
         let store = std::sync::Arc::clone(test.cx.transcript.log().store());
-        let kept = crate::transcript::recall::result_text(&*store, &test.cx.session, &made.id).await.unwrap();
+        let kept = crate::transcript::log_reader::read_result_text(&*store, &test.cx.session, &made.id)
+            .await
+            .unwrap();
         assert_eq!(kept.as_deref(), Some(text.as_str()));
-        let all = crate::result_texts(&*store, &test.cx.session, text.len()).await.unwrap();
+        let all = crate::read_result_texts(&*store, &test.cx.session, text.len()).await.unwrap();
         assert_eq!(all.get(&made.id), Some(&text));
-        let none = crate::result_texts(&*store, &test.cx.session, 10).await.unwrap();
+        let none = crate::read_result_texts(&*store, &test.cx.session, 10).await.unwrap();
         assert!(none.is_empty(), "there is no room for it");
     }
 

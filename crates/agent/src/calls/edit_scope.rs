@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_protocol::{CallState, RelPath, ResultPart, ToolUse};
-use journeyman_tools::Seen;
+use journeyman_tools::SeenFiles;
 use journeyman_workspace::UndoReport;
 
 use super::finished_call::FinishedCall;
@@ -11,27 +11,28 @@ use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
 use crate::recovery::cut_off::record_own_changes;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 
 /// Maximum number of files named in a result.
-const MAX_NAMED: usize = 10;
+const MAX_NAMED_FILES: usize = 10;
 
 /// Reverts all changes of a call that changed a file beyond the agent's scope, and notes this in
 /// the result. The changes of a command aren't known before it runs. Ignored files, such as build
 /// output, are not checked.
-pub(crate) async fn keep_to_scope(
-    cx: &mut Context,
+pub(crate) async fn revert_beyond_scope(
+    cx: &mut SessionContext,
     approvals: &Approvals,
-    seen: &Arc<Seen>,
+    seen: &Arc<SeenFiles>,
     call: &ToolUse,
     finished: &mut FinishedCall,
 ) {
     let beyond: Vec<&RelPath> =
-        approvals.beyond_scope(finished.changes.iter().map(|change| &change.path)).collect();
+        approvals.filter_beyond_scope(finished.changes.iter().map(|change| &change.path)).collect();
     if beyond.is_empty() {
         return;
     }
-    let mut text = format!("This agent may change files of tests alone, and this changed {}.", name(&beyond));
+    let mut text =
+        format!("This agent may change files of tests alone, and this changed {}.", list_paths(&beyond));
     let (workspace, session, id) = (Arc::clone(&cx.workspace), cx.journal_session().clone(), call.id.clone());
     let undone = run_blocking("taking back a change", move || workspace.undo_call(&session, &id)).await;
     match undone.and_then(|done| done.map_err(AgentError::from)) {
@@ -40,7 +41,7 @@ pub(crate) async fn keep_to_scope(
             finished.changes.retain(|change| conflicts.iter().any(|(path, _)| *path == change.path));
             let kept: Vec<&RelPath> = conflicts.iter().map(|(path, _)| path).collect();
             if !kept.is_empty() {
-                text.push_str(&format!(" But {} could not be, and is as it is.", name(&kept)));
+                text.push_str(&format!(" But {} could not be, and is as it is.", list_paths(&kept)));
             }
             record_own_changes(cx, seen, restored).await;
         }
@@ -50,9 +51,10 @@ pub(crate) async fn keep_to_scope(
     finished.parts.push(ResultPart::Text { text });
 }
 
-fn name(paths: &[&RelPath]) -> String {
-    let named = paths.iter().take(MAX_NAMED).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
-    match paths.len().saturating_sub(MAX_NAMED) {
+fn list_paths(paths: &[&RelPath]) -> String {
+    let named =
+        paths.iter().take(MAX_NAMED_FILES).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
+    match paths.len().saturating_sub(MAX_NAMED_FILES) {
         0 => named,
         more => format!("{named} and {more} more"),
     }

@@ -25,7 +25,7 @@ const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(5);
 pub(crate) const AGENT_GRACE_PERIOD: Duration = Duration::from_secs(30);
 
 /// A call that is about to run.
-pub(crate) struct Execution {
+pub(crate) struct CallExecution {
     pub(super) registry: Arc<Registry>,
     pub(super) call: ToolUse,
     pub(super) limit: Duration,
@@ -33,7 +33,7 @@ pub(crate) struct Execution {
     pub(super) live: LiveOutput,
 }
 
-impl Execution {
+impl CallExecution {
     /// Runs the call and returns its result.
     pub(crate) async fn run(self, permits: Arc<Semaphore>) -> (CallId, FinishedCall) {
         let Self { registry, call, limit, context, live } = self;
@@ -73,7 +73,7 @@ impl Execution {
         let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let abandoned = task.abandoned;
         let finished = match result {
-            Ok(output) => finish_output(output, cancel.is_cancelled(), timed_out.then_some(limit)),
+            Ok(output) => to_finished_call(output, cancel.is_cancelled(), timed_out.then_some(limit)),
             Err(error) if timed_out => {
                 let limit = format_duration(limit);
                 FinishedCall::without_output(
@@ -124,7 +124,7 @@ fn flatten_result(
     done.unwrap_or_else(|died| Err(ToolError::Stopped(died.to_string())))
 }
 
-fn finish_output(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> FinishedCall {
+fn to_finished_call(output: ToolOutput, cancelled: bool, timed_out: Option<Duration>) -> FinishedCall {
     let ToolOutput { mut parts, changes, diff, is_error, violations, output_lines, foreign_usage } = output;
     if !is_error {
         // The call succeeded while it was being cancelled, so it counts as completed.

@@ -11,23 +11,23 @@ use journeyman_protocol::{
 };
 use journeyman_sandbox::Outcome;
 use journeyman_tools::{
-    Background, BackgroundExit, Outputs, RecallResult, Registry, Seen, ToolContext, ToolLimits,
+    BackgroundCommands, BackgroundExit, Outputs, RecallResult, Registry, SeenFiles, ToolContext, ToolLimits,
 };
 use tokio_util::sync::CancellationToken;
 
-use super::execution::{Execution, LiveOutput};
-use crate::agents::definition::TASK;
+use super::execution::{CallExecution, LiveOutput};
+use crate::agents::definition::TASK_TOOL;
 use crate::approval::approvals::Approvals;
 use crate::approval::authorization::ApprovedCall;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::session::inbox::Inbox;
-use crate::transcript::recall::result_text;
+use crate::transcript::log_reader::read_result_text;
 use crate::transcript::record::Record;
 use crate::transcript::reminder;
 
 /// Maximum calls of one reply. A model that makes more is in a loop; the rest are refused with this
 /// reason.
-pub(crate) const MAX_CALLS: usize = 64;
+pub(crate) const MAX_CALLS_PER_REPLY: usize = 64;
 /// Maximum bytes of a tool's custom event.
 const MAX_CUSTOM_EVENT_BYTES: usize = 64 * 1024;
 /// Maximum bytes of an output in the log. Of a longer one the beginning and the end are kept.
@@ -35,22 +35,22 @@ const MAX_LOGGED_OUTPUT_BYTES: usize = 1024 * 1024;
 /// Maximum number of files named in the record of an edit.
 const MAX_NAMED_FILES: usize = 20;
 /// Maximum number of files named in a notice.
-const MAX_NAMED: usize = 10;
+const MAX_NOTICE_FILES: usize = 10;
 /// Maximum bytes of a checkpoint's label.
-const MAX_LABEL_BYTES: usize = journeyman_workspace::limits::LABEL_BYTES;
+const MAX_LABEL_BYTES: usize = journeyman_workspace::limits::MAX_LABEL_BYTES;
 
 /// Runs tools, and owns the state that they share within a session.
 pub(crate) struct ToolRunner {
     registry: Arc<Registry>,
     inbox: Arc<Inbox>,
-    seen_files: Arc<Seen>,
+    seen_files: Arc<SeenFiles>,
     outputs: Option<Arc<Outputs>>,
-    background_commands: Option<Arc<Background>>,
+    background_commands: Option<Arc<BackgroundCommands>>,
     /// Number of calls of the task that changed files.
     edits: usize,
     /// Number of these calls before checks last failed.
     checked_edits: usize,
-    /// True if agents changed files since [`ToolRunner::take_agent_changes`] was last called.
+    /// True if agents changed files since [`ToolRunner::take_agents_changed`] was last called.
     agents_changed: bool,
 }
 
@@ -80,7 +80,7 @@ impl ToolRunner {
     }
 
     /// Returns the versions of files that the session has seen.
-    pub(crate) fn seen_files(&self) -> &Arc<Seen> {
+    pub(crate) fn seen_files(&self) -> &Arc<SeenFiles> {
         &self.seen_files
     }
 
@@ -95,7 +95,7 @@ impl ToolRunner {
     }
 
     /// Records that a call of `tool` changed files.
-    pub(crate) fn record_edit(&mut self, cx: &mut Context, tool: &str, changes: &[FileChange]) {
+    pub(crate) fn record_edit(&mut self, cx: &mut SessionContext, tool: &str, changes: &[FileChange]) {
         if changes.is_empty() {
             return;
         }
@@ -110,15 +110,15 @@ impl ToolRunner {
     }
 
     /// Records the usage and the changed files of agents that have ended.
-    pub(crate) fn record_agents_work(&mut self, cx: &mut Context) {
+    pub(crate) fn record_agents_work(&mut self, cx: &mut SessionContext) {
         let changes = cx.take_agents_work();
         cx.index.note_changed(changes.iter().map(|change| &change.path));
         self.agents_changed |= !changes.is_empty();
-        self.record_edit(cx, TASK, &changes);
+        self.record_edit(cx, TASK_TOOL, &changes);
     }
 
     /// Returns true if agents have changed files since this was last asked.
-    pub(crate) fn take_agent_changes(&mut self) -> bool {
+    pub(crate) fn take_agents_changed(&mut self) -> bool {
         std::mem::take(&mut self.agents_changed)
     }
 
@@ -130,11 +130,11 @@ impl ToolRunner {
     /// Prepares the execution of a call.
     pub(crate) fn prepare_call(
         &mut self,
-        cx: &Context,
+        cx: &SessionContext,
         ready: &ApprovedCall,
         may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
         cancel: &CancellationToken,
-    ) -> Execution {
+    ) -> CallExecution {
         let call = &ready.call.id;
         // In a layer, files seen by the call don't count for the session.
         let (workspace, seen) = match &ready.layer {
@@ -176,17 +176,17 @@ impl ToolRunner {
             needs: cx.settings.needs,
         };
         let registry = Arc::clone(&self.registry);
-        Execution { registry, call: ready.call.clone(), limit: ready.time_limit, context, live }
+        CallExecution { registry, call: ready.call.clone(), limit: ready.time_limit, context, live }
     }
 
     /// Returns the outputs and results that the model can read again.
-    fn outputs(&mut self, cx: &Context) -> Arc<Outputs> {
+    fn outputs(&mut self, cx: &SessionContext) -> Arc<Outputs> {
         let outputs = self.outputs.get_or_insert_with(|| {
             let (store, session) = (Arc::clone(cx.transcript.log().store()), cx.session.clone());
             let recall: RecallResult = Arc::new(move |call| {
                 let (store, session) = (Arc::clone(&store), session.clone());
                 // A log that can't be read is reported by the next write.
-                async move { result_text(&*store, &session, &call).await.ok().flatten() }.boxed()
+                async move { read_result_text(&*store, &session, &call).await.ok().flatten() }.boxed()
             });
             Arc::new(Outputs::with_recall(recall))
         });
@@ -195,17 +195,17 @@ impl ToolRunner {
 
     /// Records the whole output of a call whose result has only its ends, so that it outlives the
     /// process.
-    pub(crate) fn record_output(&self, cx: &mut Context, call: &CallId) {
+    pub(crate) fn record_output(&self, cx: &mut SessionContext, call: &CallId) {
         let Some(text) = self.outputs.as_ref().and_then(|outputs| outputs.take_unlogged(call)) else {
             return;
         };
         let text = cx.redactor.redact(&text);
-        let text = bounded_ends(&text, MAX_LOGGED_OUTPUT_BYTES).into_owned();
+        let text = truncate_middle(&text, MAX_LOGGED_OUTPUT_BYTES).into_owned();
         cx.transcript.record(Record::Output { call: call.clone(), text });
     }
 
     /// Returns the session's background commands. The model gets a notice when a command ends.
-    fn background_commands(&mut self, cx: &Context) -> Arc<Background> {
+    fn background_commands(&mut self, cx: &SessionContext) -> Arc<BackgroundCommands> {
         if let Some(background) = &self.background_commands {
             return Arc::clone(background);
         }
@@ -223,32 +223,32 @@ impl ToolRunner {
         // Command numbers start after the number of earlier calls, so that they stay unique after a
         // restart.
         let count = cx.transcript.state().call_ids.len() as u64;
-        let background = Arc::new(Background::new(notice).with_first_number(count));
+        let background = Arc::new(BackgroundCommands::new(notice).with_first_number(count));
         self.background_commands = Some(Arc::clone(&background));
         background
     }
 
     /// Stops the background commands, and waits until their changes are journaled.
-    pub(crate) async fn stop_background(&mut self, cx: &mut Context) {
+    pub(crate) async fn stop_background(&mut self, cx: &mut SessionContext) {
         if let Some(background) = self.background_commands.take() {
             background.close().await;
-            note_violations_of(cx, &background);
+            record_violations_of(cx, &background);
         }
     }
 
     /// Records guard violations of background commands, also of those that still run.
-    pub(crate) async fn note_background_violations(&self, cx: &mut Context) {
+    pub(crate) async fn record_background_violations(&self, cx: &mut SessionContext) {
         if let Some(background) = self.background_commands.clone() {
-            if let Err(error) = background.check_running().await {
+            if let Err(error) = background.check_guarded_files().await {
                 cx.transcript.emit(Event::Warning { message: error.to_string() });
             }
-            note_violations_of(cx, &background);
+            record_violations_of(cx, &background);
         }
     }
 }
 
 /// Returns the beginning and the end of a text that is too long.
-fn bounded_ends(text: &str, limit: usize) -> Cow<'_, str> {
+fn truncate_middle(text: &str, limit: usize) -> Cow<'_, str> {
     if text.len() <= limit {
         return Cow::Borrowed(text);
     }
@@ -258,12 +258,12 @@ fn bounded_ends(text: &str, limit: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}\n[{left_out} bytes are not kept]\n{tail}"))
 }
 
-fn tool_name_of(cx: &Context, call: &CallId) -> String {
+fn tool_name_of(cx: &SessionContext, call: &CallId) -> String {
     let open = cx.transcript.state().calls.iter().find(|open| open.call.id == *call);
     open.map(|open| open.call.name.clone()).unwrap_or_default()
 }
 
-fn note_violations_of(cx: &mut Context, background: &Background) {
+fn record_violations_of(cx: &mut SessionContext, background: &BackgroundCommands) {
     let mut by_call: BTreeMap<Option<CallId>, Vec<GuardViolation>> = BTreeMap::new();
     for one in background.take_violations() {
         by_call.entry(one.call.clone()).or_default().push(one);
@@ -274,12 +274,12 @@ fn note_violations_of(cx: &mut Context, background: &Background) {
 }
 
 /// Returns the label of the checkpoint before this step: the step's number and its changing calls.
-pub(crate) fn step_label(cx: &Context, approvals: &Approvals, ready: &[ApprovedCall]) -> String {
+pub(crate) fn step_label(cx: &SessionContext, approvals: &Approvals, ready: &[ApprovedCall]) -> String {
     let changing = ready.iter().filter(|one| !one.read_only);
     let summaries: Vec<String> = changing
         .map(|one| approvals.summarize_call(cx, &one.call).lines().next().unwrap_or_default().to_owned())
         .collect();
-    let mut label = format!("step {}: {}", cx.next_step(), summaries.join(", "));
+    let mut label = format!("step {}: {}", cx.current_step(), summaries.join(", "));
     label.retain(|character| !character.is_control());
     label.truncate(label.floor_char_boundary(MAX_LABEL_BYTES));
     label
@@ -319,7 +319,7 @@ fn exit_notice(exit: &BackgroundExit) -> String {
     }
     if !exit.changes.is_empty() {
         let files: Vec<String> =
-            exit.changes.iter().take(MAX_NAMED).map(|change| change.path.to_string()).collect();
+            exit.changes.iter().take(MAX_NOTICE_FILES).map(|change| change.path.to_string()).collect();
         text.push_str(&format!(" It changed {} files: {}.", exit.changes.len(), files.join(", ")));
     }
     if !exit.tail.trim().is_empty() {

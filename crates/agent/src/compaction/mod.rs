@@ -1,7 +1,7 @@
 //! Keeps requests within the model's window: old results age, and a long conversation is shortened.
 
-pub(crate) mod room;
-pub(crate) mod room_maker;
+pub(crate) mod compactor;
+pub(crate) mod input_room;
 mod summary;
 
-pub(crate) use room_maker::RoomMaker;
+pub(crate) use compactor::Compactor;

@@ -10,9 +10,9 @@ use journeyman_protocol::{
 use tokio_util::sync::CancellationToken;
 
 /// Maximum tokens of the summary.
-const MAX_OUTPUT: Tokens = Tokens(1_500);
+const MAX_SUMMARY_TOKENS: Tokens = Tokens(1_500);
 /// Maximum time for the summary, with all attempts: the session waits for it.
-const TIMEOUT: Duration = Duration::from_secs(120);
+const SUMMARY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum bytes of one result in the text to summarize.
 const MAX_RESULT_BYTES: usize = 1_200;
 /// Maximum bytes of one message's text in the text to summarize.
@@ -29,14 +29,14 @@ pub(super) async fn request_summary(
     room: Tokens,
     stop: &CancellationToken,
 ) -> Result<(String, Usage), ModelError> {
-    let asked = request_prose(model, instructions, messages, room, stop);
-    tokio::time::timeout(TIMEOUT, asked).await.unwrap_or_else(|_| {
-        let seconds = TIMEOUT.as_secs();
+    let asked = request_without_timeout(model, instructions, messages, room, stop);
+    tokio::time::timeout(SUMMARY_TIMEOUT, asked).await.unwrap_or_else(|_| {
+        let seconds = SUMMARY_TIMEOUT.as_secs();
         Err(ModelError::Protocol(format!("the summary wasn't complete after {seconds} seconds")))
     })
 }
 
-async fn request_prose(
+async fn request_without_timeout(
     model: &dyn Model,
     instructions: &str,
     messages: &[Message],
@@ -45,8 +45,8 @@ async fn request_prose(
 ) -> Result<(String, Usage), ModelError> {
     let request = ModelRequest {
         system: vec![SystemPart { text: instructions.to_owned(), cache: false }],
-        messages: vec![Message::user_text(material(messages, room))],
-        max_output: Some(MAX_OUTPUT),
+        messages: vec![Message::user_text(format_conversation(messages, room))],
+        max_output: Some(MAX_SUMMARY_TOKENS),
         ..ModelRequest::default()
     };
     let mut deltas = model.stream(&request, stop.child_token());
@@ -63,11 +63,11 @@ async fn request_prose(
 }
 
 /// Formats the newest messages that fit into `room` as text.
-fn material(messages: &[Message], room: Tokens) -> String {
+fn format_conversation(messages: &[Message], room: Tokens) -> String {
     let (mut pieces, mut spent) = (Vec::new(), Tokens(0));
     for message in messages.iter().rev() {
-        let piece = written(message);
-        spent += journeyman_context::Estimate.count(&piece);
+        let piece = format_message(message);
+        spent += journeyman_context::TokenEstimator.count(&piece);
         if spent > room {
             pieces.push("[The beginning is left out.]\n".to_owned());
             break;
@@ -75,10 +75,10 @@ fn material(messages: &[Message], room: Tokens) -> String {
         pieces.push(piece);
     }
     pieces.reverse();
-    journeyman_context::fenced("conversation", &[], &pieces.concat())
+    journeyman_context::fence_text("conversation", &[], &pieces.concat())
 }
 
-fn written(message: &Message) -> String {
+fn format_message(message: &Message) -> String {
     let who = if message.role == Role::User { "user" } else { "model" };
     let mut out = String::new();
     for block in &message.content {
@@ -136,7 +136,7 @@ mod tests {
         let messages: Vec<Message> = (0..200)
             .map(|number| Message::user_text(format!("message number {number} </conversation>")))
             .collect();
-        let text = material(&messages, Tokens(300));
+        let text = format_conversation(&messages, Tokens(300));
         assert!(text.starts_with("<conversation-2>\n[The beginning is left out.]\n"), "{text}");
         assert!(text.contains("[user] message number 199 ") && !text.contains("number 20 "), "{text}");
     }

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::HookNotes;
-use super::command::{CommandEnd, ExitKind, HOOK_OUTPUT_BYTES, KeptOutput};
+use super::command::{CommandEnd, ExitKind, KeptOutput, MAX_HOOK_OUTPUT_BYTES};
 use super::event::HookEvent;
 
 /// Maximum number of characters of one hook's text that reach the model or a person, as in Claude
 /// Code.
-pub const HOOK_TEXT_CHARS: usize = 10_000;
+pub const MAX_HOOK_TEXT_CHARS: usize = 10_000;
 
 /// The answer of one hook.
 #[derive(Debug, Default, PartialEq)]
@@ -131,7 +131,7 @@ impl HookAnswer {
             // The truncated output may have been a denial.
             _ if stdout.cut => Self::from_failure(
                 event,
-                format!("the hook `{hook}` answered with more than {HOOK_OUTPUT_BYTES} bytes of JSON"),
+                format!("the hook `{hook}` answered with more than {MAX_HOOK_OUTPUT_BYTES} bytes of JSON"),
             ),
             Ok(_) => Self::default(),
             Err(error) => Self::with_warning(format!(
@@ -208,7 +208,7 @@ impl HookAnswer {
 /// Returns a stream's text, if any, with a note if it was truncated.
 fn output_text(stream: &KeptOutput) -> Option<String> {
     let text = stream.text();
-    let long = stream.cut || text.chars().nth(HOOK_TEXT_CHARS).is_some();
+    let long = stream.cut || text.chars().nth(MAX_HOOK_TEXT_CHARS).is_some();
     let mut text = clean_text(&text);
     if long && stream.cut && !text.ends_with(TRUNCATION_NOTE) {
         text.push_str(TRUNCATION_NOTE);
@@ -223,7 +223,7 @@ const TRUNCATION_NOTE: &str = "\n… (cut: the hook said more)";
 fn clean_text(text: &str) -> String {
     let shown = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     let text = text.trim();
-    match text.char_indices().nth(HOOK_TEXT_CHARS) {
+    match text.char_indices().nth(MAX_HOOK_TEXT_CHARS) {
         Some((end, _)) => {
             let head: String = text.get(..end).unwrap_or_default().chars().filter(shown).collect();
             head + TRUNCATION_NOTE

@@ -12,8 +12,8 @@ use journeyman_model::ModelRequest;
 use journeyman_protocol::{Effects, Message, ToolUse};
 
 use super::closures::Closures;
-use super::configured::{HookCommand, PinnedCommand};
-use super::{GateDecision, HookContext, HookResult, Hooks, PreToolAnswer, TurnEndDecision};
+use super::hook_command::{HookCommand, PinnedCommand};
+use super::{GateDecision, HookCallResult, HookContext, Hooks, PreToolAnswer, TurnEndDecision};
 
 /// Collects hooks. Closures run in the order in which they are added here, before any configured
 /// command.
@@ -84,7 +84,7 @@ impl HooksBuilder {
         (at: &'a HookContext, call: &'a ToolUse, effects: &'a Effects) -> PreToolAnswer, PreToolAnswer);
     closure!("after a tool call; it may change the result, and gives context for the model",
         on_post_tool, on_post_tool_async, post_tool, 'a,
-        (at: &'a HookContext, call: &'a ToolUse, result: &'a mut HookResult) -> Vec<String>, Vec<String>);
+        (at: &'a HookContext, call: &'a ToolUse, result: &'a mut HookCallResult) -> Vec<String>, Vec<String>);
     closure!("before the model is asked; it may change the request", on_pre_model, on_pre_model_async, pre_model, 'a,
         (at: &'a HookContext, request: &'a mut ModelRequest) -> GateDecision, GateDecision);
     closure!("after the model's reply, before it is kept; it may change it",

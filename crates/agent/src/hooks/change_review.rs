@@ -10,7 +10,7 @@ use std::sync::Arc;
 use journeyman_protocol::{
     CallId, CallState, ContentHash, Decision, Effects, ErrorPhase, Level, RelPath, ToolUse, Verdict,
 };
-use journeyman_workspace::{Body, CheckpointId, WorkspaceError};
+use journeyman_workspace::{CheckpointId, FileBody, WorkspaceError};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -20,7 +20,7 @@ use crate::approval::authorization::{ApprovedCall, JudgedCall, PermissionQuestio
 use crate::blocking::run_blocking;
 use crate::hooks::{HookEvent, Hooks, UnseenChanges};
 use crate::isolation::checkpoints::Checkpoints;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::transcript::state::OpenCall;
 
 /// The tool name in approval requests about hooks.
@@ -62,7 +62,7 @@ impl ShownFiles {
     /// `stop`, a person is asked about them first.
     pub(super) async fn find_unseen(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         review: ChangeReview<'_>,
         hooks: &Hooks,
         event: HookEvent,
@@ -84,7 +84,7 @@ impl ShownFiles {
         let new = found.filter(|(path, hash)| self.allowed.get(path) != Some(hash));
         let hashes: BTreeMap<RelPath, Option<ContentHash>> = new.collect();
         unseen.files = hashes.keys().cloned().collect();
-        let kept = hooks.blocking_files(event, &unseen);
+        let kept = hooks.find_blocking_files(event, &unseen);
         let Some(stop) = stop.filter(|_| cx.can_ask() && !kept.is_empty() && unseen.directories.is_empty())
         else {
             return unseen;
@@ -104,7 +104,7 @@ impl ShownFiles {
     /// Returns the files that differ from their state when the session began.
     async fn changed_in_session(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         checkpoints: &mut Checkpoints,
     ) -> Result<Vec<RelPath>, AgentError> {
         let mut changed = checkpoints.changes(cx).await?;
@@ -136,7 +136,7 @@ impl ShownFiles {
     /// sandbox with them.
     async fn ask_about_files(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         approvals: &mut Approvals,
         event: HookEvent,
         files: &[RelPath],
@@ -146,7 +146,7 @@ impl ShownFiles {
         let read = run_blocking("reading what changed", move || {
             let text = |path: RelPath| match workspace.read(&path, MAX_SHOWN_BYTES) {
                 Ok(content) => match content.body {
-                    Body::Text(text) => Some((path.to_string(), Value::String(text.text))),
+                    FileBody::Text(text) => Some((path.to_string(), Value::String(text.text))),
                     _ => None,
                 },
                 Err(WorkspaceError::NotFound { .. }) => Some((path.to_string(), Value::Null)),
@@ -192,7 +192,7 @@ impl ShownFiles {
 
 /// Returns the directories of programs that a command or a check of the session may have changed
 /// unnoticed.
-fn program_directories(cx: &Context) -> Vec<RelPath> {
+fn program_directories(cx: &SessionContext) -> Vec<RelPath> {
     let begun = |open: &&OpenCall| {
         let waits = [CallState::Pending, CallState::ApprovalRequired, CallState::Approved, CallState::Denied];
         !waits.contains(&open.record.state)

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{Effects, Message, ToolUse};
 
-use super::configured::DEFAULT_HOOK_TIMEOUT;
-use super::interface::{GateDecision, HookContext, HookResult, PreToolAnswer, TurnEndDecision};
+use super::hook_command::DEFAULT_HOOK_TIMEOUT;
+use super::interface::{GateDecision, HookCallResult, HookContext, PreToolAnswer, TurnEndDecision};
 
 /// The future of a closure's answer.
 type HookFuture<'a, T> = BoxFuture<'a, T>;
@@ -21,7 +21,7 @@ type SubjectHook<S, T> = dyn for<'a> Fn(&'a HookContext, &'a S) -> HookFuture<'a
 type MutSubjectHook<S, T> = dyn for<'a> Fn(&'a HookContext, &'a mut S) -> HookFuture<'a, T> + Send + Sync;
 type PreToolFn =
     dyn for<'a> Fn(&'a HookContext, &'a ToolUse, &'a Effects) -> HookFuture<'a, PreToolAnswer> + Send + Sync;
-type PostToolFn = dyn for<'a> Fn(&'a HookContext, &'a ToolUse, &'a mut HookResult) -> HookFuture<'a, Vec<String>>
+type PostToolFn = dyn for<'a> Fn(&'a HookContext, &'a ToolUse, &'a mut HookCallResult) -> HookFuture<'a, Vec<String>>
     + Send
     + Sync;
 

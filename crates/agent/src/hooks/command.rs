@@ -22,10 +22,10 @@ use tokio_util::sync::CancellationToken;
 
 /// Bytes of each output stream that are kept. The rest is read and dropped, so that a verbose hook
 /// isn't blocked by a full pipe.
-pub const HOOK_OUTPUT_BYTES: usize = 64 * 1024;
+pub const MAX_HOOK_OUTPUT_BYTES: usize = 64 * 1024;
 /// Maximum number of bytes that are read after the command has ended. No pipe holds more, whatever
 /// a surviving child process goes on writing.
-const REST_BYTES: usize = 1024 * 1024;
+const MAX_REST_BYTES: usize = 1024 * 1024;
 
 /// The `PATH` for a user who has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -66,7 +66,7 @@ pub(super) struct KeptOutput {
 }
 
 /// The parameters of a command to start.
-pub(super) struct CommandStart<'a> {
+pub(super) struct CommandParameters<'a> {
     pub(super) command: &'a str,
     pub(super) root: &'a Path,
     pub(super) variables: &'a BTreeMap<OsString, OsString>,
@@ -74,10 +74,10 @@ pub(super) struct CommandStart<'a> {
     pub(super) cancel: &'a CancellationToken,
 }
 
-impl CommandStart<'_> {
+impl CommandParameters<'_> {
     /// Returns the user's `PATH` without directories of the project, since the session may have
     /// written the programs in them.
-    fn path(&self) -> OsString {
+    fn path_variable(&self) -> OsString {
         let path =
             self.variables.get(OsStr::new("PATH")).map_or(OsStr::new(DEFAULT_PATH), OsString::as_os_str);
         let outside = |directory: &PathBuf| {
@@ -90,7 +90,7 @@ impl CommandStart<'_> {
 }
 
 /// Runs a command with `input` on its standard input. Dropping the future kills the process group.
-pub(super) async fn run_command(start: CommandStart<'_>, input: Vec<u8>) -> CommandEnd {
+pub(super) async fn run_command(start: CommandParameters<'_>, input: Vec<u8>) -> CommandEnd {
     let finished = async {
         match tokio::time::timeout(start.timeout, run_process(&start, input)).await {
             Ok(Ok(ended)) => ended,
@@ -105,7 +105,7 @@ pub(super) async fn run_command(start: CommandStart<'_>, input: Vec<u8>) -> Comm
     }
 }
 
-async fn run_process(start: &CommandStart<'_>, input: Vec<u8>) -> std::io::Result<CommandEnd> {
+async fn run_process(start: &CommandParameters<'_>, input: Vec<u8>) -> std::io::Result<CommandEnd> {
     let mut child = spawn_process(start)?;
     let mut group = ProcessGroup(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw));
     let (stdin, mut stdout, mut stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
@@ -129,12 +129,12 @@ async fn run_process(start: &CommandStart<'_>, input: Vec<u8>) -> std::io::Resul
     };
     // Processes that the command left running (such as a notifier) belong to the user from here on.
     group.0 = None;
-    out.take_rest(stdout.as_ref());
-    err.take_rest(stderr.as_ref());
+    out.read_available(stdout.as_ref());
+    err.read_available(stderr.as_ref());
     Ok(CommandEnd::Exited { status: ExitKind::from(status), stdout: out, stderr: err, denial: None })
 }
 
-fn spawn_process(start: &CommandStart<'_>) -> std::io::Result<tokio::process::Child> {
+fn spawn_process(start: &CommandParameters<'_>) -> std::io::Result<tokio::process::Child> {
     let mut command = Command::new("/bin/sh");
     command
         .arg("-c")
@@ -142,7 +142,7 @@ fn spawn_process(start: &CommandStart<'_>) -> std::io::Result<tokio::process::Ch
         .current_dir(start.root)
         .env_clear()
         .envs(start.variables)
-        .env("PATH", start.path())
+        .env("PATH", start.path_variable())
         .env("JOURNEYMAN_PROJECT_DIR", start.root)
         .env("CLAUDE_PROJECT_DIR", start.root)
         .stdin(Stdio::piped())
@@ -209,13 +209,13 @@ impl KeptOutput {
     }
 
     /// Reads what a pipe holds at this moment, without waiting for more.
-    fn take_rest(&mut self, stream: Option<&impl AsFd>) {
+    fn read_available(&mut self, stream: Option<&impl AsFd>) {
         let Some(stream) = stream else { return };
         let mut piece = vec![0; 8 * 1024];
         let mut total = 0;
         // Tokio's pipes don't block, so reading an empty pipe that is still open fails and ends the
         // loop.
-        while total < REST_BYTES
+        while total < MAX_REST_BYTES
             && let Ok(count @ 1..) = rustix::io::read(stream, &mut piece)
         {
             total += count;
@@ -224,7 +224,7 @@ impl KeptOutput {
     }
 
     fn push(&mut self, piece: &[u8]) {
-        let room = HOOK_OUTPUT_BYTES.saturating_sub(self.bytes.len());
+        let room = MAX_HOOK_OUTPUT_BYTES.saturating_sub(self.bytes.len());
         self.cut |= piece.len() > room;
         self.bytes.extend_from_slice(piece.get(..room).unwrap_or(piece));
     }

@@ -6,15 +6,16 @@ use std::path::Path;
 
 use journeyman_policy::is_secret_name;
 use journeyman_sandbox::{
-    Captured, Completed, DenialKind, Limits, Network, Outcome, Request, Stdin, Streams, WriteMode,
+    CapturedOutput, CompletedCommand, DenialKind, Limits, Network, Outcome, Request, Stdin, StdioMode,
+    WriteMode,
 };
 
-use super::command::{CommandEnd, ExitKind, HOOK_OUTPUT_BYTES, KeptOutput};
-use super::configured::HookCommand;
-use super::{HookContext, HookSandbox, home};
+use super::command::{CommandEnd, ExitKind, KeptOutput, MAX_HOOK_OUTPUT_BYTES};
+use super::hook_command::HookCommand;
+use super::{HookContext, HookSandbox, home_directory};
 
 /// Maximum output of a hook in bytes, above which the hook is killed. Output beyond
-/// [`HOOK_OUTPUT_BYTES`] is dropped.
+/// [`MAX_HOOK_OUTPUT_BYTES`] is dropped.
 const MAX_OUTPUT_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Runs a command with `input` on its standard input. Dropping the future kills all its processes.
@@ -47,7 +48,7 @@ fn sandbox_request(
     input: Vec<u8>,
 ) -> Result<Request, String> {
     let writes = hook.event.may_write();
-    let mut request = Request::shell(&at.root, &hook.command);
+    let mut request = Request::for_shell_command(&at.root, &hook.command);
     request.network = hook.network.clone();
     // A hook that may change the project may run the project's own program, so it sees no secret
     // variables, as with commands of the model.
@@ -63,13 +64,13 @@ fn sandbox_request(
     let protected = place.protected.as_ref().filter(|_| writes);
     request.write = if protected.is_some() { WriteMode::Direct } else { WriteMode::ReadOnly };
     request.protected.extend(protected.into_iter().flatten().cloned());
-    home::add_visible_paths(&mut request, hook, home.map(Path::new))?;
+    home_directory::add_visible_paths(&mut request, hook, home.map(Path::new))?;
     request.stdin = Stdin::Bytes(input);
-    request.streams = Streams::Separate;
+    request.streams = StdioMode::Separate;
     request.limits = Limits {
         wall: hook.timeout,
         // The sandbox keeps half of the limit as the head of the output, and only the head is used.
-        output_bytes: 2 * HOOK_OUTPUT_BYTES,
+        output_bytes: 2 * MAX_HOOK_OUTPUT_BYTES,
         flood_bytes: Some(MAX_OUTPUT_BYTES),
         ..Limits::default()
     };
@@ -81,7 +82,7 @@ fn sandbox_request(
     Ok(request)
 }
 
-fn command_end_of(completed: Completed) -> CommandEnd {
+fn command_end_of(completed: CompletedCommand) -> CommandEnd {
     let status = match completed.outcome {
         Outcome::Exited(code) => ExitKind::from(code),
         Outcome::Signaled(signal) => ExitKind::Signal(signal),
@@ -92,6 +93,7 @@ fn command_end_of(completed: Completed) -> CommandEnd {
     };
     let denial = completed.denials.iter().find(|denial| denial.kind != DenialKind::Breach);
     let denial = denial.map(ToString::to_string);
-    let kept = |stream: Captured| KeptOutput::from_bytes(stream.text.as_bytes(), stream.dropped_bytes > 0);
+    let kept =
+        |stream: CapturedOutput| KeptOutput::from_bytes(stream.text.as_bytes(), stream.dropped_bytes > 0);
     CommandEnd::Exited { status, stdout: kept(completed.stdout), stderr: kept(completed.stderr), denial }
 }

@@ -7,7 +7,7 @@ use journeyman_policy::GUARD_RULES;
 use journeyman_protocol::{
     CallId, ErrorPhase, Event, FileChange, Message, MessageKind, RelPath, Role, RunOutcome,
 };
-use journeyman_tools::Seen;
+use journeyman_tools::SeenFiles;
 use journeyman_workspace::{ForbiddenChanges, GuardedState, TreeSnapshot, WorkspaceError};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -18,10 +18,10 @@ use crate::approval::authorization::ApprovedCall;
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
 use crate::hooks::{
-    GateResult, HookContext, HookEvent, HookNotes, HookResult, HookSandbox, Hooks, PreToolDecision,
+    GateResult, HookCallResult, HookContext, HookEvent, HookNotes, HookSandbox, Hooks, PreToolDecision,
     StartedBy, TurnEndDecision,
 };
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::QueuedMessage;
 
@@ -40,7 +40,7 @@ impl HookContext {
     /// may change nothing.
     fn protect_guarded_paths(&mut self, watched: Option<&(TreeSnapshot, GuardedState)>) {
         if let Some(place) = &mut self.sandbox {
-            place.protected = watched.map(|(_, guard)| guard.protected().to_vec());
+            place.protected = watched.map(|(_, guard)| guard.protected_paths().to_vec());
         }
     }
 }
@@ -77,7 +77,7 @@ impl HookDispatch {
     }
 
     /// Returns true if hooks may run before the model's reply to the first request.
-    pub(crate) fn run_before_reply(&self) -> bool {
+    pub(crate) fn can_run_before_reply(&self) -> bool {
         let events = [HookEvent::SessionStart, HookEvent::Prompt, HookEvent::PreModel];
         events.into_iter().any(|event| !self.hooks.is_empty(event))
     }
@@ -102,7 +102,7 @@ impl HookDispatch {
     /// that keep a hook from running outside the sandbox.
     async fn hook_context(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         review: ChangeReview<'_>,
         event: HookEvent,
         cancel: &CancellationToken,
@@ -120,8 +120,8 @@ impl HookDispatch {
                 sandbox: Arc::clone(&cx.sandbox),
                 toolchains: Arc::clone(&cx.toolchains),
                 needs: cx.settings.needs,
-                base: workspace.base(),
-                reach: workspace.reach_path(),
+                base: workspace.project_copy(),
+                reach: workspace.access_path(),
                 protected: None,
             }),
             unseen,
@@ -129,7 +129,7 @@ impl HookDispatch {
     }
 
     /// Reports the hooks' warnings and notices, and returns their context for the model.
-    fn apply_notes(&mut self, cx: &mut Context, notes: HookNotes) -> Vec<String> {
+    fn apply_notes(&mut self, cx: &mut SessionContext, notes: HookNotes) -> Vec<String> {
         for warning in notes.warnings {
             cx.transcript.emit_warning(ErrorPhase::System, warning);
         }
@@ -144,9 +144,9 @@ impl HookDispatch {
         notes.context.into_iter().map(clean).collect()
     }
 
-    fn apply_gate(
+    fn apply_gate_result(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         event: HookEvent,
         said: GateResult,
     ) -> Result<Vec<String>, AgentError> {
@@ -164,9 +164,9 @@ impl HookDispatch {
     }
 
     /// Runs the hooks before a call.
-    pub(crate) async fn pre_tool(
+    pub(crate) async fn run_pre_tool(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         review: ChangeReview<'_>,
         ready: &ApprovedCall,
         stop: &CancellationToken,
@@ -175,18 +175,18 @@ impl HookDispatch {
             return PreToolOutcome { context: Vec::new(), input: None, decision: PreToolDecision::Go };
         }
         let at = self.hook_context(cx, review, HookEvent::PreTool, stop, Some(stop)).await;
-        let said = self.hooks.pre_tool(&at, &ready.call, &ready.effects).await;
+        let said = self.hooks.run_pre_tool(&at, &ready.call, &ready.effects).await;
         let context = self.apply_notes(cx, said.notes);
         PreToolOutcome { context, input: said.input, decision: said.decision }
     }
 
     /// Runs the hooks after a call, which may change its result. Returns their context for the
     /// model.
-    pub(crate) async fn post_tool(
+    pub(crate) async fn run_post_tool(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         review: ChangeReview<'_>,
-        seen: &Seen,
+        seen: &SeenFiles,
         ready: &ApprovedCall,
         finished: &mut FinishedCall,
         stop: &CancellationToken,
@@ -199,8 +199,8 @@ impl HookDispatch {
         let watched = if ready.read_only { None } else { snapshot_tree(cx).await };
         at.protect_guarded_paths(watched.as_ref());
         let is_error = finished.is_error();
-        let mut result = HookResult { parts: std::mem::take(&mut finished.parts), is_error };
-        let notes = self.hooks.post_tool(&at, &ready.call, &ready.effects, &mut result).await;
+        let mut result = HookCallResult { parts: std::mem::take(&mut finished.parts), is_error };
+        let notes = self.hooks.run_post_tool(&at, &ready.call, &ready.effects, &mut result).await;
         finished.parts = result.parts;
         if result.is_error != is_error {
             finished.set_error(result.is_error);
@@ -214,9 +214,9 @@ impl HookDispatch {
 
     /// Runs the hooks before a request to the model. Returns the messages as they were, if hooks
     /// ran and may have changed the request.
-    pub(crate) async fn pre_model(
+    pub(crate) async fn run_pre_model(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         review: ChangeReview<'_>,
         request: &mut ModelRequest,
         stop: &CancellationToken,
@@ -226,8 +226,8 @@ impl HookDispatch {
         }
         let said = request.messages.clone();
         let at = self.hook_context(cx, review, HookEvent::PreModel, stop, None).await;
-        let gate = self.hooks.pre_model(&at, request).await;
-        match self.apply_gate(cx, HookEvent::PreModel, gate) {
+        let gate = self.hooks.run_pre_model(&at, request).await;
+        match self.apply_gate_result(cx, HookEvent::PreModel, gate) {
             Ok(context) => {
                 match request.messages.last_mut() {
                     Some(last) if last.role == Role::User => {
@@ -247,9 +247,9 @@ impl HookDispatch {
     }
 
     /// Runs the hooks after the model's reply, which they may change.
-    pub(crate) async fn post_model(
+    pub(crate) async fn run_post_model(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         review: ChangeReview<'_>,
         reply: &mut Message,
     ) {
@@ -258,31 +258,31 @@ impl HookDispatch {
         }
         let closing = cx.shared.closing.clone();
         let at = self.hook_context(cx, review, HookEvent::PostModel, &closing, None).await;
-        let notes = self.hooks.post_model(&at, reply).await;
+        let notes = self.hooks.run_post_model(&at, reply).await;
         // Nothing can be added to a reply, so the hooks' context goes along with the next request.
         let context = self.apply_notes(cx, notes);
         self.waiting_context.extend(context);
     }
 
     /// Runs the hooks after a reply was added to the transcript.
-    pub(crate) async fn post_append(&mut self, cx: &mut Context, review: ChangeReview<'_>) {
+    pub(crate) async fn run_post_append(&mut self, cx: &mut SessionContext, review: ChangeReview<'_>) {
         if self.hooks.is_empty(HookEvent::PostAppend) {
             return;
         }
         let closing = cx.shared.closing.clone();
         let at = self.hook_context(cx, review, HookEvent::PostAppend, &closing, None).await;
         let added: Vec<Message> = cx.transcript.state().messages.last().cloned().into_iter().collect();
-        let notes = self.hooks.post_append(&at, &added).await;
+        let notes = self.hooks.run_post_append(&at, &added).await;
         let context = self.apply_notes(cx, notes);
         self.waiting_context.extend(context);
     }
 
     /// Runs the hooks at the end of a turn. Returns true if a hook makes the model continue.
-    pub(crate) async fn turn_end(
+    pub(crate) async fn run_turn_end(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         review: ChangeReview<'_>,
-        seen: &Seen,
+        seen: &SeenFiles,
         last_text: &str,
         stop: &CancellationToken,
     ) -> bool {
@@ -294,7 +294,7 @@ impl HookDispatch {
             if self.hooks.has_commands(HookEvent::TurnEnd) { snapshot_tree(cx).await } else { None };
         at.protect_guarded_paths(watched.as_ref());
         let round = self.forced_turns;
-        let said = self.hooks.turn_end(&at, last_text, round).await;
+        let said = self.hooks.run_turn_end(&at, last_text, round).await;
         let mut context = self.apply_notes(cx, said.notes);
         let (touched, told) = record_changes(cx, seen, None, watched).await;
         cx.index.note_changed(touched.iter().map(|change| &change.path));
@@ -318,25 +318,29 @@ impl HookDispatch {
     }
 
     /// Runs the hooks at the start of a session, once, and returns their context for the model.
-    pub(crate) async fn session_start(&mut self, cx: &mut Context, review: ChangeReview<'_>) -> Vec<String> {
+    pub(crate) async fn run_session_start(
+        &mut self,
+        cx: &mut SessionContext,
+        review: ChangeReview<'_>,
+    ) -> Vec<String> {
         let Some(by) = self.unannounced_start.take() else { return Vec::new() };
         if self.hooks.is_empty(HookEvent::SessionStart) {
             return Vec::new();
         }
         let closing = cx.shared.closing.clone();
         let at = self.hook_context(cx, review, HookEvent::SessionStart, &closing, None).await;
-        let notes = self.hooks.session_start(&at, by).await;
+        let notes = self.hooks.run_session_start(&at, by).await;
         self.apply_notes(cx, notes)
     }
 
     /// Runs the hooks at the end of a session.
-    pub(crate) async fn session_end(&mut self, cx: &mut Context, review: ChangeReview<'_>) {
+    pub(crate) async fn run_session_end(&mut self, cx: &mut SessionContext, review: ChangeReview<'_>) {
         if self.hooks.is_empty(HookEvent::SessionEnd) {
             return;
         }
         // The session's own token is cancelled already.
         let at = self.hook_context(cx, review, HookEvent::SessionEnd, &CancellationToken::new(), None).await;
-        let notes = self.hooks.session_end(&at, "other").await;
+        let notes = self.hooks.run_session_end(&at, "other").await;
         self.apply_notes(cx, notes);
     }
 
@@ -344,7 +348,7 @@ impl HookDispatch {
     /// messages, the hooks' context, and the error of the last refused message.
     pub(crate) async fn screen_messages(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         mut review: ChangeReview<'_>,
         waiting: Vec<QueuedMessage>,
     ) -> (Vec<QueuedMessage>, Vec<String>, Option<AgentError>) {
@@ -359,8 +363,8 @@ impl HookDispatch {
             }
             let closing = cx.shared.closing.clone();
             let at = self.hook_context(cx, review.reborrow(), HookEvent::Prompt, &closing, None).await;
-            let said = self.hooks.prompt(&at, &queued.text).await;
-            match self.apply_gate(cx, HookEvent::Prompt, said) {
+            let said = self.hooks.run_prompt(&at, &queued.text).await;
+            match self.apply_gate_result(cx, HookEvent::Prompt, said) {
                 Ok(more) => {
                     context.extend(more);
                     kept.push(queued);
@@ -375,9 +379,9 @@ impl HookDispatch {
     }
 
     /// Runs the hooks before the transcript is shortened. Returns the texts that they want to keep.
-    pub(crate) async fn pre_compact(
+    pub(crate) async fn run_pre_compact(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         review: ChangeReview<'_>,
         trigger: &str,
         stop: &CancellationToken,
@@ -386,23 +390,23 @@ impl HookDispatch {
             return Ok(Vec::new());
         }
         let at = self.hook_context(cx, review, HookEvent::PreCompact, stop, None).await;
-        let said = self.hooks.pre_compact(&at, &cx.transcript.state().messages, trigger).await;
-        self.apply_gate(cx, HookEvent::PreCompact, said)
+        let said = self.hooks.run_pre_compact(&at, &cx.transcript.state().messages, trigger).await;
+        self.apply_gate_result(cx, HookEvent::PreCompact, said)
     }
 
     /// Records the way in which the session begins.
-    pub(crate) fn set_start(&mut self, by: StartedBy) {
+    pub(crate) fn set_started_by(&mut self, by: StartedBy) {
         self.unannounced_start = Some(by);
     }
 }
 
 /// Takes a snapshot of the tree before hooks that may change it, such as a formatter after an edit,
 /// so that undoing the session undoes their changes.
-async fn snapshot_tree(cx: &mut Context) -> Option<(TreeSnapshot, GuardedState)> {
+async fn snapshot_tree(cx: &mut SessionContext) -> Option<(TreeSnapshot, GuardedState)> {
     let workspace = Arc::clone(&cx.workspace);
     let begun = run_blocking("looking at the tree", move || {
-        let before = workspace.commands().begin()?;
-        let guard = GuardedState::before(&workspace, GUARD_RULES)?;
+        let before = workspace.command_observer().begin()?;
+        let guard = GuardedState::capture(&workspace, GUARD_RULES)?;
         Ok((before, guard))
     });
     match begun.await.and_then(|begun| begun.map_err(|error: WorkspaceError| AgentError::from(error))) {
@@ -417,8 +421,8 @@ async fn snapshot_tree(cx: &mut Context) -> Option<(TreeSnapshot, GuardedState)>
 /// Journals the changes that hooks made, for the call that they followed, and reverts changes of
 /// guarded paths. Returns the changes and a note for the model.
 async fn record_changes(
-    cx: &mut Context,
-    seen: &Seen,
+    cx: &mut SessionContext,
+    seen: &SeenFiles,
     call: Option<&CallId>,
     watched: Option<(TreeSnapshot, GuardedState)>,
 ) -> (Vec<FileChange>, Vec<String>) {
@@ -427,13 +431,13 @@ async fn record_changes(
     let (session, call) = (cx.session.clone(), call.cloned());
     let ended = run_blocking("looking at the tree", move || {
         // Hooks may have run outside the sandbox, where guarded files are not protected.
-        let end = || workspace.commands().end(before, &session, call.as_ref());
-        let (changes, aftermath) = guard.end(&workspace, false, end);
+        let end = || workspace.command_observer().end(before, &session, call.as_ref());
+        let (changes, aftermath) = guard.revert_and_journal(&workspace, false, end);
         changes.map(|changes| (changes, aftermath))
     });
     match ended.await.and_then(|ended| ended.map_err(|error: WorkspaceError| AgentError::from(error))) {
         Ok((changes, ForbiddenChanges { violations, problem })) => {
-            seen.left_by(&cx.workspace, &changes);
+            seen.note_changes(&cx.workspace, &changes);
             if let Some(message) = problem {
                 cx.transcript.emit(Event::Warning { message });
             }
@@ -478,7 +482,7 @@ mod tests {
         let mut hooks = HookDispatch::new(hooks.build());
         let mut request = request(&mut test);
         let (cx, review) = test.review();
-        let before = hooks.pre_model(cx, review, &mut request, &CancellationToken::new()).await.unwrap();
+        let before = hooks.run_pre_model(cx, review, &mut request, &CancellationToken::new()).await.unwrap();
         assert_eq!(before.unwrap(), [Message::user_text("do it")]);
         assert_eq!(request.temperature, Some(0.5));
         assert!(request.messages[0].text().contains("be brief"), "{:?}", request.messages);
@@ -495,7 +499,7 @@ mod tests {
         let mut hooks = HookDispatch::new(hooks.build());
         let mut request = request(&mut test);
         let (cx, review) = test.review();
-        let denied = hooks.pre_model(cx, review, &mut request, &CancellationToken::new()).await;
+        let denied = hooks.run_pre_model(cx, review, &mut request, &CancellationToken::new()).await;
         assert!(
             matches!(denied, Err(AgentError::HookDenied { event: HookEvent::PreModel, .. })),
             "{denied:?}"
@@ -509,11 +513,11 @@ mod tests {
         let hooks = HooksBuilder::new()
             .on_turn_end(|_, _| TurnEndDecision::GoOn { reason: "the changelog is missing".to_owned() });
         let mut hooks = HookDispatch::new(hooks.build());
-        let (seen, stop) = (Seen::default(), CancellationToken::new());
+        let (seen, stop) = (SeenFiles::default(), CancellationToken::new());
         let mut sent_back = 0;
         loop {
             let (cx, review) = test.review();
-            if !hooks.turn_end(cx, review, &seen, "done", &stop).await {
+            if !hooks.run_turn_end(cx, review, &seen, "done", &stop).await {
                 break;
             }
             sent_back += 1;
@@ -522,7 +526,7 @@ mod tests {
         assert!(matches!(test.events().await[..], [Event::Warning { .. }]), "the refusal is reported");
         hooks.begin_task();
         let (cx, review) = test.review();
-        assert!(hooks.turn_end(cx, review, &seen, "done", &stop).await, "a task counts anew");
+        assert!(hooks.run_turn_end(cx, review, &seen, "done", &stop).await, "a task counts anew");
     }
 
     #[tokio::test]
@@ -537,9 +541,9 @@ mod tests {
         let ready = approved(call("c1", "read_file", json!({})), &[]);
         let parts = vec![ResultPart::Text { text: "long".to_owned() }];
         let mut finished = FinishedCall::with_output(CallState::Completed, parts, Vec::new());
-        let (seen, stop) = (Seen::default(), CancellationToken::new());
+        let (seen, stop) = (SeenFiles::default(), CancellationToken::new());
         let (cx, review) = test.review();
-        let context = hooks.post_tool(cx, review, &seen, &ready, &mut finished, &stop).await;
+        let context = hooks.run_post_tool(cx, review, &seen, &ready, &mut finished, &stop).await;
         assert_eq!((finished.text(), finished.state), ("shortened".to_owned(), CallState::Failed));
         assert!(context.len() == 1 && !context[0].contains(SECRET), "{context:?}");
     }
@@ -572,9 +576,9 @@ mod tests {
         });
         let mut hooks = HookDispatch::new(hooks.build());
         let (cx, review) = test.review();
-        assert_eq!(hooks.session_start(cx, review).await, ["read NOTES.md first"]);
+        assert_eq!(hooks.run_session_start(cx, review).await, ["read NOTES.md first"]);
         let (cx, review) = test.review();
-        assert_eq!(hooks.session_start(cx, review).await, Vec::<String>::new());
+        assert_eq!(hooks.run_session_start(cx, review).await, Vec::<String>::new());
         assert_eq!(*begun.lock().unwrap(), 1);
     }
 }

@@ -39,7 +39,7 @@ pub enum Dialect {
 /// The results of a call that a hook runs for. Claude Code has one event for each; here both are
 /// one event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Results {
+pub enum ResultFilter {
     /// Every result.
     Any,
     /// Results of calls that succeeded.
@@ -49,15 +49,15 @@ pub enum Results {
 }
 
 /// Claude Code's names for the events of this crate.
-const CLAUDE_CODE_EVENTS: &[(&str, HookEvent, Results)] = &[
-    ("UserPromptSubmit", HookEvent::Prompt, Results::Any),
-    ("PreToolUse", HookEvent::PreTool, Results::Any),
-    ("PostToolUse", HookEvent::PostTool, Results::Good),
-    ("PostToolUseFailure", HookEvent::PostTool, Results::Bad),
-    ("Stop", HookEvent::TurnEnd, Results::Any),
-    ("SessionStart", HookEvent::SessionStart, Results::Any),
-    ("SessionEnd", HookEvent::SessionEnd, Results::Any),
-    ("PreCompact", HookEvent::PreCompact, Results::Any),
+const CLAUDE_CODE_EVENTS: &[(&str, HookEvent, ResultFilter)] = &[
+    ("UserPromptSubmit", HookEvent::Prompt, ResultFilter::Any),
+    ("PreToolUse", HookEvent::PreTool, ResultFilter::Any),
+    ("PostToolUse", HookEvent::PostTool, ResultFilter::Good),
+    ("PostToolUseFailure", HookEvent::PostTool, ResultFilter::Bad),
+    ("Stop", HookEvent::TurnEnd, ResultFilter::Any),
+    ("SessionStart", HookEvent::SessionStart, ResultFilter::Any),
+    ("SessionEnd", HookEvent::SessionEnd, ResultFilter::Any),
+    ("PreCompact", HookEvent::PreCompact, ResultFilter::Any),
 ];
 
 /// Claude Code's names for events that don't exist here. A configuration may name them, but their
@@ -88,7 +88,7 @@ const CLAUDE_CODE_ONLY_EVENTS: &[&str] = &[
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventName {
     /// An event of this crate.
-    Known(HookEvent, Dialect, Results),
+    Known(HookEvent, Dialect, ResultFilter),
     /// An event that only Claude Code has.
     ClaudeCodeOnly,
     /// An unknown name, with the nearest known name if one is near.
@@ -190,7 +190,7 @@ impl HookEvent {
     }
 
     /// Returns the event's name in a hook's JSON.
-    pub(super) fn name_in(self, dialect: Dialect, results: Results) -> &'static str {
+    pub(super) fn name_in(self, dialect: Dialect, results: ResultFilter) -> &'static str {
         if dialect == Dialect::Own {
             return self.name();
         }
@@ -205,7 +205,7 @@ impl fmt::Display for HookEvent {
     }
 }
 
-impl Results {
+impl ResultFilter {
     /// Returns true if a result with this error flag is included.
     pub(super) fn includes(self, is_error: bool) -> bool {
         match self {
@@ -221,7 +221,7 @@ impl EventName {
     #[must_use]
     pub fn parse(name: &str) -> Self {
         if let Some(event) = HookEvent::ALL.into_iter().find(|event| event.name() == name) {
-            return Self::Known(event, Dialect::Own, Results::Any);
+            return Self::Known(event, Dialect::Own, ResultFilter::Any);
         }
         if let Some((_, event, results)) = CLAUDE_CODE_EVENTS.iter().find(|(known, ..)| *known == name) {
             return Self::Known(*event, Dialect::ClaudeCode, *results);
@@ -245,11 +245,11 @@ mod tests {
     fn names_are_found_in_both_vocabularies_and_slips_get_the_nearest() {
         assert_eq!(
             EventName::parse("pre_tool"),
-            EventName::Known(HookEvent::PreTool, Dialect::Own, Results::Any)
+            EventName::Known(HookEvent::PreTool, Dialect::Own, ResultFilter::Any)
         );
         assert_eq!(
             EventName::parse("PostToolUse"),
-            EventName::Known(HookEvent::PostTool, Dialect::ClaudeCode, Results::Good)
+            EventName::Known(HookEvent::PostTool, Dialect::ClaudeCode, ResultFilter::Good)
         );
         assert_eq!(EventName::parse("Notification"), EventName::ClaudeCodeOnly);
         assert_eq!(EventName::parse("PreToolsUse"), EventName::Unknown(Some("PreToolUse")));
@@ -260,8 +260,11 @@ mod tests {
     #[test]
     fn every_name_leads_back_to_its_event() {
         for event in HookEvent::ALL {
-            assert_eq!(EventName::parse(event.name()), EventName::Known(event, Dialect::Own, Results::Any));
-            assert_eq!(event.name_in(Dialect::Own, Results::Any), event.name());
+            assert_eq!(
+                EventName::parse(event.name()),
+                EventName::Known(event, Dialect::Own, ResultFilter::Any)
+            );
+            assert_eq!(event.name_in(Dialect::Own, ResultFilter::Any), event.name());
         }
         for (name, event, results) in CLAUDE_CODE_EVENTS {
             assert_eq!(event.name_in(Dialect::ClaudeCode, *results), *name);

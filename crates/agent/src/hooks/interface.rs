@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use journeyman_protocol::{Mode, RelPath, ResultPart, SandboxNeeds, SessionId};
-use journeyman_sandbox::{Base, Sandbox, Toolchains};
+use journeyman_sandbox::{ProjectCopy, Sandbox, Toolchains};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +37,7 @@ pub struct HookSandbox {
     /// The needs that must be met besides confined reads and writes.
     pub needs: SandboxNeeds,
     /// The copy of the project that is mounted at the root, if there is one.
-    pub base: Option<Base>,
+    pub base: Option<ProjectCopy>,
     /// The tree's place on the host.
     pub reach: PathBuf,
     /// Paths that no hook may change. With `None`, hooks may change nothing in the tree.
@@ -182,14 +182,14 @@ pub struct TurnEndResult {
 
 /// A call's result, which hooks may change.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HookResult {
+pub struct HookCallResult {
     /// The parts of the result, in order.
     pub parts: Vec<ResultPart>,
     /// True if the result is a failure.
     pub is_error: bool,
 }
 
-impl HookResult {
+impl HookCallResult {
     /// Returns the text of the result, without images.
     #[must_use]
     pub fn text(&self) -> String {

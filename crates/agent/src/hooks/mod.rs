@@ -29,16 +29,16 @@ mod builder;
 pub(crate) mod change_review;
 mod closures;
 mod command;
-mod configured;
 mod confined;
 pub(crate) mod dispatch;
 mod event;
-mod home;
+mod home_directory;
+mod hook_command;
 mod interface;
 mod matcher;
-mod names;
 mod payload;
 mod run;
+mod tool_names;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -47,19 +47,19 @@ use std::sync::Arc;
 
 use journeyman_protocol::RelPath;
 
-pub use answer::HOOK_TEXT_CHARS;
+pub use answer::MAX_HOOK_TEXT_CHARS;
 pub use builder::HooksBuilder;
-pub use command::HOOK_OUTPUT_BYTES;
-pub use configured::{DEFAULT_HOOK_TIMEOUT, HookCommand, script_hashes};
-pub use event::{Dialect, EventName, HookEvent, Results};
+pub use command::MAX_HOOK_OUTPUT_BYTES;
+pub use event::{Dialect, EventName, HookEvent, ResultFilter};
+pub use hook_command::{DEFAULT_HOOK_TIMEOUT, HookCommand, hash_scripts};
 pub use interface::{
-    GateDecision, GateResult, HookContext, HookNotes, HookResult, HookSandbox, PreToolAnswer,
+    GateDecision, GateResult, HookCallResult, HookContext, HookNotes, HookSandbox, PreToolAnswer,
     PreToolDecision, PreToolResult, StartedBy, TurnEndDecision, TurnEndResult, UnseenChanges,
 };
 pub use matcher::Matcher;
 
 use closures::Closures;
-use configured::PinnedCommand;
+use hook_command::PinnedCommand;
 
 /// The hooks of a session. Cheap to clone.
 #[derive(Clone)]
@@ -90,10 +90,10 @@ impl Hooks {
 
     /// Returns the files that keep an event's commands outside the sandbox from running.
     #[must_use]
-    pub fn blocking_files(&self, event: HookEvent, unseen: &UnseenChanges) -> Vec<RelPath> {
+    pub fn find_blocking_files(&self, event: HookEvent, unseen: &UnseenChanges) -> Vec<RelPath> {
         let mut found: Vec<RelPath> = self
             .commands_outside_sandbox(event)
-            .flat_map(|armed| armed.deciding_files(&unseen.files))
+            .flat_map(|armed| armed.find_deciding_files(&unseen.files))
             .cloned()
             .collect();
         found.sort();

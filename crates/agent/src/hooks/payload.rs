@@ -4,19 +4,19 @@ use journeyman_protocol::Mode;
 use serde_json::{Map, Value, json};
 
 use super::HookContext;
-use super::configured::HookCommand;
 use super::event::Dialect;
+use super::hook_command::HookCommand;
 
 /// Returns the JSON of an event: the fields common to all events, then the event's own fields in
 /// the object `more`.
-pub(super) fn payload(at: &HookContext, hook: &HookCommand, more: Value) -> Vec<u8> {
+pub(super) fn build_payload(at: &HookContext, hook: &HookCommand, more: Value) -> Vec<u8> {
     let transcript = at.transcript.as_deref().map(|path| path.to_string_lossy().into_owned());
     let mut fields = Map::new();
     for (name, value) in [
         ("session_id", at.session.as_str().to_owned()),
         ("transcript_path", transcript.unwrap_or_default()),
         ("cwd", at.root.to_string_lossy().into_owned()),
-        ("permission_mode", mode_in(hook.dialect, at.mode).to_owned()),
+        ("permission_mode", mode_name_in(hook.dialect, at.mode).to_owned()),
         ("hook_event_name", hook.event.name_in(hook.dialect, hook.results).to_owned()),
     ] {
         fields.insert(name.to_owned(), Value::String(value));
@@ -32,7 +32,7 @@ pub(super) fn payload(at: &HookContext, hook: &HookCommand, more: Value) -> Vec<
 
 /// Returns the mode's name in the dialect. `auto` isn't Claude Code's `bypassPermissions`: level 3
 /// asks in every mode.
-fn mode_in(dialect: Dialect, mode: Mode) -> &'static str {
+fn mode_name_in(dialect: Dialect, mode: Mode) -> &'static str {
     match (dialect, mode) {
         (Dialect::Own, mode) => mode.name(),
         (Dialect::ClaudeCode, Mode::Plan) => "plan",

@@ -10,19 +10,19 @@ use journeyman_protocol::{Effects, Message, ToolUse};
 use serde_json::{Value, json};
 
 use super::answer::{DecisionStrength, HookAnswer, HookDecision};
-use super::command::{CommandEnd, CommandStart, run_command};
-use super::configured::{HookCommand, PinnedCommand};
+use super::command::{CommandEnd, CommandParameters, run_command};
 use super::event::HookEvent;
-use super::payload::payload;
+use super::hook_command::{HookCommand, PinnedCommand};
+use super::payload::build_payload;
 use super::{
-    GateDecision, GateResult, HookContext, HookNotes, HookResult, Hooks, PreToolDecision, PreToolResult,
-    StartedBy, TurnEndDecision, TurnEndResult, confined, names,
+    GateDecision, GateResult, HookCallResult, HookContext, HookNotes, Hooks, PreToolDecision, PreToolResult,
+    StartedBy, TurnEndDecision, TurnEndResult, confined, tool_names,
 };
 
 impl Hooks {
     /// Runs the hooks before a message of the user is taken. A denied message must not reach the
     /// model.
-    pub async fn prompt(&self, at: &HookContext, text: &str) -> GateResult {
+    pub async fn run_prompt(&self, at: &HookContext, text: &str) -> GateResult {
         let mut said = GateResult::default();
         for hook in &self.inner.closures.prompt {
             let answer = self.await_closure(at, HookEvent::Prompt, async { hook(at, text).await }).await;
@@ -32,12 +32,12 @@ impl Hooks {
         }
         let answers =
             self.run_commands(at, HookEvent::Prompt, (&[], false), |_| json!({"prompt": text})).await;
-        said.hear_commands(answers);
+        said.apply_command_answers(answers);
         said
     }
 
     /// Runs the hooks before a call whose arguments have been parsed and whose effects are known.
-    pub async fn pre_tool(&self, at: &HookContext, call: &ToolUse, effects: &Effects) -> PreToolResult {
+    pub async fn run_pre_tool(&self, at: &HookContext, call: &ToolUse, effects: &Effects) -> PreToolResult {
         let mut said = PreToolResult::default();
         if self.is_empty(HookEvent::PreTool) {
             return said;
@@ -64,11 +64,11 @@ impl Hooks {
         let nothing = Effects::default();
         let effects = if said.input.is_some() { &nothing } else { effects };
         let mut offered = false;
-        let tool = names::all_tool_names(&call.name);
+        let tool = tool_names::all_tool_names(&call.name);
         let answers = self.run_commands(at, HookEvent::PreTool, (&tool, false), |hook| {
             json!({
-                "tool_name": names::tool_name_in(hook.dialect, &call.name),
-                "tool_input": names::input_in(hook.dialect, &call.name, &call.input, effects, &at.root),
+                "tool_name": tool_names::tool_name_in(hook.dialect, &call.name),
+                "tool_input": tool_names::input_to_dialect(hook.dialect, &call.name, &call.input, effects, &at.root),
                 "tool_use_id": call.id.as_str(),
             })
         });
@@ -83,7 +83,7 @@ impl Hooks {
                 )),
                 Some(input) => {
                     offered = true;
-                    said.input = Some(names::input_from(hook.dialect, &call.name, input, &at.root));
+                    said.input = Some(tool_names::input_from_dialect(hook.dialect, &call.name, input, &at.root));
                 }
                 None => {}
             }
@@ -98,12 +98,12 @@ impl Hooks {
     }
 
     /// Runs the hooks after a call. Hooks change `result` one after another.
-    pub async fn post_tool(
+    pub async fn run_post_tool(
         &self,
         at: &HookContext,
         call: &ToolUse,
         effects: &Effects,
-        result: &mut HookResult,
+        result: &mut HookCallResult,
     ) -> HookNotes {
         let mut notes = HookNotes::default();
         if self.is_empty(HookEvent::PostTool) {
@@ -123,13 +123,14 @@ impl Hooks {
         }
         let text = result.text();
         let is_error = result.is_error;
-        let tool = names::all_tool_names(&call.name);
+        let tool = tool_names::all_tool_names(&call.name);
         let answers = self.run_commands(at, HookEvent::PostTool, (&tool, is_error), |hook| {
-            let input = names::input_in(hook.dialect, &call.name, &call.input, effects, &at.root);
+            let input =
+                tool_names::input_to_dialect(hook.dialect, &call.name, &call.input, effects, &at.root);
             let response =
-                names::tool_response(&text, is_error, input.get("file_path").or(input.get("path")));
+                tool_names::tool_response(&text, is_error, input.get("file_path").or(input.get("path")));
             json!({
-                "tool_name": names::tool_name_in(hook.dialect, &call.name),
+                "tool_name": tool_names::tool_name_in(hook.dialect, &call.name),
                 "tool_input": input,
                 "tool_response": response,
                 "tool_use_id": call.id.as_str(),
@@ -146,7 +147,7 @@ impl Hooks {
     }
 
     /// Runs the hooks before a request to the model. A denied request must not be sent.
-    pub async fn pre_model(&self, at: &HookContext, request: &mut ModelRequest) -> GateResult {
+    pub async fn run_pre_model(&self, at: &HookContext, request: &mut ModelRequest) -> GateResult {
         let mut said = GateResult::default();
         for hook in &self.inner.closures.pre_model {
             let answer = async { hook(at, &mut *request).await };
@@ -161,12 +162,12 @@ impl Hooks {
             let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
             json!({"model": request.model, "system": system, "messages": request.messages, "tools": tools})
         });
-        said.hear_commands(answers.await);
+        said.apply_command_answers(answers.await);
         said
     }
 
     /// Runs the hooks after the model's reply, before it is stored.
-    pub async fn post_model(&self, at: &HookContext, reply: &mut Message) -> HookNotes {
+    pub async fn run_post_model(&self, at: &HookContext, reply: &mut Message) -> HookNotes {
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.post_model {
             let mut changed = reply.clone();
@@ -179,12 +180,12 @@ impl Hooks {
         let reply = &*reply;
         let answers =
             self.run_commands(at, HookEvent::PostModel, (&[], false), |_| json!({"message": reply}));
-        notes.hear_commands(answers.await);
+        notes.apply_command_answers(answers.await);
         notes
     }
 
     /// Runs the hooks after messages were added to the conversation.
-    pub async fn post_append(&self, at: &HookContext, added: &[Message]) -> HookNotes {
+    pub async fn run_post_append(&self, at: &HookContext, added: &[Message]) -> HookNotes {
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.post_append {
             let answer = self.await_closure(at, HookEvent::PostAppend, async { hook(at, added).await });
@@ -192,13 +193,13 @@ impl Hooks {
         }
         let answers =
             self.run_commands(at, HookEvent::PostAppend, (&[], false), |_| json!({"messages": added}));
-        notes.hear_commands(answers.await);
+        notes.apply_command_answers(answers.await);
         notes
     }
 
     /// Runs the hooks before a turn ends. `text` is the model's last text. `round` counts the extra
     /// turns that hooks have already forced.
-    pub async fn turn_end(&self, at: &HookContext, text: &str, round: u32) -> TurnEndResult {
+    pub async fn run_turn_end(&self, at: &HookContext, text: &str, round: u32) -> TurnEndResult {
         let mut said = TurnEndResult::default();
         for hook in &self.inner.closures.turn_end {
             match self.await_closure(at, HookEvent::TurnEnd, async { hook(at, text).await }).await {
@@ -231,7 +232,7 @@ impl Hooks {
     }
 
     /// Runs the hooks when a session starts or continues.
-    pub async fn session_start(&self, at: &HookContext, by: StartedBy) -> HookNotes {
+    pub async fn run_session_start(&self, at: &HookContext, by: StartedBy) -> HookNotes {
         let source = match by {
             StartedBy::Startup => "startup",
             StartedBy::Resume => "resume",
@@ -243,7 +244,7 @@ impl Hooks {
                 Err(warning) => notes.warnings.push(warning),
             }
         }
-        notes.hear_commands(
+        notes.apply_command_answers(
             self.run_commands(at, HookEvent::SessionStart, (&[source], false), |_| json!({"source": source}))
                 .await,
         );
@@ -252,13 +253,13 @@ impl Hooks {
 
     /// Runs the hooks when a session ends. `reason` is the caller's word, such as `exit` or
     /// `interrupt`.
-    pub async fn session_end(&self, at: &HookContext, reason: &str) -> HookNotes {
+    pub async fn run_session_end(&self, at: &HookContext, reason: &str) -> HookNotes {
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.session_end {
             let answer = self.await_closure(at, HookEvent::SessionEnd, async { hook(at).await });
             notes.warnings.extend(answer.await.err());
         }
-        notes.hear_commands(
+        notes.apply_command_answers(
             self.run_commands(at, HookEvent::SessionEnd, (&[reason], false), |_| json!({"reason": reason}))
                 .await,
         );
@@ -266,7 +267,7 @@ impl Hooks {
     }
 
     /// Runs the hooks before a conversation is shortened. `trigger` is `manual` or `auto`.
-    pub async fn pre_compact(&self, at: &HookContext, messages: &[Message], trigger: &str) -> GateResult {
+    pub async fn run_pre_compact(&self, at: &HookContext, messages: &[Message], trigger: &str) -> GateResult {
         let mut said = GateResult::default();
         for hook in &self.inner.closures.pre_compact {
             let answer = async { hook(at, messages).await };
@@ -281,7 +282,7 @@ impl Hooks {
             (&subject, false),
             |_| json!({"trigger": trigger, "custom_instructions": ""}),
         );
-        said.hear_commands(answers.await);
+        said.apply_command_answers(answers.await);
         said
     }
 
@@ -329,19 +330,24 @@ impl Hooks {
                 && hook.results.includes(failed)
                 && (subject.is_empty() || hook.matcher.matches(subject));
             if wanted && !chosen.iter().any(same) {
-                chosen.push((armed, payload(at, hook, more(hook))));
+                chosen.push((armed, build_payload(at, hook, more(hook))));
             }
         }
-        let running = chosen
-            .into_iter()
-            .map(|(armed, input)| async move { (&armed.hook, self.ask_command(at, armed, input).await) });
+        let running = chosen.into_iter().map(|(armed, input)| async move {
+            (&armed.hook, self.run_pinned_command(at, armed, input).await)
+        });
         join_all(running).await
     }
 
-    async fn ask_command(&self, at: &HookContext, armed: &PinnedCommand, input: Vec<u8>) -> HookAnswer {
+    async fn run_pinned_command(
+        &self,
+        at: &HookContext,
+        armed: &PinnedCommand,
+        input: Vec<u8>,
+    ) -> HookAnswer {
         let hook = &armed.hook;
         let reach = at.sandbox.as_ref().filter(|_| hook.sandbox).map_or(&at.root, |place| &place.reach);
-        if let Some(script) = armed.changed_script(&at.root, reach) {
+        if let Some(script) = armed.find_changed_script(&at.root, reach) {
             let problem = format!(
                 "the hook `{}` was not run: {} has changed since the session began; start a new session to use it \
                  as it is now",
@@ -356,7 +362,7 @@ impl Hooks {
             None if hook.sandbox => CommandEnd::NotStarted("there is no sandbox for it".to_owned()),
             _ => {
                 let kept: Vec<String> = armed
-                    .deciding_files(&at.unseen.files)
+                    .find_deciding_files(&at.unseen.files)
                     .into_iter()
                     .chain(&at.unseen.directories)
                     .map(ToString::to_string)
@@ -373,7 +379,7 @@ impl Hooks {
                 }
                 let (timeout, cancel) = (hook.timeout, &at.cancel);
                 run_command(
-                    CommandStart { command: &hook.command, root: &at.root, variables, timeout, cancel },
+                    CommandParameters { command: &hook.command, root: &at.root, variables, timeout, cancel },
                     input,
                 )
                 .await
@@ -404,7 +410,7 @@ impl GateResult {
         self.denied.is_some()
     }
 
-    fn hear_commands(&mut self, answers: Vec<(&HookCommand, HookAnswer)>) {
+    fn apply_command_answers(&mut self, answers: Vec<(&HookCommand, HookAnswer)>) {
         for (_, answer) in answers {
             if let (Some(HookDecision { strength: DecisionStrength::Deny, reason }), None) =
                 (answer.decision, &self.denied)
@@ -427,7 +433,7 @@ impl HookNotes {
         self.stop = self.stop.take().or(other.stop);
     }
 
-    fn hear_commands(&mut self, answers: Vec<(&HookCommand, HookAnswer)>) {
+    fn apply_command_answers(&mut self, answers: Vec<(&HookCommand, HookAnswer)>) {
         answers.into_iter().for_each(|(_, answer)| self.extend(answer.notes));
     }
 }

@@ -22,15 +22,15 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::run_blocking;
-use crate::isolation::{Isolation, LandContext, keep_copy, last_report};
+use crate::isolation::{Isolation, LandContext, keep_copy, load_last_report};
 use crate::recovery::lease::Lease;
-use crate::session::assemble::{Assembled, assemble_session};
+use crate::session::assemble::{AssembledSession, assemble_session};
 use crate::session::budget::SharedBudget;
 use crate::session::handle::SessionHandle;
+use crate::session::running_session::Session;
 use crate::session::settings::Approver;
-use crate::session::stages::Session;
 use crate::transcript::fork;
-use crate::transcript::log::{EventFilter, Since, events};
+use crate::transcript::log::{EventFilter, Since, load_events};
 use crate::transcript::record::{CandidateRun, Record, record_of};
 use crate::transcript::state::State;
 use crate::{AgentError, CutOffPolicy, RunSettings, SessionParts, resume};
@@ -39,7 +39,7 @@ use crate::{AgentError, CutOffPolicy, RunSettings, SessionParts, resume};
 /// concurrent requests as the smallest plans of providers allow.
 pub const MAX_CANDIDATES: u32 = 8;
 /// Number of entries read to find the candidates, which are among a session's first entries.
-const FIRST_ENTRIES: usize = 200;
+const PAGE_ENTRIES: usize = 200;
 
 /// Settings of a run of several candidates.
 pub struct CandidateOptions<'a> {
@@ -131,7 +131,7 @@ impl CandidateOptions<'_> {
             running.push(async move { (number, child, one.await) });
         }
         drop(sender);
-        for envelope in events(store, &self.parent, Seq::START, FIRST_ENTRIES).await? {
+        for envelope in load_events(store, &self.parent, Seq::START, PAGE_ENTRIES).await? {
             heard(CandidateEvent::Parent(Arc::new(envelope)));
         }
         let mut ended: Vec<CandidateResult> = Vec::new();
@@ -146,7 +146,7 @@ impl CandidateOptions<'_> {
                     Some((number, child, Err(error))) => {
                         // The other candidates continue. The log and the copy of this one have its
                         // work.
-                        ended.push((failed_candidate(number, child, &error), None));
+                        ended.push((failed_candidate_report(number, child, &error), None));
                         trouble.get_or_insert(error);
                     }
                     None => break,
@@ -173,7 +173,8 @@ impl CandidateOptions<'_> {
     ) -> Result<(CandidateReport, RunReport), AgentError> {
         let (isolation, session) = (self.context.isolation.clone(), child.clone());
         let copy = run_blocking("copying the project", move || isolation.open_or_create(&session)).await??;
-        let session = resume(parts.in_copy(copy), settings, child.clone(), CutOffPolicy::Continue).await?;
+        let session =
+            resume(parts.move_into_copy(copy), settings, child.clone(), CutOffPolicy::Continue).await?;
         let mut report = forward_events(&session, number, stop, &told).await?;
         session.close().await;
         drop(session);
@@ -261,20 +262,20 @@ impl ParentSession {
         let lease =
             Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
         let first = vec![Record::Candidates(run)];
-        let Assembled { session, lease, .. } =
+        let AssembledSession { session, lease, .. } =
             assemble_session(parts, settings, id, State::default(), lease, first);
         let mut parent = Self { session, lease };
-        let opened = parent.open(task).await;
+        let opened = parent.open_task(task).await;
         if opened.is_err() {
             parent.end_task(RunOutcome::Error).await;
         }
         opened.map(|()| parent)
     }
 
-    async fn open(&mut self, task: &str) -> Result<(), AgentError> {
+    async fn open_task(&mut self, task: &str) -> Result<(), AgentError> {
         let inbox = Arc::clone(&self.session.inbox);
         inbox.accept(MessageKind::User, ReminderCategory::General, task.to_owned()).await?;
-        self.session.opening().run(&CancellationToken::new()).await?;
+        self.session.task_opening().run(&CancellationToken::new()).await?;
         self.session.cx.transcript.flush().await
     }
 
@@ -328,7 +329,7 @@ pub async fn compare_candidates(
     isolation: &Isolation,
     session: &SessionId,
 ) -> Result<Option<(SessionId, Vec<CandidateReport>)>, AgentError> {
-    let Some(CandidateRun { parent, sessions, .. }) = candidate_run_of(store, session).await? else {
+    let Some(CandidateRun { parent, sessions, .. }) = find_candidate_run(store, session).await? else {
         return Ok(None);
     };
     let (origin, mut candidates) = (Arc::clone(&isolation.origin), Vec::new());
@@ -344,13 +345,13 @@ pub async fn compare_candidates(
         Ok::<_, WorkspaceError>((copies, landed))
     })
     .await??;
-    let known = last_comparison(store, &parent).await?;
+    let known = read_last_comparison(store, &parent).await?;
     for (number, session) in (1..).zip(sessions) {
         let known = known.iter().find(|candidate| candidate.session == session);
         let kept = copies.iter().any(|copy| copy.session == session);
         let mut candidate = match known {
             Some(known) => known.clone(),
-            None => match unfinished_candidate(store, number, &session).await {
+            None => match unfinished_candidate_report(store, number, &session).await {
                 // It was never begun, or was deleted.
                 Err(AgentError::Store(StoreError::UnknownSession { .. })) => continue,
                 found => found?,
@@ -359,7 +360,7 @@ pub async fn compare_candidates(
         candidate.state = match (kept, landed.contains(&session)) {
             (true, _) => CopyState::Kept,
             (_, true) => CopyState::Landed,
-            _ => copy_state_of(store, &session).await?,
+            _ => read_copy_state(store, &session).await?,
         };
         candidates.push(candidate);
     }
@@ -371,7 +372,7 @@ pub async fn compare_candidates(
 ///
 /// # Errors
 /// Errors of the store.
-pub async fn candidate_run_of(
+pub async fn find_candidate_run(
     store: &dyn Store,
     session: &SessionId,
 ) -> Result<Option<CandidateRun>, AgentError> {
@@ -389,16 +390,19 @@ pub async fn candidate_run_of(
 ///
 /// # Errors
 /// Errors of the store.
-pub async fn started_candidates(
+pub async fn list_started_candidates(
     store: &dyn Store,
     session: &SessionId,
 ) -> Result<Option<Vec<SessionId>>, AgentError> {
-    let run = candidate_run_of(store, session).await?;
+    let run = find_candidate_run(store, session).await?;
     Ok(run.filter(|run| run.parent == *session).map(|run| run.sessions))
 }
 
-async fn last_comparison(store: &dyn Store, parent: &SessionId) -> Result<Vec<CandidateReport>, AgentError> {
-    let first = match events(store, parent, Seq::START, FIRST_ENTRIES).await {
+async fn read_last_comparison(
+    store: &dyn Store,
+    parent: &SessionId,
+) -> Result<Vec<CandidateReport>, AgentError> {
+    let first = match load_events(store, parent, Seq::START, PAGE_ENTRIES).await {
         // It was deleted.
         Err(AgentError::Store(StoreError::UnknownSession { .. })) => return Ok(Vec::new()),
         found => found?,
@@ -411,7 +415,7 @@ async fn last_comparison(store: &dyn Store, parent: &SessionId) -> Result<Vec<Ca
 }
 
 /// Returns the report of a candidate that failed.
-fn failed_candidate(number: u32, session: &SessionId, error: &AgentError) -> CandidateReport {
+fn failed_candidate_report(number: u32, session: &SessionId, error: &AgentError) -> CandidateReport {
     CandidateReport {
         number,
         session: session.clone(),
@@ -427,12 +431,12 @@ fn failed_candidate(number: u32, session: &SessionId, error: &AgentError) -> Can
 }
 
 /// Returns the report of a candidate that was cut off, from its own log.
-async fn unfinished_candidate(
+async fn unfinished_candidate_report(
     store: &dyn Store,
     number: u32,
     session: &SessionId,
 ) -> Result<CandidateReport, AgentError> {
-    let report = last_report(store, session).await?;
+    let report = load_last_report(store, session).await?;
     let summary = match &report {
         Some(report) => report.summary.clone(),
         None => format!("cut off; finish it with: jm resume {session}"),
@@ -457,10 +461,10 @@ async fn unfinished_candidate(
 }
 
 /// Returns the state of the work of a session without a copy.
-async fn copy_state_of(store: &dyn Store, session: &SessionId) -> Result<CopyState, AgentError> {
+async fn read_copy_state(store: &dyn Store, session: &SessionId) -> Result<CopyState, AgentError> {
     let (mut after, mut state) = (Seq::START, CopyState::Discarded);
     loop {
-        let page = match events(store, session, after, FIRST_ENTRIES).await {
+        let page = match load_events(store, session, after, PAGE_ENTRIES).await {
             Err(AgentError::Store(StoreError::UnknownSession { .. })) => return Ok(state),
             page => page?,
         };

@@ -4,22 +4,24 @@ use std::sync::Arc;
 
 use journeyman_protocol::{Evidence, RelPath, SandboxNeeds, SessionId};
 use journeyman_sandbox::{Sandbox, Toolchains};
-use journeyman_verify::{Check, FindProgram, RunContext, RunLimits, Verdict, refused, verdict};
+use journeyman_verify::{
+    Check, OverallOutcome, ProgramLookup, RunContext, RunLimits, overall_outcome, refused_evidence,
+};
 use journeyman_workspace::{ListOptions, Workspace};
 use tokio_util::sync::CancellationToken;
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
-use crate::session::settings::Checks;
+use crate::session::settings::ChecksSetting;
 
 /// Maximum number of files that the search for checks visits.
-const CHECK_FILES: usize = 20_000;
+const MAX_LISTED_FILES: usize = 20_000;
 
 /// The means of running checks outside a session.
 #[derive(Clone)]
 pub struct CheckRunner {
     /// The checks to run.
-    pub checks: Checks,
+    pub checks: ChecksSetting,
     /// The sandbox for the checks. Nobody can be asked here, so a check that isn't confined as
     /// [`CheckRunner::needs`] demands doesn't run.
     pub sandbox: Arc<Sandbox>,
@@ -28,7 +30,7 @@ pub struct CheckRunner {
     /// The toolchains that the checks see.
     pub toolchains: Arc<Toolchains>,
     /// The installed programs.
-    pub programs: Arc<FindProgram>,
+    pub programs: Arc<ProgramLookup>,
 }
 
 impl CheckRunner {
@@ -42,7 +44,7 @@ impl CheckRunner {
         session: &SessionId,
         changed: Vec<RelPath>,
         stop: &CancellationToken,
-    ) -> Result<(Verdict, Vec<Evidence>), AgentError> {
+    ) -> Result<(OverallOutcome, Vec<Evidence>), AgentError> {
         let checks = self.find_checks(workspace, changed).await?;
         let enforcement = self.sandbox.enforcement(&self.needs).await.ok();
         let unmet = match &enforcement {
@@ -50,8 +52,8 @@ impl CheckRunner {
             None => Some("no sandbox works here".to_owned()),
         };
         if let Some(reason) = unmet.filter(|_| self.needs != SandboxNeeds::NONE) {
-            let refused = checks.iter().map(|check| refused(check, &reason, enforcement.as_ref()));
-            return Ok((Verdict::NothingRan, refused.collect()));
+            let refused = checks.iter().map(|check| refused_evidence(check, &reason, enforcement.as_ref()));
+            return Ok((OverallOutcome::NothingRan, refused.collect()));
         }
         let context = RunContext {
             workspace: Arc::clone(workspace),
@@ -62,8 +64,8 @@ impl CheckRunner {
             limits: RunLimits::default(),
             caches: None,
         };
-        let evidence = journeyman_verify::run(&checks, &context, stop.clone(), &mut |_| {}).await?;
-        Ok((verdict(&evidence), evidence))
+        let evidence = journeyman_verify::run_checks(&checks, &context, stop.clone(), &mut |_| {}).await?;
+        Ok((overall_outcome(&evidence), evidence))
     }
 
     async fn find_checks(
@@ -72,15 +74,15 @@ impl CheckRunner {
         changed: Vec<RelPath>,
     ) -> Result<Vec<Check>, AgentError> {
         match &self.checks {
-            Checks::Off => Ok(Vec::new()),
-            Checks::Custom(commands) => Ok(journeyman_verify::custom(commands)),
-            Checks::Found => {
+            ChecksSetting::Off => Ok(Vec::new()),
+            ChecksSetting::Custom(commands) => Ok(journeyman_verify::custom_checks(commands)),
+            ChecksSetting::Found => {
                 let (workspace, programs) = (Arc::clone(workspace), Arc::clone(&self.programs));
                 let find = move || {
                     let listing =
-                        workspace.list(ListOptions { limit: CHECK_FILES, ..ListOptions::default() });
+                        workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() });
                     listing.map(|listing| {
-                        journeyman_verify::find_for(&workspace, &listing, &changed, &*programs)
+                        journeyman_verify::find_checks_for_changes(&workspace, &listing, &changed, &*programs)
                     })
                 };
                 Ok(run_blocking("finding the project's checks", find).await??)

@@ -8,11 +8,11 @@ use tokio::task::JoinHandle;
 
 use crate::AgentError;
 use crate::blocking::{background_error, run_blocking};
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::transcript::record::Record;
 
 /// Label of the first checkpoint of a run.
-pub const BEFORE_THE_RUN: &str = "before the run";
+pub const FIRST_CHECKPOINT_LABEL: &str = "before the run";
 
 /// The recording of the tree before the task's first change.
 #[derive(Default)]
@@ -60,7 +60,7 @@ impl Checkpoints {
     }
 
     /// Returns the checkpoint before the task, once it is recorded.
-    pub(crate) fn before_task(&self) -> Option<CheckpointId> {
+    pub(crate) fn checkpoint_before_task(&self) -> Option<CheckpointId> {
         if let FirstRecording::Recorded(id) = self.before { Some(id) } else { None }
     }
 
@@ -70,19 +70,22 @@ impl Checkpoints {
     }
 
     /// Starts recording the tree in the background, once per run.
-    pub(crate) fn start_recording(&mut self, cx: &Context) {
+    pub(crate) fn start_recording(&mut self, cx: &SessionContext) {
         if matches!(self.before, FirstRecording::Unrecorded) && cx.settings.mode != Mode::Plan {
             let workspace = Arc::clone(&cx.workspace);
             let session = cx.journal_session().clone();
-            self.newest.step = Some(cx.next_step());
+            self.newest.step = Some(cx.current_step());
             self.before = FirstRecording::Recording(tokio::task::spawn_blocking(move || {
-                workspace.checkpoint(&session, BEFORE_THE_RUN)
+                workspace.checkpoint(&session, FIRST_CHECKPOINT_LABEL)
             }));
         }
     }
 
     /// Waits until the tree before the run is recorded.
-    pub(crate) async fn wait_until_recorded(&mut self, cx: &mut Context) -> Result<CheckpointId, AgentError> {
+    pub(crate) async fn wait_until_recorded(
+        &mut self,
+        cx: &mut SessionContext,
+    ) -> Result<CheckpointId, AgentError> {
         if let FirstRecording::Recorded(id) = self.before {
             return Ok(id);
         }
@@ -93,23 +96,31 @@ impl Checkpoints {
                 task.await.map_err(|died| background_error("recording the tree", &died))??
             }
             FirstRecording::Unrecorded => {
-                self.newest.step = Some(cx.next_step());
-                self.take_checkpoint(cx, BEFORE_THE_RUN.to_owned()).await?
+                self.newest.step = Some(cx.current_step());
+                self.take_checkpoint(cx, FIRST_CHECKPOINT_LABEL.to_owned()).await?
             }
         };
         self.before = FirstRecording::Recorded(id);
         self.newest.id = Some(id);
         cx.transcript.record(Record::Checkpoint { id: id.0, step: None });
-        cx.transcript.emit(Event::Checkpoint { id: id.0, label: BEFORE_THE_RUN.to_owned(), step: None });
+        cx.transcript.emit(Event::Checkpoint {
+            id: id.0,
+            label: FIRST_CHECKPOINT_LABEL.to_owned(),
+            step: None,
+        });
         Ok(id)
     }
 
     /// Records the tree before the first call of a step that may change it, at most once per step.
     /// If nothing happened since the last checkpoint, no new one is made. Must be called before the
     /// call runs.
-    pub(crate) async fn record_step(&mut self, cx: &mut Context, label: &str) -> Result<(), AgentError> {
+    pub(crate) async fn record_step(
+        &mut self,
+        cx: &mut SessionContext,
+        label: &str,
+    ) -> Result<(), AgentError> {
         self.wait_until_recorded(cx).await?;
-        let step = cx.next_step();
+        let step = cx.current_step();
         if self.newest.step == Some(step) {
             return Ok(());
         }
@@ -126,7 +137,7 @@ impl Checkpoints {
     /// `None` in an isolated copy, which `jm undo` doesn't reach.
     pub(crate) async fn record_attempt(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         attempt: u32,
     ) -> Result<Option<u64>, AgentError> {
         if cx.copy.is_some() {
@@ -135,21 +146,21 @@ impl Checkpoints {
         let label = format!("after attempt {attempt}");
         let id = self.take_checkpoint(cx, label.clone()).await?;
         if self.newest.id.replace(id) != Some(id) {
-            let step = Some(cx.next_step());
+            let step = Some(cx.current_step());
             cx.transcript.record(Record::Checkpoint { id: id.0, step });
             cx.transcript.emit(Event::Checkpoint { id: id.0, label, step });
         }
         Ok(Some(id.0))
     }
 
-    async fn take_checkpoint(&self, cx: &Context, label: String) -> Result<CheckpointId, AgentError> {
+    async fn take_checkpoint(&self, cx: &SessionContext, label: String) -> Result<CheckpointId, AgentError> {
         let workspace = Arc::clone(&cx.workspace);
         let session = cx.journal_session().clone();
         Ok(run_blocking("recording the tree", move || workspace.checkpoint(&session, &label)).await??)
     }
 
     /// Returns the differences from the tree before the task or, in a copy, from the user's tree.
-    pub(crate) async fn changes(&mut self, cx: &mut Context) -> Result<Vec<FileChange>, AgentError> {
+    pub(crate) async fn changes(&mut self, cx: &mut SessionContext) -> Result<Vec<FileChange>, AgentError> {
         if let Some(copy) = cx.copy.clone() {
             return copy.changed_files().await;
         }
@@ -165,7 +176,7 @@ impl Checkpoints {
     /// of the session, such as a task that was interrupted before its checks ran.
     pub(crate) async fn unverified_changes(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
     ) -> Result<Vec<FileChange>, AgentError> {
         // A plan changes nothing, so earlier changes need no proof in it.
         let earlier =
@@ -186,7 +197,7 @@ impl Checkpoints {
 
     /// Lists the ignored files that commands of this run changed or deleted, or may have changed.
     /// Returns an empty list if the journal can't be read.
-    pub(crate) async fn ignored_changes(&self, cx: &Context) -> Vec<IgnoredChange> {
+    pub(crate) async fn ignored_changes(&self, cx: &SessionContext) -> Vec<IgnoredChange> {
         let FirstRecording::Recorded(id) = self.before else { return Vec::new() };
         if cx.copy.is_some() {
             return Vec::new();
@@ -200,7 +211,7 @@ impl Checkpoints {
     }
 
     /// Returns both contents of each change since the newest comparison's checkpoint.
-    pub(crate) async fn contents(&self, cx: &Context) -> Result<Vec<ChangedContent>, AgentError> {
+    pub(crate) async fn contents(&self, cx: &SessionContext) -> Result<Vec<ChangedContent>, AgentError> {
         let (workspace, id) = (Arc::clone(&cx.workspace), self.compared_checkpoint);
         let copy = cx.copy.clone();
         let read = move || match (copy, id) {
@@ -213,7 +224,7 @@ impl Checkpoints {
 
     /// Returns the changes since the newest comparison's checkpoint as a unified diff of at most
     /// `limit` bytes.
-    pub(crate) async fn diff(&self, cx: &Context, limit: usize) -> Result<Option<Diff>, AgentError> {
+    pub(crate) async fn diff(&self, cx: &SessionContext, limit: usize) -> Result<Option<Diff>, AgentError> {
         Ok(match (&cx.copy, self.compared_checkpoint) {
             (Some(copy), _) => {
                 let copy = Arc::clone(copy);
@@ -232,7 +243,7 @@ impl Checkpoints {
     }
 }
 
-async fn changes_since(cx: &Context, id: CheckpointId) -> Result<Vec<FileChange>, AgentError> {
+async fn changes_since(cx: &SessionContext, id: CheckpointId) -> Result<Vec<FileChange>, AgentError> {
     let workspace = Arc::clone(&cx.workspace);
     Ok(run_blocking("comparing the tree", move || workspace.history().changes_since(&id)).await??)
 }
@@ -287,7 +298,7 @@ mod tests {
                 _ => None,
             })
             .collect();
-        assert_eq!(labels, [(BEFORE_THE_RUN.to_owned(), None), ("second".to_owned(), Some(2))]);
+        assert_eq!(labels, [(FIRST_CHECKPOINT_LABEL.to_owned(), None), ("second".to_owned(), Some(2))]);
     }
 
     #[tokio::test]

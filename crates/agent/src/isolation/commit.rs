@@ -29,9 +29,9 @@ const BODY_COLUMNS: usize = 72;
 /// Maximum bytes of the model's last text in a message.
 const MAX_BODY_BYTES: usize = 4 * 1024;
 /// Maximum number of checks that a message names.
-const MAX_CHECKS: usize = 10;
+const MAX_NAMED_CHECKS: usize = 10;
 /// The subject of a change whose task has no text.
-const NO_SUBJECT: &str = "Change files";
+const DEFAULT_SUBJECT: &str = "Change files";
 
 /// Writes a commit's message: the task, the model's own summary, and the evidence.
 #[must_use]
@@ -45,7 +45,7 @@ pub fn commit_message(task: &str, closing: &str, evidence: &[Evidence]) -> Strin
     let passed = evidence.iter().filter(|one| one.outcome == CheckOutcome::Passed);
     let checks: BTreeSet<&str> = passed.map(|one| one.command.lines().next().unwrap_or_default()).collect();
     if !checks.is_empty() {
-        let checks: Vec<&str> = checks.into_iter().take(MAX_CHECKS).collect();
+        let checks: Vec<&str> = checks.into_iter().take(MAX_NAMED_CHECKS).collect();
         message.push_str("\n\nPassed: ");
         message.push_str(&checks.join(", "));
     }
@@ -71,7 +71,7 @@ fn subject_of(task: &str) -> String {
     let mut letters = subject.trim_end_matches('.').chars();
     match letters.next() {
         Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => NO_SUBJECT.to_owned(),
+        None => DEFAULT_SUBJECT.to_owned(),
     }
 }
 
@@ -143,22 +143,24 @@ impl Committer {
         let CommitPlan { message, hooks, tree, session } = delivered;
         let watched = Arc::clone(tree);
         let begun = run_blocking("looking at the tree", move || {
-            let before = watched.commands().begin()?;
-            let guard = GuardedState::before(&watched, GUARD_RULES)?;
+            let before = watched.command_observer().begin()?;
+            let guard = GuardedState::capture(&watched, GUARD_RULES)?;
             Ok::<_, WorkspaceError>((before, guard))
         });
         let (before, guard) = begun.await??;
         let commit = CommitRequest { paths, message, mixed };
-        let made = self.with_hooks(hooks, guard.protected()).commit(&commit, stop).await;
+        let made = self.user_git_with_hooks(hooks, guard.protected_paths()).commit(&commit, stop).await;
         let (watched, session) = (Arc::clone(tree), session.clone());
         let ended = run_blocking("looking at the tree", move || {
             // Hooks may have run outside of the sandbox, where nothing kept them from guarded
             // files.
-            guard.end(&watched, false, || watched.commands().end(before, &session, None))
+            guard.revert_and_journal(&watched, false, || {
+                watched.command_observer().end(before, &session, None)
+            })
         });
         let (changes, ForbiddenChanges { violations, problem }) = ended.await?;
         changes?;
-        let report = report_of(made?, &commit.message);
+        let report = commit_report(made?, &commit.message);
         let mut told: Vec<Event> = problem.into_iter().map(|message| Event::Warning { message }).collect();
         if !violations.is_empty() {
             told.push(Event::GuardViolated { call: None, check: None, violations });
@@ -167,9 +169,13 @@ impl Committer {
     }
 
     /// Returns the user's git, whose hooks run as given and can't change the protected paths.
-    fn with_hooks(&self, run: HookRun, protected: &[RelPath]) -> UserGit {
+    fn user_git_with_hooks(&self, run: HookRun, protected: &[RelPath]) -> UserGit {
         let confinement = self.git.confinement().clone();
-        self.git.clone().confined(HookConfinement { run, protected: protected.to_vec(), ..confinement })
+        self.git.clone().with_confinement(HookConfinement {
+            run,
+            protected: protected.to_vec(),
+            ..confinement
+        })
     }
 
     /// Checks in advance if a commit of these files needs a person's review.
@@ -182,7 +188,7 @@ impl Committer {
         paths: &[RelPath],
         stop: &CancellationToken,
     ) -> Result<(), GitError> {
-        self.with_hooks(request.hooks, &[]).check_commit(paths, stop).await
+        self.user_git_with_hooks(request.hooks, &[]).check_commit(paths, stop).await
     }
 
     /// Commits a copy's changes on a new branch, in a worktree of its own. The change was verified
@@ -199,7 +205,7 @@ impl Committer {
         let place = self.scratch.join(changes.session.as_str());
         // This process holds the session, so files of an earlier attempt that was cut off can be
         // removed.
-        self.git.sweep(&place).await?;
+        self.git.remove_stale_branches(&place).await?;
         let clean = || {
             // Remaining files are in our scratch directory. The session's next attempt removes
             // them.
@@ -210,7 +216,7 @@ impl Committer {
             path: place.clone(),
             source,
         })?;
-        let begun = self.with_hooks(hooks, &[]).begin_branch(name, &place.join("tree"), stop).await;
+        let begun = self.user_git_with_hooks(hooks, &[]).begin_branch(name, &place.join("tree"), stop).await;
         let branching = begun.inspect_err(|_| clean())?;
         let branched = self.fill_worktree(&branching, &place, changes, message, unverified, stop).await;
         let finished = branching.finish().await;
@@ -259,13 +265,13 @@ impl Committer {
         let paths = changes.iter().map(|change| change.path.clone()).collect();
         let commit = CommitRequest { paths, message, mixed: Vec::new() };
         Ok(match branching.commit(&commit, stop).await {
-            Ok(done) => BranchOutcome::Done { commit: report_of(done, &commit.message), changes },
+            Ok(done) => BranchOutcome::Done { commit: commit_report(done, &commit.message), changes },
             Err(error) => BranchOutcome::Refused(error),
         })
     }
 }
 
-fn report_of(done: CreatedCommit, message: &str) -> CommitReport {
+fn commit_report(done: CreatedCommit, message: &str) -> CommitReport {
     let subject = message.lines().next().unwrap_or_default().to_owned();
     CommitReport { id: done.id, branch: done.branch, subject }
 }
@@ -275,7 +281,7 @@ fn report_of(done: CreatedCommit, message: &str) -> CommitReport {
 ///
 /// # Errors
 /// [`GitError`].
-pub async fn uncommitted_files(git: &Git) -> Result<BTreeSet<RelPath>, GitError> {
+pub async fn list_uncommitted_files(git: &Git) -> Result<BTreeSet<RelPath>, GitError> {
     Ok(git.status().await?.entries.into_iter().map(|entry| entry.path).collect())
 }
 
@@ -306,7 +312,7 @@ mod tests {
     fn subjects_are_one_line_of_bounded_length() {
         let long = "word ".repeat(40);
         for (task, expected) in [
-            ("", NO_SUBJECT.to_owned()),
+            ("", DEFAULT_SUBJECT.to_owned()),
             ("\n\n  ## fix it", "Fix it".to_owned()),
             ("tab\there\x1b[31m", "Tabhere[31m".to_owned()),
             ("écrire", "Écrire".to_owned()),

@@ -4,21 +4,21 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use journeyman_protocol::{Event, FileChange, RelPath, ReminderCategory};
-use journeyman_tools::Seen;
-use journeyman_workspace::{RefreshReport, Tier, WorkspaceError};
+use journeyman_tools::SeenFiles;
+use journeyman_workspace::{IsolationTier, RefreshReport, WorkspaceError};
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
 use crate::isolation::{PlannedCopy, WorkCopy};
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::transcript::record::Record;
 
 /// Maximum number of files named in a notice.
-const MAX_NAMED: usize = 10;
+const MAX_NAMED_FILES: usize = 10;
 
 /// The state of the copy after a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CopyState {
+pub(crate) enum RefreshOutcome {
     /// The copy is unchanged.
     Unchanged,
     /// Files in the copy changed, so checks that passed have to pass again.
@@ -46,7 +46,7 @@ impl CopyUpdates {
     }
 
     /// Starts making a planned copy in the background.
-    pub(crate) fn start_copy(&mut self, cx: &Context) {
+    pub(crate) fn start_copy(&mut self, cx: &SessionContext) {
         if let Some(planned) = &mut self.planned {
             planned.start(&cx.session);
         }
@@ -54,12 +54,12 @@ impl CopyUpdates {
 
     /// Moves the session into its copy: waits for a planned one, keeps it, and announces it. A
     /// session whose copy isn't required stays in the project where none can be made.
-    pub(crate) async fn enter_copy(&mut self, cx: &mut Context) -> Result<(), AgentError> {
+    pub(crate) async fn enter_copy(&mut self, cx: &mut SessionContext) -> Result<(), AgentError> {
         if let Some(mut planned) = self.planned.take() {
             match planned.finish(&cx.session).await {
                 Ok(copy) => {
                     cx.workspace = copy.workspace();
-                    cx.index = Arc::new(cx.index.of_copy(copy.workspace()));
+                    cx.index = Arc::new(cx.index.for_copy(copy.workspace()));
                     cx.copy = Some(Arc::new(copy));
                 }
                 Err(AgentError::Workspace(WorkspaceError::NoCopy { reasons })) if !planned.is_required() => {
@@ -76,7 +76,7 @@ impl CopyUpdates {
     }
 
     /// Keeps the copy, because its session is now logged, and announces the copy, once.
-    async fn announce(&mut self, cx: &Context) -> Result<(), AgentError> {
+    async fn announce(&mut self, cx: &SessionContext) -> Result<(), AgentError> {
         if self.announced {
             return Ok(());
         }
@@ -85,12 +85,12 @@ impl CopyUpdates {
             run_blocking("keeping the copy", move || keeping.keep()).await??;
             let (tier, unavailable) = (copy.tier().to_string(), copy.unavailable_tiers());
             cx.transcript.emit(Event::Isolated { tier, unavailable, reopened: copy.was_reopened() });
-            let left_out = copy.left_out();
-            for (path, reason) in left_out.iter().take(MAX_NAMED) {
+            let left_out = copy.left_out_files();
+            for (path, reason) in left_out.iter().take(MAX_NAMED_FILES) {
                 cx.transcript
                     .emit(Event::Warning { message: format!("`{path}` isn't in the copy: {reason}") });
             }
-            if let Some(more) = left_out.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+            if let Some(more) = left_out.len().checked_sub(MAX_NAMED_FILES).filter(|more| *more > 0) {
                 cx.transcript
                     .emit(Event::Warning { message: format!("{more} more files aren't in the copy") });
             }
@@ -103,14 +103,14 @@ impl CopyUpdates {
     /// the model.
     pub(crate) async fn refresh(
         &mut self,
-        cx: &mut Context,
-        seen: &Seen,
+        cx: &mut SessionContext,
+        seen: &SeenFiles,
         busy: bool,
-    ) -> Result<CopyState, AgentError> {
-        let Some(copy) = cx.copy.clone() else { return Ok(CopyState::Unchanged) };
+    ) -> Result<RefreshOutcome, AgentError> {
+        let Some(copy) = cx.copy.clone() else { return Ok(RefreshOutcome::Unchanged) };
         // A refresh would change files under commands that still run, or remove their mount.
         if busy {
-            return Ok(CopyState::Unchanged);
+            return Ok(RefreshOutcome::Unchanged);
         }
         let taking = Arc::clone(&copy);
         let refreshed = run_blocking("taking over what changed in the project", move || taking.refresh());
@@ -119,7 +119,7 @@ impl CopyUpdates {
         let news = !taken.is_empty() || !merged.is_empty() || conflicts != self.conflicts;
         self.conflicts.clone_from(&conflicts);
         if !news {
-            return Ok(CopyState::Unchanged);
+            return Ok(RefreshOutcome::Unchanged);
         }
         let text = refresh_notice(&taken, &merged, &conflicts);
         cx.transcript.emit(Event::CopyRefreshed { taken: taken.clone(), merged: merged.clone(), conflicts });
@@ -128,12 +128,12 @@ impl CopyUpdates {
         cx.transcript.remind_model(ReminderCategory::File, text);
         cx.transcript.flush().await?;
         let changed = !taken.is_empty() || !merged.is_empty();
-        Ok(if changed { CopyState::Changed } else { CopyState::Unchanged })
+        Ok(if changed { RefreshOutcome::Changed } else { RefreshOutcome::Unchanged })
     }
 }
 
 /// Logs and reports that the session works in the project itself.
-fn stay_in_project(cx: &mut Context, reasons: &[(Tier, String)]) {
+fn stay_in_project(cx: &mut SessionContext, reasons: &[(IsolationTier, String)]) {
     cx.settings.asked.isolate = Some(false);
     if let Some(mut setting) = cx.transcript.state().setting.clone() {
         setting.asked.isolate = Some(false);
@@ -145,13 +145,13 @@ fn stay_in_project(cx: &mut Context, reasons: &[(Tier, String)]) {
 }
 
 /// Marks the changes as known, so that they aren't reported again file by file.
-fn mark_known<'a>(cx: &mut Context, seen: &Seen, paths: impl Iterator<Item = &'a RelPath>) {
+fn mark_known<'a>(cx: &mut SessionContext, seen: &SeenFiles, paths: impl Iterator<Item = &'a RelPath>) {
     let known = seen.entries();
     let paths: Vec<RelPath> =
         paths.filter(|path| known.iter().any(|file| file.path == **path)).cloned().collect();
     let hashes = cx.workspace.fingerprints(&paths);
     for (path, hash) in paths.iter().zip(hashes) {
-        seen.note_told(path, hash);
+        seen.note_external_change(path, hash);
     }
     cx.transcript.record_seen(seen);
 }
@@ -182,10 +182,10 @@ fn refresh_notice(taken: &[RelPath], merged: &[RelPath], conflicts: &[RelPath]) 
         if paths.is_empty() {
             continue;
         }
-        let named: Vec<String> = paths.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+        let named: Vec<String> = paths.iter().take(MAX_NAMED_FILES).map(ToString::to_string).collect();
         // Writing to a string can't fail.
         write!(text, "\n{what}: {}", named.join(", ")).ok();
-        if let Some(more) = paths.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+        if let Some(more) = paths.len().checked_sub(MAX_NAMED_FILES).filter(|more| *more > 0) {
             write!(text, " and {more} more").ok();
         }
         text.push('.');
@@ -202,27 +202,29 @@ mod tests {
     #[tokio::test]
     async fn a_copy_follows_the_users_tree_unless_commands_run_in_it() {
         let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
-        let copy = Arc::new(isolation(&test, vec![Tier::Copy]).open_or_create(&test.cx.session).unwrap());
+        let copy =
+            Arc::new(isolation(&test, vec![IsolationTier::Copy]).open_or_create(&test.cx.session).unwrap());
         test.cx.workspace = copy.workspace();
-        let in_copy =
-            |cx: &Context| cx.workspace.fingerprints(&[RelPath::parse("a.rs").unwrap()]).pop().flatten();
+        let in_copy = |cx: &SessionContext| {
+            cx.workspace.fingerprints(&[RelPath::parse("a.rs").unwrap()]).pop().flatten()
+        };
         let hash = |text: &str| Some(journeyman_protocol::ContentHash::of(text.as_bytes()));
         test.cx.copy = Some(copy);
         let mut updates = CopyUpdates::default();
         updates.enter_copy(&mut test.cx).await.unwrap();
         updates.enter_copy(&mut test.cx).await.unwrap();
         test.write("a.rs", "two\n");
-        let seen = Seen::default();
-        assert_eq!(updates.refresh(&mut test.cx, &seen, true).await.unwrap(), CopyState::Unchanged);
+        let seen = SeenFiles::default();
+        assert_eq!(updates.refresh(&mut test.cx, &seen, true).await.unwrap(), RefreshOutcome::Unchanged);
         assert_eq!(in_copy(&test.cx), hash("one\n"));
-        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), CopyState::Changed);
-        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), CopyState::Unchanged);
+        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), RefreshOutcome::Changed);
+        assert_eq!(updates.refresh(&mut test.cx, &seen, false).await.unwrap(), RefreshOutcome::Unchanged);
         assert_eq!(in_copy(&test.cx), hash("two\n"));
         let kinds: Vec<&str> = test.events().await.iter().map(Event::kind).collect();
         assert_eq!(kinds, ["isolated", "copy_refreshed", "reminder_sent"], "each is announced once");
     }
 
-    fn isolation(test: &TestContext, tiers: Vec<Tier>) -> Isolation {
+    fn isolation(test: &TestContext, tiers: Vec<IsolationTier>) -> Isolation {
         Isolation {
             origin: Arc::clone(&test.cx.workspace),
             sandbox: Arc::clone(&test.cx.sandbox),
@@ -235,7 +237,7 @@ mod tests {
     #[tokio::test]
     async fn a_planned_copy_is_entered_once_and_followed_from_then_on() {
         let mut test = TestContext::new(&[("a.rs", "one\n")]).await;
-        let planned = PlannedCopy::new(isolation(&test, vec![Tier::Copy]), true);
+        let planned = PlannedCopy::new(isolation(&test, vec![IsolationTier::Copy]), true);
         let mut updates = CopyUpdates::new(Some(planned));
         updates.start_copy(&test.cx);
         updates.start_copy(&test.cx);

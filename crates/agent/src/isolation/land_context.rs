@@ -9,7 +9,7 @@ use journeyman_store::Store;
 use super::Isolation;
 use super::check_runner::CheckRunner;
 use super::commit::Committer;
-use crate::transcript::log::events;
+use crate::transcript::log::load_events;
 use crate::{AgentError, Clock};
 
 /// Number of events read at once.
@@ -38,10 +38,13 @@ pub struct LandContext {
 ///
 /// # Errors
 /// Errors of the store.
-pub async fn last_report(store: &dyn Store, session: &SessionId) -> Result<Option<RunReport>, AgentError> {
+pub async fn load_last_report(
+    store: &dyn Store,
+    session: &SessionId,
+) -> Result<Option<RunReport>, AgentError> {
     let (mut after, mut newest) = (Seq::START, None);
     loop {
-        let page = events(store, session, after, PAGE_ENTRIES).await?;
+        let page = load_events(store, session, after, PAGE_ENTRIES).await?;
         let Some(last) = page.last().and_then(|envelope| envelope.seq) else { return Ok(newest) };
         after = last;
         for envelope in page {

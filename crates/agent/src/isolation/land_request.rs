@@ -132,7 +132,7 @@ impl LandReport {
     }
 
     /// Adds the present place of the work to a run's report.
-    pub fn amend(&self, report: &mut RunReport) {
+    pub fn amend_run_report(&self, report: &mut RunReport) {
         report.copy = Some(self.copy.clone());
         report.commit.clone_from(&self.commit);
         report.undo.clone_from(&self.undo);

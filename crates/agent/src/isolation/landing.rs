@@ -34,7 +34,7 @@ pub async fn finish_copy(
     let settled = match request {
         Some(request) if report.outcome == RunOutcome::Verified => {
             landing_session.land(request, Some(report), stop).await.map(|landed| {
-                landed.amend(report);
+                landed.amend_run_report(report);
                 landed.events
             })
         }

@@ -8,27 +8,29 @@ use journeyman_protocol::{
     RunReport, SessionId,
 };
 use journeyman_store::{SessionSummary, StoreError};
-use journeyman_verify::Verdict;
-use journeyman_workspace::{CopyChanges, DiffStat, LandOptions, Landing, OnConflict, Tier, WorkspaceError};
+use journeyman_verify::OverallOutcome;
+use journeyman_workspace::{
+    CopyChanges, DiffStat, IsolationTier, LandOptions, LandingReport, OnConflict, WorkspaceError,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::commit::{BranchOutcome, CommitPlan, Committer};
 use super::{
     CommitOptions, Isolation, LandContext, LandOutcome, LandReport, LandRequest, UnverifiedPolicy, WorkCopy,
-    commit, last_report, report_of,
+    commit, copy_report, load_last_report,
 };
 use crate::AgentError;
 use crate::blocking::run_blocking;
 use crate::recovery::lease::Lease;
-use crate::transcript::log::{Log, LogBounds, events};
+use crate::transcript::log::{Log, LogBounds, load_events};
 
 /// Maximum bytes of diff in a report, as in the report of a run.
-const MAX_DIFF: usize = 256 * 1024;
+const MAX_DIFF_BYTES: usize = 256 * 1024;
 /// Number of entries read at once.
 const PAGE_ENTRIES: usize = 500;
 /// Maximum number of times that a merged result is verified because the user's tree changed during
 /// the verification.
-const MAX_ROUNDS: usize = 3;
+const MAX_VERIFICATION_ROUNDS: usize = 3;
 /// Maximum wait for a copy that this process is still releasing, such as after a comparison of its
 /// files.
 const MAX_BUSY_WAIT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -48,7 +50,7 @@ impl<'a> LandingSession<'a> {
         let LandContext { store, clock, holder, .. } = context;
         let lease = Lease::new(Arc::clone(store), session.clone(), holder.clone(), clock.clone());
         lease.acquire().await?;
-        let found = store.find(session.as_str()).await.map_err(AgentError::from);
+        let found = store.find_sessions(session.as_str()).await.map_err(AgentError::from);
         let summary = found.map(|found| found.into_iter().find(|found| found.id == *session));
         match summary {
             Ok(Some(summary)) => Ok(Self { context, session, lease, summary }),
@@ -75,7 +77,7 @@ impl<'a> LandingSession<'a> {
     ) -> Result<LandReport, AgentError> {
         let copy = Arc::new(open_copy(&self.context.isolation, self.session).await?);
         let tier = copy.tier();
-        let changes = changes_of(&copy).await?;
+        let changes = read_changes(&copy).await?;
         if changes.is_empty() {
             drop(copy);
             return self.finish_without_changes(tier).await;
@@ -83,7 +85,7 @@ impl<'a> LandingSession<'a> {
         let verified = report.is_some() || was_verified(&self.summary.status);
         let (changes, evidence) = match self.prepare(&copy, changes, request, verified, stop).await? {
             PreparedLanding::Ready { changes, evidence } => (changes, evidence),
-            PreparedLanding::Over(over) => return self.report_kept(*over).await,
+            PreparedLanding::Over(over) => return self.log_kept_copy(*over).await,
         };
         if let Some(CommitOptions { branch: Some(name), .. }) = &request.commit {
             drop(copy);
@@ -97,7 +99,7 @@ impl<'a> LandingSession<'a> {
                 list_names(&mixed)
             );
             return self
-                .report_kept(LandReport::new(self.session, LandOutcome::Mixed, summary, copy.kept_report()))
+                .log_kept_copy(LandReport::new(self.session, LandOutcome::Mixed, summary, copy.kept_report()))
                 .await;
         }
         // An overlay is closed before the tree beneath it changes.
@@ -109,7 +111,7 @@ impl<'a> LandingSession<'a> {
         let options = LandOptions { on_conflict: request.on_conflict, as_checked, ..LandOptions::default() };
         let landing = self.apply(&changes, options).await?;
         if was_refused(&landing, request) {
-            return self.report_kept(conflict_report(self.session, tier, &landing)).await;
+            return self.log_kept_copy(conflict_report(self.session, tier, &landing)).await;
         }
         if !landing.left.is_empty() {
             return self.finish_partial_landing(tier, landing).await;
@@ -132,7 +134,7 @@ impl<'a> LandingSession<'a> {
                 LandOptions { on_conflict: request.on_conflict, dry_run: true, ..LandOptions::default() };
             let looked = self.apply(&changes, options).await?;
             if request.dry_run {
-                return Ok(PreparedLanding::done(
+                return Ok(PreparedLanding::not_landed(
                     self.report_dry_run(copy, changes, looked, verified).await?,
                 ));
             }
@@ -140,10 +142,10 @@ impl<'a> LandingSession<'a> {
                 let summary = "not landed: nothing verified it";
                 let over =
                     LandReport::new(self.session, LandOutcome::Unverified, summary, copy.kept_report());
-                return Ok(PreparedLanding::done(over));
+                return Ok(PreparedLanding::not_landed(over));
             }
             if was_refused(&looked, request) {
-                return Ok(PreparedLanding::done(conflict_report(self.session, copy.tier(), &looked)));
+                return Ok(PreparedLanding::not_landed(conflict_report(self.session, copy.tier(), &looked)));
             }
             // Where the user settles conflicts by a word, they say what is to be in their tree.
             let settled = request.unverified == UnverifiedPolicy::Land || !looked.conflicts.is_empty();
@@ -153,17 +155,17 @@ impl<'a> LandingSession<'a> {
             if as_checked || settled {
                 return Ok(PreparedLanding::Ready { changes, evidence: proven });
             }
-            if round >= MAX_ROUNDS {
+            if round >= MAX_VERIFICATION_ROUNDS {
                 let summary =
                     "not landed: your files changed again and again while the merged result was checked";
                 let mut over =
                     LandReport::new(self.session, LandOutcome::Unproven, summary, copy.kept_report());
                 over.copy.merged = looked.merged;
-                return Ok(PreparedLanding::done(over));
+                return Ok(PreparedLanding::not_landed(over));
             }
             let (verdict, evidence) = self.verify_merged(copy, &changes, stop).await?;
-            if verdict != Verdict::Passed {
-                return Ok(PreparedLanding::done(unproven_report(
+            if verdict != OverallOutcome::Passed {
+                return Ok(PreparedLanding::not_landed(unproven_report(
                     self.session,
                     copy,
                     looked.merged,
@@ -172,7 +174,7 @@ impl<'a> LandingSession<'a> {
                 )));
             }
             proven = evidence;
-            changes = changes_of(copy).await?;
+            changes = read_changes(copy).await?;
         }
         Err(AgentError::Ended)
     }
@@ -183,7 +185,7 @@ impl<'a> LandingSession<'a> {
         copy: &Arc<WorkCopy>,
         changes: &CopyChanges,
         stop: &CancellationToken,
-    ) -> Result<(Verdict, Vec<Evidence>), AgentError> {
+    ) -> Result<(OverallOutcome, Vec<Evidence>), AgentError> {
         let taking = Arc::clone(copy);
         run_blocking("taking over what changed in the project", move || taking.refresh()).await??;
         let changed = changes.files().into_iter().map(|change| change.path).collect();
@@ -195,12 +197,12 @@ impl<'a> LandingSession<'a> {
         &self,
         copy: &Arc<WorkCopy>,
         changes: CopyChanges,
-        looked: Landing,
+        looked: LandingReport,
         verified: bool,
     ) -> Result<LandReport, AgentError> {
         let comparing = Arc::clone(copy);
         let (files, diff) = run_blocking("comparing the copy", move || {
-            comparing.diff(&changes, MAX_DIFF).map(|diff| (changes.files(), diff))
+            comparing.diff(&changes, MAX_DIFF_BYTES).map(|diff| (changes.files(), diff))
         })
         .await??;
         let verified = if verified { "" } else { "; nothing verified it" };
@@ -225,7 +227,7 @@ impl<'a> LandingSession<'a> {
         Ok(would)
     }
 
-    async fn apply(&self, changes: &CopyChanges, options: LandOptions) -> Result<Landing, AgentError> {
+    async fn apply(&self, changes: &CopyChanges, options: LandOptions) -> Result<LandingReport, AgentError> {
         let (origin, changes) = (Arc::clone(&self.context.isolation.origin), changes.clone());
         Ok(run_blocking("landing the change", move || origin.land(&changes, &options)).await??)
     }
@@ -240,14 +242,18 @@ impl<'a> LandingSession<'a> {
             return Ok(Vec::new());
         }
         let git = self.context.isolation.git.as_ref().ok_or(GitError::Missing)?;
-        Ok(git.dirty_before(&paths_of(&changes.files())).await?)
+        Ok(git.find_dirty_paths(&paths_of(&changes.files())).await?)
     }
 
     /// Reports a change of which only a part could be landed. The copy stays, because it holds the
     /// rest.
-    async fn finish_partial_landing(&self, tier: Tier, landing: Landing) -> Result<LandReport, AgentError> {
+    async fn finish_partial_landing(
+        &self,
+        tier: IsolationTier,
+        landing: LandingReport,
+    ) -> Result<LandReport, AgentError> {
         let left: Vec<RelPath> = landing.left.iter().map(|(path, _)| path.clone()).collect();
-        let mut copy = report_of(tier, CopyState::Kept);
+        let mut copy = copy_report(tier, CopyState::Kept);
         copy.merged = landing.merged;
         copy.conflicts =
             landing.left.into_iter().map(|(path, reason)| FileConflict { path, reason }).collect();
@@ -263,14 +269,14 @@ impl<'a> LandingSession<'a> {
             self.append_events(vec![Event::Landed { changes: changes.clone(), copy: Some(copy) }]).await?;
         }
         over.changes = changes;
-        self.report_kept(over).await
+        self.log_kept_copy(over).await
     }
 
     /// Finishes a landed change: removes the copy, makes the requested commit, and writes the log.
     async fn finish_landing(
         &self,
-        tier: Tier,
-        landing: Landing,
+        tier: IsolationTier,
+        landing: LandingReport,
         evidence: Vec<Evidence>,
         request: &LandRequest,
         report: Option<&RunReport>,
@@ -287,7 +293,7 @@ impl<'a> LandingSession<'a> {
             });
         }
         let changes = landing.applied.changes;
-        let mut copy = report_of(tier, CopyState::Landed);
+        let mut copy = copy_report(tier, CopyState::Landed);
         (copy.merged, copy.conflicts) = (landing.merged, conflicts);
         let summary = match changes.len() {
             0 => "your files have it all already".to_owned(),
@@ -348,7 +354,7 @@ impl<'a> LandingSession<'a> {
     ) -> Result<String, AgentError> {
         let earlier = match report {
             Some(_) => None,
-            None => last_report(&*self.context.store, self.session).await?,
+            None => load_last_report(&*self.context.store, self.session).await?,
         };
         let report = report.or(earlier.as_ref());
         let message = request.message.clone().unwrap_or_else(|| {
@@ -363,7 +369,7 @@ impl<'a> LandingSession<'a> {
     /// unchanged.
     async fn commit_on_branch(
         &self,
-        tier: Tier,
+        tier: IsolationTier,
         changes: &CopyChanges,
         name: &str,
         request: &LandRequest,
@@ -375,7 +381,7 @@ impl<'a> LandingSession<'a> {
         let message = (message, commit.hooks);
         let branched =
             self.committer()?.commit_on_branch(name, changes, message, request.unverified, stop).await?;
-        let kept = report_of(tier, CopyState::Kept);
+        let kept = copy_report(tier, CopyState::Kept);
         let over = |end, summary| LandReport::new(self.session, end, summary, kept.clone());
         let (commit, files) = match branched {
             BranchOutcome::Done { commit, changes } => (commit, changes),
@@ -384,17 +390,17 @@ impl<'a> LandingSession<'a> {
                     "not landed: it builds on changes of yours in {} that aren't committed; commit those first",
                     list_names(&paths)
                 );
-                return self.report_kept(over(LandOutcome::Mixed, summary)).await;
+                return self.log_kept_copy(over(LandOutcome::Mixed, summary)).await;
             }
             BranchOutcome::Refused(error) => {
                 let mut over = over(LandOutcome::NotCommitted, "not landed: no commit was made".to_owned());
                 over.needs_person = error.needs_person();
                 over.not_committed = Some(error.to_string());
-                return self.report_kept(over).await;
+                return self.log_kept_copy(over).await;
             }
         };
         let kept_on = self.remove_landed_copy().await;
-        let copy = report_of(tier, CopyState::Landed);
+        let copy = copy_report(tier, CopyState::Landed);
         let summary = format!("landed on branch {name}: {}{kept_on}", count_files(files.len()));
         let mut landed = LandReport::new(self.session, LandOutcome::Landed, summary, copy.clone());
         landed.commit = Some(commit.clone());
@@ -423,16 +429,16 @@ impl<'a> LandingSession<'a> {
     }
 
     /// Removes a copy without changes.
-    async fn finish_without_changes(&self, tier: Tier) -> Result<LandReport, AgentError> {
+    async fn finish_without_changes(&self, tier: IsolationTier) -> Result<LandReport, AgentError> {
         self.remove_copy().await?;
-        let copy = report_of(tier, CopyState::Discarded);
+        let copy = copy_report(tier, CopyState::Discarded);
         let mut nothing = LandReport::new(self.session, LandOutcome::Nothing, "nothing was changed", copy);
         nothing.events = self.append_events(vec![Event::CopyDiscarded { files: 0 }]).await?;
         Ok(nothing)
     }
 
     /// Keeps the copy and logs the reason. A dry run and a pending question are not logged.
-    async fn report_kept(&self, mut over: LandReport) -> Result<LandReport, AgentError> {
+    async fn log_kept_copy(&self, mut over: LandReport) -> Result<LandReport, AgentError> {
         if matches!(over.end, LandOutcome::WouldLand | LandOutcome::Unverified) {
             return Ok(over);
         }
@@ -463,7 +469,7 @@ impl<'a> LandingSession<'a> {
             report.copy = Some(nothing.copy);
             return Ok((extent, nothing.events));
         }
-        report.copy = Some(report_of(tier, CopyState::Kept));
+        report.copy = Some(copy_report(tier, CopyState::Kept));
         let told = vec![Event::CopyKept { reason: report.summary.clone(), conflicts: Vec::new() }];
         Ok((extent, self.append_events(told).await?))
     }
@@ -472,7 +478,7 @@ impl<'a> LandingSession<'a> {
         // One that can't be opened any more goes all the same.
         let files = match open_copy(&self.context.isolation, self.session).await {
             Ok(copy) => {
-                changes_of(&Arc::new(copy)).await.map(|changes| changes.files().len()).unwrap_or_default()
+                read_changes(&Arc::new(copy)).await.map(|changes| changes.files().len()).unwrap_or_default()
             }
             Err(
                 error @ AgentError::Workspace(
@@ -510,8 +516,8 @@ impl<'a> LandingSession<'a> {
     /// Writes events into the session's log.
     async fn append_events(&self, told: Vec<Event>) -> Result<Vec<Envelope>, AgentError> {
         let LandContext { store, clock, redactor, .. } = self.context;
-        let found =
-            store.find(self.session.as_str()).await?.into_iter().find(|found| found.id == *self.session);
+        let sessions = store.find_sessions(self.session.as_str()).await?;
+        let found = sessions.into_iter().find(|found| found.id == *self.session);
         let last = found.map_or(self.summary.last, |found| found.last);
         let bounds = LogBounds::default();
         let log = Log::new(
@@ -525,7 +531,7 @@ impl<'a> LandingSession<'a> {
         told.into_iter().for_each(|event| log.emit(event));
         log.flush().await?;
         log.stop_writing().await;
-        events(&**store, self.session, last, PAGE_ENTRIES).await
+        load_events(&**store, self.session, last, PAGE_ENTRIES).await
     }
 }
 
@@ -538,17 +544,17 @@ enum PreparedLanding {
 }
 
 impl PreparedLanding {
-    fn done(report: LandReport) -> Self {
+    fn not_landed(report: LandReport) -> Self {
         Self::Over(Box::new(report))
     }
 }
 
-async fn changes_of(copy: &Arc<WorkCopy>) -> Result<CopyChanges, AgentError> {
+async fn read_changes(copy: &Arc<WorkCopy>) -> Result<CopyChanges, AgentError> {
     let copy = Arc::clone(copy);
     Ok(run_blocking("comparing the copy", move || copy.changes()).await??)
 }
 
-fn was_refused(landing: &Landing, request: &LandRequest) -> bool {
+fn was_refused(landing: &LandingReport, request: &LandRequest) -> bool {
     request.on_conflict == OnConflict::Refuse && !landing.conflicts.is_empty()
 }
 
@@ -611,12 +617,12 @@ async fn retry_while_busy<T: Send + 'static>(
     }
 }
 
-fn conflicts_of(landing: &Landing) -> Vec<FileConflict> {
+fn conflicts_of(landing: &LandingReport) -> Vec<FileConflict> {
     let each = landing.conflicts.iter();
     each.map(|(path, reason)| FileConflict { path: path.clone(), reason: reason.clone() }).collect()
 }
 
-fn conflict_report(session: &SessionId, tier: Tier, landing: &Landing) -> LandReport {
+fn conflict_report(session: &SessionId, tier: IsolationTier, landing: &LandingReport) -> LandReport {
     let contested = landing.conflicts.iter().map(|(path, _)| path);
     let is_theirs = |path: &&RelPath| !landing.refused.contains(path) && !landing.too_large.contains(path);
     let contested: Vec<RelPath> = contested.filter(is_theirs).cloned().collect();
@@ -632,7 +638,7 @@ fn conflict_report(session: &SessionId, tier: Tier, landing: &Landing) -> LandRe
         why.push(format!("you changed {} too, in ways that don't go together", list_names(&contested)));
     }
     let summary = format!("not landed: {}", why.join("; "));
-    let mut copy = report_of(tier, CopyState::Kept);
+    let mut copy = copy_report(tier, CopyState::Kept);
     copy.conflicts = conflicts_of(landing);
     LandReport::new(session, LandOutcome::Conflicts, summary, copy)
 }
@@ -641,12 +647,14 @@ fn unproven_report(
     session: &SessionId,
     copy: &WorkCopy,
     merged: Vec<RelPath>,
-    verdict: Verdict,
+    verdict: OverallOutcome,
     evidence: Vec<Evidence>,
 ) -> LandReport {
     let (end, how) = match verdict {
-        Verdict::Failed => (LandOutcome::ChecksFail, "fails the checks"),
-        Verdict::NothingRan | Verdict::Passed => (LandOutcome::Unproven, "could not be checked"),
+        OverallOutcome::Failed => (LandOutcome::ChecksFail, "fails the checks"),
+        OverallOutcome::NothingRan | OverallOutcome::Passed => {
+            (LandOutcome::Unproven, "could not be checked")
+        }
     };
     let summary = match merged.is_empty() {
         true => {
@@ -667,9 +675,9 @@ fn paths_of(changes: &[FileChange]) -> Vec<RelPath> {
 
 /// Names a few files, and counts the rest.
 pub(super) fn list_names(paths: &[RelPath]) -> String {
-    const NAMED: usize = 5;
-    let named: Vec<String> = paths.iter().take(NAMED).map(ToString::to_string).collect();
-    match paths.len().checked_sub(NAMED).filter(|more| *more > 0) {
+    const MAX_NAMED_FILES: usize = 5;
+    let named: Vec<String> = paths.iter().take(MAX_NAMED_FILES).map(ToString::to_string).collect();
+    match paths.len().checked_sub(MAX_NAMED_FILES).filter(|more| *more > 0) {
         Some(more) => format!("{} and {more} more", named.join(", ")),
         None => named.join(", "),
     }

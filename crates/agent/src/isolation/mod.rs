@@ -30,16 +30,16 @@ use journeyman_git::Git;
 use journeyman_protocol::{CopyReport, CopyState, RelPath, SessionId, UnavailableTier};
 use journeyman_sandbox::Sandbox;
 use journeyman_workspace::{
-    ChangedContent, CopyChanges, CopyInfo, CopyTools, Diff, DiffStat, IsolatedCopy, LandOptions,
-    RefreshReport, Tier, Workspace, WorkspaceError,
+    ChangedContent, CopyChanges, CopyInfo, CopyTools, Diff, DiffStat, IsolatedCopy, IsolationTier,
+    LandOptions, RefreshReport, Workspace, WorkspaceError,
 };
 
 use crate::AgentError;
 
 pub use check_runner::CheckRunner;
-pub use commit::{Committer, commit_message, uncommitted_files};
+pub use commit::{Committer, commit_message, list_uncommitted_files};
 pub use commit_options::CommitOptions;
-pub use land_context::{LandContext, last_report};
+pub use land_context::{LandContext, load_last_report};
 pub use land_request::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 pub(crate) use landing::keep_copy;
 pub use landing::{commit_run, discard_copy, finish_copy, land_copy};
@@ -56,7 +56,7 @@ pub struct Isolation {
     /// The user's git. Without git no copy is made by checking out.
     pub git: Option<Git>,
     /// The ways of copying to try, in this order.
-    pub tiers: Vec<Tier>,
+    pub tiers: Vec<IsolationTier>,
     /// Maximum number of files that a tier may copy one by one.
     pub max_copied_files: usize,
 }
@@ -68,8 +68,8 @@ const MAX_CHEAP_FILES: usize = 10_000;
 impl Isolation {
     /// Restricts the copies to those that take less than a second.
     #[must_use]
-    pub fn cheap(mut self) -> Self {
-        self.tiers.retain(|tier| matches!(tier, Tier::Overlay | Tier::Reflink));
+    pub fn cheap_only(mut self) -> Self {
+        self.tiers.retain(|tier| matches!(tier, IsolationTier::Overlay | IsolationTier::Reflink));
         self.max_copied_files = MAX_CHEAP_FILES;
         self
     }
@@ -143,7 +143,7 @@ impl WorkCopy {
 
     /// Returns the way in which the copy was made.
     #[must_use]
-    pub fn tier(&self) -> Tier {
+    pub fn tier(&self) -> IsolationTier {
         self.lock().info().tier
     }
 
@@ -159,8 +159,8 @@ impl WorkCopy {
     /// Returns the files that the copy lacks, each with the reason, such as an unreadable file or a
     /// pipe.
     #[must_use]
-    pub fn left_out(&self) -> Vec<(RelPath, String)> {
-        self.lock().left_out().to_vec()
+    pub fn left_out_files(&self) -> Vec<(RelPath, String)> {
+        self.lock().left_out_files().to_vec()
     }
 
     /// Returns true if the copy existed already.
@@ -203,7 +203,7 @@ impl WorkCopy {
     /// # Errors
     /// As [`Landings::stat`](journeyman_workspace::Landings::stat).
     pub fn stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
-        self.isolation.origin.landings().stat(changes)
+        self.isolation.origin.landings().diff_stat(changes)
     }
 
     /// Takes over the changes that the user made in their tree. If both sides changed a file in
@@ -236,7 +236,7 @@ impl WorkCopy {
 
     /// Returns the report of a copy that is neither landed nor discarded.
     pub(crate) fn kept_report(&self) -> CopyReport {
-        report_of(self.tier(), CopyState::Kept)
+        copy_report(self.tier(), CopyState::Kept)
     }
 
     fn lock(&self) -> MutexGuard<'_, IsolatedCopy> {
@@ -245,6 +245,6 @@ impl WorkCopy {
     }
 }
 
-fn report_of(tier: Tier, state: CopyState) -> CopyReport {
+fn copy_report(tier: IsolationTier, state: CopyState) -> CopyReport {
     CopyReport { tier: tier.to_string(), state, merged: Vec::new(), conflicts: Vec::new() }
 }

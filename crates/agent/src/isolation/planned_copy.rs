@@ -7,7 +7,7 @@ use super::{Isolation, WorkCopy};
 use crate::AgentError;
 use crate::blocking::{background_error, run_blocking};
 
-const MAKING: &str = "copying the project";
+const COPYING_LABEL: &str = "copying the project";
 
 /// A copy that a session is to work in and that isn't made yet. The first request needs only the
 /// list of files, which the project has too, so it doesn't wait for the copy.
@@ -42,9 +42,9 @@ impl PlannedCopy {
     /// Returns the copy once it is made.
     pub(crate) async fn finish(&mut self, session: &SessionId) -> Result<WorkCopy, AgentError> {
         if let Some(making) = self.making.take() {
-            return making.await.map_err(|died| background_error(MAKING, &died))?;
+            return making.await.map_err(|died| background_error(COPYING_LABEL, &died))?;
         }
         let (isolation, session) = (self.isolation.clone(), session.clone());
-        run_blocking(MAKING, move || isolation.open_or_create(&session)).await?
+        run_blocking(COPYING_LABEL, move || isolation.open_or_create(&session)).await?
     }
 }

@@ -1,6 +1,6 @@
 //! Planning of a task by an agent before the session works on it.
 
-mod need;
+mod plan_heuristics;
 
 use std::sync::Arc;
 
@@ -10,15 +10,15 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::definition::PLANNER;
-use crate::agents::delegate::{DelegatedTask, DelegatingSession, TaskContext};
-use crate::session::context::Context;
+use crate::agents::delegation::{AgentTaskContext, DelegatedTask, DelegatingSession};
+use crate::session::context::SessionContext;
 use crate::session::settings::PlanFirst;
-use crate::transcript::fork::record_entry;
+use crate::transcript::fork::entry_from_record;
 use crate::transcript::record::Record;
 use crate::transcript::state::State;
 use crate::{AgentError, Clock};
 
-pub(crate) use need::needs_plan;
+pub(crate) use plan_heuristics::needs_plan;
 
 /// The id of the call that an agent's log names as its origin where no call of the model gave the
 /// task.
@@ -27,7 +27,7 @@ const PLANNING_CALL: &str = "planning";
 /// Makes the plan of a task or takes a given one, and logs it. Returns the text for the model;
 /// `None` if there is no plan.
 pub(crate) async fn plan_task(
-    cx: &mut Context,
+    cx: &mut SessionContext,
     parent: Option<&DelegatingSession>,
     task: &str,
     is_wanted: bool,
@@ -43,14 +43,14 @@ pub(crate) async fn plan_task(
 }
 
 /// Logs a plan.
-pub(crate) fn record_plan(cx: &mut Context, plan: &Plan) {
+pub(crate) fn record_plan(cx: &mut SessionContext, plan: &Plan) {
     cx.transcript.record(Record::Planned(Box::new(plan.clone())));
     cx.transcript.emit(Event::Planned { plan: plan.clone() });
 }
 
 /// Gives the task to the planning agent. If planning fails, the session works without a plan.
 async fn make_plan(
-    cx: &mut Context,
+    cx: &mut SessionContext,
     parent: &DelegatingSession,
     task: &str,
     stop: &CancellationToken,
@@ -60,7 +60,7 @@ async fn make_plan(
     let inputs = Map::from_iter([(input.name.clone(), Value::from(task))]);
     // What was recorded so far precedes the agent's events.
     cx.transcript.flush().await.ok()?;
-    let context = TaskContext {
+    let context = AgentTaskContext {
         call: CallId::new(PLANNING_CALL),
         cancel: stop.child_token(),
         workspace: Arc::clone(&cx.workspace),
@@ -102,6 +102,6 @@ pub async fn store_plan(
 ) -> Result<(), AgentError> {
     let last = State::load(store, session).await?.last;
     let record = Record::Planned(Box::new(plan.clone()));
-    store.append(session, last, vec![record_entry(&record, clock.now())]).await?;
+    store.append(session, last, vec![entry_from_record(&record, clock.now())]).await?;
     Ok(())
 }

@@ -12,23 +12,23 @@ use journeyman_protocol::{
     CallId, CallRecord, CallState, ErrorPhase, Event, FileChange, GuardViolation, MessageKind,
     ReminderCategory, ResultPart, ToolUse, UnixMillis,
 };
-use journeyman_tools::{Registry, Seen};
+use journeyman_tools::{Registry, SeenFiles};
 use journeyman_workspace::{CheckpointId, IgnoredChanges, RecoveredCall};
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
 use crate::isolation::checkpoints::Checkpoints;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::session::inbox::Inbox;
-use crate::session::shared::CutOffPolicy;
+use crate::session::shared_state::CutOffPolicy;
 use crate::transcript::record::{MessageId, Record};
 use crate::transcript::reminder;
-use crate::transcript::running::cut_off_event;
+use crate::transcript::running_transcript::cut_off_event;
 use crate::transcript::state::OpenCall;
 
 /// Maximum number of files named in a result. The model reads the rest from the tree.
-const MAX_NAMED: usize = 20;
+const MAX_NAMED_FILES: usize = 20;
 
 /// The interrupted calls and checks that recovery found.
 #[derive(Default)]
@@ -42,16 +42,16 @@ pub(crate) struct CutOffWork {
 }
 
 /// The model's result for a call whose arguments are masked in the log.
-const ARGUMENTS_LOST: &str = "not run: the program ended before this call began, and its arguments held a secret, \
+const ARGUMENTS_LOST_TEXT: &str = "not run: the program ended before this call began, and its arguments held a secret, \
                               which the log doesn't keep. Make the call again, with the whole text.";
 
 /// The model's result for a call that had given a task to an agent.
-const AGENT_CUT_OFF: &str = "cut off: the program ended while an agent worked on this. What it changed until then may be \
+const AGENT_CUT_OFF_TEXT: &str = "cut off: the program ended while an agent worked on this. What it changed until then may be \
                              in place; look at the files before you give the task again.";
 
 /// Closes the calls whose effect may have begun, except `going_on`, which run again.
 pub(crate) async fn close_cut_off_calls(
-    cx: &mut Context,
+    cx: &mut SessionContext,
     inbox: &Inbox,
     registry: &Registry,
     going_on: &HashSet<CallId>,
@@ -79,7 +79,7 @@ pub(crate) async fn close_cut_off_calls(
                 let put_back = describe_restored(cx, &fate);
                 let text = match registry.get(&open.call.name) {
                     // Its changes are journaled for the agent's own calls.
-                    Ok(tool) if tool.starts_agents() => AGENT_CUT_OFF.to_owned(),
+                    Ok(tool) if tool.starts_agents() => AGENT_CUT_OFF_TEXT.to_owned(),
                     _ => describe_recovery(&fate, put_back.as_deref()),
                 };
                 found.events.extend(put_back.map(|message| Event::Warning { message }));
@@ -101,10 +101,14 @@ pub(crate) async fn close_cut_off_calls(
 }
 
 /// Records changes as the session's own, though no result reported them before the program ended.
-pub(crate) async fn record_own_changes(cx: &mut Context, seen: &Arc<Seen>, changes: Vec<FileChange>) {
+pub(crate) async fn record_own_changes(
+    cx: &mut SessionContext,
+    seen: &Arc<SeenFiles>,
+    changes: Vec<FileChange>,
+) {
     let (known, workspace) = (Arc::clone(seen), Arc::clone(&cx.workspace));
     let looked =
-        run_blocking("looking at what was cut off", move || known.left_by(&workspace, &changes)).await;
+        run_blocking("looking at what was cut off", move || known.note_changes(&workspace, &changes)).await;
     if let Err(error) = looked {
         cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
     }
@@ -113,7 +117,7 @@ pub(crate) async fn record_own_changes(cx: &mut Context, seen: &Arc<Seen>, chang
 
 /// Records what recovery moved away or restored of guarded paths. The workspace remembers the call
 /// until the next flush.
-fn record_recovered(cx: &mut Context, fate: &RecoveredCall) {
+fn record_recovered(cx: &mut SessionContext, fate: &RecoveredCall) {
     let journal = cx.journal_session().clone();
     cx.transcript.forget_recovered_when_written(&cx.workspace, &journal);
     cx.transcript.record_violations(None, fate.violations.clone());
@@ -124,7 +128,7 @@ fn record_recovered(cx: &mut Context, fate: &RecoveredCall) {
 
 /// Returns the messages that are dropped with a closed task: those that were to begin the task.
 /// Messages that came after the task had begun start the next task.
-pub(crate) fn dropped_messages(cx: &Context, cut_off: CutOffPolicy) -> Vec<MessageId> {
+pub(crate) fn find_dropped_messages(cx: &SessionContext, cut_off: CutOffPolicy) -> Vec<MessageId> {
     let opened = cx.transcript.state().task.as_ref().is_some_and(|task| task.opened);
     if opened || cut_off == CutOffPolicy::Continue {
         return Vec::new();
@@ -138,15 +142,15 @@ pub(crate) fn dropped_messages(cx: &Context, cut_off: CutOffPolicy) -> Vec<Messa
 
 /// Closes calls that hadn't begun and whose arguments held a secret. The log has the arguments
 /// masked, and running such a call would write the mask into a file.
-fn close_masked_calls(cx: &mut Context, found: &mut CutOffWork) {
+fn close_masked_calls(cx: &mut SessionContext, found: &mut CutOffWork) {
     let open = cx.transcript.state().calls.iter().filter(|open| open.result.is_none());
     let masked: Vec<CallId> = open
         .filter(|open| open.call.input.to_string().contains(SECRET_MASK))
         .map(|open| open.call.id.clone())
         .collect();
     for call in masked {
-        let record = cx.transcript.close_call(&call, ARGUMENTS_LOST);
-        found.events.push(cut_off_event(&record, ARGUMENTS_LOST));
+        let record = cx.transcript.close_call(&call, ARGUMENTS_LOST_TEXT);
+        found.events.push(cut_off_event(&record, ARGUMENTS_LOST_TEXT));
         found.sealed.push(record);
     }
 }
@@ -154,7 +158,7 @@ fn close_masked_calls(cx: &mut Context, found: &mut CutOffWork) {
 /// Settles commands that ran in the background when the program ended. Their calls have their
 /// results already.
 async fn close_background_commands(
-    cx: &mut Context,
+    cx: &mut SessionContext,
     inbox: &Inbox,
     checkpoint: Option<CheckpointId>,
     sealed: &[CallRecord],
@@ -191,13 +195,13 @@ async fn close_background_commands(
 /// Undoes the partial effects of a call that didn't end when it was cancelled, and adds a
 /// description of the remaining effects to its result.
 pub(crate) async fn undo_partial_effects(
-    cx: &mut Context,
+    cx: &mut SessionContext,
     checkpoints: &Checkpoints,
-    seen: &Arc<Seen>,
+    seen: &Arc<SeenFiles>,
     call: &ToolUse,
     finished: &mut FinishedCall,
 ) {
-    let Some(checkpoint) = checkpoints.before_task() else { return };
+    let Some(checkpoint) = checkpoints.checkpoint_before_task() else { return };
     let Some(open) = cx.transcript.state().calls.iter().find(|open| open.call.id == call.id).cloned() else {
         return;
     };
@@ -230,12 +234,12 @@ pub(crate) async fn undo_partial_effects(
 
 /// Describes the files that were restored after an interrupted command, and how to undo that: a
 /// person may have changed the same tree while the command ran.
-fn describe_restored(cx: &Context, fate: &RecoveredCall) -> Option<String> {
+fn describe_restored(cx: &SessionContext, fate: &RecoveredCall) -> Option<String> {
     if fate.restored.is_empty() {
         return None;
     }
     let named = list_files(&fate.restored);
-    if cx.workspace.base().is_some() {
+    if cx.workspace.project_copy().is_some() {
         return Some(format!("What it had done in part was taken back: {named}."));
     }
     let kept: Vec<String> = fate.kept.iter().map(|kept| format!("checkpoint {kept}")).collect();
@@ -249,7 +253,7 @@ fn describe_restored(cx: &Context, fate: &RecoveredCall) -> Option<String> {
 /// Undoes the partial effects of an interrupted command, and returns the journal's state of its
 /// call.
 async fn recover_call(
-    cx: &Context,
+    cx: &SessionContext,
     checkpoint: Option<CheckpointId>,
     open: &OpenCall,
 ) -> Result<RecoveredCall, AgentError> {
@@ -268,7 +272,7 @@ async fn recover_call(
 
 /// Records the files that interrupted checks left behind as the checks' changes, so that undoing
 /// the session undoes them. Returns the changes.
-async fn record_check_changes(cx: &mut Context) -> Vec<FileChange> {
+async fn record_check_changes(cx: &mut SessionContext) -> Vec<FileChange> {
     let workspace = Arc::clone(&cx.workspace);
     let session = cx.journal_session().clone();
     let claim = move || workspace.recovery().recover_checks(&session);
@@ -317,13 +321,13 @@ fn describe_recovery(fate: &RecoveredCall, put_back: Option<&str>) -> String {
 
 /// Names files that differ from before a call and were left as they are, each with the reason.
 fn describe_unrestored(left: &[(FileChange, String)]) -> String {
-    let named = left.iter().take(MAX_NAMED);
+    let named = left.iter().take(MAX_NAMED_FILES);
     named.map(|(change, why)| format!(" {} differs and was left as it is: {why}.", change.path)).collect()
 }
 
 /// Names guarded paths that a call changed, and how each was settled.
 fn describe_violations(violations: &[GuardViolation]) -> String {
-    let named = violations.iter().take(MAX_NAMED).map(|one| format!(" Also, {one}."));
+    let named = violations.iter().take(MAX_NAMED_FILES).map(|one| format!(" Also, {one}."));
     let mut text: String = named.collect();
     if !text.is_empty() {
         text.push_str(
@@ -349,10 +353,10 @@ fn describe_untracked(ignored: &IgnoredChanges) -> String {
 }
 
 fn list_files(changes: &[FileChange]) -> String {
-    let paths = changes.iter().take(MAX_NAMED).map(|change| change.path.to_string());
+    let paths = changes.iter().take(MAX_NAMED_FILES).map(|change| change.path.to_string());
     let mut text = paths.collect::<Vec<_>>().join(", ");
-    if changes.len() > MAX_NAMED {
-        text.push_str(&format!(" and {} more", changes.len() - MAX_NAMED));
+    if changes.len() > MAX_NAMED_FILES {
+        text.push_str(&format!(" and {} more", changes.len() - MAX_NAMED_FILES));
     }
     text
 }
@@ -361,12 +365,12 @@ fn list_files(changes: &[FileChange]) -> String {
 mod tests {
     use journeyman_protocol::{Block, FileChangeKind, GuardViolationKind, RelPath};
     use journeyman_tools::ToolOutput;
-    use journeyman_workspace::{Change, ChangeSet, Expected};
+    use journeyman_workspace::{Change, ChangeSet, ExpectedState};
     use serde_json::json;
 
     use super::*;
     use crate::test_context::{ClosureTool, SECRET, TestContext, call, user_message};
-    use crate::transcript::running::CallChange;
+    use crate::transcript::running_transcript::CallChange;
 
     fn path(text: &str) -> RelPath {
         RelPath::parse(text).unwrap()
@@ -393,7 +397,7 @@ mod tests {
     /// Journals a change of a file as the doing of a call.
     fn journal_edit(test: &TestContext, id: &str, name: &str) {
         let change =
-            Change::Write { path: path(name), content: b"two\n".to_vec(), expected: Expected::Anything };
+            Change::Write { path: path(name), content: b"two\n".to_vec(), expected: ExpectedState::Anything };
         let (call, session) = (Some(CallId::new(id)), test.cx.session.clone());
         test.cx
             .workspace
@@ -444,7 +448,7 @@ mod tests {
         let mut registry = Registry::default();
         registry.add(Box::new(tool.starting_agents()));
         close_cut_off_calls(&mut test.cx, &test.inbox, &registry, &HashSet::new()).await;
-        assert_eq!(result_of(&test, "c1").as_deref(), Some(AGENT_CUT_OFF));
+        assert_eq!(result_of(&test, "c1").as_deref(), Some(AGENT_CUT_OFF_TEXT));
     }
 
     #[tokio::test]
@@ -471,7 +475,7 @@ mod tests {
         ]);
         let found =
             close_cut_off_calls(&mut test.cx, &test.inbox, &Registry::default(), &HashSet::new()).await;
-        assert_eq!(result_of(&test, "c1").as_deref(), Some(ARGUMENTS_LOST));
+        assert_eq!(result_of(&test, "c1").as_deref(), Some(ARGUMENTS_LOST_TEXT));
         assert_eq!((result_of(&test, "c2"), found.sealed.len()), (None, 1));
     }
 
@@ -491,7 +495,7 @@ mod tests {
         journal_edit(&test, "c1", "a.rs");
         let calls: Vec<ToolUse> =
             test.cx.transcript.state().calls.iter().map(|open| open.call.clone()).collect();
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(SeenFiles::default());
         let mut finished = FinishedCall::interrupted();
         undo_partial_effects(&mut test.cx, &test.checkpoints, &seen, &calls[0], &mut finished).await;
         assert!(finished.text().ends_with("Its changes are in place: a.rs."), "{}", finished.text());
@@ -510,10 +514,10 @@ mod tests {
         for id in [1, 2] {
             test.cx.shared.add_queued(user_message(id, "do it"));
         }
-        assert_eq!(dropped_messages(&test.cx, CutOffPolicy::Close), [MessageId(1)]);
-        assert_eq!(dropped_messages(&test.cx, CutOffPolicy::Continue), []);
+        assert_eq!(find_dropped_messages(&test.cx, CutOffPolicy::Close), [MessageId(1)]);
+        assert_eq!(find_dropped_messages(&test.cx, CutOffPolicy::Continue), []);
         test.cx.transcript.add_user_text("do it");
-        assert_eq!(dropped_messages(&test.cx, CutOffPolicy::Close), [], "they wait for the next task");
+        assert_eq!(find_dropped_messages(&test.cx, CutOffPolicy::Close), [], "they wait for the next task");
     }
 
     #[test]

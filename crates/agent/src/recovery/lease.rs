@@ -49,7 +49,9 @@ impl Lease {
 
     /// Takes or renews the lease.
     pub(crate) async fn acquire(&self) -> Result<(), AgentError> {
-        self.store.lease(&self.session, &self.holder, self.clock.now(), to_millis(LEASE_DURATION)).await?;
+        self.store
+            .acquire_lease(&self.session, &self.holder, self.clock.now(), to_millis(LEASE_DURATION))
+            .await?;
         self.taken.store(true, Ordering::Release);
         Ok(())
     }
@@ -73,7 +75,7 @@ impl Lease {
     pub(crate) async fn release(&self) {
         if self.taken.swap(false, Ordering::AcqRel) {
             // After a failure, the next process waits for the expiry or finds this process gone.
-            self.store.release(&self.session, &self.holder).await.ok();
+            self.store.release_lease(&self.session, &self.holder).await.ok();
         }
     }
 }

@@ -18,28 +18,33 @@ pub(crate) struct UnfinishedAgent {
 
 /// Returns the agents of a session's newest task that were started and have not ended, by the calls
 /// that gave them their tasks.
-pub(crate) async fn unfinished_agents(
+pub(crate) async fn find_unfinished_agents(
     store: &dyn Store,
     session: &SessionId,
 ) -> Result<HashMap<CallId, UnfinishedAgent>, AgentError> {
     let mut found = HashMap::new();
-    each_event(store, session, &["run_started", "agent_started", "agent_finished"], |event| match event {
-        Event::RunStarted { .. } => found.clear(),
-        Event::AgentStarted { call, child, name, background, .. } => {
-            let agent = UnfinishedAgent { session: child, name, in_background: background };
-            found.insert(call, agent);
-        }
-        Event::AgentFinished { call, .. } => {
-            found.remove(&call);
-        }
-        _ => {}
-    })
+    for_each_event(
+        store,
+        session,
+        &["run_started", "agent_started", "agent_finished"],
+        |event| match event {
+            Event::RunStarted { .. } => found.clear(),
+            Event::AgentStarted { call, child, name, background, .. } => {
+                let agent = UnfinishedAgent { session: child, name, in_background: background };
+                found.insert(call, agent);
+            }
+            Event::AgentFinished { call, .. } => {
+                found.remove(&call);
+            }
+            _ => {}
+        },
+    )
     .await?;
     Ok(found)
 }
 
 /// Returns these calls of a session in their order, as its log has them.
-pub(crate) async fn calls_with_ids(
+pub(crate) async fn find_calls(
     store: &dyn Store,
     session: &SessionId,
     ids: &[CallId],
@@ -48,7 +53,7 @@ pub(crate) async fn calls_with_ids(
     if ids.is_empty() {
         return Ok(found);
     }
-    each_event(store, session, &["tool_start"], |event| {
+    for_each_event(store, session, &["tool_start"], |event| {
         if let Event::ToolStart { call: id, tool: name, input, .. } = event
             && ids.contains(&id)
         {
@@ -60,7 +65,7 @@ pub(crate) async fn calls_with_ids(
 }
 
 /// Calls `take` for every event of these kinds, in order.
-pub(crate) async fn each_event(
+pub(crate) async fn for_each_event(
     store: &dyn Store,
     session: &SessionId,
     kinds: &[&str],

@@ -11,7 +11,7 @@ use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolLimits, ToolOutput, refuse_stale, summarize_files};
 use journeyman_workspace::{
-    Body, Change, ChangeSet, Expected, FileContent, Workspace, WorkspaceError, unified_diff,
+    Change, ChangeSet, ExpectedState, FileBody, FileContent, Workspace, WorkspaceError, unified_diff,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ struct EditInput {
 }
 
 /// Returns the call input for an `<edit>` block.
-pub(crate) fn call_input(edit: &Edit) -> Value {
+pub(crate) fn edit_to_input(edit: &Edit) -> Value {
     match &edit.description {
         Some(why) => json!({ "path": edit.path, "ops": edit.ops, "description": why }),
         None => json!({ "path": edit.path, "ops": edit.ops }),
@@ -38,12 +38,12 @@ pub(crate) fn call_input(edit: &Edit) -> Value {
 }
 
 /// Returns the call input for the edits of a file in another format.
-pub(crate) fn file_input(file: &FileOps) -> Value {
+pub(crate) fn file_edits_to_input(file: &FileOps) -> Value {
     json!({ "path": file.path, "ops": file.ops })
 }
 
 /// The tool that applies `<edit>` blocks.
-pub(crate) struct ApplyEdit;
+pub(crate) struct ApplyEditTool;
 
 fn parse_input(input: &Value) -> Result<EditInput, ToolError> {
     serde_json::from_value(input.clone()).map_err(|error| ToolError::Arguments {
@@ -53,7 +53,7 @@ fn parse_input(input: &Value) -> Result<EditInput, ToolError> {
     })
 }
 
-impl Tool for ApplyEdit {
+impl Tool for ApplyEditTool {
     fn spec(&self) -> ToolSpec {
         ToolSpec {
             name: TOOL_NAME.to_owned(),
@@ -133,7 +133,7 @@ fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, Too
     }
     let text = match old.as_ref().map(|old| (&old.body, old.size)) {
         None => None,
-        Some((Body::Text(text), _)) => Some(text.text.clone()),
+        Some((FileBody::Text(text), _)) => Some(text.text.clone()),
         Some((_, size)) => return Err(ToolError::Binary { path, size }),
     };
     let outcome =
@@ -144,7 +144,7 @@ fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, Too
     if outcome.is_unchanged() {
         return Ok(ToolOutput::failure(format!("{path}: {}", Refusal::NoChange)));
     }
-    let expected = old.as_ref().map_or(Expected::Absent, |old| Expected::Hash(old.hash));
+    let expected = old.as_ref().map_or(ExpectedState::Absent, |old| ExpectedState::Hash(old.hash));
     let mut changes = Vec::new();
     let mut hash = None;
     match &outcome.content {
@@ -172,7 +172,7 @@ fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, Too
         description,
         changes,
     })?;
-    context.seen.left_by(&context.workspace, &applied.changes);
+    context.seen.note_changes(&context.workspace, &applied.changes);
     if let Some(hash) = hash {
         Arc::clone(&context.seen).record(outcome.rename.clone().unwrap_or_else(|| path.clone()), hash);
     }

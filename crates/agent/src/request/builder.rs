@@ -3,22 +3,24 @@
 
 use std::sync::Arc;
 
-use journeyman_context::gathering::Gathered;
-use journeyman_context::{Inputs, LineCommit, SystemText, WindowBudget, first, system_prompt};
+use journeyman_context::gathering::GatheredContext;
+use journeyman_context::{
+    FirstRequestInputs, LineCommit, SystemText, WindowBudget, pack_first_request, system_prompt,
+};
 use journeyman_model::{ModelRequest, SystemPart};
 use journeyman_protocol::{Event, Tokens, ToolSpec};
 use journeyman_tools::Registry;
 use journeyman_workspace::Listing;
 
-use super::offered::select_offered;
+use super::offered_tools::select_offered;
 use super::text_protocol::{has_calls, write_calls_as_text};
 use crate::AgentError;
 use crate::agents::complete_task::COMPLETE_TASK;
-use crate::session::context::Context;
-use crate::transcript::record::{Record, Setting};
+use crate::session::context::SessionContext;
+use crate::transcript::record::{Record, RecordedSettings};
 
 /// The tool that gives a task to another CLI.
-const DELEGATING_TOOL: &str = "delegate_task";
+const DELEGATE_TASK_TOOL: &str = "delegate_task";
 
 /// Builds every request of a session.
 pub(crate) struct RequestBuilder {
@@ -39,7 +41,7 @@ impl RequestBuilder {
 
     /// Builds the next request. It takes the transcript's messages, which must be given back with
     /// [`Transcript::return_messages`](crate::transcript::running::Transcript::return_messages).
-    pub(crate) fn build(&self, cx: &mut Context) -> ModelRequest {
+    pub(crate) fn build(&self, cx: &mut SessionContext) -> ModelRequest {
         // Providers cache prefixes by this name, and a fork shares the prefix of its oldest
         // ancestor.
         let name = cx.transcript.state().lineage.first().unwrap_or(&cx.session).to_string();
@@ -63,16 +65,16 @@ impl RequestBuilder {
     /// task, and `line_commits` the commits that last changed its lines.
     pub(crate) fn pack_first_context(
         &self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         task: &str,
         listing: &Listing,
         checks: &[String],
-        found: Option<&Gathered>,
+        found: Option<&GatheredContext>,
         line_commits: &[LineCommit],
     ) -> Result<String, AgentError> {
-        cx.meter.start_query(&cx.model);
+        cx.meter.start_limits_query(&cx.model);
         let tools = self.offered_tools(cx);
-        let packed = first(&Inputs {
+        let packed = pack_first_request(&FirstRequestInputs {
             prompts: &cx.settings.prompts,
             task,
             role: cx.role().map(|role| role.system.as_str()),
@@ -109,8 +111,8 @@ impl RequestBuilder {
     }
 
     /// Returns the session's current settings record.
-    pub(crate) fn current_setting(&self, cx: &Context) -> Setting {
-        Setting {
+    pub(crate) fn current_setting(&self, cx: &SessionContext) -> RecordedSettings {
+        RecordedSettings {
             model: cx.model.name(),
             mode: cx.settings.mode,
             tool_calling: self.tool_calling,
@@ -124,7 +126,7 @@ impl RequestBuilder {
     }
 
     /// Returns the tools of a request. In the text protocol the prompt describes them.
-    pub(crate) fn request_tools(&self, cx: &Context) -> Vec<ToolSpec> {
+    pub(crate) fn request_tools(&self, cx: &SessionContext) -> Vec<ToolSpec> {
         if self.tool_calling { self.offered_tools(cx) } else { Vec::new() }
     }
 
@@ -132,13 +134,13 @@ impl RequestBuilder {
     pub(crate) fn reporting_tools(&self) -> Vec<String> {
         let specs = self.registry.specs().into_iter().map(|spec| spec.name);
         let reports = |name: &String| {
-            name == DELEGATING_TOOL || self.registry.get(name).is_ok_and(|tool| tool.starts_agents())
+            name == DELEGATE_TASK_TOOL || self.registry.get(name).is_ok_and(|tool| tool.starts_agents())
         };
         specs.filter(reports).collect()
     }
 
     /// Returns the tools that are offered.
-    pub(crate) fn offered_tools(&self, cx: &Context) -> Vec<ToolSpec> {
+    pub(crate) fn offered_tools(&self, cx: &SessionContext) -> Vec<ToolSpec> {
         let mut specs = self.registry.specs();
         if cx.transcript.state().last_turn.is_some() {
             specs.retain(|spec| spec.name == COMPLETE_TASK);
@@ -149,7 +151,7 @@ impl RequestBuilder {
     }
 
     /// Switches to the text protocol with a warning, because the model takes no tools.
-    pub(crate) fn fall_back_to_text(&mut self, cx: &mut Context) {
+    pub(crate) fn fall_back_to_text(&mut self, cx: &mut SessionContext) {
         self.tool_calling = false;
         let message =
             format!("{} does not take tool calls; going on with the text protocol", cx.model.name());
@@ -159,8 +161,9 @@ impl RequestBuilder {
     }
 
     /// Records a new setting. If the mode or protocol changed, also records a new system prompt.
-    pub(crate) fn record_setting(&self, cx: &mut Context, setting: Setting) {
-        let same = |was: &Setting| (was.mode, was.tool_calling) == (setting.mode, setting.tool_calling);
+    pub(crate) fn record_setting(&self, cx: &mut SessionContext, setting: RecordedSettings) {
+        let same =
+            |was: &RecordedSettings| (was.mode, was.tool_calling) == (setting.mode, setting.tool_calling);
         let same = cx.transcript.state().setting.as_ref().is_some_and(same);
         let mut records = vec![Record::Setting(setting)];
         if !same && !cx.transcript.state().system.is_empty() {
@@ -176,7 +179,7 @@ impl RequestBuilder {
     }
 
     /// Rewrites tool calls and results in the transcript as text, for a model without tool calling.
-    pub(crate) fn rewrite_calls_as_text(&self, cx: &mut Context) {
+    pub(crate) fn rewrite_calls_as_text(&self, cx: &mut SessionContext) {
         if self.tool_calling || !cx.transcript.state().messages.iter().any(has_calls) {
             return;
         }
@@ -186,11 +189,11 @@ impl RequestBuilder {
     }
 }
 
-fn window_budget(cx: &Context) -> WindowBudget {
+fn window_budget(cx: &SessionContext) -> WindowBudget {
     WindowBudget::new(cx.meter.limits(), cx.settings.max_output)
 }
 
-fn system_parts(cx: &Context, texts: Vec<SystemText>) -> Vec<SystemPart> {
+fn system_parts(cx: &SessionContext, texts: Vec<SystemText>) -> Vec<SystemPart> {
     let part = |part: SystemText| SystemPart {
         text: cx.redactor.redact(&part.text).into_owned(),
         cache: part.cache,
@@ -205,12 +208,12 @@ mod tests {
 
     use super::*;
     use crate::request::apply_edit;
-    use crate::request::offered::{ESSENTIAL_TOOLS, count_specs};
+    use crate::request::offered_tools::{ESSENTIAL_TOOLS, count_specs};
     use crate::test_context::{TestContext, call};
 
     fn builder(test: &TestContext) -> RequestBuilder {
         let mut registry = Registry::with_builtin_at(&test.root);
-        registry.add(Box::new(apply_edit::ApplyEdit));
+        registry.add(Box::new(apply_edit::ApplyEditTool));
         RequestBuilder::new(Arc::new(registry), true)
     }
 

@@ -6,11 +6,11 @@ use crate::Clock;
 
 /// Time in which a following request still finds its prefix in the provider's cache, in
 /// milliseconds. The shortest time that providers document is five minutes.
-const KEPT_MS: u64 = 4 * 60 * 1_000;
+const CACHE_LIFETIME_MS: u64 = 4 * 60 * 1_000;
 /// Share of the last request's input that has to come from the cache, in hundredths.
-const EXPECTED_SHARE: u64 = 50;
+const MIN_CACHED_PERCENT: u64 = 50;
 /// Minimum input that every provider caches.
-const LEAST_CACHED: Tokens = Tokens(4_000);
+const MIN_CACHEABLE_INPUT: Tokens = Tokens(4_000);
 /// Requests in a row with a low share after which a warning is given.
 const MAX_LOW_REQUESTS: u32 = 3;
 
@@ -38,13 +38,13 @@ impl CacheWatch {
         self.has_hit |= usage.cache_read.0 > 0;
         let (before, at) = last?;
         // A shorter request doesn't continue the last one.
-        let continues = input >= before && now.0.saturating_sub(at.0) <= KEPT_MS;
-        if !self.has_hit || !continues || before < LEAST_CACHED || self.is_told {
+        let continues = input >= before && now.0.saturating_sub(at.0) <= CACHE_LIFETIME_MS;
+        if !self.has_hit || !continues || before < MIN_CACHEABLE_INPUT || self.is_told {
             self.low = 0;
             return None;
         }
         let share = usage.cache_read.0.saturating_mul(100) / before.0.max(1);
-        self.low = if share < EXPECTED_SHARE { self.low + 1 } else { 0 };
+        self.low = if share < MIN_CACHED_PERCENT { self.low + 1 } else { 0 };
         if self.low < MAX_LOW_REQUESTS {
             return None;
         }

@@ -17,7 +17,7 @@ use journeyman_protocol::{
 };
 use tokio::task::JoinHandle;
 
-use super::token_ratios::{KeptRatio, TokenRatios};
+use super::token_ratios::{ModelRatio, TokenRatioStore};
 
 /// Maximum number of questions to the server: at the beginning, and when the model is loaded.
 const MAX_QUERIES: u32 = 2;
@@ -26,7 +26,7 @@ const MAX_QUERIES: u32 = 2;
 const MAX_ANSWER_WAIT: Duration = Duration::from_millis(500);
 /// Requests below the window divided by this number aren't counted: they fit, however wrong a count
 /// is.
-const COUNTED_PART: u64 = 8;
+const COUNTED_WINDOW_DIVISOR: u64 = 8;
 
 /// Predicts the input tokens of requests, and keeps the model's limits.
 pub(crate) struct InputMeter {
@@ -40,7 +40,7 @@ pub(crate) struct InputMeter {
     is_warned: bool,
     is_warm: bool,
     counted: Vec<CountedMessage>,
-    kept: Option<KeptRatio>,
+    kept: Option<ModelRatio>,
 }
 
 /// A message of the last counted request.
@@ -53,7 +53,7 @@ struct CountedMessage {
 impl InputMeter {
     pub(crate) fn new(limits: ModelLimits) -> Self {
         let counter = match &limits.tokenizer {
-            Tokenizer::File(path) => Counter::with_vocabulary(file_vocabulary(path), limits.images),
+            Tokenizer::File(path) => Counter::with_vocabulary(load_vocabulary(path), limits.images),
             _ => Counter::new(&limits),
         };
         let calibration = Calibration::new(limits.tokenizer.is_exact());
@@ -62,7 +62,7 @@ impl InputMeter {
             query: None,
             has_waited: false,
             queries: 0,
-            is_final: !limits.source.is_open(),
+            is_final: !limits.source.is_provisional(),
             is_warned: false,
             is_warm: false,
             counted: Vec::new(),
@@ -73,10 +73,10 @@ impl InputMeter {
 
     /// Starts with the ratio that earlier sessions with the model learnt, and stores the ratio of
     /// this session.
-    pub(crate) fn with_kept_ratio(mut self, ratios: Option<Arc<dyn TokenRatios>>, model: &str) -> Self {
-        let kept = ratios.map(|ratios| KeptRatio::new(ratios, model, &self.limits.tokenizer));
-        if let Some(learnt) = kept.as_ref().and_then(KeptRatio::newest) {
-            self.requests.resume(learnt);
+    pub(crate) fn with_kept_ratio(mut self, ratios: Option<Arc<dyn TokenRatioStore>>, model: &str) -> Self {
+        let kept = ratios.map(|ratios| ModelRatio::new(ratios, model, &self.limits.tokenizer));
+        if let Some(learnt) = kept.as_ref().and_then(ModelRatio::newest) {
+            self.requests.apply_learnt_ratio(learnt);
         }
         Self { kept, ..self }
     }
@@ -98,7 +98,7 @@ impl InputMeter {
     }
 
     /// Asks the server for the limits in the background, if it may know more.
-    pub(crate) fn start_query(&mut self, model: &Arc<dyn Model>) {
+    pub(crate) fn start_limits_query(&mut self, model: &Arc<dyn Model>) {
         if !self.is_final && self.query.is_none() && self.queries < MAX_QUERIES {
             self.queries += 1;
             let model = Arc::clone(model);
@@ -107,25 +107,25 @@ impl InputMeter {
     }
 
     /// Applies the server's answer if it has arrived. Doesn't wait.
-    pub(crate) fn apply_answer(&mut self) {
+    pub(crate) fn apply_arrived_limits(&mut self) {
         if let Some(answer) = self.query.as_mut().and_then(|query| query.now_or_never()) {
-            self.apply(answer.ok().flatten());
+            self.apply_limits(answer.ok().flatten());
         }
     }
 
     /// Waits a little for the server's answer, and applies it. For a request that continues a
     /// conversation: what is assumed in place of the answer may be too much for it.
-    pub(crate) async fn wait_for_answer(&mut self) {
+    pub(crate) async fn wait_for_limits(&mut self) {
         let Some(query) = self.query.as_mut() else { return };
         // Only once: a server that is slow now is slow for every request.
         let most =
             if std::mem::replace(&mut self.has_waited, true) { Duration::ZERO } else { MAX_ANSWER_WAIT };
         if let Ok(answer) = tokio::time::timeout(most, query).await {
-            self.apply(answer.ok().flatten());
+            self.apply_limits(answer.ok().flatten());
         }
     }
 
-    fn apply(&mut self, answer: Option<ServerLimits>) {
+    fn apply_limits(&mut self, answer: Option<ServerLimits>) {
         self.query = None;
         match answer {
             Some(told) => {
@@ -171,7 +171,7 @@ impl InputMeter {
     /// Returns true if requests with that input are worth counting. When they soon will be, the
     /// vocabulary is unpacked on a thread of its own.
     pub(crate) fn is_worth_counting(&mut self, input: Tokens) -> bool {
-        let part = input.0.saturating_mul(COUNTED_PART);
+        let part = input.0.saturating_mul(COUNTED_WINDOW_DIVISOR);
         if part.saturating_mul(2) >= self.limits.window.0 && !self.is_warm {
             self.is_warm = true;
             let counter = Arc::clone(self.requests.counter());
@@ -194,7 +194,7 @@ impl InputMeter {
     /// Learns from the usage that the provider reported for a request of that count.
     pub(crate) fn observe(&mut self, counted: Tokens, usage: &Usage) {
         self.requests.observe(counted, usage);
-        if let (Some(kept), Some(learnt)) = (&mut self.kept, self.requests.learnt()) {
+        if let (Some(kept), Some(learnt)) = (&mut self.kept, self.requests.learnt_ratio()) {
             kept.keep(learnt);
         }
     }
@@ -244,9 +244,9 @@ fn message_mark(message: &Message) -> u64 {
 
 /// Returns the vocabulary of a `tokenizer.json`. One that can't be used is replaced by an estimate:
 /// the host has said so where it was configured.
-fn file_vocabulary(path: &std::path::Path) -> Arc<dyn TokenCounter> {
+fn load_vocabulary(path: &std::path::Path) -> Arc<dyn TokenCounter> {
     Arc::new(journeyman_index::vectors::TokenizerFile::new(path.to_owned(), |text| {
-        Counter::new(&ModelLimits::careful_default(false)).count(text)
+        Counter::new(&ModelLimits::conservative_default(false)).count(text)
     }))
 }
 
@@ -282,9 +282,9 @@ mod tests {
     }
 
     async fn ask(meter: &mut InputMeter, model: &Arc<dyn Model>) -> Tokens {
-        meter.start_query(model);
+        meter.start_limits_query(model);
         tokio::task::yield_now().await;
-        meter.apply_answer();
+        meter.apply_arrived_limits();
         meter.limits().window
     }
 
@@ -292,7 +292,7 @@ mod tests {
     async fn a_server_that_has_yet_to_load_the_model_is_asked_once_more() {
         let answers = vec![told(50_000, true), told(16_000, true), told(4_096, false)];
         let model: Arc<dyn Model> = Arc::new(Telling(std::sync::Mutex::new(answers)));
-        let mut meter = InputMeter::new(ModelLimits::careful_default(true));
+        let mut meter = InputMeter::new(ModelLimits::conservative_default(true));
         let windows =
             [ask(&mut meter, &model).await, ask(&mut meter, &model).await, ask(&mut meter, &model).await];
         assert_eq!(windows, [Tokens(4_096), Tokens(16_000), Tokens(16_000)]);
@@ -303,19 +303,19 @@ mod tests {
     #[tokio::test]
     async fn a_conversation_that_goes_on_waits_for_the_answer() {
         let model: Arc<dyn Model> = Arc::new(Telling(std::sync::Mutex::new(vec![told(4_096, true)])));
-        let mut meter = InputMeter::new(ModelLimits::careful_default(true));
-        meter.start_query(&model);
-        meter.apply_answer();
-        assert_eq!(meter.limits().window, ModelLimits::LOCAL_DEFAULT, "the answer isn't there yet");
-        meter.wait_for_answer().await;
+        let mut meter = InputMeter::new(ModelLimits::conservative_default(true));
+        meter.start_limits_query(&model);
+        meter.apply_arrived_limits();
+        assert_eq!(meter.limits().window, ModelLimits::DEFAULT_LOCAL_WINDOW, "the answer isn't there yet");
+        meter.wait_for_limits().await;
         assert_eq!(meter.limits().window, Tokens(4_096));
-        meter.wait_for_answer().await;
+        meter.wait_for_limits().await;
     }
 
     #[tokio::test]
     async fn limits_that_the_user_set_are_nobodys_to_correct() {
         let model: Arc<dyn Model> = Arc::new(Telling(std::sync::Mutex::new(vec![told(9_000, true)])));
-        let set = ModelLimits { source: LimitSource::Configured, ..ModelLimits::careful_default(true) };
+        let set = ModelLimits { source: LimitSource::Configured, ..ModelLimits::conservative_default(true) };
         let mut meter = InputMeter::new(set.clone());
         assert_eq!(ask(&mut meter, &model).await, set.window);
         assert_eq!(meter.queries, 0);
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn an_assumed_window_is_said_once_when_it_matters() {
-        let mut meter = InputMeter::new(ModelLimits::careful_default(true));
+        let mut meter = InputMeter::new(ModelLimits::conservative_default(true));
         assert_eq!(meter.assumed_window_warning("ollama/x", Tokens(4_000)), None);
         let said = meter.assumed_window_warning("ollama/qwen3:8b", Tokens(4_200)).unwrap();
         assert!(
@@ -331,17 +331,17 @@ mod tests {
             "{said}"
         );
         assert_eq!(meter.assumed_window_warning("ollama/qwen3:8b", Tokens(9_000)), None);
-        let known = ModelLimits { source: LimitSource::Table, ..ModelLimits::careful_default(true) };
+        let known = ModelLimits { source: LimitSource::Table, ..ModelLimits::conservative_default(true) };
         assert_eq!(InputMeter::new(known).assumed_window_warning("a/b", Tokens(9_000)), None);
     }
 
     #[test]
     fn a_changed_message_is_counted_anew_and_the_others_are_not() {
-        let mut meter = InputMeter::new(ModelLimits::careful_default(false));
+        let mut meter = InputMeter::new(ModelLimits::conservative_default(false));
         let mut request = ModelRequest::default();
         for turn in 1..=20 {
             request.messages.push(Message::user_text("word ".repeat(turn * 10)));
-            let mut fresh = InputMeter::new(ModelLimits::careful_default(false));
+            let mut fresh = InputMeter::new(ModelLimits::conservative_default(false));
             assert_eq!(meter.count(&request), fresh.count(&request), "{turn}");
         }
         let whole = meter.count(&request).total();
@@ -349,7 +349,7 @@ mod tests {
         let less = meter.count(&request).total();
         assert!(less < whole);
         request.messages.drain(1..15);
-        let mut fresh = InputMeter::new(ModelLimits::careful_default(false));
+        let mut fresh = InputMeter::new(ModelLimits::conservative_default(false));
         assert_eq!(meter.count(&request), fresh.count(&request));
         assert_eq!(meter.counted.len(), request.messages.len());
     }
@@ -358,7 +358,7 @@ mod tests {
     #[derive(Debug, Default)]
     struct InMemory(std::sync::Mutex<std::collections::BTreeMap<String, LearntRatio>>);
 
-    impl TokenRatios for InMemory {
+    impl TokenRatioStore for InMemory {
         fn find(&self, model: &str) -> Option<LearntRatio> {
             self.0.lock().unwrap().get(model).copied()
         }
@@ -372,10 +372,10 @@ mod tests {
     async fn a_second_session_with_the_model_counts_right_from_its_first_request() {
         let ratios = Arc::new(InMemory::default());
         let begin = |model: &str, limits: ModelLimits| {
-            let ratios: Arc<dyn TokenRatios> = ratios.clone();
+            let ratios: Arc<dyn TokenRatioStore> = ratios.clone();
             InputMeter::new(limits).with_kept_ratio(Some(ratios), model)
         };
-        let known = ModelLimits::careful_default(false);
+        let known = ModelLimits::conservative_default(false);
         let mut first = begin("a/b", known.clone());
         let (before, estimated) =
             (first.estimate(Tokens(10_000)), Usage { estimated: Tokens(1), ..usage(9) });
@@ -399,7 +399,7 @@ mod tests {
 
     #[test]
     fn predictions_follow_the_provider() {
-        let mut meter = InputMeter::new(ModelLimits::careful_default(false));
+        let mut meter = InputMeter::new(ModelLimits::conservative_default(false));
         let request = ModelRequest {
             messages: vec![Message::user_text("word ".repeat(5_000))],
             ..ModelRequest::default()

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_context::packing::Candidate;
+use journeyman_context::packing::ContextCandidate;
 use journeyman_context::{LineCommit, line_commits_text, named_lines};
 use journeyman_git::{BlameHunk, Git};
 use journeyman_policy::secrets::Redactor;
@@ -14,14 +14,14 @@ use journeyman_protocol::{RelPath, ReminderCategory, Tokens};
 use journeyman_workspace::{ListOptions, Workspace};
 use tokio::task::JoinSet;
 
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 
 /// Time that git gets for a range of lines. Lines of a large file with a long history take seconds.
-const TIMEOUT: Duration = Duration::from_secs(3);
+const GIT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum bytes of a file whose lines' commits are looked for.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 /// Maximum tokens of commits that come after a step.
-const MAX_LATE: Tokens = Tokens(400);
+const MAX_LATE_TOKENS: Tokens = Tokens(400);
 
 /// Returns the commit that last changed some lines of a project's work tree, or of a copy of it;
 /// `None` if they aren't committed, or git doesn't tell in time.
@@ -29,7 +29,7 @@ pub async fn find_line_commit(
     git: &Git,
     workspace: &Arc<Workspace>,
     redactor: &Redactor,
-    lines: Candidate,
+    lines: ContextCandidate,
 ) -> Option<LineCommit> {
     let range = lines.lines.start..=lines.lines.end.saturating_sub(1);
     let (workspace, path) = (Arc::clone(workspace), lines.path.clone());
@@ -38,7 +38,7 @@ pub async fn find_line_commit(
         content.encode(content.text()?).ok()
     };
     let content = tokio::task::spawn_blocking(read).await.ok()??;
-    let blamed = tokio::time::timeout(TIMEOUT, git.blame_content(&lines.path, content, range)).await;
+    let blamed = tokio::time::timeout(GIT_TIMEOUT, git.blame_content(&lines.path, content, range)).await;
     let newest = blamed.ok()?.ok()?.into_iter().max_by_key(|hunk| hunk.time)?;
     let BlameHunk { commit, time, subject, .. } = newest;
     // Masked before anything is cut: half a secret is one too.
@@ -54,8 +54,8 @@ pub(crate) struct LineCommits {
 impl LineCommits {
     /// Starts looking for the commits of some lines of the project, unless the session's requests
     /// must be the same wherever it is played back.
-    pub(crate) fn start(&mut self, cx: &Context, lines: impl IntoIterator<Item = Candidate>) {
-        let Some(git) = git_of(cx) else { return };
+    pub(crate) fn start(&mut self, cx: &SessionContext, lines: impl IntoIterator<Item = ContextCandidate>) {
+        let Some(git) = project_git(cx) else { return };
         for lines in lines {
             let (git, redactor) = (git.clone(), Arc::clone(&cx.redactor));
             let workspace = Arc::clone(&cx.workspace);
@@ -69,11 +69,13 @@ impl LineCommits {
     /// is listed in the background, and only for a message with a number.
     pub(crate) fn start_for_message(
         &mut self,
-        cx: &Context,
+        cx: &SessionContext,
         may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
         message: &str,
     ) {
-        let Some(git) = git_of(cx).filter(|_| message.contains(|c: char| c.is_ascii_digit())) else { return };
+        let Some(git) = project_git(cx).filter(|_| message.contains(|c: char| c.is_ascii_digit())) else {
+            return;
+        };
         let (git, redactor) = (git.clone(), Arc::clone(&cx.redactor));
         let (workspace, message) = (Arc::clone(&cx.workspace), message.to_owned());
         self.running.spawn(async move {
@@ -108,8 +110,8 @@ impl LineCommits {
     }
 
     /// Reminds the model of the commits that were found after the first request.
-    pub(crate) fn remind(&mut self, cx: &mut Context) {
-        let (text, fitting) = line_commits_text(&self.take_known(), MAX_LATE);
+    pub(crate) fn remind_of_late_commits(&mut self, cx: &mut SessionContext) {
+        let (text, fitting) = line_commits_text(&self.take_known(), MAX_LATE_TOKENS);
         if fitting > 0 {
             cx.transcript.remind_model(ReminderCategory::General, text);
         }
@@ -118,7 +120,7 @@ impl LineCommits {
 
 /// Returns the project's git, unless the session is recorded and must send the same requests on
 /// every machine.
-fn git_of(cx: &Context) -> Option<&Git> {
+fn project_git(cx: &SessionContext) -> Option<&Git> {
     cx.index.git().filter(|_| cx.settings.index_timeout.is_some())
 }
 
@@ -126,7 +128,7 @@ fn git_of(cx: &Context) -> Option<&Git> {
 pub(crate) mod tests {
     use std::process::Command;
 
-    use journeyman_context::packing::Reason;
+    use journeyman_context::packing::CandidateReason;
     use journeyman_protocol::{ContextCategory, Event, RelPath};
     use journeyman_tools::SharedIndex;
 
@@ -151,13 +153,13 @@ pub(crate) mod tests {
         }
     }
 
-    fn lines(path: &str) -> Candidate {
-        Candidate {
+    fn lines(path: &str) -> ContextCandidate {
+        ContextCandidate {
             category: ContextCategory::History,
             path: RelPath::parse(path).unwrap(),
             lines: 1..3,
             relevance: 1.0,
-            reason: Reason::Named,
+            reason: CandidateReason::Named,
         }
     }
 
@@ -173,7 +175,7 @@ pub(crate) mod tests {
         assert_eq!(commits.take_known(), [], "nothing is waited for");
         while !commits.running.is_empty() {
             tokio::time::sleep(Duration::from_millis(1)).await;
-            commits.remind(&mut test.cx);
+            commits.remind_of_late_commits(&mut test.cx);
         }
         let text = test.last_text();
         assert!(text.contains("(a.rs:1-2)\n</commits-") && text.contains("[secret]"), "{text}");
@@ -213,10 +215,10 @@ pub(crate) mod tests {
         test.cx.index = Arc::new(SharedIndex::new(workspace, redactor, git));
         test.write("a.rs", "// Not committed.\nfn one() {}\nfn two() {}\n");
         let mut commits = LineCommits::default();
-        commits.start(&test.cx, [Candidate { lines: 2..4, ..lines("a.rs") }]);
+        commits.start(&test.cx, [ContextCandidate { lines: 2..4, ..lines("a.rs") }]);
         let found = commits.running.join_next().await.unwrap().unwrap();
         assert_eq!(found.iter().map(|one| one.subject.as_str()).collect::<Vec<_>>(), ["First"]);
-        commits.start(&test.cx, [Candidate { lines: 1..2, ..lines("a.rs") }]);
+        commits.start(&test.cx, [ContextCandidate { lines: 1..2, ..lines("a.rs") }]);
         assert_eq!(commits.running.join_next().await.unwrap().unwrap(), []);
     }
 

@@ -44,7 +44,7 @@ pub(crate) struct ProseRules {
 }
 
 /// Returns the sentence that tells the model how to change a file.
-pub(crate) fn how_to_edit(tool_calling: bool) -> &'static str {
+pub(crate) fn edit_instruction(tool_calling: bool) -> &'static str {
     match tool_calling {
         true => "To change a file, call `edit_file`, or `write_file` for a whole file.",
         false => "To change a file, send an <edit> block with <file>, <search> and <replace>.",
@@ -80,7 +80,7 @@ pub(crate) fn read_prose_edits(text: &str, rules: &ProseRules, files: &dyn Files
     let reading = read(&Source { reply: text, path: None, finished, files }, None);
     let mut problems: Vec<String> = reading.problems.iter().map(ToString::to_string).collect();
     if format == Format::Whole {
-        problems.extend(reading.edits.iter().filter_map(|edit| differs_too_much(edit, files)));
+        problems.extend(reading.edits.iter().filter_map(|edit| describe_partial_block(edit, files)));
     }
     let planned = plan_edits(&reading.edits, &Options::default(), files);
     let changes_nothing = problems.is_empty() && planned.failed.is_empty() && planned.changes.is_empty();
@@ -91,19 +91,19 @@ pub(crate) fn read_prose_edits(text: &str, rules: &ProseRules, files: &dyn Files
     if !marked && !fits {
         return match rules.recaps || reading.edits.is_empty() {
             true => ProseEdits::None,
-            false => ProseEdits::Unusable(explain(format, &problems, &planned.failed, rules)),
+            false => ProseEdits::Unusable(explain_unapplied_edits(format, &problems, &planned.failed, rules)),
         };
     }
     if reading.edits.is_empty() {
-        return ProseEdits::Unusable(explain(format, &problems, &planned.failed, rules));
+        return ProseEdits::Unusable(explain_unapplied_edits(format, &problems, &planned.failed, rules));
     }
-    let inputs = to_ops(&reading.edits).iter().map(apply_edit::file_input).collect();
+    let inputs = to_ops(&reading.edits).iter().map(apply_edit::file_edits_to_input).collect();
     ProseEdits::Found { inputs, problems }
 }
 
 /// Describes the problem if a fenced block has less than half of the lines of the existing file
 /// that it names: the block may be a part of the file, or an example.
-fn differs_too_much(edit: &Edit, files: &dyn Files) -> Option<String> {
+fn describe_partial_block(edit: &Edit, files: &dyn Files) -> Option<String> {
     let [EditOp::Rewrite { content }] = edit.ops.as_slice() else { return None };
     let Ok(Some(old)) = files.text(&edit.path) else { return None };
     let lines = |text: &'_ str| -> HashSet<String> {
@@ -121,7 +121,12 @@ fn differs_too_much(edit: &Edit, files: &dyn Files) -> Option<String> {
 }
 
 /// Tells the model why the edits of its text were not applied, and how to send them.
-fn explain(format: Format, problems: &[String], failed: &[Failure], rules: &ProseRules) -> String {
+fn explain_unapplied_edits(
+    format: Format,
+    problems: &[String],
+    failed: &[Failure],
+    rules: &ProseRules,
+) -> String {
     let failed = failed.iter().map(|failure| failure.message.as_str());
     let said: Vec<&str> = problems.iter().map(String::as_str).chain(failed).take(MAX_PROBLEMS).collect();
     format!(
@@ -147,7 +152,7 @@ mod tests {
     }
 
     fn rules(accepted: AcceptedFormats) -> ProseRules {
-        ProseRules { accepted, finished: true, recaps: false, how_to_edit: how_to_edit(true) }
+        ProseRules { accepted, finished: true, recaps: false, how_to_edit: edit_instruction(true) }
     }
 
     fn read_all(text: &str) -> ProseEdits {

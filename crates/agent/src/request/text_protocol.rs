@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use journeyman_context::fenced;
+use journeyman_context::fence_text;
 use journeyman_edit::{Files, Item, parse_blocks, read_named_calls};
 use journeyman_protocol::{Block, CallId, Message, ResultPart, ToolUse};
 use serde_json::Value;
@@ -29,7 +29,7 @@ pub(crate) fn write_calls_as_text(message: &Message) -> Message {
                     ResultPart::Image(_) => "[image]",
                 })
                 .collect();
-            Block::text(fenced("result", &[], &texts.join("\n")))
+            Block::text(fence_text("result", &[], &texts.join("\n")))
         }
         other => other.clone(),
     });
@@ -46,7 +46,7 @@ pub(crate) fn read_calls(text: &str, turn: u32, rules: &ProseRules, files: &dyn 
         match item {
             Item::Edit(place) => {
                 if let Some(edit) = blocks.edits.get(*place) {
-                    calls.push(edit_call(apply_edit::call_input(edit)));
+                    calls.push(edit_call(apply_edit::edit_to_input(edit)));
                 }
             }
             Item::Call(place) => {
@@ -58,7 +58,7 @@ pub(crate) fn read_calls(text: &str, turn: u32, rules: &ProseRules, files: &dyn 
             }
         }
     }
-    calls.extend(blocks.problems.iter().map(|problem| malformed_edit(problem.to_string())));
+    calls.extend(blocks.problems.iter().map(|problem| malformed_edit_call(problem.to_string())));
     if blocks.edits.is_empty() && blocks.problems.is_empty() {
         // Text beside calls may tell what they are for; edits that can only be edits are read.
         let rules = match calls.is_empty() {
@@ -68,18 +68,18 @@ pub(crate) fn read_calls(text: &str, turn: u32, rules: &ProseRules, files: &dyn 
         let prose = if calls.is_empty() { text } else { &blocks.prose };
         calls.splice(0..0, edits_or_named_calls(prose, &rules, files));
     }
-    number(calls, turn)
+    number_calls(calls, turn)
 }
 
 /// Reads the calls in the text of a reply with tools that makes no other call.
 pub(crate) fn read_prose_calls(text: &str, turn: u32, rules: &ProseRules, files: &dyn Files) -> Vec<ToolUse> {
-    number(edits_or_named_calls(text, rules, files), turn)
+    number_calls(edits_or_named_calls(text, rules, files), turn)
 }
 
 /// Reads the edits of a text, or the calls in it that the server passed on as text. These are
 /// judged as any other calls are.
 fn edits_or_named_calls(text: &str, rules: &ProseRules, files: &dyn Files) -> Vec<ToolUse> {
-    let edits = prose_calls(read_prose_edits(text, rules, files));
+    let edits = edits_to_unnumbered_calls(read_prose_edits(text, rules, files));
     if !edits.is_empty() || rules.accepted == AcceptedFormats::None {
         return edits;
     }
@@ -104,17 +104,17 @@ fn ends_with_calls(text: &str, calls: Range<usize>) -> bool {
 }
 
 /// Converts edits in the text of a reply with tools to calls.
-pub(crate) fn to_calls(edits: ProseEdits, turn: u32) -> Vec<ToolUse> {
-    number(prose_calls(edits), turn)
+pub(crate) fn edits_to_calls(edits: ProseEdits, turn: u32) -> Vec<ToolUse> {
+    number_calls(edits_to_unnumbered_calls(edits), turn)
 }
 
-fn prose_calls(edits: ProseEdits) -> Vec<ToolUse> {
+fn edits_to_unnumbered_calls(edits: ProseEdits) -> Vec<ToolUse> {
     match edits {
         ProseEdits::None => Vec::new(),
         ProseEdits::Found { inputs, problems } => {
-            inputs.into_iter().map(edit_call).chain(problems.into_iter().map(malformed_edit)).collect()
+            inputs.into_iter().map(edit_call).chain(problems.into_iter().map(malformed_edit_call)).collect()
         }
-        ProseEdits::Unusable(why) => vec![malformed_edit(why)],
+        ProseEdits::Unusable(why) => vec![malformed_edit_call(why)],
     }
 }
 
@@ -122,7 +122,7 @@ fn edit_call(input: Value) -> ToolUse {
     text_call(apply_edit::TOOL_NAME, input, None)
 }
 
-fn malformed_edit(why: String) -> ToolUse {
+fn malformed_edit_call(why: String) -> ToolUse {
     text_call(apply_edit::TOOL_NAME, Value::Null, Some(why))
 }
 
@@ -130,7 +130,7 @@ fn text_call(name: &str, input: Value, malformed: Option<String>) -> ToolUse {
     ToolUse { id: CallId::new(""), name: name.to_owned(), input, malformed, signature: None }
 }
 
-fn number(mut calls: Vec<ToolUse>, turn: u32) -> Vec<ToolUse> {
+fn number_calls(mut calls: Vec<ToolUse>, turn: u32) -> Vec<ToolUse> {
     for (place, call) in calls.iter_mut().enumerate() {
         call.id = CallId::new(format!("text-{turn}-{place}"));
     }
@@ -144,7 +144,7 @@ mod tests {
     use journeyman_protocol::RelPath;
 
     use super::*;
-    use crate::request::prose_edits::how_to_edit;
+    use crate::request::prose_edits::edit_instruction;
 
     fn read(reply: &str, finished: bool) -> Vec<ToolUse> {
         let files: BTreeMap<RelPath, String> =
@@ -153,7 +153,7 @@ mod tests {
             accepted: AcceptedFormats::All,
             finished,
             recaps: false,
-            how_to_edit: how_to_edit(false),
+            how_to_edit: edit_instruction(false),
         };
         read_calls(reply, 1, &rules, &files)
     }

@@ -6,10 +6,10 @@ use journeyman_context::counting::LearntRatio;
 use journeyman_protocol::Tokenizer;
 
 /// Minimum difference of ratio or deviation to store a new ratio.
-const LEAST_NEWS: f64 = 0.01;
+const MIN_RATIO_CHANGE: f64 = 0.01;
 
 /// A persistent store of the ratios of reported to counted tokens by model.
-pub trait TokenRatios: std::fmt::Debug + Send + Sync {
+pub trait TokenRatioStore: std::fmt::Debug + Send + Sync {
     /// Returns the ratio that the newest session with a model learnt.
     fn find(&self, model: &str) -> Option<LearntRatio>;
 
@@ -19,15 +19,15 @@ pub trait TokenRatios: std::fmt::Debug + Send + Sync {
 
 /// The kept ratio of a session's model.
 #[derive(Debug)]
-pub(crate) struct KeptRatio {
-    ratios: Arc<dyn TokenRatios>,
+pub(crate) struct ModelRatio {
+    ratios: Arc<dyn TokenRatioStore>,
     /// The model with its tokenizer: another tokenizer counts otherwise.
     model: String,
     newest: Option<LearntRatio>,
 }
 
-impl KeptRatio {
-    pub(crate) fn new(ratios: Arc<dyn TokenRatios>, model: &str, tokenizer: &Tokenizer) -> Self {
+impl ModelRatio {
+    pub(crate) fn new(ratios: Arc<dyn TokenRatioStore>, model: &str, tokenizer: &Tokenizer) -> Self {
         let model = match tokenizer {
             Tokenizer::O200k => format!("{model} o200k"),
             Tokenizer::Cl100k => format!("{model} cl100k"),
@@ -46,8 +46,8 @@ impl KeptRatio {
     /// Stores a ratio in the background, if it differs enough from the stored one.
     pub(crate) fn keep(&mut self, learnt: LearntRatio) {
         let is_old = self.newest.is_some_and(|newest| {
-            (newest.ratio - learnt.ratio).abs() < LEAST_NEWS
-                && (newest.deviation - learnt.deviation).abs() < LEAST_NEWS
+            (newest.ratio - learnt.ratio).abs() < MIN_RATIO_CHANGE
+                && (newest.deviation - learnt.deviation).abs() < MIN_RATIO_CHANGE
         });
         if is_old {
             return;

@@ -41,7 +41,7 @@ mod tests {
         let request =
             ModelRequest { messages: vec![Message::user_text("one two three")], ..ModelRequest::default() };
         let reply = Message::assistant_text("four five");
-        let mut meter = InputMeter::new(ModelLimits::careful_default(false));
+        let mut meter = InputMeter::new(ModelLimits::conservative_default(false));
         let estimated = estimate_usage(Usage::default(), &request, &reply, Tokens(0), &mut meter);
         assert!(estimated.input.0 >= 3 && estimated.output.0 >= 2, "{estimated:?}");
         let more = estimate_usage(Usage::default(), &request, &reply, Tokens(40), &mut meter);

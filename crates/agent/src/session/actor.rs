@@ -12,8 +12,8 @@ use tokio::sync::watch;
 use crate::AgentError;
 use crate::hooks::change_review::ChangeReview;
 use crate::recovery::lease::Lease;
-use crate::session::shared::CutOffPolicy;
-use crate::session::stages::Session;
+use crate::session::running_session::Session;
+use crate::session::shared_state::CutOffPolicy;
 use crate::session::task_begin::TaskBegin;
 use crate::transcript::record::MessageId;
 
@@ -136,7 +136,7 @@ impl Session {
         if self.cx.transcript.state().last > Seq::START {
             self.supervision.note_todos(&mut self.cx);
             let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
-            self.hooks.session_end(&mut self.cx, review).await;
+            self.hooks.run_session_end(&mut self.cx, review).await;
             // A failed flush has no caller left to report to.
             self.cx.transcript.flush().await.ok();
         }

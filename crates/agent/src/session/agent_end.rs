@@ -2,24 +2,24 @@
 
 use journeyman_protocol::{AgentReport, Plan, RunOutcome, Termination};
 
-use super::context::Context;
+use super::context::SessionContext;
 use super::task_end::TaskEnd;
 use crate::agents::group::failed_members;
 use crate::durations::format_duration;
 
 /// Returns the end of an agent that has completed its task.
-pub(super) fn completed(cx: &Context) -> Option<TaskEnd> {
+pub(super) fn completed_agent_end(cx: &SessionContext) -> Option<TaskEnd> {
     cx.transcript.state().completed.as_ref()?;
     let (outcome, summary) = match &cx.transcript.state().plan {
-        Some(plan) => (RunOutcome::Planned, planned(plan)),
+        Some(plan) => (RunOutcome::Planned, describe_plan(plan)),
         None => (RunOutcome::Answered, "the agent completed its task".to_owned()),
     };
-    let end = TaskEnd::new(outcome, summary).terminated(Termination::Goal);
+    let end = TaskEnd::new(outcome, summary).with_termination(Termination::Goal);
     Some(TaskEnd { recovered: cx.transcript.state().last_turn, ..end })
 }
 
 /// Describes the end of a task that only made a plan.
-fn planned(plan: &Plan) -> String {
+fn describe_plan(plan: &Plan) -> String {
     let steps = plan.steps.len();
     let questions = match plan.questions.len() {
         0 => String::new(),
@@ -31,7 +31,7 @@ fn planned(plan: &Plan) -> String {
 
 /// Changes the end of a group's task if members did not complete their tasks: then the group didn't
 /// either.
-pub(super) fn with_failed_members(end: TaskEnd, cx: &Context) -> TaskEnd {
+pub(super) fn amend_for_failed_members(end: TaskEnd, cx: &SessionContext) -> TaskEnd {
     let failed = failed_members(&cx.transcript.state().messages);
     if failed.is_empty() {
         return end;
@@ -50,7 +50,7 @@ pub(super) fn with_failed_members(end: TaskEnd, cx: &Context) -> TaskEnd {
 }
 
 /// Returns the report of an agent for the end of its task.
-pub(super) fn agent_report(cx: &Context, end: &TaskEnd) -> Option<AgentReport> {
+pub(super) fn agent_report(cx: &SessionContext, end: &TaskEnd) -> Option<AgentReport> {
     let role = cx.role()?;
     let by_outcome = match end.outcome {
         RunOutcome::Interrupted => Termination::Aborted,
@@ -62,21 +62,20 @@ pub(super) fn agent_report(cx: &Context, end: &TaskEnd) -> Option<AgentReport> {
 }
 
 /// Returns the end of an agent whose time is over.
-pub(super) fn timed_out(cx: &Context) -> TaskEnd {
+pub(super) fn timed_out_end(cx: &SessionContext) -> TaskEnd {
     let timeout = format_duration(cx.settings.timeout);
     let why = match cx.role() {
         Some(_) => format!("the agent timed out after {timeout}"),
         None => format!("time ran out after {timeout}"),
     };
-    TaskEnd::new(RunOutcome::Limit, why).terminated(Termination::Timeout)
+    TaskEnd::new(RunOutcome::Limit, why).with_termination(Termination::Timeout)
 }
 
 /// Returns the end for a limit that an agent reached before the last turn in which it was cut off.
-pub(super) fn end_of_limit(cx: &Context, reason: Termination) -> TaskEnd {
+pub(super) fn end_for_limit(cx: &SessionContext, reason: Termination) -> TaskEnd {
     match reason {
-        Termination::Timeout => timed_out(cx),
-        other => {
-            TaskEnd::new(RunOutcome::Limit, format!("the agent was cut off after {other}")).terminated(other)
-        }
+        Termination::Timeout => timed_out_end(cx),
+        other => TaskEnd::new(RunOutcome::Limit, format!("the agent was cut off after {other}"))
+            .with_termination(other),
     }
 }

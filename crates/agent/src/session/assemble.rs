@@ -7,22 +7,22 @@ use journeyman_protocol::{Seq, SessionId};
 
 use super::budget::SharedBudget;
 use super::inbox::Inbox;
-use super::parts::SessionParts;
+use super::running_session::{Session, SharedParts};
+use super::session_parts::SessionParts;
 use super::settings::RunSettings;
-use super::shared::SessionShared;
-use super::stages::{Session, SharedParts};
+use super::shared_state::SessionShared;
 use crate::Clock;
 use crate::agents::role::AgentRole;
 use crate::recovery::lease::Lease;
 use crate::supervision::schedule::Schedule;
-use crate::supervision::todos::Todos;
+use crate::supervision::todos::SharedTodoList;
 use crate::transcript::log::{Log, LogBounds};
-use crate::transcript::record::{Record, Setting};
-use crate::transcript::running::{SafePosition, Transcript};
+use crate::transcript::record::{Record, RecordedSettings};
+use crate::transcript::running_transcript::{SafePosition, Transcript};
 use crate::transcript::state::State;
 
 /// A session whose actor has not started.
-pub(crate) struct Assembled {
+pub(crate) struct AssembledSession {
     pub(crate) session: Session,
     pub(crate) id: SessionId,
     pub(crate) log: Log,
@@ -39,7 +39,7 @@ pub(crate) fn assemble_session(
     mut state: State,
     lease: Lease,
     mut first: Vec<Record>,
-) -> Assembled {
+) -> AssembledSession {
     let shared = Arc::new(SessionShared::new(std::mem::take(&mut state.queue), state.newest));
     shared.status.send_modify(|status| status.step = state.counters.step);
     if let Some(role) = &state.role {
@@ -48,9 +48,9 @@ pub(crate) fn assemble_session(
     let role = state.role.as_deref();
     if role.is_none_or(|role| role.parent.is_none()) || settings.shared_budget.is_none() {
         // The budget of an agent is made by its launcher, which reads the usage from it.
-        settings.shared_budget = Some(SharedBudget::of_session(settings.shared_budget.take(), role));
+        settings.shared_budget = Some(SharedBudget::for_session(settings.shared_budget.take(), role));
     }
-    let log = Log::of_agent(
+    let log = Log::open_for_agent(
         Arc::clone(&parts.store),
         id.clone(),
         state.role.as_ref().map(|role| role.path.clone()).unwrap_or_default(),
@@ -76,14 +76,14 @@ pub(crate) fn assemble_session(
         parts.workspace.root().display().to_string(),
         first,
     ));
-    let todos = todo_list(&settings, &parts.clock, &state);
+    let todos = restore_todo_list(&settings, &parts.clock, &state);
     let schedule = Arc::new(Schedule::new(state.counters.step));
     let (clock, redactor) = (parts.clock.clone(), Arc::clone(&parts.redactor));
     let transcript = Transcript::new(state, log.clone(), clock, redactor, Arc::clone(&shared));
     let safe = transcript.safe_position();
     let shared = SharedParts { shared, inbox, todos, schedule };
     let session = Session::new(parts, settings, id.clone(), transcript, shared.clone());
-    Assembled { session, id, log, safe, shared, lease }
+    AssembledSession { session, id, log, safe, shared, lease }
 }
 
 /// Narrows the parts and settings of a session to those of an agent.
@@ -103,8 +103,8 @@ fn apply_role(role: &AgentRole, parts: &mut SessionParts, settings: &mut RunSett
 }
 
 /// Returns the setting record for these parts and settings.
-fn initial_setting(parts: &SessionParts, settings: &RunSettings) -> Setting {
-    Setting {
+fn initial_setting(parts: &SessionParts, settings: &RunSettings) -> RecordedSettings {
+    RecordedSettings {
         model: parts.model.name(),
         mode: settings.mode,
         tool_calling: settings.tool_calling,
@@ -112,9 +112,10 @@ fn initial_setting(parts: &SessionParts, settings: &RunSettings) -> Setting {
     }
 }
 
-fn todo_list(settings: &RunSettings, clock: &Clock, state: &State) -> Arc<Todos> {
+fn restore_todo_list(settings: &RunSettings, clock: &Clock, state: &State) -> Arc<SharedTodoList> {
     let clock = clock.clone();
-    let todos = if settings.todos.is_some() { Todos::new(clock) } else { Todos::disabled(clock) };
+    let todos =
+        if settings.todos.is_some() { SharedTodoList::new(clock) } else { SharedTodoList::disabled(clock) };
     todos.restore(state.todos.clone());
     Arc::new(todos)
 }

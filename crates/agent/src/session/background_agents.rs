@@ -7,7 +7,7 @@ use journeyman_protocol::{CallState, Effects, MessageKind, ReminderCategory, Too
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::stages::Session;
+use super::running_session::Session;
 use crate::AgentError;
 use crate::approval::authorization::ApprovedCall;
 use crate::calls::execution::AGENT_GRACE_PERIOD;
@@ -60,9 +60,9 @@ impl Session {
     /// their results already.
     pub(super) async fn resume_background_agents(&mut self, stop: &CancellationToken) {
         let Some(lent) = &self.delegation else { return };
-        for call in lent.background.take_cut_off() {
-            let may_show = self.approvals.may_show(self.cx.settings.mode);
-            let execution = self.runner.prepare_call(&self.cx, &starting_again(call), may_show, stop);
+        for call in lent.background.take_cut_off_calls() {
+            let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
+            let execution = self.runner.prepare_call(&self.cx, &restart_call(call), may_show, stop);
             let (_, finished) = execution.run(Arc::new(Semaphore::new(1))).await;
             if finished.state != CallState::Completed {
                 let text = format!("A background task could not go on after a restart: {}", finished.text());
@@ -75,7 +75,7 @@ impl Session {
 }
 
 /// Returns the call that gave the task, which starts its agent again.
-fn starting_again(call: ToolUse) -> ApprovedCall {
+fn restart_call(call: ToolUse) -> ApprovedCall {
     ApprovedCall {
         call,
         effects: Effects::default(),

@@ -47,12 +47,12 @@ pub struct SharedBudget {
     unanswered: AtomicUsize,
     /// The budget that this one is a part of.
     whole: Option<Arc<Self>>,
-    limit: Option<AgentLimit>,
+    limit: Option<AgentBudgetLimit>,
 }
 
 /// The limits of the agent that a part belongs to.
 #[derive(Debug)]
-struct AgentLimit {
+struct AgentBudgetLimit {
     agent: String,
     tokens: Option<u64>,
     usd: Option<f64>,
@@ -62,8 +62,8 @@ impl SharedBudget {
     const PARTS_PER_DOLLAR: f64 = 1e9;
 
     /// Makes the budget of one session, as a part of `whole` if that is given.
-    pub(crate) fn of_session(whole: Option<Arc<Self>>, role: Option<&AgentRole>) -> Arc<Self> {
-        let limit = role.map(|role| AgentLimit {
+    pub(crate) fn for_session(whole: Option<Arc<Self>>, role: Option<&AgentRole>) -> Arc<Self> {
+        let limit = role.map(|role| AgentBudgetLimit {
             agent: role.name.clone(),
             tokens: role.limits.tokens,
             usd: role.limits.usd,
@@ -72,28 +72,28 @@ impl SharedBudget {
     }
 
     /// Returns this budget and those that it is a part of.
-    fn outwards(&self) -> impl Iterator<Item = &Self> {
+    fn self_and_parents(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |budget| budget.whole.as_deref())
     }
 
-    fn outermost(&self) -> &Self {
-        self.outwards().last().unwrap_or(self)
+    fn root_budget(&self) -> &Self {
+        self.self_and_parents().last().unwrap_or(self)
     }
 
     /// Returns the total that the sessions have spent, in US dollars.
     #[must_use]
     pub fn total_usd(&self) -> f64 {
-        Self::to_usd(self.outermost().used().cost)
+        Self::to_usd(self.root_budget().spending().cost)
     }
 
     /// Returns the use by the session and its agents.
-    pub(crate) fn used(&self) -> Spending {
+    pub(crate) fn spending(&self) -> Spending {
         *self.lock()
     }
 
     /// Adds the spending of a request to this budget and to those that it is a part of.
-    pub(crate) fn record(&self, spending: Spending) {
-        self.outwards().for_each(|budget| *budget.lock() += spending);
+    pub(crate) fn record_spending(&self, spending: Spending) {
+        self.self_and_parents().for_each(|budget| *budget.lock() += spending);
     }
 
     /// Begins a task that has used this much before it was cut off. The earlier tasks of a session
@@ -102,7 +102,7 @@ impl SharedBudget {
         *self.lock() = before;
         self.agents.store(0, Ordering::Relaxed);
         self.unanswered.store(0, Ordering::Relaxed);
-        self.outwards().skip(1).for_each(|budget| *budget.lock() += before);
+        self.self_and_parents().skip(1).for_each(|budget| *budget.lock() += before);
     }
 
     fn lock(&self) -> MutexGuard<'_, Spending> {
@@ -111,13 +111,13 @@ impl SharedBudget {
 
     /// Counts an agent, and returns the number of those before it.
     pub(crate) fn count_agent(&self) -> usize {
-        self.outermost().agents.fetch_add(1, Ordering::Relaxed)
+        self.root_budget().agents.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Counts a call that was refused because nobody could be asked, for the session and for the
     /// sessions above it.
     pub(crate) fn count_unanswered(&self) {
-        self.outwards().for_each(|budget| {
+        self.self_and_parents().for_each(|budget| {
             budget.unanswered.fetch_add(1, Ordering::Relaxed);
         });
     }
@@ -130,17 +130,17 @@ impl SharedBudget {
     /// Returns true if the agent that the budget belongs to, or an agent above it, has a cost
     /// limit.
     pub(crate) fn has_cost_limit(&self) -> bool {
-        self.outwards().any(|budget| budget.limit.as_ref().is_some_and(|limit| limit.usd.is_some()))
+        self.self_and_parents().any(|budget| budget.limit.as_ref().is_some_and(|limit| limit.usd.is_some()))
     }
 
     /// Describes the exhausted limit, if any, of the agent that the budget belongs to or of an
     /// agent above it. The agents below an agent count towards its limits.
-    pub(crate) fn used_up(&self) -> Option<String> {
-        self.outwards().enumerate().find_map(|(distance, budget)| {
+    pub(crate) fn describe_exhausted_limit(&self) -> Option<String> {
+        self.self_and_parents().enumerate().find_map(|(distance, budget)| {
             let limit = budget.limit.as_ref()?;
-            let used = budget.used();
+            let used = budget.spending();
             let what = match (limit.tokens, limit.usd) {
-                (Some(most), _) if Self::tokens_of(&used.usage) >= most => format!("its {most} tokens"),
+                (Some(most), _) if Self::limited_tokens(&used.usage) >= most => format!("its {most} tokens"),
                 (_, Some(most)) if Self::to_usd(used.cost) >= most => format!("its ${most:.2}"),
                 _ => return None,
             };
@@ -152,7 +152,7 @@ impl SharedBudget {
     }
 
     /// Returns the number of tokens that count against limits.
-    pub(crate) fn tokens_of(usage: &Usage) -> u64 {
+    pub(crate) fn limited_tokens(usage: &Usage) -> u64 {
         usage.total_input().0.saturating_add(usage.output.0)
     }
 
@@ -190,7 +190,7 @@ mod tests {
             .input("query", InputKind::String, "It.")
             .limits(limits);
         let inputs = Map::from_iter([("query".to_owned(), "x".into())]);
-        definition.role(&inputs, &journeyman_tools::Registry::default()).unwrap().0
+        definition.build_role(&inputs, &journeyman_tools::Registry::default()).unwrap().0
     }
 
     fn spending(tokens: u64, usd: f64) -> Spending {
@@ -199,31 +199,42 @@ mod tests {
 
     #[test]
     fn an_agents_agents_count_to_the_limits_of_all_above_them() {
-        let root = SharedBudget::of_session(None, None);
+        let root = SharedBudget::for_session(None, None);
         let outer = role("outer", Some(100), None);
-        let outer = SharedBudget::of_session(Some(Arc::clone(&root)), Some(&outer));
+        let outer = SharedBudget::for_session(Some(Arc::clone(&root)), Some(&outer));
         let inner = role("inner", None, Some(0.5));
-        let inner = SharedBudget::of_session(Some(Arc::clone(&outer)), Some(&inner));
-        inner.record(spending(99, 0.25));
-        assert_eq!((inner.used_up(), outer.used_up(), root.used_up()), (None, None, None));
+        let inner = SharedBudget::for_session(Some(Arc::clone(&outer)), Some(&inner));
+        inner.record_spending(spending(99, 0.25));
+        assert_eq!(
+            (
+                inner.describe_exhausted_limit(),
+                outer.describe_exhausted_limit(),
+                root.describe_exhausted_limit()
+            ),
+            (None, None, None)
+        );
         assert_eq!(root.total_usd(), 0.25);
-        inner.record(spending(1, 0.0));
-        assert_eq!(outer.used_up().as_deref(), Some("the agent used up its 100 tokens"));
-        let said = inner.used_up().unwrap();
+        inner.record_spending(spending(1, 0.0));
+        assert_eq!(outer.describe_exhausted_limit().as_deref(), Some("the agent used up its 100 tokens"));
+        let said = inner.describe_exhausted_limit().unwrap();
         assert_eq!(said, "the agent `outer`, for which this one works, used up its 100 tokens");
-        assert_eq!(root.used_up(), None, "it has no limit");
+        assert_eq!(root.describe_exhausted_limit(), None, "it has no limit");
         outer.begin_task(Spending::default());
-        inner.record(spending(0, 0.25));
-        assert_eq!(inner.used_up().as_deref(), Some("the agent used up its $0.50"));
+        inner.record_spending(spending(0, 0.25));
+        assert_eq!(inner.describe_exhausted_limit().as_deref(), Some("the agent used up its $0.50"));
     }
 
     #[test]
     fn a_task_that_was_cut_off_counts_on_in_the_budget_above() {
         let shared = Arc::new(SharedBudget::default());
-        let part = SharedBudget::of_session(Some(Arc::clone(&shared)), None);
+        let part = SharedBudget::for_session(Some(Arc::clone(&shared)), None);
         part.begin_task(spending(10, 1.0));
-        assert_eq!((part.used(), shared.used()), (spending(10, 1.0), spending(10, 1.0)));
+        assert_eq!((part.spending(), shared.spending()), (spending(10, 1.0), spending(10, 1.0)));
         part.begin_task(Spending::default());
-        assert_eq!((part.used(), shared.total_usd()), (Spending::default(), 1.0), "earlier tasks count on");
+        assert_eq!(
+            (part.spending(), shared.total_usd()),
+            (Spending::default(), 1.0),
+            "earlier tasks count on"
+        );
     }
 }

@@ -15,13 +15,13 @@ use crate::request::cache_watch::CacheWatch;
 use crate::request::input_meter::InputMeter;
 use crate::session::budget::Spending;
 use crate::session::settings::{Approver, RunSettings};
-use crate::session::shared::{AgentsWork, SessionShared, graver};
+use crate::session::shared_state::{AgentsWork, SessionShared, worse_outcome};
 use crate::transcript::record::{Record, TaskCounters};
-use crate::transcript::running::Transcript;
+use crate::transcript::running_transcript::Transcript;
 
 /// The context of a running session. Each stage takes it as an argument and owns only its own
 /// state.
-pub(crate) struct Context {
+pub(crate) struct SessionContext {
     pub(crate) session: SessionId,
     pub(crate) settings: RunSettings,
     pub(crate) workspace: Arc<Workspace>,
@@ -44,7 +44,7 @@ pub(crate) struct Context {
     pub(crate) transcript: Transcript,
 }
 
-impl Context {
+impl SessionContext {
     /// Returns the user's project, also in a session that works in a copy: the state that later
     /// sessions use again lies there.
     pub(crate) fn project(&self) -> &Arc<Workspace> {
@@ -71,13 +71,13 @@ impl Context {
     /// Returns true if the session works in an isolated copy, where commands can't harm the user's
     /// tree.
     pub(crate) fn is_isolated(&self) -> bool {
-        self.copy.is_some() || self.workspace.base().is_some()
+        self.copy.is_some() || self.workspace.project_copy().is_some()
     }
 
     /// Adds the tokens that a model used, and their cost if it is known, to the shared budget.
-    pub(crate) fn record_use(&self, usage: &Usage, usd: Option<f64>) {
+    pub(crate) fn record_usage(&self, usage: &Usage, usd: Option<f64>) {
         if let Some(budget) = &self.settings.shared_budget {
-            budget.record(Spending::new(*usage, usd));
+            budget.record_spending(Spending::new(*usage, usd));
         }
     }
 
@@ -87,7 +87,7 @@ impl Context {
         let AgentsWork { spending, failed, changes } = self.shared.delegated.take();
         let before = self.transcript.state().counters;
         let failed_agent = match (before.failed_agent, failed) {
-            (Some(one), Some(other)) => Some(graver(one, other)),
+            (Some(one), Some(other)) => Some(worse_outcome(one, other)),
             (one, other) => one.or(other),
         };
         if spending != Spending::default() || failed_agent != before.failed_agent {
@@ -101,7 +101,7 @@ impl Context {
     }
 
     /// Returns the number of the step that runs, counted over the whole session.
-    pub(crate) fn next_step(&self) -> u64 {
+    pub(crate) fn current_step(&self) -> u64 {
         self.transcript.state().counters.step.saturating_add(1)
     }
 }

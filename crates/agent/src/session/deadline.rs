@@ -5,11 +5,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::shared::Status;
+use super::shared_state::SessionStatus;
 
 /// Waits until a session has worked for `limit`. Time in which a question is open, of the session
 /// or of one of its agents, doesn't count.
-pub(super) async fn work_for(limit: Duration, mut status: watch::Receiver<Status>) {
+pub(super) async fn wait_for_work_time(limit: Duration, mut status: watch::Receiver<SessionStatus>) {
     let mut left = limit;
     loop {
         let is_waiting = !status.borrow_and_update().asked.is_empty();
@@ -41,7 +41,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn twenty_minutes_of_waiting_for_a_person_leave_ten_of_work() {
-        let status = watch::Sender::new(Status::default());
+        let status = watch::Sender::new(SessionStatus::default());
         let began = Instant::now();
         let ask = |calls: &[&str]| {
             let asked = calls.iter().map(|call| CallId::new(*call)).collect();
@@ -59,7 +59,7 @@ mod tests {
             std::future::pending::<()>().await;
         };
         tokio::select! {
-            () = work_for(Duration::from_secs(600), status.subscribe()) => {}
+            () = wait_for_work_time(Duration::from_secs(600), status.subscribe()) => {}
             () = person => {}
         }
         assert_eq!(began.elapsed().as_secs() / 60, 30);

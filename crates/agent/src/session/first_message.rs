@@ -38,16 +38,16 @@ pub(super) fn user_text(waiting: &[QueuedMessage]) -> String {
 #[must_use]
 pub fn is_question(task: &str) -> bool {
     /// Beginnings of requests that are put as questions.
-    const REQUESTS: [&str; 8] =
+    const REQUEST_BEGINNINGS: [&str; 8] =
         ["can you", "could you", "would you", "will you", "please", "can we", "could we", "shall we"];
-    const EXPLANATIONS: [&str; 5] = ["explain", "describe", "summarize", "summarise", "tell"];
+    const EXPLANATION_VERBS: [&str; 5] = ["explain", "describe", "summarize", "summarise", "tell"];
     let task = task.trim().to_lowercase();
-    if task.split_whitespace().next().is_some_and(|first| EXPLANATIONS.contains(&first)) {
+    if task.split_whitespace().next().is_some_and(|first| EXPLANATION_VERBS.contains(&first)) {
         return true;
     }
     let Some(question) = task.strip_suffix(['?', '？']) else { return false };
     let last = question.rsplit(['.', '!', '?', '\n', ';']).next().unwrap_or(question).trim_start();
-    !REQUESTS.iter().any(|request| last.starts_with(request))
+    !REQUEST_BEGINNINGS.iter().any(|request| last.starts_with(request))
 }
 
 #[cfg(test)]

@@ -9,23 +9,23 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::actor::{self, AnsweredTask};
-use super::assemble::{Assembled, assemble_session};
+use super::assemble::{AssembledSession, assemble_session};
 use super::inbox::Inbox;
-use super::parts::SessionParts;
+use super::running_session::SharedParts;
+use super::session_parts::SessionParts;
 use super::settings::RunSettings;
-use super::shared::{AuthoredAnswer, CutOffPolicy, PermissionAnswer, SessionShared, Status};
-use super::stages::SharedParts;
+use super::shared_state::{AuthoredAnswer, CutOffPolicy, PermissionAnswer, SessionShared, SessionStatus};
 use super::user_message::UserMessage;
 use crate::AgentError;
 use crate::agents::role::AgentRole;
-use crate::agents::session_registry::Member;
+use crate::agents::session_registry::RegisteredSession;
 use crate::recovery::lease::Lease;
 use crate::supervision::schedule::Schedule;
-use crate::supervision::todos::Todos;
+use crate::supervision::todos::SharedTodoList;
 use crate::transcript::fork::check_name;
 use crate::transcript::log::{EventFilter, Log, LogEntry, Since, Subscription};
 use crate::transcript::record::{MessageId, Record};
-use crate::transcript::running::SafePosition;
+use crate::transcript::running_transcript::SafePosition;
 use crate::transcript::state::State;
 
 /// A session as its surfaces use it: send, decide, interrupt, subscribe. Clones refer to the same
@@ -45,7 +45,7 @@ struct HandleInner {
     log: Log,
     lease: Arc<Lease>,
     inbox: Arc<Inbox>,
-    todos: Arc<Todos>,
+    todos: Arc<SharedTodoList>,
     schedule: Arc<Schedule>,
     safe: Arc<SafePosition>,
     reports: watch::Receiver<Option<AnsweredTask>>,
@@ -58,7 +58,7 @@ struct HandleInner {
 pub fn start(parts: SessionParts, settings: RunSettings, id: SessionId) -> SessionHandle {
     let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
     let assembled = assemble_session(parts, settings, id, State::default(), lease, Vec::new());
-    open(assembled, actor::SessionOpening::New)
+    spawn_session(assembled, actor::SessionOpening::New)
 }
 
 /// Starts a session that is an agent; see [`AgentDefinition`](crate::agents::AgentDefinition) for
@@ -73,7 +73,7 @@ pub fn start_agent(
     let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
     let first = vec![Record::Role(Box::new(role.clone()))];
     let state = State { role: Some(Arc::new(role)), ..State::default() };
-    open(assemble_session(parts, settings, id, state, lease, first), actor::SessionOpening::New)
+    spawn_session(assemble_session(parts, settings, id, state, lease, first), actor::SessionOpening::New)
 }
 
 /// Opens an existing session. Every call that was cut off gets one result that states what is known
@@ -106,7 +106,7 @@ pub async fn resume_from(
 ) -> Result<SessionHandle, AgentError> {
     let lease = Lease::new(Arc::clone(&parts.store), id.clone(), parts.holder.clone(), parts.clock.clone());
     lease.acquire().await?;
-    let state = match known.up_to_date(&*parts.store, &id).await {
+    let state = match known.reload_if_outdated(&*parts.store, &id).await {
         Ok(state) => state,
         Err(error) => {
             // Releases the lease: another process may be able to read the log.
@@ -115,12 +115,12 @@ pub async fn resume_from(
         }
     };
     let assembled = assemble_session(parts, settings, id, state, lease, Vec::new());
-    Ok(open(assembled, actor::SessionOpening::Existing(cut_off)))
+    Ok(spawn_session(assembled, actor::SessionOpening::Existing(cut_off)))
 }
 
-fn open(assembled: Assembled, opening: actor::SessionOpening) -> SessionHandle {
+fn spawn_session(assembled: AssembledSession, opening: actor::SessionOpening) -> SessionHandle {
     let (report, reports) = watch::channel(None);
-    let Assembled { session, id, log, safe, shared, lease } = assembled;
+    let AssembledSession { session, id, log, safe, shared, lease } = assembled;
     let SharedParts { shared, inbox, todos, schedule } = shared;
     let acting = actor::run_actor(session, opening, report, Arc::clone(&lease));
     let actor = tokio::spawn(acting);
@@ -154,7 +154,7 @@ impl SessionHandle {
     /// be written, and so was not sent; [`AgentError::InDoubt`] if the store can't tell: the
     /// message is sent unless the program ends first; [`AgentError::MessageTooLong`].
     pub async fn send(&self, message: impl Into<UserMessage>) -> Result<MessageId, AgentError> {
-        self.queue(MessageKind::User, ReminderCategory::General, message.into()).await
+        self.queue_message(MessageKind::User, ReminderCategory::General, message.into()).await
     }
 
     /// Sends a message of any kind. Only a person's message wakes the session; others wait for the
@@ -163,7 +163,7 @@ impl SessionHandle {
     /// # Errors
     /// As [`SessionHandle::send`].
     pub async fn send_as(&self, kind: MessageKind, text: impl Into<String>) -> Result<MessageId, AgentError> {
-        self.queue(kind, ReminderCategory::General, UserMessage::from(text.into())).await
+        self.queue_message(kind, ReminderCategory::General, UserMessage::from(text.into())).await
     }
 
     /// Adds a reminder to the next turn, wrapped so that the model doesn't answer it. A reminder
@@ -176,10 +176,10 @@ impl SessionHandle {
         category: ReminderCategory,
         text: impl Into<String>,
     ) -> Result<MessageId, AgentError> {
-        self.queue(MessageKind::Reminder, category, UserMessage::from(text.into())).await
+        self.queue_message(MessageKind::Reminder, category, UserMessage::from(text.into())).await
     }
 
-    async fn queue(
+    async fn queue_message(
         &self,
         kind: MessageKind,
         category: ReminderCategory,
@@ -200,13 +200,13 @@ impl SessionHandle {
     /// # Errors
     /// [`AgentError::Ended`] if the session is over; [`AgentError::Store`] if the withdrawal could
     /// not be written, so that the message stays queued.
-    pub async fn withdraw(&self, id: MessageId) -> Result<bool, AgentError> {
+    pub async fn withdraw_message(&self, id: MessageId) -> Result<bool, AgentError> {
         if self.0.actor.is_finished() {
             return Err(AgentError::Ended);
         }
         let inbox = Arc::clone(&self.0.inbox);
         // A separate task: a caller that is dropped halfway must not leave a message half removed.
-        let withdrawn = tokio::spawn(async move { inbox.withdraw(id).await });
+        let withdrawn = tokio::spawn(async move { inbox.withdraw_message(id).await });
         withdrawn
             .await
             .map_err(|died| AgentError::Background { what: "withdrawing", reason: died.to_string() })?
@@ -255,7 +255,7 @@ impl SessionHandle {
 
     /// Returns the session's current status.
     #[must_use]
-    pub fn status(&self) -> Status {
+    pub fn status(&self) -> SessionStatus {
         let mut status = self.0.shared.status.borrow().clone();
         status.unwritten = self.0.log.unwritten_count();
         status
@@ -263,20 +263,20 @@ impl SessionHandle {
 
     /// Returns a receiver that is notified when the status changes.
     #[must_use]
-    pub fn watch_status(&self) -> watch::Receiver<Status> {
+    pub fn watch_status(&self) -> watch::Receiver<SessionStatus> {
         self.0.shared.status.subscribe()
     }
 
     /// Returns the number of the log's last entry, as a bookmark.
     #[must_use]
-    pub fn bookmark(&self) -> Seq {
+    pub fn last_position(&self) -> Seq {
         self.0.log.position()
     }
 
     /// Returns the list of todos that the model keeps. A change made through this list is logged
     /// with the next step, or when the session is next idle.
     #[must_use]
-    pub fn todos(&self) -> &Todos {
+    pub fn todos(&self) -> &SharedTodoList {
         &self.0.todos
     }
 
@@ -363,14 +363,14 @@ impl Drop for HandleInner {
     }
 }
 
-impl Member for SessionHandle {
-    type Status = Status;
+impl RegisteredSession for SessionHandle {
+    type Status = SessionStatus;
 
     fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>> {
         async move { SessionHandle::send_as(self, kind, text).await.map(drop) }.boxed()
     }
 
-    fn status(&self) -> BoxFuture<'_, Status> {
+    fn status(&self) -> BoxFuture<'_, SessionStatus> {
         std::future::ready(SessionHandle::status(self)).boxed()
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 use crate::AgentError;
 use crate::recovery::lease::Lease;
-use crate::session::shared::SessionShared;
+use crate::session::shared_state::SessionShared;
 use crate::session::user_message::UserMessage;
 use crate::transcript::log::{Log, LogEntry, SessionBeginning};
 use crate::transcript::record::{MessageId, QueuedMessage, Record};
@@ -23,7 +23,7 @@ const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 /// store takes entries of up to 16 MiB.
 const MAX_WAITING_BYTES: usize = 8 * 1024 * 1024;
 /// Maximum number of queued messages. A sender of more is a program in a loop.
-const MAX_WAITING: usize = 10_000;
+const MAX_WAITING_MESSAGES: usize = 10_000;
 
 /// Accepts messages from a session's handles and from its own background work.
 pub(crate) struct Inbox {
@@ -58,12 +58,12 @@ impl Inbox {
         category: ReminderCategory,
         message: impl Into<UserMessage>,
     ) -> Result<MessageId, AgentError> {
-        self.accept_with(kind, category, message.into(), None).await
+        self.accept_with_event(kind, category, message.into(), None).await
     }
 
     /// Logs and queues a message as [`Inbox::accept`] does, together with an event. On an error
     /// neither is written.
-    pub(crate) async fn accept_with(
+    pub(crate) async fn accept_with_event(
         &self,
         kind: MessageKind,
         category: ReminderCategory,
@@ -88,13 +88,13 @@ impl Inbox {
             return Ok(waiting);
         }
         let mut queued = QueuedMessage { id: MessageId::default(), kind, category, text, images };
-        self.check_room(&queued)?;
+        self.check_capacity(&queued)?;
         let id = self.shared.next_message_id();
         queued.id = id;
         let begins = !self.lease.is_taken();
         if begins {
             let (root, lease) = (self.root.clone(), self.lease.holder_and_duration());
-            self.log.set_beginning(Some(SessionBeginning { root, title, lease })).await;
+            self.log.set_session_beginning(Some(SessionBeginning { root, title, lease })).await;
         }
         let records = first.iter().cloned().chain([Record::Queued(queued.clone())]);
         let entries = records.map(LogEntry::from).chain(event.map(LogEntry::from));
@@ -102,7 +102,7 @@ impl Inbox {
         match offered {
             Err(error) if !matches!(error, AgentError::InDoubt { .. }) => {
                 if begins {
-                    self.log.set_beginning(None).await;
+                    self.log.set_session_beginning(None).await;
                 }
                 return Err(error);
             }
@@ -118,14 +118,14 @@ impl Inbox {
 
     /// Takes a person's message back. Returns false if a task has taken it. The future must not be
     /// dropped halfway.
-    pub(crate) async fn withdraw(&self, id: MessageId) -> Result<bool, AgentError> {
+    pub(crate) async fn withdraw_message(&self, id: MessageId) -> Result<bool, AgentError> {
         let _sending = self.sending.lock().await;
         // Removed first, so that no task takes it while the withdrawal is written.
-        let Some(withdrawn) = self.shared.withdraw(id) else { return Ok(false) };
+        let Some(withdrawn) = self.shared.withdraw_message(id) else { return Ok(false) };
         let offered = self.log.write_or_remove(vec![LogEntry::from(Record::Withdrawn { id })]).await;
         match offered {
             Err(error) if !matches!(error, AgentError::InDoubt { .. }) => {
-                self.shared.put_back(withdrawn);
+                self.shared.requeue(withdrawn);
                 Err(error)
             }
             // An entry in doubt will be written.
@@ -134,13 +134,13 @@ impl Inbox {
     }
 
     /// Refuses a message that would exceed the queue's limits. Callers hold the `sending` lock.
-    fn check_room(&self, message: &QueuedMessage) -> Result<(), AgentError> {
+    fn check_capacity(&self, message: &QueuedMessage) -> Result<(), AgentError> {
         let bytes = message.logged_bytes();
         if bytes > MAX_WAITING_BYTES {
             return Err(AgentError::MessageTooLong { bytes, limit: MAX_WAITING_BYTES });
         }
         let (messages, waiting) = self.shared.queue_size();
-        if messages >= MAX_WAITING || waiting.saturating_add(bytes) > MAX_WAITING_BYTES {
+        if messages >= MAX_WAITING_MESSAGES || waiting.saturating_add(bytes) > MAX_WAITING_BYTES {
             return Err(AgentError::QueueFull { messages, bytes: waiting });
         }
         Ok(())

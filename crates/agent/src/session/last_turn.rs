@@ -3,16 +3,16 @@
 use journeyman_protocol::{ErrorPhase, Termination};
 use tokio_util::sync::CancellationToken;
 
-use super::agent_end::completed;
-use super::deadline::work_for;
-use super::exchange::ExchangeEnd;
-use super::stages::Session;
+use super::agent_end::completed_agent_end;
+use super::deadline::wait_for_work_time;
+use super::model_exchange::ExchangeEnd;
+use super::running_session::Session;
 use super::task_end::TaskEnd;
 use crate::AgentError;
 use crate::transcript::record::Record;
 
 /// The message of the last turn.
-const LAST_TURN: &str = include_str!("../../prompts/recovery.md");
+const LAST_TURN_MESSAGE: &str = include_str!("../../prompts/recovery.md");
 /// Maximum requests of the last turn: a model that turns out to take no tools, or a conversation
 /// that is too long, is asked again in another form.
 const MAX_LAST_REQUESTS: usize = 3;
@@ -30,9 +30,9 @@ impl Session {
     /// Gives an agent that reached a limit one last turn, in which it can only complete its task.
     /// Every call before has its result by then. Returns the end of the task: its goal, marked as
     /// recovered, or what `end` was.
-    pub(super) async fn recover(&mut self, end: TaskEnd, stop: &CancellationToken) -> TaskEnd {
+    pub(super) async fn grant_last_turn(&mut self, end: TaskEnd, stop: &CancellationToken) -> TaskEnd {
         let Some(role) = self.cx.role().cloned() else { return end };
-        if let Some(goal) = completed(&self.cx) {
+        if let Some(goal) = completed_agent_end(&self.cx) {
             return goal;
         }
         let Some(reason) = end.termination.filter(|reason| reason.is_recoverable()) else { return end };
@@ -42,13 +42,13 @@ impl Session {
         if self.cx.transcript.state().last_turn.is_none() {
             let text = format!("{}; the agent has one last turn to hand in its result", end.summary);
             self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, text);
-            self.cx.transcript.add_user_text(LAST_TURN.replace("${reason}", reason_text(reason)));
+            self.cx.transcript.add_user_text(LAST_TURN_MESSAGE.replace("${reason}", reason_text(reason)));
             self.cx.transcript.record(Record::LastTurn { reason });
         }
         let turn = stop.child_token();
-        let grace = work_for(role.limits.grace, self.cx.shared.status.subscribe());
+        let grace = wait_for_work_time(role.limits.grace, self.cx.shared.status.subscribe());
         let taken = {
-            let taken = self.take_last_turn(&turn);
+            let taken = self.run_last_turn(&turn);
             tokio::pin!(taken, grace);
             tokio::select! {
                 biased;
@@ -59,7 +59,7 @@ impl Session {
                 }
             }
         };
-        if let Some(goal) = completed(&self.cx) {
+        if let Some(goal) = completed_agent_end(&self.cx) {
             return goal;
         }
         if stop.is_cancelled() {
@@ -72,7 +72,7 @@ impl Session {
     }
 
     /// Asks the model once more, and runs the calls of its reply.
-    async fn take_last_turn(&mut self, turn: &CancellationToken) -> Result<(), AgentError> {
+    async fn run_last_turn(&mut self, turn: &CancellationToken) -> Result<(), AgentError> {
         let began = std::time::Instant::now();
         // A reply of a last turn that was cut off may have calls without results.
         if self.cx.transcript.state().is_settled() {

@@ -12,22 +12,22 @@ use journeyman_protocol::{
     SessionId, TurnPhase,
 };
 
-use super::context::Context;
-use super::exchange::ReplyProgress;
+use super::context::SessionContext;
 use super::inbox::Inbox;
-use super::opening::list_files;
-use super::shared::CutOffPolicy;
+use super::model_exchange::ReplyProgress;
+use super::shared_state::CutOffPolicy;
 use super::task_begin::TaskBegin;
+use super::task_opening::list_files;
 use crate::AgentError;
-use crate::agents::delegate::DelegatingSession;
+use crate::agents::delegation::DelegatingSession;
 use crate::approval::approvals::Approvals;
 use crate::calls::runner::ToolRunner;
 use crate::hooks::StartedBy;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
-use crate::recovery::cut_off::{CutOffWork, close_cut_off_calls, dropped_messages, record_own_changes};
-use crate::recovery::unfinished_agents::{UnfinishedAgent, calls_with_ids, unfinished_agents};
+use crate::recovery::cut_off::{CutOffWork, close_cut_off_calls, find_dropped_messages, record_own_changes};
+use crate::recovery::unfinished_agents::{UnfinishedAgent, find_calls, find_unfinished_agents};
 use crate::request::builder::RequestBuilder;
 use crate::supervision::Supervision;
 use crate::transcript::record::Record;
@@ -47,7 +47,7 @@ pub(super) enum ResumePoint {
 
 /// The stages that take over a session from the process that held it before.
 pub(super) struct Reopening<'a> {
-    pub(super) cx: &'a mut Context,
+    pub(super) cx: &'a mut SessionContext,
     pub(super) inbox: &'a Inbox,
     pub(super) requests: &'a mut RequestBuilder,
     pub(super) approvals: &'a mut Approvals,
@@ -79,7 +79,7 @@ impl Reopening<'_> {
             Some(_) => ResumeStrategy::Crash,
             None => ResumeStrategy::Manual,
         };
-        let changed = self.take_over_setting();
+        let changed = self.apply_changed_settings();
         let going_on = self.find_agents_that_go_on(cut_off).await;
         let CutOffWork { sealed, changes, events } =
             close_cut_off_calls(self.cx, self.inbox, self.runner.registry(), &going_on).await;
@@ -89,7 +89,7 @@ impl Reopening<'_> {
             self.checkpoints.restore_checkpoint(task.checkpoint);
         }
         record_own_changes(self.cx, &seen, changes).await;
-        self.hooks.set_start(StartedBy::Resume);
+        self.hooks.set_started_by(StartedBy::Resume);
         self.cx.transcript.emit(Event::AgentResumed { strategy, interrupted: sealed, changed });
         if let Err(error) = self.copy_updates.enter_copy(self.cx).await {
             self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
@@ -101,7 +101,7 @@ impl Reopening<'_> {
             Err(error) => self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string()),
         }
         self.supervision.remind_at_start(self.cx);
-        let given_up = dropped_messages(self.cx, cut_off);
+        let given_up = find_dropped_messages(self.cx, cut_off);
         let begin = match (&self.cx.transcript.state().task, cut_off) {
             (None, _) if given_up.is_empty() => None,
             (Some(_), CutOffPolicy::Continue) => Some(TaskBegin::Resume),
@@ -138,19 +138,19 @@ impl Reopening<'_> {
             return Ok(HashSet::new());
         }
         let store = Arc::clone(self.cx.transcript.log().store());
-        let unfinished = unfinished_agents(&*store, &self.cx.session).await?;
+        let unfinished = find_unfinished_agents(&*store, &self.cx.session).await?;
         let state = self.cx.transcript.state();
         let has_result =
             |(call, agent): &(&CallId, &UnfinishedAgent)| agent.in_background && !state.is_open(call);
         let (background, agents): (Vec<_>, Vec<_>) = unfinished.iter().filter(has_result).unzip();
         let background: Vec<CallId> = background.into_iter().cloned().collect();
         if cut_off == CutOffPolicy::Continue {
-            let calls = calls_with_ids(&*store, &self.cx.session, &background).await?;
-            delegation.background.set_cut_off(calls);
+            let calls = find_calls(&*store, &self.cx.session, &background).await?;
+            delegation.background.set_cut_off_calls(calls);
             let sessions = unfinished.into_iter().map(|(call, agent)| (call, agent.session));
             let sessions: HashMap<CallId, SessionId> = sessions.collect();
             let calls = sessions.keys().cloned().collect();
-            delegation.set_unfinished(sessions);
+            delegation.set_unfinished_agents(sessions);
             return Ok(calls);
         }
         for agent in agents {
@@ -167,7 +167,7 @@ impl Reopening<'_> {
 
     /// Applies the settings that the session is opened with, and returns a line for each
     /// difference.
-    fn take_over_setting(&mut self) -> Vec<String> {
+    fn apply_changed_settings(&mut self) -> Vec<String> {
         let mut changed = Vec::new();
         let mut now = self.requests.current_setting(self.cx);
         if let Some(was) = &self.cx.transcript.state().setting {
@@ -195,7 +195,7 @@ impl Reopening<'_> {
 }
 
 /// Finds the point where a task that was cut off continues.
-pub(super) fn resume_point(cx: &mut Context, replies: &mut ReplyProgress) -> ResumePoint {
+pub(super) fn find_resume_point(cx: &mut SessionContext, replies: &mut ReplyProgress) -> ResumePoint {
     let state = cx.transcript.state();
     if state.task.as_ref().is_some_and(|task| !task.opened) && cx.shared.has_work() {
         // The transcript ends with the previous task, which is finished.
@@ -219,12 +219,13 @@ mod tests {
     use super::*;
     use crate::hooks::Hooks;
     use crate::supervision::schedule::Schedule;
-    use crate::supervision::todos::Todos;
+    use crate::supervision::todos::SharedTodoList;
     use crate::test_context::{TestContext, call, user_message};
-    use crate::transcript::running::CallChange;
+    use crate::transcript::running_transcript::CallChange;
 
     async fn reopen(test: &mut TestContext, cut_off: CutOffPolicy) -> Option<TaskBegin> {
-        let todos = Arc::new(Todos::disabled(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos =
+            Arc::new(SharedTodoList::disabled(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut reopening = Reopening {
             cx: &mut test.cx,
             inbox: &test.inbox,
@@ -286,9 +287,12 @@ mod tests {
         assert_eq!((strategy, closed), (ResumeStrategy::Crash, vec![CallId::new("c1")]));
         let state = test.cx.transcript.state();
         assert!(!state.is_open(&CallId::new("c1")) && state.is_open(&CallId::new("c2")));
-        let point = resume_point(&mut test.cx, &mut ReplyProgress::default());
+        let point = find_resume_point(&mut test.cx, &mut ReplyProgress::default());
         assert_eq!(point, ResumePoint::AfterReply, "a call of the reply is open");
-        assert!(test.checkpoints.before_task().is_some(), "changes are compared with the task's beginning");
+        assert!(
+            test.checkpoints.checkpoint_before_task().is_some(),
+            "changes are compared with the task's beginning"
+        );
         test.assert_survives_restart().await;
     }
 
@@ -300,7 +304,7 @@ mod tests {
         let state = test.assert_survives_restart().await;
         assert!(state.is_settled() && state.task.is_none());
         assert_eq!((state.outcome, state.unverified), (Some(RunOutcome::Interrupted), checkpoint));
-        let point = resume_point(&mut test.cx, &mut ReplyProgress::default());
+        let point = find_resume_point(&mut test.cx, &mut ReplyProgress::default());
         assert_eq!(point, ResumePoint::Ask, "every call has its result");
     }
 
@@ -312,12 +316,12 @@ mod tests {
         test.cx.shared.add_queued(user_message(1, "do it"));
         let mut replies = ReplyProgress::default();
         assert_eq!(
-            resume_point(&mut test.cx, &mut replies),
+            find_resume_point(&mut test.cx, &mut replies),
             ResumePoint::Open,
             "its message isn't taken yet"
         );
         test.cx.transcript.add_user_text("do it");
-        assert_eq!(resume_point(&mut test.cx, &mut replies), ResumePoint::Ask);
+        assert_eq!(find_resume_point(&mut test.cx, &mut replies), ResumePoint::Ask);
         let message =
             Message { role: Role::Assistant, content: vec![journeyman_protocol::Block::text("done")] };
         test.cx.transcript.record(Record::Message {
@@ -326,7 +330,7 @@ mod tests {
             stop: None,
             calls: Vec::new(),
         });
-        assert_eq!(resume_point(&mut test.cx, &mut replies), ResumePoint::AfterReply);
+        assert_eq!(find_resume_point(&mut test.cx, &mut replies), ResumePoint::AfterReply);
         assert_eq!(replies.last_text(), "done");
     }
 

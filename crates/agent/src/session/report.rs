@@ -7,15 +7,15 @@ use journeyman_protocol::{
     RunOutcome, RunReport, TurnPhase,
 };
 use journeyman_store::StoreError;
-use journeyman_workspace::{DiffFile, IgnoredChange};
+use journeyman_workspace::{DiffFileStat, IgnoredChange};
 
-use super::agent_end::{agent_report, with_failed_members};
-use super::context::Context;
+use super::agent_end::{agent_report, amend_for_failed_members};
+use super::context::SessionContext;
 use super::limits::spent_usd;
 use super::task_end::TaskEnd;
 use crate::AgentError;
-use crate::agents::role::AgentOutput;
-use crate::approval::ask_user::closing_question;
+use crate::agents::role::AgentOutputSpec;
+use crate::approval::ask_user::find_closing_question;
 use crate::calls::runner::ToolRunner;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::supervision::Supervision;
@@ -24,13 +24,13 @@ use crate::transcript::record::Record;
 use crate::verification::Verification;
 
 /// Maximum bytes of diff in a report. `git diff` shows the rest.
-const MAX_DIFF: usize = 256 * 1024;
+const MAX_DIFF_BYTES: usize = 256 * 1024;
 /// Maximum number of ignored files named in a summary, which is one line.
-const MAX_NAMED: usize = 5;
+const MAX_NAMED_FILES: usize = 5;
 
 /// The stages that the report of a task is built from.
-pub(super) struct TaskReport<'a> {
-    pub(super) cx: &'a mut Context,
+pub(super) struct TaskReporter<'a> {
+    pub(super) cx: &'a mut SessionContext,
     pub(super) runner: &'a ToolRunner,
     pub(super) supervision: &'a mut Supervision,
     pub(super) verification: &'a mut Verification,
@@ -39,13 +39,13 @@ pub(super) struct TaskReport<'a> {
     pub(super) last_text: &'a str,
 }
 
-impl TaskReport<'_> {
+impl TaskReporter<'_> {
     /// Ends a task: builds its report and writes its last entries. Problems with the diff or the
     /// changes become warnings.
     pub(super) async fn finish(&mut self, end: TaskEnd, took: Duration) -> RunReport {
-        self.runner.note_background_violations(self.cx).await;
-        let end = without_violation(end, &self.cx.transcript.state().violations);
-        let end = with_failed_members(end, self.cx);
+        self.runner.record_background_violations(self.cx).await;
+        let end = downgrade_for_violations(end, &self.cx.transcript.state().violations);
+        let end = amend_for_failed_members(end, self.cx);
         let mut problems = Vec::new();
         let has_evidence = !self.verification.evidence().is_empty();
         let (looked, unverified) =
@@ -57,8 +57,8 @@ impl TaskReport<'_> {
                 Vec::new()
             }
         };
-        let end = self.with_closing_question(end, changes.is_empty());
-        let (diff, diffstat) = match diff(self.cx, self.checkpoints, changes.is_empty()).await {
+        let end = self.amend_for_closing_question(end, changes.is_empty());
+        let (diff, diffstat) = match diff_changes(self.cx, self.checkpoints, changes.is_empty()).await {
             Ok(diff) => diff,
             Err(problem) => {
                 problems.push(problem);
@@ -69,7 +69,7 @@ impl TaskReport<'_> {
         let agent = agent_report(self.cx, &end);
         let output = match &self.cx.transcript.state().plan {
             Some(plan) if end.outcome == RunOutcome::Planned => Some(plan.to_string()),
-            _ => agent.as_ref().and_then(|agent| agent.output.as_ref()).map(AgentOutput::to_text),
+            _ => agent.as_ref().and_then(|agent| agent.output.as_ref()).map(AgentOutputSpec::format_output),
         };
         let copy = self.cx.copy.as_ref().map(|copy| copy.kept_report());
         // `jm undo` works on the user's tree, so it can't undo changes that are only in a copy.
@@ -90,9 +90,9 @@ impl TaskReport<'_> {
             diff,
             diffstat,
             violations: self.cx.transcript.state().violations.clone(),
-            findings: self.verification.findings().to_vec(),
+            findings: self.verification.honesty_findings().to_vec(),
             strength: self.verification.strength().cloned(),
-            evidence: self.verification.keep_evidence(Vec::new()),
+            evidence: self.verification.replace_evidence(Vec::new()),
             tree,
             iterations: self.cx.transcript.state().counters.iterations,
             turns: self.cx.transcript.state().counters.turns,
@@ -120,21 +120,21 @@ impl TaskReport<'_> {
         self.cx.transcript.set_phase(TurnPhase::Ready);
         self.cx.transcript.record(Record::Ended { outcome: report.outcome, unverified });
         self.cx.transcript.emit(Event::Done { report: Box::new(report.clone()) });
-        write_end(self.cx, report).await
+        write_last_entries(self.cx, report).await
     }
 }
 
-impl TaskReport<'_> {
+impl TaskReporter<'_> {
     /// Changes the end of an unverified task whose last text ends in a question: the task waits for
     /// an answer if nothing changed.
-    fn with_closing_question(&self, end: TaskEnd, changed_nothing: bool) -> TaskEnd {
+    fn amend_for_closing_question(&self, end: TaskEnd, changed_nothing: bool) -> TaskEnd {
         if end.outcome != RunOutcome::Unverified
             || self.cx.asks_question
             || self.cx.settings.mode == Mode::Plan
         {
             return end;
         }
-        let asked = closing_question(self.last_text).or_else(|| self.cx.unanswered_question.clone());
+        let asked = find_closing_question(self.last_text).or_else(|| self.cx.unanswered_question.clone());
         let Some(question) = asked.filter(|question| !question.is_empty()) else { return end };
         match changed_nothing {
             true => TaskEnd::new(
@@ -147,7 +147,7 @@ impl TaskReport<'_> {
 }
 
 /// Compares the plan of a task with its changes, if it has both.
-fn compare_plan(cx: &Context, changes: &[FileChange]) -> Option<PlanComparison> {
+fn compare_plan(cx: &SessionContext, changes: &[FileChange]) -> Option<PlanComparison> {
     let plan = cx.transcript.state().plan.as_ref().filter(|_| cx.role().is_none() && !changes.is_empty())?;
     Some(plan.compare(changes.iter().map(|change| &change.path)))
 }
@@ -155,7 +155,7 @@ fn compare_plan(cx: &Context, changes: &[FileChange]) -> Option<PlanComparison> 
 /// Returns the changes to report: those since the last verified state if checks ran, or else those
 /// of this task. Also returns the checkpoint since which changes are unverified, if any.
 async fn changes_to_report(
-    cx: &mut Context,
+    cx: &mut SessionContext,
     checkpoints: &mut Checkpoints,
     has_evidence: bool,
     outcome: RunOutcome,
@@ -180,7 +180,7 @@ async fn changes_to_report(
 
 /// Writes the last entries. If the log refuses them, the outcome becomes an error, because an
 /// unrecorded task doesn't count as verified.
-async fn write_end(cx: &mut Context, mut report: RunReport) -> RunReport {
+async fn write_last_entries(cx: &mut SessionContext, mut report: RunReport) -> RunReport {
     let written = cx.transcript.flush().await;
     let Err(problem) = written else { return report };
     if matches!(problem, AgentError::Store(StoreError::Gone { .. })) {
@@ -195,18 +195,18 @@ async fn write_end(cx: &mut Context, mut report: RunReport) -> RunReport {
 }
 
 /// Returns the diff of the changes, up to its limit, and the size of each file's difference.
-async fn diff(
-    cx: &Context,
+async fn diff_changes(
+    cx: &SessionContext,
     checkpoints: &Checkpoints,
     nothing: bool,
 ) -> Result<(String, Vec<FileDiffStat>), String> {
     if nothing {
         return Ok((String::new(), Vec::new()));
     }
-    let diff = checkpoints.diff(cx, MAX_DIFF).await.map_err(|error| error.to_string())?;
+    let diff = checkpoints.diff(cx, MAX_DIFF_BYTES).await.map_err(|error| error.to_string())?;
     let Some(diff) = diff else { return Ok((String::new(), Vec::new())) };
     let size = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
-    let stat = |file: &DiffFile| FileDiffStat {
+    let stat = |file: &DiffFileStat| FileDiffStat {
         path: file.path.clone(),
         added: size(file.added),
         removed: size(file.removed),
@@ -218,7 +218,7 @@ async fn diff(
 
 /// Turns a verified outcome into an unverified one if a command violated a guard: its other effects
 /// are unknown.
-fn without_violation(end: TaskEnd, violations: &[GuardViolation]) -> TaskEnd {
+fn downgrade_for_violations(end: TaskEnd, violations: &[GuardViolation]) -> TaskEnd {
     let Some(first) = violations.first() else { return end };
     let more = match violations.len() - 1 {
         0 => String::new(),
@@ -238,7 +238,7 @@ fn without_violation(end: TaskEnd, violations: &[GuardViolation]) -> TaskEnd {
 /// session may also have made is listed apart.
 fn describe_ignored(ignored: &[IgnoredChange]) -> String {
     let names = |all: Vec<String>| {
-        let more = all.len().saturating_sub(MAX_NAMED);
+        let more = all.len().saturating_sub(MAX_NAMED_FILES);
         let named = all.get(..all.len() - more).unwrap_or_default().join(", ");
         if more > 0 { format!("{named} and {more} more") } else { named }
     };
@@ -277,15 +277,15 @@ mod tests {
 
     use super::*;
     use crate::supervision::schedule::Schedule;
-    use crate::supervision::todos::Todos;
+    use crate::supervision::todos::SharedTodoList;
     use crate::test_context::{SECRET, TestContext, call};
 
     async fn finish(test: &mut TestContext, outcome: RunOutcome) -> RunReport {
-        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(SharedTodoList::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
         let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
         let mut verification = Verification::new(Arc::new(|_: &str| None));
-        let mut report = TaskReport {
+        let mut report = TaskReporter {
             cx: &mut test.cx,
             runner: &runner,
             supervision: &mut supervision,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use journeyman_context::memory::Note;
+use journeyman_context::memory::MemoryNote;
 use journeyman_context::{PromptTexts, ReadOnlyGoal};
 use journeyman_model::{Price, Thinking};
 use journeyman_protocol::{
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::budget::SharedBudget;
 use crate::isolation::CommitOptions;
-use crate::request::token_ratios::TokenRatios;
+use crate::request::token_ratios::TokenRatioStore;
 
 /// Maximum model requests in a task. A large refactoring takes 30 to 60.
 pub const DEFAULT_MAX_TURNS: u32 = 100;
@@ -25,7 +25,7 @@ pub const DEFAULT_TEST_BUDGET: Duration = Duration::from_secs(10 * 60);
 /// runs.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 /// Maximum tool calls that run at once.
-pub const DEFAULT_CONCURRENCY: usize = 3;
+pub const DEFAULT_MAX_CONCURRENT_CALLS: usize = 3;
 /// Time limit of a call whose tool doesn't set one. Searching a large tree takes seconds.
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(120);
 /// Steps without a change of the todo list before the model is reminded of open todos: enough not
@@ -42,7 +42,7 @@ pub const DEFAULT_INDEX_TIMEOUT: Duration = Duration::from_millis(20);
 /// The checks that decide if a change is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Checks {
+pub enum ChecksSetting {
     /// The checks found in the project.
     #[default]
     Found,
@@ -90,7 +90,7 @@ pub struct StartOptions {
     pub wire: Option<String>,
     /// The checks to verify with.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub checks: Option<Checks>,
+    pub checks: Option<ChecksSetting>,
     /// True to work in an isolated copy of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolate: Option<bool>,
@@ -116,7 +116,7 @@ impl StartOptions {
 
 /// Part of the model's input room, in hundredths, above which the conversation is shortened. Later
 /// there may be no room for a large result; earlier the model forgets more than it has to.
-pub const DEFAULT_COMPACT_AT: u8 = 75;
+pub const DEFAULT_COMPACT_AT_PERCENT: u8 = 75;
 
 /// Settings of shortening a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +129,7 @@ pub struct CompactionSettings {
 
 impl Default for CompactionSettings {
     fn default() -> Self {
-        Self { threshold: DEFAULT_COMPACT_AT, summarize: true }
+        Self { threshold: DEFAULT_COMPACT_AT_PERCENT, summarize: true }
     }
 }
 
@@ -201,7 +201,7 @@ pub struct RunSettings {
     /// The model's price, if known.
     pub price: Option<Price>,
     /// The checks to verify with.
-    pub checks: Checks,
+    pub checks: ChecksSetting,
     /// Findings about honesty that the user accepts by name.
     pub accepted_findings: Vec<AcceptedFinding>,
     /// The strength of tests that a verified change needs, and its measurement.
@@ -226,7 +226,7 @@ pub struct RunSettings {
     pub limits: ModelLimits,
     /// Stores the token ratio that the session learns. `None` starts without a ratio: a recorded
     /// session must send the same requests on every machine.
-    pub token_ratios: Option<Arc<dyn TokenRatios>>,
+    pub token_ratios: Option<Arc<dyn TokenRatioStore>>,
     /// Token budget of the first context.
     pub context_budget: Tokens,
     /// Shortening of a conversation that becomes too long.
@@ -237,7 +237,7 @@ pub struct RunSettings {
     /// Options to open the session again with. They don't affect the run.
     pub asked: StartOptions,
     /// Notes of earlier sessions, which the first context has as far as they hold.
-    pub notes: Vec<Note>,
+    pub notes: Vec<MemoryNote>,
     /// The current date, such as `2026-01-31`, for the prompt.
     pub today: String,
     /// The platform, such as `linux`, for the prompt.
@@ -251,7 +251,7 @@ impl Default for RunSettings {
             read_only_goal: ReadOnlyGoal::default(),
             approver: Approver::Nobody,
             approval_timeout: None,
-            concurrency: DEFAULT_CONCURRENCY,
+            concurrency: DEFAULT_MAX_CONCURRENT_CALLS,
             tool_timeout: DEFAULT_TOOL_TIMEOUT,
             plan_first: PlanFirst::Never,
             withheld_tools: Vec::new(),
@@ -266,7 +266,7 @@ impl Default for RunSettings {
             budget_usd: None,
             shared_budget: None,
             price: None,
-            checks: Checks::Found,
+            checks: ChecksSetting::Found,
             accepted_findings: Vec::new(),
             strength: StrengthSettings::default(),
             needs: SandboxNeeds::ALL,
@@ -277,7 +277,7 @@ impl Default for RunSettings {
             top_p: None,
             thinking: None,
             max_output: None,
-            limits: ModelLimits::careful_default(false),
+            limits: ModelLimits::conservative_default(false),
             token_ratios: None,
             context_budget: DEFAULT_CONTEXT_BUDGET,
             compaction: CompactionSettings::default(),

@@ -5,12 +5,12 @@ use std::time::Instant;
 use journeyman_protocol::{ErrorSeverity, Event, RunOutcome, RunReport};
 use tokio_util::sync::CancellationToken;
 
-use super::agent_end::{end_of_limit, timed_out};
+use super::agent_end::{end_for_limit, timed_out_end};
 use super::budget::Spending;
-use super::deadline::work_for;
-use super::exchange::ReplyProgress;
-use super::limits::spending;
-use super::stages::Session;
+use super::deadline::wait_for_work_time;
+use super::limits::task_spending;
+use super::model_exchange::ReplyProgress;
+use super::running_session::Session;
 use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
 
@@ -21,21 +21,21 @@ impl Session {
         self.begin_task(begin);
         let stop = self.cx.shared.start_task();
         let end = match self.cx.transcript.state().last_turn.filter(|_| begin == TaskBegin::Resume) {
-            Some(reason) => end_of_limit(&self.cx, reason),
+            Some(reason) => end_for_limit(&self.cx, reason),
             None => self.run_until_deadline(begin, &stop).await,
         };
         self.stop_background_agents().await;
-        let end = self.recover(end, &stop).await;
+        let end = self.grant_last_turn(end, &stop).await;
         let end = self.verify_agent_work(end, &stop).await;
         self.cx.shared.end_task();
-        self.report().finish(end, started.elapsed()).await
+        self.task_reporter().finish(end, started.elapsed()).await
     }
 
     /// Runs the turns until the task ends or its time is over. What runs then is stopped, and every
     /// call has its result.
     async fn run_until_deadline(&mut self, begin: TaskBegin, stop: &CancellationToken) -> TaskEnd {
         let running = stop.child_token();
-        let deadline = work_for(self.cx.settings.timeout, self.cx.shared.status.subscribe());
+        let deadline = wait_for_work_time(self.cx.settings.timeout, self.cx.shared.status.subscribe());
         tokio::pin!(deadline);
         let mut is_over = false;
         let ended = {
@@ -53,7 +53,7 @@ impl Session {
         };
         match ended {
             Ok(end) if is_over && !stop.is_cancelled() && end.outcome == RunOutcome::Interrupted => {
-                timed_out(&self.cx)
+                timed_out_end(&self.cx)
             }
             Ok(end) => end,
             Err(error) => {
@@ -106,7 +106,7 @@ impl Session {
         if let Some(budget) = &self.cx.settings.shared_budget {
             // A task that was cut off counts on.
             budget.begin_task(match begin {
-                TaskBegin::Resume => spending(&self.cx),
+                TaskBegin::Resume => task_spending(&self.cx),
                 TaskBegin::Message => Spending::default(),
             });
         }

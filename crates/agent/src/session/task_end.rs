@@ -23,7 +23,7 @@ impl TaskEnd {
     }
 
     /// Returns the end with the reason for which an agent ends.
-    pub(crate) fn terminated(self, reason: Termination) -> Self {
+    pub(crate) fn with_termination(self, reason: Termination) -> Self {
         Self { termination: Some(reason), ..self }
     }
 

@@ -6,12 +6,12 @@ use std::time::Instant;
 use journeyman_protocol::{AgentState, RunOutcome, Termination};
 use tokio_util::sync::CancellationToken;
 
-use super::agent_end::completed;
-use super::exchange::ExchangeEnd;
-use super::incoming::QueuedSelection;
-use super::limits::reached_limit;
-use super::reopen::{ResumePoint, resume_point};
-use super::stages::Session;
+use super::agent_end::completed_agent_end;
+use super::incoming_messages::QueuedSelection;
+use super::limits::end_if_limit_reached;
+use super::model_exchange::ExchangeEnd;
+use super::reopen::{ResumePoint, find_resume_point};
+use super::running_session::Session;
 use super::task_begin::TaskBegin;
 use super::task_end::TaskEnd;
 use crate::AgentError;
@@ -31,13 +31,13 @@ impl Session {
             if stop.is_cancelled() {
                 return Ok(TaskEnd::interrupted());
             }
-            if let Some(end) = self.required_end() {
+            if let Some(end) = self.required_task_end() {
                 return Ok(end);
             }
             self.answer_compaction_request(stop).await;
             let started = Instant::now();
             let exchanged = self.exchange().run(stop).await?;
-            if self.room.take_removed_results() {
+            if self.room.take_results_removed() {
                 self.supervision.forget_results();
             }
             match exchanged {
@@ -65,17 +65,17 @@ impl Session {
             self.resume_background_agents(stop).await;
         }
         let point = match resumes {
-            true => resume_point(&mut self.cx, &mut self.replies),
+            true => find_resume_point(&mut self.cx, &mut self.replies),
             false => ResumePoint::Open,
         };
         match point {
-            ResumePoint::Open => self.opening().run(stop).await.map(|()| None),
+            ResumePoint::Open => self.task_opening().run(stop).await.map(|()| None),
             ResumePoint::Ask => {
-                self.announce_start().await;
+                self.run_resume_hooks().await;
                 Ok(None)
             }
             ResumePoint::AfterReply => {
-                self.announce_start().await;
+                self.run_resume_hooks().await;
                 self.handle_reply(stop).await
             }
         }
@@ -83,9 +83,9 @@ impl Session {
 
     /// Runs the session-start hooks of a session that is resumed within a task. Their context comes
     /// with the next results, because a request that was cut off is sent again unchanged.
-    async fn announce_start(&mut self) {
+    async fn run_resume_hooks(&mut self) {
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
-        let context = self.hooks.session_start(&mut self.cx, review).await;
+        let context = self.hooks.run_session_start(&mut self.cx, review).await;
         self.hooks.keep_context(context);
     }
 
@@ -104,18 +104,18 @@ impl Session {
         if stop.is_cancelled() {
             return Ok(Some(TaskEnd::interrupted()));
         }
-        if let Some(end) = self.approvals.end_unanswered() {
+        if let Some(end) = self.approvals.end_if_unanswered() {
             return Ok(Some(end));
         }
-        let running = self.runner.take_agent_changes()
+        let running = self.runner.take_agents_changed()
             || self.runner.has_running_commands()
             || self.has_background_agents();
         let seen = Arc::clone(self.runner.seen_files());
         let stalled = self.supervision.supervise_step(&mut self.cx, &seen, running).await?;
         // An output that came with the step that stalled counts.
-        let end = completed(&self.cx).or(stalled).or_else(|| self.required_end());
+        let end = completed_agent_end(&self.cx).or(stalled).or_else(|| self.required_task_end());
         if end.is_none() {
-            self.incoming().take(QueuedSelection::All).await;
+            self.incoming_messages().take(QueuedSelection::All).await;
         }
         Ok(end)
     }
@@ -124,7 +124,7 @@ impl Session {
     /// `complete_task` completes the task.
     fn finish_agent_turn() -> TaskEnd {
         let why = "the model stopped without handing in a result (it did not call `complete_task`)";
-        TaskEnd::new(RunOutcome::Error, why).terminated(Termination::NoCompleteTaskCall)
+        TaskEnd::new(RunOutcome::Error, why).with_termination(Termination::NoCompleteTaskCall)
     }
 
     /// Verifies the changes, unless the model, a person or a hook has more to say.
@@ -132,18 +132,18 @@ impl Session {
         if self.replies.continue_reply(&mut self.cx) {
             return Ok(None);
         }
-        if self.required_end().is_some() {
+        if self.required_task_end().is_some() {
             self.stop_background_agents().await;
         } else {
             self.wait_for_background_agents(stop).await?;
-            if self.incoming().take(QueuedSelection::IfAwaited).await {
+            if self.incoming_messages().take(QueuedSelection::IfAwaited).await {
                 return Ok(None);
             }
         }
         if stop.is_cancelled() {
             return Ok(Some(TaskEnd::interrupted()));
         }
-        if let Some(end) = self.replies.end_cut_off() {
+        if let Some(end) = self.replies.end_if_cut_off() {
             return Ok(Some(end));
         }
         if self.cx.role().is_some() {
@@ -151,7 +151,7 @@ impl Session {
         }
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let (seen, text) = (self.runner.seen_files(), self.replies.last_text());
-        if self.hooks.turn_end(&mut self.cx, review, seen, text, stop).await {
+        if self.hooks.run_turn_end(&mut self.cx, review, seen, text, stop).await {
             return Ok(None);
         }
         match self.turn_verification().run(stop).await? {
@@ -163,7 +163,9 @@ impl Session {
 
     /// Returns the task's end if a hook or a limit stops it. Messages that arrive later stay queued
     /// for the next task, because this one won't answer them.
-    fn required_end(&self) -> Option<TaskEnd> {
-        completed(&self.cx).or_else(|| self.hooks.requested_end()).or_else(|| reached_limit(&self.cx))
+    fn required_task_end(&self) -> Option<TaskEnd> {
+        completed_agent_end(&self.cx)
+            .or_else(|| self.hooks.requested_end())
+            .or_else(|| end_if_limit_reached(&self.cx))
     }
 }

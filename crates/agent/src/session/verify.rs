@@ -1,25 +1,26 @@
 //! The end of a turn: verifies changes and feeds failures back to the model.
 
 use journeyman_protocol::{Event, Evidence, HonestyFinding, Mode, RelPath, RunOutcome};
-use journeyman_verify::{Verdict, verdict};
+use journeyman_verify::{OverallOutcome, overall_outcome};
 use journeyman_workspace::ChangedContent;
 use tokio_util::sync::CancellationToken;
 
-use super::context::Context;
+use super::context::SessionContext;
 use super::task_end::TaskEnd;
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::calls::runner::ToolRunner;
 use crate::isolation::checkpoints::Checkpoints;
-use crate::isolation::copy_updates::{CopyState, CopyUpdates};
-use crate::session::settings::Checks;
+use crate::isolation::copy_updates::{CopyUpdates, RefreshOutcome};
+use crate::session::settings::ChecksSetting;
 use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
-use crate::verification::original_tests::{NewSetup, OriginalResult, OriginalTests};
-use crate::verification::round::TaskChange;
-use crate::verification::strength::{MeasuredChange, ask_for_tests, measure, with_strength};
+use crate::verification::check_round::TaskChange;
+use crate::verification::original_tests::{NewTestSetup, OriginalTests, OriginalTestsOutcome};
+use crate::verification::strength::{MeasuredChange, ask_for_tests, measure_strength, with_strength};
 use crate::verification::{
-    Verification, fails_as_before, feed_back, has_new_blocking, task_end_of, without_dishonesty,
+    Verification, downgrade_for_dishonesty, fails_as_before, feed_back_failures, has_new_blocking_findings,
+    task_end_for_verdict,
 };
 
 /// Maximum repetitions of passed checks because the user's tree changed while they ran, or because
@@ -41,7 +42,7 @@ enum OriginalTestsResult {
 
 /// The stages that verify the changes of a task.
 pub(super) struct TurnVerification<'a> {
-    pub(super) cx: &'a mut Context,
+    pub(super) cx: &'a mut SessionContext,
     pub(super) approvals: &'a mut Approvals,
     pub(super) runner: &'a mut ToolRunner,
     pub(super) supervision: &'a mut Supervision,
@@ -59,30 +60,24 @@ impl TurnVerification<'_> {
         self.refresh_copy().await?;
         let changes = self.checkpoints.unverified_changes(self.cx).await?;
         if changes.is_empty() {
-            return Ok(Some(self.nothing_changed().await));
+            return Ok(Some(self.unchanged_task_end().await));
         }
-        if self.cx.settings.checks == Checks::Off {
-            if self.checkpoints.changes(self.cx).await?.is_empty() {
-                return Ok(Some(self.nothing_changed().await));
-            }
-            return Ok(Some(TaskEnd::new(RunOutcome::Unverified, "finished; no check was run (--no-check)")));
+        if self.cx.settings.checks == ChecksSetting::Off {
+            return self.unchecked_task_end("finished; no check was run (--no-check)").await;
         }
         self.verification.refresh_checks(self.cx, &changes).await?;
-        if self.verification.is_empty() {
-            if self.checkpoints.changes(self.cx).await?.is_empty() {
-                return Ok(Some(self.nothing_changed().await));
-            }
+        if self.verification.has_no_checks() {
             let why =
                 "finished; no check was found in the project, so nothing verified it (name one with --check)";
-            return Ok(Some(TaskEnd::new(RunOutcome::Unverified, why)));
+            return self.unchecked_task_end(why).await;
         }
         let Some((evidence, rewritten)) = self.run_rounds(stop).await? else { return Ok(None) };
         let contents = self.checkpoints.contents(self.cx).await?;
         self.verification.check_honesty(self.cx, contents.clone()).await?;
-        let verdict = verdict(&evidence);
+        let verdict = overall_outcome(&evidence);
         // A finding that blocks says the same, and better.
-        let is_blocked = self.verification.findings().iter().any(HonestyFinding::blocks);
-        let contradicted = match verdict == Verdict::Passed && !is_blocked {
+        let is_blocked = self.verification.honesty_findings().iter().any(HonestyFinding::is_blocking);
+        let contradicted = match verdict == OverallOutcome::Passed && !is_blocked {
             true => self.try_original_tests(&evidence, &contents, stop).await?,
             false => OriginalTestsResult::NoneChanged,
         };
@@ -90,9 +85,9 @@ impl TurnVerification<'_> {
             self.cx.transcript.flush().await?;
             return Ok(None);
         }
-        let passed =
-            verdict == Verdict::Passed && !matches!(contradicted, OriginalTestsResult::Contradicted(_));
-        let failed = verdict == Verdict::Failed;
+        let passed = verdict == OverallOutcome::Passed
+            && !matches!(contradicted, OriginalTestsResult::Contradicted(_));
+        let failed = verdict == OverallOutcome::Failed;
         let asks_for_tests =
             passed && !is_blocked && self.measure_strength(&evidence, contents, stop).await?;
         if stop.is_cancelled() {
@@ -112,7 +107,13 @@ impl TurnVerification<'_> {
                 None => {
                     let attempt = self.cx.transcript.state().counters.iterations.saturating_add(1);
                     let checkpoint = self.checkpoints.record_attempt(self.cx, attempt).await?;
-                    feed_back(self.cx, changed, &evidence, self.verification.findings(), checkpoint);
+                    feed_back_failures(
+                        self.cx,
+                        changed,
+                        &evidence,
+                        self.verification.honesty_findings(),
+                        checkpoint,
+                    );
                 }
             }
             self.runner.mark_edits_checked();
@@ -122,16 +123,26 @@ impl TurnVerification<'_> {
         self.cx.transcript.flush().await?;
         let iterations = self.cx.transcript.state().counters.iterations;
         let verification = &*self.verification;
-        let mut end =
-            task_end_of(verdict, &evidence, iterations, &|command| verification.cannot_fail(command));
+        let mut end = task_end_for_verdict(verdict, &evidence, iterations, &|command| {
+            verification.cannot_fail(command)
+        });
         match contradicted {
             OriginalTestsResult::Contradicted(not_verified) => end = not_verified,
             OriginalTestsResult::Passed => end.summary.push_str(", also with the tests as they were before"),
             OriginalTestsResult::NoneChanged | OriginalTestsResult::Stopped => {}
         }
-        let end = without_rewrites(end, &rewritten);
+        let end = downgrade_for_rewrites(end, &rewritten);
         let end = with_strength(end, verification.strength(), self.cx.settings.strength.needs);
-        Ok(Some(without_dishonesty(end, verification.findings())))
+        Ok(Some(downgrade_for_dishonesty(end, verification.honesty_findings())))
+    }
+
+    /// Ends a task without checks: unverified for the reason `why`, or unchanged if the session has
+    /// changed nothing.
+    async fn unchecked_task_end(&mut self, why: &str) -> Result<Option<TaskEnd>, AgentError> {
+        if self.checkpoints.changes(self.cx).await?.is_empty() {
+            return Ok(Some(self.unchanged_task_end().await));
+        }
+        Ok(Some(TaskEnd::new(RunOutcome::Unverified, why)))
     }
 
     /// Measures how much of the change the tests would notice. Returns true if the model is to be
@@ -143,7 +154,7 @@ impl TurnVerification<'_> {
         stop: &CancellationToken,
     ) -> Result<bool, AgentError> {
         let change = MeasuredChange { contents, since: self.checkpoints.compared_checkpoint(), evidence };
-        let strength = measure(self.verification, self.cx, change, stop).await?;
+        let strength = measure_strength(self.verification, self.cx, change, stop).await?;
         Ok(self.verification.keep_strength(self.cx, strength))
     }
 
@@ -155,9 +166,9 @@ impl TurnVerification<'_> {
         contents: &[ChangedContent],
         stop: &CancellationToken,
     ) -> Result<OriginalTestsResult, AgentError> {
-        for setup in [NewSetup::LeftOut, NewSetup::Kept] {
+        for setup in [NewTestSetup::LeftOut, NewTestSetup::Kept] {
             let since = self.checkpoints.compared_checkpoint();
-            let accepted = self.verification.findings().iter().filter(|finding| finding.accepted);
+            let accepted = self.verification.honesty_findings().iter().filter(|finding| finding.accepted);
             let accepted = accepted.map(|finding| finding.path.clone()).collect();
             let prepared = OriginalTests::prepare(self.cx, since, accepted, contents.to_vec(), setup).await;
             let Some(tests) = prepared else { return Ok(OriginalTestsResult::NoneChanged) };
@@ -167,14 +178,14 @@ impl TurnVerification<'_> {
             };
             let result = tests.finish(ran.as_deref().unwrap_or_default()).await;
             let ran = ran?;
-            if result == OriginalResult::NotLoaded && !stop.is_cancelled() {
+            if result == OriginalTestsOutcome::NotLoaded && !stop.is_cancelled() {
                 continue;
             }
             self.verification.add_evidence(ran);
             return Ok(match result {
                 _ if stop.is_cancelled() => OriginalTestsResult::Stopped,
-                OriginalResult::Contradicted(end) => OriginalTestsResult::Contradicted(end),
-                OriginalResult::Passed | OriginalResult::NotLoaded => OriginalTestsResult::Passed,
+                OriginalTestsOutcome::Contradicted(end) => OriginalTestsResult::Contradicted(end),
+                OriginalTestsOutcome::Passed | OriginalTestsOutcome::NotLoaded => OriginalTestsResult::Passed,
             });
         }
         Ok(OriginalTestsResult::Passed)
@@ -193,7 +204,7 @@ impl TurnVerification<'_> {
         let has_heard = state.task.as_ref().is_some_and(|task| !task.rounds.is_empty());
         // The model has heard of failures from before the task, and leaves them.
         let are_left = has_heard && !changed && fails_as_before(evidence);
-        let is_dishonest = passed && has_new_blocking(self.cx, self.verification.findings());
+        let is_dishonest = passed && has_new_blocking_findings(self.cx, self.verification.honesty_findings());
         let has_rounds = state.counters.iterations < self.cx.settings.max_iterations;
         (failed && !are_left || is_dishonest) && has_rounds
     }
@@ -218,10 +229,10 @@ impl TurnVerification<'_> {
             if stop.is_cancelled() {
                 break;
             }
-            self.verification.keep_evidence(evidence.clone());
+            self.verification.replace_evidence(evidence.clone());
             self.supervision.observe_checks(&evidence);
             let rewritten = self.verification.take_rewritten();
-            let passed = verdict(&evidence) == Verdict::Passed;
+            let passed = overall_outcome(&evidence) == OverallOutcome::Passed;
             if !passed {
                 let repaired = !std::mem::replace(&mut has_repaired, true)
                     && self.verification.repair_lint(self.cx, self.approvals, &evidence, stop).await?;
@@ -232,7 +243,7 @@ impl TurnVerification<'_> {
                 // Another round doesn't fix a violation by a check.
                 let is_last =
                     again >= MAX_REPEATED_ROUNDS || !self.cx.transcript.state().violations.is_empty();
-                let moved = !is_last && self.refresh_copy().await? != CopyState::Unchanged;
+                let moved = !is_last && self.refresh_copy().await? != RefreshOutcome::Unchanged;
                 if is_last || !moved && rewritten.is_empty() {
                     return Ok(Some((evidence, rewritten)));
                 }
@@ -248,12 +259,12 @@ impl TurnVerification<'_> {
         Ok(None)
     }
 
-    async fn refresh_copy(&mut self) -> Result<CopyState, AgentError> {
+    async fn refresh_copy(&mut self) -> Result<RefreshOutcome, AgentError> {
         let busy = self.runner.has_running_commands();
         self.copy_updates.refresh(self.cx, self.runner.seen_files(), busy).await
     }
 
-    async fn nothing_changed(&self) -> TaskEnd {
+    async fn unchanged_task_end(&self) -> TaskEnd {
         let budget = self.cx.settings.shared_budget.as_ref();
         if self.approvals.unanswered_count() > 0 || budget.is_some_and(|budget| budget.has_unanswered()) {
             let why = "a permission was needed and there was nobody to ask; nothing was changed";
@@ -281,7 +292,7 @@ const MAX_NAMED_FILES: usize = 3;
 
 /// Turns a verified end into an unverified one if checks change files whenever they run: then none
 /// ran on the tree that is left.
-fn without_rewrites(end: TaskEnd, rewritten: &[RelPath]) -> TaskEnd {
+fn downgrade_for_rewrites(end: TaskEnd, rewritten: &[RelPath]) -> TaskEnd {
     if end.outcome != RunOutcome::Verified || rewritten.is_empty() {
         return end;
     }

@@ -9,7 +9,7 @@ use journeyman_protocol::{ContentHash, FileChange, FileChangeKind};
 use journeyman_tools::SeenFile;
 
 /// Maximum number of files named in one notice.
-const MAX_LISTED: usize = 10;
+const MAX_LISTED_FILES: usize = 10;
 
 /// A file that was changed outside of the session, with the hash of its present content, or `None`
 /// if the file is gone.
@@ -44,7 +44,7 @@ pub(crate) fn external_change_notice(changes: &[ExternalChange], background: boo
     };
     let mut text =
         format!("Files you have seen were changed {who}; read them again before you rely on them:");
-    for (change, _) in changes.iter().take(MAX_LISTED) {
+    for (change, _) in changes.iter().take(MAX_LISTED_FILES) {
         let what = match change.kind {
             FileChangeKind::Added => "back",
             FileChangeKind::Modified => "changed",
@@ -52,8 +52,8 @@ pub(crate) fn external_change_notice(changes: &[ExternalChange], background: boo
         };
         text.push_str(&format!("\n- {} ({what})", change.path));
     }
-    if changes.len() > MAX_LISTED {
-        text.push_str(&format!("\n… and {} more", changes.len() - MAX_LISTED));
+    if changes.len() > MAX_LISTED_FILES {
+        text.push_str(&format!("\n… and {} more", changes.len() - MAX_LISTED_FILES));
     }
     Some(text)
 }

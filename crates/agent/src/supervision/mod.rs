@@ -11,35 +11,35 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use journeyman_context::LineCommit;
-use journeyman_context::packing::Candidate;
+use journeyman_context::packing::ContextCandidate;
 use journeyman_protocol::{
     ErrorPhase, Event, Evidence, MessageKind, RelPath, ReminderCategory, RunOutcome, ToolUse,
 };
-use journeyman_tools::Seen;
+use journeyman_tools::SeenFiles;
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
+use crate::request::index_lookup::look_up_message;
 use crate::request::line_commits::LineCommits;
-use crate::request::lookup::look_up_message;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::Record;
 use external_changes::{external_change_notice, find_external_changes};
 use nested_instructions::NestedInstructions;
 use schedule::Schedule;
-use stall::{CallFact, StallDetector, StallGuidance, StepFacts, checks_key};
-use todos::{Reminders, TodoReminder, Todos};
+use stall::{CallFingerprint, StallDetector, StallGuidance, StepFacts, hash_checks};
+use todos::{SharedTodoList, TodoReminder, TodoReminderTimer};
 
 /// The tool that reads the output of a background command. A call without new output waits and is
 /// no sign of a stall.
-const COMMAND_OUTPUT: &str = "command_output";
+const COMMAND_OUTPUT_TOOL: &str = "command_output";
 
 /// Watches a session between its steps.
 pub(crate) struct Supervision {
-    todos: Arc<Todos>,
+    todos: Arc<SharedTodoList>,
     schedule: Arc<Schedule>,
-    reminders: Reminders,
+    reminders: TodoReminderTimer,
     /// A reminder that waits for the end of the step.
     emptied_reminder: Option<TodoReminder>,
     detector: StallDetector,
@@ -49,15 +49,15 @@ pub(crate) struct Supervision {
 }
 
 impl Supervision {
-    pub(crate) fn new(todos: Arc<Todos>, schedule: Arc<Schedule>, remind_every: u32) -> Self {
-        let reminders = Reminders::new(NonZeroU32::new(remind_every));
+    pub(crate) fn new(todos: Arc<SharedTodoList>, schedule: Arc<Schedule>, remind_every: u32) -> Self {
+        let reminders = TodoReminderTimer::new(NonZeroU32::new(remind_every));
         let (detector, facts) = (StallDetector::default(), StepFacts::default());
         let (nested, line_commits) = (NestedInstructions::default(), LineCommits::default());
         Self { todos, schedule, reminders, emptied_reminder: None, detector, facts, nested, line_commits }
     }
 
     /// Returns the list of todos.
-    pub(crate) fn todos(&self) -> Arc<Todos> {
+    pub(crate) fn todos(&self) -> Arc<SharedTodoList> {
         Arc::clone(&self.todos)
     }
 
@@ -71,19 +71,19 @@ impl Supervision {
     /// transcript.
     pub(crate) fn forget_results(&mut self) {
         self.detector.forget_results();
-        self.nested.forget();
+        self.nested.forget_directories();
     }
 
     /// Runs the supervision after a step. `Some` ends the task because of a stall.
     pub(crate) async fn supervise_step(
         &mut self,
-        cx: &mut Context,
-        seen: &Seen,
+        cx: &mut SessionContext,
+        seen: &SeenFiles,
         running: bool,
     ) -> Result<Option<TaskEnd>, AgentError> {
-        notice_external_changes(cx, seen, running).await?;
-        self.nested.look(cx, seen).await?;
-        self.line_commits.remind(cx);
+        report_external_changes(cx, seen, running).await?;
+        self.nested.add_instructions(cx, seen).await?;
+        self.line_commits.remind_of_late_commits(cx);
         self.note_todos(cx);
         if let Some(emptied) = self.emptied_reminder.take() {
             remind_of_todos(cx, emptied);
@@ -100,7 +100,7 @@ impl Supervision {
     /// a step.
     pub(crate) async fn look_up_message(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         may_show: Arc<dyn Fn(&RelPath) -> bool + Send + Sync>,
         message: &str,
     ) -> Option<String> {
@@ -110,7 +110,11 @@ impl Supervision {
 
     /// Starts looking for the commits that last changed some lines. The model gets commits that
     /// aren't taken in time after a step.
-    pub(crate) fn look_for_commits(&mut self, cx: &Context, lines: impl IntoIterator<Item = Candidate>) {
+    pub(crate) fn look_for_commits(
+        &mut self,
+        cx: &SessionContext,
+        lines: impl IntoIterator<Item = ContextCandidate>,
+    ) {
         self.line_commits.start(cx, lines);
     }
 
@@ -120,7 +124,7 @@ impl Supervision {
     }
 
     /// Records the changes of the todos.
-    pub(crate) fn note_todos(&mut self, cx: &mut Context) {
+    pub(crate) fn note_todos(&mut self, cx: &mut SessionContext) {
         let changes = self.todos.take_changes();
         let Some(last) = changes.last() else { return };
         cx.transcript.record(Record::Todos { todos: last.current.clone() });
@@ -134,7 +138,7 @@ impl Supervision {
     }
 
     /// Reminds the model of open todos when a task begins that isn't the first of the session.
-    pub(crate) fn remind_at_start(&mut self, cx: &mut Context) {
+    pub(crate) fn remind_at_start(&mut self, cx: &mut SessionContext) {
         let wanted = cx.settings.todos.is_some_and(|todos| todos.remind_at_start);
         let todos = self.todos.get();
         // An empty list needs no reminder: the tool's own description says when to use it.
@@ -145,10 +149,10 @@ impl Supervision {
     }
 
     /// Runs the tasks that are scheduled for this step.
-    async fn run_schedule(&self, cx: &mut Context) {
+    async fn run_schedule(&self, cx: &mut SessionContext) {
         // The step that ends now is counted after this.
         self.schedule.advance(cx.transcript.state().counters.step.saturating_add(1));
-        for fired in self.schedule.run().await {
+        for fired in self.schedule.run_waiting().await {
             let (task, spec, kind) = (fired.task.clone(), fired.spec, fired.kind);
             cx.transcript.emit(Event::SchedulerTriggered { task, spec, kind });
             match fired.outcome {
@@ -164,17 +168,17 @@ impl Supervision {
     /// Records the facts of a call for the stall detector.
     pub(crate) fn observe_call(
         &mut self,
-        cx: &Context,
+        cx: &SessionContext,
         call: &ToolUse,
         read_only: bool,
         running: bool,
         finished: &FinishedCall,
     ) {
-        let mut fact = CallFact::new(call, &finished.parts, finished.is_error(), read_only);
+        let mut fact = CallFingerprint::new(call, &finished.parts, finished.is_error(), read_only);
         if !finished.changes.is_empty() {
             fact = fact.mark_changing();
         }
-        if running && call.name == COMMAND_OUTPUT {
+        if running && call.name == COMMAND_OUTPUT_TOOL {
             fact = fact.mark_waiting();
         }
         self.facts.calls.push(fact);
@@ -188,7 +192,7 @@ impl Supervision {
 
     /// Records the results of checks for the stall detector.
     pub(crate) fn observe_checks(&mut self, evidence: &[Evidence]) {
-        self.facts.checks = Some(checks_key(evidence));
+        self.facts.checks = Some(hash_checks(evidence));
     }
 
     /// Records a message for the stall detector.
@@ -201,7 +205,7 @@ impl Supervision {
     }
 
     /// Warns a stalled model, and ends the task if the stall continues.
-    pub(crate) fn check_progress(&mut self, cx: &mut Context) -> Option<TaskEnd> {
+    pub(crate) fn check_progress(&mut self, cx: &mut SessionContext) -> Option<TaskEnd> {
         let facts = std::mem::take(&mut self.facts);
         if !cx.settings.loop_guard {
             return None;
@@ -218,7 +222,11 @@ impl Supervision {
 }
 
 /// Tells the model once about each external change of a file that it has seen.
-async fn notice_external_changes(cx: &mut Context, seen: &Seen, running: bool) -> Result<(), AgentError> {
+async fn report_external_changes(
+    cx: &mut SessionContext,
+    seen: &SeenFiles,
+    running: bool,
+) -> Result<(), AgentError> {
     let known = seen.entries();
     if known.is_empty() {
         return Ok(());
@@ -228,7 +236,7 @@ async fn notice_external_changes(cx: &mut Context, seen: &Seen, running: bool) -
     let now = run_blocking("looking at the files", move || workspace.fingerprints(&paths)).await?;
     let changes = find_external_changes(&known, &now);
     for (change, hash) in &changes {
-        seen.note_told(&change.path, *hash);
+        seen.note_external_change(&change.path, *hash);
         cx.transcript.emit(Event::FileChanged { change: change.clone() });
     }
     if let Some(text) = external_change_notice(&changes, running) {
@@ -238,7 +246,7 @@ async fn notice_external_changes(cx: &mut Context, seen: &Seen, running: bool) -
     Ok(())
 }
 
-fn remind_of_todos(cx: &mut Context, due: TodoReminder) {
+fn remind_of_todos(cx: &mut SessionContext, due: TodoReminder) {
     let TodoReminder { reason, text, todos } = due;
     cx.transcript.emit(Event::TodoReminder { todos, reason });
     cx.transcript.remind_model(ReminderCategory::Todo, text);
@@ -251,11 +259,11 @@ mod tests {
 
     use super::*;
     use crate::test_context::{TestContext, call};
-    use schedule::Job;
+    use schedule::ScheduledJob;
     use todos::TodoDraft;
 
     fn supervision(remind_every: u32) -> Supervision {
-        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(SharedTodoList::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         Supervision::new(todos, Arc::new(Schedule::default()), remind_every)
     }
 
@@ -270,7 +278,7 @@ mod tests {
     #[tokio::test]
     async fn an_external_change_is_told_once() {
         let mut test = TestContext::new(&[("a.rs", "one")]).await;
-        let seen = Seen::default();
+        let seen = SeenFiles::default();
         seen.record(RelPath::parse("a.rs").unwrap(), ContentHash::of(b"one"));
         let mut supervision = supervision(0);
         supervision.supervise_step(&mut test.cx, &seen, false).await.unwrap();
@@ -287,15 +295,17 @@ mod tests {
     async fn scheduled_tasks_run_at_their_step() {
         let mut test = TestContext::new(&[]).await;
         let supervision_schedule = Arc::new(Schedule::default());
-        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(SharedTodoList::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let mut supervision = Supervision::new(todos, Arc::clone(&supervision_schedule), 0);
         let two = std::num::NonZeroU64::new(2).unwrap();
-        supervision_schedule.every("look", two, Job::Reminder("look at the goal".to_owned())).unwrap();
         supervision_schedule
-            .every("broken", two, Job::run(|_| async { Err("no network".to_owned()) }))
+            .every("look", two, ScheduledJob::Reminder("look at the goal".to_owned()))
+            .unwrap();
+        supervision_schedule
+            .every("broken", two, ScheduledJob::from_closure(|_| async { Err("no network".to_owned()) }))
             .unwrap();
         for _ in 0..3 {
-            supervision.supervise_step(&mut test.cx, &Seen::default(), false).await.unwrap();
+            supervision.supervise_step(&mut test.cx, &SeenFiles::default(), false).await.unwrap();
             test.cx.transcript.end_step(std::time::Duration::ZERO);
         }
         let events = test.events().await;
@@ -312,7 +322,7 @@ mod tests {
         let draft = TodoDraft { title: Some("write the test".to_owned()), ..TodoDraft::default() };
         supervision.todos().set(vec![draft]).unwrap();
         for _ in 0..3 {
-            supervision.supervise_step(&mut test.cx, &Seen::default(), false).await.unwrap();
+            supervision.supervise_step(&mut test.cx, &SeenFiles::default(), false).await.unwrap();
         }
         let events = test.events().await;
         let reasons: Vec<_> = events

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use journeyman_context::{nested_instructions, nested_instructions_text};
 use journeyman_protocol::{Block, RelPath, ReminderCategory};
-use journeyman_tools::Seen;
+use journeyman_tools::SeenFiles;
 
 use crate::AgentError;
 use crate::blocking::run_blocking;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 
 /// Gives the model the instructions of the directories that it works in.
 #[derive(Debug, Default)]
@@ -23,12 +23,16 @@ pub(super) struct NestedInstructions {
 
 impl NestedInstructions {
     /// Forgets which directories were read, because messages left the transcript.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget_directories(&mut self) {
         self.looked.clear();
     }
 
     /// Adds instructions that apply to the files seen so far and that the model doesn't have.
-    pub(super) async fn look(&mut self, cx: &mut Context, seen: &Seen) -> Result<(), AgentError> {
+    pub(super) async fn add_instructions(
+        &mut self,
+        cx: &mut SessionContext,
+        seen: &SeenFiles,
+    ) -> Result<(), AgentError> {
         let mut new = BTreeSet::new();
         for file in seen.entries().iter().filter(|file| !file.outside) {
             let mut path = file.path.parent();
@@ -48,7 +52,7 @@ impl NestedInstructions {
             run_blocking("reading instructions", move || nested_instructions(&workspace, &new)).await?;
         for (path, text) in found {
             let text = nested_instructions_text(&path, &text);
-            if !has_text(cx, &text) {
+            if !has_seen_text(cx, &text) {
                 cx.transcript.remind_model(ReminderCategory::File, text);
             }
         }
@@ -57,7 +61,7 @@ impl NestedInstructions {
 }
 
 /// Returns true if the model has seen some text in a message of the user's side.
-fn has_text(cx: &Context, wanted: &str) -> bool {
+fn has_seen_text(cx: &SessionContext, wanted: &str) -> bool {
     let blocks = cx.transcript.state().messages.iter().flat_map(|message| &message.content);
     blocks
         .filter_map(|block| match block {
@@ -83,23 +87,23 @@ mod tests {
             ("core/b.rs", "fn b() {}\n"),
         ];
         let mut test = TestContext::new(&files).await;
-        let (mut nested, seen) = (NestedInstructions::default(), Seen::default());
+        let (mut nested, seen) = (NestedInstructions::default(), SeenFiles::default());
         let hash = ContentHash::of(b"");
         seen.record(RelPath::parse("core/b.rs").unwrap(), hash);
-        nested.look(&mut test.cx, &seen).await.unwrap();
+        nested.add_instructions(&mut test.cx, &seen).await.unwrap();
         assert_eq!(test.cx.transcript.state().messages.len(), 0);
         seen.record(RelPath::parse("web/ui/a.ts").unwrap(), hash);
-        nested.look(&mut test.cx, &seen).await.unwrap();
+        nested.add_instructions(&mut test.cx, &seen).await.unwrap();
         let text = test.last_text();
         assert!(
             text.contains("Use tabs.") && text.contains("No semicolons.") && text.contains("web/AGENTS.md")
         );
         let messages = test.cx.transcript.state().messages.len();
-        nested.look(&mut test.cx, &seen).await.unwrap();
+        nested.add_instructions(&mut test.cx, &seen).await.unwrap();
         assert_eq!(test.cx.transcript.state().messages.len(), messages, "once");
         test.cx.transcript.record(crate::transcript::record::Record::Cleared);
-        nested.forget();
-        nested.look(&mut test.cx, &seen).await.unwrap();
+        nested.forget_directories();
+        nested.add_instructions(&mut test.cx, &seen).await.unwrap();
         assert!(test.last_text().contains("Use tabs."), "again, since nothing of it is left");
     }
 }

@@ -1,15 +1,15 @@
 //! Forks of sessions, and named snapshots to fork from.
 
 use journeyman_protocol::{RunOutcome, Seq, SessionId, UnixMillis};
-use journeyman_store::{NewEntry, NewSession, Origin, STATUS_NEW, Store};
+use journeyman_store::{NewEntry, NewSession, STATUS_NEW, SessionOrigin, Store};
 
-use crate::transcript::recall::compactions;
+use crate::transcript::log_reader::list_compactions;
 use crate::transcript::record::Record;
 use crate::transcript::state::State;
 use crate::{AgentError, Clock};
 
 /// Maximum bytes of a snapshot's name.
-const MAX_NAME: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 /// The status of a forked session that hasn't been opened since.
 pub const STATUS_FORKED: &str = "forked";
 
@@ -71,17 +71,17 @@ async fn create_fork(
     records: &[Record],
     now: UnixMillis,
 ) -> Result<(), AgentError> {
-    let summary = store.find(parent.as_str()).await?.into_iter().find(|found| found.id == *parent);
+    let summary = store.find_sessions(parent.as_str()).await?.into_iter().find(|found| found.id == *parent);
     let new = NewSession {
         id: child.clone(),
-        origin: Origin::Fork { parent: parent.clone(), at },
+        origin: SessionOrigin::Fork { parent: parent.clone(), at },
         title: summary.map(|summary| summary.title).unwrap_or_default(),
         now,
         status: status.to_owned(),
         lease: None,
-        entries: records.iter().map(|record| record_entry(record, now)).collect(),
+        entries: records.iter().map(|record| entry_from_record(record, now)).collect(),
     };
-    store.begin(new).await?;
+    store.create_with_entries(new).await?;
     Ok(())
 }
 
@@ -118,14 +118,14 @@ pub async fn undo_compaction(
     session: &SessionId,
     clock: &Clock,
 ) -> Result<UndoneCompaction, AgentError> {
-    let mut compactions = compactions(store, session).await?;
+    let mut compactions = list_compactions(store, session).await?;
     let Some(at) = compactions.pop() else {
         let reason = "the conversation was not shortened before".to_owned();
         return Err(AgentError::NotShortened { reason });
     };
     let last = State::load(store, session).await?.last;
     let record = Record::CompactionUndone { at };
-    store.append(session, last, vec![record_entry(&record, clock.now())]).await?;
+    store.append(session, last, vec![entry_from_record(&record, clock.now())]).await?;
     Ok(UndoneCompaction { at, earlier: compactions.len() })
 }
 
@@ -147,20 +147,24 @@ pub async fn snapshot(
     if state.safe == Seq::START {
         return Err(AgentError::NothingToFork { session: session.clone() });
     }
-    let found = store.find(session.as_str()).await?;
+    let found = store.find_sessions(session.as_str()).await?;
     let last = found.into_iter().find(|found| found.id == *session).map_or(state.last, |found| found.last);
     let record = Record::Snapshot { name: name.to_owned(), at: state.safe };
-    store.append(session, last, vec![record_entry(&record, clock.now())]).await?;
+    store.append(session, last, vec![entry_from_record(&record, clock.now())]).await?;
     Ok(state.safe)
 }
 
 /// Refuses a name that is blank, too long or contains control characters.
 pub(crate) fn check_name(name: &str) -> Result<(), AgentError> {
-    let fits = !name.trim().is_empty() && name.len() <= MAX_NAME && !name.chars().any(char::is_control);
-    if fits { Ok(()) } else { Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME).collect() }) }
+    let fits = !name.trim().is_empty() && name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control);
+    if fits {
+        Ok(())
+    } else {
+        Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME_BYTES).collect() })
+    }
 }
 
-pub(crate) fn record_entry(record: &Record, at: UnixMillis) -> NewEntry {
+pub(crate) fn entry_from_record(record: &Record, at: UnixMillis) -> NewEntry {
     let payload = serde_json::to_vec(record).unwrap_or_default();
     NewEntry { channel: None, kind: record.kind().to_owned(), at, payload }
 }

@@ -2,9 +2,9 @@
 
 pub(crate) mod fork;
 pub(crate) mod log;
-pub(crate) mod recall;
+pub(crate) mod log_reader;
 pub(crate) mod record;
 pub(crate) mod reminder;
-pub(crate) mod running;
+pub(crate) mod running_transcript;
 pub(crate) mod state;
 pub(crate) mod stream_redactor;

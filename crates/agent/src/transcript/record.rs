@@ -50,7 +50,7 @@ impl QueuedMessage {
 
 /// A session's settings, recorded when it begins and when one of them changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
+pub struct RecordedSettings {
     /// The model, as `provider/name`.
     pub model: String,
     /// The permission mode.
@@ -181,7 +181,7 @@ pub enum Record {
     /// The plan of the task.
     Planned(Box<Plan>),
     /// The session's settings from here on.
-    Setting(Setting),
+    Setting(RecordedSettings),
     /// The beginning of every request, recorded so that it stays the same, byte for byte, after a
     /// restart.
     Context {

@@ -20,9 +20,9 @@ use serde_json::Value;
 
 use crate::AgentError;
 use crate::agents::role::AgentRole;
-use crate::transcript::recall::compactions;
+use crate::transcript::log_reader::list_compactions;
 use crate::transcript::record::{
-    Compaction, MessageId, QueuedMessage, Record, Setting, TaskCounters, record_of,
+    Compaction, MessageId, QueuedMessage, Record, RecordedSettings, TaskCounters, record_of,
 };
 
 /// Entries read at once. A page of small records has some hundred KiB.
@@ -46,7 +46,7 @@ pub struct State {
     /// The plan of the running or last task.
     pub plan: Option<Box<Plan>>,
     /// The session's settings.
-    pub setting: Option<Setting>,
+    pub setting: Option<RecordedSettings>,
     /// The system prompt, which begins every request.
     pub system: Vec<SystemPart>,
     /// The transcript for the model: user and model messages alternate, and every call is answered
@@ -178,7 +178,7 @@ impl State {
         let text = redactor.redact(text);
         match self.needs_result_block(call) {
             true => Block::result(call.clone(), text, true),
-            false => Block::text(journeyman_context::fenced("result", &[("of", tool)], &text)),
+            false => Block::text(journeyman_context::fence_text("result", &[("of", tool)], &text)),
         }
     }
 
@@ -194,7 +194,11 @@ impl State {
     ///
     /// # Errors
     /// As [`State::load`].
-    pub(crate) async fn up_to_date(self, store: &dyn Store, session: &SessionId) -> Result<Self, AgentError> {
+    pub(crate) async fn reload_if_outdated(
+        self,
+        store: &dyn Store,
+        session: &SessionId,
+    ) -> Result<Self, AgentError> {
         match Self::last_position(store, session).await? {
             last if last == self.last => Ok(self),
             _ => Self::load(store, session).await,
@@ -209,7 +213,7 @@ impl State {
         let mut undone = BTreeSet::new();
         loop {
             let later = DeferredRecords { undone: undone.clone(), ..DeferredRecords::default() };
-            match Self::fold(store, session, until, later).await? {
+            match Self::fold_records(store, session, until, later).await? {
                 // Undone compactions are rare, so other logs aren't read ahead for them.
                 (_, Some(compaction)) if undone.insert(compaction) => {}
                 (state, _) => return Ok(state),
@@ -223,18 +227,21 @@ impl State {
     /// As [`State::load`].
     pub async fn load_unshortened(store: &dyn Store, session: &SessionId) -> Result<Self, AgentError> {
         let whole = DeferredRecords { unshortened: true, ..DeferredRecords::default() };
-        Self::fold(store, session, Seq(u64::MAX), whole).await.map(|(state, _)| state)
+        Self::fold_records(store, session, Seq(u64::MAX), whole).await.map(|(state, _)| state)
     }
 
     /// Returns the position of the last compaction that holds, if any.
     ///
     /// # Errors
     /// As [`State::load`].
-    pub async fn last_compaction(store: &dyn Store, session: &SessionId) -> Result<Option<Seq>, AgentError> {
-        Ok(compactions(store, session).await?.pop())
+    pub async fn find_last_compaction(
+        store: &dyn Store,
+        session: &SessionId,
+    ) -> Result<Option<Seq>, AgentError> {
+        Ok(list_compactions(store, session).await?.pop())
     }
 
-    async fn fold(
+    async fn fold_records(
         store: &dyn Store,
         session: &SessionId,
         until: Seq,
@@ -268,7 +275,8 @@ impl State {
 
     /// Returns the position of a session's last entry.
     async fn last_position(store: &dyn Store, session: &SessionId) -> Result<Seq, AgentError> {
-        let found = store.find(session.as_str()).await?.into_iter().find(|found| found.id == *session);
+        let found =
+            store.find_sessions(session.as_str()).await?.into_iter().find(|found| found.id == *session);
         let unknown = || StoreError::UnknownSession { session: session.clone() };
         Ok(found.ok_or_else(unknown)?.last)
     }

@@ -72,7 +72,7 @@ impl ReplyRedactor {
             BlockRedactor { held: StreamRedactor::default(), kind, shown: String::new() }
         });
         if let Some(text) = piece.held.push(text) {
-            events.push(piece.delta(block, text));
+            events.push(piece.delta_event(block, text));
         }
         events
     }
@@ -80,7 +80,7 @@ impl ReplyRedactor {
     /// Ends a block, and returns its remaining text and its end event.
     pub(crate) fn end(&mut self, block: u32) -> Vec<Event> {
         let Some(mut piece) = self.blocks.remove(&block) else { return Vec::new() };
-        let rest = piece.held.take_rest().map(|text| piece.delta(block, text));
+        let rest = piece.held.take_rest().map(|text| piece.delta_event(block, text));
         let text = std::mem::take(&mut piece.shown);
         let end = match piece.kind {
             RedactedKind::Text => Event::TextEnd { block, text },
@@ -91,7 +91,7 @@ impl ReplyRedactor {
 
     /// Ends all blocks of a reply that was cut off, and returns their events. The text held back is
     /// not shown, because it may be half a secret.
-    pub(crate) fn cut_off(&mut self) -> Vec<Event> {
+    pub(crate) fn end_cut_off_reply(&mut self) -> Vec<Event> {
         self.blocks.values_mut().for_each(|piece| drop(piece.held.take_rest()));
         self.end_all()
     }
@@ -104,7 +104,7 @@ impl ReplyRedactor {
 }
 
 impl BlockRedactor {
-    fn delta(&mut self, block: u32, text: String) -> Event {
+    fn delta_event(&mut self, block: u32, text: String) -> Event {
         let offset = self.shown.len() as u64;
         self.shown.push_str(&text);
         match self.kind {

@@ -8,9 +8,9 @@ use journeyman_protocol::{
     CallId, ContentHash, Decision, Effects, Enforcement, Event, Evidence, FileChange, HonestyFinding,
     RelPath, RunOutcome, SandboxNeeds, StrengthReport, ToolUse,
 };
-use journeyman_verify::diagnostics::by_cause;
-use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
-use journeyman_verify::{Check, FindProgram, Progress, RunContext, RunLimits, compare_failures};
+use journeyman_verify::diagnostics::sort_by_cause;
+use journeyman_verify::honesty::{ChangedFile, find_dishonest_changes};
+use journeyman_verify::{Check, ProgramLookup, Progress, RunContext, RunLimits, compare_failures};
 use journeyman_workspace::{ChangedContent, ListOptions, Listing, Workspace};
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -19,36 +19,36 @@ use tokio_util::sync::CancellationToken;
 use crate::AgentError;
 use crate::approval::approvals::{Approvals, CHECK_TOOL};
 use crate::blocking::run_blocking;
-use crate::request::prose_edits::how_to_edit;
-use crate::session::context::Context;
-use crate::session::settings::Checks;
+use crate::request::prose_edits::edit_instruction;
+use crate::session::context::SessionContext;
+use crate::session::settings::ChecksSetting;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::{Record, TaskCounters};
 use crate::transcript::stream_redactor::StreamRedactor;
 
-pub(crate) mod affected;
-mod caches;
+pub(crate) mod affected_tests;
+mod check_caches;
+pub(crate) mod check_round;
+mod check_setup;
 pub(crate) mod original_tests;
 mod repair;
-pub(crate) mod round;
-mod scratch;
-mod setup;
+mod scratch_copy;
 pub(crate) mod strength;
 mod suite_times;
 mod summary;
 mod unchanged_files;
 
-use caches::SessionCaches;
-use original_tests::{changed_file, keep_tests};
-use setup::{MAX_LISTED_FILES, Setup};
-pub(crate) use summary::{fails_as_before, task_end_of};
+use check_caches::SessionCaches;
+use check_setup::{CheckSetup, MAX_LISTED_FILES};
+use original_tests::{changed_file, retain_test_checks};
+pub(crate) use summary::{fails_as_before, task_end_for_verdict};
 
 /// Maximum number of recent edits in the feedback; older ones no longer explain a failure.
 const MAX_RECALLED_EDITS: usize = 20;
 
 /// The checks of a session, and their results in the running task.
 pub(crate) struct Verification {
-    programs: Arc<FindProgram>,
+    programs: Arc<ProgramLookup>,
     checks: Vec<Check>,
     /// The checks that the newest round ran, some of them narrowed to affected tests.
     ran: Vec<Check>,
@@ -66,7 +66,7 @@ pub(crate) struct Verification {
     rewritten: Vec<RelPath>,
     /// The files that checks of this task made.
     made_by_checks: BTreeSet<RelPath>,
-    setup: Setup,
+    setup: CheckSetup,
     /// The results on the tree before the task, of checks that failed since.
     before_task: Vec<Evidence>,
 }
@@ -91,7 +91,7 @@ enum TestedTree {
 }
 
 impl Verification {
-    pub(crate) fn new(programs: Arc<FindProgram>) -> Self {
+    pub(crate) fn new(programs: Arc<ProgramLookup>) -> Self {
         Self {
             programs,
             checks: Vec::new(),
@@ -104,14 +104,14 @@ impl Verification {
             caches: SessionCaches::default(),
             rewritten: Vec::new(),
             made_by_checks: BTreeSet::new(),
-            setup: Setup::default(),
+            setup: CheckSetup::default(),
             before_task: Vec::new(),
         }
     }
 
     /// Returns the hash of the tree that the newest checks that prove the change ran on.
     pub(crate) fn proved_tree(&self) -> Option<ContentHash> {
-        let proving = |one: &&Evidence| one.proves() && !one.original_tests;
+        let proving = |one: &&Evidence| one.is_proof() && !one.original_tests;
         self.evidence.iter().rfind(proving).and_then(|one| one.tree)
     }
 
@@ -142,18 +142,18 @@ impl Verification {
     }
 
     /// Stores the results of a round of checks, and returns the results of the round before.
-    pub(crate) fn keep_evidence(&mut self, evidence: Vec<Evidence>) -> Vec<Evidence> {
+    pub(crate) fn replace_evidence(&mut self, evidence: Vec<Evidence>) -> Vec<Evidence> {
         std::mem::replace(&mut self.evidence, evidence)
     }
 
     /// Returns the places where the changes weaken tests or checks, as of the newest round.
-    pub(crate) fn findings(&self) -> &[HonestyFinding] {
+    pub(crate) fn honesty_findings(&self) -> &[HonestyFinding] {
         &self.findings
     }
 
     /// Stores what the tests would notice of the change. Returns true if the model is to be asked
     /// for tests, once in a task, because the user needs more.
-    pub(crate) fn keep_strength(&mut self, cx: &Context, strength: Option<StrengthReport>) -> bool {
+    pub(crate) fn keep_strength(&mut self, cx: &SessionContext, strength: Option<StrengthReport>) -> bool {
         let lacks =
             strength.as_ref().is_some_and(|it| it.tried > 0 && it.strength < cx.settings.strength.needs);
         self.strength = strength;
@@ -171,13 +171,13 @@ impl Verification {
     /// Searches the changes for places where they weaken tests or checks, and shows these.
     pub(crate) async fn check_honesty(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         contents: Vec<ChangedContent>,
     ) -> Result<(), AgentError> {
         let workspace = Arc::clone(&cx.workspace);
         let mut findings = run_blocking("reading the changes", move || {
             let mut files: Vec<ChangedFile> = contents.into_iter().filter_map(changed_file).collect();
-            files.extend(unchanged_files::tests(&workspace, &files));
+            files.extend(unchanged_files::find_unchanged_tests(&workspace, &files));
             find_dishonest_changes(&files)
         })
         .await?;
@@ -197,7 +197,7 @@ impl Verification {
     }
 
     /// Returns true if there is no check to run.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(crate) fn has_no_checks(&self) -> bool {
         self.checks.is_empty()
     }
 
@@ -205,14 +205,16 @@ impl Verification {
     /// command lines.
     pub(crate) fn find_checks(
         &mut self,
-        cx: &Context,
+        cx: &SessionContext,
         approvals: &mut Approvals,
         listing: &Listing,
     ) -> Vec<String> {
         self.checks = match &cx.settings.checks {
-            Checks::Off => Vec::new(),
-            Checks::Custom(commands) => journeyman_verify::custom(commands),
-            Checks::Found => journeyman_verify::find(&cx.workspace, listing, &*self.programs),
+            ChecksSetting::Off => Vec::new(),
+            ChecksSetting::Custom(commands) => journeyman_verify::custom_checks(commands),
+            ChecksSetting::Found => {
+                journeyman_verify::find_project_checks(&cx.workspace, listing, &*self.programs)
+            }
         };
         let commands: Vec<String> = self.checks.iter().map(|check| check.command.clone()).collect();
         approvals.register_checks(commands.clone());
@@ -222,23 +224,25 @@ impl Verification {
     /// Finds the checks again, because the change may have added some.
     pub(crate) async fn refresh_checks(
         &mut self,
-        cx: &Context,
+        cx: &SessionContext,
         changes: &[FileChange],
     ) -> Result<(), AgentError> {
         self.changed = changes.iter().map(|change| change.path.clone()).collect();
-        if cx.settings.checks != Checks::Found {
+        if cx.settings.checks != ChecksSetting::Found {
             return Ok(());
         }
-        self.find_again(cx).await
+        self.find_checks_again(cx).await
     }
 
     /// Finds the checks for the changed files.
-    async fn find_again(&mut self, cx: &Context) -> Result<(), AgentError> {
+    async fn find_checks_again(&mut self, cx: &SessionContext) -> Result<(), AgentError> {
         let (workspace, programs) = (Arc::clone(&cx.workspace), Arc::clone(&self.programs));
         let changed = self.changed.clone();
         self.checks = run_blocking("finding the project's checks", move || {
             let listing = workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() });
-            listing.map(|listing| journeyman_verify::find_for(&workspace, &listing, &changed, &*programs))
+            listing.map(|listing| {
+                journeyman_verify::find_checks_for_changes(&workspace, &listing, &changed, &*programs)
+            })
         })
         .await??;
         Ok(())
@@ -247,7 +251,7 @@ impl Verification {
     /// Runs the checks that passed once more, in a copy of the tree with the original tests.
     pub(crate) async fn run_with_original_tests(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         copy: Arc<Workspace>,
         passed: &[Evidence],
         stop: &CancellationToken,
@@ -255,11 +259,11 @@ impl Verification {
         let has_passed = |check: &&Check| {
             passed
                 .iter()
-                .any(|one| one.proves() && one.command == check.command && one.directory == check.directory)
+                .any(|one| one.is_proof() && one.command == check.command && one.directory == check.directory)
         };
         let mut checks: Vec<Check> = self.ran.iter().filter(has_passed).cloned().collect();
-        keep_tests(&mut checks);
-        let mut evidence = self.run_in(cx, copy, &checks, TestedTree::OriginalTests, stop).await?;
+        retain_test_checks(&mut checks);
+        let mut evidence = self.run_checks_in(cx, copy, &checks, TestedTree::OriginalTests, stop).await?;
         for one in &mut evidence {
             let before = self.before_task.iter().find(|before| before.command == one.command);
             // Failures that remain in the session's tree are not part of the change. The change's
@@ -276,9 +280,9 @@ impl Verification {
         Ok(evidence)
     }
 
-    async fn run_in(
+    async fn run_checks_in(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         workspace: Arc<Workspace>,
         checks: &[Check],
         tree: TestedTree,
@@ -302,29 +306,29 @@ impl Verification {
         };
         let mut output = StreamRedactor::default();
         let mut changed = Vec::new();
-        let running = journeyman_verify::run(checks, &context, stop.clone(), &mut observer);
+        let running = journeyman_verify::run_checks(checks, &context, stop.clone(), &mut observer);
         tokio::pin!(running);
         let ran = loop {
             tokio::select! {
                 biased;
                 Some(step) = progress.recv() => {
                     changed.extend(changes_of(&step));
-                    show_step(cx, &mut output, step, tree).await?;
+                    show_progress(cx, &mut output, step, tree).await?;
                 }
                 ran = &mut running => break ran?,
             }
         };
         while let Ok(step) = progress.try_recv() {
             changed.extend(changes_of(&step));
-            show_step(cx, &mut output, step, tree).await?;
+            show_progress(cx, &mut output, step, tree).await?;
         }
         cx.transcript.record(Record::Checking { running: false });
         if matches!(tree, TestedTree::Session | TestedTree::SessionAgain) {
-            self.note_rewritten(changed);
+            self.record_rewritten(changed);
         }
         let original_tests = tree == TestedTree::OriginalTests;
         let found = ran.into_iter().map(|mut evidence| {
-            by_cause(&mut evidence.diagnostics, &self.changed);
+            sort_by_cause(&mut evidence.diagnostics, &self.changed);
             Evidence { original_tests, ..evidence }
         });
         Ok(found.collect())
@@ -332,9 +336,9 @@ impl Verification {
 
     /// Returns the permitted checks, and evidence of the others with the reason why they didn't
     /// run.
-    async fn permitted_checks(
+    async fn authorize_checks(
         &self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         approvals: &mut Approvals,
         stop: &CancellationToken,
     ) -> Result<(Vec<Check>, Vec<Evidence>), AgentError> {
@@ -344,10 +348,10 @@ impl Verification {
         let mut refused = Vec::new();
         for (place, check) in self.checks.clone().into_iter().enumerate() {
             let id = PermissionId { what: "check", place };
-            match self.refusal(cx, approvals, &check, id, stop).await? {
+            match self.authorize_check(cx, approvals, &check, id, stop).await? {
                 None => permitted.push(check),
                 Some((reason, enforcement)) => {
-                    refused.push(journeyman_verify::refused(&check, reason, enforcement.as_ref()));
+                    refused.push(journeyman_verify::refused_evidence(&check, reason, enforcement.as_ref()));
                 }
             }
         }
@@ -356,9 +360,9 @@ impl Verification {
 
     /// Asks policy, and a person if needed, for permission to run a check. Returns the reason why
     /// the check may not run, with the protections it would have had; `None` if it may run.
-    async fn refusal(
+    async fn authorize_check(
         &self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         approvals: &mut Approvals,
         check: &Check,
         id: PermissionId,
@@ -383,7 +387,7 @@ impl Verification {
             malformed: None,
             signature: None,
         };
-        let reason = approvals.permit_check(cx, call, effects, judged, stop).await?;
+        let reason = approvals.authorize_check(cx, call, effects, judged, stop).await?;
         Ok(reason.map(|reason| (reason, enforcement)))
     }
 }
@@ -398,8 +402,8 @@ fn changes_of(step: &Progress) -> Vec<FileChange> {
 
 /// Turns a verified end into an unverified one if the changes weaken tests or checks and the user
 /// didn't accept that.
-pub(crate) fn without_dishonesty(end: TaskEnd, findings: &[HonestyFinding]) -> TaskEnd {
-    let blocking: Vec<&HonestyFinding> = findings.iter().filter(|finding| finding.blocks()).collect();
+pub(crate) fn downgrade_for_dishonesty(end: TaskEnd, findings: &[HonestyFinding]) -> TaskEnd {
+    let blocking: Vec<&HonestyFinding> = findings.iter().filter(|finding| finding.is_blocking()).collect();
     let Some(first) = blocking.first().filter(|_| end.outcome == RunOutcome::Verified) else { return end };
     let more = match blocking.len() - 1 {
         0 => String::new(),
@@ -409,8 +413,8 @@ pub(crate) fn without_dishonesty(end: TaskEnd, findings: &[HonestyFinding]) -> T
     TaskEnd::new(RunOutcome::Unverified, format!("not verified, though checks passed: {first}{more}; {how}"))
 }
 
-async fn show_step(
-    cx: &mut Context,
+async fn show_progress(
+    cx: &mut SessionContext,
     output: &mut StreamRedactor,
     step: Progress,
     tree: TestedTree,
@@ -447,14 +451,14 @@ async fn show_step(
 
 /// Feeds the failures back to the model as one structured message, and records the round with the
 /// `checkpoint` of its tree. `changed` is true if files may have changed since the round before.
-pub(crate) fn feed_back(
-    cx: &mut Context,
+pub(crate) fn feed_back_failures(
+    cx: &mut SessionContext,
     changed: bool,
     evidence: &[Evidence],
     findings: &[HonestyFinding],
     checkpoint: Option<u64>,
 ) {
-    let how_to_edit = how_to_edit(cx.transcript.state().tool_calling());
+    let how_to_edit = edit_instruction(cx.transcript.state().tool_calling());
     let iterations = cx.transcript.state().counters.iterations.saturating_add(1);
     cx.transcript.record(Record::Counters(TaskCounters { iterations, ..cx.transcript.state().counters }));
     let task = cx.transcript.state().task.as_ref();
@@ -473,7 +477,7 @@ pub(crate) fn feed_back(
         edits_summary: &edits.get(skip..).unwrap_or_default().join("\n"),
         unchanged: unchanged.then_some(how_to_edit),
     }
-    .message();
+    .to_message();
     cx.transcript.record(Record::Failed(round));
     cx.transcript.add_user_text(text);
 }
@@ -481,7 +485,7 @@ pub(crate) fn feed_back(
 /// Returns true if findings block a change whose checks pass, and the model didn't get the same
 /// findings in the last round. The model can't remove findings that remain; only the user can
 /// accept them.
-pub(crate) fn has_new_blocking(cx: &Context, findings: &[HonestyFinding]) -> bool {
+pub(crate) fn has_new_blocking_findings(cx: &SessionContext, findings: &[HonestyFinding]) -> bool {
     let round = CheckedRound::new(0, &[], findings);
     let last = cx.transcript.state().task.as_ref().and_then(|task| task.rounds.last());
     round.count > 0 && last.is_none_or(|last| last.failures != round.failures)
@@ -490,9 +494,9 @@ pub(crate) fn has_new_blocking(cx: &Context, findings: &[HonestyFinding]) -> boo
 #[cfg(test)]
 mod tests {
     use journeyman_protocol::{Baseline, CheckKind, CheckOutcome, Mode};
-    use journeyman_verify::Verdict;
+    use journeyman_verify::OverallOutcome;
 
-    use super::round::TaskChange;
+    use super::check_round::TaskChange;
     use super::*;
     use crate::test_context::TestContext;
 
@@ -502,7 +506,7 @@ mod tests {
 
     fn verification(test: &mut TestContext, commands: &[&str]) -> Verification {
         let commands = commands.iter().map(|command| (*command).to_owned()).collect();
-        test.cx.settings.checks = Checks::Custom(commands);
+        test.cx.settings.checks = ChecksSetting::Custom(commands);
         let mut verification = Verification::new(Arc::new(|_: &str| None));
         let listing = test.cx.workspace.list(ListOptions::default()).unwrap();
         verification.find_checks(&test.cx, &mut test.approvals, &listing);
@@ -528,7 +532,7 @@ mod tests {
         };
         assert!(reason.starts_with("it needs a person's permission"), "{reason}");
         assert!(!test.root.join("ran").exists());
-        assert_eq!(journeyman_verify::verdict(&evidence), Verdict::NothingRan);
+        assert_eq!(journeyman_verify::overall_outcome(&evidence), OverallOutcome::NothingRan);
     }
 
     #[tokio::test]
@@ -563,7 +567,7 @@ mod tests {
         test.cx.transcript.record(Record::Edited { summary: "write_file: src/a.rs".to_owned() });
         let failed = CheckOutcome::Failed { exit_code: Some(101), reason: "exit code 101".to_owned() };
         let evidence = [evidence(CheckKind::Test, failed)];
-        feed_back(&mut test.cx, true, &evidence, &[], Some(7));
+        feed_back_failures(&mut test.cx, true, &evidence, &[], Some(7));
         let text = test.last_text();
         assert!(text.contains("cargo test") && text.contains("src/a.rs"), "{text}");
         let reloaded = test.reloaded_state().await;
@@ -573,7 +577,7 @@ mod tests {
         let round = &task.rounds[0];
         assert_eq!((round.attempt, round.count, round.checkpoint, round.edits), (1, 1, Some(7), 1));
         // The second attempt changed nothing: that isn't a change that failed.
-        feed_back(&mut test.cx, false, &evidence, &[], None);
+        feed_back_failures(&mut test.cx, false, &evidence, &[], None);
         let text = test.last_text();
         assert!(text.contains("no file was changed since") && text.contains("call `edit_file`"), "{text}");
         assert!(!text.contains("touch their cause"), "{text}");
@@ -591,38 +595,38 @@ mod tests {
         };
         let not_run = || evidence(CheckKind::Lint, CheckOutcome::NotRun { reason: "no clippy".to_owned() });
         for (verdict, evidence, iterations, outcome, summary) in [
-            (Verdict::Passed, vec![passed()], 0, RunOutcome::Verified, "verified by `cargo test`"),
+            (OverallOutcome::Passed, vec![passed()], 0, RunOutcome::Verified, "verified by `cargo test`"),
             (
-                Verdict::Passed,
+                OverallOutcome::Passed,
                 vec![passed(), not_run()],
                 2,
                 RunOutcome::Verified,
                 "verified by `cargo test`; 1 not run",
             ),
-            (Verdict::Failed, Vec::new(), 0, RunOutcome::ChecksFail, "finished, but checks fail"),
+            (OverallOutcome::Failed, Vec::new(), 0, RunOutcome::ChecksFail, "finished, but checks fail"),
             (
-                Verdict::Failed,
+                OverallOutcome::Failed,
                 Vec::new(),
                 1,
                 RunOutcome::ChecksFail,
                 "finished, but checks fail after a round of feedback",
             ),
             (
-                Verdict::NothingRan,
+                OverallOutcome::NothingRan,
                 vec![not_run()],
                 0,
                 RunOutcome::Unverified,
                 "finished; what would prove the change could not run (no clippy)",
             ),
             (
-                Verdict::NothingRan,
+                OverallOutcome::NothingRan,
                 vec![evidence(CheckKind::Types, CheckOutcome::Passed), fails_as_it_did()],
                 0,
                 RunOutcome::Unverified,
                 "finished, but not verified: nothing new fails; failed before the task as well: TestAdd",
             ),
             (
-                Verdict::NothingRan,
+                OverallOutcome::NothingRan,
                 vec![evidence(
                     CheckKind::Test,
                     CheckOutcome::NotRun { reason: "it passed without running a single test".to_owned() },
@@ -633,7 +637,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                task_end_of(verdict, &evidence, iterations, &|_| false),
+                task_end_for_verdict(verdict, &evidence, iterations, &|_| false),
                 TaskEnd::new(outcome, summary)
             );
         }

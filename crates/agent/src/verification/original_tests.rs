@@ -13,24 +13,25 @@ use std::sync::Arc;
 
 use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RelPath, RunOutcome, SessionId, Severity};
 use journeyman_verify::Check;
-use journeyman_verify::guards::{
-    ChangedFile, OriginalTest, changed_tests_of_builds, originals_with_new_names,
+use journeyman_verify::honesty::{
+    ChangedFile, OriginalTest, find_changed_test_sources, translate_original_tests,
 };
 use journeyman_verify::test_files::{is_runner_configuration, is_test_configuration, is_test_file};
 use journeyman_verify::test_setup::{
-    is_data, is_found_by_name, is_program, is_test_setup, may_change_other_tests, with_original_test_settings,
+    is_data, is_discovered_test_file, is_program, is_test_setup, may_change_other_tests,
+    with_original_test_settings,
 };
 use journeyman_workspace::{
-    Change, ChangeSet, ChangedContent, CheckpointId, Expected, ListOptions, Listing, Workspace,
+    Change, ChangeSet, ChangedContent, CheckpointId, ExpectedState, ListOptions, Listing, Workspace,
     WorkspaceError,
 };
 
-use super::scratch::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
-use super::setup::MAX_LISTED_FILES;
+use super::check_setup::MAX_LISTED_FILES;
+use super::scratch_copy::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
 use super::summary::shorten;
 use super::unchanged_files;
 use crate::blocking::run_blocking;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::session::task_end::TaskEnd;
 
 /// Maximum number of changed test files that a summary names.
@@ -41,7 +42,7 @@ const MAX_READ_BYTES: u64 = 16 << 20;
 
 /// The treatment of new test setup, that is, new files and settings that influence tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NewSetup {
+pub(crate) enum NewTestSetup {
     /// New test setup and new tests are left out, and manifests have their original test settings.
     LeftOut,
     /// New test setup stays as the session left it.
@@ -59,7 +60,7 @@ pub(crate) struct OriginalTests {
 
 /// The result of running the original tests.
 #[derive(PartialEq)]
-pub(crate) enum OriginalResult {
+pub(crate) enum OriginalTestsOutcome {
     /// The original tests don't contradict the passed checks.
     Passed,
     /// No test could run without the files that were left out.
@@ -73,13 +74,13 @@ impl OriginalTests {
     /// test setup. `None` if it did not. Changes of `accepted` files stay, because the user
     /// accepted them.
     pub(crate) async fn prepare(
-        cx: &Context,
+        cx: &SessionContext,
         since: Option<CheckpointId>,
         accepted: Vec<RelPath>,
         contents: Vec<ChangedContent>,
-        setup: NewSetup,
+        setup: NewTestSetup,
     ) -> Option<Self> {
-        let (tree, owner) = (SessionTree::of(cx, since)?, cx.session.clone());
+        let (tree, owner) = (SessionTree::from_context(cx, since)?, cx.session.clone());
         let workspace = Arc::clone(&cx.workspace);
         let prepare = move || {
             let files = contents.into_iter().filter(|content| !accepted.contains(&content.path));
@@ -87,8 +88,8 @@ impl OriginalTests {
             let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
             let listing = workspace.list(options).unwrap_or_default();
             let mut data = changed_test_data(&workspace, &listing, &files);
-            files.extend(unchanged_files::builds(&workspace, &listing, &files));
-            data.extend(changed_tests_of_builds(&files));
+            files.extend(unchanged_files::find_unchanged_build_files(&workspace, &listing, &files));
+            data.extend(find_changed_test_sources(&files));
             prepare(&tree, &owner, &accepted, &TextChange { files: &files, data: &data, setup })
         };
         let prepared = run_blocking("restoring the original tests", prepare).await;
@@ -107,18 +108,18 @@ impl OriginalTests {
     }
 
     /// Removes the copy. `evidence` is what the checks found in it.
-    pub(crate) async fn finish(self, evidence: &[Evidence]) -> OriginalResult {
-        let tests = name_files(&self.changed);
+    pub(crate) async fn finish(self, evidence: &[Evidence]) -> OriginalTestsOutcome {
+        let tests = list_files(&self.changed);
         let end = match &self.copy {
             Err(reason) => Some(format!("{tests} changed, and the original tests can't be run: {reason}")),
             Ok(_) => evidence.iter().find_map(|one| match &one.outcome {
-                CheckOutcome::Failed { .. } if !one.fails() => None,
+                CheckOutcome::Failed { .. } if !one.has_relevant_failure() => None,
                 CheckOutcome::Failed { reason, .. } => Some(format!(
                     "with {tests} as before the change, `{}` fails: {reason}",
                     shorten(&one.command)
                 )),
                 // There were no tests before.
-                outcome if journeyman_verify::ran_no_test(outcome) => None,
+                outcome if journeyman_verify::has_run_no_test(outcome) => None,
                 CheckOutcome::NotRun { reason } => Some(format!(
                     "with {tests} as before the change, `{}` could not run: {reason}",
                     shorten(&one.command)
@@ -133,11 +134,11 @@ impl OriginalTests {
             scratch.remove().await;
         }
         match end {
-            None => OriginalResult::Passed,
-            Some(_) if may_need_more => OriginalResult::NotLoaded,
+            None => OriginalTestsOutcome::Passed,
+            Some(_) if may_need_more => OriginalTestsOutcome::NotLoaded,
             Some(why) => {
                 let summary = format!("finished, but not verified: {why}");
-                OriginalResult::Contradicted(TaskEnd::new(RunOutcome::Unverified, summary))
+                OriginalTestsOutcome::Contradicted(TaskEnd::new(RunOutcome::Unverified, summary))
             }
         }
     }
@@ -152,7 +153,8 @@ fn names_failed_test(evidence: &Evidence, copy: &Workspace) -> bool {
         paths.into_iter().any(|path| copy.read(&path, u64::MAX).is_ok())
     };
     let errors = evidence.diagnostics.iter().filter(|found| found.severity == Severity::Error);
-    evidence.fails() && errors.filter_map(|found| found.test.as_deref()).any(|name| !is_file(name))
+    evidence.has_relevant_failure()
+        && errors.filter_map(|found| found.test.as_deref()).any(|name| !is_file(name))
 }
 
 /// The texts of a change.
@@ -160,7 +162,7 @@ struct TextChange<'a> {
     files: &'a [ChangedFile],
     /// Changed data that only tests read, and sources that a build compiles into tests.
     data: &'a [RelPath],
-    setup: NewSetup,
+    setup: NewTestSetup,
 }
 
 /// Returns the changed data files that tests name, and no program of the product does: they hold
@@ -203,39 +205,39 @@ fn prepare(
     change: &TextChange<'_>,
 ) -> Result<Option<OriginalTests>, WorkspaceError> {
     let TextChange { files, data, setup } = *change;
-    let renamed = originals_with_new_names(files);
+    let renamed = translate_original_tests(files);
     let manifests = match setup {
-        NewSetup::LeftOut => files.iter().filter_map(original_manifest).collect(),
-        NewSetup::Kept => Vec::new(),
+        NewTestSetup::LeftOut => files.iter().filter_map(original_manifest).collect(),
+        NewTestSetup::Kept => Vec::new(),
     };
     let is_moved = |path: &RelPath| renamed.iter().any(|one| one.before == *path && one.path != *path);
     let is_counterpart = |path: &RelPath| renamed.iter().any(|one| one.path == *path);
     // Without it, the modules of the directory would have other names.
     let emptied: Vec<RelPath> = match setup {
-        NewSetup::LeftOut => {
+        NewTestSetup::LeftOut => {
             files.iter().filter(|file| is_new_package(file)).map(|it| it.path.clone()).collect()
         }
-        NewSetup::Kept => Vec::new(),
+        NewTestSetup::Kept => Vec::new(),
     };
     let is_left_out = |path: &RelPath| {
         let name = path.to_string();
-        setup == NewSetup::LeftOut
+        setup == NewTestSetup::LeftOut
             && !is_counterpart(path)
             && !emptied.contains(path)
-            && (is_test_setup(&name) || is_found_by_name(&name))
+            && (is_test_setup(&name) || is_discovered_test_file(&name))
     };
     let is_restored = |path: &RelPath, was_there: bool| {
         let is_original = is_test(path) && !is_moved(path) || data.contains(path);
         let concerns = if was_there { is_original } else { is_left_out(path) };
         concerns && !accepted.contains(path)
     };
-    let (changes, restored) = tree.restoring(owner, is_restored)?;
+    let (changes, restored) = tree.diff_with_restored_files(owner, is_restored)?;
     let is_new = |path: &&RelPath| files.iter().any(|file| file.path == **path && file.old.is_none());
     let (new, mut changed): (Vec<RelPath>, Vec<RelPath>) =
         restored.into_iter().partition(|path| is_new(&path));
     // A test file that only has the product's new names tests the same as before.
-    changed.retain(|path| !renamed.iter().any(|one| one.path == *path && is_as_left(one, files)));
-    let moved = renamed.iter().filter(|one| one.before != one.path && !is_as_left(one, files));
+    changed.retain(|path| !renamed.iter().any(|one| one.path == *path && is_left_unchanged(one, files)));
+    let moved = renamed.iter().filter(|one| one.before != one.path && !is_left_unchanged(one, files));
     changed.extend(moved.map(|one| one.before.clone()));
     changed.extend(manifests.iter().map(|(path, _)| path.clone()));
     changed.extend(new.iter().chain(&emptied).filter(|path| decides_about_others(path, files)).cloned());
@@ -268,7 +270,7 @@ fn original_manifest(file: &ChangedFile) -> Option<(RelPath, String)> {
 }
 
 /// Returns true if the session's file equals the original test with the new names.
-fn is_as_left(original: &OriginalTest, files: &[ChangedFile]) -> bool {
+fn is_left_unchanged(original: &OriginalTest, files: &[ChangedFile]) -> bool {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let now = files.iter().find(|file| file.path == original.path).and_then(|file| file.new.as_ref());
     now.is_some_and(|now| words(now) == words(&original.text))
@@ -289,7 +291,7 @@ fn write_texts(
     let write = |(path, text): (RelPath, String)| Change::Write {
         path,
         content: text.into_bytes(),
-        expected: Expected::Anything,
+        expected: ExpectedState::Anything,
     };
     let changes: Vec<Change> = texts.into_iter().map(write).collect();
     if changes.is_empty() {
@@ -307,7 +309,7 @@ pub(super) fn changed_file(content: ChangedContent) -> Option<ChangedFile> {
 
 /// Removes checks of types and style if there are tests: such checks say nothing about original
 /// tests.
-pub(super) fn keep_tests(checks: &mut Vec<Check>) {
+pub(super) fn retain_test_checks(checks: &mut Vec<Check>) {
     let runs_tests = |check: &Check| matches!(check.kind, CheckKind::Test | CheckKind::Custom);
     if checks.iter().any(runs_tests) {
         checks.retain(runs_tests);
@@ -320,7 +322,7 @@ pub(super) fn is_test(path: &RelPath) -> bool {
     is_test_file(&path) || is_runner_configuration(&path)
 }
 
-fn name_files(changed: &[RelPath]) -> String {
+fn list_files(changed: &[RelPath]) -> String {
     let mut text =
         changed.iter().take(MAX_NAMED_FILES).map(RelPath::to_string).collect::<Vec<_>>().join(", ");
     if let Some(more) = changed.len().checked_sub(MAX_NAMED_FILES).filter(|more| *more > 0) {

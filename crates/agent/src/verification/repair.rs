@@ -2,13 +2,13 @@
 //! checks rewrite files.
 
 use journeyman_protocol::{CheckKind, Evidence, FileChange, FileChangeKind, RelPath};
-use journeyman_verify::{Check, fix_of_files};
+use journeyman_verify::{Check, fix_for_files};
 use tokio_util::sync::CancellationToken;
 
 use super::{PermissionId, TestedTree, Verification};
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::transcript::record::Record;
 
 impl Verification {
@@ -16,7 +16,7 @@ impl Verification {
     /// changed, so that the checks have to run again. Failures from before the task are not fixed.
     pub(crate) async fn repair_lint(
         &mut self,
-        cx: &mut Context,
+        cx: &mut SessionContext,
         approvals: &mut Approvals,
         evidence: &[Evidence],
         stop: &CancellationToken,
@@ -27,20 +27,23 @@ impl Verification {
         let fails_newly = |check: &&Check| {
             let of =
                 evidence.iter().find(|one| one.command == check.command && one.directory == check.directory);
-            check.kind == CheckKind::Lint && of.is_some_and(|one| one.fails() && !one.fails_as_before())
+            check.kind == CheckKind::Lint
+                && of.is_some_and(|one| one.has_relevant_failure() && !one.has_only_old_failures())
         };
         let failing = self.ran.iter().filter(fails_newly);
-        let repairs: Vec<Check> = failing.filter_map(|check| fix_of_files(check, &self.changed)).collect();
+        let repairs: Vec<Check> = failing.filter_map(|check| fix_for_files(check, &self.changed)).collect();
         let mut has_changed = false;
         for (place, repair) in repairs.into_iter().enumerate() {
             approvals.register_checks(vec![repair.command.clone()]);
             let id = PermissionId { what: "repair", place };
-            if self.refusal(cx, approvals, &repair, id, stop).await?.is_some() || stop.is_cancelled() {
+            if self.authorize_check(cx, approvals, &repair, id, stop).await?.is_some() || stop.is_cancelled()
+            {
                 continue;
             }
             let workspace = std::sync::Arc::clone(&cx.workspace);
             // A linter that can't repair all that it finds fails again in the next round.
-            self.run_in(cx, workspace, std::slice::from_ref(&repair), TestedTree::Session, stop).await?;
+            self.run_checks_in(cx, workspace, std::slice::from_ref(&repair), TestedTree::Session, stop)
+                .await?;
             let changed = self.take_rewritten();
             if !changed.is_empty() {
                 let files: Vec<String> = changed.iter().map(ToString::to_string).collect();
@@ -59,7 +62,7 @@ impl Verification {
     }
 
     /// Records the changes of checks to the session's tree.
-    pub(super) fn note_rewritten(&mut self, changes: Vec<FileChange>) {
+    pub(super) fn record_rewritten(&mut self, changes: Vec<FileChange>) {
         for change in changes {
             if change.kind == FileChangeKind::Added {
                 self.made_by_checks.insert(change.path);

@@ -21,24 +21,24 @@ use tokio_util::sync::CancellationToken;
 
 use super::Verification;
 use super::original_tests::is_test;
-use super::scratch::{ScratchCopy, SessionTree};
+use super::scratch_copy::{ScratchCopy, SessionTree};
 use crate::AgentError;
 use crate::blocking::run_blocking;
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 use crate::session::task_end::TaskEnd;
 use crate::transcript::record::{Record, TaskCounters};
 
 /// Part of the budget that the tests may take themselves: with less than this many runs a
 /// measurement says little.
-const MIN_RUNS: u32 = 4;
+const MIN_TEST_RUNS: u32 = 4;
 /// Maximum number of copies in which mutations run at the same time.
 const MAX_COPIES: usize = 4;
 /// Maximum number of files that are copied one by one for a copy, of which there are several.
 const MAX_COPIED_FILES: usize = 5_000;
 /// Maximum number of mutations of a change.
-const MAX_TRIALS: usize = 200;
+const MAX_MUTATIONS: usize = 200;
 /// Maximum number of survivors and untested lines in the message to the model.
-const MAX_TOLD: usize = 8;
+const MAX_LISTED_SURVIVORS: usize = 8;
 
 /// A change to measure.
 pub(crate) struct MeasuredChange<'a> {
@@ -51,9 +51,9 @@ pub(crate) struct MeasuredChange<'a> {
 
 /// Measures what the tests that passed would notice of the change, and shows it. `None` where
 /// nothing was to be measured: no budget, no tests, or no changed product.
-pub(crate) async fn measure(
+pub(crate) async fn measure_strength(
     verification: &Verification,
-    cx: &mut Context,
+    cx: &mut SessionContext,
     change: MeasuredChange<'_>,
     stop: &CancellationToken,
 ) -> Result<Option<StrengthReport>, AgentError> {
@@ -73,10 +73,10 @@ pub(crate) async fn measure(
     if plan.is_empty() {
         return Ok(None);
     }
-    let report = if took * MIN_RUNS > budget {
+    let report = if took * MIN_TEST_RUNS > budget {
         let (took, budget) = (took.as_secs(), budget.as_secs());
         StrengthReport::unmeasured(format!(
-            "the tests take {took} s, and {MIN_RUNS} more runs don't fit into the {budget} s of `notice_budget`"
+            "the tests take {took} s, and {MIN_TEST_RUNS} more runs don't fit into the {budget} s of `notice_budget`"
         ))
     } else {
         cx.transcript.record(Record::Checking { running: true });
@@ -122,7 +122,7 @@ fn planned_file(content: ChangedContent) -> Option<PlannedFile> {
 }
 
 async fn measure_in_copies(
-    cx: &Context,
+    cx: &SessionContext,
     mut plan: MutationPlan,
     checks: Vec<Check>,
     since: Option<CheckpointId>,
@@ -130,13 +130,13 @@ async fn measure_in_copies(
     stop: &CancellationToken,
 ) -> Result<StrengthReport, AgentError> {
     let begun = Instant::now();
-    let Some(tree) = SessionTree::of(cx, since) else {
+    let Some(tree) = SessionTree::from_context(cx, since) else {
         return Ok(StrengthReport::unmeasured("the change has no checkpoint"));
     };
-    let (owner, count) = (cx.session.clone(), copies_at_once());
+    let (owner, count) = (cx.session.clone(), max_concurrent_copies());
     let made =
         run_blocking("copying the project", move || make_copies(&tree, &owner, count, tests_changed)).await?;
-    let Copies { current, before } = match made {
+    let MeasurementCopies { current, before } = match made {
         Ok(copies) => copies,
         Err(reason) => {
             return Ok(StrengthReport::unmeasured(format!("the project can't be copied: {reason}")));
@@ -151,7 +151,7 @@ async fn measure_in_copies(
         contexts.push(run_context(cx, copy).await?);
     }
     let budget = cx.settings.strength.budget.saturating_sub(begun.elapsed());
-    let limits = TrialLimits { budget, max_trials: MAX_TRIALS };
+    let limits = TrialLimits { budget, max_trials: MAX_MUTATIONS };
     let tried = try_mutants(&mut plan, TrialContext { copies: contexts, checks }, limits, stop).await;
     let removed = run_blocking("removing copies of the project", move || {
         current.into_iter().chain(before.map(|(copy, _)| copy)).for_each(ScratchCopy::discard);
@@ -163,13 +163,13 @@ async fn measure_in_copies(
     Ok(report)
 }
 
-fn copies_at_once() -> usize {
+fn max_concurrent_copies() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MAX_COPIES)
 }
 
 /// Copies of the session's tree, and one in which the product is as before the change, with the
 /// files that are.
-struct Copies {
+struct MeasurementCopies {
     current: Vec<ScratchCopy>,
     before: Option<(ScratchCopy, Vec<RelPath>)>,
 }
@@ -179,8 +179,9 @@ fn make_copies(
     owner: &SessionId,
     count: usize,
     tests_changed: bool,
-) -> Result<Copies, String> {
-    let (changes, _) = tree.restoring(owner, |_, _| false).map_err(|error| error.to_string())?;
+) -> Result<MeasurementCopies, String> {
+    let (changes, _) =
+        tree.diff_with_restored_files(owner, |_, _| false).map_err(|error| error.to_string())?;
     let mut current = Vec::new();
     for _ in 0..count {
         match tree.make_copy(owner, &changes, MAX_COPIED_FILES) {
@@ -193,25 +194,27 @@ fn make_copies(
     // New files of the product stay: without them the tests would only fail to load.
     let is_product =
         |path: &RelPath, was_there| was_there && !is_test(path) && path.as_str().is_some_and(can_mutate);
-    let before =
-        tree.restoring(owner, is_product).ok().filter(|(_, product)| tests_changed && !product.is_empty());
+    let before = tree
+        .diff_with_restored_files(owner, is_product)
+        .ok()
+        .filter(|(_, product)| tests_changed && !product.is_empty());
     let before = before.and_then(|(changes, product)| {
         Some((tree.make_copy(owner, &changes, MAX_COPIED_FILES).ok()?, product))
     });
-    Ok(Copies { current, before })
+    Ok(MeasurementCopies { current, before })
 }
 
 /// Returns true if the tests fail on the product before the change; `None` if it doesn't build or
 /// the tests were interrupted.
 async fn tests_fail(
-    cx: &Context,
+    cx: &SessionContext,
     copy: &ScratchCopy,
     product: &[RelPath],
     checks: &[Check],
     stop: &CancellationToken,
 ) -> Result<Option<bool>, AgentError> {
     let context = run_context(cx, copy).await?;
-    let ran = journeyman_verify::run(checks, &context, stop.clone(), &mut |_| {}).await?;
+    let ran = journeyman_verify::run_checks(checks, &context, stop.clone(), &mut |_| {}).await?;
     // A compiler may refuse the tests for any of the files.
     let builds = |path: &RelPath| judge_trial(path, &ran) != Some(TrialOutcome::Invalid);
     let outcome = product.first().and_then(|path| judge_trial(path, &ran));
@@ -220,7 +223,7 @@ async fn tests_fail(
 
 /// Returns all that checks need in a copy. Each copy has caches of its own: where copies are
 /// mounted, their paths are the same.
-async fn run_context(cx: &Context, copy: &ScratchCopy) -> Result<RunContext, AgentError> {
+async fn run_context(cx: &SessionContext, copy: &ScratchCopy) -> Result<RunContext, AgentError> {
     let (project, toolchains) = (Arc::clone(cx.project()), Arc::clone(&cx.toolchains));
     let caches = run_blocking("making a directory for the checks' caches", move || {
         CheckCaches::create(&project, &toolchains, fastrand::u64(..))
@@ -237,13 +240,13 @@ async fn run_context(cx: &Context, copy: &ScratchCopy) -> Result<RunContext, Age
 }
 
 /// Asks the model for tests that notice the survivors, as a round of feedback.
-pub(crate) fn ask_for_tests(cx: &mut Context, report: &StrengthReport) {
+pub(crate) fn ask_for_tests(cx: &mut SessionContext, report: &StrengthReport) {
     let counters = cx.transcript.state().counters;
     let iterations = counters.iterations.saturating_add(1);
     cx.transcript.record(Record::Counters(TaskCounters { iterations, ..counters }));
     let needs = cx.settings.strength.needs;
     let untested = report.untested.iter().map(ToString::to_string);
-    let lines = untested.chain(report.survivors.iter().map(ToString::to_string)).take(MAX_TOLD);
+    let lines = untested.chain(report.survivors.iter().map(ToString::to_string)).take(MAX_LISTED_SURVIVORS);
     let list: String = lines.map(|line| format!("- {line}\n")).collect();
     cx.transcript.add_user_text(format!(
         "All checks pass, but the tests would not notice every fault in the change (this run needs `{needs}`). \
@@ -277,13 +280,13 @@ pub(crate) fn with_strength(end: TaskEnd, report: Option<&StrengthReport>, needs
 #[cfg(test)]
 mod tests {
     use journeyman_protocol::MutationKind;
-    use journeyman_testkit::has_program;
+    use journeyman_testkit::has_program_or_skip;
     use journeyman_workspace::ListOptions;
 
     use super::*;
-    use crate::session::settings::{Checks, StrengthSettings};
+    use crate::session::settings::{ChecksSetting, StrengthSettings};
     use crate::test_context::TestContext;
-    use crate::verification::round::TaskChange;
+    use crate::verification::check_round::TaskChange;
 
     const BEFORE: &str = "def fee(total):\n    return 4\n";
     const AFTER: &str = "def fee(total):\n    if total >= 50:\n        return 0\n    return 4\n";
@@ -302,12 +305,12 @@ mod tests {
 
     /// Changes the product and its tests, runs the tests and measures what they would notice.
     async fn measured(budget: u64, tests: &str) -> Option<(TestContext, Option<StrengthReport>)> {
-        if !has_program("python3") {
+        if !has_program_or_skip("python3") {
             return None;
         }
         let mut test = TestContext::new(&[("fee.py", BEFORE), ("test_fee.py", &tests_of(&[(10, 4)]))]).await;
         test.set_rules("[[rule]]\ncommand = ['python3', '-m', 'unittest']\ndecision = 'allow'\n");
-        test.cx.settings.checks = Checks::Custom(vec!["python3 -m unittest".to_owned()]);
+        test.cx.settings.checks = ChecksSetting::Custom(vec!["python3 -m unittest".to_owned()]);
         test.cx.settings.strength =
             StrengthSettings { budget: Duration::from_secs(budget), ..Default::default() };
         let since = test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
@@ -324,7 +327,7 @@ mod tests {
             .unwrap();
         let contents = test.checkpoints.contents(&test.cx).await.unwrap();
         let change = MeasuredChange { contents, since: Some(since), evidence: &evidence };
-        let report = measure(&verification, &mut test.cx, change, &stop).await.unwrap();
+        let report = measure_strength(&verification, &mut test.cx, change, &stop).await.unwrap();
         assert_eq!(
             std::fs::read_to_string(test.root.join("fee.py")).unwrap(),
             AFTER,
@@ -339,7 +342,7 @@ mod tests {
         let full = tests_of(&[(10, 4), (49, 4), (50, 0), (80, 0)]);
         let Some((mut test, Some(report))) = measured(600, &full).await else { return };
         assert_eq!(
-            (report.strength, report.survived(), report.limit.as_deref()),
+            (report.strength, report.count_survivors(), report.limit.as_deref()),
             (Strength::Notices, 0, None),
             "{report:?}"
         );

@@ -11,14 +11,14 @@ use journeyman_protocol::Evidence;
 use journeyman_verify::Check;
 use serde::{Deserialize, Serialize};
 
-use crate::session::context::Context;
+use crate::session::context::SessionContext;
 
 /// The file in the project's state directory.
-const FILE: &str = "check-times.json";
+const FILE_NAME: &str = "check-times.json";
 /// Maximum number of commands whose durations are kept; the oldest are dropped.
 const MAX_COMMANDS: usize = 64;
 /// Maximum size of the file in bytes; commands are short.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// Durations of test commands, the newest last.
 pub(crate) struct SuiteTimes {
@@ -35,15 +35,15 @@ struct SuiteTime {
 
 impl SuiteTimes {
     /// Loads the durations that are known of the session's project.
-    pub(crate) fn load(cx: &Context) -> Self {
-        let path = cx.project().state_dir().join(FILE);
-        let is_small = fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_BYTES);
+    pub(crate) fn load(cx: &SessionContext) -> Self {
+        let path = cx.project().state_dir().join(FILE_NAME);
+        let is_small = fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_FILE_BYTES);
         let text = if is_small { fs::read(&path).unwrap_or_default() } else { Vec::new() };
         Self { path, known: serde_json::from_slice(&text).unwrap_or_default() }
     }
 
     /// Returns the duration of the newest complete run of a check.
-    pub(crate) fn of(&self, check: &Check) -> Option<Duration> {
+    pub(crate) fn find_duration(&self, check: &Check) -> Option<Duration> {
         let directory = check.directory.as_ref().map(ToString::to_string).unwrap_or_default();
         let newest =
             self.known.iter().rev().find(|it| it.command == check.command && it.directory == directory);
@@ -51,7 +51,7 @@ impl SuiteTimes {
     }
 
     /// Keeps the durations of tests that passed; a failure may have ended them early.
-    pub(crate) fn keep<'e>(&mut self, evidence: impl Iterator<Item = &'e Evidence>) {
+    pub(crate) fn save_passed<'e>(&mut self, evidence: impl Iterator<Item = &'e Evidence>) {
         for one in evidence.filter(|one| one.outcome.has_passed()) {
             let directory = one.directory.as_ref().map(ToString::to_string).unwrap_or_default();
             self.known.retain(|it| it.command != one.command || it.directory != directory);

@@ -1,7 +1,7 @@
 //! Summaries of check results.
 
 use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, RunOutcome};
-use journeyman_verify::Verdict;
+use journeyman_verify::OverallOutcome;
 
 use crate::session::task_end::TaskEnd;
 
@@ -12,18 +12,18 @@ const MAX_NAMED_CHARS: usize = 80;
 
 /// Returns true if every failure was there before the task.
 pub(crate) fn fails_as_before(evidence: &[Evidence]) -> bool {
-    let mut failing = evidence.iter().filter(|one| one.fails()).peekable();
-    failing.peek().is_some() && failing.all(Evidence::fails_as_before)
+    let mut failing = evidence.iter().filter(|one| one.has_relevant_failure()).peekable();
+    failing.peek().is_some() && failing.all(Evidence::has_only_old_failures)
 }
 
 /// Describes the end of a task whose checks ran.
-pub(crate) fn task_end_of(
-    verdict: Verdict,
+pub(crate) fn task_end_for_verdict(
+    verdict: OverallOutcome,
     evidence: &[Evidence],
     iterations: u32,
     cannot_fail: &dyn Fn(&str) -> bool,
 ) -> TaskEnd {
-    if verdict == Verdict::Failed && fails_as_before(evidence) {
+    if verdict == OverallOutcome::Failed && fails_as_before(evidence) {
         let names: Vec<&String> =
             evidence.iter().filter_map(|one| one.baseline.as_ref()).flat_map(|it| &it.affected).collect();
         let why = format!(
@@ -32,7 +32,7 @@ pub(crate) fn task_end_of(
         );
         return TaskEnd::new(RunOutcome::Unverified, why);
     }
-    if verdict == Verdict::Failed {
+    if verdict == OverallOutcome::Failed {
         let rounds = match iterations {
             0 => String::new(),
             1 => " after a round of feedback".to_owned(),
@@ -40,14 +40,14 @@ pub(crate) fn task_end_of(
         };
         return TaskEnd::new(RunOutcome::ChecksFail, format!("finished, but checks fail{rounds}"));
     }
-    if verdict == Verdict::Passed {
-        let passed: Vec<&Evidence> = evidence.iter().filter(|one| one.proves()).collect();
+    if verdict == OverallOutcome::Passed {
+        let passed: Vec<&Evidence> = evidence.iter().filter(|one| one.is_proof()).collect();
         return TaskEnd::new(
             RunOutcome::Verified,
             describe_passed(&passed, evidence.len() - passed.len(), cannot_fail),
         );
     }
-    if let Some(empty) = evidence.iter().find(|one| journeyman_verify::ran_no_test(&one.outcome))
+    if let Some(empty) = evidence.iter().find(|one| journeyman_verify::has_run_no_test(&one.outcome))
         && let CheckOutcome::NotRun { reason } = &empty.outcome
     {
         let why = format!("finished, but not verified: `{}`: {reason}", shorten(&empty.command));

@@ -1,12 +1,12 @@
 //! Unchanged files of a project that are read to judge the effect of a change on its tests.
 
 use journeyman_protocol::RelPath;
-use journeyman_verify::built_tests::{is_build_of_tests, sources_of_tests};
-use journeyman_verify::guards::ChangedFile;
+use journeyman_verify::honesty::ChangedFile;
 use journeyman_verify::test_files::is_test_file;
+use journeyman_verify::test_sources::{find_test_sources, is_supported_build_file};
 use journeyman_workspace::{ListOptions, Listing, Workspace};
 
-use super::setup::MAX_LISTED_FILES;
+use super::check_setup::MAX_LISTED_FILES;
 
 /// Maximum number of unchanged tests that are read for the inputs that they try, and their bytes.
 const MAX_UNCHANGED_TESTS: usize = 40;
@@ -16,11 +16,11 @@ const MAX_TEST_BYTES: u64 = 512 << 10;
 /// listed, because they only add to what is found.
 ///
 /// Build files are among them, because they tell which other sources are tests.
-pub(super) fn tests(workspace: &Workspace, changed: &[ChangedFile]) -> Vec<ChangedFile> {
+pub(super) fn find_unchanged_tests(workspace: &Workspace, changed: &[ChangedFile]) -> Vec<ChangedFile> {
     let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
     let listing = workspace.list(options).unwrap_or_default();
-    let builds = builds(workspace, &listing, changed);
-    let built = sources_of_tests(changed.iter().chain(&builds).filter_map(build_text));
+    let builds = find_unchanged_build_files(workspace, &listing, changed);
+    let built = find_test_sources(changed.iter().chain(&builds).filter_map(build_text));
     let is_test = |path: &&RelPath| {
         path.as_str().is_some_and(|name| is_test_file(name) || built.contains(name))
             && !changed.iter().any(|file| file.path == **path)
@@ -34,9 +34,13 @@ pub(super) fn tests(workspace: &Workspace, changed: &[ChangedFile]) -> Vec<Chang
 }
 
 /// Returns the unchanged build files that define which source files are tests.
-pub(super) fn builds(workspace: &Workspace, listing: &Listing, changed: &[ChangedFile]) -> Vec<ChangedFile> {
+pub(super) fn find_unchanged_build_files(
+    workspace: &Workspace,
+    listing: &Listing,
+    changed: &[ChangedFile],
+) -> Vec<ChangedFile> {
     let is_build = |path: &&RelPath| {
-        path.as_str().is_some_and(is_build_of_tests) && !changed.iter().any(|file| file.path == **path)
+        path.as_str().is_some_and(is_supported_build_file) && !changed.iter().any(|file| file.path == **path)
     };
     let mut left = MAX_TEST_BYTES;
     let builds = listing.paths.iter().filter(is_build).take(MAX_UNCHANGED_TESTS);

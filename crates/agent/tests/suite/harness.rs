@@ -15,8 +15,8 @@ const AT_ONCE: usize = 4;
 /// A case that hasn't ended by then never will. Only so that a hang has a name.
 const HANGS: Duration = Duration::from_secs(120);
 
-/// Runs the cases that the command line names, all without one. After all of them, where commands can be confined, every
-/// kind of event must have been seen.
+/// Runs the cases that the command line names, all without one. After all of them, where commands
+/// can be confined, every kind of event must have been seen.
 pub(crate) fn run(cases: Vec<Case>) -> ExitCode {
     let mut arguments = Arguments::from_args();
     arguments.test_threads = arguments.test_threads.or(Some(AT_ONCE));

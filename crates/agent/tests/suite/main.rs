@@ -1,5 +1,6 @@
-//! All tests of the crate in one program. It has a `main` of its own, because the sandbox executes the program again,
-//! and because some promises are about all cases together: every kind of event is emitted by one of them.
+//! All tests of the crate in one program. It has a `main` of its own, because the sandbox executes
+//! the program again, and because some promises are about all cases together: every kind of event
+//! is emitted by one of them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

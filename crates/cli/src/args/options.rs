@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use journeyman_host::DeliveryOptions;
-use journeyman_host::renderer::Detail;
+use journeyman_host::renderer::ProgressDetail;
 
 use super::numbers::parse_count;
 
@@ -120,11 +120,11 @@ pub(crate) struct OutputArgs {
 
 impl OutputArgs {
     /// Returns the progress that is shown.
-    pub(crate) fn detail(&self) -> Detail {
+    pub(crate) fn detail(&self) -> ProgressDetail {
         match (self.quiet, self.verbose) {
-            (true, _) => Detail::Quiet,
-            (_, true) => Detail::Verbose,
-            _ => Detail::Normal,
+            (true, _) => ProgressDetail::Quiet,
+            (_, true) => ProgressDetail::Verbose,
+            _ => ProgressDetail::Normal,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Runs one round of checks and prints the results.
 
 use journeyman_host::HostError;
-use journeyman_host::checks::{CheckedProject, RoundResult, SelectedChecks, describe_verdict};
+use journeyman_host::checks::{CheckedProject, RoundResult, SelectedChecks, describe_round};
 use journeyman_host::config::Environment;
-use journeyman_host::format::{printable, quantity};
+use journeyman_host::format::{format_count, printable};
 use journeyman_protocol::RelPath;
 use journeyman_terminal::stderr_screen;
 use tokio_util::sync::CancellationToken;
@@ -16,13 +16,13 @@ use crate::output::write_screen;
 const MAX_NAMED_FILES: usize = 10;
 
 /// A round of checks, with what it prints.
-pub(super) struct Round<'a> {
+pub(super) struct CheckRound<'a> {
     pub(super) environment: &'a Environment,
     pub(super) args: &'a CheckArgs,
     pub(super) project: &'a CheckedProject,
 }
 
-impl Round<'_> {
+impl CheckRound<'_> {
     /// Finds and runs the checks that `files` affect; all checks for `None`.
     pub(super) async fn run(
         &self,
@@ -33,7 +33,7 @@ impl Round<'_> {
         let is_about_nothing = files.as_ref().is_some_and(Vec::is_empty);
         let found = match is_about_nothing {
             true => Vec::new(),
-            false => self.project.find_checks(files.unwrap_or_default()).await?,
+            false => self.project.find_affected_checks(files.unwrap_or_default()).await?,
         };
         let selected = selection.select(found);
         let mut progress = RoundProgress::new(!self.args.json, !self.args.quiet);
@@ -48,7 +48,7 @@ impl Round<'_> {
     }
 
     fn print_end(&self, result: &RoundResult, selected: &SelectedChecks, is_about_nothing: bool) {
-        write_screen(|screen| screen.write_line(&describe_verdict(result, selected, is_about_nothing)));
+        write_screen(|screen| screen.write_line(&describe_round(result, selected, is_about_nothing)));
         if self.args.quiet {
             return;
         }
@@ -59,7 +59,7 @@ impl Round<'_> {
             let more = names.len().saturating_sub(MAX_NAMED_FILES);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let named = names.get(..MAX_NAMED_FILES.min(names.len())).unwrap_or_default().join(", ");
-            errln!("changed {}: {named}{more}; jm undo takes it back", quantity(names.len(), "file"));
+            errln!("changed {}: {named}{more}; jm undo takes it back", format_count(names.len(), "file"));
         }
         let fixable = |evidence: &&journeyman_protocol::Evidence| {
             let of = selected
@@ -73,7 +73,7 @@ impl Round<'_> {
         }
         let left_out = selected.left_out.len();
         if left_out > 0 && self.args.kind.is_empty() {
-            errln!("{} left out; jm checks says why", quantity(left_out, "check"));
+            errln!("{} left out; jm checks says why", format_count(left_out, "check"));
         }
     }
 }

@@ -9,12 +9,12 @@ use journeyman_protocol::RelPath;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::round::Round;
+use super::round::CheckRound;
 use crate::output::print_json_line;
 use crate::runtime::Signals;
 
 /// A change of the project's files.
-enum FilesChanged {
+enum FileChanges {
     /// These files.
     Some(Vec<RelPath>),
     /// Unknown files.
@@ -23,16 +23,16 @@ enum FilesChanged {
 
 /// Runs the checks for `files`, or all, then those that each change affects, until Ctrl-C. Returns
 /// the exit code of the newest round.
-pub(super) async fn watch(round: &Round<'_>, files: Option<Vec<RelPath>>) -> Result<u8, HostError> {
+pub(super) async fn watch(round: &CheckRound<'_>, files: Option<Vec<RelPath>>) -> Result<u8, HostError> {
     let index = open_index(round.environment, Some(round.project.root()), |note| errln!("{note}"))?;
     let (sender, mut changes) = mpsc::unbounded_channel();
     let mut is_beginning = true;
     let on_event = move |event: WatchEvent<'_>| {
         let change = match event {
-            WatchEvent::Updated(paths, _) => Some(FilesChanged::Some(paths.to_vec())),
+            WatchEvent::Updated(paths, _) => Some(FileChanges::Some(paths.to_vec())),
             WatchEvent::Refreshed(..) if std::mem::take(&mut is_beginning) => None,
             WatchEvent::Refreshed(_, report) if report.read > 0 || report.gone > 0 => {
-                Some(FilesChanged::Unknown)
+                Some(FileChanges::Unknown)
             }
             WatchEvent::Refreshed(..) | WatchEvent::Watching(_) => None,
             WatchEvent::Polling(why) => {
@@ -67,9 +67,9 @@ pub(super) async fn watch(round: &Round<'_>, files: Option<Vec<RelPath>>) -> Res
 }
 
 async fn run_rounds(
-    round: &Round<'_>,
+    round: &CheckRound<'_>,
     files: Option<Vec<RelPath>>,
-    changes: &mut mpsc::UnboundedReceiver<FilesChanged>,
+    changes: &mut mpsc::UnboundedReceiver<FileChanges>,
     stop: &CancellationToken,
 ) -> Result<u8, HostError> {
     let mut files = files.filter(|files| !files.is_empty());
@@ -79,7 +79,7 @@ async fn run_rounds(
             print_json_line(&result.to_answer(&selected)).context("the answer")?;
         }
         if stop.is_cancelled() {
-            return Ok(result.verdict().exit_code());
+            return Ok(result.overall_result().exit_code());
         }
         if !round.args.json && !round.args.quiet {
             errln!("waiting for changes; Ctrl-C ends it");
@@ -89,10 +89,10 @@ async fn run_rounds(
             () = stop.cancelled() => None,
             next = next_change(changes, &own) => next,
         };
-        let Some(next) = next else { return Ok(result.verdict().exit_code()) };
+        let Some(next) = next else { return Ok(result.overall_result().exit_code()) };
         files = match next {
-            FilesChanged::Unknown => None,
-            FilesChanged::Some(changed) => {
+            FileChanges::Unknown => None,
+            FileChanges::Some(changed) => {
                 if !round.args.json {
                     errln!();
                     errln!("changed: {}", describe_files(&changed));
@@ -105,21 +105,21 @@ async fn run_rounds(
 
 /// Waits for a change that no check caused, and merges the changes that are already queued.
 async fn next_change(
-    changes: &mut mpsc::UnboundedReceiver<FilesChanged>,
+    changes: &mut mpsc::UnboundedReceiver<FileChanges>,
     own: &BTreeSet<&RelPath>,
-) -> Option<FilesChanged> {
+) -> Option<FileChanges> {
     loop {
         let mut all = BTreeSet::new();
         let mut next = Some(changes.recv().await?);
         while let Some(change) = next {
             match change {
-                FilesChanged::Unknown => return Some(FilesChanged::Unknown),
-                FilesChanged::Some(paths) => all.extend(paths.into_iter().filter(|path| !own.contains(path))),
+                FileChanges::Unknown => return Some(FileChanges::Unknown),
+                FileChanges::Some(paths) => all.extend(paths.into_iter().filter(|path| !own.contains(path))),
             }
             next = changes.try_recv().ok();
         }
         if !all.is_empty() {
-            return Some(FilesChanged::Some(all.into_iter().collect()));
+            return Some(FileChanges::Some(all.into_iter().collect()));
         }
     }
 }

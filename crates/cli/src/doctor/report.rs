@@ -1,7 +1,7 @@
 //! The report of `jm doctor`, for people.
 
 use journeyman_host::doctor::{
-    CopiesReport, Examination, KeyReport, SandboxSurvey, StoredState, TierProbe, TierReport, one_line,
+    CopiesReport, Examination, KeyReport, SandboxSurvey, StoredState, TierProbe, TierReport, to_one_line,
 };
 use journeyman_host::format::printable;
 use journeyman_host::sandboxes::list_protections;
@@ -9,7 +9,7 @@ use journeyman_host::sandboxes::list_protections;
 use crate::color::{self, Paint};
 
 pub(super) fn print_examination(found: &Examination) {
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     reportln!("{} {}", paint.bold("jm"), found.version);
     let directory = found.state.directory.as_deref().unwrap_or_default();
     match &found.state.problem {
@@ -54,11 +54,11 @@ fn format_mark(paint: Paint, is_good: bool) -> String {
 
 fn print_stored(paint: Paint, stored: &StoredState) {
     for file in &stored.damage {
-        let damage = one_line(&format!("{}: {}", file.path, file.cost));
+        let damage = to_one_line(&format!("{}: {}", file.path, file.cost));
         reportln!("{} damaged: {damage}", paint.red("✗"));
     }
     if let Some(problem) = &stored.problem {
-        reportln!("{} {}", paint.red("✗"), one_line(problem));
+        reportln!("{} {}", paint.red("✗"), to_one_line(problem));
     } else if !stored.damage.is_empty() {
         reportln!("  mend what can be mended with: jm doctor --repair");
     } else if stored.log == Some(true) {

@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _};
 
-use journeyman_sandbox::{OutputChunk, Stream, clean};
+use journeyman_sandbox::{OutputChunk, OutputStream, clean_output};
 
 use super::args::ExecArgs;
 
@@ -17,7 +17,7 @@ pub(super) struct CommandOutput {
 }
 
 struct OutputSink {
-    stream: Stream,
+    stream: OutputStream,
     shown: OutputForm,
     /// The beginning of a line, where lines are cleaned.
     line: Vec<u8>,
@@ -40,13 +40,13 @@ impl CommandOutput {
         };
         let sink = |stream, terminal| OutputSink { stream, shown: shown(terminal), line: Vec::new() };
         Self {
-            stdout: sink(Stream::Stdout, io::stdout().is_terminal()),
-            stderr: sink(Stream::Stderr, io::stderr().is_terminal()),
+            stdout: sink(OutputStream::Stdout, io::stdout().is_terminal()),
+            stderr: sink(OutputStream::Stderr, io::stderr().is_terminal()),
         }
     }
 
     pub(super) async fn write_chunk(&mut self, chunk: OutputChunk) -> io::Result<()> {
-        let sink = if chunk.stream == Stream::Stdout { &mut self.stdout } else { &mut self.stderr };
+        let sink = if chunk.stream == OutputStream::Stdout { &mut self.stdout } else { &mut self.stderr };
         match sink.shown {
             OutputForm::Hidden => Ok(()),
             OutputForm::Bytes => write_stream(chunk.stream, chunk.bytes).await,
@@ -55,7 +55,7 @@ impl CommandOutput {
                 let whole = sink.line.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
                 let ready = if sink.line.len() - whole > MAX_LINE_BYTES { sink.line.len() } else { whole };
                 let lines: Vec<u8> = sink.line.drain(..ready).collect();
-                write_stream(chunk.stream, clean(&lines).into_bytes()).await
+                write_stream(chunk.stream, clean_output(&lines).into_bytes()).await
             }
         }
     }
@@ -64,7 +64,7 @@ impl CommandOutput {
     pub(super) async fn finish(self) -> io::Result<()> {
         for sink in [self.stdout, self.stderr] {
             if !sink.line.is_empty() {
-                write_stream(sink.stream, clean(&sink.line).into_bytes()).await?;
+                write_stream(sink.stream, clean_output(&sink.line).into_bytes()).await?;
             }
         }
         Ok(())
@@ -72,12 +72,12 @@ impl CommandOutput {
 }
 
 /// Writes on another thread, so that a blocked reader doesn't delay the command's time limit.
-async fn write_stream(stream: Stream, bytes: Vec<u8>) -> io::Result<()> {
+async fn write_stream(stream: OutputStream, bytes: Vec<u8>) -> io::Result<()> {
     let written = tokio::task::spawn_blocking(move || {
         let all = |out: &mut dyn io::Write| out.write_all(&bytes).and_then(|()| out.flush());
         match stream {
-            Stream::Stdout => all(&mut io::stdout().lock()),
-            Stream::Stderr => all(&mut io::stderr().lock()),
+            OutputStream::Stdout => all(&mut io::stdout().lock()),
+            OutputStream::Stderr => all(&mut io::stderr().lock()),
         }
     });
     written.await.map_err(io::Error::other)?

@@ -22,7 +22,7 @@ pub(super) fn print_report(report: &CommandReport, args: &ExecArgs) -> Result<()
     if args.quiet {
         return Ok(());
     }
-    let paint = color::stderr();
+    let paint = color::stderr_paint();
     let effect = &report.effect;
     let mut lines = vec![paint.dim(&format!("sandbox: {}", report.describe_run()))];
     let mark = paint.yellow("warning:");

@@ -9,7 +9,7 @@ use journeyman_host::index::{
 };
 use journeyman_host::{Context as _, HostError};
 use journeyman_index::vectors::EmbeddingProgress;
-use journeyman_index::{Project, Snapshot};
+use journeyman_index::{ProjectIndex, Snapshot};
 
 use super::follow;
 use super::open::print_note;
@@ -34,13 +34,13 @@ pub(crate) struct IndexArgs {
     json: bool,
 }
 
-pub(crate) fn index(environment: &Environment, args: &IndexArgs) -> Result<u8, HostError> {
+pub(crate) fn update_index(environment: &Environment, args: &IndexArgs) -> Result<u8, HostError> {
     let project = open_index(environment, args.project.directory.as_deref(), print_note)?;
     if args.rebuild {
         rebuild_index(&project)?;
     }
     if args.watch {
-        return follow::follow(project, args.json);
+        return follow::follow_project_files(project, args.json);
     }
     let start = Instant::now();
     let line = ProgressLine::new("indexing");
@@ -90,7 +90,11 @@ fn print_summary(summary: &IndexSummary, vectors: Option<&String>) {
 }
 
 /// Embeds the chunks that have no vector yet, and shows progress if that takes a while.
-fn embed_chunks(held: &EmbeddedIndex, project: &Project, snapshot: &Snapshot) -> Result<bool, HostError> {
+fn embed_chunks(
+    held: &EmbeddedIndex,
+    project: &ProjectIndex,
+    snapshot: &Snapshot,
+) -> Result<bool, HostError> {
     let line = ProgressLine::new("embedding");
     let progress = |progress: EmbeddingProgress| line.update(progress.done, progress.of);
     let embedded = held.embed_missing(project, snapshot, &progress, print_note);

@@ -12,9 +12,9 @@ use crate::args::{AnswerArgs, parse_count};
 use crate::display::is_attended;
 
 /// Width of a bar, in columns.
-const BAR: u64 = 24;
+const BAR_COLUMNS: u64 = 24;
 /// Maximum number of omitted items that are listed.
-const MAX_OUT: usize = 10;
+const MAX_EXCLUDED_ITEMS: usize = 10;
 
 #[derive(Debug, Args)]
 pub(crate) struct ContextArgs {
@@ -33,13 +33,13 @@ pub(crate) struct ContextArgs {
     answer: AnswerArgs,
 }
 
-pub(crate) fn context(environment: &Environment, args: &ContextArgs) -> Result<u8, HostError> {
+pub(crate) fn show_context(environment: &Environment, args: &ContextArgs) -> Result<u8, HostError> {
     let index = open_index(environment, &args.answer)?;
     let directory = args.answer.project.directory.as_deref();
     // As `jm run` does here.
     let approver = if is_attended() { Approver::Handle } else { Approver::Nobody };
     let window = args.window.map(Tokens);
-    let plan = ContextPlan::draw(environment, directory, &index, &args.task, window, approver)?;
+    let plan = ContextPlan::build(environment, directory, &index, &args.task, window, approver)?;
     if args.answer.json {
         outln!("{}", serde_json::json!(plan.into_answer()));
     } else if args.text {
@@ -55,14 +55,14 @@ fn print_plan(plan: &ContextPlan, all: bool) {
     outln!("window of {} tokens ({model})", group_digits(plan.window.0));
     outln!("");
     for share in &plan.shares {
-        outln!("{}", share_line(share, plan.window));
+        outln!("{}", format_share(share, plan.window));
     }
     reportln!(
         "not known before a session: what its hooks add, and another window that the model's server tells"
     );
     outln!("");
     outln!("in the first request, about {} tokens:", group_digits(plan.tokens.0));
-    let (inside, outside): (Vec<_>, Vec<_>) = plan.items.iter().partition(|item| item.outcome.is_inside());
+    let (inside, outside): (Vec<_>, Vec<_>) = plan.items.iter().partition(|item| item.outcome.is_included());
     for item in inside {
         let relevance = item.relevance.map_or_else(|| "   –".to_owned(), |percent| format!("{percent:3}%"));
         let tokens = group_digits(item.tokens.0);
@@ -73,7 +73,7 @@ fn print_plan(plan: &ContextPlan, all: bool) {
     }
     outln!("");
     outln!("weighed and left out:");
-    let shown = if all { outside.len() } else { MAX_OUT };
+    let shown = if all { outside.len() } else { MAX_EXCLUDED_ITEMS };
     for item in outside.iter().take(shown) {
         let relevance = item.relevance.map_or_else(|| "   –".to_owned(), |percent| format!("{percent:3}%"));
         outln!(
@@ -81,7 +81,7 @@ fn print_plan(plan: &ContextPlan, all: bool) {
             item.category.name(),
             item.name,
             item.why,
-            item.outcome.text()
+            item.outcome.description()
         );
     }
     let more = outside.len().saturating_sub(shown);
@@ -90,11 +90,12 @@ fn print_plan(plan: &ContextPlan, all: bool) {
     }
 }
 
-fn share_line(share: &ContextShare, window: Tokens) -> String {
-    let filled = |tokens: Tokens| (tokens.0.saturating_mul(BAR).div_ceil(window.0.max(1))).min(BAR);
+fn format_share(share: &ContextShare, window: Tokens) -> String {
+    let filled =
+        |tokens: Tokens| (tokens.0.saturating_mul(BAR_COLUMNS).div_ceil(window.0.max(1))).min(BAR_COLUMNS);
     let used = filled(share.tokens);
     let budget = filled(share.budget).max(used);
-    let bar: String = (0..BAR)
+    let bar: String = (0..BAR_COLUMNS)
         .map(|at| {
             if at < used {
                 '█'

@@ -3,7 +3,7 @@
 use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::index::{CodeGraph, Dependencies, DependencyPath, describe_cycles, find_cycles};
+use journeyman_host::index::{CodeGraph, Dependencies, DependencyPath, cycles_to_answer, find_cycles};
 use journeyman_index::graph::{Cycle, Direction};
 
 use super::open::{open_graph, print_answer, print_left_out};
@@ -38,12 +38,12 @@ pub(crate) struct DepsArgs {
     answer: AnswerArgs,
 }
 
-pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, HostError> {
+pub(crate) fn show_dependencies(environment: &Environment, args: &DepsArgs) -> Result<u8, HostError> {
     let known = open_graph(environment, &args.answer)?;
     let start = args.path.as_deref().map(|path| known.find_file(path)).transpose()?;
     if args.cycles {
         let cycles = find_cycles(&known, start);
-        let to_answer = || describe_cycles(&known, &cycles, args.limit);
+        let to_answer = || cycles_to_answer(&known, &cycles, args.limit);
         let print = || print_cycles(&known, &cycles, args.limit);
         return print_answer(&args.answer, cycles.is_empty(), to_answer, print);
     }
@@ -61,7 +61,7 @@ pub(crate) fn deps(environment: &Environment, args: &DepsArgs) -> Result<u8, Hos
 }
 
 fn print_files(known: &CodeGraph, found: &Dependencies, limit: usize) {
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     for file in found.reach.files.iter().take(limit) {
         let indent = "  ".repeat(file.distance.saturating_sub(1).min(20) as usize);
         let (from, to) = found.edge_to(file);
@@ -75,7 +75,7 @@ fn print_files(known: &CodeGraph, found: &Dependencies, limit: usize) {
     if !found.packages.is_empty() {
         outln!("{} {}", paint.dim("packages:"), printable(&found.packages.join(", ")));
     }
-    let more = found.count_more(limit);
+    let more = found.count_omitted(limit);
     if more > 0 || found.reach.cut {
         errln!("{more} more; --limit shows them");
     }
@@ -95,7 +95,7 @@ fn print_path(known: &CodeGraph, from: u32, to: u32, found: &DependencyPath) {
     if found.is_reversed {
         errln!("note: it is the other way round: {} depends on {}", known.path(to), known.path(from));
     }
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     let Some((first, others)) = files.split_first() else { return };
     outln!("{}", paint.bold(&known.path(*first)));
     for (from, to) in files.iter().zip(others) {
@@ -105,7 +105,7 @@ fn print_path(known: &CodeGraph, from: u32, to: u32, found: &DependencyPath) {
 }
 
 fn print_cycles(known: &CodeGraph, cycles: &[Cycle], limit: usize) {
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     for cycle in cycles.iter().take(limit) {
         let round: Vec<String> = cycle.round.iter().map(|file| known.path(*file)).collect();
         outln!("{} {}", paint.bold(&format!("{} files:", cycle.files.len())), round.join(" → "));

@@ -2,14 +2,14 @@
 
 use journeyman_host::HostError;
 use journeyman_host::index::{describe_watch_event, follow_files, watch_event_to_json};
-use journeyman_index::Project;
+use journeyman_index::ProjectIndex;
 use journeyman_index::watch::WatchEvent;
 use serde_json::json;
 
 use crate::runtime::{Signals, block_on};
 
 /// Follows a project's files until Ctrl-C, or until a program is asked to end.
-pub(super) fn follow(project: Project, json: bool) -> Result<u8, HostError> {
+pub(super) fn follow_project_files(project: ProjectIndex, json: bool) -> Result<u8, HostError> {
     block_on(async move {
         let mut signals = Signals::listen()?;
         let print = move |event: WatchEvent<'_>| match json {

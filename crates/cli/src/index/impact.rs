@@ -31,7 +31,7 @@ pub(crate) struct ImpactArgs {
     answer: AnswerArgs,
 }
 
-pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8, HostError> {
+pub(crate) fn show_impact(environment: &Environment, args: &ImpactArgs) -> Result<u8, HostError> {
     let mut known = open_graph(environment, &args.answer)?;
     let change = ChangeSet::collect(&mut known, &args.paths, args.diff)?;
     if args.diff && change.parts.is_empty() && change.gone.is_empty() && !args.answer.json {
@@ -47,12 +47,12 @@ pub(crate) fn impact(environment: &Environment, args: &ImpactArgs) -> Result<u8,
 }
 
 fn print_impact(known: &CodeGraph, impact: &Impact, limit: usize) {
-    for path in impact.unneeded_paths(known) {
+    for path in impact.unused_deleted_paths(known) {
         errln!("note: {} is gone; nothing here needed it", printable(&path));
     }
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     let name = |file: &u32| {
-        let gone = if impact.is_gone(known.graph.path(*file)) { " (gone)" } else { "" };
+        let gone = if impact.is_deleted(known.graph.path(*file)) { " (gone)" } else { "" };
         format!("{}{gone}", known.path(*file))
     };
     for found in impact.reach.files.iter().take(limit) {
@@ -62,7 +62,7 @@ fn print_impact(known: &CodeGraph, impact: &Impact, limit: usize) {
         let words = format!("needs {}{dots}", short.join(" → "));
         outln!("{:>3}  {}  {}", found.distance, paint.bold(&known.path(found.file)), paint.dim(&words));
     }
-    let more = impact.count_more(limit);
+    let more = impact.count_omitted(limit);
     if more > 0 || impact.reach.cut {
         outln!("     {}", paint.dim(&format!("… and {more} more; --limit shows them")));
     }

@@ -20,13 +20,13 @@ pub(crate) struct MapArgs {
     answer: AnswerArgs,
 }
 
-pub(crate) fn map(environment: &Environment, args: &MapArgs) -> Result<u8, HostError> {
+pub(crate) fn show_project_map(environment: &Environment, args: &MapArgs) -> Result<u8, HostError> {
     let task = args.query.as_deref().map(str::trim);
     if task == Some("") {
         return Err(HostError::usage("the task is empty; leave it out for a map of the whole project"));
     }
     let index = open_index(environment, &args.answer)?;
-    let map = ProjectMap::draw(&index, task, Tokens(args.tokens));
+    let map = ProjectMap::build(&index, task, Tokens(args.tokens));
     print_answer(&args.answer, map.shown == 0, || map.to_answer(), || print_map(&map, args.tokens))
 }
 

@@ -5,7 +5,7 @@ use journeyman_host::index::{CodeGraph, CodeIndex};
 use journeyman_host::input::read_argument;
 use journeyman_host::task_input::MAX_TASK_BYTES;
 use journeyman_host::{Context as _, HostError};
-use journeyman_index::store::Progress;
+use journeyman_index::store::RefreshProgress;
 use serde::Serialize;
 
 use super::progress::{ProgressLine, clear_line};
@@ -20,7 +20,7 @@ pub(super) fn print_note(text: &str) {
 /// Opens the index of the project, up to date; shows progress if that takes a while.
 pub(super) fn open_index(environment: &Environment, answer: &AnswerArgs) -> Result<CodeIndex, HostError> {
     let line = ProgressLine::new("indexing");
-    let progress = |progress: Progress| line.update(progress.done, progress.of);
+    let progress = |progress: RefreshProgress| line.update(progress.done, progress.of);
     let index = CodeIndex::open(environment, answer.project.directory.as_deref(), print_note, &progress);
     line.clear();
     index

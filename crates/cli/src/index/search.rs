@@ -7,15 +7,15 @@ use journeyman_host::format::printable;
 use journeyman_host::index::{FoundResults, SearchKind, SearchOptions, SearchResults, TextLine, shown_path};
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{SectionHit, SectionReason};
-use journeyman_index::project::Line;
-use journeyman_index::query::{Answer, Passage, full_name};
+use journeyman_index::project::MatchingLine;
+use journeyman_index::query::{Passage, SearchResult, full_name};
 
 use super::open::{open_index, print_answer, read_query};
 use crate::args::{AnswerArgs, parse_count};
 use crate::color;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum KindArg {
+enum SearchKindArg {
     File,
     Symbol,
     Text,
@@ -28,7 +28,7 @@ pub(crate) struct SearchArgs {
     query: String,
     /// The kind of results
     #[arg(long, value_enum, default_value = "file")]
-    kind: KindArg,
+    kind: SearchKindArg,
     /// Results, at most
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_count::<usize>)]
     limit: usize,
@@ -51,10 +51,10 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     let options = SearchOptions {
         text: &text,
         kind: match args.kind {
-            KindArg::File => SearchKind::File,
-            KindArg::Symbol => SearchKind::Symbol,
-            KindArg::Text => SearchKind::Text,
-            KindArg::Doc => SearchKind::Doc,
+            SearchKindArg::File => SearchKind::File,
+            SearchKindArg::Symbol => SearchKind::Symbol,
+            SearchKindArg::Text => SearchKind::Text,
+            SearchKindArg::Doc => SearchKind::Doc,
         },
         limit: args.limit,
         ignore_case: args.ignore_case,
@@ -69,7 +69,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
             FoundResults::Lines(lines) => print_lines(lines, snapshot),
         }
         // The end of a ranked list is irrelevant.
-        if found.has_more && args.kind == KindArg::Text {
+        if found.has_more && args.kind == SearchKindArg::Text {
             errln!("there are more; --limit shows them");
         }
         if found.is_empty() {
@@ -80,7 +80,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
 }
 
 fn print_sections(sections: &[SectionHit], snapshot: &Snapshot) {
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     for section in sections {
         let place = format!("{}:{}", shown_path(snapshot, section.place.file), section.place.first_line);
         let why = match section.why {
@@ -92,16 +92,16 @@ fn print_sections(sections: &[SectionHit], snapshot: &Snapshot) {
     }
 }
 
-fn print_lines(lines: &[Line], snapshot: &Snapshot) {
-    let paint = color::stdout();
+fn print_lines(lines: &[MatchingLine], snapshot: &Snapshot) {
+    let paint = color::stdout_paint();
     for line in lines {
         let place = format!("{}:{}", shown_path(snapshot, line.file), line.line);
         outln!("{}: {}", paint.bold(&place), printable(&line.text));
     }
 }
 
-fn print_ranked(answer: &Answer, lines: &[Vec<Vec<TextLine>>], snapshot: &Snapshot, explain: bool) {
-    let paint = color::stdout();
+fn print_ranked(answer: &SearchResult, lines: &[Vec<Vec<TextLine>>], snapshot: &Snapshot, explain: bool) {
+    let paint = color::stdout_paint();
     for definition in &answer.definitions {
         let place = format!("{}:{}", shown_path(snapshot, definition.file), definition.name_line);
         let name = printable(&full_name(&definition.scope, &definition.name));

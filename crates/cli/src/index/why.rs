@@ -4,7 +4,7 @@ use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::index::Explanation;
-use journeyman_index::query::MAX_LIMIT;
+use journeyman_index::query::MAX_ANSWER_FILES;
 
 use super::open::{open_graph, print_answer, read_query};
 use crate::args::AnswerArgs;
@@ -24,7 +24,7 @@ pub(crate) struct WhyArgs {
     answer: AnswerArgs,
 }
 
-pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, HostError> {
+pub(crate) fn explain_rank(environment: &Environment, args: &WhyArgs) -> Result<u8, HostError> {
     let text = read_query(&args.query)?;
     let known = open_graph(environment, &args.answer)?;
     let node = known.find_file(&args.file)?;
@@ -35,10 +35,10 @@ pub(crate) fn why(environment: &Environment, args: &WhyArgs) -> Result<u8, HostE
 
 /// Prints the signals behind a file's rank.
 fn print_explanation(found: &Explanation) {
-    let paint = color::stdout();
+    let paint = color::stdout_paint();
     match (found.rank, &found.hit) {
         (Some(place), Some(hit)) => {
-            let more = if found.found_files == MAX_LIMIT { " or more" } else { "" };
+            let more = if found.found_files == MAX_ANSWER_FILES { " or more" } else { "" };
             outln!(
                 "{}  {} of {}{more}, score {:.2}",
                 paint.bold(&found.path),

@@ -1,4 +1,5 @@
-//! `jm apply`: a reply's edits land together or not at all, can be taken back, and what went wrong is said.
+//! `jm apply`: a reply's edits land together or not at all, can be taken back, and what went wrong
+//! is said.
 
 use serde_json::{Value, json};
 

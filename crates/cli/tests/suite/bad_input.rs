@@ -1,5 +1,5 @@
-//! Trees, places and disks that aren't as one would like: a clear error that names the thing, and nothing
-//! harmed.
+//! Trees, places and disks that aren't as one would like: a clear error that names the thing, and
+//! nothing harmed.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -50,8 +50,8 @@ fn odd_things_in_the_tree_are_no_obstacle() {
     }
     let house = House::with_greeter();
     let project = house.project();
-    // Two gibibytes that take no room, a picture, a pipe, links to nowhere, to everywhere and in a circle, and
-    // names that are no text.
+    // Two gibibytes that take no room, a picture, a pipe, links to nowhere, to everywhere and in a
+    // circle, and names that are no text.
     File::create(project.join("huge.bin")).unwrap().set_len(2 * 1024 * 1024 * 1024).unwrap();
     house.write("picture.dat", [b"\x89PNG\r\n\x1a\n".as_slice(), &[0; 64], &[0xff; 64]].concat());
     assert!(Command::new("mkfifo").arg(project.join("pipe")).status().unwrap().success());

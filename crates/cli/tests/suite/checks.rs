@@ -91,7 +91,8 @@ fn only_what_differs_from_the_last_commit_is_checked() {
     house.jm(&["check", "--changed"]).run().expect(0);
 }
 
-/// A project whose package isn't installed yet. It lies in the project, so that no network is needed.
+/// A project whose package isn't installed yet. It lies in the project, so that no network is
+/// needed.
 fn house_to_set_up() -> House {
     let house = House::new();
     house.write("package.json", r#"{"scripts":{"test":"node t.js"},"dependencies":{"own":"file:./own"}}"#);

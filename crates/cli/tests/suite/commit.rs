@@ -33,8 +33,8 @@ fn is_clean(house: &House) {
 fn hook(house: &House, name: &str, script: &str) {
     let path = house.project().join(".git/hooks").join(name);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // By another process: what this one holds open for writing could leak into a test that starts a program at the same
-    // time, and couldn't be executed.
+    // By another process: what this one holds open for writing could leak into a test that starts a
+    // program at the same time, and couldn't be executed.
     let mut writer = std::process::Command::new("sh")
         .args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"])
         .arg(&path)
@@ -236,7 +236,8 @@ fn without_verifying_no_hook_runs() {
     assert!(server.seen().is_empty());
 }
 
-/// A repository with a filter whose program is a script of the project, which is about to be changed.
+/// A repository with a filter whose program is a script of the project, which is about to be
+/// changed.
 fn with_a_filter() -> (House, Server) {
     let house = House::with_greeter();
     house.write("scripts/clean.sh", "cat\n");

@@ -1,5 +1,6 @@
-//! Cases of the behaviour that sessions are held to, with real processes: they are killed, opened again by another
-//! process, and refused to a second one. The other cases are in the agent's own tests (`session/conformance`).
+//! Cases of the behaviour that sessions are held to, with real processes: they are killed, opened
+//! again by another process, and refused to a second one. The other cases are in the agent's own
+//! tests (`session/conformance`).
 
 use std::sync::{Mutex, mpsc};
 
@@ -50,8 +51,8 @@ fn case_07_configured_hooks_hold_after_a_session_is_resumed() {
     denied(1);
     assert!(!server.seen()[1].body.to_string().contains("Mind the gap."));
     house.jm(&["resume"]).env("JM_API_KEY", KEY).run().expect(4);
-    // The request that was cut off is made again, with what the hook adds now; then the same call is denied again,
-    // and another one is not.
+    // The request that was cut off is made again, with what the hook adds now; then the same call
+    // is denied again, and another one is not.
     let seen = server.seen();
     assert_eq!(seen.len(), 5);
     let heard: Vec<bool> = seen.iter().map(|one| one.body.to_string().contains("Mind the gap.")).collect();
@@ -86,7 +87,8 @@ fn case_35_kill_9_while_a_call_awaits_approval_or_executes() {
     assert!(house.project().join("one").exists());
     assert_eq!(settled(&house), [CallState::Completed]);
 
-    // A command runs, another call waits: the command is not run again and has one result, the other one runs.
+    // A command runs, another call waits: the command is not run again and has one result, the
+    // other one runs.
     let sleep = format!("sleep 935.{}", std::process::id());
     let house = House::with_greeter();
     let command = json!({ "command": format!("echo begun >> ran.txt; {sleep}") });
@@ -211,7 +213,8 @@ fn case_44_no_key_is_kept_and_a_second_process_is_refused() {
     let flags = ["run", "--model", "mine/tiny", "--no-check", "--mode", "auto", "look around"];
     let running = jm(&flags).start();
     server.wait_for(2);
-    // Two more processes, at once, while the first one works: both are refused, and nothing is asked of the model.
+    // Two more processes, at once, while the first one works: both are refused, and nothing is
+    // asked of the model.
     let seen = server.seen();
     assert_eq!(
         (seen[0].header("authorization"), seen[0].header("x-team")),

@@ -1,7 +1,8 @@
-//! Random damage to each kind of file that is stored, under real sessions, and what every command says and does then.
+//! Random damage to each kind of file that is stored, under real sessions, and what every command
+//! says and does then.
 //!
-//! The suite runs a few seeds; `JM_DAMAGE_CASES` says how many, and `cargo xtask soak damage` runs hundreds. A house
-//! with five sessions is made, and brought back to what it was before each case.
+//! The suite runs a few seeds; `JM_DAMAGE_CASES` says how many, and `cargo xtask soak damage` runs
+//! hundreds. A house with five sessions is made, and brought back to what it was before each case.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::support::{GREETER, House, Jm, POLITE, Server, Wire, call, is_running, needs, say, wait_until};
 
-/// A CLI that edits the greeter: politely at once if its prompt says so, else only after it was told
-/// that a check fails. Its sessions are files in its home.
+/// A CLI that edits the greeter: politely at once if its prompt says so, else only after it was
+/// told that a check fails. Its sessions are files in its home.
 const SCRIPT: &str = r#"#!/usr/bin/python3
 import json, os, sys, time
 if "--version" in sys.argv:

@@ -1,4 +1,5 @@
-//! `jm exec`: any command in the sandbox, with its own output and exit code, and what was enforced said beside it.
+//! `jm exec`: any command in the sandbox, with its own output and exit code, and what was enforced
+//! said beside it.
 
 use std::process::{Command, Stdio};
 
@@ -144,7 +145,8 @@ fn hosts_are_reached_by_name_or_not_at_all() {
     assert_ne!(inside(&[]).trim_end(), here);
     assert_ne!(inside(&["--net", "crates"]).trim_end(), here);
     assert_eq!(inside(&["--net", "on"]).trim_end(), here);
-    // A host of the network of names is refused before anything is resolved, so nothing leaves this machine.
+    // A host of the network of names is refused before anything is resolved, so nothing leaves this
+    // machine.
     let ask = "import socket\ns = socket.create_connection(('127.0.0.1', 3128))\n\
                s.sendall(b'CONNECT other.test:443 HTTP/1.1\\r\\n\\r\\n')\nprint(s.recv(12).decode())";
     let words = ["--net", "listed.test,PyPI", "--json", "--", "/usr/bin/python3", "-c", ask];
@@ -233,7 +235,8 @@ fn memory_is_what_was_said() {
         return;
     }
     let house = House::new();
-    // The system's own where there is one: another one may be a script of a home that this house doesn't have.
+    // The system's own where there is one: another one may be a script of a home that this house
+    // doesn't have.
     let python =
         if std::path::Path::new("/usr/bin/python3").exists() { "/usr/bin/python3" } else { "python3" };
     // Written to, for what nobody wrote to isn't there.

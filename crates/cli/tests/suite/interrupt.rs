@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::support::{House, Running, Server, Step, call, is_running, needs_sandbox, say, wait_until};
 
-/// A run that sits in a command which would take a quarter of an hour. The odd number tells its process
-/// from any other.
+/// A run that sits in a command which would take a quarter of an hour. The odd number tells its
+/// process from any other.
 fn sleeping(house: &House, server: &Server, sleep: &str) -> Running {
     let running = server.run(house, &["--stream-json", "wait a while"]).start();
     running.line_with("\"tool_start\"");

@@ -17,7 +17,8 @@ fn rude(house: &House) -> String {
     house.read("greet.sh")
 }
 
-/// A model that makes the greeting polite and says so, while `meanwhile` happens before its second reply.
+/// A model that makes the greeting polite and says so, while `meanwhile` happens before its second
+/// reply.
 fn polite_while(house: &House, meanwhile: impl Fn(PathBuf) + Send + Sync + 'static) -> Server {
     let project = house.project();
     Server::answering(move |nth, _: &Seen| match nth {
@@ -174,8 +175,8 @@ fn a_run_that_changes_nothing_leaves_no_copy() {
     assert_eq!(house.sessions()[0]["copy"], Value::Null);
 }
 
-/// Everything that a kill between the landing and the copy's removal leaves: the tree and the journal as they are after
-/// the landing, the copy and the session log as they were before it.
+/// Everything that a kill between the landing and the copy's removal leaves: the tree and the
+/// journal as they are after the landing, the copy and the session log as they were before it.
 fn landed_and_cut_off(house: &House, id: &str) {
     let dirs = |from: &std::path::Path, ends: &str| -> Vec<PathBuf> {
         let entries = std::fs::read_dir(from).into_iter().flatten().map(|entry| entry.unwrap().path());

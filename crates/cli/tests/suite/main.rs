@@ -1,6 +1,6 @@
-//! What `jm` promises, held against the real binary: run as a user runs it, in a house of its own, against
-//! a model server on the loopback that speaks the real wire protocols. Each case looks at the exit code,
-//! both outputs, the files on disk and the requests that the server saw.
+//! What `jm` promises, held against the real binary: run as a user runs it, in a house of its own,
+//! against a model server on the loopback that speaks the real wire protocols. Each case looks at
+//! the exit code, both outputs, the files on disk and the requests that the server saw.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

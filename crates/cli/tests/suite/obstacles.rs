@@ -1,5 +1,5 @@
-//! Hostile repositories: something else than a plain file in a place that `jm`, or git for it, reads. Whatever it is,
-//! every command ends, within memory for a thousand times the project.
+//! Hostile repositories: something else than a plain file in a place that `jm`, or git for it,
+//! reads. Whatever it is, every command ends, within memory for a thousand times the project.
 
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
@@ -10,14 +10,16 @@ use serde_json::json;
 
 use crate::support::{House, Server, Step, call, needs, say};
 
-/// Address space of a command in KiB. Reading a device or a sparse file to no end exceeds it within seconds.
+/// Address space of a command in KiB. Reading a device or a sparse file to no end exceeds it within
+/// seconds.
 const MEMORY_KIB: u64 = 4_000_000;
 /// Size of a sparse file that takes no space: twice the memory.
 const HUGE: u64 = 8 << 30;
 
 const KINDS: [&str; 7] = ["pipe", "zeros", "outside", "huge", "socket", "directory", "device"];
 
-/// Places whose files are read together. Git's own hide each other's effect, so each is a case of its own.
+/// Places whose files are read together. Git's own hide each other's effect, so each is a case of
+/// its own.
 const PLACES: &[&[&str]] = &[
     &[".gitignore", ".ignore", ".journeymanignore", "src/.gitignore", ".gitattributes", "CACHEDIR.TAG"],
     &["AGENTS.md", "CLAUDE.md", ".env", ".envrc", ".journeyman/hooks.toml", ".journeyman/policy.toml"],
@@ -120,7 +122,8 @@ fn all_end(kind: &str, places: &[&str]) {
         check(&command.join(" "), house.jm(command).within_memory(MEMORY_KIB).run());
     }
     for flags in [&[][..], &["--isolate"], &["--mode", "plan"]] {
-        // A model that asks for what reads the tree, and changes something, so that checks are looked for.
+        // A model that asks for what reads the tree, and changes something, so that checks are
+        // looked for.
         let server = Server::answering(|nth, _| -> Step {
             match nth {
                 1 => call("search_code", json!({ "query": "alpha" }))

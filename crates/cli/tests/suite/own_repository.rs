@@ -1,4 +1,5 @@
-//! The main job in a real repository: a clone of this project, with its history and some hundred files.
+//! The main job in a real repository: a clone of this project, with its history and some hundred
+//! files.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,5 @@
-//! `jm check` on the projects under `tests/projects`: the checks that are found, the verdict and the
-//! diagnostics of a passing, a failing and a flaky state.
+//! `jm check` on the projects under `tests/projects`: the checks that are found, the verdict and
+//! the diagnostics of a passing, a failing and a flaky state.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};

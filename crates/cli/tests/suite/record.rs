@@ -109,7 +109,8 @@ fn a_key_is_nowhere_but_in_its_header() {
     let house = House::with_greeter();
     house.configure("secrets = [\"MY_PASSWORD\"]\n");
     let password = "correct-horse-battery-staple";
-    // The model repeats what it can't know, as one that was told would; a command prints all, a file holds one.
+    // The model repeats what it can't know, as one that was told would; a command prints all, a
+    // file holds one.
     house.write("notes.txt", format!("the token is {TOKEN}\n"));
     let parrot = say(format!("They are {password}, {TOKEN} and {KEY}."));
     let server = Server::chat([

@@ -15,7 +15,8 @@ fn resume(house: &House, arguments: &[&str]) -> Jm {
     house.jm(&all).env("JM_API_KEY", KEY)
 }
 
-/// Runs until the model is asked for the `count`-th time, and kills it there. Gives the session's id.
+/// Runs until the model is asked for the `count`-th time, and kills it there. Gives the session's
+/// id.
 fn killed_at(house: &House, server: &Server, count: usize, arguments: &[&str]) -> String {
     let running = server.run(house, arguments).start();
     server.wait_for(count);
@@ -229,7 +230,8 @@ fn the_checks_that_were_asked_for_hold() {
     if !needs(&["make"]) {
         return;
     }
-    // The flags of the run, those of the resumption, and how it ends. The project's own check would pass.
+    // The flags of the run, those of the resumption, and how it ends. The project's own check would
+    // pass.
     for (flags, more, code) in [
         (&["--no-check"][..], &[][..], 4),
         (&["--check", "false"], &[], 3),

@@ -1,4 +1,5 @@
-//! `jm index`, `jm search`, `jm symbols`, `jm refs`: what the index knows, up to date whenever it is asked.
+//! `jm index`, `jm search`, `jm symbols`, `jm refs`: what the index knows, up to date whenever it
+//! is asked.
 
 use serde_json::{Value, json};
 
@@ -112,7 +113,8 @@ fn lines_are_found_by_a_pattern() {
     assert_eq!(ran.stdout, "src/bell.py:1: def ring_bell():\nsrc/shop.py:4:         return ring_bell()\n");
     house.jm(&["search", "ring_(", "--kind", "text"]).run().expect(2).says(&["no regular expression"]);
     house.jm(&["search", "zebra", "--kind", "text"]).run().expect(1).says(&["nothing was found"]);
-    // Other encodings are searched as they are read: with their first line, behind a byte order mark.
+    // Other encodings are searched as they are read: with their first line, behind a byte order
+    // mark.
     let wide: Vec<u8> = "\u{feff}zebra = 1\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     std::fs::write(house.project().join("wide.py"), wide).unwrap();
     house.write("marked.py", "\u{feff}zebra = 2\n");

@@ -1,4 +1,5 @@
-//! Vectors, for those who turn them on: made with the index, asked with a query, and never by a repository's wish.
+//! Vectors, for those who turn them on: made with the index, asked with a query, and never by a
+//! repository's wish.
 
 use serde_json::{Value, json};
 
@@ -145,7 +146,8 @@ fn a_model_on_this_machine_needs_no_server() {
     found.prints(&["vectors 100%"]);
 }
 
-/// llama.cpp's server, as `.ci/run` starts it. It refuses a text of more than 512 tokens, and says so with status 500.
+/// llama.cpp's server, as `.ci/run` starts it. It refuses a text of more than 512 tokens, and says
+/// so with status 500.
 #[test]
 fn a_real_server_reads_as_much_of_a_text_as_it_can() {
     let Some(address) = std::env::var("JM_TEST_EMBEDDINGS_URL").ok().filter(|url| !url.is_empty()) else {

@@ -12,7 +12,7 @@
 use std::path::PathBuf;
 
 use journeyman_agent::hooks::HookEvent;
-use journeyman_host::config::{KEYS, ProjectMay};
+use journeyman_host::config::{KEYS, ProjectPermission};
 use journeyman_tools::Registry;
 
 use crate::args;
@@ -70,10 +70,10 @@ fn configuration_page_is_current() {
     let mut page = "| key | takes | a project may | variable | meaning |\n|---|---|---|---|---|\n".to_owned();
     for key in KEYS {
         let project = match key.project {
-            ProjectMay::Set => "set it",
-            ProjectMay::Narrow => "narrow it",
-            ProjectMay::SetIfTrusted => "set it once trusted",
-            ProjectMay::Nothing => "not set it",
+            ProjectPermission::Set => "set it",
+            ProjectPermission::Narrow => "narrow it",
+            ProjectPermission::SetIfTrusted => "set it once trusted",
+            ProjectPermission::Nothing => "not set it",
         };
         let variable = key.variable.map(|name| format!("`{name}`")).unwrap_or_default();
         let (takes, help) = (cell(&key.kind.describe()), cell(key.help));

@@ -13,7 +13,7 @@ use crate::counting::Counter;
 /// Replies whose results always stay: the model is working with them.
 const KEPT_REPLIES: usize = 2;
 /// Results of fewer tokens stay: a line in their place would save little.
-const MIN_TOKENS: Tokens = Tokens(80);
+const MIN_AGED_TOKENS: Tokens = Tokens(80);
 /// Maximum bytes of the arguments in a line.
 const MAX_ARGUMENT_BYTES: usize = 160;
 /// Maximum bytes of an error in a line.
@@ -22,7 +22,7 @@ const MAX_ERROR_BYTES: usize = 240;
 /// The tool that runs commands.
 pub(super) const COMMAND_TOOL: &str = "run_command";
 /// The words of a line between what it is about and the handle.
-const AGED: &str = " is no longer shown; read_file with path output:";
+const AGED_NOTE: &str = " is no longer shown; read_file with path output:";
 
 /// A result that is replaced by one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,10 +52,10 @@ pub fn age_results(messages: &[Message], keep: Tokens, counter: &Counter) -> (Ve
             }
             // Older results are longer ago, so they go too even if they would fit.
             kept = keep;
-            if tokens < MIN_TOKENS {
+            if tokens < MIN_AGED_TOKENS {
                 continue;
             }
-            let line = line_for(calls.get(id).copied(), id, content, *is_error);
+            let line = aged_result_line(calls.get(id).copied(), id, content, *is_error);
             let saved = tokens.0.saturating_sub(counter.count(&line).0);
             if saved > 0 {
                 freed += Tokens(saved);
@@ -83,9 +83,9 @@ pub fn apply_aged(messages: &mut [Message], aged: &[AgedResult]) {
 }
 
 /// Returns the line that stands for a result.
-fn line_for(call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], is_error: bool) -> String {
+fn aged_result_line(call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], is_error: bool) -> String {
     let tool = call.map_or("a call", |call| call.name.as_str());
-    let arguments = call.map(|call| argument_of(&call.input)).unwrap_or_default();
+    let arguments = call.map(|call| main_argument(&call.input)).unwrap_or_default();
     let gap = if arguments.is_empty() { "" } else { " " };
     let texts: Vec<&str> = parts
         .iter()
@@ -106,23 +106,23 @@ fn line_for(call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], is_error:
         false if tool == COMMAND_TOOL => format!(": {first}"),
         false => String::new(),
     };
-    format!("[{tool}{gap}{arguments}{outcome} ({about}){AGED}{id} shows it again]")
+    format!("[{tool}{gap}{arguments}{outcome} ({about}){AGED_NOTE}{id} shows it again]")
 }
 
 /// Returns the outcome that the line of an aged result tells; `None` for any other text.
 pub(super) fn aged_outcome<'a>(call: &ToolUse, text: &'a str) -> Option<&'a str> {
     let told = text.strip_prefix('[')?.strip_prefix(call.name.as_str())?;
-    let told = told.trim_start().strip_prefix(argument_of(&call.input).as_str())?;
-    let (told, _) = told.rsplit_once(AGED)?;
+    let told = told.trim_start().strip_prefix(main_argument(&call.input).as_str())?;
+    let (told, _) = told.rsplit_once(AGED_NOTE)?;
     let (outcome, _) = told.rsplit_once(" (")?;
     Some(outcome.trim_start_matches(" failed").trim_start_matches(": "))
 }
 
 /// Returns the argument that tells the most about a call: a path, a command or a pattern.
-pub(super) fn argument_of(input: &Value) -> String {
-    const TELLING: &[&str] =
+pub(super) fn main_argument(input: &Value) -> String {
+    const MAIN_ARGUMENTS: &[&str] =
         &["path", "file_path", "command", "pattern", "query", "symbol", "name", "glob", "url", "id"];
-    let told = TELLING.iter().find_map(|name| input.get(name)?.as_str());
+    let told = MAIN_ARGUMENTS.iter().find_map(|name| input.get(name)?.as_str());
     let any = || input.as_object()?.values().find_map(Value::as_str);
     let text = told.or_else(any).unwrap_or_default();
     clip_to_bytes(text.lines().next().unwrap_or_default(), MAX_ARGUMENT_BYTES).to_owned()
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     fn counter() -> Counter {
-        Counter::new(&journeyman_protocol::ModelLimits::careful_default(false))
+        Counter::new(&journeyman_protocol::ModelLimits::conservative_default(false))
     }
 
     fn exchange(number: usize, result: &str, is_error: bool) -> [Message; 2] {
@@ -187,7 +187,7 @@ mod tests {
             signature: None,
         };
         let line = |call: &ToolUse, result: &str, is_error| {
-            line_for(Some(call), &call.id, &[ResultPart::Text { text: result.to_owned() }], is_error)
+            aged_result_line(Some(call), &call.id, &[ResultPart::Text { text: result.to_owned() }], is_error)
         };
         let tests = command("cargo test (all): now");
         let passed = line(&tests, "exit code 0\n12 passed\n", false);

@@ -8,24 +8,24 @@ use serde_json::Value;
 use super::shorten::{recall_note, shorten};
 use super::working_state::{DelegatedReport, StateFacts, WorkingState};
 use crate::counting::Counter;
-use crate::fence::fenced;
+use crate::fence::fence_text;
 use crate::instructions::nested_instructions_file;
 
 /// The share of the room for the beginning of the conversation, in hundredths.
-const OPENING_SHARE: u64 = 40;
+const OPENING_PERCENT: u64 = 40;
 /// The share of the room for the newest messages.
-const TAIL_SHARE: u64 = 35;
+const TAIL_PERCENT: u64 = 35;
 /// The share of the limit that the task may take where it is longer than its share of the room.
-const TASK_SHARE: u64 = 35;
+const TASK_PERCENT: u64 = 35;
 /// The share of the limit that is left to the state beside results that the model has yet to read.
-const STATE_SHARE: u64 = 12;
+const STATE_PERCENT: u64 = 12;
 /// A shorter string of a call's arguments is never shortened, in bytes.
 const MIN_ARGUMENT_BYTES: usize = 200;
 /// The share of the limit for instructions of directories.
-const INSTRUCTIONS_SHARE: u64 = 15;
+const INSTRUCTIONS_PERCENT: u64 = 15;
 /// Attempts at shortening the newest messages, each to a smaller part of it, in hundredths.
-const SHORTENINGS: u32 = 5;
-const SMALLER_PART: u64 = 75;
+const MAX_SHORTENINGS: u32 = 5;
+const SHORTENING_PERCENT: u64 = 75;
 /// The text in place of an image that there is no room for.
 const OMITTED_IMAGE: &str = "[an image, no longer shown]";
 
@@ -81,26 +81,26 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let CompactionInput { messages, opening, mut state, facts, prose, notes, room, limit, counter } = input;
     let limit = limit.max(room);
     let task = facts.said.first().map(|task| task.trim()).unwrap_or_default();
-    let rooms = OpeningRoom { all: room.share(OPENING_SHARE), task: limit.share(TASK_SHARE) };
+    let rooms = OpeningRoom { all: room.percent(OPENING_PERCENT), task: limit.percent(TASK_PERCENT) };
     let (head, opening) = kept_opening(messages, opening, task, rooms, counter);
-    let tail_room = room.share(TAIL_SHARE);
+    let tail_room = room.percent(TAIL_PERCENT);
     let begin = tail_start(messages, tail_room, counter);
     let (left_out, tail) = messages.split_at_checked(begin).unwrap_or((messages, &[]));
-    let instructions = kept_instructions((left_out, tail), limit.share(INSTRUCTIONS_SHARE), counter);
+    let instructions = kept_instructions((left_out, tail), limit.percent(INSTRUCTIONS_PERCENT), counter);
     let pinned = head.iter().chain(&instructions);
     let head_tokens: Tokens = pinned.map(|block| counter.count_block(block)).sum();
-    let state_room = limit.share(STATE_SHARE).max(Tokens(2 * PREAMBLE_TOKENS));
+    let state_room = limit.percent(STATE_PERCENT).max(Tokens(2 * PREAMBLE_TOKENS));
     let beside_head = Tokens(limit.0.saturating_sub(head_tokens.0 + state_room.0));
     let first = left_out.first().filter(|it| it.role == Role::User);
     state.absorb(left_out.get(usize::from(first.is_some())..).unwrap_or_default());
     let tail_room = if has_unread_results(tail) { tail_room.max(beside_head) } else { tail_room };
     let shortened = shorten_tail(tail, tail_room, counter);
-    let tail_tokens = count_messages(shortened.as_deref().unwrap_or(tail), counter);
+    let tail_tokens = count_message_tokens(shortened.as_deref().unwrap_or(tail), counter);
     let text_room = room.0.saturating_sub(head_tokens.0 + tail_tokens.0);
     let text_room = text_room.max(state_room.0.min(limit.0.saturating_sub(head_tokens.0 + tail_tokens.0)));
     let is_shown = |block: &Block| matches!(block, Block::Text { text } if text.contains(task));
     let is_shown = usize::from(head.iter().any(is_shown)).min(facts.said.len());
-    let told = untold_reports(facts.reports, tail);
+    let told = unseen_reports(facts.reports, tail);
     let facts = StateFacts { said: facts.said.get(is_shown..).unwrap_or_default(), reports: &told, ..facts };
     let text_room = Tokens(text_room.saturating_sub(PREAMBLE_TOKENS));
     let plain = state.prose.take();
@@ -109,7 +109,7 @@ pub fn compact(input: CompactionInput<'_>) -> CompactedTranscript {
     let text = state.render(&facts, notes, text_room, counter);
     let shows_prose = without.is_some_and(|without| without != text);
     let mut head = head;
-    head.push(Block::text(format!("{PREAMBLE}{}", fenced("state", &[], text.trim_end()))));
+    head.push(Block::text(format!("{PREAMBLE}{}", fence_text("state", &[], text.trim_end()))));
     head.extend(instructions);
     let tokens = counter.count_message(&Message { role: Role::User, content: head.clone() }) + tail_tokens;
     let kept = if shortened.is_some() { 0 } else { tail.len() };
@@ -130,16 +130,16 @@ const PREAMBLE: &str = "The conversation up to here was shortened to its state. 
 /// An upper bound of the introduction's tokens, with the fence.
 const PREAMBLE_TOKENS: u64 = 60;
 
-fn count_messages(messages: &[Message], counter: &Counter) -> Tokens {
+fn count_message_tokens(messages: &[Message], counter: &Counter) -> Tokens {
     messages.iter().map(|message| counter.count_message(message)).sum()
 }
 
-trait Share {
-    fn share(self, hundredths: u64) -> Self;
+trait PercentOf {
+    fn percent(self, hundredths: u64) -> Self;
 }
 
-impl Share for Tokens {
-    fn share(self, hundredths: u64) -> Self {
+impl PercentOf for Tokens {
+    fn percent(self, hundredths: u64) -> Self {
         Self(self.0 * hundredths / 100)
     }
 }
@@ -177,7 +177,7 @@ fn user_texts(messages: &[Message]) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the reports that the newest messages don't have.
-fn untold_reports(reports: &[DelegatedReport], tail: &[Message]) -> Vec<DelegatedReport> {
+fn unseen_reports(reports: &[DelegatedReport], tail: &[Message]) -> Vec<DelegatedReport> {
     let has = |block: &Block, report: &DelegatedReport| match block {
         Block::ToolResult { id, .. } => report.call.as_ref() == Some(id),
         Block::Text { text } => text.contains(report.text.trim()),
@@ -218,7 +218,7 @@ fn kept_opening(
     let count = head.len() as u64;
     for (at, block) in head.iter_mut().enumerate() {
         let part = Tokens(left.0 / (count - at as u64).max(1));
-        if !keep_task(block, task, OpeningRoom { all: part, ..room }, counter) {
+        if !shorten_after_task(block, task, OpeningRoom { all: part, ..room }, counter) {
             shorten_block(block, part, counter);
         }
         left = Tokens(left.0.saturating_sub(counter.count_block(block).0));
@@ -229,7 +229,7 @@ fn kept_opening(
 
 /// Shortens what follows the task in a text, which begins with it. Returns false if the text hasn't
 /// the task, or the task alone is too long.
-fn keep_task(block: &mut Block, task: &str, room: OpeningRoom, counter: &Counter) -> bool {
+fn shorten_after_task(block: &mut Block, task: &str, room: OpeningRoom, counter: &Counter) -> bool {
     let Block::Text { text } = block else { return false };
     let Some((before, after)) = text.split_once(task).filter(|_| !task.is_empty()) else { return false };
     let kept = counter.count(before) + counter.count(task);
@@ -260,18 +260,18 @@ fn tail_start(messages: &[Message], room: Tokens, counter: &Counter) -> usize {
 
 /// Shortens the newest messages if they don't fit: results first, then long arguments of calls.
 fn shorten_tail(tail: &[Message], room: Tokens, counter: &Counter) -> Option<Vec<Message>> {
-    if count_messages(tail, counter) <= room {
+    if count_message_tokens(tail, counter) <= room {
         return None;
     }
     let blocks = tail.iter().flat_map(|message| &message.content);
-    let mut part = fair_part(blocks.map(|block| counter.count_block(block)).collect(), room);
-    for _ in 1..SHORTENINGS {
+    let mut part = fair_limit(blocks.map(|block| counter.count_block(block)).collect(), room);
+    for _ in 1..MAX_SHORTENINGS {
         let shortened = shorten_pieces(tail, part, counter);
-        if count_messages(&shortened, counter) <= room {
+        if count_message_tokens(&shortened, counter) <= room {
             return Some(shortened);
         }
         // Names, ids and notes of what is missing take tokens too.
-        part = part.share(SMALLER_PART);
+        part = part.percent(SHORTENING_PERCENT);
     }
     Some(shorten_pieces(tail, part, counter))
 }
@@ -307,7 +307,7 @@ fn shorten_pieces(tail: &[Message], part: Tokens, counter: &Counter) -> Vec<Mess
 
 /// Returns the tokens that each piece may have, so that all fit: short ones leave theirs to the
 /// others.
-fn fair_part(mut needs: Vec<Tokens>, room: Tokens) -> Tokens {
+fn fair_limit(mut needs: Vec<Tokens>, room: Tokens) -> Tokens {
     needs.sort_unstable();
     let (mut left, mut open) = (room.0, needs.len() as u64);
     for need in needs {
@@ -360,7 +360,7 @@ mod tests {
 
     fn counter() -> &'static Counter {
         static COUNTER: std::sync::LazyLock<Counter> = std::sync::LazyLock::new(|| {
-            Counter::new(&journeyman_protocol::ModelLimits::careful_default(false))
+            Counter::new(&journeyman_protocol::ModelLimits::conservative_default(false))
         });
         &COUNTER
     }
@@ -437,7 +437,7 @@ mod tests {
         assert_eq!(result[0].content[0], messages[0].content[0]);
         assert!(result[0].text().contains("I decided to rewrite the lexer first."), "{}", result[0].text());
         assert!(compacted.kept >= 2 && compacted.tail.is_empty());
-        assert_eq!(compacted.tokens, count_messages(&result, counter()));
+        assert_eq!(compacted.tokens, count_message_tokens(&result, counter()));
         assert!(compacted.tokens <= Tokens(3_000), "{}", compacted.tokens);
     }
 
@@ -464,10 +464,10 @@ mod tests {
 
     #[test]
     fn results_of_one_reply_leave_room_to_each_other() {
-        assert_eq!(fair_part(vec![Tokens(900), Tokens(10), Tokens(40)], Tokens(400)), Tokens(350));
-        assert_eq!(fair_part(vec![Tokens(900), Tokens(800)], Tokens(400)), Tokens(200));
-        assert_eq!(fair_part(vec![Tokens(9)], Tokens(400)), Tokens(400));
-        assert_eq!(fair_part(Vec::new(), Tokens(400)), Tokens(400));
+        assert_eq!(fair_limit(vec![Tokens(900), Tokens(10), Tokens(40)], Tokens(400)), Tokens(350));
+        assert_eq!(fair_limit(vec![Tokens(900), Tokens(800)], Tokens(400)), Tokens(200));
+        assert_eq!(fair_limit(vec![Tokens(9)], Tokens(400)), Tokens(400));
+        assert_eq!(fair_limit(Vec::new(), Tokens(400)), Tokens(400));
     }
 
     #[test]

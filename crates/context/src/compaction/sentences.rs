@@ -1,13 +1,13 @@
 //! Sentences of a conversation that state something to be remembered.
 
 /// Maximum bytes of a sentence; longer ones are cut.
-const MAX_BYTES: usize = 360;
+const MAX_SENTENCE_BYTES: usize = 360;
 /// Minimum bytes: shorter ones ("Done.") tell nothing.
-const MIN_BYTES: usize = 12;
+const MIN_SENTENCE_BYTES: usize = 12;
 
 /// The kinds of statements that are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum StatementKind {
     /// Something is forbidden or required.
     Constraint,
     /// Something was chosen or found out.
@@ -20,9 +20,9 @@ pub(super) enum Kind {
 
 /// Words that mark a kind. The first row with a match decides, so that "doesn't work, so I'll use
 /// the other" is a failure.
-const CUES: &[(Kind, &[&str])] = &[
+const KIND_CUES: &[(StatementKind, &[&str])] = &[
     (
-        Kind::Failure,
+        StatementKind::Failure,
         &[
             "doesn't work",
             "does not work",
@@ -65,7 +65,7 @@ const CUES: &[(Kind, &[&str])] = &[
         ],
     ),
     (
-        Kind::Constraint,
+        StatementKind::Constraint,
         &[
             "must",
             "never",
@@ -94,7 +94,7 @@ const CUES: &[(Kind, &[&str])] = &[
         ],
     ),
     (
-        Kind::Decision,
+        StatementKind::Decision,
         &[
             "decid",
             "i'll use",
@@ -130,7 +130,7 @@ const CUES: &[(Kind, &[&str])] = &[
 ];
 
 /// Beginnings of sentences that announce a step and say nothing that outlives it.
-const ANNOUNCING: &[&str] = &[
+const ANNOUNCING_PHRASES: &[&str] = &[
     "let me",
     "let's",
     "now ",
@@ -150,7 +150,7 @@ const ANNOUNCING: &[&str] = &[
 ];
 
 /// Splits a text into sentences and lines, without code blocks and quoted program output.
-pub(super) fn sentences(text: &str) -> Vec<&str> {
+pub(super) fn split_sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut in_code = false;
     for line in text.lines() {
@@ -167,8 +167,10 @@ pub(super) fn sentences(text: &str) -> Vec<&str> {
             let end = sentence_end(rest);
             let (sentence, after) = rest.split_at(end);
             let sentence = sentence.trim();
-            if sentence.len() >= MIN_BYTES {
-                found.push(sentence.get(..sentence.floor_char_boundary(MAX_BYTES)).unwrap_or(sentence));
+            if sentence.len() >= MIN_SENTENCE_BYTES {
+                found.push(
+                    sentence.get(..sentence.floor_char_boundary(MAX_SENTENCE_BYTES)).unwrap_or(sentence),
+                );
             }
             rest = after;
         }
@@ -191,29 +193,29 @@ fn sentence_end(text: &str) -> usize {
 }
 
 /// Returns the kind of a sentence, if it states something to be remembered.
-pub(super) fn kind_of(sentence: &str) -> Option<Kind> {
+pub(super) fn statement_kind(sentence: &str) -> Option<StatementKind> {
     if sentence.ends_with(['?', '？']) {
-        return Some(Kind::Question);
+        return Some(StatementKind::Question);
     }
     let lower = sentence.to_lowercase().replace('\u{2019}', "'");
-    let cued = CUES.iter().find(|(_, cues)| cues.iter().any(|cue| lower.contains(cue)));
+    let cued = KIND_CUES.iter().find(|(_, cues)| cues.iter().any(|cue| lower.contains(cue)));
     cued.map(|(kind, _)| *kind)
 }
 
 /// Returns the weight of a model's sentence: 2 for a statement of some kind, 1 for one that names
 /// something, 0 for any other; `None` for one that only announces the next step.
-pub(super) fn weight_of(sentence: &str) -> Option<u8> {
-    if kind_of(sentence).is_some() {
+pub(super) fn sentence_weight(sentence: &str) -> Option<u8> {
+    if statement_kind(sentence).is_some() {
         return Some(2);
     }
     let lower = sentence.to_lowercase().replace('\u{2019}', "'");
-    let announces = ANNOUNCING.iter().any(|words| lower.starts_with(words));
-    (!announces).then(|| u8::from(names_something(sentence)))
+    let announces = ANNOUNCING_PHRASES.iter().any(|words| lower.starts_with(words));
+    (!announces).then(|| u8::from(has_specific_word(sentence)))
 }
 
 /// Returns true if a sentence has a number, or a word that is written like a path or like a name of
 /// code.
-fn names_something(sentence: &str) -> bool {
+fn has_specific_word(sentence: &str) -> bool {
     sentence.split_whitespace().any(|word| {
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '`' && c != ')');
         let mut pairs = bare.chars().zip(bare.chars().skip(1));
@@ -231,21 +233,21 @@ mod tests {
     fn sentences_end_at_marks_and_lines_and_code_is_left_out() {
         let text =
             "First, version 1.2 is wrong. Then this!\n- and a point here\n```\nlet code = 1;\n```\nDone.";
-        assert_eq!(sentences(text), ["First, version 1.2 is wrong.", "and a point here"]);
+        assert_eq!(split_sentences(text), ["First, version 1.2 is wrong.", "and a point here"]);
     }
 
     #[test]
     fn kinds_are_told_by_their_words() {
         let cases = [
-            ("Never touch the generated files.", Some(Kind::Constraint)),
-            ("Don\u{2019}t change the public API", Some(Kind::Constraint)),
-            ("Patching the parser doesn't work, it must be the lexer.", Some(Kind::Failure)),
-            ("I decided to go through the cache.", Some(Kind::Decision)),
-            ("Shall I remove the old one too?", Some(Kind::Question)),
+            ("Never touch the generated files.", Some(StatementKind::Constraint)),
+            ("Don\u{2019}t change the public API", Some(StatementKind::Constraint)),
+            ("Patching the parser doesn't work, it must be the lexer.", Some(StatementKind::Failure)),
+            ("I decided to go through the cache.", Some(StatementKind::Decision)),
+            ("Shall I remove the old one too?", Some(StatementKind::Question)),
             ("Let me look at the file.", None),
         ];
         for (sentence, kind) in cases {
-            assert_eq!(kind_of(sentence), kind, "{sentence}");
+            assert_eq!(statement_kind(sentence), kind, "{sentence}");
         }
     }
 
@@ -265,7 +267,7 @@ mod tests {
             ("Now the next module.", None),
         ];
         for (sentence, weight) in cases {
-            assert_eq!(weight_of(sentence), weight, "{sentence}");
+            assert_eq!(sentence_weight(sentence), weight, "{sentence}");
         }
     }
 }

@@ -8,9 +8,9 @@ use journeyman_protocol::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::aging::{COMMAND_TOOL, aged_outcome, argument_of};
-use super::section::{Item, Section, render};
-use super::sentences::{Kind, kind_of, sentences, weight_of};
+use super::aging::{COMMAND_TOOL, aged_outcome, main_argument};
+use super::section::{Section, SectionItem, render_sections};
+use super::sentences::{StatementKind, sentence_weight, split_sentences, statement_kind};
 use super::shorten::{recall_note, shorten};
 
 /// Maximum statements of one kind. With [`MAX_BYTES`](super::sentences) each they have about 30,000
@@ -25,21 +25,22 @@ const MAX_ERROR_BYTES: usize = 240;
 /// Maximum bytes of an answer of the user.
 const MAX_ANSWER_BYTES: usize = 1_000;
 /// A message of the user that is longer is given by its statements where room is short, in tokens.
-const LONG_MESSAGE: Tokens = Tokens(400);
+const MAX_WHOLE_MESSAGE: Tokens = Tokens(400);
 /// A report of an agent that is longer is given by both ends, in tokens.
-const LONG_REPORT: Tokens = Tokens(400);
+const MAX_WHOLE_REPORT: Tokens = Tokens(400);
 /// The rank of a short message of the user, and of a demand in a long one.
-const WHOLE_MESSAGE: u8 = 3;
+const WHOLE_MESSAGE_RANK: u8 = 3;
 
 /// The heading of a model's summary.
-const SUMMARY: &str = "Summary of what came before the newest messages:";
+const SUMMARY_HEADING: &str = "Summary of what came before the newest messages:";
 /// The tool that asks the user.
 const ASKING_TOOL: &str = "ask_user";
 /// The tools that change the files that they name.
 const CHANGING_TOOLS: [&str; 7] =
     ["edit_file", "write_file", "apply_edit", "apply_patch", "edit_symbol", "delete_file", "move_file"];
 /// The lines of a patch that name a file.
-const PATCHED_FILE: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+const PATCH_FILE_HEADERS: [&str; 4] =
+    ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
 /// Returns the files that a call's arguments name.
 fn paths_of(input: &Value) -> impl Iterator<Item = &str> {
@@ -48,7 +49,7 @@ fn paths_of(input: &Value) -> impl Iterator<Item = &str> {
     let patch = input.get("patch").and_then(Value::as_str).unwrap_or_default();
     let patched = patch
         .lines()
-        .filter_map(|line| PATCHED_FILE.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim));
+        .filter_map(|line| PATCH_FILE_HEADERS.iter().find_map(|mark| line.strip_prefix(mark)).map(str::trim));
     let moved = input.get("to").and_then(Value::as_str);
     one.into_iter().chain(several.filter_map(Value::as_str)).chain(patched).chain(moved)
 }
@@ -104,10 +105,10 @@ pub struct DelegatedReport {
 
 impl DelegatedReport {
     /// Returns the report as an item; of a long one both ends.
-    fn item(&self, counter: &dyn TokenCounter) -> String {
+    fn to_item(&self, counter: &dyn TokenCounter) -> String {
         let recall = self.call.as_ref().map(recall_note);
         let text = self.text.trim();
-        shorten(text, LONG_REPORT, recall.as_deref(), counter).unwrap_or_else(|| text.to_owned())
+        shorten(text, MAX_WHOLE_REPORT, recall.as_deref(), counter).unwrap_or_else(|| text.to_owned())
     }
 }
 
@@ -146,12 +147,12 @@ impl WorkingState {
                 }
             }
         }
-        drop_light(&mut self.decisions, MAX_STATEMENTS);
+        drop_minor_sentences(&mut self.decisions, MAX_STATEMENTS);
         let Self { answers, decisions, constraints, failures, questions, .. } = self;
         for list in [answers, decisions, constraints, failures, questions] {
-            bound_both_ends(list, MAX_STATEMENTS);
+            drop_middle(list, MAX_STATEMENTS);
         }
-        bound_both_ends(&mut self.commands, MAX_COMMANDS);
+        drop_middle(&mut self.commands, MAX_COMMANDS);
         let over = self.files.len().saturating_sub(MAX_FILES);
         let mut unchanged = self.files.iter().filter(|file| !file.changed).count().min(over);
         self.files.retain(|file| {
@@ -163,16 +164,16 @@ impl WorkingState {
     }
 
     fn absorb_text(&mut self, text: &str) {
-        for sentence in sentences(text) {
-            let list = match kind_of(sentence) {
-                Some(Kind::Constraint) => &mut self.constraints,
-                Some(Kind::Failure) => &mut self.failures,
-                Some(Kind::Question) => &mut self.questions,
-                Some(Kind::Decision) => &mut self.decisions,
-                None if weight_of(sentence).is_some() => &mut self.decisions,
+        for sentence in split_sentences(text) {
+            let list = match statement_kind(sentence) {
+                Some(StatementKind::Constraint) => &mut self.constraints,
+                Some(StatementKind::Failure) => &mut self.failures,
+                Some(StatementKind::Question) => &mut self.questions,
+                Some(StatementKind::Decision) => &mut self.decisions,
+                None if sentence_weight(sentence).is_some() => &mut self.decisions,
                 None => continue,
             };
-            push_new(list, sentence.to_owned());
+            push_if_new(list, sentence.to_owned());
         }
     }
 
@@ -188,7 +189,7 @@ impl WorkingState {
 
     fn absorb_result(&mut self, call: Option<&ToolUse>, id: &CallId, parts: &[ResultPart], is_error: bool) {
         let tool = call.map_or(id.as_str(), |call| call.name.as_str());
-        let about = call.map(|call| argument_of(&call.input)).unwrap_or_default();
+        let about = call.map(|call| main_argument(&call.input)).unwrap_or_default();
         let texts = parts.iter().filter_map(|part| match part {
             ResultPart::Text { text } => Some(text.trim()),
             ResultPart::Image(_) => None,
@@ -198,9 +199,9 @@ impl WorkingState {
         let first = call.and_then(|call| aged_outcome(call, first)).unwrap_or(first);
         let first = clip_to_bytes(first, MAX_ERROR_BYTES);
         if is_error {
-            push_new(&mut self.failures, format!("{tool} {about}: {first}"));
+            push_if_new(&mut self.failures, format!("{tool} {about}: {first}"));
         } else if tool == ASKING_TOOL {
-            push_new(&mut self.answers, format!("{about} {}", clip_to_bytes(text, MAX_ANSWER_BYTES)));
+            push_if_new(&mut self.answers, format!("{about} {}", clip_to_bytes(text, MAX_ANSWER_BYTES)));
         } else if tool == COMMAND_TOOL {
             let line = format!("{about}: {first}");
             // The newest run of a command stands at the end.
@@ -220,8 +221,8 @@ impl WorkingState {
         let short_of_room = Tokens(budget.0 * 2 / 5);
         let all: Tokens = facts.said.iter().map(|text| counter.count(text)).sum();
         let said = facts.said.iter().flat_map(|text| {
-            if all <= short_of_room || counter.count(text) <= LONG_MESSAGE {
-                return vec![Item { text: format!("\"{}\"", text.trim()), rank: WHOLE_MESSAGE }];
+            if all <= short_of_room || counter.count(text) <= MAX_WHOLE_MESSAGE {
+                return vec![SectionItem { text: format!("\"{}\"", text.trim()), rank: WHOLE_MESSAGE_RANK }];
             }
             statements_of(text)
         });
@@ -229,9 +230,9 @@ impl WorkingState {
         let decisions = self
             .decisions
             .iter()
-            .map(|text| Item { text: text.clone(), rank: weight_of(text).unwrap_or_default() });
+            .map(|text| SectionItem { text: text.clone(), rank: sentence_weight(text).unwrap_or_default() });
         let hash = |path: &str| facts.hashes.iter().find(|(known, _)| known == path).map(|(_, hash)| hash);
-        let file = |file: &FileNote| Item {
+        let file = |file: &FileNote| SectionItem {
             text: match (file.changed, hash(&file.path)) {
                 (true, Some(hash)) => format!("{} (changed, now {hash})", file.path),
                 (true, None) => format!("{} (changed)", file.path),
@@ -249,48 +250,52 @@ impl WorkingState {
             Section::new("The user's answers to questions:", 6, self.answers.iter().cloned()),
             Section::new("Rules noted on the way:", 8, self.constraints.iter().cloned()),
             Section::new("Plan and progress:", 8, facts.todos.iter().cloned()),
-            Section::new("Reports of agents:", 12, facts.reports.iter().map(|report| report.item(counter))),
+            Section::new(
+                "Reports of agents:",
+                12,
+                facts.reports.iter().map(|report| report.to_item(counter)),
+            ),
             Section::new("Tried, and failed:", 12, self.failures.iter().cloned()),
             Section { heading: "Decided and found out:", share: 12, items: decisions.collect() },
             Section::new("Newest results of the project's checks:", 4, facts.evidence.iter().cloned()),
             files,
-            Section::new(SUMMARY, 10, self.prose.clone()),
+            Section::new(SUMMARY_HEADING, 10, self.prose.clone()),
             Section::new("Notes of hooks:", 2, notes.iter().cloned()),
             Section::new("Commands that ran:", 3, self.commands.iter().cloned()),
             Section::new("Questions that were asked:", 1, self.questions.iter().cloned()),
         ];
-        render(&sections, budget, counter)
+        render_sections(&sections, budget, counter)
     }
 }
 
 /// Returns the sentences of a long message, each once. Those that require something come first,
 /// then its first one, which says what it is about, and those that state or name something.
-fn statements_of(text: &str) -> Vec<Item> {
+fn statements_of(text: &str) -> Vec<SectionItem> {
     let mut known = HashSet::new();
-    let told = sentences(text).into_iter().enumerate().filter(|(_, sentence)| known.insert(*sentence));
+    let told = split_sentences(text).into_iter().enumerate().filter(|(_, sentence)| known.insert(*sentence));
     let item = |(at, sentence): (usize, &str)| {
-        let rank = match kind_of(sentence) {
-            Some(Kind::Constraint) => WHOLE_MESSAGE,
+        let rank = match statement_kind(sentence) {
+            Some(StatementKind::Constraint) => WHOLE_MESSAGE_RANK,
             _ if at == 0 => 2,
-            _ => weight_of(sentence).unwrap_or_default(),
+            _ => sentence_weight(sentence).unwrap_or_default(),
         };
-        Item { text: format!("\"{sentence}\""), rank }
+        SectionItem { text: format!("\"{sentence}\""), rank }
     };
     told.map(item).collect()
 }
 
-fn push_new(list: &mut Vec<String>, text: String) {
+fn push_if_new(list: &mut Vec<String>, text: String) {
     if !list.contains(&text) {
         list.push(text);
     }
 }
 
 /// Drops the oldest sentences of little weight from a list that is too long.
-fn drop_light(list: &mut Vec<String>, limit: usize) {
+fn drop_minor_sentences(list: &mut Vec<String>, limit: usize) {
     for weight in [0, 1] {
         let mut over = list.len().saturating_sub(limit);
         list.retain(|text| {
-            let drop = over > 0 && weight_of(text).unwrap_or_default() == weight;
+            let drop = over > 0 && sentence_weight(text).unwrap_or_default() == weight;
             over -= usize::from(drop);
             !drop
         });
@@ -298,7 +303,7 @@ fn drop_light(list: &mut Vec<String>, limit: usize) {
 }
 
 /// Drops the middle of a list that is too long, and repetitions that differ in numbers alone first.
-fn bound_both_ends(list: &mut Vec<String>, limit: usize) {
+fn drop_middle(list: &mut Vec<String>, limit: usize) {
     if list.len() <= limit {
         return;
     }
@@ -316,7 +321,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Estimate;
+    use crate::TokenEstimator;
 
     fn call(id: &str, name: &str, input: serde_json::Value) -> Block {
         let (id, name) = (CallId::new(id), name.to_owned());
@@ -383,7 +388,7 @@ mod tests {
         ]);
         assert_eq!(state.answers, ["Which store? The user answers: SQLite,\nand keep the old file"]);
         assert_eq!(state.failures, ["run_command make test: exit code 2"]);
-        let text = state.render(&StateFacts::default(), &[], Tokens(200), &Estimate);
+        let text = state.render(&StateFacts::default(), &[], Tokens(200), &TokenEstimator);
         assert!(text.contains("The user's answers to questions:\n- Which store?"), "{text}");
     }
 
@@ -405,7 +410,7 @@ mod tests {
         }
         assert_eq!(state.decisions.len(), MAX_STATEMENTS);
         assert_eq!(state.decisions[..2], ["The relevant file is src/mod5.py.", "Max retries is 5."]);
-        let text = state.render(&StateFacts::default(), &[], Tokens(60), &Estimate);
+        let text = state.render(&StateFacts::default(), &[], Tokens(60), &TokenEstimator);
         assert!(text.contains("src/mod5.py") && text.contains("retries is 5"), "{text}");
     }
 
@@ -431,7 +436,7 @@ mod tests {
             ..StateFacts::default()
         };
         let state = WorkingState { prose: Some("All went well.".to_owned()), ..worked() };
-        let text = state.render(&facts, &[], Tokens(2_000), &Estimate);
+        let text = state.render(&facts, &[], Tokens(2_000), &TokenEstimator);
         for part in [
             "\"never touch vendor/, and keep the port 8443\"",
             "- [pending] add a test",
@@ -442,8 +447,8 @@ mod tests {
             assert!(text.contains(part), "{part} in {text}");
         }
         for budget in [0, 20, 60, 150] {
-            let text = worked().render(&facts, &[], Tokens(budget), &Estimate);
-            assert!(Estimate.count(&text).0 <= budget + 10, "{budget}: {text}");
+            let text = worked().render(&facts, &[], Tokens(budget), &TokenEstimator);
+            assert!(TokenEstimator.count(&text).0 <= budget + 10, "{budget}: {text}");
         }
     }
 
@@ -455,7 +460,7 @@ mod tests {
             format!("About the release. {filler} Never publish before 17:30. {filler}"),
         ];
         let facts = StateFacts { said: &said, ..StateFacts::default() };
-        let text = WorkingState::default().render(&facts, &[], Tokens(800), &Estimate);
+        let text = WorkingState::default().render(&facts, &[], Tokens(800), &TokenEstimator);
         assert!(
             text.contains("\"About the release.\"") && text.contains("\"Never publish before 17:30.\""),
             "{text}"

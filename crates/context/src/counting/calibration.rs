@@ -22,7 +22,7 @@ const ESTIMATE_DEVIATION: f64 = 0.2;
 /// The least and the greatest ratio that is believed. Beyond it, a provider reports something else.
 const RATIO_RANGE: (f64, f64) = (0.25, 4.0);
 /// Additions below this number of tokens say little about the ratio.
-const MIN_SAMPLE: u64 = 64;
+const MIN_SAMPLE_TOKENS: u64 = 64;
 
 /// The relation of counted to reported input in one session.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +62,7 @@ impl Calibration {
     /// Returns the calibration of a new session that begins with what an earlier one learnt.
     /// Numbers that no session learns are ignored.
     #[must_use]
-    pub fn resumed(self, learnt: LearntRatio) -> Self {
+    pub fn with_learnt_ratio(self, learnt: LearntRatio) -> Self {
         let LearntRatio { ratio, deviation } = learnt;
         let (least, most) = RATIO_RANGE;
         if !(least..=most).contains(&ratio) || !(0.0..=most).contains(&deviation) {
@@ -73,7 +73,7 @@ impl Calibration {
 
     /// Returns what was learnt; `None` before the first report.
     #[must_use]
-    pub fn learnt(&self) -> Option<LearntRatio> {
+    pub fn learnt_ratio(&self) -> Option<LearntRatio> {
         let last = self.last?;
         Some(LearntRatio { ratio: last.reported / last.counted, deviation: self.deviation })
     }
@@ -82,16 +82,16 @@ impl Calibration {
     /// side.
     #[must_use]
     pub fn predict(&self, counted: Tokens) -> Tokens {
-        self.reckon(counted, SAFE_DEVIATIONS * self.deviation)
+        self.predict_with_margin(counted, SAFE_DEVIATIONS * self.deviation)
     }
 
     /// Returns the most likely input of a request of that count.
     #[must_use]
     pub fn estimate(&self, counted: Tokens) -> Tokens {
-        self.reckon(counted, 0.0)
+        self.predict_with_margin(counted, 0.0)
     }
 
-    fn reckon(&self, counted: Tokens, margin: f64) -> Tokens {
+    fn predict_with_margin(&self, counted: Tokens, margin: f64) -> Tokens {
         let counted = to_number(counted);
         let (low, high) = ((self.ratio - margin).max(RATIO_RANGE.0), self.ratio + margin);
         let reckoned = match self.last {
@@ -124,7 +124,7 @@ impl Calibration {
                 }
                 self.ratio = ratio;
             }
-            Some(last) if counted >= last.counted + to_number(Tokens(MIN_SAMPLE)) => {
+            Some(last) if counted >= last.counted + to_number(Tokens(MIN_SAMPLE_TOKENS)) => {
                 let added = (reported - last.reported) / (counted - last.counted);
                 let added = added.clamp(least, most);
                 self.learn_difference(added);
@@ -260,17 +260,17 @@ mod tests {
             for _session in 0..8 {
                 let mut calibration = Calibration::new(false);
                 if let Some(learnt) = learnt {
-                    calibration = calibration.resumed(learnt);
+                    calibration = calibration.with_learnt_ratio(learnt);
                     let counted = Tokens(9_000);
                     let off = calibration.estimate(counted).0 as f64 / actual(counted.0).0 as f64 - 1.0;
                     assert!(off.abs() < 0.01, "{ratio}: {off}");
                     assert!(calibration.predict(counted) >= actual(counted.0));
                 }
                 calibration.observe(Tokens(7_000), actual(7_000));
-                learnt = calibration.learnt();
+                learnt = calibration.learnt_ratio();
             }
             // One report a session is enough for the margin to become small.
-            let last = Calibration::new(false).resumed(learnt.unwrap()).predict(Tokens(10_000));
+            let last = Calibration::new(false).with_learnt_ratio(learnt.unwrap()).predict(Tokens(10_000));
             assert!(last.0 as f64 <= 10_000.0 * (ratio + 0.1), "{ratio}: {last}");
         }
     }
@@ -288,9 +288,13 @@ mod tests {
             (1.0, -0.1),
             (1.0, 99.0),
         ] {
-            assert_eq!(new.clone().resumed(LearntRatio { ratio, deviation }), new, "{ratio} {deviation}");
+            assert_eq!(
+                new.clone().with_learnt_ratio(LearntRatio { ratio, deviation }),
+                new,
+                "{ratio} {deviation}"
+            );
         }
-        assert_eq!(new.learnt(), None, "nothing was reported");
+        assert_eq!(new.learnt_ratio(), None, "nothing was reported");
     }
 
     #[test]

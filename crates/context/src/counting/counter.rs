@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn counter(tokenizer: Tokenizer) -> Counter {
-        Counter::new(&ModelLimits { tokenizer, ..ModelLimits::careful_default(false) })
+        Counter::new(&ModelLimits { tokenizer, ..ModelLimits::conservative_default(false) })
     }
 
     #[test]

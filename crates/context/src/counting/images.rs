@@ -8,7 +8,7 @@ const MAX_EDGE: u64 = 8_192;
 /// The size of an image whose size can't be read.
 const ASSUMED_SIZE: (u32, u32) = (2_048, 2_048);
 /// The squares of an unknown model: those of Anthropic, which are the smallest, without its limit.
-const UNKNOWN: ImageTokens =
+const UNKNOWN_MODEL_RULE: ImageTokens =
     ImageTokens::Patches { side: 28, max_edge: 4_096, max_patches: 5_000, percent: 100 };
 
 /// Returns the number of tokens of an image of that width and height, or of a large one if they
@@ -18,21 +18,21 @@ pub fn image_tokens(rule: ImageTokens, size: Option<(u32, u32)>) -> u64 {
     let (width, height) = size.unwrap_or(ASSUMED_SIZE);
     let (width, height) = (u64::from(width).clamp(1, MAX_EDGE), u64::from(height).clamp(1, MAX_EDGE));
     match rule {
-        ImageTokens::Unknown => image_tokens(UNKNOWN, size),
+        ImageTokens::Unknown => image_tokens(UNKNOWN_MODEL_RULE, size),
         ImageTokens::Fixed(tokens) => u64::from(tokens),
         ImageTokens::Tiles { base, tile } => {
             let (width, height) = scale_down(width, height, width.max(height), 2_048);
             let (width, height) = scale_down(width, height, width.min(height), 768);
-            u64::from(base) + u64::from(tile) * squares(width, height, 512)
+            u64::from(base) + u64::from(tile) * count_squares(width, height, 512)
         }
         ImageTokens::Patches { side, max_edge, max_patches, percent } => {
             let (width, height) = scale_down(width, height, width.max(height), u64::from(max_edge));
-            let patches = squares(width, height, u64::from(side)).min(u64::from(max_patches));
+            let patches = count_squares(width, height, u64::from(side)).min(u64::from(max_patches));
             (patches * u64::from(percent)).div_ceil(100)
         }
         ImageTokens::Crops { crop } => {
             let is_small = width <= 384 && height <= 384;
-            u64::from(crop) * if is_small { 1 } else { squares(width, height, 768) }
+            u64::from(crop) * if is_small { 1 } else { count_squares(width, height, 768) }
         }
     }
 }
@@ -47,7 +47,7 @@ fn scale_down(width: u64, height: u64, edge: u64, most: u64) -> (u64, u64) {
 }
 
 /// Returns the number of squares that cover an image.
-fn squares(width: u64, height: u64, side: u64) -> u64 {
+fn count_squares(width: u64, height: u64, side: u64) -> u64 {
     width.div_ceil(side.max(1)) * height.div_ceil(side.max(1))
 }
 

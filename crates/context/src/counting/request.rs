@@ -91,13 +91,13 @@ impl RequestCounter {
     }
 
     /// Begins with what an earlier session with the same model learnt.
-    pub fn resume(&mut self, learnt: LearntRatio) {
-        self.calibration = self.calibration.clone().resumed(learnt);
+    pub fn apply_learnt_ratio(&mut self, learnt: LearntRatio) {
+        self.calibration = self.calibration.clone().with_learnt_ratio(learnt);
     }
 
     /// Returns what the session learnt so far; `None` before the first report.
     #[must_use]
-    pub fn learnt(&self) -> Option<LearntRatio> {
-        self.calibration.learnt()
+    pub fn learnt_ratio(&self) -> Option<LearntRatio> {
+        self.calibration.learnt_ratio()
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use journeyman_protocol::{TokenCounter, Tokenizer, Tokens};
 
-use crate::Estimate;
+use crate::TokenEstimator;
 
 /// A way to count the tokens of a text.
 pub(super) enum Vocabulary {
@@ -32,10 +32,10 @@ impl Vocabulary {
             // Texts may contain the names of special tokens; a provider counts them as text.
             Self::BuiltIn(name) => match tiktoken::get_encoding(name) {
                 Some(encoding) => encoding.count(text) as u64,
-                None => Estimate.count(text).0,
+                None => TokenEstimator.count(text).0,
             },
             Self::Estimated(percent) => {
-                let Tokens(tokens) = Estimate.count(text);
+                let Tokens(tokens) = TokenEstimator.count(text);
                 tokens.saturating_mul(*percent).div_ceil(100)
             }
             Self::Given(counter) => counter.count(text).0,

@@ -7,29 +7,29 @@ use std::ops::Range;
 use journeyman_index::Snapshot;
 use journeyman_index::history::History;
 use journeyman_index::overview::{self, MAX_FOUND_FILES};
-use journeyman_index::query::{Context, FileHit, Query, Searcher};
+use journeyman_index::query::{FileHit, Query, QueryContext, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{ContextCategory, RelPath};
 
-use super::likelihood::{DEFINITION, PassageSigns, USE, file_weight};
+use super::likelihood::{DEFINITION_COEFFICIENT, PassageFeatures, USE_COEFFICIENT, file_weight};
 use super::names::code_names;
-use super::reader::Reader;
-use super::sources::Sources;
+use super::reader::IndexedFileReader;
+use super::sources::ContextSources;
 use crate::line_commits::short_id;
-use crate::outlines::{Outlined, Signature};
-use crate::packing::{Candidate, Reason, Texts};
+use crate::outlines::{FileOutline, Signature};
+use crate::packing::{CandidateReason, ContextCandidate, Texts};
 
 /// Words of a later message from which it is worth a search.
-const LEAST_TERMS: usize = 5;
+const MIN_TERMS: usize = 5;
 /// Files that score a smaller share of the best one's are no candidates.
-const LEAST_SHARE: f64 = 0.15;
+const MIN_SCORE_SHARE: f64 = 0.15;
 /// Maximum number of outlined files.
 const MAX_OUTLINED_FILES: usize = 16;
 /// Factor for tests and documents beside source. Measured: 0.2 takes 4 % more tokens for the same
 /// lines of fixes.
-const SECONDARY: f64 = 0.1;
+const SECONDARY_FACTOR: f64 = 0.1;
 /// Factor for other files than code.
-const NO_CODE: f64 = 0.2;
+const NON_CODE_FACTOR: f64 = 0.2;
 /// Maximum definitions that a name may mean, and maximum uses of each distance.
 const MAX_DEFINITIONS: usize = 5;
 const MAX_USES: usize = 12;
@@ -40,9 +40,9 @@ const MAX_CENTRAL_FILES: usize = 3;
 const MAX_NEAR_FILES: usize = 6;
 const MAX_TEST_FILES: usize = 4;
 /// Shares of the best score that stand for being at distance 1 and 2 of such a file.
-const NEAR: [f64; 2] = [0.4, 0.2];
+const NEAR_FACTORS: [f64; 2] = [0.4, 0.2];
 /// Factor for the tests of a file beside that file.
-const TESTED: f64 = 0.075;
+const TEST_FACTOR: f64 = 0.075;
 /// Maximum commits, of so many of the best files, so many of each.
 const MAX_COMMITS: usize = 8;
 const MAX_COMMITTED_FILES: usize = 5;
@@ -50,24 +50,24 @@ const MAX_COMMITS_OF_FILE: usize = 2;
 
 /// Data of an index for a task.
 #[derive(Debug, Clone, Default)]
-pub struct Gathered {
+pub struct GatheredContext {
     /// Files with how much is for them, 0 to 1, the best first.
     pub files: Vec<(RelPath, f64)>,
     /// Outlines of the best files, best first.
-    pub outlines: Vec<Outlined>,
+    pub outlines: Vec<FileOutline>,
     /// Candidates for excerpts.
-    pub candidates: Vec<Candidate>,
+    pub candidates: Vec<ContextCandidate>,
     /// The texts of their files.
     pub texts: Texts,
     /// Commits that changed the best files, newest first for each.
     pub commits: Vec<CommitNote>,
 }
 
-impl Gathered {
+impl GatheredContext {
     /// Replaces the subjects of commits, such as by ones without secrets. They are cut afterwards:
     /// half a secret is one too.
     #[must_use]
-    pub fn with_subjects(mut self, replace: impl Fn(&str) -> Cow<'_, str>) -> Self {
+    pub fn map_subjects(mut self, replace: impl Fn(&str) -> Cow<'_, str>) -> Self {
         for commit in &mut self.commits {
             commit.subject = replace(&commit.subject).into_owned();
         }
@@ -92,24 +92,24 @@ pub struct CommitNote {
 /// "Yes, go on" would find anything.
 #[must_use]
 pub fn is_worth_gathering(message: &str) -> bool {
-    Query::new(message, &mut Tokenizer::new()).terms.len() >= LEAST_TERMS || !code_names(message).is_empty()
+    Query::new(message, &mut Tokenizer::new()).terms.len() >= MIN_TERMS || !code_names(message).is_empty()
 }
 
 /// Gathers candidates for a task. Returns `None` if the search finds nothing.
 #[must_use]
-pub fn gather(task: &str, sources: &Sources<'_>) -> Option<Gathered> {
+pub fn gather(task: &str, sources: &ContextSources<'_>) -> Option<GatheredContext> {
     let query = Query::new(task, &mut Tokenizer::new());
     let mut searcher = Searcher::new();
     let answer =
-        searcher.search(sources.snapshot, sources.history, &query, Context::default(), MAX_FOUND_FILES);
+        searcher.search(sources.snapshot, sources.history, &query, QueryContext::default(), MAX_FOUND_FILES);
     let asked = overview::score_shares(&answer);
     if asked.is_empty() {
         return None;
     }
-    let mut gathering = Gathering {
+    let mut gathering = Gatherer {
         sources,
         searcher,
-        reader: Reader::new(sources),
+        reader: IndexedFileReader::new(sources),
         names: BTreeMap::new(),
         files: Vec::new(),
         candidates: Vec::new(),
@@ -119,35 +119,35 @@ pub fn gather(task: &str, sources: &Sources<'_>) -> Option<Gathered> {
     gathering.weigh_neighbours(&asked);
     gathering.weigh_named(asked.len());
     gathering.add_candidates();
-    let (files, outlines) = gathering.outline(task, &asked);
-    let commits = sources.history.map(|history| commits(history, &answer.files)).unwrap_or_default();
-    let Gathering { candidates, reader, .. } = gathering;
-    Some(Gathered { files, outlines, candidates, texts: reader.texts, commits })
+    let (files, outlines) = gathering.outline_best_files(task, &asked);
+    let commits = sources.history.map(|history| commits_of_hits(history, &answer.files)).unwrap_or_default();
+    let Gatherer { candidates, reader, .. } = gathering;
+    Some(GatheredContext { files, outlines, candidates, texts: reader.texts, commits })
 }
 
-struct Gathering<'a> {
-    sources: &'a Sources<'a>,
+struct Gatherer<'a> {
+    sources: &'a ContextSources<'a>,
     searcher: Searcher,
-    reader: Reader<'a>,
+    reader: IndexedFileReader<'a>,
     /// Places of the task's names, by file.
     names: BTreeMap<u32, Vec<NamePlace>>,
     /// Files whose passages are candidates, each once.
     files: Vec<WeighedFile>,
-    candidates: Vec<Candidate>,
+    candidates: Vec<ContextCandidate>,
 }
 
 /// A place of a name that the task has.
 struct NamePlace {
     lines: Range<u32>,
-    reason: Reason,
+    reason: CandidateReason,
 }
 
 impl NamePlace {
     /// Returns its coefficient in the weight of a passage.
     fn coefficient(&self) -> f64 {
         match self.reason {
-            Reason::Defines { .. } => DEFINITION,
-            Reason::Uses { distance: 1, .. } => USE,
+            CandidateReason::Defines { .. } => DEFINITION_COEFFICIENT,
+            CandidateReason::Uses { distance: 1, .. } => USE_COEFFICIENT,
             _ => 0.0,
         }
     }
@@ -160,20 +160,25 @@ struct WeighedFile {
     /// Its weight among all files.
     weight: f64,
     /// The reason for passages without a name of the task; `None` if those are no candidates.
-    reason: Option<Reason>,
+    reason: Option<CandidateReason>,
 }
 
-impl Gathering<'_> {
+impl Gatherer<'_> {
     /// Weighs the files that the search found.
     fn weigh_found(&mut self, hits: &[FileHit], asked: &[(u32, f64)]) {
         let mut place = 0;
         for (hit, (file, share)) in hits.iter().zip(asked) {
-            if *share < LEAST_SHARE {
+            if *share < MIN_SCORE_SHARE {
                 break;
             }
             let Some((category, factor)) = self.purpose(*file) else { continue };
             let weight = factor * file_weight(Some(hit), *share, place, self.defines_name(*file));
-            self.files.push(WeighedFile { file: *file, category, weight, reason: Some(Reason::Found) });
+            self.files.push(WeighedFile {
+                file: *file,
+                category,
+                weight,
+                reason: Some(CandidateReason::Found),
+            });
             place += usize::from(category == ContextCategory::RelatedCode);
         }
     }
@@ -181,7 +186,7 @@ impl Gathering<'_> {
     /// Returns true if a file defines a name that the task has.
     fn defines_name(&self, file: u32) -> bool {
         let places = self.names.get(&file).map(Vec::as_slice).unwrap_or_default();
-        places.iter().any(|place| matches!(place.reason, Reason::Defines { .. }))
+        places.iter().any(|place| matches!(place.reason, CandidateReason::Defines { .. }))
     }
 
     /// Weighs the other files that have names of the task. Only the passages with them are
@@ -212,7 +217,7 @@ impl Gathering<'_> {
 
     /// Adds the passages of a file with that likelihood.
     fn add_passages(&mut self, from: &WeighedFile, likelihood: f64) {
-        let Some(path) = self.reader.open(from.file) else { return };
+        let Some(path) = self.reader.load_file(from.file) else { return };
         let Some(text) = self.reader.texts.get(&path) else { return };
         let scores = self.searcher.chunk_scores(self.sources.snapshot, from.file);
         let best = scores.iter().map(|(_, score)| f64::from(*score)).fold(0.0, f64::max);
@@ -229,7 +234,7 @@ impl Gathering<'_> {
             let of_place =
                 |one: &&NamePlace, other: &&NamePlace| one.coefficient().total_cmp(&other.coefficient());
             let name = places.iter().filter(inside).rev().max_by(of_place);
-            let signs = PassageSigns {
+            let signs = PassageFeatures {
                 words: share(Some(at)),
                 beside: share(at.checked_sub(1)).max(share(at.checked_add(1))),
                 names: name.map_or(0.0, NamePlace::coefficient),
@@ -241,7 +246,7 @@ impl Gathering<'_> {
         for (lines, weight, name) in passages {
             let Some(reason) = name.or_else(|| from.reason.clone()) else { continue };
             let relevance = (likelihood * weight / total.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0);
-            self.candidates.push(Candidate {
+            self.candidates.push(ContextCandidate {
                 category: from.category,
                 path: path.clone(),
                 lines,
@@ -259,11 +264,11 @@ impl Gathering<'_> {
         if flags.vendored || flags.generated {
             return None;
         }
-        let code = if record.language.is_some() { 1.0 } else { NO_CODE };
+        let code = if record.language.is_some() { 1.0 } else { NON_CODE_FACTOR };
         Some(if flags.test {
-            (ContextCategory::Tests, SECONDARY * code)
+            (ContextCategory::Tests, SECONDARY_FACTOR * code)
         } else if flags.doc {
-            (ContextCategory::Docs, SECONDARY * code)
+            (ContextCategory::Docs, SECONDARY_FACTOR * code)
         } else {
             (ContextCategory::RelatedCode, code)
         })
@@ -282,7 +287,7 @@ impl Gathering<'_> {
             for id in definitions {
                 let Some((file, symbol)) = self.sources.snapshot.symbol(id) else { continue };
                 let lines = symbol.first_line..symbol.first_line.saturating_add(symbol.lines);
-                let reason = Reason::Defines { name: name.clone() };
+                let reason = CandidateReason::Defines { name: name.clone() };
                 self.names.entry(file).or_default().push(NamePlace { lines, reason });
             }
             for user in self.find_uses(&name, 1).into_iter().filter(|user| *user != name) {
@@ -313,7 +318,7 @@ impl Gathering<'_> {
             if symbol.name == name || users.contains(&symbol.name) {
                 continue;
             }
-            let reason = Reason::Uses { name: name.to_owned(), distance };
+            let reason = CandidateReason::Uses { name: name.to_owned(), distance };
             self.names
                 .entry(file)
                 .or_default()
@@ -339,18 +344,19 @@ impl Gathering<'_> {
                     self.files.push(WeighedFile {
                         file: test.file,
                         category: ContextCategory::Tests,
-                        weight: own * TESTED,
-                        reason: Some(Reason::Tests { of: path.clone() }),
+                        weight: own * TEST_FACTOR,
+                        reason: Some(CandidateReason::Tests { of: path.clone() }),
                     });
                 }
             }
             for (near, distance) in graph.nearby_nodes(node).into_iter().take(MAX_NEAR_FILES) {
                 let Some(near) = graph.node(near).map(|near| near.file) else { continue };
                 let Some((category, factor)) = self.purpose(near) else { continue };
-                let share = NEAR.get(distance.saturating_sub(1) as usize).copied().unwrap_or_default();
+                let share =
+                    NEAR_FACTORS.get(distance.saturating_sub(1) as usize).copied().unwrap_or_default();
                 let weight = factor * file_weight(None, share, asked.len(), self.defines_name(near));
                 if known.insert(near) {
-                    let reason = Some(Reason::Depends { on: path.clone() });
+                    let reason = Some(CandidateReason::Depends { on: path.clone() });
                     self.files.push(WeighedFile { file: near, category, weight, reason });
                 }
             }
@@ -358,7 +364,11 @@ impl Gathering<'_> {
     }
 
     /// Returns the files that the map shows first, and the outlines of the best ones.
-    fn outline(&mut self, task: &str, asked: &[(u32, f64)]) -> (Vec<(RelPath, f64)>, Vec<Outlined>) {
+    fn outline_best_files(
+        &mut self,
+        task: &str,
+        asked: &[(u32, f64)],
+    ) -> (Vec<(RelPath, f64)>, Vec<FileOutline>) {
         let snapshot = self.sources.snapshot;
         let order = overview::rank_files(snapshot, self.sources.graph, asked);
         let best = order.first().map_or(1.0, |(_, score)| *score).max(f64::MIN_POSITIVE);
@@ -367,7 +377,7 @@ impl Gathering<'_> {
             let Some(path) = Snapshot::file(snapshot, *file).and_then(|view| view.path()) else { continue };
             if outlines.len() < MAX_OUTLINED_FILES && (self.sources.may_show)(&path) {
                 // File names appear in any listing, but signatures need permission to read.
-                let told = match self.reader.open(*file) {
+                let told = match self.reader.load_file(*file) {
                     Some(_) => overview::signatures(snapshot, *file, task),
                     None => Vec::new(),
                 };
@@ -377,7 +387,7 @@ impl Gathering<'_> {
                     .map(|one| Signature { text: one.text, depth: one.depth, worth: one.worth })
                     .collect();
                 if wanted || !signatures.is_empty() {
-                    outlines.push(Outlined { path: path.to_string(), signatures });
+                    outlines.push(FileOutline { path: path.to_string(), signatures });
                 }
             }
             files.push((path, score / best));
@@ -386,7 +396,7 @@ impl Gathering<'_> {
     }
 }
 
-fn commits(history: &History, hits: &[FileHit]) -> Vec<CommitNote> {
+fn commits_of_hits(history: &History, hits: &[FileHit]) -> Vec<CommitNote> {
     let mut notes: Vec<CommitNote> = Vec::new();
     for hit in hits.iter().take(MAX_COMMITTED_FILES) {
         let Ok(path) = RelPath::parse(&hit.path) else { continue };

@@ -10,18 +10,18 @@ use journeyman_index::query::{FileHit, Signal};
 
 /// Coefficients of a file's signs: its share of the best file's score, the messages of its commits,
 /// that the task names its directory as the topic, and that it defines a name of the task.
-const SHARE: f64 = 3.2;
-const COMMITS: f64 = 2.1;
-const TOPIC: f64 = 2.0;
-const DEFINES: f64 = 1.1;
+const SHARE_COEFFICIENT: f64 = 3.2;
+const COMMITS_COEFFICIENT: f64 = 2.1;
+const TOPIC_COEFFICIENT: f64 = 2.0;
+const DEFINES_COEFFICIENT: f64 = 1.1;
 /// Exponent of a file's place in the ranking, the first being 1.
 const PLACE_EXPONENT: f64 = -0.65;
 /// Coefficients of a passage's signs: its share of the score of the file's best passage, the
 /// greater share of its neighbours, and that it has a definition or a use of a name of the task.
-const WORDS: f64 = 3.4;
-const BESIDE: f64 = 0.9;
-pub(super) const DEFINITION: f64 = 1.05;
-pub(super) const USE: f64 = 0.65;
+const WORDS_COEFFICIENT: f64 = 3.4;
+const NEIGHBOUR_COEFFICIENT: f64 = 0.9;
+pub(super) const DEFINITION_COEFFICIENT: f64 = 1.05;
+pub(super) const USE_COEFFICIENT: f64 = 0.65;
 /// Exponent of a passage's size: more lines are likelier to have the one that is needed.
 const SIZE_EXPONENT: f64 = 0.56;
 
@@ -33,16 +33,16 @@ pub(super) fn file_weight(hit: Option<&FileHit>, share: f64, place: usize, defin
         let reasons = hit.map(|hit| hit.why.as_slice()).unwrap_or_default();
         reasons.iter().find(|reason| reason.signal == signal).map_or(0.0, |reason| f64::from(reason.strength))
     };
-    let sum = SHARE * share
-        + COMMITS * strength(Signal::HistoryPool).min(1.0)
-        + TOPIC * strength(Signal::Topic).min(1.0)
-        + if defines { DEFINES } else { 0.0 };
+    let sum = SHARE_COEFFICIENT * share
+        + COMMITS_COEFFICIENT * strength(Signal::HistoryPool).min(1.0)
+        + TOPIC_COEFFICIENT * strength(Signal::Topic).min(1.0)
+        + if defines { DEFINES_COEFFICIENT } else { 0.0 };
     sum.exp() * (place as f64 + 1.0).powf(PLACE_EXPONENT)
 }
 
 /// Signs of a passage.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct PassageSigns {
+pub(super) struct PassageFeatures {
     /// The share of its score in that of the file's best passage.
     pub(super) words: f64,
     /// The greater such share of its two neighbours.
@@ -53,11 +53,11 @@ pub(super) struct PassageSigns {
     pub(super) bytes: usize,
 }
 
-impl PassageSigns {
+impl PassageFeatures {
     /// Returns the weight of the passage among those of its file.
     #[allow(clippy::cast_precision_loss)]
     pub(super) fn weight(self) -> f64 {
-        let sum = WORDS * self.words + BESIDE * self.beside + self.names;
+        let sum = WORDS_COEFFICIENT * self.words + NEIGHBOUR_COEFFICIENT * self.beside + self.names;
         sum.exp() * (self.bytes as f64 + 1.0).powf(SIZE_EXPONENT)
     }
 }
@@ -71,12 +71,12 @@ mod tests {
         let file = |share, place, defines| file_weight(None, share, place, defines);
         assert!(file(1.0, 0, false) > file(0.8, 0, false) && file(0.8, 0, false) > file(0.8, 1, false));
         assert!(file(0.0, 60, true) > file(0.0, 60, false) && file(0.0, 60, false) > 0.0);
-        let none = PassageSigns { bytes: 1_000, ..PassageSigns::default() };
+        let none = PassageFeatures { bytes: 1_000, ..PassageFeatures::default() };
         for more in [
-            PassageSigns { words: 0.1, ..none },
-            PassageSigns { beside: 0.1, ..none },
-            PassageSigns { names: USE, ..none },
-            PassageSigns { bytes: 1_001, ..none },
+            PassageFeatures { words: 0.1, ..none },
+            PassageFeatures { beside: 0.1, ..none },
+            PassageFeatures { names: USE_COEFFICIENT, ..none },
+            PassageFeatures { bytes: 1_001, ..none },
         ] {
             assert!(more.weight() > none.weight(), "{more:?}");
         }

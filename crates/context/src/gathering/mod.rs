@@ -10,5 +10,5 @@ mod names;
 mod reader;
 mod sources;
 
-pub use gather::{CommitNote, Gathered, gather, is_worth_gathering};
-pub use sources::Sources;
+pub use gather::{CommitNote, GatheredContext, gather, is_worth_gathering};
+pub use sources::ContextSources;

@@ -5,15 +5,15 @@ use journeyman_protocol::clip_to_bytes;
 /// Maximum names: a task with more is a log.
 const MAX_NAMES: usize = 12;
 /// Shorter names are everywhere.
-const LEAST_LENGTH: usize = 3;
+const MIN_NAME_LENGTH: usize = 3;
 /// Maximum bytes of a task that are read.
-const MAX_BYTES: usize = 64 << 10;
+const MAX_TASK_BYTES: usize = 64 << 10;
 
 /// Returns the words of a task that are written like names of code, in its order, without their
 /// qualifiers: with an underscore, a capital after a small letter or brackets behind them, or set
 /// in backticks.
 pub(super) fn code_names(task: &str) -> Vec<String> {
-    let task = clip_to_bytes(task, MAX_BYTES);
+    let task = clip_to_bytes(task, MAX_TASK_BYTES);
     let mut names: Vec<String> = Vec::new();
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
     let mut at = 0;
@@ -40,7 +40,7 @@ pub(super) fn code_names(task: &str) -> Vec<String> {
         if is_code
             && !qualifies
             && !within_path
-            && name.len() >= LEAST_LENGTH
+            && name.len() >= MIN_NAME_LENGTH
             && !name.starts_with(|c: char| c.is_ascii_digit())
             && !names.iter().any(|known| known == name)
         {

@@ -6,7 +6,7 @@ use journeyman_index::history::History;
 use journeyman_protocol::RelPath;
 
 /// Where candidates come from.
-pub struct Sources<'a> {
+pub struct ContextSources<'a> {
     /// The index.
     pub snapshot: &'a Snapshot,
     /// The dependency graph, if it is there.

@@ -6,7 +6,7 @@ use journeyman_protocol::{ContextCategory, RelPath, Tokens};
 
 /// Some lines of a file that may go into the context.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct ContextCandidate {
     /// The category whose share it takes.
     pub category: ContextCategory,
     /// The file.
@@ -16,12 +16,12 @@ pub struct Candidate {
     /// The likelihood that the task needs it, 0 to 1, comparable among all candidates.
     pub relevance: f64,
     /// The reason why it is a candidate.
-    pub reason: Reason,
+    pub reason: CandidateReason,
 }
 
-impl Candidate {
+impl ContextCandidate {
     /// Returns the path with the lines, for people.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         format!("{}:{}-{}", self.path, self.lines.start, self.lines.end.saturating_sub(1))
     }
 
@@ -34,7 +34,7 @@ impl Candidate {
 
 /// The reason why lines are a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub enum CandidateReason {
     /// The task names the file.
     Named,
     /// A search finds it for the task.
@@ -63,7 +63,7 @@ pub enum Reason {
     },
 }
 
-impl std::fmt::Display for Reason {
+impl std::fmt::Display for CandidateReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Named => f.write_str("the task names it"),
@@ -79,18 +79,18 @@ impl std::fmt::Display for Reason {
 
 /// The decision about a candidate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decision {
+pub struct PackingDecision {
     /// Position of the candidate.
     pub candidate: usize,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: PackingOutcome,
     /// Tokens that it added, or would have added; 0 if it wasn't weighed.
     pub tokens: Tokens,
 }
 
 /// The outcome of weighing a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PackingOutcome {
     /// Its lines are in.
     Included,
     /// Its lines were in already.
@@ -107,10 +107,10 @@ pub enum Outcome {
     Unreadable,
 }
 
-impl Outcome {
+impl PackingOutcome {
     /// Returns true if the lines are in the context.
     #[must_use]
-    pub fn is_inside(self) -> bool {
+    pub fn is_included(self) -> bool {
         matches!(self, Self::Included | Self::Covered)
     }
 
@@ -130,7 +130,7 @@ impl Outcome {
 
     /// Returns it in words.
     #[must_use]
-    pub fn text(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Included => "in",
             Self::Covered => "in already",

@@ -6,8 +6,8 @@ use std::ops::Range;
 use journeyman_protocol::{ContextCategory, RelPath, TokenCounter as _, Tokens, clip_to_bytes};
 
 use super::text::FileText;
-use crate::Estimate;
-use crate::fence::fenced;
+use crate::TokenEstimator;
+use crate::fence::fence_text;
 
 /// Maximum names of definitions that a gap lists.
 const MAX_NAMES_IN_GAP: usize = 8;
@@ -46,7 +46,7 @@ impl Excerpt {
         let mut next = 1;
         for range in &lines {
             write_gap(&mut body, file, &(next..range.start));
-            body.push_str(&file.shown(range));
+            body.push_str(&file.shown_lines(range));
             if !body.is_empty() && !body.ends_with('\n') {
                 body.push('\n');
             }
@@ -54,8 +54,8 @@ impl Excerpt {
         }
         write_gap(&mut body, file, &(next..end));
         let shown = if whole { "whole" } else { "in part" };
-        let text = fenced("file", &[("path", &path.to_string()), ("shown", shown)], &body);
-        let tokens = Estimate.count(&text) + Tokens(1);
+        let text = fence_text("file", &[("path", &path.to_string()), ("shown", shown)], &body);
+        let tokens = TokenEstimator.count(&text) + Tokens(1);
         Self { category, path: path.clone(), lines, whole, text, tokens }
     }
 }
@@ -66,7 +66,7 @@ fn write_gap(out: &mut String, file: &FileText, gap: &Range<u32>) {
     }
     let mut names: Vec<&str> = Vec::new();
     let mut more = 0_usize;
-    for name in file.defined_in(gap) {
+    for name in file.names_defined_in(gap) {
         if names.len() < MAX_NAMES_IN_GAP {
             names.push(clip_to_bytes(name, MAX_NAME_BYTES));
         } else {

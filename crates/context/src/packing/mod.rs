@@ -4,14 +4,14 @@
 //! come from the task's words ([`bodies`]) or from an index
 //! ([`gathering`](crate::gathering)).
 
-mod bodies;
 mod candidate;
 mod excerpt;
+mod file_parts;
 mod select;
 mod text;
 
-pub use bodies::bodies;
-pub use candidate::{Candidate, Decision, Outcome, Reason};
+pub use candidate::{CandidateReason, ContextCandidate, PackingDecision, PackingOutcome};
 pub use excerpt::Excerpt;
-pub use select::{Room, Selection, select};
+pub use file_parts::relevant_parts;
+pub use select::{Selection, SelectionBudget, select};
 pub use text::{FileText, Texts};

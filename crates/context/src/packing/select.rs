@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use journeyman_protocol::{ContextCategory, RelPath, Tokens};
 
-use super::candidate::{Candidate, Decision, Outcome};
+use super::candidate::{ContextCandidate, PackingDecision, PackingOutcome};
 use super::excerpt::Excerpt;
 use super::text::{FileText, Texts};
-use crate::cut::LEAST;
+use crate::cut::MIN_CUT_TOKENS;
 
 /// Exponent of a candidate's size in its order: small passages first among equally relevant ones.
 /// Measured: 0 to 1 differ by less than a point of the recall of changed lines.
@@ -19,23 +19,23 @@ const SIZE_EXPONENT: f64 = 0.3;
 /// much.
 const BRIDGED_LINES: u32 = 4;
 /// Tokens of an excerpt's tags, and of a note about a gap.
-const TAGS: u64 = 24;
-const GAP: u64 = 24;
+const TAGS_TOKENS: u64 = 24;
+const GAP_TOKENS: u64 = 24;
 /// Bytes that a token of code hardly ever exceeds, on average: a text that is too long by this
 /// measure isn't counted.
 const MAX_BYTES_PER_TOKEN: u64 = 8;
 /// Bytes of a token of code, on average.
 const BYTES_PER_TOKEN: f64 = 3.5;
 /// Candidates of more lines have near-duplicates; shorter ones repeat by chance.
-const LEAST_COMPARED_LINES: usize = 8;
+const MIN_COMPARED_LINES: usize = 8;
 /// Share of a passage's lines that are in already, in hundredths, from which it says nothing new.
-const DUPLICATE_SHARE: usize = 90;
+const MIN_DUPLICATE_PERCENT: usize = 90;
 /// Maximum candidates that are weighed.
 const MAX_CANDIDATES: usize = 20_000;
 
 /// The budget of a selection.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Room {
+pub struct SelectionBudget {
     /// All tokens.
     pub total: Tokens,
     /// The share of each category, in hundredths of the total. Categories without one only get
@@ -47,18 +47,18 @@ pub struct Room {
 }
 
 /// Shares of what an index finds for a task, in hundredths.
-const FOUND_SHARES: [(ContextCategory, u64); 3] =
+const FOUND_PERCENTS: [(ContextCategory, u64); 3] =
     [(ContextCategory::RelatedCode, 75), (ContextCategory::Tests, 15), (ContextCategory::Docs, 10)];
 
 /// The relevance that what an index finds needs for a whole budget. All candidates together have
 /// about 1. Measured at 32,000: 0.1 takes a third more tokens for two hundredths more of the lines.
-const LEAST_FOUND: f64 = 0.25;
+const MIN_FOUND_RELEVANCE: f64 = 0.25;
 
-impl Room {
+impl SelectionBudget {
     /// Returns the budget of what an index finds for a task.
     #[must_use]
-    pub fn of_found(total: Tokens) -> Self {
-        Self { total, shares: FOUND_SHARES.to_vec(), least: LEAST_FOUND }
+    pub fn for_found(total: Tokens) -> Self {
+        Self { total, shares: FOUND_PERCENTS.to_vec(), least: MIN_FOUND_RELEVANCE }
     }
 
     /// Returns the tokens of a category's share.
@@ -70,7 +70,7 @@ impl Room {
 
     /// Returns true if a candidate is relevant enough for its size.
     #[allow(clippy::cast_precision_loss)]
-    fn is_worth_it(&self, candidate: &Candidate, texts: &Texts) -> bool {
+    fn is_relevant_enough(&self, candidate: &ContextCandidate, texts: &Texts) -> bool {
         let bytes = texts.get(&candidate.path).map_or(0, |text| text.slice(&candidate.lines).len());
         let part = bytes as f64 / BYTES_PER_TOKEN / self.total.0.max(1) as f64;
         candidate.relevance > 0.0 && candidate.relevance >= self.least * part
@@ -83,23 +83,24 @@ pub struct Selection {
     /// The excerpts, by category and then by the relevance of their best passage.
     pub excerpts: Vec<Excerpt>,
     /// The decision about each candidate, in their order.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<PackingDecision>,
     /// The sum over excerpts; never above the budget.
     pub tokens: Tokens,
 }
 
 /// Selects candidates. Texts of files that have none are unreadable.
 #[must_use]
-pub fn select(candidates: &[Candidate], texts: &Texts, room: &Room) -> Selection {
+pub fn select(candidates: &[ContextCandidate], texts: &Texts, room: &SelectionBudget) -> Selection {
     let mut selector = Selector { texts, files: BTreeMap::new(), known: HashSet::new(), left: room.total.0 };
-    let decision = |candidate| Decision { candidate, outcome: Outcome::NoRoom, tokens: Tokens(0) };
-    let mut decisions: Vec<Decision> = (0..candidates.len()).map(decision).collect();
+    let decision =
+        |candidate| PackingDecision { candidate, outcome: PackingOutcome::NoRoom, tokens: Tokens(0) };
+    let mut decisions: Vec<PackingDecision> = (0..candidates.len()).map(decision).collect();
     let mut order = Vec::new();
     for (at, candidate) in candidates.iter().enumerate().take(MAX_CANDIDATES) {
         let outcome = if !texts.contains_key(&candidate.path) {
-            Outcome::Unreadable
-        } else if !room.is_worth_it(candidate, texts) {
-            Outcome::Unlikely
+            PackingOutcome::Unreadable
+        } else if !room.is_relevant_enough(candidate, texts) {
+            PackingOutcome::Unlikely
         } else {
             let lines = f64::from(candidate.lines.end.saturating_sub(candidate.lines.start).max(1));
             order.push((candidate.relevance / lines.powf(SIZE_EXPONENT), at));
@@ -117,7 +118,7 @@ pub fn select(candidates: &[Candidate], texts: &Texts, room: &Room) -> Selection
             let (Some(candidate), Some(decision)) = (candidates.get(*at), decisions.get_mut(*at)) else {
                 continue;
             };
-            if decision.outcome != Outcome::NoRoom {
+            if decision.outcome != PackingOutcome::NoRoom {
                 continue;
             }
             let share = shares.entry(candidate.category).or_default();
@@ -127,16 +128,16 @@ pub fn select(candidates: &[Candidate], texts: &Texts, room: &Room) -> Selection
                 continue;
             }
             (decision.outcome, decision.tokens) = selector.weigh(candidate, most);
-            if decision.outcome == Outcome::Included {
+            if decision.outcome == PackingOutcome::Included {
                 *share = share.saturating_sub(decision.tokens.0);
             }
         }
     }
     let excerpts = selector.render(room.total);
-    for decision in decisions.iter_mut().filter(|decision| decision.outcome.is_inside()) {
+    for decision in decisions.iter_mut().filter(|decision| decision.outcome.is_included()) {
         let path = candidates.get(decision.candidate).map(|candidate| &candidate.path);
         if !excerpts.iter().any(|excerpt| Some(&excerpt.path) == path) {
-            decision.outcome = Outcome::NoRoom;
+            decision.outcome = PackingOutcome::NoRoom;
         }
     }
     let tokens = excerpts.iter().map(|excerpt| excerpt.tokens).sum();
@@ -145,14 +146,14 @@ pub fn select(candidates: &[Candidate], texts: &Texts, room: &Room) -> Selection
 
 struct Selector<'a> {
     texts: &'a Texts,
-    files: BTreeMap<&'a RelPath, Chosen>,
+    files: BTreeMap<&'a RelPath, ChosenLines>,
     /// Hashes of the lines that are in.
     known: HashSet<u64>,
     left: u64,
 }
 
 /// The lines of a file that are in.
-struct Chosen {
+struct ChosenLines {
     category: ContextCategory,
     /// The order of the file's first candidate.
     rank: usize,
@@ -166,31 +167,31 @@ struct Chosen {
 
 impl<'a> Selector<'a> {
     /// Takes a candidate if it fits both what is left and `most` tokens.
-    fn weigh(&mut self, candidate: &Candidate, most: u64) -> (Outcome, Tokens) {
+    fn weigh(&mut self, candidate: &ContextCandidate, most: u64) -> (PackingOutcome, Tokens) {
         let Some((path, file)) = self.texts.get_key_value(&candidate.path) else {
-            return (Outcome::Unreadable, Tokens(0));
+            return (PackingOutcome::Unreadable, Tokens(0));
         };
         let end = file.lines().saturating_add(1);
         let asked = candidate.lines.start.max(1)..candidate.lines.end.min(end);
         if asked.is_empty() {
-            return (Outcome::Unreadable, Tokens(0));
+            return (PackingOutcome::Unreadable, Tokens(0));
         }
         let chosen = self.files.get(path);
         let own: &[Range<u32>] = chosen.map_or(&[], |chosen| &chosen.lines);
         let limit = self.left.min(most);
         if (file.slice(&asked).len() as u64) / MAX_BYTES_PER_TOKEN > limit {
-            return (Outcome::NoRoom, Tokens(0));
+            return (PackingOutcome::NoRoom, Tokens(0));
         }
         let new = missing_lines(own, &asked);
         if new.is_empty() {
-            return (Outcome::Covered, Tokens(0));
+            return (PackingOutcome::Covered, Tokens(0));
         }
         // The first passage is charged for what the file has at least; later ones use that up.
         let least = match chosen {
             None => {
-                let (lines, tokens) = at_least(file, asked.clone());
-                if tokens < LEAST.0 && file.has_long_line(&lines) {
-                    return (Outcome::TooLittle, Tokens(0));
+                let (lines, tokens) = widen_to_minimum(file, asked.clone());
+                if tokens < MIN_CUT_TOKENS.0 && file.has_long_line(&lines) {
+                    return (PackingOutcome::TooLittle, Tokens(0));
                 }
                 Some((lines, tokens))
             }
@@ -198,17 +199,17 @@ impl<'a> Selector<'a> {
         };
         let mut reserved = chosen.map_or(0, |chosen| chosen.reserved);
         // The limit is checked before more text is counted than can fit.
-        let mut spent = if chosen.is_none() { TAGS + 2 * GAP } else { GAP };
+        let mut spent = if chosen.is_none() { TAGS_TOKENS + 2 * GAP_TOKENS } else { GAP_TOKENS };
         for range in &new {
             let bytes = file.slice(range).len() as u64;
             if spent + bytes / MAX_BYTES_PER_TOKEN > limit.saturating_add(reserved) {
-                return (Outcome::NoRoom, Tokens(spent + bytes / 4));
+                return (PackingOutcome::NoRoom, Tokens(spent + bytes / 4));
             }
-            spent += file.count(range).0;
+            spent += file.count_tokens(range).0;
         }
         let cost = match &least {
             Some((_, tokens)) => {
-                let with_least = spent.max(TAGS + 2 * GAP + tokens);
+                let with_least = spent.max(TAGS_TOKENS + 2 * GAP_TOKENS + tokens);
                 reserved = with_least - spent;
                 with_least
             }
@@ -219,17 +220,17 @@ impl<'a> Selector<'a> {
             }
         };
         if cost > limit {
-            return (Outcome::NoRoom, Tokens(cost));
+            return (PackingOutcome::NoRoom, Tokens(cost));
         }
         let hashes: Vec<u64> = new.iter().flat_map(|range| line_hashes(file.slice(range))).collect();
         let repeated = hashes.iter().filter(|hash| self.known.contains(hash)).count();
-        if hashes.len() >= LEAST_COMPARED_LINES && repeated * 100 >= hashes.len() * DUPLICATE_SHARE {
-            return (Outcome::Duplicate, Tokens(cost));
+        if hashes.len() >= MIN_COMPARED_LINES && repeated * 100 >= hashes.len() * MIN_DUPLICATE_PERCENT {
+            return (PackingOutcome::Duplicate, Tokens(cost));
         }
         self.known.extend(hashes);
         self.left -= cost;
         let rank = self.files.len();
-        let chosen = self.files.entry(path).or_insert_with(|| Chosen {
+        let chosen = self.files.entry(path).or_insert_with(|| ChosenLines {
             category: candidate.category,
             rank,
             lines: Vec::new(),
@@ -238,26 +239,26 @@ impl<'a> Selector<'a> {
         });
         chosen.reserved = reserved;
         chosen.lines.push(asked);
-        merge(&mut chosen.lines);
-        (Outcome::Included, Tokens(cost))
+        merge_ranges(&mut chosen.lines);
+        (PackingOutcome::Included, Tokens(cost))
     }
 
     /// Renders what is chosen. Estimates of parts add up to a little less than the whole may have,
     /// so that the least relevant excerpts go where they don't fit together.
     fn render(self, most: Tokens) -> Vec<Excerpt> {
-        let mut chosen: Vec<(&RelPath, Chosen)> = self.files.into_iter().collect();
+        let mut chosen: Vec<(&RelPath, ChosenLines)> = self.files.into_iter().collect();
         chosen.sort_by_key(|(_, chosen)| chosen.rank);
         let mut left = most.0;
         let mut excerpts = Vec::new();
-        for (path, Chosen { category, mut lines, around, .. }) in chosen {
+        for (path, ChosenLines { category, mut lines, around, .. }) in chosen {
             let Some(file) = self.texts.get(path) else { continue };
-            if lines.iter().map(|lines| file.count(lines).0).sum::<u64>() < LEAST.0 {
+            if lines.iter().map(|lines| file.count_tokens(lines).0).sum::<u64>() < MIN_CUT_TOKENS.0 {
                 lines.push(around);
-                merge(&mut lines);
+                merge_ranges(&mut lines);
             }
             let excerpt = Excerpt::render(category, path, file, lines);
             // A smaller piece of a file tells nothing.
-            if excerpt.tokens.0 <= left && (excerpt.whole || excerpt.tokens >= LEAST) {
+            if excerpt.tokens.0 <= left && (excerpt.whole || excerpt.tokens >= MIN_CUT_TOKENS) {
                 left -= excerpt.tokens.0;
                 excerpts.push(excerpt);
             }
@@ -269,23 +270,23 @@ impl<'a> Selector<'a> {
 
 /// Widens lines until they cost the least that a piece of a file may have; all of a small file.
 /// Returns them with their tokens.
-fn at_least(file: &FileText, lines: Range<u32>) -> (Range<u32>, u64) {
+fn widen_to_minimum(file: &FileText, lines: Range<u32>) -> (Range<u32>, u64) {
     let end = file.lines().saturating_add(1);
     let Range { start: mut first, end: mut last } = lines;
-    let mut tokens = file.count(&(first..last)).0;
-    while tokens < LEAST.0 && (first > 1 || last < end) {
-        while tokens < LEAST.0 && (first > 1 || last < end) {
+    let mut tokens = file.count_tokens(&(first..last)).0;
+    while tokens < MIN_CUT_TOKENS.0 && (first > 1 || last < end) {
+        while tokens < MIN_CUT_TOKENS.0 && (first > 1 || last < end) {
             if last < end {
-                tokens += file.count(&(last..last + 1)).0;
+                tokens += file.count_tokens(&(last..last + 1)).0;
                 last += 1;
             }
-            if first > 1 && tokens < LEAST.0 {
+            if first > 1 && tokens < MIN_CUT_TOKENS.0 {
                 first -= 1;
-                tokens += file.count(&(first..first + 1)).0;
+                tokens += file.count_tokens(&(first..first + 1)).0;
             }
         }
         // Lines together may have fewer than each for itself.
-        tokens = file.count(&(first..last)).0;
+        tokens = file.count_tokens(&(first..last)).0;
     }
     (first..last, tokens)
 }
@@ -307,7 +308,7 @@ fn missing_lines(own: &[Range<u32>], wanted: &Range<u32>) -> Vec<Range<u32>> {
 }
 
 /// Brings ranges in order and joins those that are next to each other.
-fn merge(lines: &mut Vec<Range<u32>>) {
+fn merge_ranges(lines: &mut Vec<Range<u32>>) {
     lines.sort_by_key(|range| (range.start, range.end));
     let mut merged: Vec<Range<u32>> = Vec::with_capacity(lines.len());
     for range in lines.drain(..) {
@@ -334,7 +335,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::packing::Reason;
+    use crate::packing::CandidateReason;
 
     fn path(name: &str) -> RelPath {
         RelPath::parse(name).unwrap()
@@ -346,20 +347,20 @@ mod tests {
         FileText::new(text, Vec::new())
     }
 
-    fn candidate(name: &str, lines: Range<u32>, relevance: f64) -> Candidate {
+    fn candidate(name: &str, lines: Range<u32>, relevance: f64) -> ContextCandidate {
         let category = ContextCategory::RelatedCode;
-        Candidate { category, path: path(name), lines, relevance, reason: Reason::Found }
+        ContextCandidate { category, path: path(name), lines, relevance, reason: CandidateReason::Found }
     }
 
-    fn room(total: u64) -> Room {
-        Room {
+    fn room(total: u64) -> SelectionBudget {
+        SelectionBudget {
             total: Tokens(total),
             shares: vec![(ContextCategory::RelatedCode, 70), (ContextCategory::Tests, 30)],
             least: 0.01,
         }
     }
 
-    fn outcomes(selection: &Selection) -> Vec<&Outcome> {
+    fn outcomes(selection: &Selection) -> Vec<&PackingOutcome> {
         selection.decisions.iter().map(|decision| &decision.outcome).collect()
     }
 
@@ -378,7 +379,7 @@ mod tests {
         let [excerpt] = &selection.excerpts[..] else { panic!("{:?}", selection.excerpts) };
         let [lines] = &excerpt.lines[..] else { panic!("{:?}", excerpt.lines) };
         assert!(lines.start <= 100 && lines.end >= 180, "{lines:?}");
-        use Outcome::{Covered, Included, NoRoom, Unlikely, Unreadable};
+        use PackingOutcome::{Covered, Included, NoRoom, Unlikely, Unreadable};
         assert_eq!(outcomes(&selection), [&Included, &Included, &Covered, &Unlikely, &NoRoom, &Unreadable]);
     }
 
@@ -388,7 +389,7 @@ mod tests {
         let candidates = [candidate("a.rs", 200..202, 1.0), candidate("b.rs", 5..6, 0.9)];
         let selection = select(&candidates, &texts, &room(5_000));
         let [b, a] = &selection.excerpts[..] else { panic!() };
-        assert!(a.tokens >= LEAST && a.tokens.0 < LEAST.0 * 3 / 2, "{}", a.tokens);
+        assert!(a.tokens >= MIN_CUT_TOKENS && a.tokens.0 < MIN_CUT_TOKENS.0 * 3 / 2, "{}", a.tokens);
         assert!(b.whole);
     }
 
@@ -397,22 +398,23 @@ mod tests {
         let texts = Texts::from([(path("a.rs"), text("a", 60)), (path("copy.rs"), text("a", 60))]);
         let candidates = [candidate("a.rs", 1..61, 1.0), candidate("copy.rs", 1..61, 0.9)];
         let selection = select(&candidates, &texts, &room(9_000));
-        assert_eq!(outcomes(&selection), [&Outcome::Included, &Outcome::Duplicate]);
+        assert_eq!(outcomes(&selection), [&PackingOutcome::Included, &PackingOutcome::Duplicate]);
     }
 
     #[test]
     fn a_category_keeps_its_share_and_gets_what_others_leave() {
         let texts = Texts::from([(path("a.rs"), text("a", 300)), (path("t.rs"), text("t", 300))]);
-        let mut candidates: Vec<Candidate> =
+        let mut candidates: Vec<ContextCandidate> =
             (0..10).map(|n| candidate("a.rs", 1 + n * 30..31 + n * 30, 0.9)).collect();
         let of = |selection: &Selection, category| -> u64 {
             selection.excerpts.iter().filter(|it| it.category == category).map(|it| it.tokens.0).sum()
         };
         let alone = select(&candidates, &texts, &room(3_000));
         assert!(of(&alone, ContextCategory::RelatedCode) > 2_400, "lent: {}", alone.tokens);
-        candidates.push(Candidate { category: ContextCategory::Tests, ..candidate("t.rs", 1..31, 0.3) });
+        candidates
+            .push(ContextCandidate { category: ContextCategory::Tests, ..candidate("t.rs", 1..31, 0.3) });
         let both = select(&candidates, &texts, &room(3_000));
-        assert!(of(&both, ContextCategory::Tests) >= LEAST.0, "a less relevant test has its share");
+        assert!(of(&both, ContextCategory::Tests) >= MIN_CUT_TOKENS.0, "a less relevant test has its share");
     }
 
     #[test]
@@ -420,7 +422,7 @@ mod tests {
         let data = FileText::new("=".repeat(6_000), Vec::new());
         let texts = Texts::from([(path("a.rs"), data)]);
         let selection = select(&[candidate("a.rs", 1..2, 1.0)], &texts, &room(9_000));
-        assert_eq!((outcomes(&selection), selection.tokens), (vec![&Outcome::TooLittle], Tokens(0)));
+        assert_eq!((outcomes(&selection), selection.tokens), (vec![&PackingOutcome::TooLittle], Tokens(0)));
     }
 
     proptest! {
@@ -433,15 +435,15 @@ mod tests {
             total in 0_u64..6_000,
         ) {
             let texts = Texts::from([(path("a.rs"), FileText::new(lines.join("\n"), Vec::new()))]);
-            let candidates: Vec<Candidate> = asked.iter()
+            let candidates: Vec<ContextCandidate> = asked.iter()
                 .map(|(first, lines, relevance)| candidate("a.rs", *first..first + lines, *relevance)).collect();
             let selection = select(&candidates, &texts, &room(total));
             for excerpt in &selection.excerpts {
-                let shown: u64 = excerpt.lines.iter().map(|lines| texts[&excerpt.path].count(lines).0).sum();
-                prop_assert!(excerpt.whole || shown >= LEAST.0, "{} tokens of {:?}", shown, excerpt.lines);
+                let shown: u64 = excerpt.lines.iter().map(|lines| texts[&excerpt.path].count_tokens(lines).0).sum();
+                prop_assert!(excerpt.whole || shown >= MIN_CUT_TOKENS.0, "{} tokens of {:?}", shown, excerpt.lines);
             }
             if selection.excerpts.is_empty() {
-                prop_assert!(outcomes(&selection).iter().all(|outcome| !outcome.is_inside()));
+                prop_assert!(outcomes(&selection).iter().all(|outcome| !outcome.is_included()));
             }
         }
     }
@@ -455,7 +457,7 @@ mod tests {
             let names = ["a.rs", "b.rs", "c.rs", "d.rs", "missing.rs"];
             let texts: Texts = names.iter().take(4).zip([1_u32, 40, 400, 3_000])
                 .map(|(name, lines)| (path(name), text(&name[..1], lines))).collect();
-            let candidates: Vec<Candidate> = many.iter()
+            let candidates: Vec<ContextCandidate> = many.iter()
                 .map(|(file, first, last, relevance)| candidate(names[*file], *first..*last, *relevance)).collect();
             let selection = select(&candidates, &texts, &room(total));
             prop_assert!(selection.tokens.0 <= total);
@@ -464,7 +466,7 @@ mod tests {
             for decision in &selection.decisions {
                 let path = &candidates[decision.candidate].path;
                 let is_shown = selection.excerpts.iter().any(|excerpt| excerpt.path == *path);
-                prop_assert!(is_shown || !decision.outcome.is_inside());
+                prop_assert!(is_shown || !decision.outcome.is_included());
             }
             for excerpt in &selection.excerpts {
                 prop_assert!(excerpt.lines.is_sorted_by(|one, other| one.end < other.start));

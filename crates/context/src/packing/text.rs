@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use journeyman_protocol::{RelPath, TokenCounter as _, Tokens, clip_to_bytes};
 
-use crate::Estimate;
+use crate::TokenEstimator;
 
 /// Maximum bytes of a line that is shown whole: a longer one is data, or minified.
 const MAX_LINE_BYTES: usize = 2_000;
@@ -71,7 +71,7 @@ impl FileText {
     }
 
     /// Returns some lines as they are shown: of long ones the beginning.
-    pub(super) fn shown(&self, lines: &Range<u32>) -> Cow<'_, str> {
+    pub(super) fn shown_lines(&self, lines: &Range<u32>) -> Cow<'_, str> {
         let text = self.slice(lines);
         if !self.has_long_line(lines) {
             return text.into();
@@ -89,12 +89,12 @@ impl FileText {
     }
 
     /// Returns an estimate of the tokens of some lines as they are shown.
-    pub(super) fn count(&self, lines: &Range<u32>) -> Tokens {
-        Estimate.count(&self.shown(lines))
+    pub(super) fn count_tokens(&self, lines: &Range<u32>) -> Tokens {
+        TokenEstimator.count(&self.shown_lines(lines))
     }
 
     /// Returns the names that are defined in some lines.
-    pub(super) fn defined_in(&self, lines: &Range<u32>) -> impl Iterator<Item = &str> {
+    pub(super) fn names_defined_in(&self, lines: &Range<u32>) -> impl Iterator<Item = &str> {
         let begin = self.definitions.partition_point(|(line, _)| *line < lines.start);
         let end = self.definitions.partition_point(|(line, _)| *line < lines.end).max(begin);
         self.definitions.get(begin..end).unwrap_or_default().iter().map(|(_, name)| name.as_str())
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(text.lines(), 3);
         assert_eq!(text.slice(&(1..3)), "a\nb\n");
         assert_eq!((text.slice(&(3..9)), text.slice(&(9..12)), text.slice(&(2..2))), ("c", "", ""));
-        assert_eq!(text.defined_in(&(2..4)).collect::<Vec<_>>(), ["c"]);
+        assert_eq!(text.names_defined_in(&(2..4)).collect::<Vec<_>>(), ["c"]);
         assert_eq!(FileText::new("", Vec::new()).lines(), 0);
         assert_eq!(FileText::new("a\n", Vec::new()).lines(), 1);
     }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn of_a_long_line_the_beginning_is_shown() {
         let text = FileText::new(format!("a\n{}\nc\n", "x".repeat(9_000)), Vec::new());
-        assert_eq!(text.shown(&(2..4)), format!("{} […7001 bytes]\nc\n", "x".repeat(2_000)));
+        assert_eq!(text.shown_lines(&(2..4)), format!("{} […7001 bytes]\nc\n", "x".repeat(2_000)));
         for (lines, has) in [(1..2, false), (1..3, true), (2..3, true), (3..4, false), (3..9, false)] {
             assert_eq!(text.has_long_line(&lines), has, "{lines:?}");
         }

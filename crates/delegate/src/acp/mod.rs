@@ -23,15 +23,15 @@ use journeyman_protocol::Tokens;
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
-use self::tool_calls::{OpenTools, text_of};
-use crate::line::{guard_slash, text_at, tokens_at, unknown};
+use self::tool_calls::{OpenTools, block_text};
+use crate::json_line::{escape_leading_slash, text_at, tokens_at, unknown_step};
 use crate::output::AcpOptions;
-use crate::progress::{Progress, kind_of};
-use crate::{CommandRequest, Conversation, DelegateEvent, FailureKind, Outcome, Step};
+use crate::progress::{RunProgress, failure_kind_of};
+use crate::{CommandRequest, Conversation, ConversationStep, DelegateEvent, FailureKind, Outcome};
 
 /// The request of ours that is pending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum RequestStage {
     Initialize,
     Authenticate,
     Open,
@@ -39,7 +39,7 @@ enum Stage {
     ChooseModel,
 }
 
-impl Stage {
+impl RequestStage {
     /// Returns the id of the stage's request.
     fn id(self) -> i64 {
         self as i64
@@ -48,8 +48,8 @@ impl Stage {
 
 /// The client's side of one run.
 pub(crate) struct AcpConversation {
-    progress: Progress,
-    stage: Stage,
+    progress: RunProgress,
+    stage: RequestStage,
     authentication: Option<String>,
     agent: AgentCapabilities,
     directory: PathBuf,
@@ -67,10 +67,10 @@ pub(crate) struct AcpConversation {
 
 impl AcpConversation {
     /// Returns the `initialize` request, which begins the run.
-    pub(crate) fn greeting() -> Vec<u8> {
+    pub(crate) fn initialize_message() -> Vec<u8> {
         let us = Implementation::new("journeyman", env!("CARGO_PKG_VERSION"));
         let request = InitializeRequest::new(ProtocolVersion::V1).client_info(us);
-        request_line(Stage::Initialize, AGENT_METHOD_NAMES.initialize, request)
+        request_line(RequestStage::Initialize, AGENT_METHOD_NAMES.initialize, request)
     }
 
     /// Begins a run. `model` is chosen in the session, if the command doesn't choose it.
@@ -81,15 +81,15 @@ impl AcpConversation {
         model: Option<&str>,
     ) -> Self {
         Self {
-            progress: Progress::new(cli),
-            stage: Stage::Initialize,
+            progress: RunProgress::new(cli),
+            stage: RequestStage::Initialize,
             authentication: options.authentication.clone(),
             agent: AgentCapabilities::default(),
             directory: request.directory.to_owned(),
             resume: request.resume.map(str::to_owned),
             session: SessionId::new(""),
             model: model.map(str::to_owned),
-            prompt: guard_slash(request.prompt),
+            prompt: escape_leading_slash(request.prompt),
             allows_all: request.confined,
             streaming: false,
             tools: OpenTools::default(),
@@ -97,13 +97,13 @@ impl AcpConversation {
     }
 
     /// Fails the run, and ends it.
-    fn fail(&mut self, kind: FailureKind, reason: &str) -> Step {
+    fn fail(&mut self, kind: FailureKind, reason: &str) -> ConversationStep {
         self.progress.finished = true;
         self.progress.fail(kind, reason);
-        Step { finished: true, ..Step::default() }
+        ConversationStep { finished: true, ..ConversationStep::default() }
     }
 
-    fn read_response(&mut self, mut value: Value) -> Step {
+    fn read_response(&mut self, mut value: Value) -> ConversationStep {
         if let Some(error) = value.get_mut("error").filter(|error| !error.is_null()) {
             let error = error.take();
             let error = serde_json::from_value(error).unwrap_or_else(|_| Error::internal_error());
@@ -111,13 +111,17 @@ impl AcpConversation {
         }
         let result = value.get_mut("result").map(Value::take).unwrap_or_default();
         match self.stage {
-            Stage::Initialize => match serde_json::from_value::<InitializeResponse>(result) {
+            RequestStage::Initialize => match serde_json::from_value::<InitializeResponse>(result) {
                 Ok(answer) if answer.protocol_version == ProtocolVersion::V1 => {
                     self.agent = answer.agent_capabilities;
                     match self.authentication.take() {
                         Some(method) => {
                             let request = AuthenticateRequest::new(method);
-                            self.ask(Stage::Authenticate, AGENT_METHOD_NAMES.authenticate, request)
+                            self.send_request(
+                                RequestStage::Authenticate,
+                                AGENT_METHOD_NAMES.authenticate,
+                                request,
+                            )
                         }
                         None => self.open_session(),
                     }
@@ -130,14 +134,14 @@ impl AcpConversation {
                 }
                 Err(error) => self.fail(FailureKind::Reported, &format!("initialize: {error}")),
             },
-            Stage::Authenticate => self.open_session(),
-            Stage::Open => self.read_session(result),
-            Stage::ChooseModel => self.begin_prompt(),
-            Stage::Prompt => self.finish(result),
+            RequestStage::Authenticate => self.open_session(),
+            RequestStage::Open => self.read_session(result),
+            RequestStage::ChooseModel => self.begin_prompt(),
+            RequestStage::Prompt => self.finish(result),
         }
     }
 
-    fn read_failure(&mut self, error: &Error) -> Step {
+    fn read_failure(&mut self, error: &Error) -> ConversationStep {
         let detail = match &error.data {
             Some(Value::String(text)) => text.clone(),
             Some(data) => ["/details", "/message"].map(|place| text_at(data, place)).concat(),
@@ -148,35 +152,40 @@ impl AcpConversation {
         let kind = match error.code {
             ErrorCode::AuthRequired => FailureKind::NotAuthenticated,
             ErrorCode::RequestCancelled => FailureKind::CutOff,
-            _ if self.stage == Stage::Authenticate => FailureKind::NotAuthenticated,
-            _ => kind_of(&reason).unwrap_or(FailureKind::Reported),
+            _ if self.stage == RequestStage::Authenticate => FailureKind::NotAuthenticated,
+            _ => failure_kind_of(&reason).unwrap_or(FailureKind::Reported),
         };
         self.fail(kind, &reason)
     }
 
-    fn ask(&mut self, stage: Stage, method: &str, params: impl Serialize) -> Step {
+    fn send_request(
+        &mut self,
+        stage: RequestStage,
+        method: &str,
+        params: impl Serialize,
+    ) -> ConversationStep {
         self.stage = stage;
-        Step { reply: request_line(stage, method, params), ..Step::default() }
+        ConversationStep { reply: request_line(stage, method, params), ..ConversationStep::default() }
     }
 
-    fn open_session(&mut self) -> Step {
+    fn open_session(&mut self) -> ConversationStep {
         let directory = self.directory.clone();
         let Some(session) = self.resume.clone() else {
             let request = NewSessionRequest::new(directory);
-            return self.ask(Stage::Open, AGENT_METHOD_NAMES.session_new, request);
+            return self.send_request(RequestStage::Open, AGENT_METHOD_NAMES.session_new, request);
         };
         if self.agent.session_capabilities.resume.is_some() {
             let request = ResumeSessionRequest::new(session, directory);
-            self.ask(Stage::Open, AGENT_METHOD_NAMES.session_resume, request)
+            self.send_request(RequestStage::Open, AGENT_METHOD_NAMES.session_resume, request)
         } else if self.agent.load_session {
             let request = LoadSessionRequest::new(session, directory);
-            self.ask(Stage::Open, AGENT_METHOD_NAMES.session_load, request)
+            self.send_request(RequestStage::Open, AGENT_METHOD_NAMES.session_load, request)
         } else {
             self.fail(FailureKind::Reported, "it can't go on with a session")
         }
     }
 
-    fn read_session(&mut self, result: Value) -> Step {
+    fn read_session(&mut self, result: Value) -> ConversationStep {
         let options: Vec<SessionConfigOption> = result
             .get("configOptions")
             .and_then(|options| Vec::deserialize(options).ok())
@@ -194,10 +203,10 @@ impl AcpConversation {
             Some(model) => self.choose_model(&options, model),
             None => self.begin_prompt(),
         };
-        Step { events: event.into_iter().collect(), ..step }
+        ConversationStep { events: event.into_iter().collect(), ..step }
     }
 
-    fn choose_model(&mut self, options: &[SessionConfigOption], model: String) -> Step {
+    fn choose_model(&mut self, options: &[SessionConfigOption], model: String) -> ConversationStep {
         let is_model =
             |option: &&SessionConfigOption| option.category == Some(SessionConfigOptionCategory::Model);
         let Some(option) = options.iter().find(is_model) else {
@@ -205,16 +214,16 @@ impl AcpConversation {
         };
         let value = SessionConfigValueId::new(model);
         let request = SetSessionConfigOptionRequest::new(self.session.clone(), option.id.clone(), value);
-        self.ask(Stage::ChooseModel, AGENT_METHOD_NAMES.session_set_config_option, request)
+        self.send_request(RequestStage::ChooseModel, AGENT_METHOD_NAMES.session_set_config_option, request)
     }
 
-    fn begin_prompt(&mut self) -> Step {
+    fn begin_prompt(&mut self) -> ConversationStep {
         let prompt = vec![ContentBlock::from(std::mem::take(&mut self.prompt))];
         let request = PromptRequest::new(self.session.clone(), prompt);
-        self.ask(Stage::Prompt, AGENT_METHOD_NAMES.session_prompt, request)
+        self.send_request(RequestStage::Prompt, AGENT_METHOD_NAMES.session_prompt, request)
     }
 
-    fn finish(&mut self, result: Value) -> Step {
+    fn finish(&mut self, result: Value) -> ConversationStep {
         // One agent reports the usage in an extension if the response to the prompt has none.
         let beside = "/_meta/quota/token_count";
         let usage = &mut self.progress.usage;
@@ -244,45 +253,53 @@ impl AcpConversation {
             }
             _ => self.progress.fail(FailureKind::Reported, "it stopped for an unknown reason"),
         }
-        Step { events: vec![self.progress.usage_event()], finished: true, ..Step::default() }
+        ConversationStep {
+            events: vec![self.progress.usage_event()],
+            finished: true,
+            ..ConversationStep::default()
+        }
     }
 
-    fn read_request(&mut self, id: RequestId, method: &str, params: Value) -> Step {
+    fn read_request(&mut self, id: RequestId, method: &str, params: Value) -> ConversationStep {
         if method != CLIENT_METHOD_NAMES.session_request_permission {
-            return Step {
+            return ConversationStep {
                 reply: answer_line(id, Err::<(), _>(Error::method_not_found())),
-                ..Step::default()
+                ..ConversationStep::default()
             };
         }
         let request = match serde_json::from_value::<RequestPermissionRequest>(params) {
             Ok(request) => request,
             Err(_) => {
-                return Step {
+                return ConversationStep {
                     reply: answer_line(id, Err::<(), _>(Error::invalid_params())),
-                    ..Step::default()
+                    ..ConversationStep::default()
                 };
             }
         };
         // Some agents report a tool for the first time when they ask for permission.
         let events = self.tools.read(&request.tool_call);
         let kind = self.tools.kind_of(&request.tool_call);
-        let outcome = choose(&request.options, self.allows_all || is_mild(kind));
-        Step { events, reply: answer_line(id, Ok(RequestPermissionResponse::new(outcome))), finished: false }
+        let outcome = choose_option(&request.options, self.allows_all || is_allowed_unconfined(kind));
+        ConversationStep {
+            events,
+            reply: answer_line(id, Ok(RequestPermissionResponse::new(outcome))),
+            finished: false,
+        }
     }
 
-    fn read_update(&mut self, params: Value, line: &[u8]) -> Step {
+    fn read_update(&mut self, params: Value, line: &[u8]) -> ConversationStep {
         let Ok(notification) = serde_json::from_value::<SessionNotification>(params) else {
-            return unknown(line);
+            return unknown_step(line);
         };
         // Updates before the prompt are the history of a resumed session.
-        if self.stage != Stage::Prompt {
-            return Step::default();
+        if self.stage != RequestStage::Prompt {
+            return ConversationStep::default();
         }
         let streaming = matches!(notification.update, SessionUpdate::AgentMessageChunk(_));
         let events = match notification.update {
             SessionUpdate::AgentMessageChunk(chunk) => self.read_text(&chunk.content),
             SessionUpdate::AgentThoughtChunk(chunk) => {
-                text_of(&chunk.content).map(DelegateEvent::Thought).into_iter().collect()
+                block_text(&chunk.content).map(DelegateEvent::Thought).into_iter().collect()
             }
             SessionUpdate::ToolCall(call) => {
                 let fields = ToolCallUpdateFields::new()
@@ -300,7 +317,7 @@ impl AcpConversation {
                 let cost = update.cost.filter(|cost| cost.currency == "USD").map(|cost| cost.amount);
                 let cost = cost.filter(|amount| amount.is_finite() && *amount >= 0.0);
                 self.progress.cost = cost.or(self.progress.cost);
-                return Step::default();
+                return ConversationStep::default();
             }
             // Plans, commands and modes are for editors.
             SessionUpdate::UserMessageChunk(_)
@@ -308,15 +325,15 @@ impl AcpConversation {
             | SessionUpdate::AvailableCommandsUpdate(_)
             | SessionUpdate::CurrentModeUpdate(_)
             | SessionUpdate::ConfigOptionUpdate(_)
-            | SessionUpdate::SessionInfoUpdate(_) => return Step::default(),
-            _ => return unknown(line),
+            | SessionUpdate::SessionInfoUpdate(_) => return ConversationStep::default(),
+            _ => return unknown_step(line),
         };
         self.streaming = streaming;
-        Step { events, ..Step::default() }
+        ConversationStep { events, ..ConversationStep::default() }
     }
 
     fn read_text(&mut self, content: &ContentBlock) -> Vec<DelegateEvent> {
-        let Some(text) = text_of(content) else { return Vec::new() };
+        let Some(text) = block_text(content) else { return Vec::new() };
         if !self.streaming {
             self.progress.message.clear();
         }
@@ -326,14 +343,14 @@ impl AcpConversation {
 }
 
 impl Conversation for AcpConversation {
-    fn receive(&mut self, line: &[u8]) -> Step {
-        let Some(mut value) = self.progress.parse(line) else { return unknown(line) };
+    fn receive_line(&mut self, line: &[u8]) -> ConversationStep {
+        let Some(mut value) = self.progress.parse(line) else { return unknown_step(line) };
         let id = value.get("id").cloned().and_then(|id| serde_json::from_value::<RequestId>(id).ok());
         let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
         let mut params = || value.get_mut("params").map(Value::take).unwrap_or_default();
         match (method, id) {
             // The run is over; no request is answered any more.
-            _ if self.progress.finished => Step::default(),
+            _ if self.progress.finished => ConversationStep::default(),
             (Some(method), Some(id)) => {
                 let params = params();
                 self.read_request(id, &method, params)
@@ -343,7 +360,7 @@ impl Conversation for AcpConversation {
                 self.read_update(params, line)
             }
             (None, Some(RequestId::Number(id))) if id == self.stage.id() => self.read_response(value),
-            _ => unknown(line),
+            _ => unknown_step(line),
         }
     }
 
@@ -355,12 +372,12 @@ impl Conversation for AcpConversation {
 }
 
 /// Returns true for tools that are allowed outside a sandbox: those that read and edit files.
-fn is_mild(kind: ToolKind) -> bool {
+fn is_allowed_unconfined(kind: ToolKind) -> bool {
     matches!(kind, ToolKind::Read | ToolKind::Edit | ToolKind::Search | ToolKind::Think)
 }
 
 /// Chooses one of the options of a permission request.
-fn choose(options: &[PermissionOption], allow: bool) -> RequestPermissionOutcome {
+fn choose_option(options: &[PermissionOption], allow: bool) -> RequestPermissionOutcome {
     let wanted = if allow {
         [PermissionOptionKind::AllowOnce, PermissionOptionKind::AllowAlways]
     } else {
@@ -372,7 +389,7 @@ fn choose(options: &[PermissionOption], allow: bool) -> RequestPermissionOutcome
     })
 }
 
-fn request_line(stage: Stage, method: &str, params: impl Serialize) -> Vec<u8> {
+fn request_line(stage: RequestStage, method: &str, params: impl Serialize) -> Vec<u8> {
     let id = RequestId::Number(stage.id());
     to_line(JsonRpcMessage::wrap(Request { id, method: method.into(), params: Some(params) }))
 }

@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::*;
 use crate::sample::request;
-use crate::{Adapter, ConfiguredCli, Definition, DefinitionError, Output};
+use crate::{Adapter, CliDefinition, CliOutputFormat, ConfiguredCli, DefinitionError};
 
 fn agent(authentication: Option<&str>) -> Result<ConfiguredCli, DefinitionError> {
     let authentication = authentication.map(str::to_owned);
-    ConfiguredCli::new(Definition {
+    ConfiguredCli::new(CliDefinition {
         name: "mine".to_owned(),
         command: vec!["mine".to_owned(), "acp".to_owned()],
-        output: Output::Acp(AcpOptions { authentication }),
-        ..Definition::default()
+        output: CliOutputFormat::Acp(AcpOptions { authentication }),
+        ..CliDefinition::default()
     })
 }
 
@@ -21,7 +21,7 @@ struct Client(Box<dyn Conversation>);
 
 impl Client {
     fn receive(&mut self, message: &Value) -> (Vec<DelegateEvent>, Value) {
-        let Step { events, reply, .. } = self.0.receive(message.to_string().as_bytes());
+        let ConversationStep { events, reply, .. } = self.0.receive_line(message.to_string().as_bytes());
         (events, serde_json::from_slice(&reply).unwrap_or_default())
     }
 
@@ -38,7 +38,7 @@ impl Client {
     fn open(cli: &ConfiguredCli, confined: bool) -> Self {
         let mut request = request("Do it.");
         request.confined = confined;
-        let mut client = Self(cli.converse(&request));
+        let mut client = Self(cli.start_conversation(&request));
         client.answer(0, &json!({ "protocolVersion": 1 }));
         client.answer(2, &json!({ "sessionId": "s-1" }));
         client
@@ -59,7 +59,7 @@ fn the_run_begins_before_the_agent_says_a_word() -> Result<(), DefinitionError> 
 
 #[test]
 fn a_run_goes_from_the_session_to_the_answer() -> Result<(), DefinitionError> {
-    let mut client = Client(agent(Some("key"))?.converse(&request("Do it.")));
+    let mut client = Client(agent(Some("key"))?.start_conversation(&request("Do it.")));
     let (_, asked) = client.answer(0, &json!({ "protocolVersion": 1, "authMethods": [] }));
     assert_eq!(asked["method"], "authenticate");
     assert_eq!(asked["params"]["methodId"], "key");
@@ -110,7 +110,7 @@ fn the_history_of_a_session_is_not_told_again() -> Result<(), DefinitionError> {
     ] {
         let mut request = request("More.");
         request.resume = Some("s-1");
-        let mut client = Client(agent(None)?.converse(&request));
+        let mut client = Client(agent(None)?.start_conversation(&request));
         let answer = json!({ "protocolVersion": 1, "agentCapabilities": capabilities });
         let (_, asked) = client.answer(0, &answer);
         assert_eq!((&asked["method"], &asked["params"]["sessionId"]), (&json!(method), &json!("s-1")));
@@ -121,7 +121,7 @@ fn the_history_of_a_session_is_not_told_again() -> Result<(), DefinitionError> {
     }
     let mut request = request("More.");
     request.resume = Some("s-1");
-    let mut client = Client(agent(None)?.converse(&request));
+    let mut client = Client(agent(None)?.start_conversation(&request));
     client.answer(0, &json!({ "protocolVersion": 1 }));
     let failure = client.0.end(None, "").failure.map(|failure| failure.message);
     assert_eq!(failure, Some("it can't go on with a session".to_owned()));
@@ -192,7 +192,7 @@ fn a_model_is_chosen_in_the_session() -> Result<(), DefinitionError> {
     let mut request = request("Do it.");
     request.model = Some("small");
     let opened = |options: Value| {
-        let mut client = Client(cli.converse(&request));
+        let mut client = Client(cli.start_conversation(&request));
         client.answer(0, &json!({ "protocolVersion": 1 }));
         let (_, asked) = client.answer(2, &json!({ "sessionId": "s-1", "configOptions": options }));
         (client, asked)

@@ -12,7 +12,7 @@ use crate::DelegateEvent;
 use crate::bounds::{
     MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OPEN_TOOLS, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, clip, one_line,
 };
-use crate::line::{output_of, summarize};
+use crate::json_line::{summarize_input, tool_output};
 
 /// Tools that have started and not ended, by the ids of their calls.
 #[derive(Default)]
@@ -48,9 +48,9 @@ impl OpenTools {
                 let kind = fields.kind.unwrap_or_default();
                 self.0.insert(id.clone(), OpenTool { kind, path: changed.first().cloned() });
                 let title = one_line(fields.title.as_deref().unwrap_or_default());
-                let input = fields.raw_input.as_ref().map(summarize).filter(|input| !input.is_empty());
+                let input = fields.raw_input.as_ref().map(summarize_input).filter(|input| !input.is_empty());
                 let name = fields.name.as_deref().map(one_line);
-                let tool = name.unwrap_or_else(|| name_of(kind).to_owned());
+                let tool = name.unwrap_or_else(|| tool_name(kind).to_owned());
                 events.push(DelegateEvent::ToolStart {
                     id: id.clone(),
                     tool,
@@ -65,7 +65,7 @@ impl OpenTools {
             _ => return events,
         };
         let Some(OpenTool { kind, path }) = self.0.remove(&id) else { return events };
-        events.push(DelegateEvent::ToolEnd { id, failed, output: tool_output(fields) });
+        events.push(DelegateEvent::ToolEnd { id, failed, output: format_tool_output(fields) });
         let paths: Vec<String> =
             changed.into_iter().chain(path).collect::<BTreeSet<_>>().into_iter().collect();
         if !failed && !paths.is_empty() && matches!(kind, ToolKind::Edit | ToolKind::Delete | ToolKind::Move)
@@ -87,23 +87,23 @@ fn changed_paths(fields: &ToolCallUpdateFields) -> BTreeSet<String> {
     paths.map(|path| clip(&path.to_string_lossy(), MAX_NAME_BYTES)).collect()
 }
 
-fn tool_output(fields: &ToolCallUpdateFields) -> String {
+fn format_tool_output(fields: &ToolCallUpdateFields) -> String {
     let mut output = String::new();
     for content in fields.content.iter().flatten() {
         if let ToolCallContent::Content(content) = content
-            && let Some(text) = text_of(&content.content)
+            && let Some(text) = block_text(&content.content)
             && output.len() < MAX_OUTPUT_BYTES
         {
             output.push_str(&clip(&text, MAX_OUTPUT_BYTES.saturating_sub(output.len())));
         }
     }
     match &fields.raw_output {
-        Some(raw) if output.is_empty() => output_of(raw),
+        Some(raw) if output.is_empty() => tool_output(raw),
         _ => output,
     }
 }
 
-fn name_of(kind: ToolKind) -> &'static str {
+fn tool_name(kind: ToolKind) -> &'static str {
     match kind {
         ToolKind::Read => "read",
         ToolKind::Edit => "edit",
@@ -118,7 +118,7 @@ fn name_of(kind: ToolKind) -> &'static str {
 }
 
 /// Returns the text of a block, if it is a text block.
-pub(super) fn text_of(content: &ContentBlock) -> Option<String> {
+pub(super) fn block_text(content: &ContentBlock) -> Option<String> {
     match content {
         ContentBlock::Text(text) => Some(clip(&text.text, MAX_TEXT_BYTES)),
         _ => None,

@@ -16,7 +16,7 @@ fn run(installed: &Installed, name: &str, directory: &Path, prompt: &str) -> Res
 
 #[test]
 fn it_works_in_the_directory_and_tells_what_changed() {
-    if !journeyman_testkit::has_program("/usr/bin/python3") {
+    if !journeyman_testkit::has_program_or_skip("/usr/bin/python3") {
         return;
     }
     let installed = Installed::new(None);
@@ -33,7 +33,7 @@ fn it_works_in_the_directory_and_tells_what_changed() {
 
 #[test]
 fn it_streams_and_its_exit_code_and_errors_are_told() {
-    if !journeyman_testkit::has_program("/usr/bin/python3") {
+    if !journeyman_testkit::has_program_or_skip("/usr/bin/python3") {
         return;
     }
     let installed = Installed::new(None);
@@ -60,7 +60,7 @@ fn it_streams_and_its_exit_code_and_errors_are_told() {
 
 #[test]
 fn its_time_limit_ends_processes_that_left_its_group() {
-    if !journeyman_testkit::has_program("/usr/bin/python3") {
+    if !journeyman_testkit::has_program_or_skip("/usr/bin/python3") {
         return;
     }
     let installed = Installed::new(Some(Duration::from_secs(2)));
@@ -77,7 +77,7 @@ fn its_time_limit_ends_processes_that_left_its_group() {
 
 #[test]
 fn the_time_limit_of_a_run_beats_the_setting() {
-    if !journeyman_testkit::has_program("/usr/bin/python3") {
+    if !journeyman_testkit::has_program_or_skip("/usr/bin/python3") {
         return;
     }
     let installed = Installed::new(Some(Duration::from_secs(1000)));
@@ -90,7 +90,7 @@ fn the_time_limit_of_a_run_beats_the_setting() {
 
 #[test]
 fn much_output_is_no_reason_to_end_it() {
-    if !journeyman_testkit::has_program("/usr/bin/python3") {
+    if !journeyman_testkit::has_program_or_skip("/usr/bin/python3") {
         return;
     }
     let installed = Installed::new(None);

@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use journeyman_delegate::{
-    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, DelegateEvent, DelegateSettings,
-    DelegateTool, Delegates, Failure, FailureKind, Outcome, Provider, Requirements, Step,
+    Adapter, Capabilities, CommandLine, CommandRequest, Conversation, ConversationStep, DelegateEvent,
+    DelegateSettings, DelegateTool, Delegates, Failure, FailureKind, Outcome, Provider, Requirements,
 };
 use journeyman_protocol::{CallId, ResultPart, SandboxNeeds, SessionId, Tokens, UnixMillis, Usage};
-use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, find_toolchains};
 use journeyman_store::Blobs;
 use journeyman_tools::{
-    Background, Outputs, Seen, SharedIndex, Tool as _, ToolContext, ToolError, ToolLimits, ToolOutput,
+    BackgroundCommands, Outputs, SeenFiles, SharedIndex, Tool as _, ToolContext, ToolError, ToolLimits,
+    ToolOutput,
 };
 use journeyman_workspace::{Options, Workspace};
 use serde_json::{Value, json};
@@ -77,7 +78,7 @@ impl Adapter for FakeCli {
         }
     }
 
-    fn converse(&self, _: &CommandRequest<'_>) -> Box<dyn Conversation> {
+    fn start_conversation(&self, _: &CommandRequest<'_>) -> Box<dyn Conversation> {
         Box::new(Reading::default())
     }
 }
@@ -89,10 +90,10 @@ struct Reading {
 }
 
 impl Conversation for Reading {
-    fn receive(&mut self, line: &[u8]) -> Step {
+    fn receive_line(&mut self, line: &[u8]) -> ConversationStep {
         let unknown = || DelegateEvent::Unknown(String::from_utf8_lossy(line).into_owned());
         let Ok(value) = serde_json::from_slice::<Value>(line) else {
-            return Step { events: vec![unknown()], ..Step::default() };
+            return ConversationStep { events: vec![unknown()], ..ConversationStep::default() };
         };
         let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
         let mut finished = false;
@@ -128,7 +129,7 @@ impl Conversation for Reading {
             }
             _ => unknown(),
         };
-        Step { events: vec![event], finished, ..Step::default() }
+        ConversationStep { events: vec![event], finished, ..ConversationStep::default() }
     }
 
     fn end(mut self: Box<Self>, exit: Option<i32>, stderr: &str) -> Outcome {
@@ -171,7 +172,7 @@ pub(crate) fn sandbox() -> Option<Arc<Sandbox>> {
         journeyman_testkit::skip("the sandbox can't let single hosts through");
         return None;
     }
-    journeyman_testkit::has_program("/usr/bin/python3").then_some(sandbox)
+    journeyman_testkit::has_program_or_skip("/usr/bin/python3").then_some(sandbox)
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -220,17 +221,17 @@ impl Bench {
             index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::default(), None)),
             workspace,
             sandbox: Arc::clone(sandbox),
-            toolchains: Arc::new(toolchains(&host, &root)),
+            toolchains: Arc::new(find_toolchains(&host, &root)),
             session: SessionId::new(UnixMillis(1), 1),
             call: CallId::new("call_1"),
             cancel: CancellationToken::new(),
             output: Arc::new(move |text| shown.lock().unwrap().push_str(&text)),
             emit: Arc::new(move |kind, data| logged.lock().unwrap().push((kind.to_owned(), data))),
             limits: ToolLimits::default(),
-            seen: Arc::new(Seen::default()),
+            seen: Arc::new(SeenFiles::default()),
             may_show: Arc::new(|_| true),
             outputs: Arc::new(Outputs::default()),
-            background: Arc::new(Background::default()),
+            background: Arc::new(BackgroundCommands::default()),
             needs: SandboxNeeds::ALL,
         };
         let state = base.join("state/delegates");

@@ -10,7 +10,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use journeyman_delegate::{
-    Adapter, CommandLine, CommandRequest, DelegateEvent, Machine, Outcome, Spent, Step, VERSION_ARGUMENT,
+    Adapter, CommandLine, CommandRequest, ConversationStep, DelegateEvent, Machine, Outcome, TokensAndCost,
+    VERSION_ARGUMENT,
 };
 use tempfile::TempDir;
 
@@ -75,7 +76,7 @@ impl Place {
             prompt,
             directory,
             resume: None,
-            spent: Spent::default(),
+            spent: TokensAndCost::default(),
             model: None,
             base_url: None,
             confined: true,
@@ -120,7 +121,7 @@ impl Place {
         let mut to_stdin = command.interactive.then_some(to_stdin);
         let stderr = read_in_background(child.stderr.take().unwrap());
         let lines = lines_in_background(child.stdout.take().unwrap());
-        let mut conversation = adapter.converse(request);
+        let mut conversation = adapter.start_conversation(request);
         let mut events = Vec::new();
         let mut killed = false;
         let mut grace = Duration::from_secs(600);
@@ -130,7 +131,7 @@ impl Place {
                 killed |= child.try_wait().unwrap().is_none() && grace == GRACE;
                 break;
             };
-            let Step { events: told, reply, finished } = conversation.receive(&line);
+            let ConversationStep { events: told, reply, finished } = conversation.receive_line(&line);
             if let Some(to_stdin) = &to_stdin {
                 // Nobody may read it any more.
                 to_stdin.send(reply).ok();

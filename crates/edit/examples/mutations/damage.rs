@@ -1,7 +1,8 @@
 //! The ways in which models damage what they quote.
 //!
-//! Each gives the hunk as the model would send it. What is right afterwards is the same for all of them: the commit's own
-//! bytes or a refusal. A damage that a hunk doesn't offer (no comment to reword, no blank line to drop) gives nothing.
+//! Each gives the hunk as the model would send it. What is right afterwards is the same for all of
+//! them: the commit's own bytes or a refusal. A damage that a hunk doesn't offer (no comment to
+//! reword, no blank line to drop) gives nothing.
 
 use crate::hunk::{Case, Dice, Hunk, Kind, Line, closed, joined, new_lines, old_lines, prefixed};
 
@@ -82,7 +83,8 @@ pub(crate) fn cases(hunk: &Hunk) -> Vec<Case> {
     WAYS.iter().filter_map(of).collect()
 }
 
-/// Whether lines of different indentation have one and the same after the damage, so that nobody could tell them apart.
+/// Whether lines of different indentation have one and the same after the damage, so that nobody
+/// could tell them apart.
 fn loses_depth(hunk: &Hunk, damaged: &Damaged) -> bool {
     let mut depths: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
     let lines = hunk.lines.iter().zip(damaged.patch.iter().flatten());
@@ -94,8 +96,9 @@ fn loses_depth(hunk: &Hunk, damaged: &Damaged) -> bool {
         })
 }
 
-/// Whether the text is in the file once, or once as whole lines, and not where the hunk is. A format of lines means whole
-/// lines: with less indentation than its own the text may be a part of the hunk's line and all of another.
+/// Whether the text is in the file once, or once as whole lines, and not where the hunk is. A
+/// format of lines means whole lines: with less indentation than its own the text may be a part of
+/// the hunk's line and all of another.
 fn elsewhere(hunk: &Hunk, before: &str, search: &str) -> bool {
     let from: usize = hunk.file.iter().take(hunk.first).map(|line| line.len() + 1).sum();
     let span = old_lines(&hunk.lines).next().map_or(0, |line| line.len() + 1);
@@ -124,7 +127,8 @@ fn none(hunk: &Hunk, _: &mut Dice) -> Option<Damaged> {
     Some(Damaged::lines("", hunk.lines.clone()))
 }
 
-/// All lines a level out, a level in or flush left; or the first line alone flush left, copied from its middle.
+/// All lines a level out, a level in or flush left; or the first line alone flush left, copied from
+/// its middle.
 fn indent(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     let filled = || hunk.lines.iter().filter(|line| !line.text.trim().is_empty());
     let common = filled().map(|line| split(&line.text).0).reduce(|one, other| {
@@ -156,7 +160,8 @@ fn indent(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     ways.into_iter().nth(way)
 }
 
-/// The first line without its indentation, on both sides; where the edit changes that itself, nobody could tell.
+/// The first line without its indentation, on both sides; where the edit changes that itself,
+/// nobody could tell.
 fn first_line_out(hunk: &Hunk) -> Option<Damaged> {
     let first = |without: Kind| hunk.lines.iter().position(|line| line.kind != without);
     let firsts = [first(Kind::New)?, first(Kind::Old)?];
@@ -284,7 +289,8 @@ fn comment(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     Some(Damaged::lines(variant, lines))
 }
 
-/// A blank line between quoted lines is gone, where that leaves no doubt of where the change belongs.
+/// A blank line between quoted lines is gone, where that leaves no doubt of where the change
+/// belongs.
 fn blank(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     let (wide, at) = (0..=REACH).find_map(|around| {
         let wide = hunk.wider(around, around);
@@ -293,7 +299,8 @@ fn blank(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
         let is_blank = |line: &Line| line.kind == Kind::Common && line.text.trim().is_empty();
         let is_drop = |at: &usize| {
             let (before, after) = lines.split_at(*at);
-            // Of blank lines beside lines that come nobody could tell on which side one more is missing.
+            // Of blank lines beside lines that come nobody could tell on which side one more is
+            // missing.
             let first = at - before.iter().rev().take_while(|line| is_blank(line)).count();
             let end = at + after.iter().take_while(|line| is_blank(line)).count();
             let both = [first.checked_sub(1), Some(end)];
@@ -405,7 +412,8 @@ fn elision(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     Some(Damaged::lines(if dots.len() < 6 { "dots" } else { "remark" }, lines))
 }
 
-/// Escaped once more than meant: as in JSON within JSON, the same for all but line breaks, or as HTML.
+/// Escaped once more than meant: as in JSON within JSON, the same for all but line breaks, or as
+/// HTML.
 fn escapes(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let way = dice.below(3);
@@ -501,7 +509,8 @@ fn duplicate(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     Some(Damaged { files: Some(files), ..Damaged::lines(variant, hunk.lines.clone()) })
 }
 
-/// The quote ends too early: within a line on both sides, or on the old side alone, within a line or lines before.
+/// The quote ends too early: within a line on both sides, or on the old side alone, within a line
+/// or lines before.
 fn truncated(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
     let wide = if hunk.lines.last()?.kind == Kind::Common { hunk.clone() } else { hunk.wider(0, 2) };
     let mut lines = wide.lines.clone();

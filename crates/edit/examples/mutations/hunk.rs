@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// Everything random follows from this and from the hunk's name, so that every run has the same cases.
+/// Everything random follows from this and from the hunk's name, so that every run has the same
+/// cases.
 const SEED: u64 = 0x6a6d_2d65_6469_7473;
 /// A hunk with more changed lines is a rewrite, for which models send the whole file.
 const MAX_CHANGED: usize = 30;
@@ -89,7 +90,8 @@ impl Hunk {
         self.first + old_lines(&self.lines).count()
     }
 
-    /// With so much context, or the least more that makes the search text unique; `None` where none does.
+    /// With so much context, or the least more that makes the search text unique; `None` where none
+    /// does.
     fn quoted(&self, context: usize, file: &str) -> Option<Self> {
         (context..=MAX_CONTEXT).map(|around| self.wider(around, around)).find(|hunk| {
             let search = joined(old_lines(&hunk.lines), "\n");

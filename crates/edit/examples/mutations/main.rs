@@ -9,9 +9,9 @@
 //! - `mutations grade NAME TASKS WRONG < answers` holds another engine's answers against the tasks:
 //!   for each task a line `{"id", "answers": [{"text"} | {"error"}]}`, an answer for each of the
 //!   task's cases, `null` where it can't be asked.
-//! - `mutations replies KEEP < pairs` makes whole replies of the pairs (`replies.rs`), gives them to
-//!   this crate's engine and prints the table; what isn't right is a JSON line of the file KEEP. It
-//!   ends with 1 where a bound is missed.
+//! - `mutations replies KEEP < pairs` makes whole replies of the pairs (`replies.rs`), gives them
+//!   to this crate's engine and prints the table; what isn't right is a JSON line of the file KEEP.
+//!   It ends with 1 where a bound is missed.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,

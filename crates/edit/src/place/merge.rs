@@ -38,7 +38,7 @@ fn merge_placed(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusa
         let our_text = text_of_lines(&edited, &ours, &region.ours);
         match region.resolution {
             Resolution::Ours => {
-                let span = theirs.start(region.theirs.start)..theirs.start(region.theirs.end);
+                let span = theirs.line_start(region.theirs.start)..theirs.line_start(region.theirs.end);
                 pieces.push((span, our_text.to_owned()));
             }
             Resolution::Conflict => {
@@ -71,12 +71,13 @@ fn merge_placed(text: &str, base: &str, shown: &Placed) -> Result<Placed, Refusa
 
 /// Returns consecutive lines of a version.
 fn text_of_lines<'a>(version: &'a str, lines: &Lines<'_>, range: &Range<usize>) -> &'a str {
-    version.get(lines.start(range.start)..lines.start(range.end)).unwrap_or_default()
+    version.get(lines.line_start(range.start)..lines.line_start(range.end)).unwrap_or_default()
 }
 
 /// Counts the lines of the base that the edit replaces and that somebody else changed.
 fn count_changed_lines(base: &Lines<'_>, regions: &[Region], shown: &Placed) -> usize {
-    let replaced: BTreeSet<usize> = shown.pieces.iter().flat_map(|(span, _)| base.lines_of(span)).collect();
+    let replaced: BTreeSet<usize> =
+        shown.pieces.iter().flat_map(|(span, _)| base.lines_in_span(span)).collect();
     let changed =
         regions.iter().filter(|region| matches!(region.resolution, Resolution::Theirs | Resolution::Both));
     changed.map(|region| replaced.range(region.base.clone()).count()).sum()

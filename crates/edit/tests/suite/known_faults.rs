@@ -1,5 +1,5 @@
-//! Faults of other edit tools, each of which is absent here. The numbers are those of the table in the agent's tests
-//! (`session/conformance/faults.rs`).
+//! Faults of other edit tools, each of which is absent here. The numbers are those of the table in
+//! the agent's tests (`session/conformance/faults.rs`).
 
 use journeyman_edit::{Refusal, replace};
 

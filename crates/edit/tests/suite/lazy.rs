@@ -242,7 +242,8 @@ proptest! {
         }
     }
 
-    /// Replacing one function of many by its own text with a line more leaves all others as they are, byte for byte.
+    /// Replacing one function of many by its own text with a line more leaves all others as they
+    /// are, byte for byte.
     #[test]
     fn the_others_stay(
         bodies in prop::collection::vec(prop::collection::vec("[a-z]{1,6}", 1..4), 2..8),

@@ -1,5 +1,5 @@
-//! Rewrites that leave something out in a way that was once written wrongly: each is merged as meant,
-//! or refused.
+//! Rewrites that leave something out in a way that was once written wrongly: each is merged as
+//! meant, or refused.
 
 use journeyman_edit::{Allow, EditOp, OpContext, OpError, apply_ops};
 use journeyman_protocol::RelPath;

@@ -92,7 +92,8 @@ proptest! {
                 prop_assert!(done.text != file);
                 prop_assert!(done.strategy == Placed::Exact || done.note.is_some());
                 prop_assert_eq!(done.spans.len(), done.count as usize);
-                // The text between the spans is in the result, in order, and nothing of it is lost at the ends.
+                // The text between the spans is in the result, in order, and nothing of it is lost
+                // at the ends.
                 let mut at = 0;
                 let mut outside = Vec::new();
                 for span in &done.spans {

@@ -1,4 +1,5 @@
-//! Slips that models make, class by class: read as what is meant where that is one thing, else refused.
+//! Slips that models make, class by class: read as what is meant where that is one thing, else
+//! refused.
 
 use std::collections::BTreeMap;
 

@@ -154,7 +154,8 @@ fn blank_lines_among_lines_that_others_replace_are_not_lost() {
 
 #[test]
 fn a_blank_line_that_ends_one_of_the_texts_comes_or_goes_by_any_step() {
-    // Byte for byte the search text's last line break is the blank line's; so it is when something is overlooked.
+    // Byte for byte the search text's last line break is the blank line's; so it is when something
+    // is overlooked.
     assert_eq!(written("a\n  b\n\nc\n", "b\n", "x"), "a\n  x\nc\n");
     assert_eq!(written("  a\n  b\n\nc\n", "a\nb\n", "a\nx"), "  a\n  x\nc\n");
     assert_eq!(written("a\r\nb\r\n\r\nc\r\n", "a\nb\n", "a\nx"), "a\r\nx\r\nc\r\n");
@@ -218,7 +219,8 @@ fn as_many_lines_as_before_around_a_blank_one_are_not_always_the_same_ones() {
 #[test]
 fn a_block_at_the_margin_after_a_line_without_its_indentation_is_refused() {
     let file = "def a():\n    check(one)\n";
-    // The block may be meant at the margin, if the first line alone lost its indentation, or beside that line.
+    // The block may be meant at the margin, if the first line alone lost its indentation, or beside
+    // that line.
     let refusal = refused(file, "check(one)", "check(one)\n\n\ndef b():\n    check(two)");
     assert!(matches!(refusal, Refusal::GuardedMismatch { line: 2, .. }), "{refusal}");
     // What follows at once isn't one of its own.

@@ -21,12 +21,12 @@ in_each_tier! {
 fn begin(world: &World, repo: &Repo, root: &std::path::Path, name: &str) -> Result<PendingBranch, GitError> {
     let user = world.user(repo, root);
     let dir = repo.empty_beside("state").join("branch");
-    Git::blocking(user.begin_branch(name, &dir, &CancellationToken::new()))
+    Git::run_blocking(user.begin_branch(name, &dir, &CancellationToken::new()))
 }
 
 fn commit(branching: &PendingBranch, names: &[&str]) -> Result<journeyman_git::CreatedCommit, GitError> {
     let commit = CommitRequest { paths: paths(names), message: "why".to_owned(), mixed: Vec::new() };
-    Git::blocking(branching.commit(&commit, &CancellationToken::new()))
+    Git::run_blocking(branching.commit(&commit, &CancellationToken::new()))
 }
 
 /// What is the user's: all but objects, the branch in question, and its log.
@@ -64,7 +64,7 @@ fn a_commit_on_a_new_one(world: &World) {
         let done = commit(&branching, &[file, "new"]).unwrap();
         assert_eq!(done.branch.as_deref(), Some(name));
         fs::write(branching.root().join("left"), "more\n").unwrap();
-        Git::blocking(branching.finish()).unwrap();
+        Git::run_blocking(branching.finish()).unwrap();
         assert_eq!(repo.git(&["rev-parse", name]).trim(), done.id);
         assert_eq!(repo.git(&["rev-parse", &format!("{name}^")]), repo.git(&["rev-parse", "HEAD"]));
         assert_eq!(theirs(&repo), before);
@@ -81,14 +81,14 @@ fn nothing_committed_nothing_left(world: &World) {
     let refs = repo.git(&["for-each-ref"]);
     let branching = begin(world, &repo, &repo.root, "jm").unwrap();
     fs::write(branching.root().join("a"), "ours\n").unwrap();
-    Git::blocking(branching.finish()).unwrap();
+    Git::run_blocking(branching.finish()).unwrap();
     assert_gone(&repo);
     drop(begin(world, &repo, &repo.root, "jm").unwrap());
     assert_gone(&repo);
     // Dropped where a runtime is at work, too.
     let user = world.user(&repo, &repo.root);
     let dir = repo.beside("state/branch");
-    Git::blocking(async { user.begin_branch("jm", &dir, &CancellationToken::new()).await.map(drop) })
+    Git::run_blocking(async { user.begin_branch("jm", &dir, &CancellationToken::new()).await.map(drop) })
         .unwrap();
     assert_gone(&repo);
     assert_eq!((repo.git(&["for-each-ref"]), theirs(&repo)), (refs, before));
@@ -116,7 +116,7 @@ fn names(world: &World) {
     assert_gone(&repo);
     let user = world.user(&repo, &repo.root);
     for dir in [repo.root.join("inside"), repo.empty_beside("there")] {
-        let result = Git::blocking(user.begin_branch("jm", &dir, &CancellationToken::new()));
+        let result = Git::run_blocking(user.begin_branch("jm", &dir, &CancellationToken::new()));
         assert!(matches!(result, Err(GitError::InvalidRequest(_))), "{result:?}");
     }
     assert_eq!(repo.git(&["branch", "--format=%(refname:short)"]), "main\nthere\n");
@@ -159,7 +159,7 @@ fn what_a_crash_leaves_is_swept(world: &World) {
         [("empty", false, true), ("kept", true, true), ("lost", false, false)]
     {
         let dir = state.join(name);
-        let branching = Git::blocking(user.begin_branch(name, &dir, &CancellationToken::new())).unwrap();
+        let branching = Git::run_blocking(user.begin_branch(name, &dir, &CancellationToken::new())).unwrap();
         if is_committed {
             fs::write(branching.root().join("a"), "ours\n").unwrap();
             commit(&branching, &["a"]).unwrap();
@@ -175,7 +175,7 @@ fn what_a_crash_leaves_is_swept(world: &World) {
     let claim = repo.root.join(".git/worktrees/claim");
     fs::create_dir_all(&claim).unwrap();
     fs::write(claim.join("gitdir"), format!("{}/../own/.git\n", state.display())).unwrap();
-    Git::blocking(user.sweep(&state)).unwrap();
+    Git::run_blocking(user.remove_stale_branches(&state)).unwrap();
     fs::remove_dir_all(claim).unwrap();
     assert_eq!(fs::read_dir(&state).unwrap().count(), 0);
     assert!(own.join("a").exists());
@@ -183,8 +183,9 @@ fn what_a_crash_leaves_is_swept(world: &World) {
     assert_eq!(repo.git(&["branch", "--format=%(refname:short)"]), "kept\nmain\nown\n");
     repo.git(&["worktree", "remove", &own.display().to_string()]);
     // Twice does no harm, nor does it where there never were any.
-    Git::blocking(user.sweep(&state)).unwrap();
-    let dirty = Git::blocking(world.git(&repo.root).dirty_before(&[RelPath::parse("a").unwrap()])).unwrap();
+    Git::run_blocking(user.remove_stale_branches(&state)).unwrap();
+    let dirty =
+        Git::run_blocking(world.git(&repo.root).find_dirty_paths(&[RelPath::parse("a").unwrap()])).unwrap();
     assert_eq!(dirty, []);
     repo.assert_sound();
 }

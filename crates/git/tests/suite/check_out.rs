@@ -26,7 +26,8 @@ in_each_tier! {
     refused,
 }
 
-/// Checks out and holds the promise: whatever isn't named is the same on both sides, and the repository wasn't touched.
+/// Checks out and holds the promise: whatever isn't named is the same on both sides, and the
+/// repository wasn't touched.
 fn check(world: &World, repo: &Repo, root: &Path, expected: &[&str]) {
     assert_eq!(check_bytes(world, repo, root), paths(expected));
 }

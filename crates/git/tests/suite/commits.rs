@@ -47,7 +47,7 @@ fn request(names: &[&str], message: &str) -> CommitRequest {
 
 fn commit(world: &World, repo: &Repo, names: &[&str], message: &str) -> Result<CreatedCommit, GitError> {
     let user = user(world, repo, &repo.root);
-    Git::blocking(user.commit(&request(names, message), &CancellationToken::new()))
+    Git::run_blocking(user.commit(&request(names, message), &CancellationToken::new()))
 }
 
 fn refusal(result: Result<CreatedCommit, GitError>) -> CommitRefusal {
@@ -146,7 +146,7 @@ fn any_name_and_any_kind(world: &World) {
     asked.extend(paths(&["was-file", "was-file/a", "was-dir", "was-dir/a", "was-dir/b"]));
     let request = CommitRequest { paths: asked.clone(), message: "--amend".to_owned(), mixed: Vec::new() };
     let user = user(world, &repo, &repo.root);
-    let done = Git::blocking(user.commit(&request, &CancellationToken::new())).unwrap();
+    let done = Git::run_blocking(user.commit(&request, &CancellationToken::new())).unwrap();
     asked.sort();
     assert_eq!(done.paths, asked);
     assert_eq!(repo.status(), "?? other\n?? was-file/mine\n");
@@ -186,7 +186,7 @@ fn a_part_of_a_repository(world: &World) {
         }
         let user = user(world, &repo, &root.join("sub"));
         let commit = request(&["a", "new"], "a part");
-        let done = Git::blocking(user.commit(&commit, &CancellationToken::new())).unwrap();
+        let done = Git::run_blocking(user.commit(&commit, &CancellationToken::new())).unwrap();
         assert_eq!(done.paths, paths(&["a", "new"]));
         let listed = repo.git_in(&root, &["show", "--name-only", "--format=", "HEAD"]);
         assert_eq!(listed, "sub/a\nsub/new\n");
@@ -228,7 +228,7 @@ fn refused(world: &World) {
     assert_eq!(refusal(commit(world, &repo, &["a"], &long)), CommitRefusal::MessageLength(100_000));
     let mixed = CommitRequest { mixed: paths(&["a", "other"]), ..request(&["a"], "why") };
     let user = user(world, &repo, &repo.root);
-    let result = Git::blocking(user.commit(&mixed, &CancellationToken::new()));
+    let result = Git::run_blocking(user.commit(&mixed, &CancellationToken::new()));
     assert_eq!(refusal(result), CommitRefusal::UserChanges(paths(&["a"])));
     repo.write(".git/index.lock", "");
     assert_eq!(ask(&["a"]), CommitRefusal::Locked(repo.root.join(".git/index.lock")));
@@ -247,7 +247,7 @@ fn refused(world: &World) {
     repo.git(&["commit", "-qam", "mine"]);
     repo.try_git(&repo.root, &["merge", "side"]);
     repo.write("b", "ours\n");
-    assert_eq!(ask(&["b"]), CommitRefusal::InProgress(journeyman_git::Operation::Merge));
+    assert_eq!(ask(&["b"]), CommitRefusal::InProgress(journeyman_git::OperationInProgress::Merge));
     assert_no_litter(&repo);
 }
 
@@ -261,7 +261,7 @@ fn nobody_to_commit_as(world: &World) {
     repo.git(&["config", "user.useConfigOnly", "true"]);
     let index = fs::read(repo.root.join(".git/index")).unwrap();
     let user = world.git(&repo.root).for_user(env);
-    let result = Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
+    let result = Git::run_blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
     let refusal = refusal(result);
     assert!(matches!(refusal, CommitRefusal::NoIdentity(_)), "{refusal:?}");
     assert!(refusal.to_string().contains("git config --global user.name"), "{refusal}");
@@ -362,7 +362,7 @@ fn cancelled(world: &World) {
     hook(&repo, "pre-commit", "exec 9> lock; flock 9; echo > ready; exec sleep 600");
     let index = fs::read(repo.root.join(".git/index")).unwrap();
     let (user, cancel) = (user(world, &repo, &repo.root), CancellationToken::new());
-    let result = Git::blocking(async {
+    let result = Git::run_blocking(async {
         let commit = request(&["a"], "why");
         let work = async {
             while !fs::read_to_string(&ready).is_ok_and(|text| text.ends_with('\n')) {
@@ -433,7 +433,7 @@ fn a_hooks_environment(world: &World) {
     env.insert("GIT_INDEX_FILE".into(), other.root.join(".git/index").into());
     env.insert("GIT_LITERAL_PATHSPECS".into(), "1".into());
     let user = world.git(&repo.root).for_user(env);
-    let done = Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new())).unwrap();
+    let done = Git::run_blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new())).unwrap();
     assert_eq!(done.id, repo.git(&["rev-parse", "HEAD"]).trim());
     assert_eq!((repo.status(), other.status()), (String::new(), String::new()));
     assert_no_litter(&repo);
@@ -511,8 +511,8 @@ fn hooks_that_cant_be_confined(world: &World) {
     hook(&repo, "pre-commit", "echo > ran; exit 1");
     let with = |run| {
         let user = world.git(&repo.root).for_user(repo.env());
-        let user = user.confined(HookConfinement { run, ..HookConfinement::default() });
-        Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()))
+        let user = user.with_confinement(HookConfinement { run, ..HookConfinement::default() });
+        Git::run_blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()))
     };
     let refused = with(HookRun::Confined);
     assert!(refused.as_ref().is_err_and(GitError::needs_person), "{refused:?}");
@@ -559,11 +559,11 @@ fn no_hook_adds_what_others_obey(world: &World) {
     let protected = paths(&["kept"]);
     repo.write("kept", "mine\n");
     let user = user(world, &repo, &repo.root);
-    let user = user.confined(HookConfinement { is_guarded, protected, ..HookConfinement::default() });
-    let result = Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
+    let user = user.with_confinement(HookConfinement { is_guarded, protected, ..HookConfinement::default() });
+    let result = Git::run_blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
     assert!(matches!(result, Err(GitError::Failed { .. })), "{result:?}");
     hook(&repo, "pre-commit", "git add sub");
-    let result = Git::blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
+    let result = Git::run_blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()));
     assert_eq!(refusal(result), CommitRefusal::AddedByHook(paths(&["sub/.envrc"])));
     assert_eq!(fs::read_to_string(repo.root.join("kept")).unwrap(), "mine\n");
     assert_eq!(repo.git(&["rev-parse", "HEAD"]), head);
@@ -574,8 +574,8 @@ fn programs_that_the_change_decides_about(world: &World) {
     let unseen = |repo: &Repo, run, names: &[&str]| {
         let runs_code = |path: &RelPath| path.file_name() == b"package.json";
         let user = world.git(&repo.root).for_user(repo.env());
-        let user = user.confined(HookConfinement { run, runs_code, ..HookConfinement::default() });
-        Git::blocking(user.commit(&request(names, "why"), &CancellationToken::new()))
+        let user = user.with_confinement(HookConfinement { run, runs_code, ..HookConfinement::default() });
+        Git::run_blocking(user.commit(&request(names, "why"), &CancellationToken::new()))
     };
     let script = "#!/bin/sh\necho ran >> ran\ncat\n";
     let cases: [(&str, &str, &str); 7] = [
@@ -641,7 +641,7 @@ fn nothing_else_of_the_settings_runs(world: &World) {
     commit(world, &repo, &["a"], "why").unwrap();
     let user = user(world, &repo, &repo.root);
     let place = repo.empty_beside("state").join("tree");
-    drop(Git::blocking(user.begin_branch("jm", &place, &CancellationToken::new())).unwrap());
+    drop(Git::run_blocking(user.begin_branch("jm", &place, &CancellationToken::new())).unwrap());
     assert!(!repo.beside("sprung").exists(), "{:?}", fs::read_to_string(repo.beside("sprung")));
     repo.git(&["config", "core.fsmonitor", "false"]);
     assert_no_litter(&repo);

@@ -32,13 +32,13 @@ fn read_all(world: &World, repo: &Repo, root: &Path) {
     let into = repo.empty_beside("copy");
     let file = RelPath::parse("file").unwrap();
     let results = [
-        Git::blocking(git.state()).err(),
-        Git::blocking(git.status()).err(),
-        Git::blocking(git.tracked()).err(),
-        Git::blocking(git.resolve("HEAD")).err(),
-        Git::blocking(git.show("HEAD", &file, 1000)).err(),
-        Git::blocking(git.log(10)).err(),
-        Git::blocking(git.dirty_before(std::slice::from_ref(&file))).err(),
+        Git::run_blocking(git.state()).err(),
+        Git::run_blocking(git.status()).err(),
+        Git::run_blocking(git.tracked_files()).err(),
+        Git::run_blocking(git.resolve("HEAD")).err(),
+        Git::run_blocking(git.show("HEAD", &file, 1000)).err(),
+        Git::run_blocking(git.log(10)).err(),
+        Git::run_blocking(git.find_dirty_paths(std::slice::from_ref(&file))).err(),
         git.check_out(&into).err(),
     ];
     fs::remove_dir_all(&into).unwrap();
@@ -135,7 +135,7 @@ fn what_is_lacking_is_not_fetched(world: &World, repo: &Repo) {
     let object = repo.root.join(".git/objects").join(&id[..2]).join(id[2..].trim());
     fs::remove_file(&object).unwrap();
     fs::remove_file(repo.beside("mark")).ok();
-    let shown = Git::blocking(world.git(&repo.root).show("HEAD", &RelPath::parse("file").unwrap(), 100));
+    let shown = Git::run_blocking(world.git(&repo.root).show("HEAD", &RelPath::parse("file").unwrap(), 100));
     assert!(shown.is_err());
     assert!(!repo.beside("mark").exists());
 }
@@ -175,7 +175,7 @@ fn a_submodules_settings(world: &World) {
     assert_armed(&repo);
     read_all(world, &repo, &repo.root);
     let git = world.git(&sub);
-    let status = Git::blocking(git.status()).unwrap();
+    let status = Git::run_blocking(git.status()).unwrap();
     assert_eq!(status.entries.len(), 1);
     assert!(!repo.beside("mark").exists());
 }
@@ -188,7 +188,7 @@ fn places_elsewhere(world: &World) {
     for place in [elsewhere.display().to_string(), "../../elsewhere".to_owned(), "/nonexistent".to_owned()] {
         repo.git(&["config", "core.worktree", &place]);
         read_all(world, &repo, &repo.root);
-        assert_eq!(Git::blocking(world.git(&repo.root).status()).unwrap().entries, []);
+        assert_eq!(Git::run_blocking(world.git(&repo.root).status()).unwrap().entries, []);
     }
     repo.git(&["config", "--unset", "core.worktree"]);
     // Objects borrowed from what is no object store, and from itself.
@@ -209,7 +209,7 @@ fn a_git_in_the_project(world: &World) {
     fs::copy(&trap, bin.join("git")).unwrap();
     let path = format!("{}:.:bin:{}", bin.display(), std::env::var("PATH").unwrap());
     let git = world.git(&repo.root).with_path(path);
-    let status = Git::blocking(git.status()).unwrap();
+    let status = Git::run_blocking(git.status()).unwrap();
     assert_eq!(status.entries.len(), 1);
     assert!(!repo.beside("mark").exists());
 }
@@ -222,7 +222,7 @@ fn pipes(world: &World) {
         fs::create_dir_all(pipe.parent().unwrap()).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         if name.ends_with("commondir") {
-            let found = Git::blocking(world.git(&repo.root).state());
+            let found = Git::run_blocking(world.git(&repo.root).state());
             assert!(found.is_err(), "{found:?}");
         }
         fs::remove_file(&pipe).unwrap();
@@ -230,6 +230,6 @@ fn pipes(world: &World) {
     fs::remove_file(repo.root.join("file")).unwrap();
     rustix::fs::mknodat(rustix::fs::CWD, repo.root.join("file"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
         .unwrap();
-    let status = Git::blocking(world.git(&repo.root).status()).unwrap();
+    let status = Git::run_blocking(world.git(&repo.root).status()).unwrap();
     assert_eq!(status.entries.len(), 1);
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use journeyman_protocol::{SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
-use journeyman_testkit::{has_program, skip};
+use journeyman_testkit::{has_program_or_skip, skip};
 use support::World;
 
 /// Makes a test of each function, once confined and once where no sandbox is allowed.
@@ -34,7 +34,8 @@ mod hostile;
 mod reads;
 mod support;
 
-/// Does the sandbox's work where the sandbox executes this program again, before the test harness reads its arguments.
+/// Does the sandbox's work where the sandbox executes this program again, before the test harness
+/// reads its arguments.
 #[ctor::ctor(unsafe, priority = late)]
 fn run_sandbox_helper() {
     journeyman_sandbox::run_helper_if_asked();
@@ -42,7 +43,7 @@ fn run_sandbox_helper() {
 
 /// Runs a test with a sandbox of one tier, if the machine has git and that tier.
 fn with_tier(tier: SandboxTier, test: fn(&World)) {
-    if !has_program("git") {
+    if !has_program_or_skip("git") {
         return;
     }
     let settings = SandboxSettings { allow: vec![tier], allow_root: true, ..SandboxSettings::default() };

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
-use journeyman_git::{EntryStatus, Git, GitError, Operation, StatusChange, StatusEntry};
+use journeyman_git::{EntryStatus, Git, GitError, OperationInProgress, StatusChange, StatusEntry};
 use journeyman_protocol::RelPath;
 
 use crate::support::{Repo, World, paths};
@@ -30,7 +30,7 @@ fn state_of_all_shapes(world: &World) {
     let repo = Repo::empty();
     let look = |root: &std::path::Path| {
         let git = world.git(root);
-        Git::blocking(git.state()).unwrap()
+        Git::run_blocking(git.state()).unwrap()
     };
     let state = look(&repo.root);
     assert_eq!((state.head.commit.clone(), state.head.branch.as_deref()), (None, Some("main")));
@@ -86,15 +86,15 @@ fn operations(world: &World) {
     repo.git(&["checkout", "-q", "main"]);
     repo.write("a", "three\n");
     repo.commit_all();
-    let cases: [(&[&str], &[&str], Operation); 5] = [
-        (&["merge", "side"], &["merge", "--abort"], Operation::Merge),
-        (&["rebase", "side"], &["rebase", "--abort"], Operation::Rebase),
-        (&["cherry-pick", "side"], &["cherry-pick", "--abort"], Operation::CherryPick),
-        (&["revert", "--no-edit", "HEAD~0"], &["revert", "--quit"], Operation::Revert),
-        (&["bisect", "start"], &["bisect", "reset"], Operation::Bisect),
+    let cases: [(&[&str], &[&str], OperationInProgress); 5] = [
+        (&["merge", "side"], &["merge", "--abort"], OperationInProgress::Merge),
+        (&["rebase", "side"], &["rebase", "--abort"], OperationInProgress::Rebase),
+        (&["cherry-pick", "side"], &["cherry-pick", "--abort"], OperationInProgress::CherryPick),
+        (&["revert", "--no-edit", "HEAD~0"], &["revert", "--quit"], OperationInProgress::Revert),
+        (&["bisect", "start"], &["bisect", "reset"], OperationInProgress::Bisect),
     ];
     for (begin, end, expected) in cases {
-        if expected == Operation::Revert {
+        if expected == OperationInProgress::Revert {
             // One that conflicts.
             repo.write("a", "four\n");
             repo.commit_all();
@@ -102,12 +102,12 @@ fn operations(world: &World) {
         } else {
             repo.try_git(&repo.root, begin);
         }
-        let state = Git::blocking(world.git(&repo.root).state()).unwrap();
+        let state = Git::run_blocking(world.git(&repo.root).state()).unwrap();
         assert_eq!(state.operation, Some(expected));
         repo.git(end);
         repo.git(&["reset", "-q", "--hard"]);
     }
-    assert_eq!(Git::blocking(world.git(&repo.root).state()).unwrap().operation, None);
+    assert_eq!(Git::run_blocking(world.git(&repo.root).state()).unwrap().operation, None);
 }
 
 fn status(world: &World) {
@@ -123,7 +123,7 @@ fn status(world: &World) {
     let entry = |name: &[u8], entry| StatusEntry { path: RelPath::parse(name).unwrap(), entry };
     let tracked = |staged, unstaged| EntryStatus::Tracked { staged, unstaged, submodule: false };
     let untracked = EntryStatus::Untracked { repository: false };
-    let status = Git::blocking(world.git(&repo.root).status()).unwrap();
+    let status = Git::run_blocking(world.git(&repo.root).status()).unwrap();
     let expected = vec![
         entry(b".gitignore", tracked(StatusChange::Added, StatusChange::None)),
         entry(b"a", tracked(StatusChange::None, StatusChange::Modified)),
@@ -136,7 +136,7 @@ fn status(world: &World) {
     assert_eq!(status.entries, expected);
     assert_eq!(status.head.branch.as_deref(), Some("main"));
     // A part of the repository has its part of the status, by the rules of all of it.
-    let status = Git::blocking(world.git(&repo.root.join("sub")).status()).unwrap();
+    let status = Git::run_blocking(world.git(&repo.root.join("sub")).status()).unwrap();
     let expected =
         vec![entry(b"c", tracked(StatusChange::None, StatusChange::Modified)), entry(b"\xff\n -", untracked)];
     assert_eq!(status.entries, expected);
@@ -147,7 +147,7 @@ fn tracked(world: &World) {
     repo.write("untracked", "");
     repo.git(&["update-index", "--assume-unchanged", "sub/c"]);
     let look = |root| {
-        let files = Git::blocking(world.git(root).tracked()).unwrap();
+        let files = Git::run_blocking(world.git(root).tracked_files()).unwrap();
         files.into_iter().map(|file| (file.path.to_string(), file.unwatched)).collect::<Vec<_>>()
     };
     let pair = |name: &str, unwatched| (name.to_owned(), unwatched);
@@ -164,7 +164,7 @@ fn show_and_resolve(world: &World) {
     repo.write(name, vec![0_u8; 100_000]);
     repo.commit_all();
     let git = world.git(&repo.root);
-    let resolve = |rev: &str| Git::blocking(git.resolve(rev));
+    let resolve = |rev: &str| Git::run_blocking(git.resolve(rev));
     assert_eq!(resolve("HEAD~1").unwrap(), Some(first.clone()));
     assert_eq!(resolve("main^").unwrap(), Some(first.clone()));
     assert_eq!(resolve("nothing").unwrap(), None);
@@ -173,7 +173,7 @@ fn show_and_resolve(world: &World) {
         assert!(matches!(resolve(rev), Err(GitError::InvalidRequest(_))), "{rev:?}");
     }
     let path = RelPath::parse(b"sub/-n \xff\n:x").unwrap();
-    let show = |git: &Git, rev, path: &RelPath, most| Git::blocking(git.show(rev, path, most));
+    let show = |git: &Git, rev, path: &RelPath, most| Git::run_blocking(git.show(rev, path, most));
     assert_eq!(show(&git, "HEAD~1", &path, 100).unwrap(), Some(b"one\r\n\0\xff".to_vec()));
     assert_eq!(show(&git, "HEAD", &path, 100_000).unwrap(), Some(vec![0; 100_000]));
     assert!(matches!(show(&git, "HEAD", &path, 99_999), Err(GitError::OutputTooLarge { limit: 99_999, .. })));
@@ -189,12 +189,12 @@ fn show_and_resolve(world: &World) {
 /// Asserts that the checked-out commit is found where there is no git program.
 fn assert_head_is_read(world: &World, repo: &Repo, root: &std::path::Path) {
     let real = repo.git_in(root, &["rev-parse", "HEAD"]).trim().to_owned();
-    assert_eq!(Git::blocking(world.git(root).with_path("/nowhere").head()).unwrap(), Some(real));
+    assert_eq!(Git::run_blocking(world.git(root).with_path("/nowhere").head()).unwrap(), Some(real));
 }
 
 fn head_without_git(world: &World) {
     let repo = Repo::empty();
-    assert_eq!(Git::blocking(world.git(&repo.root).head()).unwrap(), None);
+    assert_eq!(Git::run_blocking(world.git(&repo.root).head()).unwrap(), None);
     repo.write("deep/a", "text\n");
     repo.commit_all();
     assert_head_is_read(world, &repo, &repo.root);
@@ -220,7 +220,7 @@ fn head_without_git(world: &World) {
     for (name, text) in [("../../a", "ref: x"), ("x", "ref: refs/heads/x\n"), ("x", "no commit")] {
         fs::write(repo.root.join(".git/refs/heads/x"), text).unwrap();
         fs::write(repo.root.join(".git/HEAD"), format!("ref: refs/heads/{name}\n")).unwrap();
-        let head = Git::blocking(world.git(&repo.root).with_path("/nowhere").head());
+        let head = Git::run_blocking(world.git(&repo.root).with_path("/nowhere").head());
         assert!(matches!(head, Err(GitError::Missing)), "{name}: {head:?}");
     }
 }
@@ -237,12 +237,12 @@ fn head_of_a_table(world: &World) {
     repo.git_in(&table, &["add", "a"]);
     repo.git_in(&table, &["commit", "-q", "-m", "one"]);
     let real = repo.git_in(&table, &["rev-parse", "HEAD"]).trim().to_owned();
-    assert_eq!(Git::blocking(world.git(&table).head()).unwrap(), Some(real));
+    assert_eq!(Git::run_blocking(world.git(&table).head()).unwrap(), Some(real));
 }
 
 fn log(world: &World) {
     let repo = Repo::empty();
-    assert_eq!(Git::blocking(world.git(&repo.root).log(10)).unwrap(), []);
+    assert_eq!(Git::run_blocking(world.git(&repo.root).log(10)).unwrap(), []);
     repo.write("a", "one\n");
     repo.git(&["add", "-A"]);
     repo.git(&["commit", "-q", "-m", "one\n\nbody"]);
@@ -252,7 +252,7 @@ fn log(world: &World) {
     repo.git(&["commit", "-q", "-m", ":100644 looks like an entry", "--date", "2001-02-03T04:05:06Z"]);
     repo.git(&["commit", "-q", "--allow-empty", "-m", "\u{1b}[31mred"]);
     let log = |root, count| {
-        let log = Git::blocking(world.git(root).log(count)).unwrap();
+        let log = Git::run_blocking(world.git(root).log(count)).unwrap();
         log.into_iter().map(|one| (one.subject, one.paths)).collect::<Vec<_>>()
     };
     let expected = [
@@ -263,7 +263,7 @@ fn log(world: &World) {
     assert_eq!(log(&repo.root, 10), expected);
     assert_eq!(log(&repo.root, 1), expected[..1]);
     assert_eq!(log(&repo.root.join("sub"), 10), [(expected[1].0.clone(), paths(&["b"]))]);
-    let second = Git::blocking(world.git(&repo.root).log(2)).unwrap().remove(1);
+    let second = Git::run_blocking(world.git(&repo.root).log(2)).unwrap().remove(1);
     assert_eq!((second.time.0, second.author.as_str()), (981_173_106_000, "Ada"));
 }
 
@@ -272,10 +272,10 @@ fn a_huge_output_is_refused(world: &World) {
     let repo = Repo::of(&[("big", &"0123456789\n".repeat(400_000))]);
     let git = world.git(&repo.root);
     let big = &paths(&["big"])[0];
-    let shown = Git::blocking(git.show("HEAD", big, 64 * 1024 * 1024)).unwrap().unwrap();
+    let shown = Git::run_blocking(git.show("HEAD", big, 64 * 1024 * 1024)).unwrap().unwrap();
     assert_eq!(shown, "0123456789\n".repeat(400_000).into_bytes());
     assert!(matches!(
-        Git::blocking(git.show("HEAD", big, 1024 * 1024)),
+        Git::run_blocking(git.show("HEAD", big, 1024 * 1024)),
         Err(GitError::OutputTooLarge { .. })
     ));
 }
@@ -285,7 +285,7 @@ fn broken_places(world: &World) {
     let broken = |text: &str| {
         let root = repo.empty_beside("broken");
         fs::write(root.join(".git"), text).unwrap();
-        Git::blocking(world.git(&root).state()).unwrap_err()
+        Git::run_blocking(world.git(&root).state()).unwrap_err()
     };
     for text in
         ["", "nonsense", "gitdir: ", "gitdir: /nowhere/at/all\n", "gitdir: /etc\n", "gitdir: ../project\n"]
@@ -295,9 +295,9 @@ fn broken_places(world: &World) {
     let root = repo.beside("broken");
     fs::remove_file(root.join(".git")).unwrap();
     fs::create_dir(root.join(".git")).unwrap();
-    let error = Git::blocking(world.git(&root).state()).unwrap_err();
+    let error = Git::run_blocking(world.git(&root).state()).unwrap_err();
     assert!(matches!(error, GitError::NoRepository { .. }), "{error}");
-    let gone = Git::blocking(world.git(&repo.beside("gone")).status()).unwrap_err();
+    let gone = Git::run_blocking(world.git(&repo.beside("gone")).status()).unwrap_err();
     assert!(matches!(gone, GitError::Io { .. }), "{gone}");
 }
 
@@ -309,7 +309,7 @@ fn dirty_before(world: &World) {
     fs::remove_file(repo.root.join("gone")).unwrap();
     repo.git(&["update-index", "--assume-unchanged", "assumed"]);
     let asked = paths(&["clean", "edited", "new", "assumed", "gone", "not there"]);
-    let dirty = Git::blocking(world.git(&repo.root).dirty_before(&asked)).unwrap();
+    let dirty = Git::run_blocking(world.git(&repo.root).find_dirty_paths(&asked)).unwrap();
     assert_eq!(dirty, paths(&["edited", "new", "assumed", "gone"]));
 }
 
@@ -331,28 +331,28 @@ fn ancestors(world: &World) {
     repo.git(&["clone", "-q", "--bare", &repo.root.display().to_string(), &bare.display().to_string()]);
     for root in [&repo.root, &bare] {
         let git = world.git(root);
-        let mut all = Git::blocking(git.ancestors("HEAD", 10)).unwrap();
+        let mut all = Git::run_blocking(git.ancestors("HEAD", 10)).unwrap();
         let mut expected = vec![first.clone(), second.clone(), side.clone()];
         all.sort();
         expected.sort();
         assert_eq!(all, expected, "no merge, and the whole history");
-        assert_eq!(Git::blocking(git.ancestors(&second, 10)).unwrap(), [second.clone(), first.clone()]);
-        assert_eq!(Git::blocking(git.ancestors(&second, 1)).unwrap(), std::slice::from_ref(&second));
-        assert!(Git::blocking(git.ancestors("none", 1)).unwrap().is_empty());
-        let told = Git::blocking(git.commits(&[first.clone(), second.clone()])).unwrap();
+        assert_eq!(Git::run_blocking(git.ancestors(&second, 10)).unwrap(), [second.clone(), first.clone()]);
+        assert_eq!(Git::run_blocking(git.ancestors(&second, 1)).unwrap(), std::slice::from_ref(&second));
+        assert!(Git::run_blocking(git.ancestors("none", 1)).unwrap().is_empty());
+        let told = Git::run_blocking(git.commit_details(&[first.clone(), second.clone()])).unwrap();
         assert_eq!((told[0].id.as_str(), told[1].id.as_str()), (first.as_str(), second.as_str()));
         assert_eq!(told[0].paths, paths(&["a", "in/b"]));
         assert_eq!(told[1].message, "Subject\n\nBody: of lines\n:and colons");
         assert_eq!(told[1].paths, paths(&["in/b"]));
-        assert!(Git::blocking(git.commits(&[])).unwrap().is_empty());
-        let refused = Git::blocking(git.commits(&["--all".to_owned()]));
+        assert!(Git::run_blocking(git.commit_details(&[])).unwrap().is_empty());
+        let refused = Git::run_blocking(git.commit_details(&["--all".to_owned()]));
         assert!(matches!(refused, Err(GitError::InvalidRequest(_))), "{refused:?}");
-        assert!(Git::blocking(git.commits(&["0".repeat(40)])).is_err());
+        assert!(Git::run_blocking(git.commit_details(&["0".repeat(40)])).is_err());
     }
     let within = world.git(&repo.root.join("in"));
-    assert_eq!(Git::blocking(within.ancestors(&second, 10)).unwrap(), [second.clone(), first]);
-    assert!(Git::blocking(within.ancestors(&side, 1)).unwrap() != [side]);
-    assert_eq!(Git::blocking(within.commits(&[second])).unwrap()[0].paths, paths(&["b"]));
+    assert_eq!(Git::run_blocking(within.ancestors(&second, 10)).unwrap(), [second.clone(), first]);
+    assert!(Git::run_blocking(within.ancestors(&side, 1)).unwrap() != [side]);
+    assert_eq!(Git::run_blocking(within.commit_details(&[second])).unwrap()[0].paths, paths(&["b"]));
 }
 
 fn trees(world: &World) {
@@ -361,7 +361,7 @@ fn trees(world: &World) {
     std::os::unix::fs::symlink("a", repo.root.join("link")).unwrap();
     repo.commit_all();
     let git = world.git(&repo.root);
-    let files = Git::blocking(git.tree("HEAD")).unwrap().unwrap();
+    let files = Git::run_blocking(git.list_tree("HEAD")).unwrap().unwrap();
     let told: Vec<_> =
         files.iter().map(|file| (file.path.to_string(), file.size, file.link, file.executable)).collect();
     let expected = [
@@ -375,11 +375,11 @@ fn trees(world: &World) {
     let tree = repo.git(&["rev-parse", "HEAD^{tree}"]).trim().to_owned();
     let asked: Vec<(&str, u64)> =
         vec![(files[1].blob.as_str(), 4), (&none, 1), (&tree, 1), (files[0].blob.as_str(), 0)];
-    let contents = Git::blocking(git.contents(&asked)).unwrap();
+    let contents = Git::run_blocking(git.read_blobs(&asked)).unwrap();
     assert_eq!(contents, [Some(b"two\n".to_vec()), None, None, Some(b"one\n".to_vec())]);
-    assert!(matches!(Git::blocking(git.contents(&[("HEAD", 1)])), Err(GitError::InvalidRequest(_))));
-    assert_eq!(Git::blocking(git.tree("none")).unwrap(), None);
-    let within = Git::blocking(world.git(&repo.root.join("in")).tree("HEAD")).unwrap().unwrap();
+    assert!(matches!(Git::run_blocking(git.read_blobs(&[("HEAD", 1)])), Err(GitError::InvalidRequest(_))));
+    assert_eq!(Git::run_blocking(git.list_tree("none")).unwrap(), None);
+    let within = Git::run_blocking(world.git(&repo.root.join("in")).list_tree("HEAD")).unwrap().unwrap();
     assert_eq!(within.iter().map(|file| file.path.clone()).collect::<Vec<_>>(), paths(&["b"]));
 }
 
@@ -395,28 +395,28 @@ fn blame(world: &World) {
     repo.git(&["config", "diff.bad.textconv", &format!("touch {} && cat", ran.display())]);
     let git = world.git(&repo.root);
     let a = RelPath::parse("a").unwrap();
-    let blamed = Git::blocking(git.blame("HEAD", &a, 1..=4)).unwrap();
+    let blamed = Git::run_blocking(git.blame("HEAD", &a, 1..=4)).unwrap();
     let told: Vec<_> = blamed.iter().map(|one| (one.first_line, one.lines, one.commit.clone())).collect();
     assert_eq!(told, [(1, 1, first.clone()), (2, 1, second.clone()), (3, 1, first.clone()), (4, 1, second)]);
     assert_eq!(blamed[1].subject, "Second thoughts");
     assert!(blamed.iter().all(|one| !one.author.is_empty() && one.time.0 > 0), "{blamed:?}");
-    let old = Git::blocking(git.blame(&first, &a, 2..=3)).unwrap();
+    let old = Git::run_blocking(git.blame(&first, &a, 2..=3)).unwrap();
     assert_eq!(old.iter().map(|one| (one.first_line, one.lines)).collect::<Vec<_>>(), [(2, 2)]);
     assert!(!ran.exists());
     #[allow(clippy::reversed_empty_ranges)]
     for lines in [0..=1, 3..=2, 1..=100_000] {
-        assert!(matches!(Git::blocking(git.blame("HEAD", &a, lines)), Err(GitError::InvalidRequest(_))));
+        assert!(matches!(Git::run_blocking(git.blame("HEAD", &a, lines)), Err(GitError::InvalidRequest(_))));
     }
-    assert!(Git::blocking(git.blame("HEAD", &a, 9..=9)).is_err());
-    assert!(Git::blocking(git.blame("HEAD", &RelPath::parse("none").unwrap(), 1..=1)).is_err());
+    assert!(Git::run_blocking(git.blame("HEAD", &a, 9..=9)).is_err());
+    assert!(Git::run_blocking(git.blame("HEAD", &RelPath::parse("none").unwrap(), 1..=1)).is_err());
     // In another content, lines have moved, and new ones come from no commit.
     let content = b"zero\none\n2\nthree\n\tfour\n";
-    let now = Git::blocking(git.blame_content(&a, content.to_vec(), 1..=40)).unwrap();
+    let now = Git::run_blocking(git.blame_content(&a, content.to_vec(), 1..=40)).unwrap();
     let told: Vec<_> = now.iter().map(|one| (one.first_line, one.commit.clone())).collect();
     let commits = [blamed[0].clone(), blamed[1].clone(), blamed[2].clone(), blamed[3].clone()];
     let commits = commits.map(|one| (one.first_line + 1, one.commit));
     assert_eq!(told, commits);
     assert!(!ran.exists());
     let new = RelPath::parse("new").unwrap();
-    assert!(Git::blocking(git.blame_content(&new, b"never committed\n".to_vec(), 1..=1)).is_err());
+    assert!(Git::run_blocking(git.blame_content(&new, b"never committed\n".to_vec(), 1..=1)).is_err());
 }

@@ -31,7 +31,9 @@ impl World {
     /// The user's, who lets hooks run without a sandbox where there is none.
     pub(crate) fn user(&self, repo: &Repo, root: &Path) -> UserGit {
         let run = if self.confines() { HookRun::Confined } else { HookRun::Outside };
-        self.git(root).for_user(repo.env()).confined(HookConfinement { run, ..HookConfinement::default() })
+        self.git(root)
+            .for_user(repo.env())
+            .with_confinement(HookConfinement { run, ..HookConfinement::default() })
     }
 }
 

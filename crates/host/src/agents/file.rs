@@ -3,19 +3,21 @@
 
 use std::time::Duration;
 
-use journeyman_agent::agents::{AgentDefinition, AgentInput, AgentOutput, AgentTools, EditScope, InputKind};
+use journeyman_agent::agents::{
+    AgentDefinition, AgentInput, AgentOutputSpec, AgentTools, EditScope, InputKind,
+};
 use journeyman_protocol::Mode;
 use serde_json::Value;
 
 use super::file_error::AgentFileError;
-use super::foreign::{PERMISSION_MODE, WITHHELD, translate_fields};
-use super::front_matter::{Fields, split};
-use super::tools::{read_tools, read_withheld};
+use super::foreign_fields::{DISALLOWED_TOOLS_FIELD, PERMISSION_MODE_FIELD, translate_fields};
+use super::front_matter::{Fields, split_front_matter};
+use super::tools::{read_disallowed_tools, read_tools};
 use crate::config::parse_duration;
 use crate::text_files::MarkdownFile;
 
 /// The fields that a definition may have.
-const FIELDS: [&str; 17] = [
+const KNOWN_FIELDS: [&str; 17] = [
     "name",
     "description",
     "inputs",
@@ -35,17 +37,17 @@ const FIELDS: [&str; 17] = [
     "max_cost",
 ];
 /// Fields of other products that change nothing here.
-const WITHOUT_EFFECT: [&str; 2] = ["color", "display_name"];
+const IGNORED_FIELDS: [&str; 2] = ["color", "display_name"];
 /// Fields of other products that are supported here, under this name or under one of ours.
-const UNDERSTOOD: [&str; 3] = ["kind", "timeout_mins", WITHHELD];
+const SUPPORTED_FOREIGN_FIELDS: [&str; 3] = ["kind", "timeout_mins", DISALLOWED_TOOLS_FIELD];
 /// The name for the model of the session.
-const INHERIT: &str = "inherit";
+const INHERIT_MODEL: &str = "inherit";
 /// Maximum minutes of an agent, as in the configuration: a year.
 const MAX_MINUTES: f64 = 525_600.0;
 
 /// The product that a definition is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum DefinitionDialect {
     /// This one.
     Own,
     /// Another one: without tools it has all, and `${…}` in its prompt is text.
@@ -57,32 +59,33 @@ pub(super) enum Dialect {
 pub(super) fn read_definition(
     text: &str,
     stem: &str,
-    dialect: Dialect,
+    dialect: DefinitionDialect,
     ignored: &mut Vec<String>,
 ) -> Result<AgentDefinition, AgentFileError> {
     let (mut fields, body) = match dialect {
-        Dialect::Own => split(text, MarkdownFile::parse)?,
-        Dialect::Other => split(text, MarkdownFile::parse_loosely)?,
+        DefinitionDialect::Own => split_front_matter(text, MarkdownFile::parse)?,
+        DefinitionDialect::Other => split_front_matter(text, MarkdownFile::parse_loosely)?,
     };
-    if dialect == Dialect::Other {
-        let known: Vec<&str> = FIELDS.into_iter().chain(WITHOUT_EFFECT).chain(UNDERSTOOD).collect();
+    if dialect == DefinitionDialect::Other {
+        let known: Vec<&str> =
+            KNOWN_FIELDS.into_iter().chain(IGNORED_FIELDS).chain(SUPPORTED_FOREIGN_FIELDS).collect();
         ignored.extend(translate_fields(&mut fields, &known)?);
     }
-    let name = fields.text("name")?.unwrap_or_else(|| stem.to_owned());
-    let description = fields.text("description")?;
+    let name = fields.take_string("name")?.unwrap_or_else(|| stem.to_owned());
+    let description = fields.take_string("description")?;
     let description = description.ok_or_else(|| AgentFileError::new("description", "it is missing"))?;
     let mut definition = AgentDefinition::new(name, description);
     read_prompts(&mut definition, &mut fields, &body, dialect)?;
     read_permissions(&mut definition, &mut fields, dialect, ignored)?;
     read_model(&mut definition, &mut fields)?;
     read_limits(&mut definition, &mut fields)?;
-    for name in WITHOUT_EFFECT {
+    for name in IGNORED_FIELDS {
         fields.take(name);
     }
-    if fields.text("kind")?.is_some_and(|kind| kind != "local") {
+    if fields.take_string("kind")?.is_some_and(|kind| kind != "local") {
         return Err(AgentFileError::new("kind", "only local agents can be run"));
     }
-    fields.finish(&FIELDS)?;
+    fields.reject_unknown(&KNOWN_FIELDS)?;
     definition.check().map_err(|error| match error {
         journeyman_agent::agents::DefinitionError::Field { field, reason, .. } => {
             AgentFileError::new(field, reason)
@@ -96,12 +99,12 @@ fn read_prompts(
     definition: &mut AgentDefinition,
     fields: &mut Fields,
     body: &str,
-    dialect: Dialect,
+    dialect: DefinitionDialect,
 ) -> Result<(), AgentFileError> {
     let body = body.trim();
     definition.system = match dialect {
-        Dialect::Own => body.to_owned(),
-        Dialect::Other => body.replace("${", "$${"),
+        DefinitionDialect::Own => body.to_owned(),
+        DefinitionDialect::Other => body.replace("${", "$${"),
     };
     definition.inputs = match fields.take("inputs") {
         None => {
@@ -117,7 +120,7 @@ fn read_prompts(
     if let Some(output) = fields.take("output") {
         definition.output = read_output(output)?;
     }
-    definition.query = match (fields.text("query")?, definition.inputs.first()) {
+    definition.query = match (fields.take_string("query")?, definition.inputs.first()) {
         (Some(query), _) => query,
         (None, Some(first)) => format!("${{{}}}", first.name),
         (None, None) => "Begin.".to_owned(),
@@ -161,10 +164,10 @@ fn read_input(name: String, value: Value) -> Result<AgentInput, AgentFileError> 
     }
 }
 
-fn read_output(value: Value) -> Result<AgentOutput, AgentFileError> {
+fn read_output(value: Value) -> Result<AgentOutputSpec, AgentFileError> {
     let wrong = |why: &str| AgentFileError::new("output", why);
     let Value::Object(mut object) = value else { return Err(wrong("it has to have `name` and `schema`")) };
-    let mut output = AgentOutput::default();
+    let mut output = AgentOutputSpec::default();
     match object.remove("name") {
         Some(Value::String(name)) => output.name = name,
         None => {}
@@ -187,17 +190,17 @@ fn read_output(value: Value) -> Result<AgentOutput, AgentFileError> {
 fn read_permissions(
     definition: &mut AgentDefinition,
     fields: &mut Fields,
-    dialect: Dialect,
+    dialect: DefinitionDialect,
     ignored: &mut Vec<String>,
 ) -> Result<(), AgentFileError> {
     // A tool with restrictions that can't be expressed here is left out: the whole tool would be
     // too much.
-    let left_out = (dialect == Dialect::Other).then_some(&mut *ignored);
+    let left_out = (dialect == DefinitionDialect::Other).then_some(&mut *ignored);
     let tools = read_tools(fields.take("tools"), left_out)?;
-    if dialect == Dialect::Other {
-        definition.withheld_tools = read_withheld(fields.take(WITHHELD), ignored)?;
+    if dialect == DefinitionDialect::Other {
+        definition.withheld_tools = read_disallowed_tools(fields.take(DISALLOWED_TOOLS_FIELD), ignored)?;
     }
-    let mode = match fields.text("mode")? {
+    let mode = match fields.take_string("mode")? {
         Some(mode) => {
             let mode = mode.parse::<Mode>();
             Some(mode.map_err(|error| AgentFileError::new("mode", error.to_string()))?)
@@ -205,19 +208,21 @@ fn read_permissions(
         None => None,
     };
     // In Claude Code a wider mode grants permissions; here a definition can't.
-    let mode = match fields.text(PERMISSION_MODE)?.as_deref() {
+    let mode = match fields.take_string(PERMISSION_MODE_FIELD)?.as_deref() {
         Some("plan") => Some(Mode::Plan),
         _ => mode,
     };
-    definition.edits = match fields.text("edits")?.as_deref() {
+    definition.edits = match fields.take_string("edits")?.as_deref() {
         None | Some("all") => EditScope::All,
         Some("test_files") => EditScope::TestFiles,
         Some(_) => return Err(AgentFileError::new("edits", "it has to be all or test_files")),
     };
     let (tools, standard) = match (tools, dialect) {
-        (Some(AgentTools::ReadOnly), _) | (None, Dialect::Own) => (AgentTools::ReadOnly, Mode::Plan),
+        (Some(AgentTools::ReadOnly), _) | (None, DefinitionDialect::Own) => {
+            (AgentTools::ReadOnly, Mode::Plan)
+        }
         (Some(tools), _) => (tools, Mode::Auto),
-        (None, Dialect::Other) => (AgentTools::All, Mode::Auto),
+        (None, DefinitionDialect::Other) => (AgentTools::All, Mode::Auto),
     };
     (definition.tools, definition.mode) = (tools, mode.unwrap_or(standard));
     Ok(())
@@ -226,30 +231,30 @@ fn read_permissions(
 fn read_model(definition: &mut AgentDefinition, fields: &mut Fields) -> Result<(), AgentFileError> {
     #[expect(clippy::cast_possible_truncation, reason = "sampling settings have two digits")]
     let narrow = |number: Option<f64>| number.map(|number| number as f32);
-    definition.model = fields.text("model")?.filter(|model| model != INHERIT);
-    definition.temperature = narrow(fields.number("temperature", 0.0, 2.0)?);
-    definition.top_p = narrow(fields.number("top_p", 0.0, 1.0)?);
-    let budget = fields.count("thinking_budget")?;
+    definition.model = fields.take_string("model")?.filter(|model| model != INHERIT_MODEL);
+    definition.temperature = narrow(fields.take_number("temperature", 0.0, 2.0)?);
+    definition.top_p = narrow(fields.take_number("top_p", 0.0, 1.0)?);
+    let budget = fields.take_count("thinking_budget")?;
     definition.thinking_budget = budget.map(|budget| u32::try_from(budget).unwrap_or(u32::MAX));
     Ok(())
 }
 
 fn read_limits(definition: &mut AgentDefinition, fields: &mut Fields) -> Result<(), AgentFileError> {
     let limits = &mut definition.limits;
-    if let Some(turns) = fields.count("max_turns")? {
+    if let Some(turns) = fields.take_count("max_turns")? {
         limits.turns = u32::try_from(turns).unwrap_or(u32::MAX);
     }
     if let Some(time) = read_duration(fields, "timeout")? {
         limits.time = time;
     }
-    if let Some(minutes) = fields.number("timeout_mins", 0.01, MAX_MINUTES)? {
+    if let Some(minutes) = fields.take_number("timeout_mins", 0.01, MAX_MINUTES)? {
         limits.time = Duration::from_secs_f64(minutes * 60.0);
     }
     if let Some(grace) = read_duration(fields, "grace")? {
         limits.grace = grace;
     }
-    limits.tokens = fields.count("max_tokens")?;
-    limits.usd = fields.number("max_cost", 0.000_001, 1_000_000.0)?;
+    limits.tokens = fields.take_count("max_tokens")?;
+    limits.usd = fields.take_number("max_cost", 0.000_001, 1_000_000.0)?;
     Ok(())
 }
 
@@ -272,7 +277,12 @@ mod tests {
     use super::*;
 
     fn own(front: &str) -> Result<AgentDefinition, AgentFileError> {
-        read_definition(&format!("---\n{front}\n---\nYou help.\n"), "helper", Dialect::Own, &mut Vec::new())
+        read_definition(
+            &format!("---\n{front}\n---\nYou help.\n"),
+            "helper",
+            DefinitionDialect::Own,
+            &mut Vec::new(),
+        )
     }
 
     #[test]
@@ -332,7 +342,7 @@ mod tests {
         }
         for text in ["", "no front matter", "---\nname: x\n", "---"] {
             assert_eq!(
-                read_definition(text, "x", Dialect::Own, &mut Vec::new()).unwrap_err().field,
+                read_definition(text, "x", DefinitionDialect::Own, &mut Vec::new()).unwrap_err().field,
                 "front matter",
                 "{text:?}"
             );
@@ -354,17 +364,17 @@ mod tests {
     fn agents_of_other_products_keep_their_prompts_and_have_all_tools() {
         let text = "---\nname: reviewer\ndescription: Reviews.\nmodel: sonnet\ncolor: blue\ntools: Read, Grep, Bash\n---\n\
                     Use ${HOME} and ${query}.";
-        let read = read_definition(text, "x", Dialect::Other, &mut Vec::new()).unwrap();
+        let read = read_definition(text, "x", DefinitionDialect::Other, &mut Vec::new()).unwrap();
         let named = ["read_file", "search_text", "run_command"].map(str::to_owned).to_vec();
         assert_eq!((&read.tools, read.mode, &read.model), (&AgentTools::Named(named), Mode::Auto, &None));
         let inputs = json!({ "query": "this" });
-        let (role, query) = read.role(inputs.as_object().unwrap(), &Registry::with_builtin()).unwrap();
+        let (role, query) = read.build_role(inputs.as_object().unwrap(), &Registry::with_builtin()).unwrap();
         assert!(role.system.starts_with("Use ${HOME} and ${query}."), "{}", role.system);
         assert_eq!(query, "this");
         let bare = read_definition(
             "---\ndescription: Helps.\ntimeout_mins: 3\n---\nHelp.",
             "helper",
-            Dialect::Other,
+            DefinitionDialect::Other,
             &mut Vec::new(),
         )
         .unwrap();
@@ -385,7 +395,7 @@ mod tests {
     #[test]
     fn a_file_of_another_product_is_taken_as_far_as_it_holds_and_the_rest_is_named() {
         let mut ignored = Vec::new();
-        let read = read_definition(CLAUDE, "x", Dialect::Other, &mut ignored).unwrap();
+        let read = read_definition(CLAUDE, "x", DefinitionDialect::Other, &mut ignored).unwrap();
         assert!(
             read.description.starts_with("Use this agent when code was written. Examples: \n\n<example>\n")
         );
@@ -420,7 +430,7 @@ mod tests {
                 "the pattern of `Bash(rm:*)` (the whole tool is withheld)",
             ]
         );
-        let strict = read_definition(CLAUDE, "x", Dialect::Own, &mut Vec::new()).unwrap_err();
+        let strict = read_definition(CLAUDE, "x", DefinitionDialect::Own, &mut Vec::new()).unwrap_err();
         assert!(strict.reason.contains("put the text of `description` in quotes"), "{strict}");
     }
 
@@ -429,11 +439,11 @@ mod tests {
         let mut ignored = Vec::new();
         let examples = "<example>x</example> ".repeat(80);
         let text = format!("---\ndescription: Helps. {examples}\nmodel: some-model\n---\nHelp.");
-        let read = read_definition(&text, "x", Dialect::Other, &mut ignored).unwrap();
+        let read = read_definition(&text, "x", DefinitionDialect::Other, &mut ignored).unwrap();
         assert_eq!(read.description, "Helps.");
         assert_eq!(ignored, ["the end of `description`", "`model`"]);
         let text = format!("---\ndescription: {}\n---\nHelp.", "word ".repeat(400));
-        let read = read_definition(&text, "x", Dialect::Other, &mut ignored).unwrap();
+        let read = read_definition(&text, "x", DefinitionDialect::Other, &mut ignored).unwrap();
         assert!(
             read.description.len() <= 1_000 && read.description.ends_with("word"),
             "{}",
@@ -444,9 +454,9 @@ mod tests {
     #[test]
     fn what_another_products_agent_may_not_use_it_does_not_get() {
         let text = "---\ndescription: Helps.\ndisallowedTools: Edit, Write, Bash\n---\nHelp.";
-        let read = read_definition(text, "x", Dialect::Other, &mut Vec::new()).unwrap();
+        let read = read_definition(text, "x", DefinitionDialect::Other, &mut Vec::new()).unwrap();
         let inputs = json!({ "query": "this" });
-        let (role, _) = read.role(inputs.as_object().unwrap(), &Registry::with_builtin()).unwrap();
+        let (role, _) = read.build_role(inputs.as_object().unwrap(), &Registry::with_builtin()).unwrap();
         let registry = Registry::with_builtin();
         assert!(role.tools.contains(&"read_file".to_owned()));
         for tool in &role.tools {

@@ -11,7 +11,7 @@ pub(super) struct Fields {
 }
 
 /// Splits a file into its front matter and its text. `parse` is a function of [`MarkdownFile`].
-pub(super) fn split(
+pub(super) fn split_front_matter(
     text: &str,
     parse: fn(&str) -> Result<MarkdownFile, String>,
 ) -> Result<(Fields, String), AgentFileError> {
@@ -30,12 +30,12 @@ impl Fields {
     }
 
     /// Puts a field in.
-    pub(super) fn put(&mut self, name: &str, value: Value) {
+    pub(super) fn insert(&mut self, name: &str, value: Value) {
         self.map.insert(name.to_owned(), value);
     }
 
     /// Removes all fields except `known`, and returns the names of the removed fields.
-    pub(super) fn take_others(&mut self, known: &[&str]) -> Vec<String> {
+    pub(super) fn take_all_except(&mut self, known: &[&str]) -> Vec<String> {
         let mut others: Vec<String> =
             self.map.keys().filter(|name| !known.contains(&name.as_str())).cloned().collect();
         others.sort();
@@ -44,7 +44,7 @@ impl Fields {
     }
 
     /// Takes a text.
-    pub(super) fn text(&mut self, name: &'static str) -> Result<Option<String>, AgentFileError> {
+    pub(super) fn take_string(&mut self, name: &'static str) -> Result<Option<String>, AgentFileError> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -53,7 +53,7 @@ impl Fields {
     }
 
     /// Takes a whole number above zero.
-    pub(super) fn count(&mut self, name: &'static str) -> Result<Option<u64>, AgentFileError> {
+    pub(super) fn take_count(&mut self, name: &'static str) -> Result<Option<u64>, AgentFileError> {
         match self.take(name) {
             None => Ok(None),
             Some(value) => match value.as_u64().filter(|count| *count > 0) {
@@ -64,7 +64,7 @@ impl Fields {
     }
 
     /// Takes a number between two bounds.
-    pub(super) fn number(
+    pub(super) fn take_number(
         &mut self,
         name: &'static str,
         least: f64,
@@ -82,7 +82,7 @@ impl Fields {
     }
 
     /// Returns an error if a field remains that nothing has taken.
-    pub(super) fn finish(self, known: &[&str]) -> Result<(), AgentFileError> {
+    pub(super) fn reject_unknown(self, known: &[&str]) -> Result<(), AgentFileError> {
         match self.map.keys().next() {
             None => Ok(()),
             Some(unknown) => {

@@ -7,7 +7,7 @@ use journeyman_agent::agents::group::{Group, GroupMember};
 use journeyman_protocol::Mode;
 use journeyman_root_fs::read_path;
 
-use super::levels::LoadedAgents;
+use super::loader::LoadedAgents;
 use crate::HostError;
 
 /// Maximum bytes of a file that describes a group.
@@ -30,7 +30,7 @@ pub fn read_group(path: &Path) -> Result<Group, HostError> {
 
 /// Makes a group of these agents, each `AGENT` or `NAME=AGENT`, which all get the same task.
 #[must_use]
-pub fn group_of(agents: &[String], task: &str) -> Group {
+pub fn build_group(agents: &[String], task: &str) -> Group {
     let member = |word: &String| {
         let (name, agent) = word.split_once('=').unwrap_or((word, word));
         GroupMember { name: name.to_owned(), agent: agent.to_owned(), task: task.to_owned() }

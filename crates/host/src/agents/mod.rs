@@ -2,17 +2,17 @@
 
 mod file;
 mod file_error;
-mod foreign;
+mod foreign_fields;
 mod front_matter;
 mod group;
-mod levels;
+mod loader;
 mod run;
 mod tools;
 mod tree;
 
 pub use file_error::AgentFileError;
-pub use group::{check_group, group_of, read_group};
-pub use levels::{AgentSource, AgentTrust, LoadedAgent, LoadedAgents, load_agents};
+pub use group::{build_group, check_group, read_group};
+pub use loader::{AgentSource, AgentTrust, LoadedAgent, LoadedAgents, load_agents};
 pub use run::{AgentRun, parse_inputs};
 pub use tools::{describe_edits, describe_tools};
-pub use tree::{AgentTree, agent_tree};
+pub use tree::{AgentTree, load_agent_tree};

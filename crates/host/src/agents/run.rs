@@ -28,7 +28,7 @@ impl AgentRun {
         template: &SessionTemplate,
     ) -> Result<Self, HostError> {
         let tools = template.session_parts().registry;
-        let (role, query) = definition.role(inputs, &tools).map_err(HostError::usage)?;
+        let (role, query) = definition.build_role(inputs, &tools).map_err(HostError::usage)?;
         if role.limits.usd.is_some() && template.settings.price.is_none() {
             let limit = format!("max_cost of the agent `{}`", role.name);
             return Err(HostError::unknown_price(&limit, &template.model.name()));
@@ -45,7 +45,7 @@ impl AgentRun {
         template: &mut SessionTemplate,
         id: SessionId,
     ) -> Result<SessionHandle, HostError> {
-        let session = template.start_as(id, Some(self.role)).await?;
+        let session = template.start_with_role(id, Some(self.role)).await?;
         session.send(self.query).await?;
         Ok(session)
     }

@@ -5,19 +5,19 @@ use journeyman_policy::{BUILTIN_TOOLS, check_tool_name};
 use serde_json::Value;
 
 use super::file_error::AgentFileError;
-use super::foreign::WITHHELD;
+use super::foreign_fields::DISALLOWED_TOOLS_FIELD;
 
 /// The field.
-const FIELD: &str = "tools";
+const TOOLS_FIELD: &str = "tools";
 /// Maximum number of names.
 const MAX_NAMES: usize = 200;
 
 /// The tools that change existing files, and those that delete or move files.
-const CHANGING: [&str; 5] = ["edit_file", "edit_symbol", "apply_patch", "delete_file", "move_file"];
+const CHANGING_TOOLS: [&str; 5] = ["edit_file", "edit_symbol", "apply_patch", "delete_file", "move_file"];
 /// The tools that write whole files, and those that delete or move files.
-const WRITING: [&str; 4] = ["write_file", "apply_patch", "delete_file", "move_file"];
+const WRITING_TOOLS: [&str; 4] = ["write_file", "apply_patch", "delete_file", "move_file"];
 /// The tool that gives a task to another CLI, which may change files.
-const DELEGATING: &str = "delegate_task";
+const DELEGATE_TOOL: &str = "delegate_task";
 
 /// Reads the tools of a definition: `read_only`, `all`, or names. A name that no tool has is an
 /// error, or is left out and named in `left_out`.
@@ -29,14 +29,16 @@ pub(super) fn read_tools(
         None => return Ok(None),
         Some(Value::String(text)) if text.trim() == "read_only" => return Ok(Some(AgentTools::ReadOnly)),
         Some(Value::String(text)) if text.trim() == "all" => return Ok(Some(AgentTools::All)),
-        Some(value) => read_names(value, FIELD, "it has to be read_only, all, or a list of names")?,
+        Some(value) => {
+            parse_tool_names(value, TOOLS_FIELD, "it has to be read_only, all, or a list of names")?
+        }
     };
     if names.iter().any(|name| name == "*") {
         return Ok(Some(AgentTools::All));
     }
     let mut ours: Vec<String> = Vec::with_capacity(names.len());
     for name in names {
-        match (own_name(&name), &mut left_out) {
+        match (normalize_tool_name(&name), &mut left_out) {
             (Ok(name), _) if ours.contains(&name) => {}
             (Ok(name), _) => ours.push(name),
             (Err(error), None) => return Err(error),
@@ -49,28 +51,28 @@ pub(super) fn read_tools(
 
 /// Reads the disallowed tools of another product's agent. A partly disallowed tool is disallowed as
 /// a whole, together with tools of the same effect. An unknown name disallows nothing.
-pub(super) fn read_withheld(
+pub(super) fn read_disallowed_tools(
     value: Option<Value>,
     ignored: &mut Vec<String>,
 ) -> Result<Vec<String>, AgentFileError> {
     let Some(value) = value else { return Ok(Vec::new()) };
     let mut withheld: Vec<String> = Vec::new();
-    for name in read_names(value, WITHHELD, "it has to be a list of names")? {
+    for name in parse_tool_names(value, DISALLOWED_TOOLS_FIELD, "it has to be a list of names")? {
         let whole = name.split('(').next().unwrap_or_default().trim();
-        let Ok(tool) = own_name(whole) else { continue };
+        let Ok(tool) = normalize_tool_name(whole) else { continue };
         if whole != name {
             ignored.push(format!("the pattern of `{name}` (the whole tool is withheld)"));
         }
         match tool.as_str() {
-            "edit_file" => withheld.extend(CHANGING.map(str::to_owned)),
-            "write_file" => withheld.extend(WRITING.map(str::to_owned)),
+            "edit_file" => withheld.extend(CHANGING_TOOLS.map(str::to_owned)),
+            "write_file" => withheld.extend(WRITING_TOOLS.map(str::to_owned)),
             "run_command" => withheld.push(tool),
             _ => {
                 withheld.push(tool);
                 continue;
             }
         }
-        withheld.push(DELEGATING.to_owned());
+        withheld.push(DELEGATE_TOOL.to_owned());
     }
     withheld.sort();
     withheld.dedup();
@@ -78,7 +80,11 @@ pub(super) fn read_withheld(
 }
 
 /// Reads a list of names, or a text with commas between them.
-fn read_names(value: Value, field: &'static str, expected: &str) -> Result<Vec<String>, AgentFileError> {
+fn parse_tool_names(
+    value: Value,
+    field: &'static str,
+    expected: &str,
+) -> Result<Vec<String>, AgentFileError> {
     let names: Vec<String> = match value {
         Value::String(text) => split_names(&text),
         Value::Array(items) => {
@@ -133,23 +139,24 @@ fn split_names(text: &str) -> Vec<String> {
 }
 
 /// Translates a tool's name of another product into ours.
-fn own_name(given: &str) -> Result<String, AgentFileError> {
+fn normalize_tool_name(given: &str) -> Result<String, AgentFileError> {
     let lower = given.to_ascii_lowercase();
     let is_it = |tool: &&journeyman_policy::BuiltinTool| {
         tool.name == given
             || tool.claude_code.iter().any(|other| other.eq_ignore_ascii_case(given))
             || tool.aliases.contains(&lower.as_str())
-            || GEMINI_NAMES.iter().any(|(other, ours)| *other == given && *ours == tool.name)
+            || GEMINI_TOOL_NAMES.iter().any(|(other, ours)| *other == given && *ours == tool.name)
     };
     if let Some(tool) = BUILTIN_TOOLS.iter().find(is_it) {
         return Ok(tool.name.to_owned());
     }
-    check_tool_name(given, &|_| false).map_err(|unknown| AgentFileError::new(FIELD, unknown.to_string()))?;
+    check_tool_name(given, &|_| false)
+        .map_err(|unknown| AgentFileError::new(TOOLS_FIELD, unknown.to_string()))?;
     Ok(given.to_owned())
 }
 
 /// Names of tools in Gemini CLI, and ours.
-const GEMINI_NAMES: [(&str, &str); 7] = [
+const GEMINI_TOOL_NAMES: [(&str, &str); 7] = [
     ("glob", "list_files"),
     ("grep_search", "search_text"),
     ("invoke_agent", "task"),

@@ -7,7 +7,7 @@ use journeyman_store::{Store as _, StoreError};
 use serde::Serialize;
 
 use crate::events::read_events;
-use crate::format::{format_seconds, outcome_name, preview, quantity};
+use crate::format::{format_count, format_seconds, outcome_name, preview};
 use crate::state::StateDirs;
 use crate::{Context as _, HostError};
 
@@ -69,7 +69,7 @@ impl AgentTree {
             (None, None) => "no end".to_owned(),
         };
         let cost = self.usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
-        let (turns, time) = (quantity(self.turns, "turn"), format_seconds(self.duration_ms));
+        let (turns, time) = (format_count(self.turns, "turn"), format_seconds(self.duration_ms));
         let task = preview(&self.task);
         let beside = if self.background { " in the background" } else { "" };
         let missing = if self.is_missing { " (its log is not here)" } else { "" };
@@ -90,7 +90,7 @@ impl AgentTree {
 ///
 /// # Errors
 /// [`HostError`] where a log can't be read.
-pub async fn agent_tree(state: &StateDirs, session: &SessionId) -> Result<AgentTree, HostError> {
+pub async fn load_agent_tree(state: &StateDirs, session: &SessionId) -> Result<AgentTree, HostError> {
     read_tree(state, AgentTree::new(session.clone(), None, String::new()), 0).await
 }
 
@@ -109,7 +109,7 @@ fn read_tree<'a>(
             read => read.context("the session log")?,
         };
         read_events(state, &session, Seq::START, &mut |envelope| {
-            tree.take(envelope, is_root);
+            tree.apply_event(envelope, is_root);
             Ok(())
         })
         .await?;
@@ -124,7 +124,7 @@ fn read_tree<'a>(
 }
 
 impl AgentTree {
-    fn take(&mut self, envelope: &Envelope, is_root: bool) {
+    fn apply_event(&mut self, envelope: &Envelope, is_root: bool) {
         match &envelope.event {
             Event::RunStarted { task, .. } if is_root => {
                 self.task.clone_from(task);

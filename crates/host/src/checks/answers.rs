@@ -1,7 +1,7 @@
 //! The JSON of `jm checks`, `jm check` and `jm setup`: `docs/checks.schema.json` is generated from
 //! these types.
 
-use journeyman_agent::verify::{Check, Verdict};
+use journeyman_agent::verify::{Check, OverallOutcome};
 use journeyman_protocol::{CheckKind, Evidence, FileChange, RelPath};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -97,12 +97,12 @@ impl CheckVerdict {
     }
 }
 
-impl From<Verdict> for CheckVerdict {
-    fn from(verdict: Verdict) -> Self {
+impl From<OverallOutcome> for CheckVerdict {
+    fn from(verdict: OverallOutcome) -> Self {
         match verdict {
-            Verdict::Passed => Self::Passed,
-            Verdict::Failed => Self::Failed,
-            Verdict::NothingRan => Self::NothingRan,
+            OverallOutcome::Passed => Self::Passed,
+            OverallOutcome::Failed => Self::Failed,
+            OverallOutcome::NothingRan => Self::NothingRan,
         }
     }
 }

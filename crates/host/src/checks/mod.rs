@@ -11,4 +11,4 @@ pub use answers::{CheckAnswer, CheckVerdict, ChecksAnswer, ListedCheck};
 pub use project::{CheckObserver, CheckedProject, RoundResult};
 pub use selection::{CheckSelection, SelectedChecks};
 pub use setup::{ListedLack, ListedStep, SetupAnswer};
-pub use text::{describe_check, describe_result, describe_setup, describe_verdict};
+pub use text::{describe_check, describe_result, describe_round, describe_setup};

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use journeyman_agent::Checks;
+use journeyman_agent::ChecksSetting;
 use journeyman_agent::verify::{
-    self, Check, CheckCaches, Progress, RunContext, RunLimits, find_all, verdict,
+    self, Check, CheckCaches, Progress, RunContext, RunLimits, find_all_checks, overall_outcome,
 };
 use journeyman_git::GitError;
 use journeyman_protocol::{Evidence, FileChange, RelPath, SessionId};
@@ -19,7 +19,7 @@ use crate::root::project_root;
 use crate::sandboxes::notes_if_confined;
 use crate::sessions::{holder_name, new_session_id};
 use crate::state::StateDirs;
-use crate::{Context as _, HostError, ProjectContext, Prompts, RunOptions, resolve_settings};
+use crate::{Confirmations, Context as _, HostError, ProjectContext, RunOptions, resolve_settings};
 
 /// Maximum number of files that the search for checks visits.
 pub(super) const MAX_LISTED_FILES: usize = 20_000;
@@ -30,7 +30,7 @@ pub type CheckObserver<'a> = dyn FnMut(Progress) + Send + 'a;
 /// A project whose checks can be found and run.
 pub struct CheckedProject {
     pub(super) context: ProjectContext,
-    checks: Checks,
+    checks: ChecksSetting,
     /// The session that files changed by checks are journaled for, so that undo knows them.
     session: SessionId,
     /// The caches of all rounds; `None` where there can be none, which only costs time.
@@ -53,8 +53,8 @@ pub struct RoundResult {
 impl RoundResult {
     /// Returns the combined result of all checks, or that the user interrupted them.
     #[must_use]
-    pub fn verdict(&self) -> CheckVerdict {
-        match verdict(&self.evidence) {
+    pub fn overall_result(&self) -> CheckVerdict {
+        match overall_outcome(&self.evidence) {
             _ if self.interrupted => CheckVerdict::Interrupted,
             verdict => verdict.into(),
         }
@@ -63,7 +63,7 @@ impl RoundResult {
     /// Returns the round as an answer.
     #[must_use]
     pub fn to_answer(&self, selected: &SelectedChecks) -> CheckAnswer {
-        let verdict = self.verdict();
+        let verdict = self.overall_result();
         let others = selected.left_out.iter();
         CheckAnswer {
             verdict,
@@ -88,7 +88,7 @@ impl CheckedProject {
         state: &StateDirs,
         directory: Option<&Path>,
         options: &RunOptions,
-        prompts: Option<&dyn Prompts>,
+        prompts: Option<&dyn Confirmations>,
     ) -> Result<Self, HostError> {
         let root = project_root(environment, directory)?;
         let settings = resolve_settings(environment, &root, options, None, prompts)?;
@@ -113,16 +113,16 @@ impl CheckedProject {
     ///
     /// # Errors
     /// [`HostError::Failed`] where the project can't be listed.
-    pub async fn find_checks(&self, changed: Vec<RelPath>) -> Result<Vec<Check>, HostError> {
-        if let Checks::Custom(commands) = &self.checks {
+    pub async fn find_affected_checks(&self, changed: Vec<RelPath>) -> Result<Vec<Check>, HostError> {
+        if let ChecksSetting::Custom(commands) = &self.checks {
             let named = |check| Check { why: "the configuration names it".to_owned(), ..check };
-            return Ok(verify::custom(commands).into_iter().map(named).collect());
+            return Ok(verify::custom_checks(commands).into_iter().map(named).collect());
         }
         let (workspace, programs) = (Arc::clone(&self.context.workspace), Arc::clone(&self.context.programs));
         let find = move || {
             let listing =
                 workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() })?;
-            Ok(find_all(&workspace, &listing, &changed, &*programs))
+            Ok(find_all_checks(&workspace, &listing, &changed, &*programs))
         };
         let found = tokio::task::spawn_blocking(find).await.context("finding the checks")?;
         found.map_err(|error: journeyman_workspace::WorkspaceError| HostError::failed(error))
@@ -134,7 +134,7 @@ impl CheckedProject {
     /// # Errors
     /// [`HostError::Usage`] for a path that isn't there or lies outside of the project, and where
     /// there is no repository to compare with.
-    pub async fn files_of(
+    pub async fn selected_files(
         &self,
         environment: &Environment,
         selection: &CheckSelection,
@@ -183,7 +183,8 @@ impl CheckedProject {
     ) -> Result<RoundResult, HostError> {
         let mut result = RoundResult::default();
         if fix {
-            for check in checks.iter().filter(|check| check.blocked.is_none()).filter_map(Check::to_fix) {
+            for check in checks.iter().filter(|check| check.blocked.is_none()).filter_map(Check::to_fix_check)
+            {
                 // A repair command that can't repair everything fails, and so will its check.
                 let fixed = self.run_round(&[check], stop, observer, &mut result.changed).await?;
                 result.fixes.extend(fixed);
@@ -194,7 +195,7 @@ impl CheckedProject {
         Ok(result)
     }
 
-    async fn caches(&self) -> Option<Arc<CheckCaches>> {
+    async fn get_or_create_caches(&self) -> Option<Arc<CheckCaches>> {
         let create = || async {
             let workspace = Arc::clone(&self.context.workspace);
             let toolchains = Arc::clone(&self.context.toolchains);
@@ -217,7 +218,7 @@ impl CheckedProject {
             toolchains: Arc::clone(&self.context.toolchains),
             limits: RunLimits::default(),
             needs: self.context.needs,
-            caches: self.caches().await,
+            caches: self.get_or_create_caches().await,
             session: self.session.clone(),
         };
         let mut observe = |step: Progress| {
@@ -226,6 +227,6 @@ impl CheckedProject {
             }
             observer(step);
         };
-        verify::run(checks, &context, stop.clone(), &mut observe).await.context("the checks")
+        verify::run_checks(checks, &context, stop.clone(), &mut observe).await.context("the checks")
     }
 }

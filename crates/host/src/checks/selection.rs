@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use journeyman_agent::verify::{Check, custom};
+use journeyman_agent::verify::{Check, custom_checks};
 use journeyman_protocol::CheckKind;
 
 /// The user's choice of checks.
@@ -38,9 +38,9 @@ impl CheckSelection {
     #[must_use]
     pub fn select(&self, found: Vec<Check>) -> SelectedChecks {
         let mut selected = SelectedChecks::default();
-        let found = if self.commands.is_empty() { found } else { custom(&self.commands) };
+        let found = if self.commands.is_empty() { found } else { custom_checks(&self.commands) };
         for check in found {
-            match self.reason_against(&check) {
+            match self.skip_reason(&check) {
                 None => selected.chosen.push(check),
                 Some(reason) => selected.left_out.push((check, reason)),
             }
@@ -49,7 +49,7 @@ impl CheckSelection {
     }
 
     /// Returns the reason why a check doesn't run.
-    fn reason_against(&self, check: &Check) -> Option<String> {
+    fn skip_reason(&self, check: &Check) -> Option<String> {
         let named = self.kinds.contains(&check.kind);
         let security = self.security && check.kind == CheckKind::Security;
         if !self.kinds.is_empty() && !named && !security {
@@ -69,10 +69,10 @@ mod tests {
         let check = |kind, command: &str| Check::new(kind, "x", command, "");
         let found = vec![
             check(CheckKind::Lint, "lint"),
-            check(CheckKind::Build, "build").unasked("slow"),
+            check(CheckKind::Build, "build").with_unasked("slow"),
             check(CheckKind::Test, "test"),
-            check(CheckKind::Test, "e2e").unasked("needs a browser"),
-            check(CheckKind::Security, "audit").unasked("needs a network"),
+            check(CheckKind::Test, "e2e").with_unasked("needs a browser"),
+            check(CheckKind::Security, "audit").with_unasked("needs a network"),
         ];
         selection.select(found).chosen.into_iter().map(|check| check.command).collect()
     }

@@ -16,11 +16,11 @@ use crate::durable_file::replace_file;
 use crate::{Context as _, HostError};
 
 /// The file of the steps that ran, in the project's state directory.
-const RECORD: &str = "setup.json";
+const RECORD_FILE: &str = "setup.json";
 
 /// The completed setup steps: the hash of the files that decide what a step fetches, by the step's
 /// name.
-type Record = BTreeMap<String, ContentHash>;
+type CompletedSteps = BTreeMap<String, ContentHash>;
 
 /// A step of a plan.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -72,7 +72,7 @@ impl SetupAnswer {
             fills_caches: step.fills_caches,
         };
         let passed = evidence.iter().filter(|one| one.outcome.has_passed()).count();
-        let lack = |lack: &journeyman_agent::verify::Lack| ListedLack {
+        let lack = |lack: &journeyman_agent::verify::MissingRequirement| ListedLack {
             reason: lack.reason.clone(),
             checks: lack.checks.clone(),
         };
@@ -91,7 +91,7 @@ impl CheckedProject {
     ///
     /// # Errors
     /// [`HostError::Failed`] where the project can't be listed.
-    pub async fn find_setup(&self) -> Result<SetupPlan, HostError> {
+    pub async fn plan_setup(&self) -> Result<SetupPlan, HostError> {
         let (workspace, programs) = (Arc::clone(&self.context.workspace), Arc::clone(&self.context.programs));
         let find = move || {
             let listing =
@@ -101,7 +101,7 @@ impl CheckedProject {
         let found = tokio::task::spawn_blocking(find).await.context("looking for what checks need")?;
         let mut plan =
             found.map_err(|error: journeyman_workspace::WorkspaceError| HostError::failed(error))?;
-        let record = self.read_record();
+        let record = self.read_completed_steps();
         plan.steps.retain(|step| step.is_needed || record.get(&step.name()) != Some(&step.key));
         Ok(plan)
     }
@@ -124,7 +124,7 @@ impl CheckedProject {
             if !passed {
                 break;
             }
-            let mut record = self.read_record();
+            let mut record = self.read_completed_steps();
             record.insert(step.name(), step.key);
             let text = serde_json::to_string_pretty(&record).context("the record of the setup")?;
             replace_file(&self.record_path(), &text).context("the record of the setup")?;
@@ -133,12 +133,12 @@ impl CheckedProject {
     }
 
     fn record_path(&self) -> PathBuf {
-        self.context.workspace.state_dir().join(RECORD)
+        self.context.workspace.state_dir().join(RECORD_FILE)
     }
 
     /// Reads the completed steps. Returns none if the record is missing or damaged, so that all
     /// steps run again.
-    fn read_record(&self) -> Record {
+    fn read_completed_steps(&self) -> CompletedSteps {
         let text = std::fs::read(self.record_path()).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }

@@ -6,7 +6,7 @@ use journeyman_terminal::{Style, StyledLine};
 
 use super::{CheckVerdict, RoundResult, SelectedChecks};
 use crate::event_text::describe_event;
-use crate::format::{format_seconds, printable, quantity};
+use crate::format::{format_count, format_seconds, printable};
 
 /// Columns of a kind's name.
 const KIND_COLUMNS: usize = 8;
@@ -54,13 +54,13 @@ pub fn describe_result(evidence: &Evidence) -> Vec<StyledLine> {
     let found = describe_event(&Event::CheckResult { evidence: evidence.clone() });
     let mut lines: Vec<StyledLine> = std::iter::once(head).chain(found.into_iter().skip(1)).collect();
     if evidence.outcome.has_failed() && evidence.diagnostics.is_empty() {
-        lines.extend(last_lines(&evidence.output));
+        lines.extend(tail_of_output(&evidence.output));
     }
     lines
 }
 
 /// Returns the last lines of an output without parsable diagnostics.
-fn last_lines(output: &str) -> Vec<StyledLine> {
+fn tail_of_output(output: &str) -> Vec<StyledLine> {
     const MAX_LINES: usize = 20;
     let lines: Vec<&str> = output.lines().filter(|line| !line.trim().is_empty()).collect();
     let end = lines.get(lines.len().saturating_sub(MAX_LINES)..).unwrap_or_default();
@@ -69,27 +69,24 @@ fn last_lines(output: &str) -> Vec<StyledLine> {
 
 /// Describes a round's result in one line. `is_about_nothing` is true if no file needed a check.
 #[must_use]
-pub fn describe_verdict(
-    result: &RoundResult,
-    selected: &SelectedChecks,
-    is_about_nothing: bool,
-) -> StyledLine {
+pub fn describe_round(result: &RoundResult, selected: &SelectedChecks, is_about_nothing: bool) -> StyledLine {
     let count = |is: fn(&CheckOutcome) -> bool| result.evidence.iter().filter(|one| is(&one.outcome)).count();
     let (passed, failed) = (count(CheckOutcome::has_passed), count(CheckOutcome::has_failed));
     let not_run = result.evidence.len() - passed - failed;
     let also = |count: usize, what: &str| if count > 0 { format!(", {count} {what}") } else { String::new() };
-    match result.verdict() {
+    match result.overall_result() {
         CheckVerdict::Passed => {
-            let text = format!("{} passed{}", quantity(passed, "check"), also(not_run, "not run"));
+            let text = format!("{} passed{}", format_count(passed, "check"), also(not_run, "not run"));
             StyledLine::new(Style::Good, text)
         }
         CheckVerdict::Failed => {
             let others = format!("{}{}", also(passed, "passed"), also(not_run, "not run"));
-            StyledLine::new(Style::Bad, format!("{} failed{others}", quantity(failed, "check")))
+            StyledLine::new(Style::Bad, format!("{} failed{others}", format_count(failed, "check")))
         }
         CheckVerdict::Interrupted => StyledLine::new(Style::Warning, "interrupted"),
         CheckVerdict::NothingRan if passed > 0 => {
-            let text = format!("{} passed, but no test ran: that proves little", quantity(passed, "check"));
+            let text =
+                format!("{} passed, but no test ran: that proves little", format_count(passed, "check"));
             StyledLine::new(Style::Warning, text)
         }
         CheckVerdict::NothingRan if result.evidence.is_empty() => StyledLine::new(

@@ -1,6 +1,6 @@
 //! The tables `[delegates.NAME.cli]`: coding CLIs that aren't built in.
 
-use journeyman_delegate::{ConfiguredCli, Definition, builtin_adapter};
+use journeyman_delegate::{CliDefinition, ConfiguredCli, builtin_adapter};
 use serde::Deserialize as _;
 use toml::Value;
 
@@ -16,7 +16,7 @@ pub(super) fn parse_cli(name: &str, value: &Value) -> Result<ConfiguredCli, Stri
     if table.insert("name".to_owned(), name.into()).is_some() {
         return Err("has a `name`; the CLI is called by the key".to_owned());
     }
-    let definition = Definition::deserialize(Value::Table(table)).map_err(|error| {
+    let definition = CliDefinition::deserialize(Value::Table(table)).map_err(|error| {
         // Its first line names the field; the others may repeat values.
         format!("can't be read: {}", error.message().lines().next().unwrap_or_default())
     })?;

@@ -11,7 +11,7 @@ use super::setting::Layer;
 /// Maximum number of command tools: every request describes all of them.
 const MAX_TOOLS: usize = 32;
 /// The words for types of arguments.
-const TYPES: [(&str, ArgumentType); 5] = [
+const ARGUMENT_TYPES: [(&str, ArgumentType); 5] = [
     ("string", ArgumentType::Text),
     ("integer", ArgumentType::Integer),
     ("boolean", ArgumentType::Boolean),
@@ -62,9 +62,9 @@ fn parse_definition(name: &str, table: &Table) -> Result<CommandDefinition, Stri
     };
     for (field, value) in table {
         match field.as_str() {
-            "description" => definition.description = text(field, value)?,
-            "run" => definition.run = texts(field, value)?,
-            "network" => definition.network = texts(field, value)?,
+            "description" => definition.description = expect_text(field, value)?,
+            "run" => definition.run = expect_texts(field, value)?,
+            "network" => definition.network = expect_texts(field, value)?,
             "timeout" => {
                 let limit = duration_from_value(value);
                 definition.timeout = Some(limit.ok_or("has a `timeout` that is no time, such as \"20s\"")?);
@@ -75,16 +75,16 @@ fn parse_definition(name: &str, table: &Table) -> Result<CommandDefinition, Stri
                     definition.arguments.insert(name.clone(), parse_argument(name, value)?);
                 }
             }
-            other => return Err(unknown(other, "description, run, arguments, timeout, network")),
+            other => return Err(unknown_field(other, "description, run, arguments, timeout, network")),
         }
     }
     Ok(definition)
 }
 
 fn parse_argument(name: &str, value: &Value) -> Result<CommandArgument, String> {
-    let of_type = |word: &str| TYPES.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
+    let of_type = |word: &str| ARGUMENT_TYPES.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind);
     let types = || {
-        let words: Vec<&str> = TYPES.iter().map(|(word, _)| *word).collect();
+        let words: Vec<&str> = ARGUMENT_TYPES.iter().map(|(word, _)| *word).collect();
         format!("has an argument `{}` without a type; there are {}", name.escape_debug(), words.join(", "))
     };
     let mut argument =
@@ -99,12 +99,12 @@ fn parse_argument(name: &str, value: &Value) -> Result<CommandArgument, String> 
     for (field, value) in table {
         match field.as_str() {
             "type" => argument.kind = value.as_str().and_then(of_type).ok_or_else(types)?,
-            "description" => argument.description = text(field, value)?,
+            "description" => argument.description = expect_text(field, value)?,
             "optional" => {
                 argument.optional = value.as_bool().ok_or("has an `optional` that isn't true or false")?
             }
             "writes" => writes = value.as_bool().ok_or("has a `writes` that isn't true or false")?,
-            other => return Err(unknown(other, "type, description, optional, writes")),
+            other => return Err(unknown_field(other, "type, description, optional, writes")),
         }
     }
     match (writes, argument.kind) {
@@ -117,7 +117,7 @@ fn parse_argument(name: &str, value: &Value) -> Result<CommandArgument, String> 
     Ok(argument)
 }
 
-fn text(field: &str, value: &Value) -> Result<String, String> {
+fn expect_text(field: &str, value: &Value) -> Result<String, String> {
     let text = value.as_str().ok_or_else(|| format!("has a `{field}` that isn't text"))?;
     let broken = |c: char| c.is_control() && c != '\n';
     if text.contains(broken) {
@@ -127,12 +127,12 @@ fn text(field: &str, value: &Value) -> Result<String, String> {
     }
 }
 
-fn texts(field: &str, value: &Value) -> Result<Vec<String>, String> {
+fn expect_texts(field: &str, value: &Value) -> Result<Vec<String>, String> {
     let items = value.as_array().ok_or_else(|| format!("has a `{field}` that isn't a list of texts"))?;
-    items.iter().map(|item| text(field, item)).collect()
+    items.iter().map(|item| expect_text(field, item)).collect()
 }
 
-fn unknown(field: &str, known: &str) -> String {
+fn unknown_field(field: &str, known: &str) -> String {
     format!("has an unknown field `{}`; it takes {known}", field.escape_debug())
 }
 

@@ -7,9 +7,9 @@ use super::setting::Layer;
 /// The values of `conversation.theme`.
 pub(super) const THEME_NAMES: &[&str] = &["auto", "dark", "light", "none"];
 /// The values of `conversation.links`.
-pub(super) const LINK_NAMES: &[&str] = &["auto", "always", "never"];
+pub(super) const LINK_MODE_NAMES: &[&str] = &["auto", "always", "never"];
 /// The values of `conversation.notify`.
-pub(super) const NOTICE_NAMES: &[&str] = &["off", "bell", "message"];
+pub(super) const NOTIFY_MODE_NAMES: &[&str] = &["off", "bell", "message"];
 
 /// The look and the keys of the conversation, which are the user's alone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub fn config_files(environment: &Environment, root: &Path, admin: &Path) -> Vec
 
 /// Reads one of the user's own files if it exists. Links are followed: people keep such files
 /// elsewhere.
-pub(super) fn read_file(path: &Path) -> Result<Option<String>, ConfigError> {
+pub(super) fn read_user_file(path: &Path) -> Result<Option<String>, ConfigError> {
     // Not blocking: opening a FIFO would wait for its other end.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     read_opened(path, rustix::fs::open(path, flags, Mode::empty()))
@@ -33,7 +33,7 @@ pub(super) fn read_file(path: &Path) -> Result<Option<String>, ConfigError> {
 
 /// Reads a file of the project's configuration if it exists. Links are not followed: a repository's
 /// link could lead to the user's keys, whose text an error would show.
-pub(super) fn read_project(root: &Path, name: &str) -> Result<Option<String>, ConfigError> {
+pub(super) fn read_project_file(root: &Path, name: &str) -> Result<Option<String>, ConfigError> {
     let path = &root.join(PROJECT_DIR).join(name);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     if let Err(Errno::ACCESS) = rustix::fs::access(root, Access::READ_OK | Access::EXEC_OK) {

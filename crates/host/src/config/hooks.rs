@@ -10,7 +10,7 @@ use toml::Value;
 
 use super::duration::duration_from_value;
 use super::setting::Layer;
-use journeyman_agent::hooks::{EventName, HookCommand, HookEvent, Matcher, script_hashes};
+use journeyman_agent::hooks::{EventName, HookCommand, HookEvent, Matcher, hash_scripts};
 
 /// Maximum number of hooks of one event in one file: all of them run each time.
 const MAX_HOOKS: usize = 64;
@@ -19,7 +19,7 @@ const MAX_COMMAND_BYTES: usize = 8 * 1024;
 /// Fields of a hook that only concern Claude Code's display or change nothing that is done here.
 const IGNORED_FIELDS: &[&str] = &["description", "statusMessage", "async", "asyncRewake"];
 /// Kinds of hooks that only Claude Code has.
-const CLAUDE_CODE_TYPES: &[&str] = &["prompt", "agent", "http", "mcp_tool"];
+const CLAUDE_CODE_HOOK_TYPES: &[&str] = &["prompt", "agent", "http", "mcp_tool"];
 
 /// The commands of one event, with warnings about entries that never run.
 #[derive(Debug, Default)]
@@ -70,7 +70,7 @@ pub(super) fn hook_commands(settings: &Layer) -> (Vec<HookCommand>, Vec<String>)
 pub(super) fn hash_with_scripts(text: &str, layer: &Layer, root: &Path) -> ContentHash {
     let (commands, _) = hook_commands(layer);
     let mut all = text.to_owned();
-    for (path, hash) in commands.iter().flat_map(|hook| script_hashes(&hook.command, root)) {
+    for (path, hash) in commands.iter().flat_map(|hook| hash_scripts(&hook.command, root)) {
         all.push_str(&format!("\n{hash} {}", path.display()));
     }
     ContentHash::of(all.as_bytes())
@@ -127,7 +127,7 @@ fn parse_hooks(name: &str, value: &Value) -> Result<EventHooks, HookTableError> 
 /// Parses one hook; `None` for a kind that isn't run here.
 fn parse_hook(hook: &toml::Table, warnings: &mut Vec<String>) -> Result<Option<HookCommand>, String> {
     let kind = hook.get("type").map_or(Ok("command"), |value| expect_text("type", value))?;
-    if CLAUDE_CODE_TYPES.contains(&kind) {
+    if CLAUDE_CODE_HOOK_TYPES.contains(&kind) {
         return Ok(None);
     }
     if kind != "command" {

@@ -49,7 +49,7 @@ impl KeyKind {
 
 /// A project's permission to set a key in its own configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProjectMay {
+pub enum ProjectPermission {
     /// Set it.
     Set,
     /// Set it to a narrower or lower value.
@@ -68,17 +68,17 @@ pub struct Key {
     /// The kind of its value.
     pub kind: KeyKind,
     /// The use that a project may make of the key.
-    pub project: ProjectMay,
+    pub project: ProjectPermission,
     /// The environment variable that sets the key.
     pub variable: Option<&'static str>,
     /// The meaning of the key.
     pub help: &'static str,
 }
 
-pub(super) const fn key(
+pub(super) const fn define_key(
     name: &'static str,
     kind: KeyKind,
-    project: ProjectMay,
+    project: ProjectPermission,
     variable: Option<&'static str>,
     help: &'static str,
 ) -> Key {

@@ -8,10 +8,10 @@ use toml::de::{DeTable, DeValue};
 
 use super::command_tools::check_command_tool;
 use super::duration::duration_from_value;
-use super::files::{PROJECT_DIR, read_file, read_project};
-use super::key::{Key, KeyKind, ProjectMay};
+use super::files::{PROJECT_DIR, read_project_file, read_user_file};
+use super::key::{Key, KeyKind, ProjectPermission};
 use super::keys::{self, KEYS};
-use super::setting::{Layer, Setting, Source, split_key};
+use super::setting::{Layer, Setting, SettingSource, split_key};
 use super::trust::ProjectTrust;
 use super::{Config, ConfigError, Environment, hooks};
 
@@ -45,7 +45,7 @@ pub struct LoadedConfig {
 /// # Errors
 /// [`ConfigError`] for a file that can't be read or parsed, an unknown key, a value of the wrong
 /// kind, a project that widens a permission, and a project's file that needs trust and has none.
-pub fn load(
+pub fn load_config(
     environment: &Environment,
     root: &Path,
     flags: &[Flag],
@@ -54,17 +54,17 @@ pub fn load(
 ) -> Result<LoadedConfig, ConfigError> {
     let mut settings = load_user_layer(environment)?;
     let path = root.join(PROJECT_DIR).join(PROJECT_FILE);
-    if let Some(text) = read_project(root, PROJECT_FILE)? {
-        let project = parse(&text, &Source::Project(path.clone()))?;
+    if let Some(text) = read_project_file(root, PROJECT_FILE)? {
+        let project = parse_layer(&text, &SettingSource::Project(path.clone()))?;
         let hash = hooks::hash_with_scripts(&text, &project, root);
         merge_project(&mut settings, project, &path, hash, trust)?;
     }
     settings.extend(load_variables(environment)?);
-    settings.extend(check_flags(flags)?);
+    settings.extend(parse_flag_layer(flags)?);
     if let Some(path) = admin
-        && let Some(text) = read_file(path)?
+        && let Some(text) = read_user_file(path)?
     {
-        merge_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
+        merge_admin(&mut settings, parse_layer(&text, &SettingSource::Admin(path.to_owned()))?);
     }
     let (_, warnings) = hooks::hook_commands(&settings);
     Ok(LoadedConfig { config: Config::from_settings(&settings)?, settings, warnings })
@@ -75,13 +75,13 @@ pub fn load(
 ///
 /// # Errors
 /// [`ConfigError`], as [`load`].
-pub fn load_own(environment: &Environment, admin: Option<&Path>) -> Result<Config, ConfigError> {
+pub fn load_without_project(environment: &Environment, admin: Option<&Path>) -> Result<Config, ConfigError> {
     let mut settings = load_user_layer(environment)?;
     settings.extend(load_variables(environment)?);
     if let Some(path) = admin
-        && let Some(text) = read_file(path)?
+        && let Some(text) = read_user_file(path)?
     {
-        merge_admin(&mut settings, parse(&text, &Source::Admin(path.to_owned()))?);
+        merge_admin(&mut settings, parse_layer(&text, &SettingSource::Admin(path.to_owned()))?);
     }
     Config::from_settings(&settings)
 }
@@ -91,8 +91,8 @@ fn load_user_layer(environment: &Environment) -> Result<Layer, ConfigError> {
     let mut settings = Layer::new();
     if let Some(dir) = environment.config_dir() {
         let path = dir.join("config.toml");
-        if let Some(text) = read_file(&path)? {
-            settings.extend(parse(&text, &Source::User(path))?);
+        if let Some(text) = read_user_file(&path)? {
+            settings.extend(parse_layer(&text, &SettingSource::User(path))?);
         }
     }
     Ok(settings)
@@ -102,7 +102,7 @@ fn load_user_layer(environment: &Environment) -> Result<Layer, ConfigError> {
 ///
 /// # Errors
 /// [`ConfigError`] naming the file and the line.
-pub(super) fn parse(text: &str, source: &Source) -> Result<Layer, ConfigError> {
+pub(super) fn parse_layer(text: &str, source: &SettingSource) -> Result<Layer, ConfigError> {
     let table = DeTable::parse(text).map_err(|error| ConfigError::Syntax {
         origin: source.to_string(),
         message: describe_syntax_error(text, &error),
@@ -125,7 +125,7 @@ fn line_number(text: &str, place: usize) -> usize {
 
 fn collect_settings(
     text: &str,
-    source: &Source,
+    source: &SettingSource,
     path: &mut Vec<String>,
     table: &DeTable<'_>,
     layer: &mut Layer,
@@ -194,7 +194,7 @@ fn check_setting(
             Err(problem) => problem,
         }
     } else {
-        let checked = convert_plain(value).and_then(|value| check_kind(key.kind, value));
+        let checked = convert_scalar(value).and_then(|value| check_kind(key.kind, value));
         match checked.and_then(|value| refuse_common_variables(key, value)) {
             Ok(value) => return Ok(value),
             Err(problem) => problem,
@@ -239,12 +239,12 @@ fn convert_with_tables(value: &DeValue<'_>) -> Result<Value, String> {
                 .map(|(name, value)| Ok((name.get_ref().to_string(), convert_with_tables(value.get_ref())?)));
             fields.collect::<Result<_, String>>().map(Value::Table)
         }
-        other => convert_plain(other),
+        other => convert_scalar(other),
     }
 }
 
 /// Converts a parsed value that is no table and no date.
-fn convert_plain(value: &DeValue<'_>) -> Result<Value, String> {
+fn convert_scalar(value: &DeValue<'_>) -> Result<Value, String> {
     match value {
         DeValue::String(text) => Ok(Value::String(text.to_string())),
         DeValue::Boolean(switch) => Ok(Value::Boolean(*switch)),
@@ -257,9 +257,11 @@ fn convert_plain(value: &DeValue<'_>) -> Result<Value, String> {
         DeValue::Float(number) => {
             number.as_str().parse().map(Value::Float).map_err(|_| "is not a number".to_owned())
         }
-        DeValue::Array(items) => {
-            items.iter().map(|item| convert_plain(item.get_ref())).collect::<Result<_, _>>().map(Value::Array)
-        }
+        DeValue::Array(items) => items
+            .iter()
+            .map(|item| convert_scalar(item.get_ref()))
+            .collect::<Result<_, _>>()
+            .map(Value::Array),
         DeValue::Table(_) => Err("is a table; it takes a plain value".to_owned()),
         DeValue::Datetime(_) => Err("is a date; it takes a plain value".to_owned()),
     }
@@ -298,7 +300,8 @@ fn load_variables(environment: &Environment) -> Result<Layer, ConfigError> {
             key: key.name.to_owned(),
             problem,
         })?;
-        layer.insert(split_key(key.name), Setting { value, source: Source::Variable(name.to_owned()) });
+        layer
+            .insert(split_key(key.name), Setting { value, source: SettingSource::Variable(name.to_owned()) });
     }
     Ok(layer)
 }
@@ -322,7 +325,7 @@ fn parse_variable(key: &Key, text: &str) -> Result<Value, String> {
         .and_then(|value| check_kind(key.kind, value))
 }
 
-fn check_flags(flags: &[Flag]) -> Result<Layer, ConfigError> {
+fn parse_flag_layer(flags: &[Flag]) -> Result<Layer, ConfigError> {
     let mut layer = Layer::new();
     for flag in flags {
         let path = split_key(flag.key);
@@ -338,7 +341,7 @@ fn check_flags(flags: &[Flag]) -> Result<Layer, ConfigError> {
             key: flag.key.to_owned(),
             problem,
         })?;
-        layer.insert(path, Setting { value, source: Source::Flag(flag.flag.to_owned()) });
+        layer.insert(path, Setting { value, source: SettingSource::Flag(flag.flag.to_owned()) });
     }
     Ok(layer)
 }
@@ -352,24 +355,24 @@ fn merge_project(
     trust: ProjectTrust<'_>,
 ) -> Result<(), ConfigError> {
     let needing = project.iter().filter(|(parts, _)| {
-        keys::find_key(parts).is_some_and(|key| key.project == ProjectMay::SetIfTrusted)
+        keys::find_key(parts).is_some_and(|key| key.project == ProjectPermission::SetIfTrusted)
     });
     let (needing, values): (Vec<String>, Vec<String>) =
         needing.map(|(parts, setting)| (parts.join("."), setting.value.to_string())).unzip();
-    if !needing.is_empty() && !trust.has_trust_in(path, &hash) {
+    if !needing.is_empty() && !trust.is_file_trusted(path, &hash) {
         return Err(ConfigError::Untrusted { path: path.to_owned(), keys: needing, values, hash });
     }
     for (parts, setting) in project {
         let Some(key) = keys::find_key(&parts) else { continue };
         let current = settings.get(&parts);
         match key.project {
-            ProjectMay::Nothing => {
+            ProjectPermission::Nothing => {
                 return Err(ConfigError::UserOnly {
                     origin: path.display().to_string(),
                     key: parts.join("."),
                 });
             }
-            ProjectMay::Narrow => {
+            ProjectPermission::Narrow => {
                 if let Some(allowed) = widest_allowed(key, current)
                     && is_wider(&setting.value, &allowed)
                 {
@@ -383,14 +386,14 @@ fn merge_project(
                 settings.insert(parts, setting);
             }
             // A project's secrets hide nothing from the user's own hooks.
-            ProjectMay::Set if key.name == "secrets" => {
-                settings.insert(super::typed::project_secrets_key(), setting);
+            ProjectPermission::Set if key.name == "secrets" => {
+                settings.insert(super::typed_config::project_secrets_key(), setting);
             }
             // A project's instructions never replace the user's own, and never pass for them.
-            ProjectMay::Set if key.name == "instructions" => {
-                settings.insert(super::typed::project_instructions_key(), setting);
+            ProjectPermission::Set if key.name == "instructions" => {
+                settings.insert(super::typed_config::project_instructions_key(), setting);
             }
-            ProjectMay::Set | ProjectMay::SetIfTrusted => {
+            ProjectPermission::Set | ProjectPermission::SetIfTrusted => {
                 // Both lists hold: a project must not take the user's hooks off.
                 let users = current.filter(|_| key.kind == KeyKind::Hooks);
                 let value =
@@ -419,7 +422,9 @@ fn widest_allowed(key: &Key, current: Option<&Setting>) -> Option<Value> {
         "max_iterations" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_ITERATIONS))),
         "test_budget" => Some(Value::Float(journeyman_agent::DEFAULT_TEST_BUDGET.as_secs_f64())),
         "timeout" => Some(Value::Float(journeyman_agent::DEFAULT_TIMEOUT.as_secs_f64())),
-        "tools.concurrency" => i64::try_from(journeyman_agent::DEFAULT_CONCURRENCY).ok().map(Value::Integer),
+        "tools.concurrency" => {
+            i64::try_from(journeyman_agent::DEFAULT_MAX_CONCURRENT_CALLS).ok().map(Value::Integer)
+        }
         "tools.timeout" => Some(Value::Float(journeyman_agent::DEFAULT_TOOL_TIMEOUT.as_secs_f64())),
         _ => None,
     }
@@ -450,7 +455,7 @@ fn number_from_value(value: &Value) -> Option<f64> {
 /// defaults for other keys.
 fn merge_admin(settings: &mut Layer, admin: Layer) {
     for (parts, setting) in admin {
-        let narrows = keys::find_key(&parts).is_some_and(|key| key.project == ProjectMay::Narrow);
+        let narrows = keys::find_key(&parts).is_some_and(|key| key.project == ProjectPermission::Narrow);
         let forbids = parts.first().is_some_and(|first| first == "sandbox");
         let hooks = keys::find_key(&parts).is_some_and(|key| key.kind == KeyKind::Hooks);
         if let Some(current) = settings.get(&parts).filter(|_| hooks) {

@@ -23,7 +23,7 @@ mod layers;
 mod policy;
 mod setting;
 mod trust;
-mod typed;
+mod typed_config;
 
 pub use container::{ContainerConfig, ProjectImage};
 pub use conversation::ConversationConfig;
@@ -31,12 +31,12 @@ pub use duration::parse_duration;
 pub use environment::Environment;
 pub use error::ConfigError;
 pub use files::{MAX_CONFIG_BYTES, config_files};
-pub use key::{Key, KeyKind, ProjectMay};
+pub use key::{Key, KeyKind, ProjectPermission};
 pub use keys::KEYS;
-pub use layers::{Flag, LoadedConfig, load, load_own};
-pub use policy::{LoadedPolicy, PolicyFile, add_project_line, load_policy, save_project_rules, save_rules};
-pub use setting::{Layer, Setting, Source, format_key, format_value};
+pub use layers::{Flag, LoadedConfig, load_config, load_without_project};
+pub use policy::{LoadedPolicy, PolicyFile, insert_config_line, load_policy, save_project_rules, save_rules};
+pub use setting::{Layer, Setting, SettingSource, format_key, format_value};
 pub use trust::{ProjectTrust, TrustStore};
-pub use typed::{
+pub use typed_config::{
     Config, DelegateConfig, LimitsConfig, PriceConfig, ProviderConfig, VectorsConfig, WebConfig,
 };

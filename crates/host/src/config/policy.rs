@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use journeyman_policy::{Policy, Rule, RuleLayer, Rules};
 
 use super::ConfigError;
-use super::files::{PROJECT_DIR, read_file, read_project};
-use super::{Environment, Source};
+use super::files::{PROJECT_DIR, read_project_file, read_user_file};
+use super::{Environment, SettingSource};
 use crate::durable_file::{lock_directory, replace_file};
 
 /// The name of a file of rules.
@@ -58,7 +58,7 @@ pub fn load_policy(
 ) -> Result<LoadedPolicy, ConfigError> {
     let user = environment.config_dir().map(|dir| dir.join(POLICY_FILE));
     let mut places = vec![(RuleLayer::Admin, admin.map(Path::to_owned)), (RuleLayer::User, user)];
-    let projects: Vec<&Path> = dirs_of_repository(root);
+    let projects: Vec<&Path> = ancestors_within_repository(root);
     places.extend(
         projects.iter().map(|dir| (RuleLayer::Project, Some(dir.join(PROJECT_DIR).join(POLICY_FILE)))),
     );
@@ -68,10 +68,10 @@ pub fn load_policy(
         let Some(path) = path else { continue };
         let text = match layer {
             RuleLayer::Project => match projects.next() {
-                Some(dir) => read_project(dir, POLICY_FILE)?,
+                Some(dir) => read_project_file(dir, POLICY_FILE)?,
                 None => None,
             },
-            RuleLayer::Admin | RuleLayer::User | RuleLayer::Session => read_file(&path)?,
+            RuleLayer::Admin | RuleLayer::User | RuleLayer::Session => read_user_file(&path)?,
         };
         let mut count = None;
         if let Some(text) = text {
@@ -88,7 +88,7 @@ pub fn load_policy(
 
 /// Returns the directory and its parents up to the root of the repository; without a repository,
 /// the directory alone.
-fn dirs_of_repository(root: &Path) -> Vec<&Path> {
+fn ancestors_within_repository(root: &Path) -> Vec<&Path> {
     let above: Vec<&Path> = root.ancestors().take(MAX_PARENTS).collect();
     let top = above.iter().position(|dir| dir.join(".git").symlink_metadata().is_ok()).unwrap_or(0);
     above.into_iter().take(top + 1).collect()
@@ -128,7 +128,7 @@ pub fn save_project_rules(root: &Path, rules: &Rules) -> Result<PathBuf, ConfigE
 ///
 /// # Errors
 /// [`ConfigError`] where the file can't be read or written.
-pub fn add_project_line(root: &Path, line: &str) -> Result<PathBuf, ConfigError> {
+pub fn insert_config_line(root: &Path, line: &str) -> Result<PathBuf, ConfigError> {
     let dir = root.join(PROJECT_DIR);
     let path = dir.join(CONFIG_FILE);
     let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
@@ -139,7 +139,7 @@ pub fn add_project_line(root: &Path, line: &str) -> Result<PathBuf, ConfigError>
     }
     std::fs::create_dir_all(&dir).map_err(unwritable)?;
     let _lock = lock_directory(&dir).map_err(unwritable)?;
-    let text = read_file(&path)?.unwrap_or_default();
+    let text = read_user_file(&path)?.unwrap_or_default();
     replace_file(&path, &format!("{line}\n{text}")).map_err(unwritable)?;
     Ok(path)
 }
@@ -153,8 +153,8 @@ fn add_rules(dir: &Path, rules: &Rules, layer: RuleLayer, comment: &str) -> Resu
     let _lock = lock_directory(dir).map_err(unwritable)?;
     // People keep such files elsewhere, and a link to it stays one.
     let path = std::fs::canonicalize(&place).unwrap_or_else(|_| place.clone());
-    let mut text = read_file(&path)?.unwrap_or_default();
-    let shown = Source::User(place.clone()).to_string();
+    let mut text = read_user_file(&path)?.unwrap_or_default();
+    let shown = SettingSource::User(place.clone()).to_string();
     let there = Rules::parse_with_tools(&text, layer, &shown, &|_| true)?;
     let known = |rule: &Rule| there.iter().any(|(_, old)| old == rule);
     let new: Vec<String> =

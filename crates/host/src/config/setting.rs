@@ -8,7 +8,7 @@ use toml::Value;
 
 /// The source of a value, weakest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
+pub enum SettingSource {
     /// The program.
     BuiltIn,
     /// The user's file.
@@ -23,7 +23,7 @@ pub enum Source {
     Admin(PathBuf),
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built-in"),
@@ -40,7 +40,7 @@ pub struct Setting {
     /// The value.
     pub value: Value,
     /// The source of the value.
-    pub source: Source,
+    pub source: SettingSource,
 }
 
 /// Checked values by dotted key. A dot inside a name (`gpt-4.1`) stays within its part of the key.

@@ -53,7 +53,7 @@ impl TrustStore {
 }
 
 impl ProjectTrust<'_> {
-    pub(super) fn has_trust_in(self, path: &Path, hash: &ContentHash) -> bool {
+    pub(super) fn is_file_trusted(self, path: &Path, hash: &ContentHash) -> bool {
         match self {
             Self::Remembered(store) => store.is_trusted(path, hash),
             Self::ThisRun => true,

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_git::Git;
-use journeyman_workspace::{CopyTools, Options, Tier, Workspace, WorkspaceError, landed_copies};
+use journeyman_workspace::{
+    CopyTools, IsolationTier, Options, Workspace, WorkspaceError, list_landed_copies,
+};
 use serde::Serialize;
 
 use crate::config::{Config, Environment};
@@ -52,13 +54,13 @@ pub fn probe_copy_tiers(
     config: &Config,
 ) -> Result<Vec<CopyTier>, HostError> {
     let place = dirs.dir.join(format!("copy-probe-{}", std::process::id()));
-    let probed = probe_in(environment, dirs, config, &place);
+    let probed = probe_copy_tiers_in(environment, dirs, config, &place);
     // A directory that can't be removed names itself a probe.
     std::fs::remove_dir_all(&place).ok();
     probed
 }
 
-fn probe_in(
+fn probe_copy_tiers_in(
     environment: &Environment,
     dirs: &StateDirs,
     config: &Config,
@@ -72,7 +74,7 @@ fn probe_in(
     let sandbox = Arc::new(dirs.sandbox(config)?);
     let git = environment.has_program("git").then(|| Git::new(&root, Arc::clone(&sandbox)));
     let mut tiers = Vec::new();
-    for tier in Tier::ALL {
+    for tier in IsolationTier::ALL {
         let session = new_session_id();
         let means =
             CopyTools { sandbox: &sandbox, git: git.as_ref(), tiers: &[tier], max_copied_files: usize::MAX };
@@ -88,7 +90,7 @@ fn probe_in(
         };
         // A project that isn't in a repository has nothing to check out; elsewhere it may well
         // work.
-        let problem = problem.filter(|_| tier != Tier::Worktree || git.is_none());
+        let problem = problem.filter(|_| tier != IsolationTier::Worktree || git.is_none());
         tiers.push(CopyTier { tier: tier.to_string(), works: problem.is_none(), problem });
     }
     Ok(tiers)
@@ -100,7 +102,7 @@ pub fn list_copies(state_dir: &Path) -> Vec<StoredCopy> {
     let mut all = Vec::new();
     for project in list_subdirectories(&state_dir.join("projects")) {
         // Copies that can't be read are reported as damage.
-        let landed = landed_copies(&project).unwrap_or_default();
+        let landed = list_landed_copies(&project).unwrap_or_default();
         for copy in list_subdirectories(&project.join("work")) {
             let session = copy.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let landed = landed.iter().any(|landed| landed.as_str() == session);

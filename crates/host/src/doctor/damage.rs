@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 use journeyman_store::{Blobs, SqliteStore, Store as _, StoreError};
-use journeyman_workspace::{Checkup, Clock, projects_in};
+use journeyman_workspace::{Checkup, Clock, list_projects};
 use serde::Serialize;
 
 use crate::config::Environment;
@@ -18,7 +18,7 @@ use crate::{Context as _, HostError};
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The consequence of a missing session log, if sessions made checkpoints.
-const MISSING_LOG_COST: &str = "the session log is gone; no session can be shown or gone on with";
+const MISSING_LOG_EFFECT: &str = "the session log is gone; no session can be shown or gone on with";
 
 /// The condition of stored state.
 #[derive(Debug, Default, Serialize)]
@@ -65,7 +65,7 @@ async fn check_stored_state(state_dir: &Path, progress: fn(&str)) -> Result<Stor
     let mut ticker = ProgressTicker::new("contents", progress);
     let mut count = |verified| ticker.report_count(verified);
     let mut checkup = Checkup::new(&blobs, &mut count);
-    for project in projects_in(state_dir).context("the projects")? {
+    for project in list_projects(state_dir).context("the projects")? {
         let findings = checkup.check(&project).context("a project's state")?;
         missing += findings.missing;
         checkpoints += findings.checkpoints;
@@ -75,7 +75,7 @@ async fn check_stored_state(state_dir: &Path, progress: fn(&str)) -> Result<Stor
     }
     if log.is_none() && checkpoints > 0 {
         let path = state_dir.join(SESSION_LOG).display().to_string();
-        damage.push(DamagedFile { path, cost: MISSING_LOG_COST.to_owned() });
+        damage.push(DamagedFile { path, cost: MISSING_LOG_EFFECT.to_owned() });
     }
     Ok(StoredState { damage, missing, log: Some(log.is_some()), problem: None })
 }
@@ -99,14 +99,14 @@ pub async fn repair_state(
         && !check_log(&log, progress).await?.is_empty()
     {
         whole = false;
-        let repaired = journeyman_store::repair(&log).await.map_err(as_usage)?;
+        let repaired = journeyman_store::repair(&log).await.map_err(into_usage_error)?;
         if repaired.salvage.sessions.is_empty() {
             report(&format!(
                 "nothing of the session log {} could be read; an empty one is begun",
                 log.display()
             ));
         } else {
-            report(&clean(repaired.salvage.to_string().as_bytes()));
+            report(&clean_output(repaired.salvage.to_string().as_bytes()));
         }
         report(&format!("the damaged log is now {}", repaired.aside.display()));
     }
@@ -114,11 +114,11 @@ pub async fn repair_state(
     let mut ticker = ProgressTicker::new("contents", progress);
     let mut count = |verified| ticker.report_count(verified);
     let mut checkup = Checkup::new(&blobs, &mut count);
-    for project in projects_in(&state_dir).context("the projects")? {
+    for project in list_projects(&state_dir).context("the projects")? {
         checkpoints += checkup.check(&project).context("a project's state")?.checkpoints;
         for done in checkup.repair(&project, &Clock::new(now)).context("a project's state")? {
             whole = false;
-            report(&one_line(&done));
+            report(&to_one_line(&done));
         }
     }
     if find_session_log(&state_dir).is_none() && checkpoints > 0 {
@@ -135,7 +135,7 @@ pub async fn repair_state(
 }
 
 /// Converts "the log is in use" into a usage error: a repair needs the log for itself.
-fn as_usage(error: StoreError) -> HostError {
+fn into_usage_error(error: StoreError) -> HostError {
     match error {
         StoreError::Busy { path } => HostError::usage(format_args!(
             "another jm works with {}; end it, or wait for it, and repair then. Nothing was changed",
@@ -151,7 +151,9 @@ async fn check_log(log: &Path, progress: fn(&str)) -> Result<Vec<String>, HostEr
     let store = SqliteStore::open(log).context("the session log")?;
     let mut ticker = ProgressTicker::new("entries", progress);
     match store
-        .check_with(move |verified, _| ticker.report_count(usize::try_from(verified).unwrap_or(usize::MAX)))
+        .check_with_progress(move |verified, _| {
+            ticker.report_count(usize::try_from(verified).unwrap_or(usize::MAX))
+        })
         .await
     {
         Err(StoreError::Damaged { detail, .. }) => Ok(vec![format!("{detail}; no session can be read")]),
@@ -165,8 +167,8 @@ fn open_blobs(state_dir: &Path) -> Result<Arc<Blobs>, HostError> {
 
 /// Replaces line breaks in a text, which may come from paths.
 #[must_use]
-pub fn one_line(text: &str) -> String {
-    clean(text.as_bytes()).replace(['\n', '\t'], " ")
+pub fn to_one_line(text: &str) -> String {
+    clean_output(text.as_bytes()).replace(['\n', '\t'], " ")
 }
 
 /// Reports the progress of a long verification at intervals.

@@ -11,16 +11,16 @@ use serde::Serialize;
 
 use crate::HostError;
 use crate::config::{Config, Environment};
-use crate::demo::find_failure;
+use crate::demo::find_program_failure;
 use crate::models::all_providers;
 use crate::state::StateDirs;
 
 pub use copies::{CopyTier, StoredCopy, list_copies, probe_copy_tiers};
-pub use damage::{DamagedFile, StoredState, one_line, repair_state, verify_state};
+pub use damage::{DamagedFile, StoredState, repair_state, to_one_line, verify_state};
 pub use sandboxes::{SandboxSurvey, TierProbe, TierReport, survey_sandboxes};
 
 /// Programs that are used if installed, with their purpose.
-const PROGRAMS: [(&str, &str); 15] = [
+const OPTIONAL_PROGRAMS: [(&str, &str); 15] = [
     ("git", "version control"),
     ("cargo", "checks of Rust projects"),
     ("node", "checks of JavaScript projects"),
@@ -134,12 +134,12 @@ pub async fn examine(
     progress: fn(&str),
 ) -> Result<Examination, HostError> {
     let sandbox = survey_sandboxes(state, config).await?;
-    let mut programs = Vec::with_capacity(PROGRAMS.len());
-    for (name, purpose) in PROGRAMS {
+    let mut programs = Vec::with_capacity(OPTIONAL_PROGRAMS.len());
+    for (name, purpose) in OPTIONAL_PROGRAMS {
         let installed = environment.has_program(name);
         // rustup's stand-in is there before any toolchain is.
         let problem = match installed && name == "cargo" {
-            true => find_failure(environment, name).await,
+            true => find_program_failure(environment, name).await,
             false => None,
         };
         programs.push(ProgramReport { name, installed, problem, purpose });

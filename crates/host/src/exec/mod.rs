@@ -5,5 +5,7 @@ mod report;
 mod request;
 
 pub use project::{CommandAccess, CommandEffect};
-pub use report::{CommandReport, EXIT_DID_NOT_RUN, EXIT_INTERRUPTED, EXIT_UNREAD, describe_connection};
+pub use report::{
+    CommandReport, EXIT_DID_NOT_RUN, EXIT_INTERRUPTED, EXIT_OUTPUT_CLOSED, describe_connection,
+};
 pub use request::{CommandOptions, CommandRequest, OpenCommand};

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use journeyman_policy::GUARD_RULES;
 use journeyman_protocol::{FileChange, GuardViolation, RelPath, SessionId};
-use journeyman_sandbox::{Base, Sandbox};
+use journeyman_sandbox::{ProjectCopy, Sandbox};
 use journeyman_store::Blobs;
 use journeyman_workspace::{
-    Clock, CopyTools, ForbiddenChanges, GuardedState, HardLinks, IsolatedCopy, Options, Tier, Workspace,
-    remove_tree, remove_trees_of_ended_processes,
+    Clock, CopyTools, ForbiddenChanges, GuardedState, HardLinks, IsolatedCopy, IsolationTier, Options,
+    Workspace, remove_tree, remove_trees_of_ended_processes,
 };
 
 use crate::sessions::new_session_id;
@@ -83,7 +83,7 @@ impl CommandProject {
         root: &Path,
         sandbox: &Arc<Sandbox>,
         access: CommandAccess,
-        tiers: &[Tier],
+        tiers: &[IsolationTier],
     ) -> Result<Self, HostError> {
         let (overlay, read_only) = (access == CommandAccess::Overlay, access == CommandAccess::ReadOnly);
         let state = CommandState::create(dirs)?;
@@ -97,16 +97,16 @@ impl CommandProject {
             ..Options::new(state.0.join("project"), blobs)
         };
         let workspace = Workspace::open(root, options).context("the project")?;
-        let guard = (!read_only).then(|| GuardedState::before(&workspace, GUARD_RULES));
+        let guard = (!read_only).then(|| GuardedState::capture(&workspace, GUARD_RULES));
         let guard = guard.transpose().context("looking for what a command may not change")?;
         let linked = if overlay || read_only {
             HardLinks::default()
         } else {
-            workspace.commands().find_hard_links().context("the project")?
+            workspace.command_observer().find_hard_links().context("the project")?
         };
         let copy = overlay.then(|| {
             let session = new_session_id();
-            let tiers = if tiers.is_empty() { Tier::ALL.to_vec() } else { tiers.to_vec() };
+            let tiers = if tiers.is_empty() { IsolationTier::ALL.to_vec() } else { tiers.to_vec() };
             let means = CopyTools { sandbox, git: None, tiers: &tiers, max_copied_files: usize::MAX };
             let copy = workspace.copies().create(&session, &means).context("a throw-away copy")?;
             Ok::<_, HostError>((session, copy))
@@ -117,13 +117,13 @@ impl CommandProject {
     }
 
     /// Returns the tree that the command sees in place of the project, if there is one.
-    pub(super) fn base_tree(&self) -> Option<Base> {
-        self.copy.as_ref().and_then(|(_, copy)| copy.workspace().base())
+    pub(super) fn base_tree(&self) -> Option<ProjectCopy> {
+        self.copy.as_ref().and_then(|(_, copy)| copy.workspace().project_copy())
     }
 
     /// Returns the paths that the command may not change.
     pub(super) fn protected_paths(&self) -> &[RelPath] {
-        self.guard.as_ref().map_or(&[], GuardedState::protected)
+        self.guard.as_ref().map_or(&[], GuardedState::protected_paths)
     }
 
     /// Returns the paths that are read-only because writing there would change files outside of the
@@ -137,7 +137,8 @@ impl CommandProject {
     /// the sandbox protected these paths.
     pub(super) fn close(self, kept: bool) -> Result<CommandEffect, HostError> {
         let Some((session, copy)) = self.copy else {
-            let ended = self.guard.map(|guard| guard.end(&self.workspace, kept, || Ok(Vec::new())).1);
+            let ended =
+                self.guard.map(|guard| guard.revert_and_journal(&self.workspace, kept, || Ok(Vec::new())).1);
             let ForbiddenChanges { violations, problem } = ended.unwrap_or_default();
             return Ok(CommandEffect { changes: None, violations, problem });
         };

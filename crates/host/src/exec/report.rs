@@ -2,28 +2,30 @@
 
 use std::path::PathBuf;
 
-use journeyman_sandbox::{Captured, Completed, Connection, Network, NotStartedCause, Outcome, clean};
+use journeyman_sandbox::{
+    CapturedOutput, CompletedCommand, Network, NotStartedCause, Outcome, ProxyConnection, clean_output,
+};
 use serde_json::{Value, json};
 
 use super::project::{CommandAccess, CommandEffect};
 
 // Exit codes besides the command's own, as `timeout` and shells use them.
-const EXIT_LIMIT: u8 = 123;
+const EXIT_LIMIT_EXCEEDED: u8 = 123;
 const EXIT_TIMED_OUT: u8 = 124;
 /// The exit code of a command that could not be started.
 pub const EXIT_DID_NOT_RUN: u8 = 125;
 const EXIT_NOT_EXECUTABLE: u8 = 126;
-const EXIT_NOT_THERE: u8 = 127;
+const EXIT_NOT_FOUND: u8 = 127;
 /// The exit code of an interrupted command.
 pub const EXIT_INTERRUPTED: u8 = 130;
 /// The exit code of a command whose output was closed by the reader.
-pub const EXIT_UNREAD: u8 = 141;
+pub const EXIT_OUTPUT_CLOSED: u8 = 141;
 const EXIT_SIGNAL_BASE: u8 = 128;
 
 /// The report of a command that has ended.
 pub struct CommandReport {
     /// The end of the command, with its output.
-    pub completed: Completed,
+    pub completed: CompletedCommand,
     /// The effect on the project.
     pub effect: CommandEffect,
     /// The exit code that stands for the end.
@@ -47,7 +49,7 @@ impl CommandReport {
                 Some("the command didn't run: more processes than --processes allows".to_owned())
             }
             Outcome::SetupFailed(failure) => {
-                Some(format!("the command didn't run: {}", clean(failure.reason.as_bytes())))
+                Some(format!("the command didn't run: {}", clean_output(failure.reason.as_bytes())))
             }
             Outcome::TimedOut => Some("the command was killed at its time limit; see --timeout".to_owned()),
             other => other.exceeded_limit().map(|what| format!("the command was killed for {what}")),
@@ -57,7 +59,7 @@ impl CommandReport {
     /// Describes what the sandbox enforced and how the command ended, in one line.
     #[must_use]
     pub fn describe_run(&self) -> String {
-        let Completed { enforcement, outcome, duration, .. } = &self.completed;
+        let CompletedCommand { enforcement, outcome, duration, .. } = &self.completed;
         let mut parts = Vec::new();
         let layers = enforcement.layers.join(", ");
         let tier = enforcement.tier.to_string();
@@ -65,7 +67,7 @@ impl CommandReport {
         let writes = match self.access {
             CommandAccess::ReadOnly => "nothing in the project".to_owned(),
             CommandAccess::Overlay => "a throw-away copy".to_owned(),
-            CommandAccess::Direct => clean(self.root.as_os_str().as_encoded_bytes()),
+            CommandAccess::Direct => clean_output(self.root.as_os_str().as_encoded_bytes()),
         };
         let more = if self.extra_writable > 0 {
             format!(" and {} more", self.extra_writable)
@@ -149,7 +151,7 @@ impl CommandReport {
                 })
             })
             .collect();
-        let stream = |captured: &Captured| {
+        let stream = |captured: &CapturedOutput| {
             json!({
                 "text": captured.text, "bytes": captured.total_bytes, "left_out": captured.dropped_bytes,
             })
@@ -175,8 +177,8 @@ impl CommandReport {
 
 /// Describes a connection that was allowed, in one line.
 #[must_use]
-pub fn describe_connection(connection: &Connection) -> String {
-    let Connection { host, port, times, sent, received, failed, .. } = connection;
+pub fn describe_connection(connection: &ProxyConnection) -> String {
+    let ProxyConnection { host, port, times, sent, received, failed, .. } = connection;
     let times = if *times > 1 { format!(" ×{times}") } else { String::new() };
     let failed = failed.as_ref().map(|why| format!("; {why}")).unwrap_or_default();
     let (sent, received) = (format_bytes(*sent), format_bytes(*received));
@@ -204,9 +206,11 @@ pub(super) fn exit_code(outcome: &Outcome) -> u8 {
         Outcome::Signaled(signal) => EXIT_SIGNAL_BASE.saturating_add(u8::try_from(*signal).unwrap_or(0)),
         Outcome::TimedOut => EXIT_TIMED_OUT,
         Outcome::Cancelled => EXIT_INTERRUPTED,
-        Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => EXIT_LIMIT,
+        Outcome::OutputLimit | Outcome::MemoryLimit | Outcome::DiskLimit | Outcome::CpuLimit => {
+            EXIT_LIMIT_EXCEEDED
+        }
         Outcome::SetupFailed(failure) => match failure.cause {
-            NotStartedCause::NotFound => EXIT_NOT_THERE,
+            NotStartedCause::NotFound => EXIT_NOT_FOUND,
             NotStartedCause::NotExecutable => EXIT_NOT_EXECUTABLE,
             NotStartedCause::TooManyProcesses | NotStartedCause::Setup => EXIT_DID_NOT_RUN,
         },

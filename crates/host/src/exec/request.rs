@@ -8,18 +8,19 @@ use std::time::Duration;
 
 use journeyman_policy::registry;
 use journeyman_sandbox::{
-    Completed, HostEnvironment, HostPattern, Limits, Live, Network, NetworkRules, OutputChunk, Request,
-    Running, Sandbox, SandboxError, Stdin, Streams, WriteMode, toolchains,
+    CompletedCommand, HostEnvironment, HostPattern, Limits, LiveOutputMode, Network, NetworkRules,
+    OutputChunk, Request, RunningCommand, Sandbox, SandboxError, Stdin, StdioMode, WriteMode,
+    find_toolchains,
 };
-use journeyman_workspace::Tier;
+use journeyman_workspace::IsolationTier;
 use tokio_util::sync::CancellationToken;
 
 use super::project::{CommandAccess, CommandProject};
-use super::report::{CommandReport, EXIT_UNREAD, exit_code};
+use super::report::{CommandReport, EXIT_OUTPUT_CLOSED, exit_code};
 use crate::config::{Config, Environment, parse_duration};
 use crate::root::project_root;
 use crate::state::StateDirs;
-use crate::{Context as _, HostError, load_trusted, sandboxes};
+use crate::{Context as _, HostError, load_assuming_trust, sandboxes};
 
 /// Default wall time. A person who types a command waits for it; this only ends what was forgotten.
 const DEFAULT_WALL_TIME: Duration = Duration::from_secs(24 * 3600);
@@ -79,15 +80,15 @@ impl CommandRequest {
     /// [`HostError::Usage`] naming the flag that can't be obeyed.
     pub fn new(environment: &Environment, options: CommandOptions) -> Result<Self, HostError> {
         let root = project_root(environment, options.root.as_deref())?;
-        let mut config = load_trusted(environment, &root)?;
+        let mut config = load_assuming_trust(environment, &root)?;
         config.sandbox_allow_root |= options.allow_root;
         let network = parse_network(&options.net, options.plain_http)?;
         let mut needs = sandboxes::required_needs(&config)?;
         needs.network_off &= network != Network::Host;
         let host = HostEnvironment { vars: environment.vars.clone(), home: environment.home.clone() };
-        let mut request = Request::program(&root, options.command.clone());
+        let mut request = Request::for_program(&root, options.command.clone());
         request.network = network;
-        let mut request = request.with_toolchains(&toolchains(&host, &root));
+        let mut request = request.with_toolchains(&find_toolchains(&host, &root));
         request.needs = needs;
         request.cwd = if environment.cwd.starts_with(&root) { environment.cwd.clone() } else { root.clone() };
         request.write = match options.access {
@@ -102,9 +103,9 @@ impl CommandRequest {
         }
         request.limits = build_limits(&options)?;
         request.stdin = options.stdin.map_or(Stdin::Null, Stdin::Bytes);
-        request.live = if options.captures_output { Live::Lossy } else { Live::Whole };
+        request.live = if options.captures_output { LiveOutputMode::Lossy } else { LiveOutputMode::Whole };
         if let Some((columns, rows)) = options.terminal {
-            request.streams = Streams::Terminal { columns, rows };
+            request.streams = StdioMode::Terminal { columns, rows };
         }
         Ok(Self { config, request, access: options.access, extra_writable: options.writable.len() })
     }
@@ -115,7 +116,7 @@ impl CommandRequest {
     /// [`HostError`] where the project can't be read or copied, or no sandbox is configured.
     pub fn open(mut self, state: &StateDirs) -> Result<OpenCommand, HostError> {
         let sandbox = Arc::new(state.sandbox(&self.config)?);
-        let tiers: &[Tier] = &self.config.isolation;
+        let tiers: &[IsolationTier] = &self.config.isolation;
         let project = CommandProject::open(state, &self.request.root, &sandbox, self.access, tiers)?;
         self.request.base = project.base_tree();
         self.request.protected.extend(project.protected_paths().iter().cloned());
@@ -153,7 +154,7 @@ impl OpenCommand {
     ) -> Result<CommandReport, HostError> {
         let mut running = self.spawn(cancel).await?;
         let mut is_read = true;
-        while let Some(chunk) = running.next().await {
+        while let Some(chunk) = running.next_chunk().await {
             if show(chunk).await.is_err() {
                 cancel.cancel();
                 is_read = false;
@@ -165,18 +166,18 @@ impl OpenCommand {
     }
 
     /// Starts the command. Its standard input is given to the first start alone.
-    async fn spawn(&mut self, cancel: &CancellationToken) -> Result<Running, HostError> {
+    async fn spawn(&mut self, cancel: &CancellationToken) -> Result<RunningCommand, HostError> {
         let stdin = std::mem::replace(&mut self.request.stdin, Stdin::Null);
         let request = Request { stdin, ..self.request.clone() };
         let started = self.sandbox.spawn(request, cancel.clone()).await;
-        started.map_err(|error| match self.find_flag(&error) {
+        started.map_err(|error| match self.flag_of_refused_path(&error) {
             Some(flag) => HostError::usage(format_args!("{flag}: {error}")),
             None => HostError::Failed { what: Some("the sandbox".into()), source: error.into() },
         })
     }
 
     /// Returns the flag that names the refused path.
-    fn find_flag(&self, error: &SandboxError) -> Option<&'static str> {
+    fn flag_of_refused_path(&self, error: &SandboxError) -> Option<&'static str> {
         let SandboxError::RefusedPath { path, .. } = error else { return None };
         if *path == self.request.root {
             Some("-C")
@@ -189,9 +190,9 @@ impl OpenCommand {
 
     /// Ends the command: its effect is settled, and a copy is discarded. `is_read` says that its
     /// output was read to the end.
-    fn close(self, completed: Completed, is_read: bool) -> Result<CommandReport, HostError> {
+    fn close(self, completed: CompletedCommand, is_read: bool) -> Result<CommandReport, HostError> {
         let effect = self.project.close(completed.enforcement.protected_kept)?;
-        let code = if is_read { exit_code(&completed.outcome) } else { EXIT_UNREAD };
+        let code = if is_read { exit_code(&completed.outcome) } else { EXIT_OUTPUT_CLOSED };
         let Request { root, network, .. } = self.request;
         let (access, extra_writable) = (self.access, self.extra_writable);
         Ok(CommandReport { completed, effect, code, root, access, network, extra_writable })

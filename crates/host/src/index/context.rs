@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use journeyman_agent::{Approver, Checks, RunSettings, find_line_commit, offered_tools};
+use journeyman_agent::{Approver, ChecksSetting, RunSettings, find_line_commit, offered_tools};
 use journeyman_context::counting::Counter;
-use journeyman_context::gathering::{Gathered, Sources, gather};
-use journeyman_context::packing::{Candidate, Outcome};
+use journeyman_context::gathering::{ContextSources, GatheredContext, gather};
+use journeyman_context::packing::{ContextCandidate, PackingOutcome};
 use journeyman_context::{
-    Inputs, LineCommit, PackedItem, WindowBudget, first, likeliest_passage, named_lines,
+    FirstRequestInputs, LineCommit, PackedItem, WindowBudget, likeliest_passage, named_lines,
+    pack_first_request,
 };
 use journeyman_git::Git;
 use journeyman_model::ScriptedModel;
@@ -19,28 +20,28 @@ use journeyman_protocol::{
     ContextCategory, ContextShare, LimitSource, ModelLimits, RelPath, Tokens, ToolSpec,
 };
 use journeyman_tools::Registry;
-use journeyman_workspace::{Body, ListOptions, Workspace};
+use journeyman_workspace::{FileBody, ListOptions, Workspace};
 
 use super::answers::{ContextAnswer, WeighedItem};
 use super::open::CodeIndex;
 use crate::agents::{AgentTrust, load_agents};
 use crate::builder::run_settings;
 use crate::config::{Config, Environment};
-use crate::memory::{Memory, load_notes};
-use crate::models::{ConnectedModel, calls_tools, configured_limits};
-use crate::policy_check::find_checks;
+use crate::memory::{NoteFile, load_notes};
+use crate::models::{ConnectedModel, can_call_tools, configured_limits};
+use crate::policy_check::list_check_commands;
 use crate::prompt_files::load_prompts;
 use crate::root::project_root;
 use crate::session_tools::{ToolParts, session_tools};
 use crate::skills::Skills;
 use crate::state::{StateDirs, now};
 use crate::web::search_engine;
-use crate::{Context as _, HostError, configured_secrets, load_trusted};
+use crate::{Context as _, HostError, configured_secrets, load_assuming_trust};
 
 /// An empty script for the model, which gets no request.
-const NO_REPLIES: &str = r#"{"replies": []}"#;
+const EMPTY_SCRIPT: &str = r#"{"replies": []}"#;
 /// Built-in tools whose descriptions name files of the user and of the project.
-const OWN_TEXTS: [&str; 3] = ["task", "skill", "delegate_task"];
+const PROJECT_SPECIFIC_TOOLS: [&str; 3] = ["task", "skill", "delegate_task"];
 /// Maximum bytes of a file that is shown.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 /// Maximum number of files that are listed.
@@ -70,7 +71,7 @@ impl ContextPlan {
     /// # Errors
     /// [`HostError`] where the configuration or the project can't be read, or the task is empty or
     /// too long.
-    pub fn draw(
+    pub fn build(
         environment: &Environment,
         directory: Option<&Path>,
         index: &CodeIndex,
@@ -80,24 +81,24 @@ impl ContextPlan {
     ) -> Result<Self, HostError> {
         let root = project_root(environment, directory)?;
         let state = StateDirs::open(environment)?;
-        let config = load_trusted(environment, &root)?;
+        let config = load_assuming_trust(environment, &root)?;
         let configured = configured_limits(&config, environment).ok().flatten();
         let (model, mut limits) = match configured {
             Some((name, limits)) => (Some(name), limits),
-            None => (None, ModelLimits::careful_default(false)),
+            None => (None, ModelLimits::conservative_default(false)),
         };
         if let Some(window) = window {
             limits.set_window(window, LimitSource::Configured);
         }
         let name = model.clone().or_else(|| config.model.clone()).unwrap_or_default();
-        let settings = plan_settings(&config, &name, approver)?;
+        let settings = session_settings(&config, &name, approver)?;
         let budget = WindowBudget::new(&limits, settings.max_output);
         let workspace = Arc::new(state.open_workspace(&root)?);
         let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
         let listing = workspace.list(options).context("the project")?;
-        let checks = find_checks(environment, &state, &root, &config)?;
+        let checks = list_check_commands(environment, &state, &root, &config)?;
         let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
-        let registry = make_registry(environment, &state, &root, &config, &name, &redactor);
+        let registry = make_tool_registry(environment, &state, &root, &config, &name, &redactor);
         let agents = load_agents(environment, &root, &AgentTrust::default())?.to_agents();
         let tools = offered_tools(registry, &settings, Some(&agents), limits.window);
         let notes = load_notes(&state, &root)?;
@@ -109,7 +110,7 @@ impl ContextPlan {
             lines => lines,
         };
         let line_commits = find_line_commits(&index.git(), &workspace, &redactor, lines);
-        let packed = first(&Inputs {
+        let packed = pack_first_request(&FirstRequestInputs {
             role: None,
             prompts: &load_prompts(environment)?,
             task,
@@ -134,7 +135,7 @@ impl ContextPlan {
         // The text protocol describes them in the system prompt.
         let sent = if settings.tool_calling { tools.as_slice() } else { &[] };
         let mut items = packed.report.items;
-        items.extend(tool_items(sent, |tool| counter.count_tool(tool)));
+        items.extend(pack_tool_items(sent, |tool| counter.count_tool(tool)));
         items.sort_by_key(|item| item.category);
         let tools = sent.iter().map(|tool| counter.count_tool(tool)).sum();
         let shares = budget.divide(packed.report.shares, tools);
@@ -175,25 +176,25 @@ fn find_line_commits(
     git: &Git,
     workspace: &Arc<Workspace>,
     redactor: &Redactor,
-    lines: Vec<Candidate>,
+    lines: Vec<ContextCandidate>,
 ) -> Vec<LineCommit> {
     let found = lines.into_iter().map(|lines| find_line_commit(git, workspace, redactor, lines));
-    let found = Git::blocking(async { Ok(join_all(found).await) }).unwrap_or_default();
+    let found = Git::run_blocking(async { Ok(join_all(found).await) }).unwrap_or_default();
     found.into_iter().flatten().collect()
 }
 
 /// Returns the settings of a session of a model; its client isn't needed.
-fn plan_settings(config: &Config, model: &str, approver: Approver) -> Result<RunSettings, HostError> {
-    let script = ScriptedModel::parse(NO_REPLIES).map_err(HostError::usage)?;
-    let tool_calling = calls_tools(config, model);
+fn session_settings(config: &Config, model: &str, approver: Approver) -> Result<RunSettings, HostError> {
+    let script = ScriptedModel::parse(EMPTY_SCRIPT).map_err(HostError::usage)?;
+    let tool_calling = can_call_tools(config, model);
     let client = ConnectedModel::from_model(Arc::new(script), model.to_owned());
     // The price that a budget needs decides about no request.
     let config = Config { budget_usd: None, ..config.clone() };
-    run_settings(&config, &ConnectedModel { tool_calling, ..client }, approver, Checks::default())
+    run_settings(&config, &ConnectedModel { tool_calling, ..client }, approver, ChecksSetting::default())
 }
 
 /// Returns the tools of a session with this model, without the session's internal tools.
-fn make_registry(
+fn make_tool_registry(
     environment: &Environment,
     state: &StateDirs,
     root: &Path,
@@ -206,7 +207,7 @@ fn make_registry(
     let engine = search_engine(&config.web, environment).ok().flatten().map(|(engine, _)| engine);
     let parts = ToolParts {
         root: root.to_owned(),
-        memory: Memory::in_directory(&project_state),
+        memory: NoteFile::in_directory(&project_state),
         project_state,
         redactor: Arc::clone(redactor),
         engine,
@@ -217,9 +218,10 @@ fn make_registry(
 
 /// Returns the items of tools: the built-in ones together, and each that depends on the user's and
 /// the project's files.
-fn tool_items(tools: &[ToolSpec], count: impl Fn(&ToolSpec) -> Tokens) -> Vec<PackedItem> {
-    let is_own =
-        |tool: &&ToolSpec| builtin_tool(&tool.name).is_none() || OWN_TEXTS.contains(&tool.name.as_str());
+fn pack_tool_items(tools: &[ToolSpec], count: impl Fn(&ToolSpec) -> Tokens) -> Vec<PackedItem> {
+    let is_own = |tool: &&ToolSpec| {
+        builtin_tool(&tool.name).is_none() || PROJECT_SPECIFIC_TOOLS.contains(&tool.name.as_str())
+    };
     let (own, builtin): (Vec<&ToolSpec>, Vec<&ToolSpec>) = tools.iter().partition(is_own);
     let item = |name: String, tokens, why: &str| PackedItem {
         category: ContextCategory::Tools,
@@ -227,7 +229,7 @@ fn tool_items(tools: &[ToolSpec], count: impl Fn(&ToolSpec) -> Tokens) -> Vec<Pa
         tokens,
         relevance: None,
         why: why.to_owned(),
-        outcome: Outcome::Included,
+        outcome: PackingOutcome::Included,
     };
     let mut items = Vec::new();
     if !builtin.is_empty() {
@@ -245,22 +247,22 @@ fn gather_candidates(
     workspace: &Workspace,
     redactor: &Redactor,
     task: &str,
-) -> Option<Gathered> {
+) -> Option<GatheredContext> {
     let graph = index.project.graph(&index.snapshot);
     let history = index.read_history();
     let read = |file: u32, path: &RelPath| {
         index.snapshot.file(file).filter(|view| !view.record.flags.veiled)?;
         match workspace.read(path, MAX_FILE_BYTES).ok()?.body {
-            Body::Text(text) => Some(text.text),
-            Body::Binary => None,
+            FileBody::Text(text) => Some(text.text),
+            FileBody::Binary => None,
         }
     };
-    let sources = Sources {
+    let sources = ContextSources {
         snapshot: &index.snapshot,
         graph: Some(&graph),
         history: history.as_ref(),
         may_show: &|_| true,
         read: &read,
     };
-    gather(task, &sources).map(|found| found.with_subjects(|text| redactor.redact(text)))
+    gather(task, &sources).map(|found| found.map_subjects(|text| redactor.redact(text)))
 }

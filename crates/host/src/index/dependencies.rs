@@ -1,6 +1,6 @@
 //! The files that a file depends on, and those that depend on it.
 
-use journeyman_index::graph::{Cycle, Direction, Reach, Reached};
+use journeyman_index::graph::{Cycle, Direction, ReachedFile, TraversalResult};
 
 use super::answers::{DepsAnswer, FoundCycle, NeighbourFile, PathStep};
 use super::graph::CodeGraph;
@@ -13,7 +13,7 @@ pub struct Dependencies {
     /// The direction that was followed.
     pub direction: Direction,
     /// The neighbours, nearest first.
-    pub reach: Reach,
+    pub reach: TraversalResult,
     /// The packages that the file uses; empty for dependents.
     pub packages: Vec<String>,
 }
@@ -40,13 +40,13 @@ impl Dependencies {
 
     /// Returns the number of files that a list of `limit` files leaves out.
     #[must_use]
-    pub fn count_more(&self, limit: usize) -> usize {
+    pub fn count_omitted(&self, limit: usize) -> usize {
         self.reach.files.len().saturating_sub(limit)
     }
 
     /// Returns the edge by which a file was reached: the file that depends, and what it depends on.
     #[must_use]
-    pub fn edge_to(&self, found: &Reached) -> (u32, u32) {
+    pub fn edge_to(&self, found: &ReachedFile) -> (u32, u32) {
         match self.direction {
             Direction::Dependents => (found.file, found.from),
             Direction::Dependencies | Direction::Both => (found.from, found.file),
@@ -65,7 +65,7 @@ impl Dependencies {
                 why: known.edge_reason(from, to),
             }
         });
-        let left_out = self.count_more(limit);
+        let left_out = self.count_omitted(limit);
         DepsAnswer::Files {
             path: known.graph.path(self.start).to_owned(),
             direction: match self.direction {
@@ -129,7 +129,7 @@ pub fn find_cycles(known: &CodeGraph, file: Option<u32>) -> Vec<Cycle> {
 
 /// Returns at most `limit` cycles as they are printed in JSON.
 #[must_use]
-pub fn describe_cycles(known: &CodeGraph, cycles: &[Cycle], limit: usize) -> DepsAnswer {
+pub fn cycles_to_answer(known: &CodeGraph, cycles: &[Cycle], limit: usize) -> DepsAnswer {
     let paths = |files: &[u32]| files.iter().map(|file| known.path(*file)).collect();
     let shown = cycles.iter().take(limit);
     let shown = shown.map(|cycle| FoundCycle { files: paths(&cycle.files), round: paths(&cycle.round) });

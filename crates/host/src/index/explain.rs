@@ -1,12 +1,12 @@
 //! Explaining the rank of one file for a query.
 
-use journeyman_index::query::{Context, FileHit, MAX_LIMIT, Query, Searcher, Signal};
+use journeyman_index::query::{FileHit, MAX_ANSWER_FILES, Query, QueryContext, Searcher, Signal};
 use journeyman_index::tokens::Tokenizer;
 
 use super::answers::{MeasuredSignal, TextLine, WhyAnswer};
-use super::embedded::find_similar;
 use super::graph::CodeGraph;
 use super::search::{describe_passages, find_best_lines};
+use super::vectors::find_similar_chunks;
 
 /// The strength of one signal for a file.
 #[derive(Debug)]
@@ -48,10 +48,10 @@ impl Explanation {
         let query = Query::new(text, &mut Tokenizer::new());
         let mut searcher = Searcher::new();
         let raw = searcher.raw_signals(snapshot, history.as_ref(), &query);
-        let similar = find_similar(index, text);
+        let similar = find_similar_chunks(index, text);
         let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
-        let context = Context { near: &near, vectors };
-        let answer = searcher.search(snapshot, history.as_ref(), &query, context, MAX_LIMIT);
+        let context = QueryContext { near: &near, vectors };
+        let answer = searcher.search(snapshot, history.as_ref(), &query, context, MAX_ANSWER_FILES);
         let number = known.graph.node(node).map_or(u32::MAX, |node| node.file);
         let place = answer.files.iter().position(|hit| hit.file == number);
         let hit = place.and_then(|place| answer.files.get(place));

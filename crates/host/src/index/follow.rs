@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use journeyman_index::Project;
-use journeyman_index::store::{Options, Report};
+use journeyman_index::ProjectIndex;
+use journeyman_index::store::{IndexReport, RefreshOptions};
 use journeyman_index::watch::{WatchEvent, follow_project};
 use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
@@ -21,14 +21,15 @@ const MAX_NAMED_PATHS: usize = 5;
 /// # Errors
 /// [`HostError::Failed`] where the files can't be followed or the index can't be written.
 pub async fn follow_files(
-    project: Project,
+    project: ProjectIndex,
     stop: impl Future<Output = ()>,
     mut on_event: impl FnMut(WatchEvent<'_>) + Send + 'static,
 ) -> Result<(), HostError> {
     let flag = Arc::new(AtomicBool::new(false));
     let stopped = Arc::clone(&flag);
     let mut following = tokio::task::spawn_blocking(move || {
-        let options = Options { threads: index_threads(), wait: false, progress: &|_| {}, stop: &stopped };
+        let options =
+            RefreshOptions { threads: index_threads(), wait: false, progress: &|_| {}, stop: &stopped };
         follow_project(&project, options, &mut on_event)
     });
     let ended = tokio::select! {
@@ -44,7 +45,7 @@ pub async fn follow_files(
 /// Returns an event as JSON.
 #[must_use]
 pub fn watch_event_to_json(event: &WatchEvent<'_>) -> Value {
-    let with = |mut object: Value, report: &Report| {
+    let with = |mut object: Value, report: &IndexReport| {
         let counts = [("read", report.read), ("same", report.same), ("gone", report.gone)];
         if let Some(object) = object.as_object_mut() {
             object.extend(counts.map(|(name, count)| (name.to_owned(), count.into())));
@@ -63,7 +64,7 @@ pub fn watch_event_to_json(event: &WatchEvent<'_>) -> Value {
 /// Describes an event in one line.
 #[must_use]
 pub fn describe_watch_event(event: &WatchEvent<'_>) -> String {
-    let did = |report: &Report| format!("{} read, {} gone", report.read, report.gone);
+    let did = |report: &IndexReport| format!("{} read, {} gone", report.read, report.gone);
     match event {
         WatchEvent::Watching(directories) => format!("watching {directories} directories; Ctrl-C ends it"),
         WatchEvent::Polling(why) => format!("looking at all files now and then: {why}; Ctrl-C ends it"),

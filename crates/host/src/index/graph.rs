@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use journeyman_git::{EntryStatus, Git, StatusChange};
-use journeyman_index::graph::{Changed, ChangedPart, DeletedFile, Edge, FULL_NAME_WEIGHT, Graph};
+use journeyman_index::graph::{ChangedPart, ChangedSourceFile, DeletedFile, Edge, FULL_NAME_WEIGHT, Graph};
 use journeyman_protocol::RelPath;
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 
 use super::answers::EdgeReason;
 use super::open::CodeIndex;
@@ -45,31 +45,31 @@ impl CodeGraph {
     /// # Errors
     /// [`HostError::Usage`] saying why the file isn't in the graph.
     pub fn find_file(&self, path: &str) -> Result<u32, HostError> {
-        find_node(&self.graph, &self.index, path)
+        resolve_path(&self.graph, &self.index, path)
     }
 
     /// Returns the present text of a file.
     #[must_use]
     pub fn read_text(&self, file: u32) -> Option<String> {
-        self.index.project.text(&RelPath::parse(self.graph.path(file)).ok()?)
+        self.index.project.read_text(&RelPath::parse(self.graph.path(file)).ok()?)
     }
 
     /// Adds deleted files, with the files that depended on them. Renumbers all files.
     pub fn add_deleted_files(&mut self, gone: &[DeletedFile]) {
-        let read = |path: &str| self.index.project.text(&RelPath::parse(path).ok()?);
-        self.graph = Arc::new(self.graph.with_deleted(&self.index.snapshot, gone, &read));
+        let read = |path: &str| self.index.project.read_text(&RelPath::parse(path).ok()?);
+        self.graph = Arc::new(self.graph.with_deleted_files(&self.index.snapshot, gone, &read));
     }
 
     /// Returns the path of a file, cleaned.
     #[must_use]
     pub fn path(&self, file: u32) -> String {
-        clean(self.graph.path(file).as_bytes())
+        clean_output(self.graph.path(file).as_bytes())
     }
 
     /// Says why one file depends on another one.
     #[must_use]
     pub fn describe_edge(&self, from: u32, to: u32) -> String {
-        clean(self.graph.describe_edge(&self.index.snapshot, from, to).as_bytes())
+        clean_output(self.graph.describe_edge(&self.index.snapshot, from, to).as_bytes())
     }
 
     /// Returns the reason why one file depends on another one, as it is printed in JSON.
@@ -82,7 +82,7 @@ impl CodeGraph {
     }
 }
 
-fn find_node(graph: &Graph, index: &CodeIndex, path: &str) -> Result<u32, HostError> {
+fn resolve_path(graph: &Graph, index: &CodeIndex, path: &str) -> Result<u32, HostError> {
     let similar = |path: &str| graph.similar_paths(path).into_iter().map(str::to_owned).collect();
     index.paths.find_file(path, &|path| graph.find_file(path), &similar)
 }
@@ -90,14 +90,14 @@ fn find_node(graph: &Graph, index: &CodeIndex, path: &str) -> Result<u32, HostEr
 /// Returns the files near the one that a user names, as the search takes them.
 pub(super) fn find_near_files(index: &CodeIndex, path: &str) -> Result<Vec<(u32, u32)>, HostError> {
     let graph = index.project.graph(&index.snapshot);
-    Ok(graph.nearby_files(find_node(&graph, index, path)?))
+    Ok(graph.nearby_files(resolve_path(&graph, index, path)?))
 }
 
 /// A set of changes to find the impact of.
 #[derive(Debug, Default)]
 pub struct ChangeSet {
     /// The changed files, or parts of them.
-    pub parts: Vec<Changed>,
+    pub parts: Vec<ChangedSourceFile>,
     /// The paths of files that are gone; they are among the changed files.
     pub gone: Vec<String>,
 }
@@ -109,7 +109,8 @@ impl ChangeSet {
     /// # Errors
     /// [`HostError`] where a named file isn't in the graph, or git can't tell what differs.
     pub fn collect(known: &mut CodeGraph, paths: &[String], diff: bool) -> Result<Self, HostError> {
-        let mut parts = paths.iter().map(|path| parse_changed(known, path)).collect::<Result<Vec<_>, _>>()?;
+        let mut parts =
+            paths.iter().map(|path| parse_changed_file(known, path)).collect::<Result<Vec<_>, _>>()?;
         let mut gone = Vec::new();
         if diff {
             let differing = diff_work_tree(&known.index.git())?;
@@ -118,7 +119,7 @@ impl ChangeSet {
             parts.extend(differing.there.iter().filter_map(|(path, before)| {
                 let file = known.graph.find_file(path)?;
                 let part = before.as_ref().and_then(|before| changed_part(known, file, before));
-                Some(Changed { file, part })
+                Some(ChangedSourceFile { file, part })
             }));
             if !differing.gone.is_empty() {
                 let paths: Vec<String> =
@@ -126,11 +127,13 @@ impl ChangeSet {
                 known.add_deleted_files(&differing.gone);
                 gone = differing.gone.into_iter().map(|gone| gone.path).collect();
                 // The numbers of files have changed.
-                let renumber = |(path, changed): (String, Changed)| {
-                    Some(Changed { file: known.graph.find_file(&path)?, part: changed.part })
+                let renumber = |(path, changed): (String, ChangedSourceFile)| {
+                    Some(ChangedSourceFile { file: known.graph.find_file(&path)?, part: changed.part })
                 };
                 parts = paths.into_iter().zip(parts).filter_map(renumber).collect();
-                parts.extend(gone.iter().filter_map(|path| known.graph.find_file(path)).map(Changed::from));
+                parts.extend(
+                    gone.iter().filter_map(|path| known.graph.find_file(path)).map(ChangedSourceFile::from),
+                );
             }
         }
         Ok(Self { parts, gone })
@@ -139,7 +142,7 @@ impl ChangeSet {
 
 /// Parses a file with the lines that may follow its name: `src/a.rs`, `src/a.rs:12`,
 /// `src/a.rs:12-20`, and as compilers print it, with the column, `src/a.rs:12:5`.
-fn parse_changed(known: &CodeGraph, path: &str) -> Result<Changed, HostError> {
+fn parse_changed_file(known: &CodeGraph, path: &str) -> Result<ChangedSourceFile, HostError> {
     let lines = |text: &str| -> Option<(u32, u32)> {
         let (from, to) = text.split_once('-').unwrap_or((text, text));
         Some((from.parse().ok()?, to.parse().ok()?))
@@ -152,15 +155,15 @@ fn parse_changed(known: &CodeGraph, path: &str) -> Result<Changed, HostError> {
     let with_column = path.rsplit_once(':').filter(|(_, column)| number(column));
     let split = with_column.and_then(|(rest, _)| split(rest)).or_else(|| split(path));
     let (Some((bare, (from, to))), None) = (split, known.graph.find_file(path)) else {
-        return Ok(Changed::from(known.find_file(path)?));
+        return Ok(ChangedSourceFile::from(known.find_file(path)?));
     };
     let file = known.find_file(&bare)?;
     let count = known.read_text(file).map_or(0, |text| text.lines().count());
     if from == 0 || from > to || to as usize > count {
-        let shown = clean(bare.as_bytes());
+        let shown = clean_output(bare.as_bytes());
         return Err(HostError::usage(format_args!("{shown} has the lines 1 to {count}, not {from} to {to}")));
     }
-    Ok(Changed { file, part: Some(ChangedPart { lines: vec![from..=to], gone: Vec::new() }) })
+    Ok(ChangedSourceFile { file, part: Some(ChangedPart { lines: vec![from..=to], gone: Vec::new() }) })
 }
 
 /// Returns the part of a file that differs from its earlier text; `None` stands for the whole file.
@@ -170,7 +173,8 @@ fn changed_part(known: &CodeGraph, file: u32, before: &str) -> Option<ChangedPar
 }
 
 fn diff_work_tree(git: &Git) -> Result<WorkTreeDiff, HostError> {
-    let status = Git::blocking(git.status()).context("git can't tell what differs from the last commit")?;
+    let status =
+        Git::run_blocking(git.status()).context("git can't tell what differs from the last commit")?;
     let (mut differing, mut read) = (WorkTreeDiff::default(), 0);
     for entry in status.entries {
         let gone = match entry.entry {
@@ -187,7 +191,7 @@ fn diff_work_tree(git: &Git) -> Result<WorkTreeDiff, HostError> {
         // file counts as changed as a whole.
         let text = if read < MAX_READ_FILES && !untracked {
             read += 1;
-            Git::blocking(git.show("HEAD", &entry.path, MAX_TEXT_BYTES)).ok().flatten()
+            Git::run_blocking(git.show("HEAD", &entry.path, MAX_TEXT_BYTES)).ok().flatten()
         } else {
             None
         };

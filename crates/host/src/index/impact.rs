@@ -1,6 +1,6 @@
 //! The files that a change reaches.
 
-use journeyman_index::graph::{Reach, Reached};
+use journeyman_index::graph::{ReachedFile, TraversalResult};
 
 use super::answers::{AffectedFile, ImpactAnswer};
 use super::graph::{ChangeSet, CodeGraph};
@@ -13,7 +13,7 @@ pub struct Impact {
     /// The paths of files that are gone; they are among the changed ones.
     pub gone: Vec<String>,
     /// The reached files, nearest first.
-    pub reach: Reach,
+    pub reach: TraversalResult,
     /// The tests that reach a changed file.
     pub tests: Vec<u32>,
 }
@@ -39,12 +39,12 @@ impl Impact {
 
     /// Returns true if the file at `path` is gone.
     #[must_use]
-    pub fn is_gone(&self, path: &str) -> bool {
+    pub fn is_deleted(&self, path: &str) -> bool {
         self.gone.iter().any(|gone| gone == path)
     }
 
     /// Returns the paths of deleted files that no file depended on.
-    pub fn unneeded_paths<'a>(&'a self, known: &'a CodeGraph) -> impl Iterator<Item = &'a String> {
+    pub fn unused_deleted_paths<'a>(&'a self, known: &'a CodeGraph) -> impl Iterator<Item = &'a String> {
         let is_needed =
             |path: &str| self.reach.files.iter().any(|found| known.graph.path(found.from) == path);
         self.gone.iter().filter(move |path| !is_needed(path))
@@ -52,7 +52,7 @@ impl Impact {
 
     /// Returns the number of files that a list of `limit` files leaves out.
     #[must_use]
-    pub fn count_more(&self, limit: usize) -> usize {
+    pub fn count_omitted(&self, limit: usize) -> usize {
         self.reach.files.len().saturating_sub(limit)
     }
 
@@ -62,14 +62,14 @@ impl Impact {
         let graph = &known.graph;
         let paths = |files: &[u32]| files.iter().map(|file| graph.path(*file).to_owned()).collect();
         let mut changed: Vec<String> = paths(&self.changed);
-        changed.retain(|path| !self.is_gone(path));
-        let affected = self.reach.files.iter().take(limit).map(|found: &Reached| AffectedFile {
+        changed.retain(|path| !self.is_deleted(path));
+        let affected = self.reach.files.iter().take(limit).map(|found: &ReachedFile| AffectedFile {
             path: graph.path(found.file).to_owned(),
             distance: found.distance,
             way: paths(&self.reach.path_to(found.file)),
             test: self.tests.contains(&found.file),
         });
-        let left_out = self.count_more(limit);
+        let left_out = self.count_omitted(limit);
         ImpactAnswer {
             changed,
             gone: self.gone.clone(),

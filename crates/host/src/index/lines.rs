@@ -39,7 +39,7 @@ impl<'a> LineReader<'a> {
     fn text(&mut self, file: u32) -> &str {
         if self.open.as_ref().is_none_or(|(open, _)| *open != file) {
             let path = self.index.snapshot.path_of(file);
-            let text = path.and_then(|path| self.index.project.text(&path));
+            let text = path.and_then(|path| self.index.project.read_text(&path));
             self.open = Some((file, text.unwrap_or_default()));
         }
         self.open.as_ref().map(|(_, text)| text.as_str()).unwrap_or_default()

@@ -7,17 +7,17 @@ use std::sync::atomic::AtomicBool;
 
 use journeyman_git::Git;
 use journeyman_index::history::History;
-use journeyman_index::store::{Options, Progress, Report};
-use journeyman_index::{Project, Snapshot};
+use journeyman_index::store::{IndexReport, RefreshOptions, RefreshProgress};
+use journeyman_index::{ProjectIndex, Snapshot};
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 
 use super::path::PathResolver;
-use crate::config::{Environment, load_own};
+use crate::config::{Environment, load_without_project};
 use crate::root::project_root;
 use crate::state::project_state_dir;
-use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets, load_trusted};
+use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets, load_assuming_trust};
 
 /// Maximum number of threads that read files; more help little.
 const MAX_THREADS: usize = 8;
@@ -25,7 +25,7 @@ const MAX_THREADS: usize = 8;
 /// The up-to-date index of a project, with the snapshot that answers queries.
 pub struct CodeIndex {
     /// The index.
-    pub project: Project,
+    pub project: ProjectIndex,
     /// The state that answers.
     pub snapshot: Arc<Snapshot>,
     pub(super) environment: Environment,
@@ -45,7 +45,7 @@ impl CodeIndex {
         environment: &Environment,
         directory: Option<&Path>,
         note: fn(&str),
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &(dyn Fn(RefreshProgress) + Sync),
     ) -> Result<Self, HostError> {
         let project = open_index(environment, directory, note)?;
         if let Err(error) = refresh_index(&project, note, progress) {
@@ -82,7 +82,7 @@ impl CodeIndex {
     pub(super) fn read_history(&self) -> Option<History> {
         let git = self.git();
         self.project.current_history(&git).or_else(|| {
-            Git::blocking(self.project.history(&git)).unwrap_or_else(|error| {
+            Git::run_blocking(self.project.load_history(&git)).unwrap_or_else(|error| {
                 (self.note)(&format!("note: commits don't count this time: {error}"));
                 None
             })
@@ -98,15 +98,15 @@ pub fn open_index(
     environment: &Environment,
     directory: Option<&Path>,
     note: fn(&str),
-) -> Result<Project, HostError> {
+) -> Result<ProjectIndex, HostError> {
     let root = project_root(environment, directory)?;
     let directory = project_state_dir(environment, &root)?.join("index");
     // The secrets that a run keeps out of the index stay out here too. A wrong configuration of the
     // project is reported by the commands that use it.
-    let config =
-        load_trusted(environment, &root).or_else(|_| load_own(environment, Some(Path::new(ADMIN_CONFIG))))?;
+    let config = load_assuming_trust(environment, &root)
+        .or_else(|_| load_without_project(environment, Some(Path::new(ADMIN_CONFIG))))?;
     let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
-    let project = Project::open_with_redactor(&root, &directory, index_threads().get(), redactor)
+    let project = ProjectIndex::open_with_redactor(&root, &directory, index_threads().get(), redactor)
         .context("the index")?;
     if let Some(why) = project.index().damage_report() {
         note(&format!("note: {why}"));
@@ -119,12 +119,12 @@ pub fn open_index(
 /// # Errors
 /// [`HostError::Failed`] where the files can't be listed or the index can't be written.
 pub fn refresh_index(
-    project: &Project,
+    project: &ProjectIndex,
     note: fn(&str),
-    progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Report, HostError> {
+    progress: &(dyn Fn(RefreshProgress) + Sync),
+) -> Result<IndexReport, HostError> {
     let stop = AtomicBool::new(false);
-    let options = Options { threads: index_threads(), wait: false, progress, stop: &stop };
+    let options = RefreshOptions { threads: index_threads(), wait: false, progress, stop: &stop };
     let report = project.refresh(options).context("the index")?;
     if report.left_to_another {
         note("note: another process is bringing the index up to date; this is what there is so far");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 
 use crate::HostError;
 use crate::config::Environment;
@@ -48,7 +48,7 @@ impl PathResolver {
         if let Some(file) = find(plain).or_else(|| find(inside?)) {
             return Ok(file);
         }
-        let shown = clean(path.as_bytes());
+        let shown = clean_output(path.as_bytes());
         let in_project = self.root.join(plain);
         let there = if in_project.exists() { &in_project } else { &whole };
         if path.is_empty() {
@@ -70,7 +70,7 @@ impl PathResolver {
         let meant = if similar.is_empty() {
             String::new()
         } else {
-            format!("; did you mean {}?", clean(similar.join(" or ").as_bytes()))
+            format!("; did you mean {}?", clean_output(similar.join(" or ").as_bytes()))
         };
         Err(HostError::usage(format_args!("{shown} is not in the index: there is no such file{meant}")))
     }

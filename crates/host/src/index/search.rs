@@ -1,10 +1,10 @@
 //! Searching the files, symbols, lines and documents of a project.
 
 use journeyman_index::docs::{SectionHit, SectionReason, search_sections};
-use journeyman_index::project::Line;
+use journeyman_index::project::MatchingLine;
 use journeyman_index::query::{
-    Answer, Context, Definition, FileHit, LineChooser, MAX_LIMIT, Passage, Query, Searcher, find_definitions,
-    full_name,
+    Definition, FileHit, LineChooser, MAX_ANSWER_FILES, Passage, Query, QueryContext, SearchResult, Searcher,
+    find_definitions, full_name,
 };
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::RelPath;
@@ -12,11 +12,11 @@ use journeyman_protocol::RelPath;
 use super::answers::{
     CountedSignal, FoundDefinition, FoundFile, FoundLine, FoundPassage, FoundSection, SearchAnswer, TextLine,
 };
-use super::embedded::find_similar;
 use super::graph::find_near_files;
 use super::lines::LineReader;
 use super::open::CodeIndex;
 use super::symbols::{describe_section, shown_path};
+use super::vectors::find_similar_chunks;
 use crate::HostError;
 
 /// The kind of results.
@@ -48,7 +48,7 @@ pub struct SearchOptions<'a> {
 }
 
 /// Number of lines of a passage that are shown: enough to tell what it does.
-const SHOWN_LINES: usize = 2;
+const PASSAGE_LINES: usize = 2;
 
 /// The results of a search.
 #[derive(Debug)]
@@ -63,11 +63,11 @@ pub struct SearchResults {
 #[derive(Debug)]
 pub enum FoundResults {
     /// Ranked files and symbols, with the best lines of each file's passages.
-    Ranked(Answer, Vec<Vec<Vec<TextLine>>>),
+    Ranked(SearchResult, Vec<Vec<Vec<TextLine>>>),
     /// Sections.
     Sections(Vec<SectionHit>),
     /// Lines.
-    Lines(Vec<Line>),
+    Lines(Vec<MatchingLine>),
 }
 
 impl SearchResults {
@@ -92,7 +92,7 @@ impl SearchResults {
             let mut definitions = find_definitions(&**snapshot, text.trim(), wanted);
             let has_more = definitions.len() > limit;
             definitions.truncate(limit);
-            let answer = Answer { definitions, files: Vec::new() };
+            let answer = SearchResult { definitions, files: Vec::new() };
             return Ok(Self { found: FoundResults::Ranked(answer, Vec::new()), has_more });
         }
         let history = index.read_history();
@@ -101,13 +101,13 @@ impl SearchResults {
                 "the query has no word that can be looked for; --kind text finds any text by a pattern",
             ));
         }
-        let max_files = if kind == SearchKind::Doc { MAX_LIMIT } else { wanted };
-        let similar = find_similar(index, text);
+        let max_files = if kind == SearchKind::Doc { MAX_ANSWER_FILES } else { wanted };
+        let similar = find_similar_chunks(index, text);
         let vectors = similar.as_ref().map(|(similar, weight)| (similar, *weight));
-        let context = Context { near: &near, vectors };
+        let context = QueryContext { near: &near, vectors };
         let mut answer = Searcher::new().search(&**snapshot, history.as_ref(), &query, context, max_files);
         if kind == SearchKind::Doc {
-            let read = |path: &RelPath| project.text(path);
+            let read = |path: &RelPath| project.read_text(path);
             let mut sections = search_sections(snapshot, &query, &answer.files, &read, wanted);
             let has_more = sections.len() > limit;
             sections.truncate(limit);
@@ -156,7 +156,7 @@ impl SearchResults {
                 SearchAnswer::Sections { sections: sections.iter().map(section).collect(), more, partial }
             }
             FoundResults::Lines(lines) => {
-                let line = |line: &Line| FoundLine {
+                let line = |line: &MatchingLine| FoundLine {
                     path: path(line.file),
                     line: line.line,
                     text: line.text.clone(),
@@ -176,7 +176,7 @@ pub(super) fn find_best_lines(
     let mut reader = LineReader::new(index);
     let mut chooser = LineChooser::new(&*index.snapshot, query);
     let mut lines = |file: u32, passage: &Passage| {
-        let lines = reader.best_lines(file, passage, &mut chooser, SHOWN_LINES).into_iter();
+        let lines = reader.best_lines(file, passage, &mut chooser, PASSAGE_LINES).into_iter();
         lines.map(|(line, text)| TextLine { line, text }).collect()
     };
     files.iter().map(|hit| hit.passages.iter().map(|passage| lines(hit.file, passage)).collect()).collect()

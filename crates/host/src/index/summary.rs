@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use journeyman_index::snapshot::Totals;
-use journeyman_index::store::Report;
-use journeyman_index::vectors::Vectors;
-use journeyman_index::{Project, Snapshot};
+use journeyman_index::store::IndexReport;
+use journeyman_index::vectors::VectorStore;
+use journeyman_index::{ProjectIndex, Snapshot};
 use serde_json::{Map, Value, json};
 
 use crate::{Context as _, HostError};
@@ -19,7 +19,7 @@ pub struct IndexSummary {
     /// The numbers of files, symbols and so on.
     pub totals: Totals,
     /// The work of the update.
-    pub report: Report,
+    pub report: IndexReport,
     /// The time that the update took.
     pub took: Duration,
     /// The directory of the index.
@@ -31,7 +31,7 @@ pub struct IndexSummary {
 impl IndexSummary {
     /// Summarizes an index that was brought up to date.
     #[must_use]
-    pub fn new(project: &Project, snapshot: &Snapshot, report: Report, took: Duration) -> Self {
+    pub fn new(project: &ProjectIndex, snapshot: &Snapshot, report: IndexReport, took: Duration) -> Self {
         Self {
             totals: snapshot.totals(),
             report,
@@ -60,9 +60,9 @@ impl IndexSummary {
 ///
 /// # Errors
 /// [`HostError::Failed`] where the index or its vectors can't be removed.
-pub fn rebuild_index(project: &Project) -> Result<(), HostError> {
+pub fn rebuild_index(project: &ProjectIndex) -> Result<(), HostError> {
     project.index().clear().context("the index")?;
-    Vectors::remove_all(project.index().directory()).context("the vectors")
+    VectorStore::remove_all(project.index().directory()).context("the vectors")
 }
 
 fn count_languages(snapshot: &Snapshot) -> Vec<(&'static str, usize)> {

@@ -1,10 +1,10 @@
 //! The symbols of a file, and the places that define, use or describe a name.
 
 use journeyman_index::Snapshot;
-use journeyman_index::analysis::Content;
-use journeyman_index::docs::{Docs, SectionPlace, is_document};
+use journeyman_index::analysis::ContentType;
+use journeyman_index::docs::{Docs, SectionLocation, is_document};
 use journeyman_index::query::{
-    Corpus as _, Definition, QualifiedName, ScopeFit, SymbolEntry, definitions_called,
+    Corpus as _, Definition, QualifiedName, ScopeFit, SymbolEntry, definitions_named,
 };
 
 use super::answers::{
@@ -139,7 +139,7 @@ pub struct References {
     /// Uses, by path and line.
     pub used: Vec<NameUse>,
     /// Sections of documents and comments.
-    pub documented: Vec<SectionPlace>,
+    pub documented: Vec<SectionLocation>,
     /// The number of places that were left out.
     pub more: usize,
 }
@@ -150,7 +150,7 @@ impl References {
     pub fn find(index: &CodeIndex, name: &QualifiedName, docs_only: bool, limit: usize) -> Self {
         let snapshot = &*index.snapshot;
         let mut lines = LineReader::new(index);
-        let (fit, defined) = definitions_called(snapshot, name);
+        let (fit, defined) = definitions_named(snapshot, name);
         let with_text = |one: Definition| NamedDefinition {
             path: shown_path(snapshot, one.file),
             line: one.name_line,
@@ -160,7 +160,7 @@ impl References {
         };
         let defined = defined.into_iter().map(with_text).collect();
         let mut docs = Docs::new(snapshot);
-        let meant = docs.symbols_meant(name);
+        let meant = docs.resolve_qualified_name(name);
         let mut documented = docs.sections_mentioning(name.name(), &meant);
         let mut used = Vec::new();
         if !docs_only {
@@ -176,7 +176,7 @@ impl References {
         let used = used.into_iter().map(|(path, line, file)| NameUse {
             path,
             line,
-            inside: snapshot.symbol_at(file, line),
+            inside: snapshot.symbol_path_at(file, line),
             text: lines.line(file, line),
         });
         let used = used.collect();
@@ -207,10 +207,10 @@ impl References {
 #[must_use]
 pub fn no_symbols_reason(snapshot: &Snapshot, file: u32) -> &'static str {
     match Snapshot::file(snapshot, file).map(|file| file.record.content) {
-        Some(Content::Binary) => "it is binary",
-        Some(Content::Huge) => "it is too long to be taken apart",
-        Some(Content::Minified) => "a program wrote its lines",
-        Some(Content::Unreadable) => "it can't be read",
+        Some(ContentType::Binary) => "it is binary",
+        Some(ContentType::Huge) => "it is too long to be taken apart",
+        Some(ContentType::Minified) => "a program wrote its lines",
+        Some(ContentType::Unreadable) => "it can't be read",
         _ => "it has no definitions that are understood",
     }
 }
@@ -230,7 +230,7 @@ impl<'a> LinkFinder<'a> {
 
     fn find(&mut self, name: &str, scope: &str, first_line: u32) -> Vec<SymbolLink> {
         if !self.document {
-            let mut symbols = self.docs.symbols_called(name, scope);
+            let mut symbols = self.docs.symbols_named(name, scope);
             symbols.retain(|id| self.snapshot.symbol(*id).is_some_and(|(file, _)| file == self.file));
             let places = self.docs.sections_mentioning(name, &symbols);
             return places.iter().map(|place| self.section_link(place)).collect();
@@ -261,14 +261,14 @@ impl<'a> LinkFinder<'a> {
         Some(SymbolLink::Symbol(LinkedSymbol { name, path, line }))
     }
 
-    fn section_link(&self, place: &SectionPlace) -> SymbolLink {
+    fn section_link(&self, place: &SectionLocation) -> SymbolLink {
         let (path, line) = (shown_path(self.snapshot, place.file), place.first_line);
         SymbolLink::Section(LinkedSection { path, line, headings: place.headings.clone() })
     }
 }
 
 /// Returns a section as it is printed in JSON.
-pub(super) fn describe_section(snapshot: &Snapshot, place: &SectionPlace) -> SectionLines {
+pub(super) fn describe_section(snapshot: &Snapshot, place: &SectionLocation) -> SectionLines {
     SectionLines {
         path: shown_path(snapshot, place.file),
         line: place.first_line,

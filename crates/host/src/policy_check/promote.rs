@@ -7,21 +7,21 @@ use std::path::{Path, PathBuf};
 
 use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::RelPath;
-use journeyman_workspace::{Body, StatKind};
+use journeyman_workspace::{FileBody, StatKind};
 
-use super::query::find_checks;
-use crate::config::{Environment, add_project_line, save_project_rules};
+use super::query::list_check_commands;
+use crate::config::{Environment, insert_config_line, save_project_rules};
 use crate::state::StateDirs;
-use crate::{HostError, load_trusted};
+use crate::{HostError, load_assuming_trust};
 
 /// The instruction files that are read.
-const FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
+const INSTRUCTION_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 /// Maximum bytes of such a file.
 const MAX_BYTES: u64 = 1 << 20;
 /// Maximum rules of all files together.
 const MAX_RULES: usize = 50;
 /// Words that forbid, and verbs of what they forbid.
-const FORBIDDING: [&str; 9] = [
+const FORBIDDING_WORDS: [&str; 9] = [
     "never",
     "do not",
     "don't",
@@ -32,11 +32,11 @@ const FORBIDDING: [&str; 9] = [
     "should never",
     "may not",
 ];
-const CHANGING: [&str; 9] =
+const CHANGING_VERBS: [&str; 9] =
     ["touch", "edit", "modify", "change", "write to", "write", "delete", "remove", "alter"];
-const RUNNING: [&str; 5] = ["run", "execute", "invoke", "call", "use"];
+const RUNNING_VERBS: [&str; 5] = ["run", "execute", "invoke", "call", "use"];
 /// Phrases that forbid changes of the paths named in the line.
-const PROTECTING: [&str; 10] = [
+const PROTECTING_PHRASES: [&str; 10] = [
     "not be touched",
     "not be edited",
     "not be modified",
@@ -49,11 +49,12 @@ const PROTECTING: [&str; 10] = [
     "keep out of",
 ];
 /// Words that allow the change after a question.
-const CONDITIONAL: [&str; 5] = ["without asking", "unless", "ask before", "ask first", "without permission"];
+const CONDITIONAL_PHRASES: [&str; 5] =
+    ["without asking", "unless", "ask before", "ask first", "without permission"];
 /// Words that demand a command.
-const DEMANDING: [&str; 3] = ["always run", "must run", "always execute"];
+const DEMANDING_PHRASES: [&str; 3] = ["always run", "must run", "always execute"];
 /// Words after "before" that mean the end of a task.
-const ENDINGS: [&str; 9] =
+const TASK_END_PHRASES: [&str; 9] =
     ["you ", "finish", "commit", "submit", "push", "stop", "opening", "done", "complet"];
 /// Commands that change or remove the files that they name.
 const CHANGING_COMMANDS: &str = r#"["mv", "rm", "rmdir", "shred", "tee", "touch", "truncate", "unlink"]"#;
@@ -69,12 +70,12 @@ pub struct HardRule {
     /// Its line, 1-based.
     pub line: usize,
     /// Its demand.
-    pub demand: Demand,
+    pub demand: RuleDemand,
 }
 
 /// The demand of a hard rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Demand {
+pub enum RuleDemand {
     /// These paths may not be changed, or a person is asked.
     Protect {
         /// The patterns of the paths.
@@ -97,7 +98,7 @@ impl HardRule {
         };
         let reason = quote_toml_string(&format!("{}:{} forbids it", self.file, self.line));
         match &self.demand {
-            Demand::Protect { paths, asks } => {
+            RuleDemand::Protect { paths, asks } => {
                 let rest = format!(
                     "paths = [{}]\ndecision = \"{}\"\nreason = {reason}\n",
                     list(paths),
@@ -107,11 +108,11 @@ impl HardRule {
                     "[[rule]]\ntools = {WRITING_TOOLS}\n{rest}\n[[rule]]\ncommand = [{CHANGING_COMMANDS}]\n{rest}"
                 ))
             }
-            Demand::Forbid(words) => {
+            RuleDemand::Forbid(words) => {
                 let words = list(words);
                 Some(format!("[[rule]]\ncommand = [{words}]\ndecision = \"deny\"\nreason = {reason}\n"))
             }
-            Demand::Check(_) => None,
+            RuleDemand::Check(_) => None,
         }
     }
 }
@@ -137,53 +138,56 @@ pub fn find_hard_rules(file: &str, text: &str, find: &dyn Fn(&str) -> Option<boo
         if in_code || fence || rules.len() >= MAX_RULES {
             continue;
         }
-        if let Some(demand) = demand_of(line, find) {
+        if let Some(demand) = parse_demand(line, find) {
             rules.push(HardRule { file: file.to_owned(), line: number + 1, demand });
         }
     }
     rules
 }
 
-fn demand_of(line: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<Demand> {
+fn parse_demand(line: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<RuleDemand> {
     let lower = line.to_lowercase().replace('\u{2019}', "'");
-    let quoted = quoted_parts(line);
+    let quoted = find_quoted_parts(line);
     let is_left_alone = lower.contains("leave ") && lower.contains(" alone");
-    if forbids(&lower, &CHANGING) || is_left_alone || PROTECTING.iter().any(|words| lower.contains(words)) {
+    if has_prohibition(&lower, &CHANGING_VERBS)
+        || is_left_alone
+        || PROTECTING_PHRASES.iter().any(|words| lower.contains(words))
+    {
         let mut paths: Vec<String> =
-            quoted.iter().filter_map(|part| path_pattern(part, &lower, find)).collect();
+            quoted.iter().filter_map(|part| quoted_path_pattern(part, &lower, find)).collect();
         if quoted.is_empty() {
-            paths.extend(line.split_whitespace().filter_map(|word| bare_path(word, find)));
+            paths.extend(line.split_whitespace().filter_map(|word| unquoted_path_pattern(word, find)));
         }
-        let asks = CONDITIONAL.iter().any(|words| lower.contains(words));
-        return (!paths.is_empty()).then_some(Demand::Protect { paths, asks });
+        let asks = CONDITIONAL_PHRASES.iter().any(|words| lower.contains(words));
+        return (!paths.is_empty()).then_some(RuleDemand::Protect { paths, asks });
     }
     let command = *quoted.first().filter(|command| command.contains(char::is_alphabetic))?;
-    if forbids(&lower, &RUNNING) {
+    if has_prohibition(&lower, &RUNNING_VERBS) {
         let words: Vec<String> = command.split_whitespace().map(str::to_owned).collect();
         let is_command = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         // "Never use `unwrap`" speaks of code.
         let runs = words.len() > 1 || !lower.contains("use ") && !lower.contains("call ");
-        return (runs && is_command(words.first()?)).then_some(Demand::Forbid(words));
+        return (runs && is_command(words.first()?)).then_some(RuleDemand::Forbid(words));
     }
-    demands(&lower).then(|| Demand::Check(command.to_owned()))
+    has_command_demand(&lower).then(|| RuleDemand::Check(command.to_owned()))
 }
 
 /// Returns true if a line demands that a command is run, or that it passes.
-fn demands(lower: &str) -> bool {
+fn has_command_demand(lower: &str) -> bool {
     let at_the_end = || {
         let mut before = lower.match_indices("before ").filter_map(|(at, word)| lower.get(at + word.len()..));
-        before.any(|after| ENDINGS.iter().any(|end| after.starts_with(end)))
+        before.any(|after| TASK_END_PHRASES.iter().any(|end| after.starts_with(end)))
     };
     let after_changes =
         || ["after every", "after each", "after any"].iter().any(|words| lower.contains(words));
-    DEMANDING.iter().any(|words| lower.contains(words))
+    DEMANDING_PHRASES.iter().any(|words| lower.contains(words))
         || lower.contains("run `") && (at_the_end() || after_changes())
         || lower.contains("` passes")
         || lower.contains("` must pass")
 }
 
-fn forbids(lower: &str, verbs: &[&str]) -> bool {
-    FORBIDDING.iter().any(|no| {
+fn has_prohibition(lower: &str, verbs: &[&str]) -> bool {
+    FORBIDDING_WORDS.iter().any(|no| {
         lower.match_indices(no).any(|(at, _)| {
             let after = lower.get(at + no.len()..).unwrap_or_default().trim_start();
             let after = after.strip_prefix("ever ").unwrap_or(after);
@@ -193,13 +197,13 @@ fn forbids(lower: &str, verbs: &[&str]) -> bool {
 }
 
 /// Returns the parts of a line in backticks.
-fn quoted_parts(line: &str) -> Vec<&str> {
+fn find_quoted_parts(line: &str) -> Vec<&str> {
     line.split('`').skip(1).step_by(2).map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
 /// Returns the pattern of a path in backticks: of a directory with everything beneath it, of a name
 /// alone in every directory; `None` for what is no path.
-fn path_pattern(text: &str, lower: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<String> {
+fn quoted_path_pattern(text: &str, lower: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<String> {
     let text = text.trim_start_matches("./");
     let found = find(text.trim_end_matches('/'));
     let looks = (text.contains(['/', '.', '*']) || found.is_some())
@@ -220,11 +224,11 @@ fn path_pattern(text: &str, lower: &str, find: &dyn Fn(&str) -> Option<bool>) ->
 }
 
 /// Returns the pattern of an existing path that is written without backticks.
-fn bare_path(word: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<String> {
+fn unquoted_path_pattern(word: &str, find: &dyn Fn(&str) -> Option<bool>) -> Option<String> {
     let word = word.trim_matches(|c: char| !c.is_alphanumeric() && !matches!(c, '/' | '.' | '_'));
     let path = word.trim_end_matches('.').trim_start_matches("./");
     let is_path = path.contains(['/', '.']) && find(path.trim_end_matches('/')).is_some();
-    is_path.then(|| path_pattern(path, "", find)).flatten()
+    is_path.then(|| quoted_path_pattern(path, "", find)).flatten()
 }
 
 /// The hard rules of a project's instruction files, ready to be written as policy rules and checks.
@@ -251,17 +255,17 @@ impl Promotion {
             Some(found.kind == StatKind::Directory)
         };
         let mut rules = Vec::new();
-        for name in FILES {
+        for name in INSTRUCTION_FILES {
             let Ok(path) = RelPath::parse(name) else { continue };
             let Ok(content) = workspace.read(&path, MAX_BYTES) else { continue };
-            if let Body::Text(text) = content.body {
+            if let FileBody::Text(text) = content.body {
                 rules.extend(find_hard_rules(name, &text.text, &find));
             }
         }
         rules.truncate(MAX_RULES);
-        let config = load_trusted(environment, root)?;
+        let config = load_assuming_trust(environment, root)?;
         let has_own_checks = config.checks.is_some();
-        let checks = find_checks(environment, state, root, &config)?;
+        let checks = list_check_commands(environment, state, root, &config)?;
         Ok(Self { root: root.to_owned(), rules, checks, has_own_checks })
     }
 
@@ -277,7 +281,7 @@ impl Promotion {
     pub fn checks_line(&self) -> Option<String> {
         let mut checks = self.checks.clone();
         for rule in &self.rules {
-            if let Demand::Check(command) = &rule.demand
+            if let RuleDemand::Check(command) = &rule.demand
                 && !checks.contains(command)
             {
                 checks.push(command.clone());
@@ -292,7 +296,7 @@ impl Promotion {
     ///
     /// # Errors
     /// [`HostError`] where a file can't be read or written.
-    pub fn write(&self) -> Result<Vec<PathBuf>, HostError> {
+    pub fn write_files(&self) -> Result<Vec<PathBuf>, HostError> {
         let mut written = Vec::new();
         let text = self.policy_text();
         if !text.is_empty() {
@@ -300,7 +304,7 @@ impl Promotion {
             written.push(save_project_rules(&self.root, &rules)?);
         }
         if let Some(line) = self.checks_line().filter(|_| !self.has_own_checks) {
-            written.push(add_project_line(&self.root, &line)?);
+            written.push(insert_config_line(&self.root, &line)?);
         }
         Ok(written)
     }
@@ -320,12 +324,12 @@ mod tests {
 
     #[test]
     fn hard_rules_are_told_from_advice() {
-        let protect = |paths: &[&str]| Demand::Protect {
+        let protect = |paths: &[&str]| RuleDemand::Protect {
             paths: paths.iter().map(|path| (*path).to_owned()).collect(),
             asks: false,
         };
-        let check = |command: &str| Demand::Check(command.to_owned());
-        let forbid = |command: &str| Demand::Forbid(command.split(' ').map(str::to_owned).collect());
+        let check = |command: &str| RuleDemand::Check(command.to_owned());
+        let forbid = |command: &str| RuleDemand::Forbid(command.split(' ').map(str::to_owned).collect());
         let cases = [
             ("- Never touch `vendor/` or `schema.sql`.", Some(protect(&["vendor/**", "**/schema.sql"]))),
             ("- You must not modify `src/*.gen.rs`!", Some(protect(&["src/*.gen.rs"]))),
@@ -338,7 +342,7 @@ mod tests {
             ("Hands off package-lock.json!", Some(protect(&["**/package-lock.json"]))),
             (
                 "Don't touch anything in infra/prod without asking.",
-                Some(Demand::Protect { paths: vec!["infra/prod/**".to_owned()], asks: true }),
+                Some(RuleDemand::Protect { paths: vec!["infra/prod/**".to_owned()], asks: true }),
             ),
             ("- Always run `make lint` before you stop.", Some(check("make lint"))),
             ("Run `npm test` before committing.", Some(check("npm test"))),

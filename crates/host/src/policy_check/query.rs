@@ -8,7 +8,7 @@ use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
 use serde_json::{Value, json};
 
-use crate::config::{Config, Environment, ProjectTrust, load, load_policy};
+use crate::config::{Config, Environment, ProjectTrust, load_config, load_policy};
 use crate::state::StateDirs;
 use crate::{ADMIN_CONFIG, ADMIN_POLICY, Context as _, HostError};
 
@@ -55,7 +55,7 @@ impl PolicyQuery {
         let effects = Effects {
             command: quote_command(&call.words),
             hosts: call.hosts,
-            ..effects_on(&tool, &call.paths)?
+            ..effects_on_paths(&tool, &call.paths)?
         };
         Ok(Self { tool, agent: call.agent, effects })
     }
@@ -76,7 +76,7 @@ impl PolicyQuery {
 }
 
 /// Returns the effects of a call of `tool` on these paths: a tool that only reads reads them.
-fn effects_on(tool: &str, given: &[String]) -> Result<Effects, HostError> {
+fn effects_on_paths(tool: &str, given: &[String]) -> Result<Effects, HostError> {
     let paths = parse_paths(given)?;
     let reads = Registry::with_builtin().get(tool).is_ok_and(|tool| tool.is_read_only());
     let (reads, writes) = if reads { (paths, Vec::new()) } else { (Vec::new(), paths) };
@@ -105,7 +105,7 @@ fn quote_command(words: &[String]) -> Option<String> {
 }
 
 /// Returns the commands of the project's checks, as a session finds them.
-pub(crate) fn find_checks(
+pub(crate) fn list_check_commands(
     environment: &Environment,
     state: &StateDirs,
     root: &Path,
@@ -118,8 +118,9 @@ pub(crate) fn find_checks(
     let options = ListOptions { limit: MAX_CHECK_FILES, ..ListOptions::default() };
     let listing = workspace.list(options).context("the project")?;
     let programs = environment.clone();
-    let found =
-        journeyman_agent::verify::find(&workspace, &listing, &move |name: &str| programs.find_program(name));
+    let found = journeyman_agent::verify::find_project_checks(&workspace, &listing, &move |name: &str| {
+        programs.find_program(name)
+    });
     Ok(found.into_iter().map(|check| check.command).collect())
 }
 
@@ -160,9 +161,10 @@ pub async fn judge_call(
     mode: Option<Mode>,
 ) -> Result<PolicyAnswer, HostError> {
     let loaded = load_policy(environment, root, Some(Path::new(ADMIN_POLICY)), &[])?;
-    let config = load(environment, root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config;
+    let config =
+        load_config(environment, root, &[], ProjectTrust::ThisRun, Some(Path::new(ADMIN_CONFIG)))?.config;
     let sandbox = state.sandbox(&config)?.enforcement(&SandboxNeeds::ALL).await.ok();
-    let policy = loaded.policy.with_checks(find_checks(environment, state, root, &config)?);
+    let policy = loaded.policy.with_checks(list_check_commands(environment, state, root, &config)?);
     let judge = |mode| query.judge(&policy, mode, sandbox.as_ref());
     let modes = mode.map_or_else(|| Mode::ALL.to_vec(), |mode| vec![mode]);
     let verdicts = modes.into_iter().map(|mode| (mode, judge(mode))).collect();

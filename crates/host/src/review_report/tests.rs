@@ -3,14 +3,14 @@ use journeyman_protocol::{
 };
 
 use super::*;
-use crate::evidence_ledger::TaskEvidence;
+use crate::session_evidence::TaskEvidence;
 
 fn path(name: &str) -> RelPath {
     RelPath::parse(name).unwrap()
 }
 
 /// A task with a failed check, one that didn't run, and a finding.
-fn ledger() -> EvidenceLedger {
+fn ledger() -> SessionEvidence {
     let failed = CheckOutcome::Failed { exit_code: Some(1), reason: "exit code 1".to_owned() };
     let diagnostic = Diagnostic {
         path: Some(path("src/a b.rs")),
@@ -46,14 +46,14 @@ fn ledger() -> EvidenceLedger {
         "evidence": evidence, "findings": [finding],
     }))
     .unwrap();
-    EvidenceLedger {
+    SessionEvidence {
         session: report.session.clone(),
         tasks: vec![TaskEvidence {
             task: "Fix the *sum*".to_owned(),
             rounds: Vec::new(),
             report: Some(Box::new(report)),
         }],
-        proof: Proof::None,
+        proof: ProofState::None,
     }
 }
 

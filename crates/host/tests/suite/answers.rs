@@ -1,4 +1,5 @@
-//! `docs/index.schema.json` and `docs/checks.schema.json` are generated from the types of the answers.
+//! `docs/index.schema.json` and `docs/checks.schema.json` are generated from the types of the
+//! answers.
 
 use std::path::Path;
 

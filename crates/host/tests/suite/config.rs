@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use journeyman_host::config::ConfigError;
 use journeyman_host::config::{
-    Config, Environment, Flag, KEYS, LoadedConfig, ProjectTrust, Source, TrustStore, load,
+    Config, Environment, Flag, KEYS, LoadedConfig, ProjectTrust, SettingSource, TrustStore, load_config,
 };
 use journeyman_host::configured_limits;
 use journeyman_protocol::{LimitSource, Mode, Tokenizer};
@@ -59,7 +59,7 @@ impl Machine {
     fn load(&self, flags: &[Flag], trust: ProjectTrust<'_>) -> Result<LoadedConfig, ConfigError> {
         let environment =
             Environment { vars: self.vars.clone(), home: None, cwd: self.place.path().to_owned() };
-        load(&environment, &self.path("project"), flags, trust, Some(&self.path("admin.toml")))
+        load_config(&environment, &self.path("project"), flags, trust, Some(&self.path("admin.toml")))
     }
 
     fn error(&self) -> String {
@@ -72,7 +72,7 @@ fn flag(flag: &'static str, key: &'static str, value: impl Into<Value>) -> Flag 
     Flag { flag, key, value: value.into() }
 }
 
-fn source(loaded: &LoadedConfig, key: &str) -> Source {
+fn source(loaded: &LoadedConfig, key: &str) -> SettingSource {
     let path: Vec<String> = key.split('.').map(str::to_owned).collect();
     loaded.settings[&path].source.clone()
 }
@@ -90,14 +90,20 @@ fn stronger_layers_win() {
     let all = user.project("max_turns = 30\ntimeout = '30m'\n").var("JM_MAX_TURNS", "20");
     let loaded = all.load(&[flag("--max-turns", "max_turns", 10)], ProjectTrust::Nothing).unwrap();
     assert_eq!(loaded.config.max_turns, Some(10));
-    assert_eq!(source(&loaded, "max_turns"), Source::Flag("--max-turns".to_owned()));
+    assert_eq!(source(&loaded, "max_turns"), SettingSource::Flag("--max-turns".to_owned()));
     let loaded = all.load(&[], ProjectTrust::Nothing).unwrap();
     assert_eq!(loaded.config.max_turns, Some(20));
-    assert_eq!(source(&loaded, "max_turns"), Source::Variable("JM_MAX_TURNS".to_owned()));
+    assert_eq!(source(&loaded, "max_turns"), SettingSource::Variable("JM_MAX_TURNS".to_owned()));
     assert_eq!(loaded.config.timeout, Some(Duration::from_secs(30 * 60)));
-    assert_eq!(source(&loaded, "timeout"), Source::Project(all.path("project/.journeyman/config.toml")));
+    assert_eq!(
+        source(&loaded, "timeout"),
+        SettingSource::Project(all.path("project/.journeyman/config.toml"))
+    );
     assert_eq!(loaded.config.temperature, Some(1.0));
-    assert_eq!(source(&loaded, "temperature"), Source::User(all.path("config/journeyman/config.toml")));
+    assert_eq!(
+        source(&loaded, "temperature"),
+        SettingSource::User(all.path("config/journeyman/config.toml"))
+    );
 }
 
 #[test]

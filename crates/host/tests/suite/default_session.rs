@@ -62,7 +62,7 @@ async fn first_request_in(files: &[(&str, &str)], model: &str, adjust: fn(&mut R
 
 #[tokio::test]
 async fn system_prompt_and_tools_of_a_default_session_are_small() {
-    let limits = ModelLimits { tokenizer: Tokenizer::O200k, ..ModelLimits::careful_default(false) };
+    let limits = ModelLimits { tokenizer: Tokenizer::O200k, ..ModelLimits::conservative_default(false) };
     let counter = journeyman_context::counting::Counter::new(&limits);
     for model in ["anthropic/claude-sonnet-4-5", "openai/gpt-5", "custom/tiny"] {
         for mode in Mode::ALL {

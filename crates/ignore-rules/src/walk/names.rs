@@ -7,10 +7,10 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::Errno;
 
-use crate::{CACHE_TAG_FILE, RULE_FILES, is_git};
+use crate::{CACHE_TAG_FILE, RULE_FILES, is_git_directory_name};
 
 /// Bytes of the buffer for directory entries: more than most directories need.
-const ENTRY_BYTES: usize = 16 * 1024;
+const ENTRY_BUFFER_BYTES: usize = 16 * 1024;
 /// Maximum number of names of one directory that are listed, which bounds the memory for it.
 const MAX_NAMES: usize = 2_000_000;
 
@@ -42,7 +42,7 @@ impl DirNames {
         self.all.clear();
         self.repositories.clear();
         self.is_cut = false;
-        self.fill(dir, MAX_NAMES)?;
+        self.read_entries(dir, MAX_NAMES)?;
         let text = &self.text;
         // Some file systems don't list file types.
         for name in self.all.iter_mut().filter(|name| name.kind == FileType::Unknown) {
@@ -63,19 +63,19 @@ impl DirNames {
 
     /// Returns the names in the order of full paths, without `.git`.
     #[must_use]
-    pub fn all(&self) -> &[DirName] {
+    pub fn sorted_names(&self) -> &[DirName] {
         &self.all
     }
 
     /// Returns the names that are git's own: `.git` in any letter case.
     #[must_use]
-    pub fn repositories(&self) -> &[Vec<u8>] {
+    pub fn git_names(&self) -> &[Vec<u8>] {
         &self.repositories
     }
 
     /// Returns true if the directory has more names than are listed.
     #[must_use]
-    pub fn is_cut(&self) -> bool {
+    pub fn is_truncated(&self) -> bool {
         self.is_cut
     }
 
@@ -97,13 +97,13 @@ impl DirNames {
     /// Returns true if the directory has no rule file, no cache tag and no `.git`, and all names
     /// are listed.
     #[must_use]
-    pub fn is_plain(&self) -> bool {
+    pub fn has_no_special_names(&self) -> bool {
         let tells = RULE_FILES.into_iter().chain([CACHE_TAG_FILE]).any(|name| self.has_file(name));
         !tells && self.repositories.is_empty() && !self.is_cut
     }
 
-    fn fill(&mut self, dir: BorrowedFd<'_>, max_names: usize) -> Result<(), Errno> {
-        let mut buffer = [MaybeUninit::<u8>::uninit(); ENTRY_BYTES];
+    fn read_entries(&mut self, dir: BorrowedFd<'_>, max_names: usize) -> Result<(), Errno> {
+        let mut buffer = [MaybeUninit::<u8>::uninit(); ENTRY_BUFFER_BYTES];
         let mut raw = rustix::fs::RawDir::new(dir, &mut buffer);
         while let Some(entry) = raw.next() {
             let entry = entry?;
@@ -117,7 +117,7 @@ impl DirNames {
     }
 
     fn add(&mut self, name: &[u8], kind: FileType) {
-        if is_git(name) {
+        if is_git_directory_name(name) {
             self.repositories.push(name.to_vec());
         } else if !matches!(name, b"." | b"..") {
             let start = self.text.len();
@@ -145,7 +145,7 @@ pub fn compare_paths((a, a_is_dir): (&[u8], bool), (b, b_is_dir): (&[u8], bool))
 /// The system's error.
 pub fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = DirNames::default();
-    names.fill(dir, usize::MAX)?;
+    names.read_entries(dir, usize::MAX)?;
     let all: Vec<Vec<u8>> = names.all.iter().map(|name| names.bytes(name).to_vec()).collect();
     Ok(all.into_iter().chain(names.repositories).collect())
 }
@@ -154,9 +154,9 @@ pub fn names_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
 ///
 /// # Errors
 /// The system's error.
-pub fn repositories_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
+pub fn git_names_in(dir: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = DirNames::default();
-    names.fill(dir, usize::MAX)?;
+    names.read_entries(dir, usize::MAX)?;
     Ok(names.repositories)
 }
 
@@ -180,15 +180,15 @@ mod tests {
         for _ in 0..2 {
             let open = std::fs::File::open(dir.path()).unwrap();
             names.read(open.as_fd()).unwrap();
-            let all: Vec<&[u8]> = names.all().iter().map(|name| names.bytes(name)).collect();
+            let all: Vec<&[u8]> = names.sorted_names().iter().map(|name| names.bytes(name)).collect();
             let expected: [&[u8]; 7] = [b".gitignore", b"CACHEDIR.TAG", b"a", b"a-", b"a.b", b"b", b"dir"];
             assert_eq!(all, expected);
-            assert_eq!(names.repositories(), [b".GIT"]);
+            assert_eq!(names.git_names(), [b".GIT"]);
         }
         assert!(names.has_file(b".gitignore") && !names.has_file(b"CACHEDIR.TAG") && !names.has_file(b"c"));
-        assert!(!names.is_plain());
-        names.fill(open.as_fd(), 9).unwrap();
-        assert!(names.is_cut());
+        assert!(!names.has_no_special_names());
+        names.read_entries(open.as_fd(), 9).unwrap();
+        assert!(names.is_truncated());
     }
 
     proptest::proptest! {

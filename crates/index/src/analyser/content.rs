@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::analysis::Content;
+use crate::analysis::ContentType;
 
 /// Maximum bytes of a file that is read.
-pub const MAX_BYTES: usize = 4 << 20;
+pub const MAX_FILE_BYTES: usize = 4 << 20;
 /// Number of leading bytes in which a NUL marks a file as binary, as in git and grep.
 const BINARY_CHECK_BYTES: usize = 8 << 10;
 /// Minimum bytes of a generated line. The longest hand-written lines, in tables and messages, have
@@ -19,17 +19,17 @@ const MIN_GENERATED_FILE_BYTES: usize = 4 << 10;
 /// Returns the content type, and the text of a file that is indexed: UTF-16 converted to UTF-8,
 /// invalid bytes replaced.
 #[must_use]
-pub(super) fn read_content(bytes: &[u8]) -> (Content, Cow<'_, str>) {
-    if bytes.len() > MAX_BYTES {
-        return (Content::Huge, Cow::Borrowed(""));
+pub(super) fn decode_content(bytes: &[u8]) -> (ContentType, Cow<'_, str>) {
+    if bytes.len() > MAX_FILE_BYTES {
+        return (ContentType::Huge, Cow::Borrowed(""));
     }
     let text = match bytes {
-        [0xff, 0xfe, rest @ ..] => Cow::Owned(decode_wide(rest, u16::from_le_bytes)),
-        [0xfe, 0xff, rest @ ..] => Cow::Owned(decode_wide(rest, u16::from_be_bytes)),
+        [0xff, 0xfe, rest @ ..] => Cow::Owned(decode_utf16_units(rest, u16::from_le_bytes)),
+        [0xfe, 0xff, rest @ ..] => Cow::Owned(decode_utf16_units(rest, u16::from_be_bytes)),
         _ => {
             let beginning = bytes.get(..BINARY_CHECK_BYTES).unwrap_or(bytes);
             if memchr::memchr(0, beginning).is_some() {
-                return (Content::Binary, Cow::Borrowed(""));
+                return (ContentType::Binary, Cow::Borrowed(""));
             }
             let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
             // Validating is much faster than searching for invalid bytes.
@@ -39,21 +39,21 @@ pub(super) fn read_content(bytes: &[u8]) -> (Content, Cow<'_, str>) {
             }
         }
     };
-    if is_minified(text.as_bytes()) { (Content::Minified, text) } else { (Content::Text, text) }
+    if is_minified(text.as_bytes()) { (ContentType::Minified, text) } else { (ContentType::Text, text) }
 }
 
 /// Returns a file's bytes as they are searched: UTF-16 converted to UTF-8, without a byte order
 /// mark.
 pub(crate) fn decode_utf16(mut bytes: Vec<u8>) -> Vec<u8> {
     match bytes.as_slice() {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return read_content(&bytes).1.into_owned().into_bytes(),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => return decode_content(&bytes).1.into_owned().into_bytes(),
         [0xef, 0xbb, 0xbf, ..] => drop(bytes.drain(..3)),
         _ => {}
     }
     bytes
 }
 
-fn decode_wide(bytes: &[u8], number: fn([u8; 2]) -> u16) -> String {
+fn decode_utf16_units(bytes: &[u8], number: fn([u8; 2]) -> u16) -> String {
     let units = bytes.as_chunks::<2>().0.iter().map(|unit| number(*unit));
     char::decode_utf16(units).map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()
 }
@@ -78,14 +78,14 @@ mod tests {
 
     #[test]
     fn binary_content_is_detected() {
-        assert_eq!(read_content(b"fn main() {}\n"), (Content::Text, Cow::Borrowed("fn main() {}\n")));
-        assert_eq!(read_content(b"\xef\xbb\xbfa").1, "a");
-        assert_eq!(read_content(b"\xff\xfeh\0i\0").1, "hi");
-        assert_eq!(read_content(b"\xfe\xff\0h\0i").1, "hi");
-        assert_eq!(read_content(b"a\xffb").1, "a\u{fffd}b");
-        assert_eq!(read_content(b"\x7fELF\0\0").0, Content::Binary);
-        assert_eq!(read_content(&vec![b'a'; MAX_BYTES + 1]).0, Content::Huge);
-        assert_eq!(read_content("x = 1;".repeat(4_000).as_bytes()).0, Content::Minified);
-        assert_eq!(read_content("let x = 1;\n".repeat(4_000).as_bytes()).0, Content::Text);
+        assert_eq!(decode_content(b"fn main() {}\n"), (ContentType::Text, Cow::Borrowed("fn main() {}\n")));
+        assert_eq!(decode_content(b"\xef\xbb\xbfa").1, "a");
+        assert_eq!(decode_content(b"\xff\xfeh\0i\0").1, "hi");
+        assert_eq!(decode_content(b"\xfe\xff\0h\0i").1, "hi");
+        assert_eq!(decode_content(b"a\xffb").1, "a\u{fffd}b");
+        assert_eq!(decode_content(b"\x7fELF\0\0").0, ContentType::Binary);
+        assert_eq!(decode_content(&vec![b'a'; MAX_FILE_BYTES + 1]).0, ContentType::Huge);
+        assert_eq!(decode_content("x = 1;".repeat(4_000).as_bytes()).0, ContentType::Minified);
+        assert_eq!(decode_content("let x = 1;\n".repeat(4_000).as_bytes()).0, ContentType::Text);
     }
 }

@@ -1,6 +1,6 @@
 //! Detection of a file's purpose from its path and its beginning.
 
-use crate::analysis::Flags;
+use crate::analysis::PurposeFlags;
 
 /// Names of directories with third-party code or copies made by a build.
 const VENDOR_DIRECTORIES: [&str; 12] = [
@@ -94,11 +94,11 @@ const DOCUMENT_EXTENSIONS: [&str; 8] = ["md", "markdown", "mdx", "rst", "adoc", 
 
 /// Returns the purpose of a file.
 #[must_use]
-pub(crate) fn purpose_of_file(path: &str, text: &str) -> Flags {
+pub(crate) fn purpose_of_file(path: &str, text: &str) -> PurposeFlags {
     let (directories, name) = path.rsplit_once('/').unwrap_or(("", path));
     let lower = directories.to_ascii_lowercase();
     let within = |names: &[&str]| lower.split('/').any(|part| names.contains(&part));
-    Flags {
+    PurposeFlags {
         veiled: false,
         generated: is_generated(name, text),
         vendored: within(&VENDOR_DIRECTORIES),

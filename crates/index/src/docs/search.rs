@@ -2,9 +2,9 @@
 
 use journeyman_protocol::RelPath;
 
-use super::{Docs, SectionPlace};
+use super::{Docs, SectionLocation};
 use crate::query::{FileHit, QualifiedName, Query};
-use crate::segment::Id;
+use crate::segment::DocumentId;
 use crate::snapshot::Snapshot;
 use crate::tokens::Tokenizer;
 
@@ -32,7 +32,7 @@ pub enum SectionReason {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SectionHit {
     /// The section.
-    pub place: SectionPlace,
+    pub place: SectionLocation,
     /// The reason why it was found.
     pub why: SectionReason,
 }
@@ -52,12 +52,12 @@ pub fn search_sections(
     let mut found: Vec<SectionHit> = Vec::new();
     if let Some(asked) = &query.symbol {
         let asked = QualifiedName::parse(asked);
-        let symbols = docs.symbols_meant(&asked);
+        let symbols = docs.resolve_qualified_name(&asked);
         let places = docs.sections_mentioning(asked.name(), &symbols);
         found.extend(places.into_iter().map(|place| SectionHit { place, why: SectionReason::Names }));
     }
     let mut tokenizer = Tokenizer::new();
-    let mut by_words: Vec<(f32, SectionPlace)> = Vec::new();
+    let mut by_words: Vec<(f32, SectionLocation)> = Vec::new();
     let documents = files.iter().filter(|hit| super::is_document(snapshot, hit.file));
     // Better files come first, so more of them than the answer holds add nothing.
     for hit in documents.take(limit) {
@@ -77,13 +77,13 @@ pub fn search_sections(
 /// Returns the best sections of a file, each with its share of the file's score.
 fn best_sections_of_file(
     docs: &mut Docs<'_>,
-    file: Id,
+    file: DocumentId,
     text: &str,
     score: f32,
     query: &Query,
     tokenizer: &mut Tokenizer,
-) -> Vec<(f32, SectionPlace)> {
-    let sections: Vec<SectionPlace> = docs.sections_of(file).into_iter().map(|(place, _)| place).collect();
+) -> Vec<(f32, SectionLocation)> {
+    let sections: Vec<SectionLocation> = docs.sections_of(file).into_iter().map(|(place, _)| place).collect();
     let lines: Vec<&str> = text.lines().collect();
     tokenizer.begin_file();
     let mut counted = Vec::with_capacity(sections.len());
@@ -122,7 +122,7 @@ fn best_sections_of_file(
         };
         counts.iter().filter_map(|count| one(count.term, count.times)).sum::<f32>()
     });
-    let mut scored: Vec<(f32, SectionPlace)> = scored.zip(sections).collect();
+    let mut scored: Vec<(f32, SectionLocation)> = scored.zip(sections).collect();
     scored.sort_by(|(one, a), (other, b)| other.total_cmp(one).then(a.first_line.cmp(&b.first_line)));
     let best = scored.first().map_or(0.0, |(best, _)| *best);
     scored.retain(|(own, _)| *own > 0.0 && *own >= best * MIN_SECTION_SHARE);

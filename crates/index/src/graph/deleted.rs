@@ -8,13 +8,13 @@ use hashbrown::HashMap;
 use journeyman_syntax::analysis;
 use journeyman_syntax::language::Language;
 
+use super::build_units::BuildUnits;
 use super::names::{NameRole, role_of_kind};
 use super::paths::PathTree;
-use super::resolve::{ImportTarget, Settings, last, parent, resolve_imports};
-use super::units::BuildUnits;
+use super::resolve::{ImportSettings, ImportTarget, last_part, parent, resolve_imports};
 use super::{Edge, FULL_NAME_WEIGHT, Graph, Node, names};
 use crate::Snapshot;
-use crate::analysis::Flags;
+use crate::analysis::PurposeFlags;
 
 /// Maximum deleted files that are put back.
 const MAX_DELETED_FILES: usize = 2_000;
@@ -34,7 +34,7 @@ impl Graph {
     /// Returns the graph with deleted files: with their dependents, and without their dependencies.
     /// Files have other numbers in it. Files that exist again are left out.
     #[must_use]
-    pub fn with_deleted(
+    pub fn with_deleted_files(
         &self,
         snapshot: &Snapshot,
         gone: &[DeletedFile],
@@ -91,7 +91,7 @@ fn to_node(gone: &DeletedFile) -> Node {
         file: u32::MAX,
         mark: Default::default(),
         language: Language::from_path(&gone.path),
-        flags: Flags::default(),
+        flags: PurposeFlags::default(),
     }
 }
 
@@ -112,9 +112,9 @@ impl DeletedFiles<'_> {
         // By the words that an import of one must contain.
         let mut words: Vec<String> = Vec::new();
         for gone in self.gone {
-            let name = last(&gone.path);
+            let name = last_part(&gone.path);
             let stem = name.split('.').next().filter(|stem| !stem.is_empty()).unwrap_or(name);
-            words.extend([stem.to_lowercase(), last(parent(&gone.path)).to_lowercase()]);
+            words.extend([stem.to_lowercase(), last_part(parent(&gone.path)).to_lowercase()]);
         }
         words.retain(|word| !word.is_empty());
         words.sort_unstable();
@@ -157,9 +157,10 @@ impl DeletedFiles<'_> {
         found
     }
 
-    fn read_settings(&self, read: &dyn Fn(&str) -> Option<String>) -> Settings {
-        let mut settings = Settings::default();
-        let speaks = |node: &&Node| node.file != u32::MAX && !Settings::languages_of(&node.path).is_empty();
+    fn read_settings(&self, read: &dyn Fn(&str) -> Option<String>) -> ImportSettings {
+        let mut settings = ImportSettings::default();
+        let speaks =
+            |node: &&Node| node.file != u32::MAX && !ImportSettings::languages_of(&node.path).is_empty();
         for node in self.nodes.iter().filter(speaks).take(MAX_SETTINGS_FILES) {
             if let Some(text) = read(&node.path) {
                 settings.read_settings(&node.path, &text);

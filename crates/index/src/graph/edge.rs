@@ -2,8 +2,8 @@
 
 use journeyman_syntax::language::Language;
 
-use crate::analysis::Flags;
-use crate::segment::Id;
+use crate::analysis::PurposeFlags;
+use crate::segment::DocumentId;
 
 /// Weight of a name, divided by the number of its possible definers.
 pub const FULL_NAME_WEIGHT: u32 = 256;
@@ -22,13 +22,13 @@ pub struct Node {
     /// Its path.
     pub path: Box<str>,
     /// Its number in the snapshot.
-    pub file: Id,
+    pub file: DocumentId,
     /// Identity of its content.
     pub(super) mark: ContentIdentity,
     /// Its language, if its text was read.
     pub language: Option<Language>,
     /// Its purpose.
-    pub flags: Flags,
+    pub flags: PurposeFlags,
 }
 
 /// A dependency of a file on another one.

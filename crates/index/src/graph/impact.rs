@@ -9,12 +9,12 @@
 //! file imports it. A change passes through a file that only re-exports it, without using it, to
 //! the users of its names only.
 
-mod hierarchy;
-mod part;
-mod place;
-mod seen;
+mod changed_part;
+mod python_classes;
+mod reached_places;
 mod symbols;
 mod test_paths;
+mod visibility;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,26 +24,26 @@ use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::outline::SymbolKind;
 
 use super::Graph;
-use super::ask::{MAX_REACHED_FILES, MAX_STEPS, Reach, Reached, Trail};
 use super::names::{NameRole, is_type, role_of_kind};
+use super::queries::{MAX_DISTANCE, MAX_REACHED_FILES, ReachedFile, TraversalResult, TraversalStep};
 use crate::Snapshot;
 use crate::analysis::UseKind;
-use hierarchy::kinds_of_uses;
-pub use part::{Changed, ChangedPart};
-use place::{ALL_CHANGES, Place, ReachedPart, WantedName};
-use seen::{ImpactCache, NameUses, UNNAMED_SYMBOL, Viewers};
+pub use changed_part::{ChangedPart, ChangedSourceFile};
+use python_classes::use_kinds_of_symbol;
+use reached_places::{ReachedPart, ReachedPlace, START_KEY, WantedName};
 use symbols::Symbols;
 use test_paths::{LinkKind, TestPaths, TestRule};
+use visibility::{ImpactCache, NameUses, NameViewers, UNNAMED_SYMBOL};
 
 /// Maximum followed lines of uses and steps through re-exporting files; beyond that, whole files
 /// are followed.
 const MAX_FOLLOWED_LINES: usize = 20_000_000;
 /// Maximum followed lines for places that only determine which tests are reached.
-const MAX_UNSEEN_LINES: usize = 2_000_000;
+const MAX_TEST_ONLY_LINES: usize = 2_000_000;
 /// Distance of places that only determine which tests are reached: they are beyond the requested
 /// depth, or don't see the used member's file. Greater than the distance of any place in the
 /// result.
-const UNSEEN_DISTANCE: u32 = 1 << 30;
+const TEST_ONLY_DISTANCE: u32 = 1 << 30;
 /// The family of C and C++, where what one file defines another one declares.
 const C_FAMILY: u8 = 6;
 
@@ -51,11 +51,16 @@ impl Graph {
     /// Returns the files that a change may affect, at most `depth` steps away. Declarations of
     /// parts don't count.
     #[must_use]
-    pub fn find_impact(&self, snapshot: &Snapshot, changed: &[Changed], depth: u32) -> Reach {
+    pub fn find_impact(
+        &self,
+        snapshot: &Snapshot,
+        changed: &[ChangedSourceFile],
+        depth: u32,
+    ) -> TraversalResult {
         let files = || changed.iter().map(|changed| changed.file).collect::<Vec<_>>();
         ImpactSearch::new(self, snapshot, depth)
             .run(changed)
-            .unwrap_or_else(|| Reach { by_files: true, ..self.dependents(&files(), depth) })
+            .unwrap_or_else(|| TraversalResult { by_files: true, ..self.dependents(&files(), depth) })
     }
 }
 
@@ -66,9 +71,9 @@ struct ImpactSearch<'a> {
     /// The minimum distance of each place.
     best: HashMap<(u32, ReachedPart), u32>,
     /// Places to continue from, by their distance.
-    left: BTreeMap<u32, Vec<Place>>,
-    trails: Vec<Trail>,
-    found: HashMap<u32, Reached>,
+    left: BTreeMap<u32, Vec<ReachedPlace>>,
+    trails: Vec<TraversalStep>,
+    found: HashMap<u32, ReachedFile>,
     /// Files whose unnamed users were already followed.
     opened: HashSet<u32>,
     work: usize,
@@ -87,7 +92,7 @@ impl<'a> ImpactSearch<'a> {
         Self {
             graph,
             known: ImpactCache::new(graph, snapshot),
-            depth: depth.min(MAX_STEPS),
+            depth: depth.min(MAX_DISTANCE),
             best: HashMap::new(),
             left: BTreeMap::new(),
             trails: Vec::new(),
@@ -102,20 +107,20 @@ impl<'a> ImpactSearch<'a> {
     }
 
     /// Follows the changes; `None` if that would take too long.
-    fn run(mut self, changed: &[Changed]) -> Option<Reach> {
-        let mut changed: Vec<&Changed> =
+    fn run(mut self, changed: &[ChangedSourceFile]) -> Option<TraversalResult> {
+        let mut changed: Vec<&ChangedSourceFile> =
             changed.iter().filter(|changed| self.graph.node(changed.file).is_some()).collect();
         changed.sort_by_key(|changed| changed.file);
         let starts: HashSet<u32> = changed.iter().map(|changed| changed.file).collect();
-        self.tests.follow_from(ALL_CHANGES);
+        self.tests.set_current_place(START_KEY);
         for changed in changed {
-            self.start_from(changed);
+            self.start_from_change(changed);
             if self.exceeds_limits() {
                 return None;
             }
         }
         while let Some((distance, places)) = self.left.pop_first() {
-            if distance >= UNSEEN_DISTANCE || self.found.len() > MAX_REACHED_FILES {
+            if distance >= TEST_ONLY_DISTANCE || self.found.len() > MAX_REACHED_FILES {
                 self.left.insert(distance, places);
                 break;
             }
@@ -128,20 +133,20 @@ impl<'a> ImpactSearch<'a> {
         if !cut {
             self.drop_unreached_tests(&starts);
         }
-        let mut files: Vec<Reached> = self.found.into_values().collect();
+        let mut files: Vec<ReachedFile> = self.found.into_values().collect();
         files.sort_unstable_by_key(|found| (found.distance, found.file));
         files.truncate(MAX_REACHED_FILES);
-        Some(Reach { files, cut, by_files: false, trails: self.trails })
+        Some(TraversalResult { files, cut, by_files: false, trails: self.trails })
     }
 
     /// Continues from all places of a distance.
-    fn follow_places(&mut self, distance: u32, mut places: Vec<Place>, starts: &HashSet<u32>) {
+    fn follow_places(&mut self, distance: u32, mut places: Vec<ReachedPlace>, starts: &HashSet<u32>) {
         while !places.is_empty() {
             for place in places {
                 if self.best.get(&(place.file, place.at)) != Some(&distance) {
                     continue;
                 }
-                if distance < UNSEEN_DISTANCE && !starts.contains(&place.file) {
+                if distance < TEST_ONLY_DISTANCE && !starts.contains(&place.file) {
                     self.record_reached(place, distance);
                 }
                 self.follow_place(place);
@@ -161,7 +166,7 @@ impl<'a> ImpactSearch<'a> {
         if tests.is_empty() {
             return;
         }
-        let limit = self.work.saturating_add(MAX_UNSEEN_LINES);
+        let limit = self.work.saturating_add(MAX_TEST_ONLY_LINES);
         while let Some((distance, places)) = self.left.pop_first() {
             self.follow_places(distance, places, starts);
             if self.exceeds_limits() || self.work > limit {
@@ -170,7 +175,9 @@ impl<'a> ImpactSearch<'a> {
         }
         let count = u32::try_from(tests.len()).unwrap_or(u32::MAX);
         let paths = std::mem::take(&mut self.tests);
-        let Some(reached) = paths.tests_of_first(count, |(file, _)| tests.get(file).copied()) else { return };
+        let Some(reached) = paths.tests_reaching_first(count, |(file, _)| tests.get(file).copied()) else {
+            return;
+        };
         self.found.retain(|file, _| tests.get(file).is_none_or(|test| reached.contains(*test)));
     }
 
@@ -178,9 +185,9 @@ impl<'a> ImpactSearch<'a> {
         self.work.saturating_add(self.known.handed) > MAX_FOLLOWED_LINES
     }
 
-    fn start_from(&mut self, changed: &Changed) {
+    fn start_from_change(&mut self, changed: &ChangedSourceFile) {
         let file = changed.file;
-        let trail = self.add_trail(file, None, 0);
+        let trail = self.add_step(file, None, 0);
         let symbols = self.known.symbols_of(file);
         let (Some(part), Some(symbols)) = (&changed.part, symbols) else {
             self.follow_uses_in(file, ReachedPart::File, trail, None);
@@ -215,17 +222,17 @@ impl<'a> ImpactSearch<'a> {
     /// Continues from a name whose meaning changes in a file: to its uses there, also under an
     /// alias, and to the users to whom the file re-exports it.
     fn follow_name(&mut self, wanted: WantedName<'_>) {
-        let seen = self.known.viewers_of(wanted.file);
+        let seen = self.known.name_viewers_of(wanted.file);
         self.follow_users(wanted);
         self.follow_aliases_in(wanted, wanted.file, &seen);
     }
 
-    fn add_trail(&mut self, file: u32, from: Option<u32>, distance: u32) -> u32 {
-        self.trails.push(Trail { file, from, distance });
+    fn add_step(&mut self, file: u32, from: Option<u32>, distance: u32) -> u32 {
+        self.trails.push(TraversalStep { file, from, distance });
         u32::try_from(self.trails.len() - 1).unwrap_or(u32::MAX)
     }
 
-    fn enqueue(&mut self, place: Place, distance: u32) {
+    fn enqueue(&mut self, place: ReachedPlace, distance: u32) {
         let best = self.best.entry((place.file, place.at)).or_insert(u32::MAX);
         if distance < *best {
             *best = distance;
@@ -235,31 +242,31 @@ impl<'a> ImpactSearch<'a> {
 
     /// Continues to the uses of another file's names in a file; `seen` has the visibility of the
     /// names.
-    fn follow_uses_in(&mut self, file: u32, at: ReachedPart, from: u32, seen: Option<&Viewers>) {
+    fn follow_uses_in(&mut self, file: u32, at: ReachedPart, from: u32, seen: Option<&NameViewers>) {
         let Some(before) = self.trails.get(from as usize).map(|trail| trail.file) else { return };
         let known = self.distance_of(from);
         if let Some(by) = self.by {
             self.tests.add_user((file, Some(at)), by);
         }
         if before == file {
-            self.enqueue(Place { file, at, trail: from }, known);
+            self.enqueue(ReachedPlace { file, at, trail: from }, known);
             return;
         }
         let hubs: Vec<u32> = seen.map(|seen| seen.reexport_path(file).collect()).unwrap_or_default();
         let steps = u32::try_from(hubs.len()).unwrap_or(u32::MAX).saturating_add(1);
         let mut distance = known.saturating_add(steps);
         if self.is_unseen || distance > self.depth {
-            distance = distance.max(UNSEEN_DISTANCE);
+            distance = distance.max(TEST_ONLY_DISTANCE);
         }
         if self.best.get(&(file, at)).is_some_and(|best| *best <= distance) {
             return;
         }
         let mut behind = from;
         for (hub, step) in hubs.into_iter().rev().zip(1..) {
-            behind = self.add_trail(hub, Some(behind), known.saturating_add(step));
+            behind = self.add_step(hub, Some(behind), known.saturating_add(step));
         }
-        let trail = self.add_trail(file, Some(behind), distance);
-        self.enqueue(Place { file, at, trail }, distance);
+        let trail = self.add_step(file, Some(behind), distance);
+        self.enqueue(ReachedPlace { file, at, trail }, distance);
     }
 
     /// Returns the distance of a place.
@@ -267,16 +274,16 @@ impl<'a> ImpactSearch<'a> {
         self.trails.get(trail as usize).map_or(0, |trail| trail.distance)
     }
 
-    fn record_reached(&mut self, place: Place, distance: u32) {
+    fn record_reached(&mut self, place: ReachedPlace, distance: u32) {
         let trail = self.trails.get(place.trail as usize).and_then(|trail| trail.from);
         let from = trail.and_then(|from| self.trails.get(from as usize)).map_or(place.file, |from| from.file);
-        let found = Reached { file: place.file, distance, from, trail: place.trail };
+        let found = ReachedFile { file: place.file, distance, from, trail: place.trail };
         self.found.entry(place.file).or_insert(found);
     }
 
-    fn follow_place(&mut self, place: Place) {
-        let Place { file, at, trail } = place;
-        self.tests.follow_from((file, Some(at)));
+    fn follow_place(&mut self, place: ReachedPlace) {
+        let ReachedPlace { file, at, trail } = place;
+        self.tests.set_current_place((file, Some(at)));
         match at {
             ReachedPart::Import => {}
             ReachedPart::Top => self.follow_load_time_imports(place),
@@ -303,7 +310,7 @@ impl<'a> ImpactSearch<'a> {
         let behind = self.distance_of(trail) > 0;
         for edge in graph.importers(file) {
             // Names that a changed file re-exports may have changed with it.
-            if edge.names > 0 || !self.known.wants_another(edge.to, file, behind) {
+            if edge.names > 0 || !self.known.imports_for_another_file(edge.to, file, behind) {
                 self.follow_uses_in(edge.to, ReachedPart::Import, trail, None);
             }
         }
@@ -335,25 +342,25 @@ impl<'a> ImpactSearch<'a> {
     }
 
     /// Continues from a file's load-time code: to the files that import it for that.
-    fn follow_load_time_imports(&mut self, place: Place) {
-        let (graph, Place { file, trail, .. }) = (self.graph, place);
+    fn follow_load_time_imports(&mut self, place: ReachedPlace) {
+        let (graph, ReachedPlace { file, trail, .. }) = (self.graph, place);
         self.follow_unnamed_users(place);
         for edge in graph.importers(file).filter(|edge| edge.names == 0) {
             let to = edge.to;
-            if !self.known.reexports_from(to, file) && !self.known.wants_another(to, file, true) {
+            if !self.known.reexports_from(to, file) && !self.known.imports_for_another_file(to, file, true) {
                 self.follow_uses_in(to, ReachedPart::File, trail, None);
             }
         }
     }
 
     /// Continues to the files that use a file without naming anything of it.
-    fn follow_unnamed_users(&mut self, place: Place) {
-        let Place { file, at, trail } = place;
+    fn follow_unnamed_users(&mut self, place: ReachedPlace) {
+        let ReachedPlace { file, at, trail } = place;
         self.tests.add_user((file, None), LinkKind::Name);
         if !self.opened.insert(file) {
             return;
         }
-        self.tests.follow_from((file, None));
+        self.tests.set_current_place((file, None));
         let graph = self.graph;
         let family = self.known.family_of(file);
         for edge in graph.importers(file) {
@@ -362,26 +369,26 @@ impl<'a> ImpactSearch<'a> {
                 self.follow_uses_in(edge.to, ReachedPart::File, trail, None);
             }
         }
-        self.tests.follow_from((file, Some(at)));
+        self.tests.set_current_place((file, Some(at)));
     }
 
     /// Continues from a symbol: to its users, and to its enclosing symbols.
-    fn follow_symbol(&mut self, symbols: &Symbols, own: u32, place: Place) {
-        let Place { file, at, trail } = place;
+    fn follow_symbol(&mut self, symbols: &Symbols, own: u32, place: ReachedPlace) {
+        let ReachedPlace { file, at, trail } = place;
         let Some(symbol) = symbols.get(own) else { return };
         let Some(role) = role_of_kind(symbol.kind) else { return };
-        let kinds = kinds_of_uses(symbol.kind, symbols.owner_of(own).is_some());
+        let kinds = use_kinds_of_symbol(symbol.kind, symbols.owner_of(own).is_some());
         let wanted = WantedName { name: &symbol.name, role, kinds, file, trail };
         self.is_of_values =
-            matches!(at, ReachedPart::Type(_)) && self.known.is_made_by_name(file, symbol, own);
+            matches!(at, ReachedPart::Type(_)) && self.known.is_instantiated_by_name(file, symbol, own);
         if role != NameRole::Extended {
             self.follow_users(wanted);
         }
         self.is_of_values = false;
-        let rule = self.known.test_rule_of(file, symbols, own);
+        let rule = self.known.test_rule_of_symbol(file, symbols, own);
         self.tests.set_rule(rule);
         if rule == TestRule::Both && !self.graph.is_test(file) {
-            self.follow_unseen_users(wanted);
+            self.follow_users_for_tests(wanted);
         }
         if role == NameRole::Own && self.known.family_of(file) == Some(C_FAMILY) {
             self.follow_header_declarations(file, &symbol.name, trail);
@@ -404,8 +411,9 @@ impl<'a> ImpactSearch<'a> {
 
     /// Continues to the uses of a member's name in files that may get a value of its type from
     /// other files, only to find reached tests.
-    fn follow_unseen_users(&mut self, wanted: WantedName<'_>) {
-        let (named, seen) = (self.known.definers_and_users(wanted.name), self.known.viewers_of(wanted.file));
+    fn follow_users_for_tests(&mut self, wanted: WantedName<'_>) {
+        let (named, seen) =
+            (self.known.definers_and_users(wanted.name), self.known.name_viewers_of(wanted.file));
         let family = self.known.family_of(wanted.file);
         self.is_unseen = true;
         for (user, lines) in &named.users {
@@ -441,7 +449,7 @@ impl<'a> ImpactSearch<'a> {
         definers.retain(|definer| self.known.family_of(*definer) == family);
         let imported = |definer: &u32| self.graph.edge(file, *definer).is_some();
         let own_types =
-            self.known.symbols_of(file).filter(|symbols| symbols.types_called(name).next().is_some());
+            self.known.symbols_of(file).filter(|symbols| symbols.types_named(name).next().is_some());
         let meant: Vec<u32> = if own_types.is_some() {
             vec![file]
         } else if definers.iter().any(imported) {
@@ -459,7 +467,7 @@ impl<'a> ImpactSearch<'a> {
         }
         for definer in meant {
             let Some(symbols) = self.known.symbols_of(definer) else { continue };
-            for own in symbols.types_called(name) {
+            for own in symbols.types_named(name) {
                 self.follow_uses_in(definer, ReachedPart::Type(own), trail, None);
             }
         }
@@ -468,7 +476,7 @@ impl<'a> ImpactSearch<'a> {
     /// Continues to the users of a name.
     fn follow_users(&mut self, wanted: WantedName<'_>) {
         let WantedName { name, role, file, .. } = wanted;
-        let (named, seen) = (self.known.definers_and_users(name), self.known.viewers_of(file));
+        let (named, seen) = (self.known.definers_and_users(name), self.known.name_viewers_of(file));
         let family = self.known.family_of(file);
         let mut others: Vec<u32> = named.definers.iter().copied().filter(|one| *one != file).collect();
         if role == NameRole::Own {
@@ -479,7 +487,9 @@ impl<'a> ImpactSearch<'a> {
             self.work += lines.len();
             let mut lines = Cow::Borrowed(lines.as_slice());
             if *user != file {
-                if self.known.imports_another(*user, file, &others) || self.known.family_of(*user) != family {
+                if self.known.imports_another_definer(*user, file, &others)
+                    || self.known.family_of(*user) != family
+                {
                     continue;
                 }
                 if others.contains(user) && !self.known.imports_name(*user, file, name) {
@@ -490,7 +500,7 @@ impl<'a> ImpactSearch<'a> {
                     }
                 }
                 // A member's name alone doesn't lead from outside.
-                let handed_on = seen.seen_through(*user).flatten().is_some();
+                let handed_on = seen.reexporter_for(*user).flatten().is_some();
                 if role == NameRole::Member
                     && handed_on
                     && !others.is_empty()
@@ -508,7 +518,13 @@ impl<'a> ImpactSearch<'a> {
 
     /// Continues to the uses of a name in a file, and returns true if there are any besides
     /// imports.
-    fn follow_user(&mut self, wanted: WantedName<'_>, user: u32, lines: &[u32], seen: &Rc<Viewers>) -> bool {
+    fn follow_user(
+        &mut self,
+        wanted: WantedName<'_>,
+        user: u32,
+        lines: &[u32],
+        seen: &Rc<NameViewers>,
+    ) -> bool {
         let Some(symbols) = self.known.symbols_of(user) else {
             self.follow_uses_in(user, ReachedPart::File, wanted.trail, Some(seen));
             return true;
@@ -516,7 +532,7 @@ impl<'a> ImpactSearch<'a> {
         let mut is_used = false;
         let mut imported: Option<Vec<u32>> = None;
         let named = self.known.definers_and_users(wanted.name);
-        let kinds = self.known.kinds_that_mean(wanted.kinds, user, wanted.file, wanted.name);
+        let kinds = self.known.use_kinds_of_name(wanted.kinds, user, wanted.file, wanted.name);
         for line in lines.iter().filter(|line| named.is_used_as(user, **line, kinds)) {
             let by = self.by;
             if self.is_of_values && !named.is_used_as(user, *line, &UseKind::OF_VALUES) {
@@ -553,7 +569,7 @@ impl<'a> ImpactSearch<'a> {
     }
 
     /// Continues to the users of a name under an alias that a file re-exports it by.
-    fn follow_aliases(&mut self, wanted: WantedName<'_>, seen: &Rc<Viewers>) {
+    fn follow_aliases(&mut self, wanted: WantedName<'_>, seen: &Rc<NameViewers>) {
         let aliases = self.known.aliases_of(wanted.file);
         for (hub, alias) in aliases.get(wanted.name).into_iter().flatten() {
             let named: Rc<NameUses> = self.known.definers_and_users(alias);
@@ -569,7 +585,7 @@ impl<'a> ImpactSearch<'a> {
     }
 
     /// Continues to the users of a name under an alias, within the file that defines the alias.
-    fn follow_aliases_in(&mut self, wanted: WantedName<'_>, file: u32, seen: &Rc<Viewers>) {
+    fn follow_aliases_in(&mut self, wanted: WantedName<'_>, file: u32, seen: &Rc<NameViewers>) {
         let renamed = self.known.alias_names(file);
         for renamed in renamed.iter().filter(|renamed| renamed.of.iter().any(|of| of == wanted.name)) {
             let named = self.known.definers_and_users(&renamed.name);

@@ -9,7 +9,7 @@
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
-use super::resolve::{last, parent};
+use super::resolve::{last_part, parent};
 use super::{Edge, FULL_NAME_WEIGHT, Node};
 use crate::analysis::Visibility;
 use crate::segment::SymbolRecord;
@@ -84,7 +84,7 @@ pub(super) fn language_family(language: Option<Language>) -> Option<u8> {
 }
 
 /// Returns true if the files of one folder see each other's names without an import.
-fn sees_folder_names(language: Option<Language>) -> bool {
+fn has_folder_scope(language: Option<Language>) -> bool {
     !matches!(
         language,
         None | Some(
@@ -96,7 +96,7 @@ fn sees_folder_names(language: Option<Language>) -> bool {
 /// Returns true if pytest offers a file's fixtures to the tests of a folder.
 fn offers_fixtures_to(path: &str, folder: &str) -> bool {
     let outer = parent(path);
-    last(path) == FIXTURES_FILE
+    last_part(path) == FIXTURES_FILE
         && (outer.is_empty()
             || folder.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
 }
@@ -256,7 +256,7 @@ pub(super) fn links_by_names(
             .filter(|file| brought.files.binary_search(file).is_ok())
             .collect();
         files.retain(|(_, reach)| *reach != REACH_IMPORTERS);
-        if meant.is_empty() && sees_folder_names(node.language) {
+        if meant.is_empty() && has_folder_scope(node.language) {
             let beside =
                 |file: &u32| nodes.get(*file as usize).is_some_and(|other| parent(&other.path) == folder);
             meant = files.iter().map(|(file, _)| *file).filter(beside).collect();

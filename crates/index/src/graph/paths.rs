@@ -2,7 +2,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::resolve::{Paths, last, parent};
+use super::resolve::{Paths, last_part, parent};
 
 /// Sorted paths, and look-ups by their parts.
 pub(super) struct PathTree<'a> {
@@ -30,10 +30,10 @@ impl<'a> PathTree<'a> {
         for (number, path) in (0..).zip(paths) {
             let folder = parent(path);
             tree.paths.insert(path, number);
-            tree.names.entry(last(path)).or_default().push(path);
+            tree.names.entry(last_part(path)).or_default().push(path);
             let (folder_names, around) = (&mut tree.folder_names, &mut tree.around);
             let inside = tree.folders.entry(folder).or_insert_with(|| {
-                folder_names.entry(last(folder)).or_default().push(folder);
+                folder_names.entry(last_part(folder)).or_default().push(folder);
                 let mut outer = folder;
                 while !outer.is_empty() && around.insert(outer) {
                     outer = parent(outer);

@@ -4,7 +4,7 @@
 //! Each language has its rule; where that leaves the meaning open (search paths of headers, source
 //! roots), the only fitting file is taken, or the nearest of several.
 //!
-//! Every place that was looked up is returned as a [`PlaceKey`], found or not. So when a file
+//! Every place that was looked up is returned as a [`LookupKey`], found or not. So when a file
 //! appears or disappears, only the files with one of its changed keys ([`keys_changed_by`]) have to
 //! be resolved again; and when a settings file changes, those of the languages that it concerns
 //! ([`Settings::languages_of`]).
@@ -22,16 +22,16 @@
 //! assert_eq!(edges.meant[1], ImportTarget::Package("requests".to_owned()));
 //! ```
 
+mod go_php_ruby;
+mod import_settings;
 mod jvm;
 mod lookup;
-mod named;
-mod nearby;
 mod path;
+mod path_imports;
 mod path_set;
 mod python;
 mod rust;
 mod script;
-mod settings;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -39,11 +39,11 @@ use std::rc::Rc;
 use journeyman_syntax::imports::Import;
 use journeyman_syntax::language::Language;
 
+pub use import_settings::ImportSettings;
 use lookup::{MAX_IMPORTED_FILES, PathLookup};
 use path::{folder_and_ancestors, join_path};
-pub(super) use path::{last, parent};
-pub use path_set::{PathSet, Paths, PlaceKey, keys_changed_by};
-pub use settings::Settings;
+pub(super) use path::{last_part, parent};
+pub use path_set::{LookupKey, PathSet, Paths, keys_changed_by};
 
 /// The meaning of an import.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -63,7 +63,7 @@ pub struct ResolvedImports {
     /// The meaning of each import, in their order.
     pub meant: Vec<ImportTarget>,
     /// Keys of the places that were looked up, sorted and unique.
-    pub looked: Vec<PlaceKey>,
+    pub looked: Vec<LookupKey>,
 }
 
 impl ResolvedImports {
@@ -85,7 +85,7 @@ pub fn resolve_imports(
     language: Language,
     imports: &[Import],
     paths: &dyn Paths,
-    settings: &Settings,
+    settings: &ImportSettings,
 ) -> ResolvedImports {
     let lookup = PathLookup::new(paths);
     let mut resolver = FileResolver { path, folder: parent(path), lookup, settings, roots: None };
@@ -110,7 +110,7 @@ struct FileResolver<'a> {
     path: &'a str,
     folder: &'a str,
     lookup: PathLookup<'a>,
-    settings: &'a Settings,
+    settings: &'a ImportSettings,
     /// Possible roots of Python's absolute imports, once they were determined.
     roots: Option<Rc<[String]>>,
 }

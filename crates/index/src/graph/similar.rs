@@ -1,7 +1,7 @@
 //! Suggestions for a path that doesn't exist.
 
 use super::Graph;
-use super::resolve::last;
+use super::resolve::last_part;
 
 /// Maximum suggestions.
 const MAX_SUGGESTIONS: usize = 3;
@@ -15,11 +15,11 @@ impl Graph {
     /// with its name in another folder, with a similar name.
     #[must_use]
     pub fn similar_paths(&self, path: &str) -> Vec<&str> {
-        let name = last(path).to_lowercase();
+        let name = last_part(path).to_lowercase();
         let end = format!("/{}", path.trim_start_matches('/'));
         let mut found: Vec<(usize, &str)> = Vec::new();
         for node in &self.nodes {
-            let other = last(&node.path).to_lowercase();
+            let other = last_part(&node.path).to_lowercase();
             let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
             let difference = if node.path.ends_with(&end) {
                 0

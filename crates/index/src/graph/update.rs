@@ -12,15 +12,15 @@ use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::language::Language;
 
 use super::edge::ContentIdentity;
-use super::file::SavedGraph;
+use super::graph_file::SavedGraph;
 use super::names::{self, DefinitionRow, UsedName};
 use super::paths::PathTree;
-use super::resolve::{ImportTarget, PlaceKey, Settings, keys_changed_by, resolve_imports};
+use super::resolve::{ImportSettings, ImportTarget, LookupKey, keys_changed_by, resolve_imports};
 use super::resolved::{ResolvedFile, ResolvedGraph, UpdateStats};
 use super::{Edge, Node};
-use crate::analysis::Content;
+use crate::analysis::ContentType;
 use crate::bit_set::BitSet;
-use crate::segment::{DictionaryKind, Id, Segment, decode_uses};
+use crate::segment::{DictionaryKind, DocumentId, Segment, decode_uses};
 use crate::snapshot::{FileView, Snapshot};
 
 /// Maximum settings files: a repository with more packages contains third-party ones.
@@ -40,14 +40,14 @@ const NO_FILE: u32 = u32::MAX;
 pub(super) type ReadText<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Shortens a place's key for storage; collisions only cause needless resolutions.
-fn shorten_key(key: PlaceKey) -> u32 {
+fn shorten_key(key: LookupKey) -> u32 {
     ((key.0 ^ key.0 >> 32) & 0x00ff_ffff) as u32
 }
 
 /// Returns the files of a snapshot, by path. Files with a path that isn't text can't be imported by
 /// name and are left out.
 fn nodes_of(snapshot: &Snapshot) -> Vec<Node> {
-    let node = |(file, view): (Id, FileView<'_>)| {
+    let node = |(file, view): (DocumentId, FileView<'_>)| {
         let record = view.record;
         let mut mark = ContentIdentity::default();
         mark.iter_mut().zip(record.hash).for_each(|(to, byte)| *to = byte);
@@ -59,7 +59,7 @@ fn nodes_of(snapshot: &Snapshot) -> Vec<Node> {
             path: std::str::from_utf8(view.path_bytes()).ok()?.into(),
             file,
             mark,
-            language: record.language.filter(|_| record.content == Content::Text),
+            language: record.language.filter(|_| record.content == ContentType::Text),
             flags: record.flags,
         })
     };
@@ -152,13 +152,13 @@ impl GraphChange {
 
     fn record_changed_path(&mut self, path: &str, moved: bool) {
         self.count += 1;
-        self.concerned.extend(Settings::languages_of(path));
+        self.concerned.extend(ImportSettings::languages_of(path));
         if moved {
             self.moved.push(path.to_owned());
         }
     }
 
-    fn is_same(&self, node: usize) -> bool {
+    fn is_unchanged(&self, node: usize) -> bool {
         self.same.get(node).is_some_and(|was| *was != NO_FILE)
     }
 }
@@ -240,7 +240,7 @@ impl GraphUpdate<'_> {
         let needs = |node: &usize| {
             let (Some(at), Some(file)) = (self.nodes.get(*node), files.get(*node)) else { return false };
             let Some(language) = at.language else { return false };
-            !self.change.is_same(*node)
+            !self.change.is_unchanged(*node)
                 || self.change.concerned.contains(&language)
                 || file.looked.iter().any(|place| places.contains(place))
         };
@@ -272,7 +272,12 @@ impl GraphUpdate<'_> {
     }
 
     /// Resolves a file's imports.
-    fn resolve_file(&self, number: u32, tree: &PathTree<'_>, settings: &Settings) -> Option<ResolvedTargets> {
+    fn resolve_file(
+        &self,
+        number: u32,
+        tree: &PathTree<'_>,
+        settings: &ImportSettings,
+    ) -> Option<ResolvedTargets> {
         let node = self.nodes.get(number as usize)?;
         let (view, language) = (self.snapshot.file(node.file)?, node.language?);
         let imports = view.segment().details(&view.record).imports();
@@ -311,12 +316,12 @@ impl GraphUpdate<'_> {
     }
 
     /// Reads the settings for the languages that are to be resolved.
-    fn read_settings(&self, again: &[u32], read: &ReadText<'_>) -> Settings {
+    fn read_settings(&self, again: &[u32], read: &ReadText<'_>) -> ImportSettings {
         let languages: HashSet<Language> =
             again.iter().filter_map(|node| self.nodes.get(*node as usize)?.language).collect();
-        let mut settings = Settings::default();
+        let mut settings = ImportSettings::default();
         let speaks =
-            |node: &&Node| Settings::languages_of(&node.path).iter().any(|one| languages.contains(one));
+            |node: &&Node| ImportSettings::languages_of(&node.path).iter().any(|one| languages.contains(one));
         for node in self.nodes.iter().filter(speaks).take(MAX_SETTINGS_FILES) {
             if let Some(text) = read(&node.path) {
                 settings.read_settings(&node.path, &text);
@@ -332,7 +337,7 @@ impl GraphUpdate<'_> {
             let now = |(name, file): DefinitionRow| Some((name, *self.change.now.get(file as usize)?));
             rows.extend(kept.definition_rows().filter_map(now).filter(|(_, file)| *file != NO_FILE));
         }
-        let fresh = (0..self.nodes.len() as u32).filter(|node| !self.change.is_same(*node as usize));
+        let fresh = (0..self.nodes.len() as u32).filter(|node| !self.change.is_unchanged(*node as usize));
         let each = |some: &[u32]| -> Vec<DefinitionRow> {
             let defined = |node: &u32| {
                 let node = *node;
@@ -366,7 +371,7 @@ impl GraphUpdate<'_> {
         done: &mut UpdateStats,
     ) {
         let mut again = moved;
-        for node in (0..self.nodes.len()).filter(|node| !self.change.is_same(*node)) {
+        for node in (0..self.nodes.len()).filter(|node| !self.change.is_unchanged(*node)) {
             again.insert(node as u32);
         }
         self.add_users_of(&self.changed_names(rows), &mut again);
@@ -435,7 +440,7 @@ impl GraphUpdate<'_> {
                 had.entry((&file.path, file.family)).or_default().insert(name);
             }
         }
-        for (name, file) in rows.iter().filter(|(_, file)| !self.change.is_same(*file as usize)) {
+        for (name, file) in rows.iter().filter(|(_, file)| !self.change.is_unchanged(*file as usize)) {
             let Some(node) = self.nodes.get(*file as usize) else { continue };
             let family = names::language_family(node.language).unwrap_or(0);
             if !had.get_mut(&(&*node.path, family)).is_some_and(|had| had.remove(name)) {
@@ -451,7 +456,7 @@ impl GraphUpdate<'_> {
         if wanted.is_empty() {
             return;
         }
-        let mut by_file: HashMap<Id, u32> = HashMap::with_capacity(self.nodes.len());
+        let mut by_file: HashMap<DocumentId, u32> = HashMap::with_capacity(self.nodes.len());
         by_file.extend((0..).zip(self.nodes).map(|(number, node)| (node.file, number)));
         for living in self.snapshot.live_segments() {
             let Some(words) = living.segment.inverted_index().dictionary(DictionaryKind::Used) else {
@@ -461,7 +466,7 @@ impl GraphUpdate<'_> {
             while let Some((_, list)) = entries.advance() {
                 if wanted.contains(&names::hash_name(entries.key())) {
                     decode_uses(list, |file, _| {
-                        if let Some(node) = by_file.get(&living.number_of(file)) {
+                        if let Some(node) = by_file.get(&living.snapshot_number(file)) {
                             users.insert(*node);
                         }
                     });

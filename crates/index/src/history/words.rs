@@ -25,7 +25,7 @@ pub(super) struct MessageWords {
 impl MessageWords {
     /// Reads the words of messages.
     pub(super) fn new(commits: &[Commit], source: &[bool], tokenizer: &mut Tokenizer) -> Self {
-        let files = files_that_count(commits.iter().map(|commit| commit.files.iter().copied()), source);
+        let files = counted_source_files(commits.iter().map(|commit| commit.files.iter().copied()), source);
         let mut by_term: BTreeMap<Box<str>, Vec<(u32, u32)>> = BTreeMap::new();
         let mut lengths = Vec::with_capacity(commits.len());
         for ((number, commit), files) in (0..).zip(commits).zip(&files) {
@@ -72,7 +72,7 @@ impl MessageWords {
             && ends(|(_, list)| *list, postings.len())
             && terms.iter().all(|(text, _)| texts.is_char_boundary(*text as usize))
             && lengths.len() == commits.len();
-        whole.then(|| self.with_files(files_that_count(commits, source), source.len()))
+        whole.then(|| self.with_files(counted_source_files(commits, source), source.len()))
     }
 
     fn with_files(mut self, files: Vec<Vec<u32>>, paths: usize) -> Self {
@@ -113,7 +113,7 @@ impl MessageWords {
 }
 
 /// Returns the source files of each commit; none of a commit that doesn't count.
-fn files_that_count(
+fn counted_source_files(
     commits: impl Iterator<Item = impl Iterator<Item = u32>>,
     source: &[bool],
 ) -> Vec<Vec<u32>> {

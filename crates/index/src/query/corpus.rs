@@ -6,7 +6,7 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
 use super::document::{Posting, Purpose, is_component};
-use crate::analysis::{Content, Flags, Visibility};
+use crate::analysis::{ContentType, PurposeFlags, Visibility};
 
 /// A set of documents in the index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +34,9 @@ pub struct FileEntry<'a> {
     /// Its path.
     pub path: &'a [u8],
     /// Its content type.
-    pub content: Content,
+    pub content: ContentType,
     /// Its purpose.
-    pub flags: Flags,
+    pub flags: PurposeFlags,
     /// Its language, if it is a supported one.
     pub language: Option<Language>,
     /// Number of lines.
@@ -135,7 +135,7 @@ fn differs_by_one_letter(one: &str, other: &str) -> bool {
 
 /// A living file, with the data that ranking needs of every file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LivingFile {
+pub struct LiveFile {
     /// Its number.
     pub file: u32,
     /// Its chunks.
@@ -191,7 +191,7 @@ pub trait Corpus: Sync {
     );
 
     /// Calls `visit` with the living files, in ascending order.
-    fn visit_live_files(&self, visit: &mut dyn FnMut(LivingFile));
+    fn visit_live_files(&self, visit: &mut dyn FnMut(LiveFile));
 
     /// Returns the chunks of a living file; none for others.
     fn chunks_of(&self, file: u32) -> Range<u32>;
@@ -222,7 +222,7 @@ pub trait Corpus: Sync {
     fn visit_symbol(&self, symbol: u32, show: &mut dyn FnMut(SymbolEntry<'_>));
 
     /// Calls `visit` with all symbols of a name in lower case.
-    fn symbols_called(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+    fn visit_symbol_entries_named(&self, name: &str, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let mut symbols = Vec::new();
         self.visit_symbols_named(name, &mut |_, symbol| symbols.push(symbol));
         symbols.into_iter().for_each(|symbol| self.visit_symbol(symbol, visit));

@@ -6,7 +6,7 @@ use journeyman_syntax::outline::SymbolKind;
 
 use super::corpus::{Corpus, NameCondition, SymbolEntry};
 use super::document::is_source;
-use super::qualified::{QualifiedName, ScopeFit};
+use super::qualified_name::{QualifiedName, ScopeFit};
 
 /// Maximum names that have the prefix, or are one letter off: the first ones of all.
 const MAX_NAMES: usize = 400;
@@ -28,7 +28,7 @@ const MIN_FUZZY_LEN: usize = 3;
 
 /// The quality of a match with the wanted name, the best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Match {
+pub enum MatchQuality {
     /// The same name.
     Exact,
     /// The same name, except for upper and lower case.
@@ -45,7 +45,7 @@ pub enum Match {
     Subsequence,
 }
 
-impl Match {
+impl MatchQuality {
     /// Returns the name of the match quality, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -64,7 +64,7 @@ impl Match {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Definition {
     /// The way in which its name matches the wanted one.
-    pub matched: Match,
+    pub matched: MatchQuality,
     /// Its file.
     pub file: u32,
     /// Its qualified name.
@@ -85,15 +85,15 @@ pub struct Definition {
 
 /// Returns the definitions of exactly this name that agree best with its qualifiers, by path and
 /// line, and their agreement: all definitions of the name, where none agrees.
-pub fn definitions_called<C: Corpus + ?Sized>(
+pub fn definitions_named<C: Corpus + ?Sized>(
     corpus: &C,
     asked: &QualifiedName,
 ) -> (ScopeFit, Vec<Definition>) {
     let mut found: Vec<(ScopeFit, Vec<u8>, Definition)> = Vec::new();
-    corpus.symbols_called(&asked.name().to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
+    corpus.visit_symbol_entries_named(&asked.name().to_lowercase(), &mut |symbol: SymbolEntry<'_>| {
         let Some(file) = corpus.file(symbol.file).filter(|_| symbol.name == asked.name()) else { return };
-        let fit = asked.fit(file.path, symbol.scope);
-        found.push((fit, file.path.to_vec(), to_definition(&symbol, Match::Exact)));
+        let fit = asked.scope_fit(file.path, symbol.scope);
+        found.push((fit, file.path.to_vec(), to_definition(&symbol, MatchQuality::Exact)));
     });
     let best = found.iter().map(|(fit, ..)| *fit).min().unwrap_or(ScopeFit::None);
     found.retain(|(fit, ..)| *fit == best);
@@ -148,25 +148,27 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
         };
         let mut seen = BTreeSet::from([folded.to_owned()]);
         let beginning = names(NameCondition::Prefix(folded), &mut seen);
-        self.examine_names(beginning.iter().map(String::as_str), Some(Match::Prefix));
+        self.examine_names(beginning.iter().map(String::as_str), Some(MatchQuality::Prefix));
         // Other similar names come after them.
         if self.asked.is_bare() && self.found.len() >= limit {
             return;
         }
         let typed = names(NameCondition::Typo(folded), &mut seen);
-        self.examine_names(typed.iter().map(String::as_str), Some(Match::Typo));
+        self.examine_names(typed.iter().map(String::as_str), Some(MatchQuality::Typo));
         let loose = names_with_letters_in_order(corpus, folded, &seen);
-        self.examine_names(loose.iter().map(String::as_str), Some(Match::Subsequence));
+        self.examine_names(loose.iter().map(String::as_str), Some(MatchQuality::Subsequence));
         self.found.retain_mut(|(key, definition)| {
-            if !matches!(definition.matched, Match::Subsequence | Match::Typo) {
+            if !matches!(definition.matched, MatchQuality::Subsequence | MatchQuality::Typo) {
                 return true;
             }
             match letter_positions(folded, &definition.name) {
-                LetterPositions::Parts => (key.matched, definition.matched) = (Match::Hump, Match::Hump),
-                LetterPositions::Strays(strays) if definition.matched == Match::Subsequence => {
+                LetterPositions::Parts => {
+                    (key.matched, definition.matched) = (MatchQuality::Hump, MatchQuality::Hump)
+                }
+                LetterPositions::Strays(strays) if definition.matched == MatchQuality::Subsequence => {
                     key.strays = strays
                 }
-                LetterPositions::Noise => return definition.matched == Match::Typo,
+                LetterPositions::Noise => return definition.matched == MatchQuality::Typo,
                 LetterPositions::Strays(_) => {}
             }
             true
@@ -174,7 +176,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
     }
 
     /// Examines the definitions of some names, in lower case, within the maximum.
-    fn examine_names<'n>(&mut self, names: impl Iterator<Item = &'n str>, fuzzy: Option<Match>) {
+    fn examine_names<'n>(&mut self, names: impl Iterator<Item = &'n str>, fuzzy: Option<MatchQuality>) {
         let mut left = self.budget;
         for name in names {
             let mut called: Vec<(u32, u32)> = Vec::new();
@@ -222,17 +224,17 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
         *called = keyed.into_iter().map(|(_, file, symbol)| (file, symbol)).collect();
     }
 
-    fn examine_symbol(&mut self, symbol: u32, fuzzy: Option<Match>) {
+    fn examine_symbol(&mut self, symbol: u32, fuzzy: Option<MatchQuality>) {
         let Self { corpus, asked, found, .. } = self;
         corpus.visit_symbol(symbol, &mut |symbol| {
             let matched = match fuzzy {
-                _ if symbol.name == asked.name() => Match::Exact,
-                None => Match::Case,
+                _ if symbol.name == asked.name() => MatchQuality::Exact,
+                None => MatchQuality::Case,
                 Some(fuzzy) => fuzzy,
             };
             let Some(file) = corpus.file(symbol.file) else { return };
             let key = SortKey {
-                outside: asked.fit(file.path, symbol.scope),
+                outside: asked.scope_fit(file.path, symbol.scope),
                 matched,
                 strays: 0,
                 aside: !corpus.purpose(symbol.file).is_some_and(is_source),
@@ -251,7 +253,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct SortKey {
     outside: ScopeFit,
-    matched: Match,
+    matched: MatchQuality,
     strays: usize,
     aside: bool,
     local: bool,
@@ -274,7 +276,7 @@ fn is_minor_kind(kind: SymbolKind) -> bool {
     )
 }
 
-fn to_definition(symbol: &SymbolEntry<'_>, matched: Match) -> Definition {
+fn to_definition(symbol: &SymbolEntry<'_>, matched: MatchQuality) -> Definition {
     Definition {
         matched,
         file: symbol.file,

@@ -1,6 +1,6 @@
 //! Documents of the index: postings, purposes and qualified names.
 
-use crate::analysis::Flags;
+use crate::analysis::PurposeFlags;
 
 /// Endings of components' names.
 const COMPONENT_ENDINGS: [&[u8]; 3] = [b".vue", b".svelte", b".astro"];
@@ -20,7 +20,7 @@ pub struct Posting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Purpose {
     /// Its purpose.
-    pub flags: Flags,
+    pub flags: PurposeFlags,
     /// True if its language is a supported one, or it is a component of a page.
     pub is_code: bool,
 }

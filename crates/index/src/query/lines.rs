@@ -74,7 +74,7 @@ fn text_from_line(text: &str, line: u32) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::memory::MemoryCorpus;
+    use super::super::memory_corpus::MemoryCorpus;
     use super::*;
 
     #[test]

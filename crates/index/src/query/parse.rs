@@ -258,10 +258,10 @@ fn is_name(text: &str) -> bool {
             .trim_end_matches("()")
             .split(['.', '#'])
             .flat_map(|part| part.split("::"))
-            .all(has_word_and_more)
+            .all(is_nonempty_word)
 }
 
-fn has_word_and_more(text: &str) -> bool {
+fn is_nonempty_word(text: &str) -> bool {
     !text.is_empty() && is_word(text)
 }
 
@@ -376,7 +376,7 @@ fn is_template_heading(line: &str) -> bool {
 
 /// Returns the identifiers that two or three neighbouring words of a first line make, as the index
 /// has them: `smartcase` and `smart_case` of `smart case`.
-fn joined_words(title: &str) -> Vec<String> {
+fn join_title_words(title: &str) -> Vec<String> {
     let words: Vec<String> = title
         .split(|c: char| !c.is_alphanumeric() && c != '_')
         .filter(|word| !word.is_empty())
@@ -416,7 +416,7 @@ fn weighted_terms(text: &str, tokenizer: &mut Tokenizer) -> Vec<Term> {
             Term { text, weight: factor * weight(times), title_weight: weight(titled) }
         })
         .collect();
-    for text in joined_words(title) {
+    for text in join_title_words(title) {
         if !places.contains_key(&text) {
             places.insert(text.clone(), terms.len());
             terms.push(Term { text, weight: JOINED_WORDS_WEIGHT, title_weight: 0.0 });
@@ -479,7 +479,7 @@ mod tests {
             assert_eq!(weight(joined), Some(JOINED_WORDS_WEIGHT), "{joined}");
         }
         assert_eq!((weight("longbody"), weight("fix_smart_case_of")), (None, None));
-        assert!(joined_words(&"long ".repeat(100_000)).len() < 200);
+        assert!(join_title_words(&"long ".repeat(100_000)).len() < 200);
     }
 
     #[test]

@@ -4,13 +4,13 @@ use super::corpus::{Corpus, SymbolEntry};
 use super::definitions::{Definition, find_definitions};
 use super::document::{Purpose, full_name, is_source};
 use super::parse::{MentionedFile, Query};
-use super::signals::{Context, Signal, Signals, mentioned_files};
+use super::signals::{QueryContext, Signal, Signals, mentioned_files};
 use crate::history::History;
 
 /// Maximum files of an answer.
-pub const MAX_LIMIT: usize = 1_000;
+pub const MAX_ANSWER_FILES: usize = 1_000;
 /// Maximum passages of a file.
-const MAX_PASSAGES: usize = 3;
+const MAX_PASSAGES_PER_FILE: usize = 3;
 /// Minimum share of a passage's score in that of the file's best one.
 const MIN_PASSAGE_SHARE: f32 = 0.5;
 /// Factor for files that people rarely change for a query's sake, if the query doesn't mention
@@ -40,7 +40,7 @@ fn signal_weight(signal: Signal, vectors: f32) -> f32 {
 
 /// The result of a search.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Answer {
+pub struct SearchResult {
     /// Definitions of the name, where the query is a name.
     pub definitions: Vec<Definition>,
     /// Files, the best first.
@@ -57,14 +57,14 @@ pub struct FileHit {
     /// Its score, comparable within an answer only.
     pub score: f32,
     /// The reasons, the strongest first.
-    pub why: Vec<Reason>,
+    pub why: Vec<RankReason>,
     /// Its passages, the best first. Empty where only its path or its history match.
     pub passages: Vec<Passage>,
 }
 
 /// The contribution of a signal.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reason {
+pub struct RankReason {
     /// The signal.
     pub signal: Signal,
     /// Its strength, relative to the source file where it is strongest.
@@ -110,12 +110,12 @@ impl Searcher {
         corpus: &C,
         history: Option<&History>,
         query: &Query,
-        context: Context<'_>,
+        context: QueryContext<'_>,
         limit: usize,
-    ) -> Answer {
-        let limit = limit.min(MAX_LIMIT);
+    ) -> SearchResult {
+        let limit = limit.min(MAX_ANSWER_FILES);
         if query.is_empty() && context.near.is_empty() && context.vectors.is_none() {
-            return Answer::default();
+            return SearchResult::default();
         }
         self.vectors = context.vectors.map_or(0.0, |(_, weight)| weight.max(0.0));
         let scales = self.compute_and_combine(corpus, history, query, context);
@@ -126,7 +126,7 @@ impl Searcher {
             .collect();
         self.find_passages(corpus, query, &mut files);
         let asked = query.symbol.as_deref();
-        Answer {
+        SearchResult {
             definitions: asked.map(|name| find_definitions(corpus, name, limit)).unwrap_or_default(),
             files,
         }
@@ -138,7 +138,7 @@ impl Searcher {
         corpus: &C,
         history: Option<&History>,
         query: &Query,
-        context: Context<'_>,
+        context: QueryContext<'_>,
     ) -> [f32; Signal::ALL.len()] {
         self.signals.compute_all(corpus, history, query, context);
         self.combine_signals(query, &self.signal_scales());
@@ -165,7 +165,7 @@ impl Searcher {
         history: Option<&History>,
         query: &Query,
     ) -> Vec<(u32, [f32; Signal::ALL.len()])> {
-        self.compute_and_combine(corpus, history, query, Context::default());
+        self.compute_and_combine(corpus, history, query, QueryContext::default());
         let files = (0..).zip(&self.signals.purposes).filter_map(|(file, purpose)| purpose.map(|_| file));
         files.map(|file| (file, self.signals.files.each_ref().map(|scores| scores.get(file)))).collect()
     }
@@ -233,12 +233,12 @@ impl Searcher {
         scales: &[f32; Signal::ALL.len()],
     ) -> Option<FileHit> {
         let path = corpus.file(file)?.path.to_vec();
-        let mut why: Vec<Reason> = Vec::new();
+        let mut why: Vec<RankReason> = Vec::new();
         for ((signal, scores), scale) in Signal::ALL.iter().zip(&self.signals.files).zip(scales) {
             let strength = scale_score(scores.get(file), *scale);
             let share = signal_weight(*signal, self.vectors) * strength;
             if share > 0.0 {
-                why.push(Reason { signal: *signal, strength, share });
+                why.push(RankReason { signal: *signal, strength, share });
             }
         }
         let sum: f32 = why.iter().map(|reason| reason.share).sum();
@@ -275,7 +275,7 @@ impl Searcher {
             chunks.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| first(a.0).cmp(&first(b.0))));
             let least = chunks.first().map_or(0.0, |(_, score)| score * MIN_PASSAGE_SHARE);
             for (chunk, score) in
-                chunks.into_iter().take_while(|(_, score)| *score >= least).take(MAX_PASSAGES)
+                chunks.into_iter().take_while(|(_, score)| *score >= least).take(MAX_PASSAGES_PER_FILE)
             {
                 if let Some(entry) = corpus.chunk(chunk) {
                     let (first_line, lines) = (entry.first_line, entry.lines);

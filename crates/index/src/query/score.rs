@@ -36,7 +36,7 @@ impl DocumentScores {
     }
 
     /// Raises a document's score to at least this.
-    pub(crate) fn raise(&mut self, document: u32, score: f32) {
+    pub(crate) fn raise_to(&mut self, document: u32, score: f32) {
         if let Some(value) = self.values.get_mut(document as usize) {
             *value = value.max(score);
         }
@@ -165,8 +165,8 @@ mod tests {
         scores.add(1, 2.0);
         scores.add(1, 0.5);
         scores.add(9, 1.0);
-        scores.raise(0, 1.0);
-        scores.raise(0, 0.5);
+        scores.raise_to(0, 1.0);
+        scores.raise_to(0, 0.5);
         assert_eq!((scores.scores(), scores.get(9)), (&[1.0, 2.5, 0.0][..], 0.0));
         assert_eq!((scores.scores_of(1..3), scores.scores_of(2..9)), (&[2.5, 0.0][..], &[][..]));
         scores.reset(2);

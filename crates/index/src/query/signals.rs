@@ -9,7 +9,7 @@ use super::parse::{MentionedFile, Query, Topic};
 use super::score::{DocumentScores, add_bm25_scores};
 use crate::history::History;
 use crate::tokens::{TermFilter, Tokenizer};
-use crate::vectors::Similar;
+use crate::vectors::SimilarChunks;
 
 /// Length normalisation of BM25, by field, from published experiments.
 const CHUNK_LENGTH_NORMALISATION: f32 = 0.75;
@@ -31,12 +31,12 @@ const MODULE_FILES: [&str; 5] = ["__init__.py", "mod.rs", "index.js", "index.ts"
 
 /// Context of a query.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Context<'a> {
+pub struct QueryContext<'a> {
     /// Files near the current one, with their distance: 1 or 2 steps.
     pub near: &'a [(u32, u32)],
     /// Chunks with vectors similar to the query's, and their weight; the words of the best source
     /// file have weight 1.
-    pub vectors: Option<(&'a Similar, f32)>,
+    pub vectors: Option<(&'a SimilarChunks, f32)>,
 }
 
 /// A ranking signal of a file.
@@ -108,7 +108,7 @@ impl Signal {
 
 /// Returns the greater and the lesser number.
 #[inline]
-fn greater_first(one: f32, other: f32) -> (f32, f32) {
+fn sort_descending(one: f32, other: f32) -> (f32, f32) {
     (if one > other { one } else { other }, if one > other { other } else { one })
 }
 
@@ -150,7 +150,7 @@ impl Signals {
         corpus: &C,
         history: Option<&History>,
         query: &Query,
-        context: Context<'_>,
+        context: QueryContext<'_>,
     ) {
         for scores in &mut self.files {
             scores.reset(corpus.file_bound());
@@ -170,7 +170,7 @@ impl Signals {
         }
         for (file, steps) in context.near {
             #[allow(clippy::cast_precision_loss)]
-            self.scores_of(Signal::Near).raise(*file, 1.0 / (*steps as f32).max(1.0));
+            self.scores_of(Signal::Near).raise_to(*file, 1.0 / (*steps as f32).max(1.0));
         }
         self.similar.clear();
         if let Some((similar, _)) = context.vectors {
@@ -178,7 +178,7 @@ impl Signals {
         }
     }
 
-    fn add_vector_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, similar: &Similar) {
+    fn add_vector_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, similar: &SimilarChunks) {
         let chunks = similar.chunks.iter();
         self.similar
             .extend(chunks.filter_map(|(chunk, score)| Some((corpus.chunk(*chunk)?.file, *chunk, *score))));
@@ -207,9 +207,9 @@ impl Signals {
             let [mut first, mut second, mut third] = [0.0; 3];
             // Without branches, which a processor couldn't predict here.
             for score in chunks.scores_of(living.chunks) {
-                let (best, rest) = greater_first(first, *score);
-                let (next, rest) = greater_first(second, rest);
-                (first, second, third) = (best, next, greater_first(third, rest).0);
+                let (best, rest) = sort_descending(first, *score);
+                let (next, rest) = sort_descending(second, rest);
+                (first, second, third) = (best, next, sort_descending(third, rest).0);
             }
             text.add(living.file, first + second * half + third * less);
         });
@@ -225,12 +225,12 @@ impl Signals {
                 frames += 1.0;
             }
             for (file, score) in files {
-                self.scores_of(Signal::Mention).raise(file, score / divisor);
+                self.scores_of(Signal::Mention).raise_to(file, score / divisor);
             }
         }
         for parts in &query.modules {
             for (file, score) in module_files(corpus, parts) {
-                self.scores_of(Signal::Mention).raise(file, score);
+                self.scores_of(Signal::Mention).raise_to(file, score);
             }
         }
     }
@@ -250,7 +250,7 @@ impl Signals {
             for file in files {
                 let score = corpus.file(file).map_or(0.0, |entry| topic_score(entry.path, name));
                 if score > 0.0 {
-                    self.scores_of(Signal::Topic).raise(file, score);
+                    self.scores_of(Signal::Topic).raise_to(file, score);
                 }
             }
         }
@@ -427,8 +427,8 @@ mod tests {
     fn components_are_source() {
         let entry = |path: &'static str, test| FileEntry {
             path: path.as_bytes(),
-            content: crate::analysis::Content::Text,
-            flags: crate::analysis::Flags { test, ..crate::analysis::Flags::default() },
+            content: crate::analysis::ContentType::Text,
+            flags: crate::analysis::PurposeFlags { test, ..crate::analysis::PurposeFlags::default() },
             language: None,
             lines: 1,
         };

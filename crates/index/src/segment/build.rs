@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::blocks::Blocks;
 use super::codec::{CountList, PlainList, UseList, pack_use, put_bytes, put_number};
-use super::data::DataWriter;
 use super::dictionary::{DictionaryBuilder, EncodedDictionary};
-use super::invert::{InDocument, MAX_FILES, SortedTexts, WordPosting, trigram_dictionary};
-use super::layout::{DictionaryKind, FileRecord, SegmentParts, Span, SymbolRecord};
+use super::invert::{DocumentOccurrence, MAX_FILES, SortedTexts, WordPosting, trigram_dictionary};
+use super::layout::{ByteSpan, DictionaryKind, FileRecord, SegmentParts, SymbolRecord};
+use super::record_blocks::RecordWriter;
 use super::write::SegmentContents;
 use crate::IndexError;
-use crate::analysis::{Count, FileAnalysis, Import, Section, Terms};
+use crate::analysis::{FileAnalysis, Import, Section, TermCount, Terms};
 use crate::texts::Interner;
 
 /// Collects files for a segment.
@@ -19,11 +19,11 @@ use crate::texts::Interner;
 /// Data is collected in the order of the files, with a number for each word, and sorted by word at
 /// the end: only each file's words are looked up in memory that isn't near, once each.
 #[derive(Debug, Default)]
-pub struct Builder {
+pub struct SegmentBuilder {
     files: Vec<FileRecord>,
     /// The parts, without the files' records, which are complete only at the end.
     parts: SegmentParts,
-    data: DataWriter,
+    data: RecordWriter,
     /// The names that each file uses, by number.
     names: Vec<Vec<u32>>,
     /// Each file's imports and sections.
@@ -45,7 +45,7 @@ pub struct Builder {
     weight: usize,
 }
 
-impl Builder {
+impl SegmentBuilder {
     /// Creates an empty builder.
     #[must_use]
     pub fn new() -> Self {
@@ -96,7 +96,7 @@ impl Builder {
         put_sections(&mut rest, &facts.sections);
         self.weight += rest.len();
         let path = append_path(&mut self.parts.paths, facts.path.as_bytes())?;
-        let length = |counts: &[Count]| counts.iter().map(|count| count.times).sum();
+        let length = |counts: &[TermCount]| counts.iter().map(|count| count.times).sum();
         let record = FileRecord {
             path,
             stamp: facts.stamp,
@@ -110,7 +110,7 @@ impl Builder {
             chunks: self.parts.chunk_count() - first_chunk,
             first_symbol,
             symbols: self.parts.symbol_count() - first_symbol,
-            details: Span::default(),
+            details: ByteSpan::default(),
         };
         let (path_length, symbol_length) = (length(&facts.path_counts), length(&facts.symbol_counts));
         self.parts.columns.push(&record, facts.path.as_bytes(), path_length, symbol_length);
@@ -124,8 +124,8 @@ impl Builder {
     fn add_terms(&mut self, file: u32, facts: &FileAnalysis) {
         // The file's terms by their numbers here.
         let numbers = self.term_numbers(&facts.terms);
-        let put = |into: &mut Blocks<WordPosting>, document: u32, counts: &[Count]| {
-            let known = |count: &Count| Some((*numbers.get(count.term as usize)?, count.times));
+        let put = |into: &mut Blocks<WordPosting>, document: u32, counts: &[TermCount]| {
+            let known = |count: &TermCount| Some((*numbers.get(count.term as usize)?, count.times));
             let some = counts.iter().filter_map(known);
             into.extend(some.map(|(key, more)| WordPosting::new(key, document, more)));
         };
@@ -177,7 +177,7 @@ impl Builder {
                 signature: symbol.signature.clone(),
                 doc: symbol.doc.clone(),
             };
-            let span = self.data.append(|data| record.put(data))?;
+            let span = self.data.append(|data| record.write_to(data))?;
             let name = symbol.name.to_lowercase();
             let key = self.defined.intern(&name);
             self.definitions.push(WordPosting::new(key, self.parts.symbol_count(), 0));
@@ -204,7 +204,7 @@ impl Builder {
         let used = SortedTexts::sort_texts(std::mem::take(&mut self.used).into_texts());
         self.add_details(&used.ranks)?;
         let Self { files, parts, .. } = &mut self;
-        files.iter().for_each(|file| file.put(&mut parts.files));
+        files.iter().for_each(|file| file.write_to(&mut parts.files));
         let terms = SortedTexts::sort_texts(std::mem::take(&mut self.terms).into_texts());
         let counted = |postings: Blocks<WordPosting>| {
             terms.build_dictionary(postings, |list, out| {
@@ -213,7 +213,7 @@ impl Builder {
                 counts.write_to(out);
             })
         };
-        let listed = |list: &[InDocument], out: &mut Vec<u8>| {
+        let listed = |list: &[DocumentOccurrence], out: &mut Vec<u8>| {
             let mut plain = PlainList::with_buffer(std::mem::take(out));
             list.iter().for_each(|one| plain.push(one.document));
             *out = plain.bytes;
@@ -267,11 +267,11 @@ impl Builder {
 }
 
 /// Appends a path to the others.
-pub(crate) fn append_path(paths: &mut Vec<u8>, path: &[u8]) -> Result<Span, IndexError> {
+pub(crate) fn append_path(paths: &mut Vec<u8>, path: &[u8]) -> Result<ByteSpan, IndexError> {
     let too_much = |_| IndexError::TooMuch("a segment's paths");
     let at = u32::try_from(paths.len()).map_err(too_much)?;
     paths.extend_from_slice(path);
-    Ok(Span { at, len: u32::try_from(path.len()).map_err(too_much)? })
+    Ok(ByteSpan { at, len: u32::try_from(path.len()).map_err(too_much)? })
 }
 
 /// Writes a file's names by number, then its encoded imports and sections.

@@ -20,11 +20,11 @@ pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 /// Reads from the beginning of some bytes. Reading beyond the end returns zeros, so that loops over
 /// a damaged file end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Cursor<'a> {
+pub(crate) struct ByteCursor<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ByteCursor<'a> {
     #[inline]
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
@@ -36,7 +36,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the unread bytes.
-    pub(crate) fn rest(self) -> &'a [u8] {
+    pub(crate) fn unread_bytes(self) -> &'a [u8] {
         self.rest
     }
 
@@ -49,10 +49,10 @@ impl<'a> Cursor<'a> {
             self.rest = rest;
             return u64::from(*first);
         }
-        self.long_number()
+        self.read_long_number()
     }
 
-    fn long_number(&mut self) -> u64 {
+    fn read_long_number(&mut self) -> u64 {
         let mut number = 0;
         let mut shift = 0;
         while let [first, rest @ ..] = self.rest {
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(crate) fn bytes(&mut self) -> &'a [u8] {
+    pub(crate) fn read_bytes(&mut self) -> &'a [u8] {
         let len = usize::try_from(self.read_number()).unwrap_or(usize::MAX).min(self.rest.len());
         let (bytes, rest) = self.rest.split_at_checked(len).unwrap_or((&[], &[]));
         self.rest = rest;
@@ -86,12 +86,12 @@ impl<'a> Cursor<'a> {
     /// and the other bytes, and returns the length of its list.
     pub(crate) fn next_key(&mut self, key: &mut Vec<u8>) -> usize {
         key.truncate(usize::try_from(self.read_number()).unwrap_or(usize::MAX));
-        key.extend_from_slice(self.bytes());
+        key.extend_from_slice(self.read_bytes());
         usize::try_from(self.read_number()).unwrap_or(usize::MAX)
     }
 
-    pub(crate) fn text(&mut self) -> &'a str {
-        std::str::from_utf8(self.bytes()).unwrap_or_default()
+    pub(crate) fn read_text(&mut self) -> &'a str {
+        std::str::from_utf8(self.read_bytes()).unwrap_or_default()
     }
 
     #[inline]
@@ -102,25 +102,25 @@ impl<'a> Cursor<'a> {
     }
 
     #[inline]
-    pub(crate) fn u8(&mut self) -> u8 {
+    pub(crate) fn read_u8(&mut self) -> u8 {
         u8::from_le_bytes(self.read_fixed())
     }
 
     #[inline]
-    pub(crate) fn u32(&mut self) -> u32 {
+    pub(crate) fn read_u32(&mut self) -> u32 {
         u32::from_le_bytes(self.read_fixed())
     }
 
     #[inline]
-    pub(crate) fn u64(&mut self) -> u64 {
+    pub(crate) fn read_u64(&mut self) -> u64 {
         u64::from_le_bytes(self.read_fixed())
     }
 
-    pub(crate) fn i64(&mut self) -> i64 {
+    pub(crate) fn read_i64(&mut self) -> i64 {
         i64::from_le_bytes(self.read_fixed())
     }
 
-    pub(crate) fn array<const N: usize>(&mut self) -> [u8; N] {
+    pub(crate) fn read_array<const N: usize>(&mut self) -> [u8; N] {
         self.read_fixed()
     }
 }
@@ -163,13 +163,13 @@ impl CountList {
 
 /// Returns the number of documents of an encoded [`CountList`].
 pub(crate) fn count_list_len(bytes: &[u8]) -> u32 {
-    Cursor::new(bytes).read_small_number()
+    ByteCursor::new(bytes).read_small_number()
 }
 
 /// Decodes a [`CountList`].
 #[inline]
 pub(crate) fn decode_counts(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
-    let mut cursor = Cursor::new(bytes);
+    let mut cursor = ByteCursor::new(bytes);
     cursor.read_number();
     let mut document = 0_u32;
     while !cursor.is_empty() {
@@ -203,7 +203,7 @@ impl PlainList {
 /// Decodes a [`PlainList`].
 #[inline]
 pub(crate) fn decode_plain(bytes: &[u8], mut visit: impl FnMut(u32)) {
-    let mut cursor = Cursor::new(bytes);
+    let mut cursor = ByteCursor::new(bytes);
     let mut document = 0_u32;
     while !cursor.is_empty() {
         document = document.wrapping_add(cursor.read_small_number());
@@ -242,14 +242,14 @@ pub(crate) fn put_dense(out: &mut Vec<u8>, documents: impl Iterator<Item = u32> 
 
 /// Decodes a list of [`put_dense`].
 pub(crate) fn decode_dense(bytes: &[u8], mut visit: impl FnMut(u32)) {
-    let mut cursor = Cursor::new(bytes);
+    let mut cursor = ByteCursor::new(bytes);
     if cursor.is_empty() {
         return;
     }
     let head = cursor.read_number();
     let first = (head >> 1) as u32;
     if head & 1 != 0 {
-        for (at, byte) in (0_u32..).zip(cursor.rest()) {
+        for (at, byte) in (0_u32..).zip(cursor.unread_bytes()) {
             let mut left = *byte;
             while left != 0 {
                 visit(first.saturating_add(at.saturating_mul(8)).saturating_add(left.trailing_zeros()));
@@ -322,7 +322,7 @@ pub(crate) fn unpack_use(packed: u32) -> (u32, UseKind) {
 
 /// Decodes a [`UseList`] into files and numbers of [`pack_use`].
 pub(crate) fn decode_uses(bytes: &[u8], mut visit: impl FnMut(u32, u32)) {
-    let mut cursor = Cursor::new(bytes);
+    let mut cursor = ByteCursor::new(bytes);
     let (mut file, mut line) = (0_u32, 0_u32);
     while !cursor.is_empty() {
         let number = cursor.read_number();

@@ -42,11 +42,11 @@ impl<'a> Column<'a> {
 
 /// Lengths of documents in terms, cut at 16 bits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Lengths<'a> {
+pub(crate) struct LengthColumn<'a> {
     lengths: &'a [[u8; 2]],
 }
 
-impl<'a> Lengths<'a> {
+impl<'a> LengthColumn<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { lengths: bytes.as_chunks().0 }
     }
@@ -86,7 +86,7 @@ mod tests {
     fn lengths_are_cut_at_16_bits() {
         let mut bytes = Vec::new();
         [0, 7, 65_535, 70_000].into_iter().for_each(|length| put_length(&mut bytes, length));
-        let lengths = Lengths::new(&bytes);
+        let lengths = LengthColumn::new(&bytes);
         assert_eq!([0, 1, 2, 3, 4].map(|at| lengths.get(at)), [0, 7, 65_535, 65_535, 0]);
     }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
-use super::codec::{Cursor, put_bytes, put_number};
+use super::codec::{ByteCursor, put_bytes, put_number};
 use crate::IndexError;
 
 /// Number of keys in a block.
@@ -25,19 +25,19 @@ const COUNT_BYTES: usize = 4;
 
 /// A part of the mapped file.
 #[derive(Debug, Clone)]
-pub(crate) struct Slice {
+pub(crate) struct MappedSlice {
     map: Arc<Mmap>,
     range: Range<usize>,
 }
 
-impl Slice {
+impl MappedSlice {
     /// Creates a slice; a `range` outside of the map makes it empty.
     pub(crate) fn new(map: &Arc<Mmap>, range: Range<usize>) -> Self {
         Self { map: Arc::clone(map), range }
     }
 }
 
-impl AsRef<[u8]> for Slice {
+impl AsRef<[u8]> for MappedSlice {
     fn as_ref(&self) -> &[u8] {
         self.map.get(self.range.clone()).unwrap_or_default()
     }
@@ -106,15 +106,15 @@ fn shared_prefix_len(one: &[u8], other: &[u8]) -> usize {
 /// A dictionary of a mapped segment.
 #[derive(Debug)]
 pub struct Dictionary {
-    keys: Slice,
-    blocks: Slice,
-    lists: Slice,
+    keys: MappedSlice,
+    blocks: MappedSlice,
+    lists: MappedSlice,
     count: u32,
 }
 
 impl Dictionary {
     /// Creates a dictionary; `None` where the sections can't be a dictionary's.
-    pub(crate) fn new(keys: Slice, blocks: Slice, lists: Slice) -> Option<Self> {
+    pub(crate) fn new(keys: MappedSlice, blocks: MappedSlice, lists: MappedSlice) -> Option<Self> {
         let (rows, count) = blocks.as_ref().split_last_chunk::<COUNT_BYTES>()?;
         let count = u32::from_le_bytes(*count);
         let right = rows.len() == count.div_ceil(KEYS_PER_BLOCK) as usize * BLOCK_ROW_BYTES;
@@ -141,27 +141,27 @@ impl Dictionary {
     fn block_starts(&self, block: usize) -> (u32, u32) {
         let row = self.block_rows().get(block);
         row.map_or((u32::MAX, u32::MAX), |row| {
-            let mut cursor = Cursor::new(row);
-            cursor.u64();
-            (cursor.u32(), cursor.u32())
+            let mut cursor = ByteCursor::new(row);
+            cursor.read_u64();
+            (cursor.read_u32(), cursor.read_u32())
         })
     }
 
     /// Returns a cursor at a block's keys, and those after it.
-    fn keys_at(&self, at: u32) -> Cursor<'_> {
-        Cursor::new(self.keys.as_ref().get(at as usize..).unwrap_or_default())
+    fn keys_at(&self, at: u32) -> ByteCursor<'_> {
+        ByteCursor::new(self.keys.as_ref().get(at as usize..).unwrap_or_default())
     }
 
     /// Returns the last block that starts at or before a key.
     fn find_block(&self, key: &[u8]) -> Option<usize> {
         let wanted = first_key_bytes(key);
         let not_after = |row: &[u8; BLOCK_ROW_BYTES]| {
-            let mut row = Cursor::new(row);
-            match row.u64().cmp(&wanted) {
+            let mut row = ByteCursor::new(row);
+            match row.read_u64().cmp(&wanted) {
                 Ordering::Equal => {
-                    let mut keys = self.keys_at(row.u32());
+                    let mut keys = self.keys_at(row.read_u32());
                     keys.read_number();
-                    keys.bytes() <= key
+                    keys.read_bytes() <= key
                 }
                 other => other == Ordering::Less,
             }
@@ -200,7 +200,7 @@ impl Dictionary {
         let mut same = 0;
         for number in first..self.count.min(first.saturating_add(KEYS_PER_BLOCK)) {
             let shared = usize::try_from(keys.read_number()).unwrap_or(usize::MAX);
-            let (rest, length) = (keys.bytes(), keys.read_small_number());
+            let (rest, length) = (keys.read_bytes(), keys.read_small_number());
             let start = list;
             list = list.saturating_add(length);
             // This key differs from `key` where the last one did, or before that, where it must be
@@ -274,9 +274,9 @@ impl Dictionary {
     }
 
     /// Returns every key with its number and its list, in ascending order.
-    pub(crate) fn entries(&self) -> Entries<'_> {
-        Entries {
-            keys: Cursor::new(self.keys.as_ref()),
+    pub(crate) fn entries(&self) -> DictionaryScan<'_> {
+        DictionaryScan {
+            keys: ByteCursor::new(self.keys.as_ref()),
             lists: self.lists.as_ref(),
             key: Vec::new(),
             next: 0,
@@ -286,15 +286,15 @@ impl Dictionary {
 }
 
 /// A scan of a dictionary, key by key.
-pub(crate) struct Entries<'a> {
-    keys: Cursor<'a>,
+pub(crate) struct DictionaryScan<'a> {
+    keys: ByteCursor<'a>,
     lists: &'a [u8],
     key: Vec<u8>,
     next: u32,
     count: u32,
 }
 
-impl<'a> Entries<'a> {
+impl<'a> DictionaryScan<'a> {
     /// Moves to the next key; `None` at the end.
     pub(crate) fn advance(&mut self) -> Option<(u32, &'a [u8])> {
         if self.next >= self.count {
@@ -326,11 +326,11 @@ mod tests {
         let made = builder.finish();
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&made.concat()).unwrap();
-        let map = Arc::new(super::super::map::map_file(&file).unwrap());
+        let map = Arc::new(super::super::memory_map::map_file(&file).unwrap());
         let mut at = 0;
         let mut slice = |section: &Vec<u8>| {
             at += section.len();
-            Slice::new(&map, at - section.len()..at)
+            MappedSlice::new(&map, at - section.len()..at)
         };
         let [keys, blocks, lists] = &made;
         Dictionary::new(slice(keys), slice(blocks), slice(lists)).unwrap()

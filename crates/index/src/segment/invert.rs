@@ -15,12 +15,12 @@ use crate::texts::Texts;
 pub(super) struct WordPosting {
     /// Number of the word.
     pub(super) key: u32,
-    pub(super) within: InDocument,
+    pub(super) within: DocumentOccurrence,
 }
 
 /// An occurrence within a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct InDocument {
+pub(super) struct DocumentOccurrence {
     pub(super) document: u32,
     /// Number of occurrences, or the line.
     pub(super) more: u32,
@@ -28,7 +28,7 @@ pub(super) struct InDocument {
 
 impl WordPosting {
     pub(super) fn new(key: u32, document: u32, more: u32) -> Self {
-        Self { key, within: InDocument { document, more } }
+        Self { key, within: DocumentOccurrence { document, more } }
     }
 }
 
@@ -69,14 +69,14 @@ impl SortedTexts {
     pub(super) fn build_dictionary(
         &self,
         postings: Blocks<WordPosting>,
-        write: impl Fn(&[InDocument], &mut Vec<u8>),
+        write: impl Fn(&[DocumentOccurrence], &mut Vec<u8>),
     ) -> Result<EncodedDictionary, IndexError> {
         let place =
             |posting: WordPosting| self.ranks.get(posting.key as usize).map_or(0, |rank| *rank as usize);
         let mut places = SortPositions::zeroed(self.order.len());
         postings.for_each(|posting| places.count_item(place(posting)));
         places.prefix_sum();
-        let mut sorted = vec![InDocument::default(); postings.len()];
+        let mut sorted = vec![DocumentOccurrence::default(); postings.len()];
         postings.for_each(|posting| {
             if let Some(to) = sorted.get_mut(places.next(place(posting))) {
                 *to = posting.within;
@@ -235,7 +235,8 @@ mod tests {
 
     /// Returns every trigram of a dictionary with its files.
     fn listed(keys: &[u8], lists: &[u8]) -> Vec<(Vec<u8>, Vec<u32>)> {
-        let (mut cursor, mut key, mut lists) = (super::super::codec::Cursor::new(keys), Vec::new(), lists);
+        let (mut cursor, mut key, mut lists) =
+            (super::super::codec::ByteCursor::new(keys), Vec::new(), lists);
         let mut all = Vec::new();
         while !cursor.is_empty() {
             let length = cursor.next_key(&mut key);

@@ -3,11 +3,11 @@
 
 use journeyman_protocol::RelPath;
 
-use super::Id;
+use super::DocumentId;
 use super::codec::{decode_counts, decode_dense, decode_plain, decode_uses, unpack_use};
-use super::column::{Column, Lengths};
-use super::dictionary::{Dictionary, Slice};
-use super::layout::{DictionaryKind, PART_COUNT, Part, SECTIONS_PER_DICTIONARY};
+use super::column::{Column, LengthColumn};
+use super::dictionary::{Dictionary, MappedSlice};
+use super::layout::{DictionaryKind, PLAIN_SECTION_COUNT, SECTIONS_PER_DICTIONARY, SectionKind};
 use super::mapped_file::MappedFile;
 use crate::IndexError;
 use crate::analysis::UseKind;
@@ -18,17 +18,17 @@ use crate::query::Posting;
 pub struct InvertedIndex {
     dictionaries: Vec<Dictionary>,
     /// The letters of each key of [`DictionaryKind::Defined`].
-    letters: Slice,
-    path_lengths: Slice,
-    symbol_lengths: Slice,
-    chunk_lengths: Slice,
+    letters: MappedSlice,
+    path_lengths: MappedSlice,
+    symbol_lengths: MappedSlice,
+    chunk_lengths: MappedSlice,
 }
 
 /// A reference to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReferenceAt {
+pub struct ReferenceLocation {
     /// The file.
-    pub file: Id,
+    pub file: DocumentId,
     /// The line, 1-based.
     pub line: u32,
     /// The way in which the name is used.
@@ -43,17 +43,17 @@ impl InvertedIndex {
     pub(super) fn open(file: &MappedFile) -> Result<Self, IndexError> {
         let mut dictionaries = Vec::with_capacity(DictionaryKind::ALL.len());
         for kind in DictionaryKind::ALL {
-            let first = PART_COUNT + kind as usize * SECTIONS_PER_DICTIONARY;
+            let first = PLAIN_SECTION_COUNT + kind as usize * SECTIONS_PER_DICTIONARY;
             let dictionary = Dictionary::new(file.slice(first), file.slice(first + 1), file.slice(first + 2));
             dictionaries.push(dictionary.ok_or_else(|| IndexError::damaged(file.path(), "a dictionary"))?);
         }
-        let column = |part: Part| file.slice(part as usize);
+        let column = |part: SectionKind| file.slice(part as usize);
         Ok(Self {
             dictionaries,
-            letters: column(Part::Letters),
-            path_lengths: column(Part::PathLengths),
-            symbol_lengths: column(Part::SymbolLengths),
-            chunk_lengths: column(Part::ChunkLengths),
+            letters: column(SectionKind::Letters),
+            path_lengths: column(SectionKind::PathLengths),
+            symbol_lengths: column(SectionKind::SymbolLengths),
+            chunk_lengths: column(SectionKind::ChunkLengths),
         })
     }
 
@@ -68,39 +68,39 @@ impl InvertedIndex {
 
     /// Returns the lengths in terms of the documents of a term's list: chunks, or, for
     /// [`DictionaryKind::Paths`] and [`DictionaryKind::Symbols`], files.
-    pub(crate) fn document_lengths(&self, kind: DictionaryKind) -> Lengths<'_> {
+    pub(crate) fn document_lengths(&self, kind: DictionaryKind) -> LengthColumn<'_> {
         let lengths = match kind {
             DictionaryKind::Paths => &self.path_lengths,
             DictionaryKind::Symbols => &self.symbol_lengths,
             _ => &self.chunk_lengths,
         };
-        Lengths::new(lengths.as_ref())
+        LengthColumn::new(lengths.as_ref())
     }
 
     /// Returns the file at a path.
     #[must_use]
-    pub fn file_at(&self, path: &RelPath) -> Option<Id> {
+    pub fn file_at(&self, path: &RelPath) -> Option<DocumentId> {
         let mut found = None;
         decode_plain(self.list(DictionaryKind::Files, path.as_bytes())?, |file| found = Some(file));
         found
     }
 
     /// Calls `visit` with the files whose path's last part, in ASCII lower case, is `name`.
-    pub(crate) fn visit_files_named(&self, name: &[u8], visit: impl FnMut(Id)) {
+    pub(crate) fn visit_files_named(&self, name: &[u8], visit: impl FnMut(DocumentId)) {
         if let Some(list) = self.list(DictionaryKind::Names, name) {
             decode_plain(list, visit);
         }
     }
 
     /// Calls `visit` with the files that have a trigram of lower-case bytes.
-    pub(crate) fn visit_files_with_trigram(&self, trigram: [u8; 3], visit: impl FnMut(Id)) {
+    pub(crate) fn visit_files_with_trigram(&self, trigram: [u8; 3], visit: impl FnMut(DocumentId)) {
         if let Some(list) = self.list(DictionaryKind::Trigrams, &trigram) {
             decode_dense(list, visit);
         }
     }
 
     /// Calls `visit` with the chunks that have a term, and its number of occurrences.
-    pub(crate) fn visit_chunks_with_term(&self, term: &str, visit: impl FnMut(Id, u32)) {
+    pub(crate) fn visit_chunks_with_term(&self, term: &str, visit: impl FnMut(DocumentId, u32)) {
         if let Some(list) = self.list(DictionaryKind::Chunks, term.as_bytes()) {
             decode_counts(list, visit);
         }
@@ -113,7 +113,7 @@ impl InvertedIndex {
         &self,
         kind: DictionaryKind,
         list: &[u8],
-        first: Id,
+        first: DocumentId,
         visit: &mut dyn FnMut(&[Posting]),
     ) {
         /// As many as fit into the nearest cache together with the scoring.
@@ -159,18 +159,18 @@ impl InvertedIndex {
     }
 
     /// Calls `visit` with the symbols of a name, whatever its case.
-    pub fn visit_definitions(&self, name: &str, visit: impl FnMut(Id)) {
+    pub fn visit_definitions(&self, name: &str, visit: impl FnMut(DocumentId)) {
         if let Some(list) = self.list(DictionaryKind::Defined, name.to_lowercase().as_bytes()) {
             decode_plain(list, visit);
         }
     }
 
     /// Calls `visit` with the references to a name.
-    pub fn visit_references(&self, name: &str, mut visit: impl FnMut(ReferenceAt)) {
+    pub fn visit_references(&self, name: &str, mut visit: impl FnMut(ReferenceLocation)) {
         if let Some(list) = self.list(DictionaryKind::Used, name.as_bytes()) {
             decode_uses(list, |file, packed| {
                 let (line, kind) = unpack_use(packed);
-                visit(ReferenceAt { file, line, kind });
+                visit(ReferenceLocation { file, line, kind });
             });
         }
     }

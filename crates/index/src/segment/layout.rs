@@ -8,9 +8,9 @@ use journeyman_syntax::outline::SymbolKind;
 
 use std::ops::Range;
 
-use super::codec::{Cursor, put_bytes, put_number};
+use super::codec::{ByteCursor, put_bytes, put_number};
 use super::column::put_length;
-use crate::analysis::{Content, Flags, Stamp, Visibility};
+use crate::analysis::{ContentType, FileStamp, PurposeFlags, Visibility};
 use crate::query::{Purpose, is_component};
 
 /// The magic bytes of a segment's file.
@@ -19,7 +19,7 @@ pub(crate) const MAGIC: [u8; 8] = *b"jmindex\0";
 /// The sections outside of dictionaries, by their position in the header's table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(usize)]
-pub(crate) enum Part {
+pub(crate) enum SectionKind {
     /// Records of files.
     Files,
     /// The purpose of each file, one byte each.
@@ -49,7 +49,7 @@ pub(crate) enum Part {
 }
 
 /// Number of sections that aren't part of a dictionary.
-pub(crate) const PART_COUNT: usize = 13;
+pub(crate) const PLAIN_SECTION_COUNT: usize = 13;
 
 /// Dictionaries, in the order of the header's table, after the parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,8 @@ impl DictionaryKind {
 /// Number of sections of a dictionary: its keys, starts of blocks, lists.
 pub(crate) const SECTIONS_PER_DICTIONARY: usize = 3;
 /// Number of sections in all.
-pub(crate) const SECTION_COUNT: usize = PART_COUNT + DictionaryKind::ALL.len() * SECTIONS_PER_DICTIONARY;
+pub(crate) const SECTION_COUNT: usize =
+    PLAIN_SECTION_COUNT + DictionaryKind::ALL.len() * SECTIONS_PER_DICTIONARY;
 /// Bytes of a section's checksum, a truncated BLAKE3 hash.
 pub(crate) const CHECKSUM_BYTES: usize = 16;
 /// Bytes of a section's row in the table: its position, its length, its checksum.
@@ -112,7 +113,7 @@ pub(crate) fn format_version() -> u64 {
         hasher.update(kind.name().as_bytes());
     }
     let sum = *hasher.finalize().as_bytes();
-    Cursor::new(&sum).u64()
+    ByteCursor::new(&sum).read_u64()
 }
 
 /// Kinds of symbols, by their number in a record.
@@ -140,73 +141,73 @@ pub(crate) const SYMBOL_KINDS: [SymbolKind; 21] = [
     SymbolKind::Rule,
 ];
 
-fn number_of_kind(kind: SymbolKind) -> u8 {
+fn encode_symbol_kind(kind: SymbolKind) -> u8 {
     SYMBOL_KINDS.iter().position(|known| *known == kind).map_or(u8::MAX, |at| at as u8)
 }
 
-fn number_of_language(language: Option<Language>) -> u8 {
+fn encode_language(language: Option<Language>) -> u8 {
     let at = language.and_then(|language| Language::ALL.iter().position(|known| *known == language));
     at.map_or(u8::MAX, |at| at as u8)
 }
 
-fn language_of(number: u8) -> Option<Language> {
+fn decode_language(number: u8) -> Option<Language> {
     Language::ALL.get(usize::from(number)).copied()
 }
 
 /// The bit beside the flags that marks code.
 const IS_CODE_BIT: u8 = 1 << 7;
 
-fn bits_of(flags: Flags) -> u8 {
+fn encode_flags(flags: PurposeFlags) -> u8 {
     let flags = [flags.generated, flags.vendored, flags.test, flags.doc, flags.veiled];
     flags.iter().enumerate().fold(0, |all, (at, set)| all | (u8::from(*set) << at))
 }
 
 /// Encodes a file's purpose as its byte in [`Part::Kinds`].
-pub(crate) fn kind_of(record: &FileRecord, path: &[u8]) -> u8 {
+pub(crate) fn encode_purpose(record: &FileRecord, path: &[u8]) -> u8 {
     let is_code = record.language.is_some() || is_component(path);
-    bits_of(record.flags) | if is_code { IS_CODE_BIT } else { 0 }
+    encode_flags(record.flags) | if is_code { IS_CODE_BIT } else { 0 }
 }
 
 /// Decodes the byte of [`kind_of`].
-pub(crate) fn purpose_of(kind: u8) -> Purpose {
-    Purpose { flags: flags_of(kind), is_code: kind & IS_CODE_BIT != 0 }
+pub(crate) fn decode_purpose(kind: u8) -> Purpose {
+    Purpose { flags: decode_flags(kind), is_code: kind & IS_CODE_BIT != 0 }
 }
 
-fn flags_of(flags: u8) -> Flags {
+fn decode_flags(flags: u8) -> PurposeFlags {
     let set = |at: u8| flags & (1 << at) != 0;
-    Flags { generated: set(0), vendored: set(1), test: set(2), doc: set(3), veiled: set(4) }
+    PurposeFlags { generated: set(0), vendored: set(1), test: set(2), doc: set(3), veiled: set(4) }
 }
 
 /// A range of bytes of [`Part::Paths`], or of [`Part::Data`] decompressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Span {
+pub(crate) struct ByteSpan {
     pub(crate) at: u32,
     pub(crate) len: u32,
 }
 
-impl Span {
-    fn put(self, out: &mut Vec<u8>) {
+impl ByteSpan {
+    fn write_to(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.at.to_le_bytes());
         out.extend_from_slice(&self.len.to_le_bytes());
     }
 
-    fn read(cursor: &mut Cursor<'_>) -> Self {
-        Self { at: cursor.u32(), len: cursor.u32() }
+    fn read(cursor: &mut ByteCursor<'_>) -> Self {
+        Self { at: cursor.read_u32(), len: cursor.read_u32() }
     }
 }
 
 /// The record of a file in a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileRecord {
-    pub(crate) path: Span,
+    pub(crate) path: ByteSpan,
     /// Metadata by which a change is noticed.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
     /// BLAKE3 hash of the content.
     pub hash: [u8; 32],
     /// Its content type.
-    pub content: Content,
+    pub content: ContentType,
     /// Its purpose.
-    pub flags: Flags,
+    pub flags: PurposeFlags,
     /// Its language.
     pub language: Option<Language>,
     /// True if the file hasn't been parsed yet.
@@ -221,7 +222,7 @@ pub struct FileRecord {
     pub first_symbol: u32,
     /// Number of symbols.
     pub symbols: u32,
-    pub(crate) details: Span,
+    pub(crate) details: ByteSpan,
 }
 
 /// Bytes of a file's record.
@@ -240,7 +241,7 @@ pub(super) struct FileColumns {
 impl FileColumns {
     /// Adds a file, with the lengths in terms of its path and of the names of its symbols.
     pub(super) fn push(&mut self, file: &FileRecord, path: &[u8], path_length: u32, symbol_length: u32) {
-        self.kinds.push(kind_of(file, path));
+        self.kinds.push(encode_purpose(file, path));
         self.chunks.extend_from_slice(&file.first_chunk.to_le_bytes());
         self.symbols.extend_from_slice(&file.first_symbol.to_le_bytes());
         put_length(&mut self.path_lengths, path_length);
@@ -286,7 +287,7 @@ impl SegmentParts {
     }
 
     /// Returns all parts, in the order of [`Part`].
-    pub(super) fn sections(&self) -> [&[u8]; PART_COUNT] {
+    pub(super) fn sections(&self) -> [&[u8]; PLAIN_SECTION_COUNT] {
         let columns = &self.columns;
         [
             &self.files,
@@ -307,8 +308,8 @@ impl SegmentParts {
 }
 
 impl FileRecord {
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        self.path.put(out);
+    pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
+        self.path.write_to(out);
         out.extend_from_slice(&self.stamp.size.to_le_bytes());
         out.extend_from_slice(&self.stamp.modified.to_le_bytes());
         out.extend_from_slice(&self.stamp.changed.to_le_bytes());
@@ -316,42 +317,46 @@ impl FileRecord {
         out.extend_from_slice(&self.hash);
         out.extend_from_slice(&[
             self.content as u8,
-            bits_of(self.flags),
-            number_of_language(self.language),
+            encode_flags(self.flags),
+            encode_language(self.language),
             u8::from(self.shallow),
         ]);
         out.extend_from_slice(&self.lines.to_le_bytes());
-        self.details.put(out);
+        self.details.write_to(out);
     }
 
     /// Decodes a record; its chunks and symbols come from columns.
     pub(crate) fn read(bytes: &[u8], chunks: Range<u32>, symbols: Range<u32>) -> Self {
-        let mut cursor = Cursor::new(bytes);
-        let path = Span::read(&mut cursor);
-        let stamp =
-            Stamp { size: cursor.u64(), modified: cursor.i64(), changed: cursor.i64(), inode: cursor.u64() };
-        let hash = cursor.array();
-        let [content, flags, language, shallow] = cursor.array();
+        let mut cursor = ByteCursor::new(bytes);
+        let path = ByteSpan::read(&mut cursor);
+        let stamp = FileStamp {
+            size: cursor.read_u64(),
+            modified: cursor.read_i64(),
+            changed: cursor.read_i64(),
+            inode: cursor.read_u64(),
+        };
+        let hash = cursor.read_array();
+        let [content, flags, language, shallow] = cursor.read_array();
         Self {
             path,
             stamp,
             hash,
             content: match content {
-                0 => Content::Text,
-                1 => Content::Binary,
-                2 => Content::Huge,
-                3 => Content::Minified,
-                _ => Content::Unreadable,
+                0 => ContentType::Text,
+                1 => ContentType::Binary,
+                2 => ContentType::Huge,
+                3 => ContentType::Minified,
+                _ => ContentType::Unreadable,
             },
-            flags: flags_of(flags),
-            language: language_of(language),
+            flags: decode_flags(flags),
+            language: decode_language(language),
             shallow: shallow != 0,
-            lines: cursor.u32(),
+            lines: cursor.read_u32(),
             first_chunk: chunks.start,
             chunks: chunks.len() as u32,
             first_symbol: symbols.start,
             symbols: symbols.len() as u32,
-            details: Span::read(&mut cursor),
+            details: ByteSpan::read(&mut cursor),
         }
     }
 }
@@ -390,8 +395,8 @@ pub struct SymbolRecord {
 const LOCAL_BIT: u8 = 0x80;
 
 impl SymbolRecord {
-    pub(crate) fn put(&self, out: &mut Vec<u8>) {
-        out.push(number_of_kind(self.kind));
+    pub(crate) fn write_to(&self, out: &mut Vec<u8>) {
+        out.push(encode_symbol_kind(self.kind));
         out.push(self.visibility as u8 | if self.local { LOCAL_BIT } else { 0 });
         put_number(out, u64::from(self.first_line));
         put_number(out, u64::from(self.lines));
@@ -404,18 +409,18 @@ impl SymbolRecord {
 
     /// Returns only the name, without copies of the texts; `None` for a symbol inside a function.
     pub(crate) fn read_outer_name(bytes: &[u8]) -> Option<&str> {
-        let mut cursor = Cursor::new(bytes);
-        let (_, who) = (cursor.u8(), cursor.u8());
+        let mut cursor = ByteCursor::new(bytes);
+        let (_, who) = (cursor.read_u8(), cursor.read_u8());
         for _ in 0..4 {
             cursor.read_small_number();
         }
-        (who & LOCAL_BIT == 0).then(|| cursor.text())
+        (who & LOCAL_BIT == 0).then(|| cursor.read_text())
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Self {
-        let mut cursor = Cursor::new(bytes);
-        let text = |cursor: &mut Cursor<'_>| cursor.text().to_owned();
-        let (kind, who) = (cursor.u8(), cursor.u8());
+        let mut cursor = ByteCursor::new(bytes);
+        let text = |cursor: &mut ByteCursor<'_>| cursor.read_text().to_owned();
+        let (kind, who) = (cursor.read_u8(), cursor.read_u8());
         let (first_line, lines) = (cursor.read_small_number(), cursor.read_small_number());
         let name_line = first_line.saturating_add(cursor.read_small_number());
         let inside = cursor.read_small_number().checked_sub(1);

@@ -1,6 +1,6 @@
 //! Sets of the letters in names, which exclude most names from a fuzzy search without reading them.
 
-use super::codec::Cursor;
+use super::codec::ByteCursor;
 use super::column::put_column;
 use super::dictionary::EncodedDictionary;
 
@@ -36,7 +36,7 @@ pub(crate) fn may_differ_by_one_letter(own: u32, wanted: u32) -> bool {
 /// Returns the column for a dictionary's keys.
 pub(super) fn letter_column(made: &EncodedDictionary) -> Vec<u8> {
     let [keys, ..] = made;
-    let (mut keys, mut key) = (Cursor::new(keys), Vec::new());
+    let (mut keys, mut key) = (ByteCursor::new(keys), Vec::new());
     put_column(std::iter::from_fn(|| {
         (!keys.is_empty()).then(|| {
             keys.next_key(&mut key);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use memmap2::Mmap;
 
-use super::codec::Cursor;
-use super::dictionary::Slice;
+use super::codec::ByteCursor;
+use super::dictionary::MappedSlice;
 use super::layout::{
-    CHECKSUM_BYTES, DictionaryKind, HEADER_BYTES, MAGIC, PART_COUNT, Part, SECTION_COUNT, SECTION_ROW_BYTES,
-    SECTIONS_PER_DICTIONARY, format_version,
+    CHECKSUM_BYTES, DictionaryKind, HEADER_BYTES, MAGIC, PLAIN_SECTION_COUNT, SECTION_COUNT,
+    SECTION_ROW_BYTES, SECTIONS_PER_DICTIONARY, SectionKind, format_version,
 };
-use super::map::{map_file, unmap_pages};
+use super::memory_map::{map_file, unmap_pages};
 use super::write::checksum;
 use crate::IndexError;
 
@@ -42,11 +42,11 @@ impl MappedFile {
         let map = Arc::new(map_file(&file).map_err(IndexError::io("mapping", path))?);
         let header = map.get(..HEADER_BYTES).ok_or_else(|| IndexError::damaged(path, "it is too short"))?;
         let (table, sum) = header.split_at_checked(HEADER_BYTES - CHECKSUM_BYTES).unwrap_or_default();
-        let mut cursor = Cursor::new(table);
-        if cursor.array() != MAGIC {
+        let mut cursor = ByteCursor::new(table);
+        if cursor.read_array() != MAGIC {
             return Err(IndexError::damaged(path, "it isn't one"));
         }
-        if cursor.u64() != format_version() {
+        if cursor.read_u64() != format_version() {
             return Err(IndexError::damaged(path, "another version wrote it"));
         }
         if checksum(table) != sum {
@@ -55,7 +55,7 @@ impl MappedFile {
         let mut sections = Vec::with_capacity(SECTION_COUNT);
         debug_assert_eq!(table.len(), MAGIC.len() + 8 + SECTION_COUNT * SECTION_ROW_BYTES);
         for _ in 0..SECTION_COUNT {
-            let (at, len, sum) = (cursor.u64(), cursor.u64(), cursor.array());
+            let (at, len, sum) = (cursor.read_u64(), cursor.read_u64(), cursor.read_array());
             let end = usize::try_from(at.saturating_add(len)).unwrap_or(usize::MAX);
             if end > map.len() {
                 return Err(IndexError::damaged(path, "it is shorter than it was"));
@@ -92,13 +92,13 @@ impl MappedFile {
 
     /// Returns the size of the file in bytes.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub fn size_bytes(&self) -> u64 {
         self.map.len() as u64
     }
 
     /// Calls `visit` with the sections' names and sizes.
     pub(crate) fn visit_section_sizes(&self, mut visit: impl FnMut(String, u64)) {
-        const PART_NAMES: [&str; PART_COUNT] = [
+        const PART_NAMES: [&str; PLAIN_SECTION_COUNT] = [
             "files",
             "kinds",
             "file chunks",
@@ -124,14 +124,14 @@ impl MappedFile {
     }
 
     /// Returns the bytes of a section.
-    pub(super) fn part(&self, part: Part) -> &[u8] {
+    pub(super) fn part(&self, part: SectionKind) -> &[u8] {
         let row = self.sections.get(part as usize);
         row.and_then(|row| self.map.get(row.start..row.end)).unwrap_or_default()
     }
 
     /// Returns the slice of the section at a position of the header's table.
-    pub(super) fn slice(&self, section: usize) -> Slice {
+    pub(super) fn slice(&self, section: usize) -> MappedSlice {
         let range = self.sections.get(section).map_or(0..0, |row| row.start..row.end);
-        Slice::new(&self.map, range)
+        MappedSlice::new(&self.map, range)
     }
 }

@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use super::Id;
+use super::DocumentId;
 use super::build::{append_path, put_details};
 use super::codec::{
     CountList, PlainList, UseList, decode_counts, decode_dense, decode_plain, decode_uses, put_dense,
 };
-use super::data::DataWriter;
-use super::dictionary::{Dictionary, DictionaryBuilder, EncodedDictionary, Entries};
+use super::dictionary::{Dictionary, DictionaryBuilder, DictionaryScan, EncodedDictionary};
 use super::layout::{DictionaryKind, FileRecord, SegmentParts};
-use super::read::Segment;
+use super::mapped_segment::Segment;
+use super::record_blocks::RecordWriter;
 use super::write::SegmentContents;
 use crate::IndexError;
-use crate::analysis::Stamp;
+use crate::analysis::FileStamp;
 
 /// Marker for dead items.
 const DEAD_ITEM: u32 = u32::MAX;
@@ -34,8 +34,8 @@ struct ItemNumbers {
 /// [`IndexError`].
 pub fn merge_segments(
     segments: &[&Segment],
-    lives: impl Fn(usize, Id) -> bool,
-    stamps: impl Fn(usize, Id, &FileRecord) -> Stamp,
+    lives: impl Fn(usize, DocumentId) -> bool,
+    stamps: impl Fn(usize, DocumentId, &FileRecord) -> FileStamp,
     path: &Path,
     durable: bool,
 ) -> Result<(), IndexError> {
@@ -45,7 +45,7 @@ pub fn merge_segments(
     SegmentContents::new(parts, words).write(path, durable)
 }
 
-fn assign_item_numbers(segments: &[&Segment], lives: impl Fn(usize, Id) -> bool) -> Vec<ItemNumbers> {
+fn assign_item_numbers(segments: &[&Segment], lives: impl Fn(usize, DocumentId) -> bool) -> Vec<ItemNumbers> {
     let (mut files, mut chunks, mut symbols) = (0_u32, 0_u32, 0_u32);
     let mut numbers = Vec::with_capacity(segments.len());
     for (place, segment) in segments.iter().enumerate() {
@@ -81,7 +81,7 @@ fn assign_numbers(map: &mut [u32], first: u32, count: u32, next: &mut u32) {
     }
 }
 
-fn new_number(map: &[u32], old: u32) -> Option<u32> {
+fn map_number(map: &[u32], old: u32) -> Option<u32> {
     map.get(old as usize).copied().filter(|new| *new != DEAD_ITEM)
 }
 
@@ -95,7 +95,7 @@ fn merge_dictionaries(
             for (place, _, bytes) in found {
                 let Some(map) = numbers.get(*place).map(pick) else { continue };
                 decode_counts(bytes, |old, times| {
-                    if let Some(new) = new_number(map, old) {
+                    if let Some(new) = map_number(map, old) {
                         list.push(new, times);
                     }
                 });
@@ -111,7 +111,7 @@ fn merge_dictionaries(
             for (place, _, bytes) in found {
                 let Some(map) = numbers.get(*place).map(pick) else { continue };
                 decode_plain(bytes, |old| {
-                    if let Some(new) = new_number(map, old) {
+                    if let Some(new) = map_number(map, old) {
                         list.push(new);
                     }
                 });
@@ -126,7 +126,7 @@ fn merge_dictionaries(
         let mut files = Vec::new();
         for (place, _, bytes) in found {
             let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
-            decode_dense(bytes, |old| files.extend(new_number(map, old)));
+            decode_dense(bytes, |old| files.extend(map_number(map, old)));
         }
         put_dense(out, files.into_iter());
     })?;
@@ -148,7 +148,7 @@ fn merge_used_names(
         for (place, _, bytes) in found {
             let Some(map) = numbers.get(*place).map(|numbers| numbers.files.as_slice()) else { continue };
             decode_uses(bytes, |old, packed| {
-                if let Some(new) = new_number(map, old) {
+                if let Some(new) = map_number(map, old) {
                     list.push(new, packed);
                 }
             });
@@ -167,20 +167,20 @@ fn merge_used_names(
 }
 
 /// A key's lists: by segment and number in it.
-type FoundLists<'a> = [(usize, u32, &'a [u8])];
+type KeyLists<'a> = [(usize, u32, &'a [u8])];
 
 /// Visits the keys of all segments, in order; `merged` merges a key's lists. Keys with an empty
 /// list are dropped.
 fn merge_keys(
     segments: &[&Segment],
     words: DictionaryKind,
-    mut merged: impl FnMut(&FoundLists<'_>, &mut Vec<u8>),
+    mut merged: impl FnMut(&KeyLists<'_>, &mut Vec<u8>),
 ) -> Result<EncodedDictionary, IndexError> {
     let entries =
         segments.iter().map(|segment| segment.inverted_index().dictionary(words).map(Dictionary::entries));
-    let mut entries: Vec<Entries<'_>> = entries.flatten().collect();
+    let mut entries: Vec<DictionaryScan<'_>> = entries.flatten().collect();
     // The next key of each dictionary, with its number and its list.
-    let mut heads: Vec<Option<(u32, &[u8])>> = entries.iter_mut().map(Entries::advance).collect();
+    let mut heads: Vec<Option<(u32, &[u8])>> = entries.iter_mut().map(DictionaryScan::advance).collect();
     let mut builder = DictionaryBuilder::new();
     let (mut found, mut list, mut key) = (Vec::new(), Vec::new(), Vec::new());
     loop {
@@ -209,25 +209,25 @@ fn merge_keys(
 fn merge_records(
     segments: &[&Segment],
     numbers: &[ItemNumbers],
-    stamps: impl Fn(usize, Id, &FileRecord) -> Stamp,
+    stamps: impl Fn(usize, DocumentId, &FileRecord) -> FileStamp,
 ) -> Result<SegmentParts, IndexError> {
     let mut parts = SegmentParts::default();
-    let mut data = DataWriter::default();
+    let mut data = RecordWriter::default();
     for (place, (segment, numbers)) in segments.iter().zip(numbers).enumerate() {
         for old in 0..segment.file_count() {
-            let Some(mut record) = new_number(&numbers.files, old).and_then(|_| segment.file(old)) else {
+            let Some(mut record) = map_number(&numbers.files, old).and_then(|_| segment.file(old)) else {
                 continue;
             };
             record.stamp = stamps(place, old, &record);
             let details = segment.details(&record);
             let names =
-                details.used_names.iter().filter_map(|name| new_number(&numbers.names, *name)).collect();
+                details.used_names.iter().filter_map(|name| map_number(&numbers.names, *name)).collect();
             let path = segment.path_of(&record);
             record.path = append_path(&mut parts.paths, path)?;
             let (first_chunk, first_symbol) = (parts.chunk_count(), parts.symbol_count());
             for symbol in record.first_symbol..record.first_symbol.saturating_add(record.symbols) {
                 let Some(symbol) = segment.symbol(symbol) else { break };
-                let span = data.append(|data| symbol.put(data))?;
+                let span = data.append(|data| symbol.write_to(data))?;
                 parts.symbols.extend_from_slice(&span.at.to_le_bytes());
             }
             record.details = data.append(|data| put_details(data, names, &details.imports_and_sections))?;
@@ -243,7 +243,7 @@ fn merge_records(
             let [path_length, symbol_length] = [DictionaryKind::Paths, DictionaryKind::Symbols]
                 .map(|which| segment.inverted_index().document_lengths(which).get(old));
             parts.columns.push(&record, path, path_length, symbol_length);
-            record.put(&mut parts.files);
+            record.write_to(&mut parts.files);
         }
     }
     (parts.data, parts.blocks) = data.finish()?;

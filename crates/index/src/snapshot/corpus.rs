@@ -7,11 +7,12 @@ use journeyman_protocol::RelPath;
 
 use super::{LiveSegment, Snapshot};
 use crate::query::{
-    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LivingFile, NameCondition, Posting, PostingLists,
+    ChunkEntry, Corpus, Field, FieldTotals, FileEntry, LiveFile, NameCondition, Posting, PostingLists,
     Purpose, SymbolEntry,
 };
 use crate::segment::{
-    DictionaryKind, Id, count_list_len, decode_counts, letter_set, may_contain, may_differ_by_one_letter,
+    DictionaryKind, DocumentId, count_list_len, decode_counts, letter_set, may_contain,
+    may_differ_by_one_letter,
 };
 
 /// Maximum threads that score posting lists: memory is soon the limit.
@@ -26,7 +27,7 @@ fn dictionary_of_field(field: Field) -> DictionaryKind {
 }
 
 impl LiveSegment {
-    fn is_dead(&self, field: Field, document: Id) -> bool {
+    fn is_dead(&self, field: Field, document: DocumentId) -> bool {
         if field == Field::Chunk { self.dead_chunks.contains(document) } else { self.dead.contains(document) }
     }
 
@@ -35,17 +36,17 @@ impl LiveSegment {
     }
 
     /// Returns the snapshot's numbers of a file's chunks.
-    fn chunks_of(&self, file: Id) -> Range<u32> {
+    fn chunks_of(&self, file: DocumentId) -> Range<u32> {
         let own = self.segment.chunks_of(file);
         self.first_chunk.saturating_add(own.start)..self.first_chunk.saturating_add(own.end)
     }
 
-    fn visit_symbol(&self, symbol: Id, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
+    fn visit_symbol(&self, symbol: DocumentId, visit: &mut dyn FnMut(SymbolEntry<'_>)) {
         let file = self.segment.file_of_symbol(symbol);
         let Some(record) = self.segment.symbol(symbol).filter(|_| !self.dead.contains(file)) else { return };
         let scope = self.segment.scope(file, &record);
         visit(SymbolEntry {
-            file: self.number_of(file),
+            file: self.snapshot_number(file),
             name: &record.name,
             kind: record.kind,
             scope: &scope,
@@ -122,11 +123,11 @@ impl Snapshot {
 
 impl Corpus for Snapshot {
     fn file_bound(&self) -> u32 {
-        self.file_numbers()
+        self.file_number_bound()
     }
 
     fn chunk_bound(&self) -> u32 {
-        self.chunk_numbers()
+        self.chunk_number_bound()
     }
 
     fn totals(&self, field: Field) -> FieldTotals {
@@ -164,7 +165,7 @@ impl Corpus for Snapshot {
     }
 
     fn document_ranges(&self, field: Field) -> Vec<Range<u32>> {
-        let bound = if field == Field::Chunk { self.chunk_numbers() } else { self.file_numbers() };
+        let bound = if field == Field::Chunk { self.chunk_number_bound() } else { self.file_number_bound() };
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MAX_SCORING_THREADS);
         let enough = bound.div_ceil(threads as u32);
         let mut parts = Vec::new();
@@ -198,11 +199,11 @@ impl Corpus for Snapshot {
         }
     }
 
-    fn visit_live_files(&self, visit: &mut dyn FnMut(LivingFile)) {
+    fn visit_live_files(&self, visit: &mut dyn FnMut(LiveFile)) {
         for one in &self.living {
             for file in (0..one.segment.file_count()).filter(|file| !one.dead.contains(*file)) {
                 let Some(purpose) = one.segment.purpose(file) else { continue };
-                visit(LivingFile { file: one.number_of(file), chunks: one.chunks_of(file), purpose });
+                visit(LiveFile { file: one.snapshot_number(file), chunks: one.chunks_of(file), purpose });
             }
         }
     }
@@ -236,7 +237,7 @@ impl Corpus for Snapshot {
     fn chunk(&self, chunk: u32) -> Option<ChunkEntry> {
         let (one, own) = self.live_segment_at(chunk, |one| one.first_chunk)?;
         let lines = one.segment.chunk(own).filter(|_| !one.dead_chunks.contains(own))?;
-        let file = one.number_of(one.segment.file_of_chunk(own));
+        let file = one.snapshot_number(one.segment.file_of_chunk(own));
         Some(ChunkEntry { file, first_line: lines.start, lines: lines.len() as u32 })
     }
 
@@ -249,7 +250,7 @@ impl Corpus for Snapshot {
         for one in &self.living {
             one.segment.inverted_index().visit_files_named(&name, |file| {
                 if !one.dead.contains(file) {
-                    visit(one.number_of(file));
+                    visit(one.snapshot_number(file));
                 }
             });
         }
@@ -260,7 +261,7 @@ impl Corpus for Snapshot {
             one.segment.inverted_index().visit_definitions(name, |symbol| {
                 let file = one.segment.file_of_symbol(symbol);
                 if !one.dead.contains(file) {
-                    visit(one.number_of(file), one.first_symbol.saturating_add(symbol));
+                    visit(one.snapshot_number(file), one.first_symbol.saturating_add(symbol));
                 }
             });
         }

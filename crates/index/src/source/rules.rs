@@ -4,7 +4,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use journeyman_ignore_rules::{RULE_FILES, RuleLayer, outside_rules, parse_rules, read_rule_file};
+use journeyman_ignore_rules::{RULE_FILES, RuleLayer, parse_rules, read_rule_file, rules_from_outside};
 
 /// A project's own ignore file for the index, in the form of `.gitignore`; it counts more than the
 /// others of its directory.
@@ -14,7 +14,7 @@ const INDEX_RULE_FILES: [&[u8]; 3] = [RULE_FILES[0], RULE_FILES[1], IGNORE_FILE.
 
 /// Reads the rules that apply to a project from outside of its own rule files.
 pub(super) fn rules_above(root: &Path) -> Option<Arc<RuleLayer>> {
-    outside_rules(root, &INDEX_RULE_FILES, |_| {})
+    rules_from_outside(root, &INDEX_RULE_FILES, |_| {})
 }
 
 /// Adds the rules of the directory `opened` at `path`; `may_have` returns true for names that the

@@ -7,15 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use journeyman_ignore_rules::walk::{DirNames, MAX_DEPTH, visit_all};
 use journeyman_ignore_rules::{
-    CACHE_TAG_FILE, ParsedRules, RuleLayer, is_copies_directory, is_git, is_ignored, is_tagged_cache,
+    CACHE_TAG_FILE, ParsedRules, RuleLayer, is_copies_directory, is_git_directory_name, is_ignored,
+    is_tagged_cache,
 };
 use journeyman_protocol::RelPath;
-use journeyman_root_fs::{Links, open_beneath, open_root};
+use journeyman_root_fs::{LinkPolicy, open_beneath, open_root};
 use rustix::fs::{AtFlags, FileType, OFlags, Stat, statat};
 use rustix::io::Errno;
 
 use super::rules::{add_rules, rules_above};
-use crate::analysis::Stamp;
+use crate::analysis::FileStamp;
 
 /// Maximum number of listed files, which bounds the cost of a huge tree.
 pub const MAX_FILES: usize = 1_000_000;
@@ -28,7 +29,7 @@ pub struct ListedFile {
     /// Path of the file.
     pub path: RelPath,
     /// Metadata by which a change is noticed.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
 }
 
 /// A tree that can be walked.
@@ -73,7 +74,7 @@ struct ThreadResults {
 }
 
 /// The limits of a walk, and the numbers used so far.
-struct WalkRoom {
+struct WalkBudget {
     limits: WalkLimits,
     files: AtomicUsize,
     directories: AtomicUsize,
@@ -90,7 +91,7 @@ impl TreeWalk {
     pub(super) fn walk(&self, threads: usize, limits: WalkLimits) -> WalkResult {
         let first = PendingDirectory { path: Vec::new(), depth: 0, rules: self.above.clone() };
         let (files, directories) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let room = WalkRoom { limits, files, directories, cut: AtomicBool::new(false) };
+        let room = WalkBudget { limits, files, directories, cut: AtomicBool::new(false) };
         let results = visit_all(first, threads, |directory, below, results: &mut ThreadResults| {
             if room.is_full() {
                 return;
@@ -118,16 +119,16 @@ impl TreeWalk {
     fn read_directory(
         &self,
         directory: &PendingDirectory,
-        room: &WalkRoom,
+        room: &WalkBudget,
         below: &mut Vec<PendingDirectory>,
         results: &mut ThreadResults,
     ) -> Result<(), Errno> {
         let ThreadResults { found, names } = results;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         let name = if directory.path.is_empty() { b"." } else { directory.path.as_slice() };
-        let opened = open_beneath(self.root.as_fd(), name, flags, Links::Refuse)?;
+        let opened = open_beneath(self.root.as_fd(), name, flags, LinkPolicy::Refuse)?;
         names.read(opened.as_fd())?;
-        if names.is_cut() {
+        if names.is_truncated() {
             room.cut.store(true, Ordering::Relaxed);
         }
         room.add_directory(directory, found);
@@ -141,7 +142,7 @@ impl TreeWalk {
             path.push(b'/');
         }
         let prefix = path.len();
-        for name in names.all() {
+        for name in names.sorted_names() {
             let (bytes, is_directory) = (names.bytes(name), name.kind == FileType::Directory);
             let is_wanted = if is_directory {
                 directory.depth < MAX_DEPTH && !is_copies_directory(bytes)
@@ -159,7 +160,7 @@ impl TreeWalk {
             } else if let (Ok(path), Ok(stat)) =
                 (RelPath::parse(&path), statat(&opened, bytes, AtFlags::SYMLINK_NOFOLLOW))
             {
-                if !room.takes_file() {
+                if !room.try_add_file() {
                     below.clear();
                     break;
                 }
@@ -180,7 +181,9 @@ impl TreeWalk {
             let directory = path.get(..begin.saturating_sub(1)).unwrap_or_default();
             let at = if directory.is_empty() { b"." } else { directory };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-            let Ok(opened) = open_beneath(self.root.as_fd(), at, flags, Links::Refuse) else { return false };
+            let Ok(opened) = open_beneath(self.root.as_fd(), at, flags, LinkPolicy::Refuse) else {
+                return false;
+            };
             if begin > 0 && is_tagged_cache(opened.as_fd()) {
                 return false;
             }
@@ -189,7 +192,7 @@ impl TreeWalk {
             let end = rest.iter().position(|&byte| byte == b'/').map(|end| begin + end);
             let next = path.get(..end.unwrap_or(path.len())).unwrap_or(path);
             let name = next.get(begin..).unwrap_or_default();
-            if is_git(name)
+            if is_git_directory_name(name)
                 || (end.is_some() && is_copies_directory(name))
                 || is_ignored(&ParsedRules, rules.as_ref(), next, name, end.is_some())
             {
@@ -203,7 +206,7 @@ impl TreeWalk {
     }
 }
 
-impl WalkRoom {
+impl WalkBudget {
     /// Returns true if the walk ends because there are more files than the limit.
     fn is_full(&self) -> bool {
         self.limits.files > 0 && self.cut.load(Ordering::Relaxed)
@@ -216,7 +219,7 @@ impl WalkRoom {
     }
 
     /// Counts a file; returns false beyond the limit.
-    fn takes_file(&self) -> bool {
+    fn try_add_file(&self) -> bool {
         let fits = self.files.fetch_add(1, Ordering::Relaxed) < self.limits.files;
         if !fits {
             self.cut.store(true, Ordering::Relaxed);
@@ -231,9 +234,9 @@ impl WalkRoom {
     trivial_numeric_casts,
     reason = "the types differ by system"
 )]
-pub(crate) fn stamp_of(stat: &Stat) -> Stamp {
+pub(crate) fn stamp_of(stat: &Stat) -> FileStamp {
     let nanoseconds = |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
-    Stamp {
+    FileStamp {
         size: u64::try_from(stat.st_size).unwrap_or_default(),
         modified: nanoseconds(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
         changed: nanoseconds(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
@@ -253,7 +256,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::source::{IGNORE_FILE, Source as _, WorkTree};
+    use crate::source::{FileSource as _, IGNORE_FILE, WorkTree};
 
     const DIRECTORIES: [&str; 7] = ["", "a", "b", "a/a", "a/b", "b/a", "a/b/c"];
     /// A later one of a directory counts more.

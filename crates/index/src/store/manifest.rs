@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::IndexError;
-use crate::analysis::Stamp;
+use crate::analysis::FileStamp;
 use crate::bit_set::BitSet;
 use crate::segment::{Segment, format_version};
 use crate::snapshot::{LiveSegment, Totals};
@@ -49,7 +49,7 @@ pub(crate) struct Manifest {
 
 impl Manifest {
     /// Returns true if a directory has a manifest.
-    pub(crate) fn is_in(directory: &Path) -> bool {
+    pub(crate) fn exists_in(directory: &Path) -> bool {
         directory.join(FILE_NAME).is_file()
     }
 
@@ -169,8 +169,9 @@ impl SegmentRow {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        let flat =
-            |(file, stamp): &(u32, Stamp)| (*file, stamp.size, stamp.modified, stamp.changed, stamp.inode);
+        let flat = |(file, stamp): &(u32, FileStamp)| {
+            (*file, stamp.size, stamp.modified, stamp.changed, stamp.inode)
+        };
         Self {
             name,
             dead: living.dead.iter().collect(),
@@ -186,7 +187,8 @@ impl SegmentRow {
         let segment = Arc::new(Segment::open(&directory.join(self.name))?);
         let mut dead = BitSet::default();
         self.dead.into_iter().filter(|file| *file < segment.file_count()).for_each(|file| dead.insert(file));
-        let stamp = |(file, size, modified, changed, inode)| (file, Stamp { size, modified, changed, inode });
+        let stamp =
+            |(file, size, modified, changed, inode)| (file, FileStamp { size, modified, changed, inode });
         let restamped = self.restamped.into_iter().map(stamp).collect();
         Ok(LiveSegment::from_manifest_row(segment, dead, restamped, self.totals))
     }

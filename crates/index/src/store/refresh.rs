@@ -13,11 +13,11 @@ use journeyman_protocol::RelPath;
 use super::manifest::Manifest;
 use super::{Index, MergeOccasion};
 use crate::IndexError;
-use crate::analyser::{Analyser, MAX_BYTES};
-use crate::analysis::{Content, Stamp};
-use crate::segment::{Builder, FileRecord, Id, Segment};
+use crate::analyser::{Analyser, MAX_FILE_BYTES};
+use crate::analysis::{ContentType, FileStamp};
+use crate::segment::{DocumentId, FileRecord, Segment, SegmentBuilder};
 use crate::snapshot::LiveSegment;
-use crate::source::{Bytes, ListedFile, Source};
+use crate::source::{FileSource, ListedFile, SourceContent};
 
 /// Maximum bytes of memory of a segment being built, some two thirds of its source: all threads
 /// together, with as much again for sorting, stay under a gigabyte.
@@ -33,20 +33,20 @@ const RACY_COARSE_NANOS: i64 = 2_000_000_000;
 
 /// Settings of a refresh.
 #[derive(Clone, Copy)]
-pub struct Options<'a> {
+pub struct RefreshOptions<'a> {
     /// Number of threads that read files.
     pub threads: NonZero<usize>,
     /// Wait where another process refreshes the same index, instead of leaving it to that process.
     pub wait: bool,
     /// Called now and then with the progress.
-    pub progress: &'a (dyn Fn(Progress) + Sync),
+    pub progress: &'a (dyn Fn(RefreshProgress) + Sync),
     /// Set to stop early: the work done until then is kept.
     pub stop: &'a AtomicBool,
 }
 
 /// Progress of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct RefreshProgress {
     /// Number of files read.
     pub done: usize,
     /// Number of files to read.
@@ -57,7 +57,7 @@ pub struct Progress {
 
 /// Result of a refresh.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Report {
+pub struct IndexReport {
     /// Number of new and changed files.
     pub read: usize,
     /// Number of files with a new stamp and the same content.
@@ -80,8 +80,8 @@ pub struct Report {
 #[derive(Debug, Clone, Copy)]
 struct StoredFile {
     segment: usize,
-    file: Id,
-    stamp: Stamp,
+    file: DocumentId,
+    stamp: FileStamp,
     hash: [u8; 32],
     shallow: bool,
 }
@@ -94,22 +94,22 @@ const MIN_FILES_TO_RELEASE_MEMORY: usize = 200;
 
 /// The depth of an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Depth {
+enum AnalysisDepth {
     /// Words and trigrams only.
     Text,
     Whole,
 }
 
 impl StoredFile {
-    fn new(segment: usize, living: &LiveSegment, file: Id, record: &FileRecord) -> Self {
+    fn new(segment: usize, living: &LiveSegment, file: DocumentId, record: &FileRecord) -> Self {
         let (stamp, hash) = (living.stamp(file, record), record.hash);
         Self { segment, file, stamp, hash, shallow: record.shallow }
     }
 
     /// Returns true if the stored analysis has the wanted depth, provided that the content is the
     /// same.
-    fn has_depth(&self, depth: Depth) -> bool {
-        depth == Depth::Text || !self.shallow
+    fn has_depth(&self, depth: AnalysisDepth) -> bool {
+        depth == AnalysisDepth::Text || !self.shallow
     }
 }
 
@@ -118,8 +118,12 @@ impl Index {
     ///
     /// # Errors
     /// [`IndexError`].
-    pub fn refresh(&self, source: &dyn Source, options: Options<'_>) -> Result<Report, IndexError> {
-        self.refresh_to_depth(source, options, Depth::Whole)
+    pub fn refresh(
+        &self,
+        source: &dyn FileSource,
+        options: RefreshOptions<'_>,
+    ) -> Result<IndexReport, IndexError> {
+        self.refresh_to_depth(source, options, AnalysisDepth::Whole)
     }
 
     /// Brings the index up to date without parsing: new and changed files get only their words and
@@ -128,24 +132,29 @@ impl Index {
     ///
     /// # Errors
     /// [`IndexError`].
-    pub fn refresh_text(&self, source: &dyn Source, options: Options<'_>) -> Result<Report, IndexError> {
-        self.refresh_to_depth(source, options, Depth::Text)
+    pub fn refresh_without_parsing(
+        &self,
+        source: &dyn FileSource,
+        options: RefreshOptions<'_>,
+    ) -> Result<IndexReport, IndexError> {
+        self.refresh_to_depth(source, options, AnalysisDepth::Text)
     }
 
     fn refresh_to_depth(
         &self,
-        source: &dyn Source,
-        options: Options<'_>,
-        depth: Depth,
-    ) -> Result<Report, IndexError> {
+        source: &dyn FileSource,
+        options: RefreshOptions<'_>,
+        depth: AnalysisDepth,
+    ) -> Result<IndexReport, IndexError> {
         let Some(_lock) = self.lock(options.wait)? else {
-            return Ok(Report { left_to_another: true, ..Report::default() });
+            return Ok(IndexReport { left_to_another: true, ..IndexReport::default() });
         };
         let mut manifest = Manifest::read_or_reset(&self.directory)?;
         let now = now_nanos();
         let listing = source.list()?;
         let mut known = stored_files(&manifest);
-        let mut report = Report { cut: listing.cut, unreadable: listing.unreadable, ..Report::default() };
+        let mut report =
+            IndexReport { cut: listing.cut, unreadable: listing.unreadable, ..IndexReport::default() };
         let mut changed = Vec::new();
         for listed in listing.files {
             let place = known.remove(listed.path.as_bytes());
@@ -172,12 +181,12 @@ impl Index {
     /// [`IndexError`].
     pub fn update_files(
         &self,
-        source: &dyn Source,
+        source: &dyn FileSource,
         paths: &[RelPath],
-        options: Options<'_>,
-    ) -> Result<Report, IndexError> {
+        options: RefreshOptions<'_>,
+    ) -> Result<IndexReport, IndexError> {
         let Some(_lock) = self.lock(options.wait)? else {
-            return Ok(Report { left_to_another: true, ..Report::default() });
+            return Ok(IndexReport { left_to_another: true, ..IndexReport::default() });
         };
         let mut manifest = Manifest::read_or_reset(&self.directory)?;
         let now = now_nanos();
@@ -186,14 +195,16 @@ impl Index {
             let place = stored_file(&manifest, path);
             match source.stamp(path) {
                 Some(stamp)
-                    if place.is_some_and(|place| place.stamp == stamp && place.has_depth(Depth::Whole)) => {}
+                    if place.is_some_and(|place| {
+                        place.stamp == stamp && place.has_depth(AnalysisDepth::Whole)
+                    }) => {}
                 Some(stamp) => changed
                     .push((invalidate_racy_stamp(ListedFile { path: path.clone(), stamp }, now), place)),
                 None => gone.extend(place),
             }
         }
-        let report = Report { gone: gone.len(), ..Report::default() };
-        let task = RefreshTask { changed, gone, options, depth: Depth::Whole };
+        let report = IndexReport { gone: gone.len(), ..IndexReport::default() };
+        let task = RefreshTask { changed, gone, options, depth: AnalysisDepth::Whole };
         let report = self.apply_task(&mut manifest, source, task, report)?;
         self.merge_segments(&mut manifest, MergeOccasion::DuringUpdate)?;
         Ok(report)
@@ -228,19 +239,19 @@ impl Index {
     fn apply_task(
         &self,
         manifest: &mut Manifest,
-        source: &dyn Source,
+        source: &dyn FileSource,
         task: RefreshTask<'_>,
-        mut report: Report,
-    ) -> Result<Report, IndexError> {
+        mut report: IndexReport,
+    ) -> Result<IndexReport, IndexError> {
         let RefreshTask { changed, gone, options, depth } = task;
         let was_complete = manifest.complete;
         mark_dead(manifest, &gone);
         if changed.is_empty() && gone.is_empty() {
-            if !was_complete && depth == Depth::Whole {
+            if !was_complete && depth == AnalysisDepth::Whole {
                 manifest.complete = true;
-                self.publish(manifest)?;
+                self.publish_manifest(manifest)?;
             } else if self.lock_state().generation != manifest.generation {
-                self.show_manifest(manifest);
+                self.apply_manifest(manifest);
             }
             return Ok(report);
         }
@@ -262,9 +273,9 @@ impl Index {
             return Err(error);
         }
         report.stopped = options.stop.load(Ordering::Relaxed);
-        manifest.complete = depth == Depth::Whole && !report.stopped || was_complete;
+        manifest.complete = depth == AnalysisDepth::Whole && !report.stopped || was_complete;
         manifest.segments.retain(|living| living.totals.files > 0);
-        self.publish(manifest)?;
+        self.publish_manifest(manifest)?;
         Ok(report)
     }
 }
@@ -273,16 +284,16 @@ impl Index {
 struct RefreshTask<'a> {
     changed: Vec<(ListedFile, Option<StoredFile>)>,
     gone: Vec<StoredFile>,
-    options: Options<'a>,
-    depth: Depth,
+    options: RefreshOptions<'a>,
+    depth: AnalysisDepth,
 }
 
 /// Reading of changed files by several threads.
 struct RefreshWork<'a> {
     index: &'a Index,
-    source: &'a dyn Source,
-    options: Options<'a>,
-    depth: Depth,
+    source: &'a dyn FileSource,
+    options: RefreshOptions<'a>,
+    depth: AnalysisDepth,
     changed: &'a [(ListedFile, Option<StoredFile>)],
     next: AtomicUsize,
     done: AtomicUsize,
@@ -292,7 +303,7 @@ struct RefreshWork<'a> {
 /// State shared by the threads.
 struct RefreshState<'a> {
     manifest: &'a mut Manifest,
-    report: &'a mut Report,
+    report: &'a mut IndexReport,
     failed: Option<IndexError>,
 }
 
@@ -300,10 +311,10 @@ struct RefreshState<'a> {
 #[derive(Default)]
 struct ThreadState {
     analyser: Analyser,
-    builder: Builder,
+    builder: SegmentBuilder,
     /// The earlier versions of files that `builder` has newer ones of.
     replaced: Vec<StoredFile>,
-    restamped: Vec<(StoredFile, Stamp)>,
+    restamped: Vec<(StoredFile, FileStamp)>,
     bytes: u64,
     unreadable: usize,
 }
@@ -326,9 +337,13 @@ impl<'a> RefreshWork<'a> {
             let next = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((listed, place)) = self.changed.get(next) else { break };
             self.prefetch(next);
-            let read = self.read(&mut own, listed, *place);
+            let read = self.read_file(&mut own, listed, *place);
             let read = read.and_then(|()| {
-                if own.builder.memory_bytes() > MAX_BUILDER_BYTES { self.flush(&mut own) } else { Ok(()) }
+                if own.builder.memory_bytes() > MAX_BUILDER_BYTES {
+                    self.publish_segment(&mut own)
+                } else {
+                    Ok(())
+                }
             });
             if let Err(error) = read {
                 self.record_failure(error);
@@ -336,9 +351,9 @@ impl<'a> RefreshWork<'a> {
             }
             let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
             let bytes = own.bytes;
-            (self.options.progress)(Progress { done, of: self.changed.len(), bytes });
+            (self.options.progress)(RefreshProgress { done, of: self.changed.len(), bytes });
         }
-        if let Err(error) = self.flush(&mut own) {
+        if let Err(error) = self.publish_segment(&mut own) {
             self.record_failure(error);
         }
     }
@@ -354,7 +369,7 @@ impl<'a> RefreshWork<'a> {
             next + PREFETCHED_FILES..next + PREFETCHED_FILES + 1
         };
         let soon = ahead.filter_map(|at| self.changed.get(at));
-        let read = soon.filter(|(listed, _)| listed.stamp.size <= MAX_BYTES as u64);
+        let read = soon.filter(|(listed, _)| listed.stamp.size <= MAX_FILE_BYTES as u64);
         read.for_each(|(listed, _)| self.source.prefetch(&listed.path));
     }
 
@@ -368,7 +383,7 @@ impl<'a> RefreshWork<'a> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read(
+    fn read_file(
         &self,
         own: &mut ThreadState,
         listed: &ListedFile,
@@ -376,7 +391,7 @@ impl<'a> RefreshWork<'a> {
     ) -> Result<(), IndexError> {
         let ListedFile { path, stamp } = listed;
         let analysis = match self.source.read(path) {
-            Ok(Bytes::Whole(bytes)) => {
+            Ok(SourceContent::Whole(bytes)) => {
                 own.bytes += bytes.len() as u64;
                 let known = place.filter(|place| place.has_depth(self.depth));
                 if let Some(place) = known.filter(|place| place.hash == *blake3::hash(&bytes).as_bytes()) {
@@ -384,11 +399,11 @@ impl<'a> RefreshWork<'a> {
                     return Ok(());
                 }
                 match self.depth {
-                    Depth::Text => own.analyser.analyse_text(path, *stamp, &bytes),
-                    Depth::Whole => own.analyser.analyse(path, *stamp, &bytes),
+                    AnalysisDepth::Text => own.analyser.analyse_without_parsing(path, *stamp, &bytes),
+                    AnalysisDepth::Whole => own.analyser.analyse(path, *stamp, &bytes),
                 }
             }
-            Ok(Bytes::TooLong) => own.analyser.describe_unread(path, *stamp, Content::Huge),
+            Ok(SourceContent::TooLong) => own.analyser.analyse_path_only(path, *stamp, ContentType::Huge),
             // The file has been deleted since it was listed; the next refresh sees that.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 own.replaced.extend(place);
@@ -396,7 +411,7 @@ impl<'a> RefreshWork<'a> {
             }
             Err(_) => {
                 own.unreadable += 1;
-                own.analyser.describe_unread(path, *stamp, Content::Unreadable)
+                own.analyser.analyse_path_only(path, *stamp, ContentType::Unreadable)
             }
         };
         own.builder.add(&analysis)?;
@@ -405,7 +420,7 @@ impl<'a> RefreshWork<'a> {
     }
 
     /// Writes a thread's segment and adds it to the index.
-    fn flush(&self, own: &mut ThreadState) -> Result<(), IndexError> {
+    fn publish_segment(&self, own: &mut ThreadState) -> Result<(), IndexError> {
         let builder = std::mem::take(&mut own.builder);
         let read = builder.len();
         let mut living = None;
@@ -433,7 +448,7 @@ impl<'a> RefreshWork<'a> {
         // At the end everything is published at once.
         let more = self.next.load(Ordering::Relaxed) < self.changed.len();
         shared.manifest.segments.extend(living);
-        if more { self.index.publish(shared.manifest) } else { Ok(()) }
+        if more { self.index.publish_manifest(shared.manifest) } else { Ok(()) }
     }
 }
 

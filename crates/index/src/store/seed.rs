@@ -18,7 +18,7 @@ impl Index {
     /// # Errors
     /// [`IndexError`] where there is no index to copy, or it is on another file system: the index
     /// is then built from nothing.
-    pub fn seed(directory: &Path, from: &Path) -> Result<(), IndexError> {
+    pub fn copy_from(directory: &Path, from: &Path) -> Result<(), IndexError> {
         std::fs::create_dir_all(directory).map_err(IndexError::io("making", directory))?;
         let Some(_lock) = WriteLock::take(&directory.join(LOCK_FILE_NAME), false)? else { return Ok(()) };
         if !Manifest::read(directory)?.segments.is_empty() {

@@ -70,24 +70,24 @@ pub(super) fn visit_words(text: &str, left: &mut u32, show: &mut impl FnMut(usiz
 
 /// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Separator,
     Word,
     Unspaced,
 }
 
-fn char_class(character: char) -> Class {
+fn char_class(character: char) -> CharClass {
     match u32::from(character) {
         // Thai, Lao, Myanmar, Khmer, with the marks above and below their letters.
         0x0E01..=0x0E3A | 0x0E40..=0x0E4E | 0x0E81..=0x0EDF | 0x1000..=0x109F | 0x1780..=0x17D3
         // Hangul's letters; Japanese and Chinese.
         | 0x1100..=0x11FF | 0x3005..=0x3007 | 0x3041..=0x3096 | 0x30A1..=0x30FA | 0x30FC..=0x30FF
         | 0x3105..=0x312F | 0x3131..=0x318E | 0x31F0..=0x31FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF
-        | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF | 0xFF66..=0xFF9D | 0x20000..=0x323AF => Class::Unspaced,
+        | 0xAC00..=0xD7A3 | 0xF900..=0xFAFF | 0xFF66..=0xFF9D | 0x20000..=0x323AF => CharClass::Unspaced,
         // Combining accents.
-        0x0300..=0x036F => Class::Word,
-        _ if character.is_alphanumeric() || character == '_' => Class::Word,
-        _ => Class::Separator,
+        0x0300..=0x036F => CharClass::Word,
+        _ if character.is_alphanumeric() || character == '_' => CharClass::Word,
+        _ => CharClass::Separator,
     }
 }
 
@@ -101,12 +101,12 @@ fn visit_unicode_words(text: &str, left: &mut u32, show: &mut impl FnMut(usize, 
     let mut count = 0;
     let end = loop {
         let Some((at, character)) = characters.peek().copied() else { break text.len() };
-        if char_class(character) != kind || kind == Class::Separator && character.is_ascii() {
+        if char_class(character) != kind || kind == CharClass::Separator && character.is_ascii() {
             break at;
         }
         characters.next();
         count += 1;
-        if kind == Class::Unspaced
+        if kind == CharClass::Unspaced
             && let Some(previous) = previous.replace(at)
         {
             if *left == 0 {
@@ -116,7 +116,7 @@ fn visit_unicode_words(text: &str, left: &mut u32, show: &mut impl FnMut(usize, 
             show(previous, at + character.len_utf8());
         }
     };
-    let whole = kind == Class::Word && end <= MAX_WORD_BYTES || kind == Class::Unspaced && count == 1;
+    let whole = kind == CharClass::Word && end <= MAX_WORD_BYTES || kind == CharClass::Unspaced && count == 1;
     if whole && *left > 0 {
         *left -= 1;
         show(0, end);
@@ -164,5 +164,5 @@ pub(super) fn visit_parts(word: &str, show: &mut impl FnMut(&str)) {
 
 /// Returns true if a character is of a script without spaces.
 pub(super) fn is_unspaced(character: char) -> bool {
-    char_class(character) == Class::Unspaced
+    char_class(character) == CharClass::Unspaced
 }

@@ -9,13 +9,13 @@ use hashbrown::HashMap;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
 
-use super::part::{Link, TextKey, VectorPart, key_of};
-use super::quantise::{Quantised, quantise};
-use super::store::{NewVectors, Vectors};
+use super::quantise::{QuantisedVector, quantise};
+use super::store::{NewVectors, VectorStore};
+use super::vector_part::{ChunkLink, TextKey, VectorPart, text_key_from_hash};
 use super::view::embeddable_files;
 use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose, MAX_VECTORS, check_vectors, embedded_part};
 use crate::analyser::{LineStarts, text_without_secrets};
-use crate::source::{Bytes, Source};
+use crate::source::{FileSource, SourceContent};
 use crate::{IndexError, Snapshot};
 
 /// Bytes of new vectors after which they are written.
@@ -69,7 +69,7 @@ pub struct EmbeddingReport {
     pub failed: Option<EmbedError>,
 }
 
-impl Vectors {
+impl VectorStore {
     /// Embeds the chunks of a snapshot that have no vector yet. `source` provides its files.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Vectors {
     pub fn embed_snapshot(
         &self,
         snapshot: &Snapshot,
-        source: &dyn Source,
+        source: &dyn FileSource,
         embedder: &dyn Embedder,
         options: EmbeddingOptions<'_>,
     ) -> Result<EmbeddingReport, IndexError> {
@@ -109,7 +109,7 @@ impl Vectors {
                 break;
             }
             work.collect_texts(source, &file);
-            if work.is_due() {
+            if work.is_flush_due() {
                 work.embed_collected()?;
                 (options.progress)(EmbeddingProgress { done: at + 1, of });
             }
@@ -125,7 +125,7 @@ impl Vectors {
     }
 
     /// Returns the files with a chunk without a vector.
-    fn files_without_vectors(&self, snapshot: &Snapshot, report: &mut EmbeddingReport) -> Vec<Wanted> {
+    fn files_without_vectors(&self, snapshot: &Snapshot, report: &mut EmbeddingReport) -> Vec<FileToEmbed> {
         let parts = self.parts();
         let (mut files, mut chunks) = (Vec::new(), 0);
         for (_, file) in embeddable_files(snapshot) {
@@ -139,7 +139,7 @@ impl Vectors {
                 report.cut = true;
                 break;
             }
-            let content = key_of(&file.record.hash);
+            let content = text_key_from_hash(&file.record.hash);
             let newest = parts.iter().rev().find(|part| part.links_of(&content).next().is_some());
             let is_whole = newest.is_some_and(|part| {
                 let has: Vec<(u32, u32)> =
@@ -147,7 +147,7 @@ impl Vectors {
                 places.iter().all(|place| has.binary_search(place).is_ok())
             });
             if let Some(path) = file.path().filter(|_| !is_whole) {
-                files.push(Wanted { path, hash: file.record.hash, places });
+                files.push(FileToEmbed { path, hash: file.record.hash, places });
             }
         }
         files
@@ -155,7 +155,7 @@ impl Vectors {
 }
 
 /// A file whose chunks need vectors.
-struct Wanted {
+struct FileToEmbed {
     path: RelPath,
     hash: [u8; 32],
     places: Vec<(u32, u32)>,
@@ -181,15 +181,15 @@ struct ChunkText {
 
 impl ChunkText {
     /// Returns the link to the vector of the text, if there is one.
-    fn to_link(&self, content: TextKey, fresh: &NewVectors) -> Option<Link> {
+    fn to_link(&self, content: TextKey, fresh: &NewVectors) -> Option<ChunkLink> {
         let row = fresh.row_of(&self.key)?;
-        Some(Link { content, first_line: self.first_line, lines: self.lines, row })
+        Some(ChunkLink { content, first_line: self.first_line, lines: self.lines, row })
     }
 }
 
 /// An embedding run in progress.
 struct EmbeddingRun<'a> {
-    vectors: &'a Vectors,
+    vectors: &'a VectorStore,
     embedder: &'a dyn Embedder,
     options: EmbeddingOptions<'a>,
     /// The stored vector of each text.
@@ -208,9 +208,9 @@ struct EmbeddingRun<'a> {
 
 impl EmbeddingRun<'_> {
     /// Collects a file's texts.
-    fn collect_texts(&mut self, source: &dyn Source, file: &Wanted) {
+    fn collect_texts(&mut self, source: &dyn FileSource, file: &FileToEmbed) {
         let bytes = match source.read(&file.path) {
-            Ok(Bytes::Whole(bytes)) if *blake3::hash(&bytes).as_bytes() == file.hash => bytes,
+            Ok(SourceContent::Whole(bytes)) if *blake3::hash(&bytes).as_bytes() == file.hash => bytes,
             _ => {
                 self.report.left += 1;
                 return;
@@ -235,20 +235,20 @@ impl EmbeddingRun<'_> {
                 self.texts.push((key, chunk.to_owned()));
             }
         }
-        self.waiting.push((key_of(&file.hash), chunks));
+        self.waiting.push((text_key_from_hash(&file.hash), chunks));
     }
 
     fn text_key(&self, chunk: &str) -> TextKey {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.vectors.model_identity()).update(chunk.as_bytes());
-        key_of(hasher.finalize().as_bytes())
+        text_key_from_hash(hasher.finalize().as_bytes())
     }
 
     fn thread_count(&self) -> usize {
         self.options.threads.get().min(self.embedder.max_concurrency()).max(1)
     }
 
-    fn is_due(&self) -> bool {
+    fn is_flush_due(&self) -> bool {
         self.texts.len() >= self.thread_count() * BATCHES_PER_THREAD * self.embedder.batch_size().max(1)
             || self.flushed.elapsed() > FLUSH_INTERVAL
     }
@@ -276,18 +276,19 @@ impl EmbeddingRun<'_> {
             }
             // A file with a missing vector is retried the next time, when its other texts have
             // vectors.
-            let links: Vec<Link> = chunks.iter().filter_map(|chunk| chunk.to_link(content, fresh)).collect();
+            let links: Vec<ChunkLink> =
+                chunks.iter().filter_map(|chunk| chunk.to_link(content, fresh)).collect();
             self.report.files += usize::from(links.len() == chunks.len());
             links.into_iter().for_each(|link| fresh.add_link(link));
         }
-        if fresh.bytes() > FLUSH_BYTES || self.flushed.elapsed() > FLUSH_INTERVAL {
+        if fresh.memory_bytes() > FLUSH_BYTES || self.flushed.elapsed() > FLUSH_INTERVAL {
             self.flush()?;
         }
         Ok(())
     }
 
     /// Returns the vectors of texts, in order; none after the point where the model failed.
-    fn request_vectors(&mut self, texts: &[(TextKey, String)]) -> Vec<Option<Quantised>> {
+    fn request_vectors(&mut self, texts: &[(TextKey, String)]) -> Vec<Option<QuantisedVector>> {
         let batches: Vec<&[(TextKey, String)]> = texts.chunks(self.embedder.batch_size().max(1)).collect();
         let (next, failed) = (AtomicUsize::new(0), Mutex::new(None));
         let done: Mutex<Vec<(usize, Vec<Vec<f32>>)>> = Mutex::default();
@@ -322,7 +323,7 @@ impl EmbeddingRun<'_> {
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_unstable_by_key(|(at, _)| *at);
         self.report.failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut all: Vec<Option<Quantised>> = vec![None; texts.len()];
+        let mut all: Vec<Option<QuantisedVector>> = vec![None; texts.len()];
         let size = self.embedder.batch_size().max(1);
         for (at, vectors) in done {
             for (place, vector) in (at * size..).zip(vectors) {

@@ -11,8 +11,8 @@
 //! A model is untrusted data. Files are bounded, tensors are checked against each other when they
 //! are loaded, and the tokenizer is contained: see [`tokens`].
 
+pub(super) mod model_tokenizer;
 mod tensors;
-pub(super) mod tokens;
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::{Deadline, EmbedError, Embedder, EmbeddingPurpose};
+use model_tokenizer::ModelTokenizer;
 use tensors::Tensors;
-use tokens::Tokens;
 
 /// Maximum bytes of tensors. The largest published model has half a million rows of 256 numbers.
 const MAX_TENSOR_FILE_BYTES: u64 = 1 << 30;
@@ -37,7 +37,7 @@ const TEXTS_PER_CHECK: usize = 64;
 /// A reason why a model can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ModelFault {
+pub enum Model2VecError {
     /// There is no model.
     #[error(
         "no model2vec model is in `{0}`: it needs model.safetensors, tokenizer.json and config.json (or config_sentence_transformers.json)"
@@ -73,7 +73,7 @@ pub enum ModelFault {
 pub struct Model2Vec {
     name: String,
     identity: [u8; 32],
-    tokens: Tokens,
+    tokens: ModelTokenizer,
     tensors: Tensors,
     normalize: bool,
 }
@@ -85,7 +85,7 @@ impl std::fmt::Debug for Model2Vec {
 }
 
 #[derive(Deserialize)]
-struct Config {
+struct ModelConfig {
     /// The reference's default is `false`.
     #[serde(default)]
     normalize: bool,
@@ -95,27 +95,29 @@ impl Model2Vec {
     /// Loads the model in a directory.
     ///
     /// # Errors
-    /// [`ModelFault`].
-    pub fn load(directory: &Path) -> Result<Self, ModelFault> {
+    /// [`Model2VecError`].
+    pub fn load(directory: &Path) -> Result<Self, Model2VecError> {
         let [config, model] =
-            find_model_files(directory).ok_or_else(|| ModelFault::Missing(directory.to_owned()))?;
+            find_model_files(directory).ok_or_else(|| Model2VecError::Missing(directory.to_owned()))?;
         let tokenizer = model.join("tokenizer.json");
         let tensors = model.join("model.safetensors");
-        let config_bytes = read(&config, MAX_CONFIG_FILE_BYTES)?;
-        let (words, numbers) =
-            (read(&tokenizer, MAX_TOKENIZER_FILE_BYTES)?, read(&tensors, MAX_TENSOR_FILE_BYTES)?);
+        let config_bytes = read_bounded_file(&config, MAX_CONFIG_FILE_BYTES)?;
+        let (words, numbers) = (
+            read_bounded_file(&tokenizer, MAX_TOKENIZER_FILE_BYTES)?,
+            read_bounded_file(&tensors, MAX_TENSOR_FILE_BYTES)?,
+        );
         let unusable = |path: &Path| {
             let path = path.to_owned();
-            move |what: String| ModelFault::Unusable { path, what }
+            move |what: String| Model2VecError::Unusable { path, what }
         };
-        let settings: Config =
+        let settings: ModelConfig =
             serde_json::from_slice(&config_bytes).map_err(|error| unusable(&config)(error.to_string()))?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"model2vec 1");
         for part in [&config_bytes, &words, &numbers] {
             hasher.update(blake3::hash(part).as_bytes());
         }
-        let tokens = Tokens::read(&words).map_err(unusable(&tokenizer))?;
+        let tokens = ModelTokenizer::read(&words).map_err(unusable(&tokenizer))?;
         let tensors_of = Tensors::read(numbers).map_err(unusable(&tensors))?;
         tensors_of.check_token_bound(tokens.token_bound()).map_err(unusable(&tensors))?;
         let name = directory.file_name().unwrap_or(directory.as_os_str()).to_string_lossy();
@@ -198,18 +200,18 @@ fn find_model_files(directory: &Path) -> Option<[PathBuf; 2]> {
 }
 
 /// Reads a tokenizer's file.
-pub(super) fn read_tokenizer(path: &Path) -> Result<Vec<u8>, ModelFault> {
-    read(path, MAX_TOKENIZER_FILE_BYTES)
+pub(super) fn read_tokenizer(path: &Path) -> Result<Vec<u8>, Model2VecError> {
+    read_bounded_file(path, MAX_TOKENIZER_FILE_BYTES)
 }
 
 /// Reads a whole file with a maximum size.
-fn read(path: &Path, most: u64) -> Result<Vec<u8>, ModelFault> {
-    let failed = |error| ModelFault::Io { path: path.to_owned(), error };
+fn read_bounded_file(path: &Path, most: u64) -> Result<Vec<u8>, Model2VecError> {
+    let failed = |error| Model2VecError::Io { path: path.to_owned(), error };
     let file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(most + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > most {
-        return Err(ModelFault::TooLong { path: path.to_owned(), most });
+        return Err(Model2VecError::TooLong { path: path.to_owned(), most });
     }
     Ok(bytes)
 }

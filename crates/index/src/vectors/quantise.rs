@@ -8,7 +8,7 @@
 
 /// Integers and their common scale.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Quantised {
+pub struct QuantisedVector {
     /// One integer a dimension.
     pub values: Vec<i8>,
     /// The scale; 0 for a vector without a direction.
@@ -17,17 +17,17 @@ pub struct Quantised {
 
 /// Quantises a vector. The zero vector has no direction, and is similar to nothing.
 #[must_use]
-pub fn quantise(vector: &[f32]) -> Quantised {
+pub fn quantise(vector: &[f32]) -> QuantisedVector {
     let length = vector.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>().sqrt();
     let most = vector.iter().fold(0.0_f64, |most, value| most.max(f64::from(value.abs())));
     if !(length > 0.0 && length.is_finite()) {
-        return Quantised { values: vec![0; vector.len()], scale: 0.0 };
+        return QuantisedVector { values: vec![0; vector.len()], scale: 0.0 };
     }
     #[allow(clippy::cast_possible_truncation)]
     let values = vector.iter().map(|value| (f64::from(*value) / most * 127.0).round() as i8).collect();
     #[allow(clippy::cast_possible_truncation)]
     let scale = (most / length / 127.0) as f32;
-    Quantised { values, scale }
+    QuantisedVector { values, scale }
 }
 
 #[cfg(test)]
@@ -47,7 +47,7 @@ mod tests {
         dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
     }
 
-    fn approximate(a: &Quantised, b: &Quantised) -> f64 {
+    fn approximate(a: &QuantisedVector, b: &QuantisedVector) -> f64 {
         let sum: i32 = a.values.iter().zip(&b.values).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
         f64::from(sum) * f64::from(a.scale) * f64::from(b.scale)
     }
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_vector_without_a_direction_is_like_nothing() {
-        assert_eq!(quantise(&[0.0; 3]), Quantised { values: vec![0; 3], scale: 0.0 });
+        assert_eq!(quantise(&[0.0; 3]), QuantisedVector { values: vec![0; 3], scale: 0.0 });
         assert_eq!(quantise(&[f32::MAX, -f32::MAX]).values, [127, -127]);
         assert_eq!(quantise(&[]).scale, 0.0);
         let tiny = quantise(&[f32::MIN_POSITIVE / 4.0, 0.0]);

@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
 
-use super::part::{Link, PartContents, RowVisitor, TextKey, VectorPart, key_of, write};
-use super::view::{View, embeddable_files};
-use super::{Embedder, quantise::Quantised};
+use super::vector_part::{
+    ChunkLink, PartContents, RowVisitor, TextKey, VectorPart, text_key_from_hash, write_part_file,
+};
+use super::view::{VectorView, embeddable_files};
+use super::{Embedder, quantise::QuantisedVector};
 use crate::write_lock::WriteLock;
 use crate::{IndexError, Snapshot};
 
@@ -32,7 +34,7 @@ const MAX_ATTEMPTS: usize = 20;
 
 /// The vectors of one model.
 #[derive(Debug)]
-pub struct Vectors {
+pub struct VectorStore {
     directory: PathBuf,
     name: String,
     model: [u8; 32],
@@ -42,7 +44,7 @@ pub struct Vectors {
 
 /// Statistics of a model's vectors.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stats {
+pub struct VectorStats {
     /// The model's name.
     pub model: String,
     /// Number of dimensions; `None` while there is no vector.
@@ -57,7 +59,7 @@ pub struct Stats {
     pub bytes: u64,
 }
 
-impl Vectors {
+impl VectorStore {
     /// Opens a model's vectors in an index's directory. Damaged parts are removed, so that they are
     /// made again: [`Vectors::damage_report`] reports this. Without a part there is nothing on
     /// disk.
@@ -98,7 +100,7 @@ impl Vectors {
 
     /// Returns the model's name.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub fn model_name(&self) -> &str {
         &self.name
     }
 
@@ -195,7 +197,7 @@ impl Vectors {
         });
         let number = number.map_or(0, |number| number.saturating_add(1));
         let path = self.directory.join(format!("{prefix}{number:012x}"));
-        write(contents, &self.model, &self.directory.join(NEW_FILE_NAME), &path)?;
+        write_part_file(contents, &self.model, &self.directory.join(NEW_FILE_NAME), &path)?;
         VectorPart::open(&path, &self.model).map(Arc::new)
     }
 
@@ -217,21 +219,21 @@ impl Vectors {
 
     /// Returns a view of the vectors of a snapshot's chunks.
     #[must_use]
-    pub fn view(&self, snapshot: &Snapshot) -> View {
-        View::new(self.parts(), snapshot)
+    pub fn view(&self, snapshot: &Snapshot) -> VectorView {
+        VectorView::new(self.parts(), snapshot)
     }
 
     /// Returns statistics.
     #[must_use]
-    pub fn stats(&self, snapshot: &Snapshot) -> Stats {
+    pub fn stats(&self, snapshot: &Snapshot) -> VectorStats {
         let parts = self.parts();
-        Stats {
+        VectorStats {
             model: self.name.clone(),
             dimensions: self.dimensions(),
             embedded: self.view(snapshot).chunk_count(),
             chunks: embeddable_files(snapshot).map(|(_, file)| file.record.chunks as usize).sum(),
             kept: parts.iter().map(|part| part.row_count()).sum(),
-            bytes: parts.iter().map(|part| part.bytes()).sum(),
+            bytes: parts.iter().map(|part| part.file_bytes()).sum(),
         }
     }
 
@@ -241,11 +243,11 @@ impl Vectors {
     pub(super) fn merge_small_parts(&self, snapshot: &Snapshot, complete: bool) -> Result<usize, IndexError> {
         let mut dropped = 0;
         let alive: HashSet<TextKey> =
-            embeddable_files(snapshot).map(|(_, file)| key_of(&file.record.hash)).collect();
+            embeddable_files(snapshot).map(|(_, file)| text_key_from_hash(&file.record.hash)).collect();
         let parts = self.parts();
         let kept: usize = parts.iter().map(|part| part.row_count()).sum();
         if kept > MIN_KEPT_VECTORS {
-            let living: usize = parts.iter().map(|part| living_rows(part, &alive)).sum();
+            let living: usize = parts.iter().map(|part| count_live_rows(part, &alive)).sum();
             if complete && kept - living > living.max(MIN_KEPT_VECTORS) {
                 let all: Vec<usize> = (0..parts.len()).collect();
                 let now = self.merge_parts(&all, &|link| alive.contains(&link.content))?;
@@ -264,7 +266,11 @@ impl Vectors {
     }
 
     /// Replaces some parts by one with their wanted links and rows. Returns the number of its rows.
-    fn merge_parts(&self, chosen: &[usize], wanted: &dyn Fn(&Link) -> bool) -> Result<usize, IndexError> {
+    fn merge_parts(
+        &self,
+        chosen: &[usize],
+        wanted: &dyn Fn(&ChunkLink) -> bool,
+    ) -> Result<usize, IndexError> {
         let parts = self.parts();
         let merged = MergedParts::merge(chosen.iter().filter_map(|at| parts.get(*at)).collect(), wanted);
         let rows = merged.rows.len();
@@ -278,7 +284,7 @@ impl Vectors {
     }
 }
 
-fn living_rows(part: &VectorPart, alive: &HashSet<TextKey>) -> usize {
+fn count_live_rows(part: &VectorPart, alive: &HashSet<TextKey>) -> usize {
     let rows: HashSet<u32> =
         part.links().filter(|link| alive.contains(&link.content)).map(|link| link.row).collect();
     rows.len()
@@ -287,9 +293,9 @@ fn living_rows(part: &VectorPart, alive: &HashSet<TextKey>) -> usize {
 /// Returns the parts that should be merged, if any.
 fn choose_parts_to_merge(parts: &[Arc<VectorPart>]) -> Option<Vec<usize>> {
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
-    for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.bytes() < MAX_MERGED_BYTES) {
+    for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.file_bytes() < MAX_MERGED_BYTES) {
         tiers
-            .entry((part.bytes() / SMALLEST_TIER_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
+            .entry((part.file_bytes() / SMALLEST_TIER_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
             .or_default()
             .push(at);
     }
@@ -307,11 +313,11 @@ fn remove_file(path: &Path) -> Result<(), IndexError> {
 struct MergedParts<'a> {
     dimensions: usize,
     rows: Vec<(&'a VectorPart, u32)>,
-    links: Vec<Link>,
+    links: Vec<ChunkLink>,
 }
 
 impl<'a> MergedParts<'a> {
-    fn merge(parts: Vec<&'a Arc<VectorPart>>, wanted: &dyn Fn(&Link) -> bool) -> Self {
+    fn merge(parts: Vec<&'a Arc<VectorPart>>, wanted: &dyn Fn(&ChunkLink) -> bool) -> Self {
         let mut merged = Self {
             dimensions: parts.first().map_or(0, |part| part.dimensions()),
             rows: Vec::new(),
@@ -325,7 +331,7 @@ impl<'a> MergedParts<'a> {
                     merged.rows.push((part, link.row));
                     merged.rows.len() as u32 - 1
                 });
-                merged.links.push(Link { row, ..link });
+                merged.links.push(ChunkLink { row, ..link });
             }
         }
         merged.links.sort_unstable();
@@ -350,7 +356,7 @@ impl PartContents for MergedParts<'_> {
         })
     }
 
-    fn links(&self) -> &[Link] {
+    fn links(&self) -> &[ChunkLink] {
         &self.links
     }
 }
@@ -363,7 +369,7 @@ pub(super) struct NewVectors {
     keys: Vec<TextKey>,
     scales: Vec<f32>,
     rows: Vec<u8>,
-    links: Vec<Link>,
+    links: Vec<ChunkLink>,
     known: HashMap<TextKey, u32>,
 }
 
@@ -377,7 +383,7 @@ impl NewVectors {
     }
 
     /// Adds a vector.
-    pub(super) fn add_row(&mut self, key: TextKey, vector: &Quantised) {
+    pub(super) fn add_row(&mut self, key: TextKey, vector: &QuantisedVector) {
         let bytes = vector.values.iter().map(|value| value.cast_unsigned());
         self.push_row(key, vector.scale, bytes);
     }
@@ -399,7 +405,7 @@ impl NewVectors {
         self.rows.resize(self.keys.len() * self.stride, 0);
     }
 
-    pub(super) fn add_link(&mut self, link: Link) {
+    pub(super) fn add_link(&mut self, link: ChunkLink) {
         self.links.push(link);
     }
 
@@ -407,7 +413,7 @@ impl NewVectors {
         self.links.is_empty()
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn memory_bytes(&self) -> usize {
         self.rows.len()
     }
 
@@ -436,7 +442,7 @@ impl PartContents for NewVectors {
             .try_for_each(|((key, scale), row)| visit(key, *scale, row))
     }
 
-    fn links(&self) -> &[Link] {
+    fn links(&self) -> &[ChunkLink] {
         &self.links
     }
 }

@@ -43,8 +43,8 @@ impl TokenCounter for TokenizerFile {
 mod loaded {
     use std::path::Path;
 
+    use super::super::model2vec::model_tokenizer::ModelTokenizer as ModelTokens;
     use super::super::model2vec::read_tokenizer;
-    use super::super::model2vec::tokens::Tokens as ModelTokens;
 
     /// Maximum length of a text that is tokenized as a whole. Longer texts are cut at line ends,
     /// where few tokens reach across.

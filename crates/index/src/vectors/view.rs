@@ -4,8 +4,8 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use super::dot::{dot_products, row_bytes};
-use super::part::{VectorPart, key_of};
 use super::quantise::quantise;
+use super::vector_part::{VectorPart, text_key_from_hash};
 use crate::Snapshot;
 use crate::snapshot::FileView;
 
@@ -24,7 +24,7 @@ pub(super) fn embeddable_files(snapshot: &Snapshot) -> impl Iterator<Item = (u32
 
 /// The row of each chunk of a snapshot. It is valid for that snapshot only.
 #[derive(Debug, Clone, Default)]
-pub struct View {
+pub struct VectorView {
     parts: Arc<Vec<Arc<VectorPart>>>,
     /// By part: chunks, and their rows in it.
     rows: Vec<Vec<(u32, u32)>>,
@@ -32,17 +32,17 @@ pub struct View {
 
 /// Chunks similar to a query.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Similar {
+pub struct SimilarChunks {
     /// Numbers of the chunks, and by how much their cosine exceeds that of the best chunk left out.
     /// In ascending order of the numbers.
     pub chunks: Vec<(u32, f32)>,
 }
 
-impl View {
+impl VectorView {
     pub(super) fn new(parts: Arc<Vec<Arc<VectorPart>>>, snapshot: &Snapshot) -> Self {
         let mut rows = vec![Vec::new(); parts.len()];
         for (_, file) in embeddable_files(snapshot) {
-            let content = key_of(&file.record.hash);
+            let content = text_key_from_hash(&file.record.hash);
             let first = file.first_chunk();
             // The newest part with the content has all of it, unless its chunks have been cut
             // differently since.
@@ -74,7 +74,7 @@ impl View {
     /// Returns the chunks most similar to a vector, `most` at most. All are compared. Nothing is
     /// similar to a vector of another length.
     #[must_use]
-    pub fn nearest(&self, vector: &[f32], most: usize) -> Similar {
+    pub fn nearest_chunks(&self, vector: &[f32], most: usize) -> SimilarChunks {
         let query = quantise(vector);
         let mut padded = query.values;
         padded.resize(row_bytes(vector.len()), 0);
@@ -90,11 +90,11 @@ impl View {
                 (*chunk, sum as f32 * part.scale(*row) * query.scale)
             }));
         }
-        Similar::most_similar(found, most)
+        SimilarChunks::most_similar(found, most)
     }
 }
 
-impl Similar {
+impl SimilarChunks {
     /// Returns those chunks with the greatest cosines, `most` at most.
     #[must_use]
     pub fn most_similar(mut found: Vec<(u32, f32)>, most: usize) -> Self {

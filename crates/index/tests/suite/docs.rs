@@ -3,8 +3,8 @@
 use crate::common;
 
 use common::{put, refresh};
-use journeyman_index::docs::{Docs, SectionPlace, SectionReason, search_sections};
-use journeyman_index::query::{Context, Query, Searcher};
+use journeyman_index::docs::{Docs, SectionLocation, SectionReason, search_sections};
+use journeyman_index::query::{Query, QueryContext, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_index::{Index, Snapshot};
 
@@ -36,14 +36,14 @@ fn indexed() -> (tempfile::TempDir, Index) {
     (place, index)
 }
 
-fn shown(snapshot: &Snapshot, place: &SectionPlace) -> String {
+fn shown(snapshot: &Snapshot, place: &SectionLocation) -> String {
     let path = snapshot.file(place.file).unwrap().path().unwrap();
     format!("{path}:{} {}", place.first_line, place.headings.join(" > "))
 }
 
 fn naming(snapshot: &Snapshot, scope: &str, name: &str) -> Vec<String> {
     let mut docs = Docs::new(snapshot);
-    let symbols = docs.symbols_called(name, scope);
+    let symbols = docs.symbols_named(name, scope);
     docs.sections_mentioning(name, &symbols).iter().map(|place| shown(snapshot, place)).collect()
 }
 
@@ -114,7 +114,7 @@ fn ambiguous_mentions_are_not_linked() {
     let mut docs = Docs::new(&snapshot);
     assert!(docs.resolve_mention("run").is_empty());
     assert_eq!(docs.resolve_mention("a3.run").len(), 1);
-    let all = docs.symbols_called("run", "");
+    let all = docs.symbols_named("run", "");
     assert_eq!(all.len(), 6);
     assert_eq!(docs.sections_mentioning("run", &all).len(), 1);
 }
@@ -126,7 +126,7 @@ fn documentation_is_found_by_section() {
     let tree = place.path().join("tree");
     let ask = |text: &str| {
         let query = Query::new(text, &mut Tokenizer::new());
-        let answer = Searcher::new().search(&*snapshot, None, &query, Context::default(), 50);
+        let answer = Searcher::new().search(&*snapshot, None, &query, QueryContext::default(), 50);
         let read =
             |path: &journeyman_protocol::RelPath| std::fs::read_to_string(tree.join(path.to_string())).ok();
         search_sections(&snapshot, &query, &answer.files, &read, 5)

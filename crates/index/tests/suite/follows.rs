@@ -138,13 +138,13 @@ fn a_text_only_index_can_be_completed() {
         .for_each(|number| put(&tree, &format!("src/f{number}.rs"), text(&mut random) + "fn alpha() {}\n"));
     let index = Index::open(&kept.path().join("index")).unwrap();
     let source = WorkTree::new(&tree, 2);
-    assert_eq!(index.refresh_text(&source, options()).unwrap().read, 30);
+    assert_eq!(index.refresh_without_parsing(&source, options()).unwrap().read, 30);
     let first = index.snapshot();
     let mut found = 0;
     first.visit_chunks_with_term("alpha", |_, _| found += 1);
     assert!(first.is_partial() && found >= 30 && first.totals().symbols == 0, "{found}");
     // A text-only analysis isn't repeated as such, and isn't taken for a complete one.
-    assert_eq!(index.refresh_text(&source, options()).unwrap().read, 0);
+    assert_eq!(index.refresh_without_parsing(&source, options()).unwrap().read, 0);
     assert!(index.snapshot().is_partial());
     assert_eq!(refresh(&index, &tree).read, 30);
     let anew = Index::open(&kept.path().join("anew")).unwrap();

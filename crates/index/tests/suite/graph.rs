@@ -9,18 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{options, put};
-use journeyman_index::graph::{Changed, Direction, Graph};
-use journeyman_index::{Project, Snapshot};
-use journeyman_testkit::again;
+use journeyman_index::graph::{ChangedSourceFile, Direction, Graph};
+use journeyman_index::{ProjectIndex, Snapshot};
+use journeyman_testkit::rerun_test;
 
 /// Set for the child process of a test: the directory of the tree and the index.
 const CHILD: &str = "JM_GRAPH_TEST_CHILD";
 
-fn open(kept: &Path) -> Project {
-    Project::open(&kept.join("tree"), &kept.join("index"), 2).unwrap()
+fn open(kept: &Path) -> ProjectIndex {
+    ProjectIndex::open(&kept.join("tree"), &kept.join("index"), 2).unwrap()
 }
 
-fn follow(project: &Project) -> (Arc<Snapshot>, Arc<Graph>) {
+fn follow(project: &ProjectIndex) -> (Arc<Snapshot>, Arc<Graph>) {
     project.refresh(options()).unwrap();
     let snapshot = project.index().snapshot();
     let graph = project.graph(&snapshot);
@@ -285,7 +285,7 @@ fn neighbours_are_ordered_by_distance() {
 fn a_change_affects_what_depends_on_it_and_the_tests_that_reach_it() {
     let (_kept, snapshot, graph) = chain();
     let core = graph.find_file("src/core.py").unwrap();
-    let reach = graph.find_impact(&snapshot, &[Changed::from(core)], u32::MAX);
+    let reach = graph.find_impact(&snapshot, &[ChangedSourceFile::from(core)], u32::MAX);
     assert_eq!(
         paths(&graph, reach.files.iter().map(|found| found.file)),
         ["src/mid.py", "src/top.py", "tests/test_top.py"]
@@ -300,7 +300,7 @@ fn a_change_affects_what_depends_on_it_and_the_tests_that_reach_it() {
     assert_eq!(
         paths(
             &graph,
-            graph.affected_tests(&[none], &graph.find_impact(&snapshot, &[Changed::from(none)], 5))
+            graph.affected_tests(&[none], &graph.find_impact(&snapshot, &[ChangedSourceFile::from(none)], 5))
         ),
         ["tests/test_none.py"]
     );
@@ -336,7 +336,7 @@ fn a_declared_module_makes_no_cycle() {
     ]);
     assert_eq!(graph.cycles(), []);
     let two = graph.find_file("src/two.rs").unwrap();
-    let reach = graph.find_impact(&snapshot, &[Changed::from(two)], 1);
+    let reach = graph.find_impact(&snapshot, &[ChangedSourceFile::from(two)], 1);
     assert_eq!(paths(&graph, reach.files.iter().map(|found| found.file)), ["src/one.rs"]);
 }
 
@@ -347,11 +347,11 @@ fn files_with_many_dependents_rank_highest() {
         let at = (0..ranks.len()).max_by(|one, other| ranks[*one].total_cmp(&ranks[*other])).unwrap();
         graph.path(at as u32).to_owned()
     };
-    let ranks = graph.ranks(&[]);
+    let ranks = graph.page_ranks(&[]);
     assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9);
     assert!(best(ranks).starts_with("src/ring_"));
     let mid = graph.find_file("src/mid.py").unwrap();
-    let ranks = graph.ranks(&[(mid, 1.0)]);
+    let ranks = graph.page_ranks(&[(mid, 1.0)]);
     assert!(ranks[graph.find_file("src/core.py").unwrap() as usize] > 0.2);
     assert!(ranks[graph.find_file("src/ring_a.py").unwrap() as usize] < 1e-9);
     let near = graph.nearby_files(mid);
@@ -401,7 +401,7 @@ fn child() {
 }
 
 fn start(kept: &Path) -> Child {
-    again!("child").env(CHILD, kept).stdout(std::process::Stdio::null()).spawn().unwrap()
+    rerun_test!("child").env(CHILD, kept).stdout(std::process::Stdio::null()).spawn().unwrap()
 }
 
 #[test]

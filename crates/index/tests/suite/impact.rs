@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{options, put};
-use journeyman_index::graph::{Changed, ChangedPart, DeletedFile, Graph};
-use journeyman_index::{Project, Snapshot};
+use journeyman_index::graph::{ChangedPart, ChangedSourceFile, DeletedFile, Graph};
+use journeyman_index::{ProjectIndex, Snapshot};
 
 struct Tree {
     kept: tempfile::TempDir,
@@ -20,7 +20,7 @@ impl Tree {
     fn new(files: &[(&str, &str)]) -> Self {
         let kept = tempfile::tempdir().unwrap();
         files.iter().for_each(|(path, text)| put(&kept.path().join("tree"), path, text));
-        let project = Project::open(&kept.path().join("tree"), &kept.path().join("index"), 2).unwrap();
+        let project = ProjectIndex::open(&kept.path().join("tree"), &kept.path().join("index"), 2).unwrap();
         project.refresh(options()).unwrap();
         let snapshot = project.index().snapshot();
         let graph = project.graph(&snapshot);
@@ -30,7 +30,7 @@ impl Tree {
     /// Returns the files that a change of a file affects, by path.
     fn affected(&self, path: &str) -> Vec<&str> {
         let file = self.graph.find_file(path).unwrap();
-        let reach = self.graph.find_impact(&self.snapshot, &[Changed::from(file)], u32::MAX);
+        let reach = self.graph.find_impact(&self.snapshot, &[ChangedSourceFile::from(file)], u32::MAX);
         let mut paths: Vec<&str> = reach.files.iter().map(|found| self.graph.path(found.file)).collect();
         paths.sort_unstable();
         paths
@@ -44,7 +44,7 @@ impl Tree {
 
     fn affected_by(&self, path: &str, part: ChangedPart) -> Vec<&str> {
         let file = self.graph.find_file(path).unwrap();
-        let changed = [Changed { file, part: Some(part) }];
+        let changed = [ChangedSourceFile { file, part: Some(part) }];
         let reach = self.graph.find_impact(&self.snapshot, &changed, u32::MAX);
         let mut paths: Vec<&str> = reach.files.iter().map(|found| self.graph.path(found.file)).collect();
         paths.sort_unstable();
@@ -53,7 +53,7 @@ impl Tree {
 
     fn with_deleted(&self, gone: &[DeletedFile]) -> Graph {
         let root = self.kept.path().join("tree");
-        self.graph.with_deleted(&self.snapshot, gone, &|path| {
+        self.graph.with_deleted_files(&self.snapshot, gone, &|path| {
             std::fs::read_to_string(root.join(Path::new(path))).ok()
         })
     }
@@ -147,11 +147,11 @@ fn ways_lead_through_re_exports() {
     ]);
     assert_eq!(tree.affected("lib/a.ts"), ["app/sum.ts", "lib/inner.ts"]);
     let (graph, file) = (&tree.graph, |path: &str| tree.graph.find_file(path).unwrap());
-    let reach = graph.find_impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], u32::MAX);
+    let reach = graph.find_impact(&tree.snapshot, &[ChangedSourceFile::from(file("lib/a.ts"))], u32::MAX);
     let way: Vec<&str> = reach.path_to(file("app/sum.ts")).into_iter().map(|file| graph.path(file)).collect();
     assert_eq!(way, ["lib/a.ts", "lib/inner.ts", "lib/index.ts", "app/sum.ts"]);
     // Steps count, whatever is on the way.
-    let near = graph.find_impact(&tree.snapshot, &[Changed::from(file("lib/a.ts"))], 2);
+    let near = graph.find_impact(&tree.snapshot, &[ChangedSourceFile::from(file("lib/a.ts"))], 2);
     assert_eq!(near.files.len(), 1);
     assert!(graph.dependents(&[file("lib/a.ts")], u32::MAX).files.len() > reach.files.len());
 }
@@ -222,8 +222,11 @@ fn dependents_of_deleted_files_are_found() {
     ]);
     assert_eq!(graph.len(), tree.graph.len() + 3);
     let of = |path: &str| {
-        let reach =
-            graph.find_impact(&tree.snapshot, &[Changed::from(graph.find_file(path).unwrap())], u32::MAX);
+        let reach = graph.find_impact(
+            &tree.snapshot,
+            &[ChangedSourceFile::from(graph.find_file(path).unwrap())],
+            u32::MAX,
+        );
         reach.files.iter().map(|found| graph.path(found.file).to_owned()).collect::<Vec<_>>()
     };
     assert_eq!(of("src/lost.py"), ["src/user.py", "src/other.py", "src/top.py"]);

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use journeyman_index::vectors::{
-    Deadline, EmbedError, Embedder, EmbeddingPurpose, Model2Vec, ModelFault, TokenizerFile,
+    Deadline, EmbedError, Embedder, EmbeddingPurpose, Model2Vec, Model2VecError, TokenizerFile,
 };
 use journeyman_protocol::{TokenCounter as _, Tokens};
 use serde_json::{Value, json};
@@ -329,7 +329,7 @@ fn damaged_models_never_panic() {
     }
     assert!(refused > 200, "{refused}");
     let missing = Model2Vec::load(&kept.path().join("nothing"));
-    assert!(matches!(missing, Err(ModelFault::Missing(_))));
+    assert!(matches!(missing, Err(Model2VecError::Missing(_))));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use journeyman_index::graph::resolve::{
-    ImportTarget, PathSet, PlaceKey, Settings, keys_changed_by, resolve_imports,
+    ImportSettings, ImportTarget, LookupKey, PathSet, keys_changed_by, resolve_imports,
 };
 use journeyman_syntax::analysis::analyse;
 use journeyman_syntax::language::Language;
@@ -423,7 +423,7 @@ const CASES: &[Case] = &[
 fn imports_and_the_files_that_they_mean() {
     for case in CASES {
         let paths = PathSet::new(case.files.iter().copied());
-        let mut settings = Settings::default();
+        let mut settings = ImportSettings::default();
         case.settings.iter().for_each(|(path, text)| settings.read_settings(path, text));
         for (path, text, expected) in case.imports {
             let facts = analyse(case.language, text).unwrap();
@@ -440,7 +440,7 @@ fn imports_and_the_files_that_they_mean() {
 #[test]
 fn changed_imports_had_looked_up_the_changed_place() {
     for case in CASES {
-        let mut settings = Settings::default();
+        let mut settings = ImportSettings::default();
         case.settings.iter().for_each(|(path, text)| settings.read_settings(path, text));
         for gone in case.files {
             let all = PathSet::new(case.files.iter().copied());
@@ -450,8 +450,8 @@ fn changed_imports_had_looked_up_the_changed_place() {
                 let imports = analyse(case.language, text).unwrap().imports;
                 let with = resolve_imports(path, case.language, &imports, &all, &settings);
                 let without = resolve_imports(path, case.language, &imports, &fewer, &settings);
-                let touched: BTreeSet<PlaceKey> = keys_changed_by(gone).collect();
-                let looked = |keys: &[PlaceKey]| keys.iter().any(|key| touched.contains(key));
+                let touched: BTreeSet<LookupKey> = keys_changed_by(gone).collect();
+                let looked = |keys: &[LookupKey]| keys.iter().any(|key| touched.contains(key));
                 if with.meant != without.meant {
                     assert!(looked(&with.looked) && looked(&without.looked), "{gone} {path}: {text}");
                 }
@@ -466,21 +466,21 @@ fn changed_imports_had_looked_up_the_changed_place() {
 #[test]
 fn removing_settings_undoes_adding_them() {
     for case in CASES {
-        let mut settings = Settings::default();
+        let mut settings = ImportSettings::default();
         for (path, text) in case.settings {
-            assert!(!Settings::languages_of(path).is_empty(), "{path}");
+            assert!(!ImportSettings::languages_of(path).is_empty(), "{path}");
             settings.read_settings(path, text);
             settings.read_settings(path, "no { settings");
             settings.remove_settings(path);
         }
-        assert_eq!(settings, Settings::default());
+        assert_eq!(settings, ImportSettings::default());
     }
-    assert!(Settings::languages_of("src/main.rs").is_empty());
+    assert!(ImportSettings::languages_of("src/main.rs").is_empty());
 }
 
 #[test]
 fn a_configuration_that_extends_itself_ends() {
-    let mut settings = Settings::default();
+    let mut settings = ImportSettings::default();
     settings.read_settings("tsconfig.json", "{\"extends\": [\"./tsconfig.json\", \"./a\"]}");
     settings.read_settings("a.json", "{}");
     let imports = analyse(Language::TypeScript, "import 'x';").unwrap().imports;
@@ -502,7 +502,7 @@ proptest! {
         text in "[a-z{}\\[\\]\",:./*\n ]{0,80}",
     ) {
         let paths = PathSet::new([path.as_str(), "a/b.rs", "a/__init__.py", "src/a/b.ts", "a/b/c.java", "c.h"]);
-        let mut settings = Settings::default();
+        let mut settings = ImportSettings::default();
         for name in ["Cargo.toml", "a/package.json", "tsconfig.json", "go.mod", "composer.json"] {
             settings.read_settings(name, &text);
         }

@@ -1,8 +1,10 @@
 //! Results of queries in a small tree, and their reasons.
 
 use journeyman_index::analyser::Analyser;
-use journeyman_index::analysis::Stamp;
-use journeyman_index::query::{Answer, Context, Corpus, Match, MemoryCorpus, Query, Searcher, Signal};
+use journeyman_index::analysis::FileStamp;
+use journeyman_index::query::{
+    Corpus, MatchQuality, MemoryCorpus, Query, QueryContext, SearchResult, Searcher, Signal,
+};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::RelPath;
 
@@ -31,24 +33,32 @@ fn tree(order: impl IntoIterator<Item = usize>) -> MemoryCorpus {
     let (mut analyst, mut memory) = (Analyser::new(), MemoryCorpus::new());
     for place in order {
         let (path, text) = FILES[place];
-        memory.add_file(analyst.analyse(&RelPath::parse(path).unwrap(), Stamp::default(), text.as_bytes()));
+        memory.add_file(analyst.analyse(
+            &RelPath::parse(path).unwrap(),
+            FileStamp::default(),
+            text.as_bytes(),
+        ));
     }
     memory
 }
 
-fn ask(corpus: &MemoryCorpus, text: &str) -> Answer {
+fn ask(corpus: &MemoryCorpus, text: &str) -> SearchResult {
     let query = Query::new(text, &mut Tokenizer::new());
-    Searcher::new().search(corpus, None, &query, Context::default(), 20)
+    Searcher::new().search(corpus, None, &query, QueryContext::default(), 20)
 }
 
-fn paths(answer: &Answer) -> Vec<String> {
+fn paths(answer: &SearchResult) -> Vec<String> {
     answer.files.iter().map(|hit| String::from_utf8(hit.path.clone()).unwrap()).collect()
 }
 
-fn answer_of(files: &[(&str, &str)], text: &str) -> Answer {
+fn answer_of(files: &[(&str, &str)], text: &str) -> SearchResult {
     let (mut analyst, mut memory) = (Analyser::new(), MemoryCorpus::new());
     for (path, text) in files {
-        memory.add_file(analyst.analyse(&RelPath::parse(path).unwrap(), Stamp::default(), text.as_bytes()));
+        memory.add_file(analyst.analyse(
+            &RelPath::parse(path).unwrap(),
+            FileStamp::default(),
+            text.as_bytes(),
+        ));
     }
     ask(&memory, text)
 }
@@ -97,7 +107,7 @@ fn words_find_files_with_reasons() {
 #[test]
 fn the_order_of_files_changes_nothing() {
     let (one, other) = (tree(0..FILES.len()), tree((0..FILES.len()).rev()));
-    let plain = |answer: Answer| -> Vec<_> {
+    let plain = |answer: SearchResult| -> Vec<_> {
         answer.files.into_iter().map(|hit| (hit.path, hit.score.to_bits(), hit.why, hit.passages)).collect()
     };
     let mut searcher = Searcher::new();
@@ -113,7 +123,7 @@ fn the_order_of_files_changes_nothing() {
         assert_eq!(plain(ask(&other, text)), expected, "{text}");
         // A searcher that answered other queries before answers the same.
         let query = Query::new(text, &mut Tokenizer::new());
-        let again = searcher.search(&one, None, &query, Context::default(), 20);
+        let again = searcher.search(&one, None, &query, QueryContext::default(), 20);
         assert_eq!(plain(again), expected, "{text}");
     }
 }
@@ -121,15 +131,15 @@ fn the_order_of_files_changes_nothing() {
 #[test]
 fn a_name_finds_its_definitions() {
     let corpus = tree(0..FILES.len());
-    let cases: &[(&str, Match, &str, &str)] = &[
-        ("HttpServer", Match::Exact, "src/http/server.rs", "HttpServer"),
-        ("httpserver", Match::Case, "src/http/server.rs", "HttpServer"),
-        ("open_sock", Match::Prefix, "src/http/server.rs", "open_socket"),
-        ("rwb", Match::Hump, "src/retry.rs", "retry_with_backoff"),
-        ("paint_termnal", Match::Typo, "src/colors.rs", "paint_terminal"),
-        ("ainterm", Match::Subsequence, "src/colors.rs", "paint_terminal"),
-        ("Client::close", Match::Exact, "src/http/client.rs", "close"),
-        ("HttpServer.close()", Match::Exact, "src/http/server.rs", "close"),
+    let cases: &[(&str, MatchQuality, &str, &str)] = &[
+        ("HttpServer", MatchQuality::Exact, "src/http/server.rs", "HttpServer"),
+        ("httpserver", MatchQuality::Case, "src/http/server.rs", "HttpServer"),
+        ("open_sock", MatchQuality::Prefix, "src/http/server.rs", "open_socket"),
+        ("rwb", MatchQuality::Hump, "src/retry.rs", "retry_with_backoff"),
+        ("paint_termnal", MatchQuality::Typo, "src/colors.rs", "paint_terminal"),
+        ("ainterm", MatchQuality::Subsequence, "src/colors.rs", "paint_terminal"),
+        ("Client::close", MatchQuality::Exact, "src/http/client.rs", "close"),
+        ("HttpServer.close()", MatchQuality::Exact, "src/http/server.rs", "close"),
     ];
     for (asked, matched, path, name) in cases {
         let answer = ask(&corpus, asked);
@@ -150,18 +160,22 @@ fn exact_names_come_before_similar_ones() {
     let names =
         ["compactorStyle", "reparse", "purse", "PARSE", "parse", "parse_all", "explainersNode", "put_arse"];
     let text: String = names.iter().map(|name| format!("def {name}():\n    pass\n\n")).collect();
-    memory.add_file(analyst.analyse(&RelPath::parse("src/a.py").unwrap(), Stamp::default(), text.as_bytes()));
+    memory.add_file(analyst.analyse(
+        &RelPath::parse("src/a.py").unwrap(),
+        FileStamp::default(),
+        text.as_bytes(),
+    ));
     let found = journeyman_index::query::find_definitions(&memory, "parse", 20);
-    let found: Vec<(Match, &str)> = found.iter().map(|one| (one.matched, one.name.as_str())).collect();
+    let found: Vec<(MatchQuality, &str)> = found.iter().map(|one| (one.matched, one.name.as_str())).collect();
     assert_eq!(
         found,
         [
-            (Match::Exact, "parse"),
-            (Match::Case, "PARSE"),
-            (Match::Prefix, "parse_all"),
-            (Match::Hump, "put_arse"),
-            (Match::Typo, "purse"),
-            (Match::Subsequence, "reparse"),
+            (MatchQuality::Exact, "parse"),
+            (MatchQuality::Case, "PARSE"),
+            (MatchQuality::Prefix, "parse_all"),
+            (MatchQuality::Hump, "put_arse"),
+            (MatchQuality::Typo, "purse"),
+            (MatchQuality::Subsequence, "reparse"),
         ]
     );
 }
@@ -185,8 +199,13 @@ fn files_near_the_current_one_count() {
     let corpus = tree(0..FILES.len());
     let query = Query::new("close", &mut Tokenizer::new());
     let near = [(corpus.file_at(b"src/retry.rs").unwrap(), 1)];
-    let answer =
-        Searcher::new().search(&corpus, None, &query, Context { near: &near, ..Context::default() }, 20);
+    let answer = Searcher::new().search(
+        &corpus,
+        None,
+        &query,
+        QueryContext { near: &near, ..QueryContext::default() },
+        20,
+    );
     let hit = answer.files.iter().find(|hit| hit.path == b"src/retry.rs").unwrap();
     assert_eq!(hit.why[0].signal, Signal::Near);
     assert_eq!(answer.files.len(), 4, "{answer:#?}");

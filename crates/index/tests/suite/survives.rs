@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{everything, options, paths, put, refresh};
 use journeyman_index::Index;
 use journeyman_index::source::WorkTree;
-use journeyman_testkit::again;
+use journeyman_testkit::rerun_test;
 
 /// Set for the child process of a test: the directory of the tree and the index.
 const CHILD: &str = "JM_INDEX_TEST_CHILD";
@@ -41,7 +41,7 @@ fn child() {
 }
 
 fn start(kept: &Path) -> Child {
-    again!("child").env(CHILD, kept).stdout(std::process::Stdio::null()).spawn().unwrap()
+    rerun_test!("child").env(CHILD, kept).stdout(std::process::Stdio::null()).spawn().unwrap()
 }
 
 #[test]

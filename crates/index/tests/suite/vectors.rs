@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::{put, refresh};
-use journeyman_index::query::{Context, Query, Searcher, Signal};
+use journeyman_index::query::{Query, QueryContext, Searcher, Signal};
 use journeyman_index::source::WorkTree;
 use journeyman_index::tokens::Tokenizer;
 use journeyman_index::vectors::{
-    Deadline, EmbedError, Embedder, EmbeddingOptions, EmbeddingPurpose, EmbeddingReport, Vectors,
+    Deadline, EmbedError, Embedder, EmbeddingOptions, EmbeddingPurpose, EmbeddingReport, VectorStore,
 };
 use journeyman_index::{Index, IndexError};
 
@@ -111,8 +111,8 @@ impl House {
         self.kept.path().join("tree")
     }
 
-    fn open(&self, embedder: &dyn Embedder) -> Vectors {
-        Vectors::open(self.index.directory(), embedder).unwrap()
+    fn open(&self, embedder: &dyn Embedder) -> VectorStore {
+        VectorStore::open(self.index.directory(), embedder).unwrap()
     }
 
     fn follow_with(&self, embedder: &dyn Embedder, stop: &AtomicBool) -> EmbeddingReport {
@@ -152,7 +152,7 @@ impl House {
     /// Returns files by similarity to a text, with the similarity.
     fn nearest(&self, words: &Words, text: &str) -> Vec<(String, f32)> {
         let snapshot = self.index.snapshot();
-        let similar = self.open(words).view(&snapshot).nearest(&words.vector(text), 1_000);
+        let similar = self.open(words).view(&snapshot).nearest_chunks(&words.vector(text), 1_000);
         let mut found: Vec<(String, f32)> = similar
             .chunks
             .iter()
@@ -233,7 +233,7 @@ fn results_equal_exhaustive_comparison() {
         // The best ten of sixty, above the eleventh.
         let snapshot = house.index.snapshot();
         let view = house.open(&words).view(&snapshot);
-        let (all, ten) = (view.nearest(&wanted, 60), view.nearest(&wanted, 10));
+        let (all, ten) = (view.nearest_chunks(&wanted, 60), view.nearest_chunks(&wanted, 10));
         let mut scores: Vec<f32> = all.chunks.iter().map(|(_, score)| *score).collect();
         scores.sort_by(|a, b| b.total_cmp(a));
         assert!(ten.chunks.len() <= 10 && !ten.chunks.is_empty());
@@ -242,7 +242,7 @@ fn results_equal_exhaustive_comparison() {
             assert!((before - score - scores[10]).abs() < 1e-5);
         }
         assert!(
-            view.nearest(&[1.0, 0.0], 10).chunks.is_empty(),
+            view.nearest_chunks(&[1.0, 0.0], 10).chunks.is_empty(),
             "a vector of another length is like nothing"
         );
     }
@@ -276,7 +276,7 @@ fn an_updated_index_finds_the_same_as_a_new_one() {
                     std::fs::remove_file(path).unwrap();
                 }
             }
-            Vectors::remove_all(other.index.directory()).unwrap();
+            VectorStore::remove_all(other.index.directory()).unwrap();
             other.follow(&words);
             let asked = block("w7") + &block("w9");
             assert_eq!(house.nearest(&words, &asked), other.nearest(&words, &asked));
@@ -309,7 +309,7 @@ fn damaged_parts_are_made_again() {
         std::fs::rename(&new, &part).unwrap();
         let vectors = house.open(&words);
         // A query doesn't panic, whatever it finds.
-        let found = vectors.view(&house.index.snapshot()).nearest(&words.vector("apple"), 10);
+        let found = vectors.view(&house.index.snapshot()).nearest_chunks(&words.vector("apple"), 10);
         assert!(found.chunks.len() <= 4);
         let found = vectors.damage_report().is_some();
         let verified = vectors.verify();
@@ -388,7 +388,7 @@ fn a_replaced_model_is_noticed() {
     assert!(matches!(told, EmbedError::Dimensions { expected: DIMENSIONS, got: 30, .. }), "{told}");
     assert!(told.to_string().contains("--rebuild"));
     assert_eq!(house.nearest(&Words::new(), "apple").len(), 4, "what there was is still there");
-    Vectors::remove_all(house.index.directory()).unwrap();
+    VectorStore::remove_all(house.index.directory()).unwrap();
     assert_eq!(house.follow(&Words { dimensions: 30, ..Words::new() }).embedded, 4);
 }
 
@@ -455,13 +455,13 @@ fn vectors_have_the_requested_weight() {
     house.follow(&words);
     let snapshot = house.index.snapshot();
     let view = house.open(&words).view(&snapshot);
-    let similar = view.nearest(&words.vector("quince"), 100);
+    let similar = view.nearest_chunks(&words.vector("quince"), 100);
     let query = Query::new("where is the fruit", &mut Tokenizer::new());
-    let ask = |context: Context<'_>| Searcher::new().search(&*snapshot, None, &query, context, 10);
-    assert!(ask(Context::default()).files.is_empty(), "no word of the query is anywhere");
-    let nothing = ask(Context { vectors: Some((&similar, 0.0)), ..Context::default() });
+    let ask = |context: QueryContext<'_>| Searcher::new().search(&*snapshot, None, &query, context, 10);
+    assert!(ask(QueryContext::default()).files.is_empty(), "no word of the query is anywhere");
+    let nothing = ask(QueryContext { vectors: Some((&similar, 0.0)), ..QueryContext::default() });
     assert!(nothing.files.is_empty());
-    let found = ask(Context { vectors: Some((&similar, 0.2)), ..Context::default() });
+    let found = ask(QueryContext { vectors: Some((&similar, 0.2)), ..QueryContext::default() });
     let best = &found.files[0];
     assert_eq!(best.path, b"pears.py");
     assert_eq!((best.why[0].signal, best.why[0].share), (Signal::Vectors, 1.0));

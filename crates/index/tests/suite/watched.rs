@@ -10,9 +10,9 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use common::{everything, put, refresh};
-use journeyman_index::store::Options;
+use journeyman_index::store::RefreshOptions;
 use journeyman_index::watch::{WatchEvent, follow_project};
-use journeyman_index::{Index, Project};
+use journeyman_index::{Index, ProjectIndex};
 
 /// Far longer than anything should take; a machine under load is slow.
 const DEADLINE: Duration = Duration::from_secs(300);
@@ -38,9 +38,13 @@ impl Followed {
         let (stop, (sender, told)) = (Arc::new(AtomicBool::new(false)), channel());
         let flag = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
-            let project = Project::open(&tree, &directory, 2).unwrap();
-            let options =
-                Options { threads: NonZero::new(2).unwrap(), wait: false, progress: &|_| {}, stop: &flag };
+            let project = ProjectIndex::open(&tree, &directory, 2).unwrap();
+            let options = RefreshOptions {
+                threads: NonZero::new(2).unwrap(),
+                wait: false,
+                progress: &|_| {},
+                stop: &flag,
+            };
             let mut tell = |told: WatchEvent<'_>| {
                 let said = match told {
                     WatchEvent::Watching(directories) => format!("watching {directories}"),

@@ -13,7 +13,7 @@ const CONTEXT_CHARS: usize = 30;
 
 /// Returns the places where `actual` differs from `recorded`, in one or two lines each; `None` if
 /// they are equal. The order of members is ignored.
-pub(super) fn diff(recorded: &Value, actual: &Value) -> Option<String> {
+pub(super) fn diff_json(recorded: &Value, actual: &Value) -> Option<String> {
     let mut found = Differences { lines: Vec::new(), more: false };
     found.compare("", recorded, actual);
     if found.lines.is_empty() {
@@ -39,12 +39,12 @@ impl Differences {
             (Value::Object(old), Value::Object(new)) => {
                 for (name, value) in old {
                     match new.get(name) {
-                        Some(other) => self.compare(&member(path, name), value, other),
-                        None => self.note(&member(path, name), Some(value), None),
+                        Some(other) => self.compare(&member_path(path, name), value, other),
+                        None => self.add(&member_path(path, name), Some(value), None),
                     }
                 }
                 for (name, value) in new.iter().filter(|(name, _)| !old.contains_key(name.as_str())) {
-                    self.note(&member(path, name), None, Some(value));
+                    self.add(&member_path(path, name), None, Some(value));
                 }
             }
             (Value::Array(old), Value::Array(new)) => {
@@ -52,15 +52,15 @@ impl Differences {
                     let path = format!("{path}[{index}]");
                     match (old.get(index), new.get(index)) {
                         (Some(value), Some(other)) => self.compare(&path, value, other),
-                        (value, other) => self.note(&path, value, other),
+                        (value, other) => self.add(&path, value, other),
                     }
                 }
             }
-            _ => self.note(path, Some(recorded), Some(actual)),
+            _ => self.add(path, Some(recorded), Some(actual)),
         }
     }
 
-    fn note(&mut self, path: &str, recorded: Option<&Value>, actual: Option<&Value>) {
+    fn add(&mut self, path: &str, recorded: Option<&Value>, actual: Option<&Value>) {
         if self.lines.len() >= MAX_DIFFERENCES {
             self.more = true;
             return;
@@ -69,17 +69,17 @@ impl Differences {
         shorten(&mut path, MAX_VALUE_BYTES);
         let (old, new) = match (recorded, actual) {
             (Some(Value::String(old)), Some(Value::String(new))) => excerpts_at_difference(old, new),
-            _ => (shown(recorded), shown(actual)),
+            _ => (format_value(recorded), format_value(actual)),
         };
         self.lines.push(format!("  {path}\n    recorded: {old}\n    now:      {new}"));
     }
 }
 
-fn member(path: &str, name: &str) -> String {
+fn member_path(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }
 
-fn shown(value: Option<&Value>) -> String {
+fn format_value(value: Option<&Value>) -> String {
     let mut text = value.map_or_else(|| "(nothing)".to_owned(), Value::to_string);
     shorten(&mut text, MAX_VALUE_BYTES);
     text
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn equal_whatever_the_order() {
-        assert_eq!(diff(&json!({"a": 1, "b": [2]}), &json!({"b": [2], "a": 1})), None);
+        assert_eq!(diff_json(&json!({"a": 1, "b": [2]}), &json!({"b": [2], "a": 1})), None);
     }
 
     #[test]
@@ -121,14 +121,14 @@ mod tests {
              \x20 come\n    recorded: (nothing)\n    now:      null",
             lead = "x".repeat(30)
         );
-        assert_eq!(diff(&old, &new).unwrap(), expected);
+        assert_eq!(diff_json(&old, &new).unwrap(), expected);
     }
 
     #[test]
     fn it_is_bounded() {
         let old = Value::Array((0..10_000).map(|_| Value::String("a".repeat(1_000))).collect());
         let new = Value::Array((0..10_000).map(|_| Value::String("b".repeat(1_000))).collect());
-        let text = diff(&old, &new).unwrap();
+        let text = diff_json(&old, &new).unwrap();
         assert!(text.len() < 4_096, "{}", text.len());
         assert!(text.ends_with("… and more"));
     }

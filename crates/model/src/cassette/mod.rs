@@ -23,7 +23,7 @@ pub use record::{Recorder, RecordingTransport};
 pub use replay::Replayer;
 
 /// The version of the format that this crate writes, and the only one that it reads.
-const VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 1;
 /// Request headers that are recorded; none of them ever holds a secret.
 const REQUEST_HEADERS: &[&str] =
     &["accept", "content-type", "user-agent", "anthropic-version", "anthropic-beta"];
@@ -209,7 +209,7 @@ impl RecordedRequest {
     }
 
     /// Returns the parts that must be equal in a replay: everything but the host and the headers.
-    fn comparable(&self) -> Value {
+    fn to_comparable(&self) -> Value {
         let mut body = self.body.clone();
         if let Some(members) = body.as_object_mut() {
             // The key of the session differs in every run and does not affect the response.
@@ -251,7 +251,7 @@ fn redact(text: &str, secrets: &[String]) -> String {
 /// Returns a URL without user, password and fragment, and with the values of unknown query
 /// parameters redacted.
 fn redact_url(url: &str) -> String {
-    let shown = crate::transport::shown_url(url);
+    let shown = crate::transport::display_url(url);
     let query = url.split('#').next().and_then(|url| url.split_once('?')).map(|(_, query)| query);
     let Some(query) = query else {
         return shown;

@@ -12,8 +12,8 @@ use futures_util::{StreamExt as _, stream};
 use serde::de::IgnoredAny;
 
 use super::{
-    REDACTED, RESPONSE_HEADERS, RecordedChunk, RecordedError, RecordedExchange, RecordedRequest,
-    RecordedResponse, VERSION, redact, secrets_of,
+    FORMAT_VERSION, REDACTED, RESPONSE_HEADERS, RecordedChunk, RecordedError, RecordedExchange,
+    RecordedRequest, RecordedResponse, redact, secrets_of,
 };
 use crate::ModelError;
 use crate::transport::{Body, HttpRequest, HttpResponse, Transport};
@@ -51,8 +51,8 @@ impl Recorder {
     /// [`ModelError::Cassette`] if the file can't be created or is not a cassette.
     pub fn create(path: impl AsRef<Path>, day: Option<&str>) -> Result<Self, ModelError> {
         let path = path.as_ref();
-        let file =
-            open(path).map_err(|reason| ModelError::Cassette { path: path.display().to_string(), reason })?;
+        let file = create_cassette_file(path)
+            .map_err(|reason| ModelError::Cassette { path: path.display().to_string(), reason })?;
         Ok(Self(Arc::new(RecorderInner {
             path: path.to_owned(),
             day: day.map(str::to_owned),
@@ -64,29 +64,29 @@ impl Recorder {
 
     /// Returns a transport that forwards to `inner` and records the exchanges.
     #[must_use]
-    pub fn around(&self, inner: Arc<dyn Transport>) -> RecordingTransport {
+    pub fn wrap_transport(&self, inner: Arc<dyn Transport>) -> RecordingTransport {
         RecordingTransport { inner, recorder: self.clone() }
     }
 
-    fn error(&self, reason: String) -> ModelError {
+    fn cassette_error(&self, reason: String) -> ModelError {
         ModelError::Cassette { path: self.0.path.display().to_string(), reason }
     }
 
     fn write(&self, record: &RecordedExchange) -> Result<(), ModelError> {
-        let mut line = serde_json::to_vec(record).map_err(|error| self.error(error.to_string()))?;
+        let mut line = serde_json::to_vec(record).map_err(|error| self.cassette_error(error.to_string()))?;
         line.push(b'\n');
         let mut file = self.0.file.lock().unwrap_or_else(PoisonError::into_inner);
         // One write per line, so that a crash leaves whole exchanges.
-        file.write_all(&line).map_err(|error| self.error(error.to_string()))
+        file.write_all(&line).map_err(|error| self.cassette_error(error.to_string()))
     }
 
     fn take_write_error(&self) -> Option<ModelError> {
         let mut failed = self.0.failed.lock().unwrap_or_else(PoisonError::into_inner);
-        failed.take().map(|reason| self.error(reason))
+        failed.take().map(|reason| self.cassette_error(reason))
     }
 }
 
-fn open(path: &Path) -> Result<File, String> {
+fn create_cassette_file(path: &Path) -> Result<File, String> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -120,7 +120,7 @@ fn is_cassette(line: &[u8]) -> bool {
         _request: IgnoredAny,
     }
     let cut_off = line.len() as u64 >= MAX_FIRST_LINE_BYTES;
-    let begins = format!("{{\"version\":{VERSION},\"index\":");
+    let begins = format!("{{\"version\":{FORMAT_VERSION},\"index\":");
     serde_json::from_slice::<VersionLine>(line).is_ok() || cut_off && line.starts_with(begins.as_bytes())
 }
 
@@ -138,7 +138,7 @@ impl Transport for RecordingTransport {
             }
             let secrets = secrets_of(&request);
             let record = RecordedExchange {
-                version: VERSION,
+                version: FORMAT_VERSION,
                 index: self.recorder.0.requests.fetch_add(1, Ordering::Relaxed),
                 day: self.recorder.0.day.clone(),
                 request: RecordedRequest::new(&request, &secrets),
@@ -219,7 +219,7 @@ impl RecordingExchange {
         if self.size > MAX_BODY_BYTES {
             return Err(self
                 .recorder
-                .error(format!("an answer of more than {MAX_BODY_BYTES} bytes is not recorded")));
+                .cassette_error(format!("an answer of more than {MAX_BODY_BYTES} bytes is not recorded")));
         }
         self.chunks.push(chunk.clone());
         Ok(())

@@ -7,10 +7,10 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt as _, stream};
 
-use super::diff::diff;
-use super::{RecordedExchange, RecordedRequest, VERSION, secrets_of};
+use super::diff::diff_json;
+use super::{FORMAT_VERSION, RecordedExchange, RecordedRequest, secrets_of};
 use crate::ModelError;
-use crate::transport::{HttpRequest, HttpResponse, Transport, shown_url};
+use crate::transport::{HttpRequest, HttpResponse, Transport, display_url};
 
 /// Maximum size of a cassette: hours of work with a model.
 const MAX_CASSETTE_BYTES: u64 = 512 * 1024 * 1024;
@@ -54,13 +54,13 @@ impl Replayer {
             return Err(failed(format!("it has {size} bytes; at most {MAX_CASSETTE_BYTES} are read")));
         }
         let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-        let records = parse(&text).map_err(failed)?;
+        let records = parse_cassette(&text).map_err(failed)?;
         Ok(Self(Arc::new(Cassette { path: path.display().to_string(), records, next: Mutex::new(0) })))
     }
 
     /// Returns the date in the recorded prompts.
     #[must_use]
-    pub fn day(&self) -> Option<&str> {
+    pub fn prompt_date(&self) -> Option<&str> {
         self.0.records.first()?.day.as_deref()
     }
 
@@ -78,20 +78,19 @@ impl Replayer {
             return Err(ModelError::ReplayExhausted { exchanges: cassette.records.len() });
         };
         let now = RecordedRequest::new(request, &secrets_of(request));
-        if let Some(diff) = diff(&record.request.comparable(), &now.comparable()) {
+        if let Some(diff) = diff_json(&record.request.to_comparable(), &now.to_comparable()) {
             return Err(ModelError::ReplayMismatch { exchange: next.saturating_add(1), diff });
         }
         *next = next.saturating_add(1);
-        let url = shown_url(&request.url);
+        let url = display_url(&request.url);
         let error = record.error.as_ref().map(|error| error.to_model_error(&url));
         let Some(response) = &record.response else {
-            return Err(
-                error.unwrap_or_else(|| self.broken("an exchange has neither an answer nor an error"))
-            );
+            return Err(error
+                .unwrap_or_else(|| self.cassette_error("an exchange has neither an answer nor an error")));
         };
         let chunks: Result<Vec<Vec<u8>>, String> =
             response.chunks.iter().map(|chunk| chunk.bytes()).collect();
-        let chunks = chunks.map_err(|reason| self.broken(&reason))?;
+        let chunks = chunks.map_err(|reason| self.cassette_error(&reason))?;
         let items = chunks.into_iter().map(|chunk| Ok(Bytes::from(chunk))).chain(error.map(Err));
         let items: Vec<Result<Bytes, ModelError>> = items.collect();
         Ok(HttpResponse {
@@ -101,20 +100,20 @@ impl Replayer {
         })
     }
 
-    fn broken(&self, reason: &str) -> ModelError {
+    fn cassette_error(&self, reason: &str) -> ModelError {
         ModelError::Cassette { path: self.0.path.clone(), reason: reason.to_owned() }
     }
 }
 
-fn parse(text: &str) -> Result<Vec<RecordedExchange>, String> {
+fn parse_cassette(text: &str) -> Result<Vec<RecordedExchange>, String> {
     let mut records = Vec::new();
     for (place, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let number = place.saturating_add(1);
         let record: RecordedExchange = serde_json::from_str(line)
             .map_err(|error| format!("line {number} is no recorded exchange: {error}"))?;
-        if record.version != VERSION {
+        if record.version != FORMAT_VERSION {
             return Err(format!(
-                "line {number} has version {}; this program reads version {VERSION}",
+                "line {number} has version {}; this program reads version {FORMAT_VERSION}",
                 record.version
             ));
         }

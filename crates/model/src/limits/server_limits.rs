@@ -16,18 +16,18 @@ pub struct ServerLimits {
 
 impl ServerLimits {
     /// Creates the limits of a model that the server has loaded with this window.
-    pub(super) fn loaded(window: u64) -> Self {
+    pub(super) fn of_loaded_model(window: u64) -> Self {
         Self { window: Tokens(window), max_output: None, is_final: true }
     }
 
     /// Creates the limits of a model that the server has not loaded yet.
-    pub(super) fn not_loaded(window: u64) -> Self {
-        Self { is_final: false, ..Self::loaded(window) }
+    pub(super) fn of_unloaded_model(window: u64) -> Self {
+        Self { is_final: false, ..Self::of_loaded_model(window) }
     }
 
     /// Applies these limits to `limits`, if their source allows a correction by the server.
     pub fn apply_to(&self, limits: &mut ModelLimits) {
-        if limits.source.is_open() {
+        if limits.source.is_provisional() {
             limits.set_window(self.window, LimitSource::Server);
             if let Some(most) = self.max_output {
                 limits.max_output = Some(most.min(limits.window));
@@ -42,15 +42,15 @@ mod tests {
 
     #[test]
     fn the_server_corrects_only_what_is_open_and_believable() {
-        let told = ServerLimits { max_output: Some(Tokens(9_000)), ..ServerLimits::loaded(40_000) };
-        let mut limits = ModelLimits::careful_default(true);
+        let told = ServerLimits { max_output: Some(Tokens(9_000)), ..ServerLimits::of_loaded_model(40_000) };
+        let mut limits = ModelLimits::conservative_default(true);
         told.apply_to(&mut limits);
         assert_eq!((limits.window, limits.max_output), (Tokens(40_000), Some(Tokens(9_000))));
         assert_eq!(limits.source, LimitSource::Server);
         for source in [LimitSource::Configured, LimitSource::Table, LimitSource::Refusal] {
-            let mut limits = ModelLimits { source, ..ModelLimits::careful_default(true) };
+            let mut limits = ModelLimits { source, ..ModelLimits::conservative_default(true) };
             told.apply_to(&mut limits);
-            assert_eq!(limits, ModelLimits { source, ..ModelLimits::careful_default(true) });
+            assert_eq!(limits, ModelLimits { source, ..ModelLimits::conservative_default(true) });
         }
     }
 }

@@ -7,71 +7,72 @@ use crate::provider::is_local;
 
 /// Models that count tokens in the same way.
 #[derive(Debug)]
-struct Family {
+struct ModelFamily {
     tokenizer: Tokenizer,
     images: ImageTokens,
 }
 
-impl Family {
+impl ModelFamily {
     const fn new(tokenizer: Tokenizer, images: ImageTokens) -> Self {
         Self { tokenizer, images }
     }
 
     /// Creates a family whose tokens are only estimated; `percent` as in [`Tokenizer::Estimate`].
-    const fn estimated(percent: u16, images: ImageTokens) -> Self {
+    const fn with_estimate(percent: u16, images: ImageTokens) -> Self {
         Self::new(Tokenizer::Estimate { percent }, images)
     }
 }
 
 /// Returns the tokens of images for Anthropic's models: squares of 28 pixels. The number of squares
 /// is that of the scaled image, which Anthropic describes by its longest edge and its tokens.
-const fn claude_patches(max_edge: u32, max_patches: u32) -> ImageTokens {
+const fn claude_image_tokens(max_edge: u32, max_patches: u32) -> ImageTokens {
     ImageTokens::Patches { side: 28, max_edge, max_patches, percent: 100 }
 }
 
 /// Returns the tokens of images for OpenAI's models: squares of 32 pixels.
-const fn openai_patches(max_edge: u32, max_patches: u32, percent: u32) -> ImageTokens {
+const fn openai_image_tokens(max_edge: u32, max_patches: u32, percent: u32) -> ImageTokens {
     ImageTokens::Patches { side: 32, max_edge, max_patches, percent }
 }
 
 // Claude's vocabularies aren't public. Anthropic says that the newer one makes about 30 % more
 // tokens of the same text than the older one.
-static CLAUDE: Family = Family::estimated(120, claude_patches(1_568, 1_600));
-static CLAUDE_NEW: Family = Family::estimated(155, claude_patches(2_576, 4_784));
-static GPT_4O: Family = Family::new(Tokenizer::O200k, ImageTokens::Tiles { base: 85, tile: 170 });
-static GPT_4O_MINI: Family = Family::new(Tokenizer::O200k, ImageTokens::Tiles { base: 2_833, tile: 5_667 });
-static O_SERIES: Family = Family::new(Tokenizer::O200k, ImageTokens::Tiles { base: 75, tile: 150 });
-static GPT_5: Family = Family::new(Tokenizer::O200k, ImageTokens::Tiles { base: 70, tile: 140 });
-static GPT_MINI: Family = Family::new(Tokenizer::O200k, openai_patches(2_048, 1_536, 162));
-static GPT_NANO: Family = Family::new(Tokenizer::O200k, openai_patches(2_048, 1_536, 246));
-static O4_MINI: Family = Family::new(Tokenizer::O200k, openai_patches(2_048, 1_536, 172));
-static GPT_5_2: Family = Family::new(Tokenizer::O200k, openai_patches(2_048, 1_536, 120));
-static GPT_5_4: Family = Family::new(Tokenizer::O200k, openai_patches(6_000, 10_000, 120));
-static GPT_6: Family = Family::new(Tokenizer::O200k, openai_patches(6_000, 36_000, 120));
-static GPT_4: Family = Family::new(Tokenizer::Cl100k, ImageTokens::Tiles { base: 85, tile: 170 });
-static GPT_OSS: Family = Family::new(Tokenizer::O200k, ImageTokens::Unknown);
+static CLAUDE: ModelFamily = ModelFamily::with_estimate(120, claude_image_tokens(1_568, 1_600));
+static CLAUDE_NEW: ModelFamily = ModelFamily::with_estimate(155, claude_image_tokens(2_576, 4_784));
+static GPT_4O: ModelFamily = ModelFamily::new(Tokenizer::O200k, ImageTokens::Tiles { base: 85, tile: 170 });
+static GPT_4O_MINI: ModelFamily =
+    ModelFamily::new(Tokenizer::O200k, ImageTokens::Tiles { base: 2_833, tile: 5_667 });
+static O_SERIES: ModelFamily = ModelFamily::new(Tokenizer::O200k, ImageTokens::Tiles { base: 75, tile: 150 });
+static GPT_5: ModelFamily = ModelFamily::new(Tokenizer::O200k, ImageTokens::Tiles { base: 70, tile: 140 });
+static GPT_MINI: ModelFamily = ModelFamily::new(Tokenizer::O200k, openai_image_tokens(2_048, 1_536, 162));
+static GPT_NANO: ModelFamily = ModelFamily::new(Tokenizer::O200k, openai_image_tokens(2_048, 1_536, 246));
+static O4_MINI: ModelFamily = ModelFamily::new(Tokenizer::O200k, openai_image_tokens(2_048, 1_536, 172));
+static GPT_5_2: ModelFamily = ModelFamily::new(Tokenizer::O200k, openai_image_tokens(2_048, 1_536, 120));
+static GPT_5_4: ModelFamily = ModelFamily::new(Tokenizer::O200k, openai_image_tokens(6_000, 10_000, 120));
+static GPT_6: ModelFamily = ModelFamily::new(Tokenizer::O200k, openai_image_tokens(6_000, 36_000, 120));
+static GPT_4: ModelFamily = ModelFamily::new(Tokenizer::Cl100k, ImageTokens::Tiles { base: 85, tile: 170 });
+static GPT_OSS: ModelFamily = ModelFamily::new(Tokenizer::O200k, ImageTokens::Unknown);
 // Gemini's vocabulary isn't public; it has 256,000 tokens and writes numbers digit by digit.
-static GEMINI_2: Family = Family::estimated(112, ImageTokens::Crops { crop: 258 });
-static GEMINI_3: Family = Family::estimated(112, ImageTokens::Fixed(1_120));
+static GEMINI_2: ModelFamily = ModelFamily::with_estimate(112, ImageTokens::Crops { crop: 258 });
+static GEMINI_3: ModelFamily = ModelFamily::with_estimate(112, ImageTokens::Fixed(1_120));
 // Measured with the vendors' published vocabularies on 20 MB of source code and prose, rounded up.
-static DEEPSEEK: Family = Family::estimated(108, ImageTokens::Unknown);
-static MISTRAL: Family = Family::estimated(108, ImageTokens::Unknown);
-static KIMI: Family = Family::estimated(101, ImageTokens::Unknown);
-static GLM: Family = Family::estimated(101, ImageTokens::Unknown);
-static QWEN: Family = Family::estimated(103, ImageTokens::Unknown);
-static LLAMA: Family = Family::estimated(101, ImageTokens::Unknown);
-static MINIMAX: Family = Family::estimated(102, ImageTokens::Unknown);
-static UNKNOWN: Family = Family::estimated(120, ImageTokens::Unknown);
+static DEEPSEEK: ModelFamily = ModelFamily::with_estimate(108, ImageTokens::Unknown);
+static MISTRAL: ModelFamily = ModelFamily::with_estimate(108, ImageTokens::Unknown);
+static KIMI: ModelFamily = ModelFamily::with_estimate(101, ImageTokens::Unknown);
+static GLM: ModelFamily = ModelFamily::with_estimate(101, ImageTokens::Unknown);
+static QWEN: ModelFamily = ModelFamily::with_estimate(103, ImageTokens::Unknown);
+static LLAMA: ModelFamily = ModelFamily::with_estimate(101, ImageTokens::Unknown);
+static MINIMAX: ModelFamily = ModelFamily::with_estimate(102, ImageTokens::Unknown);
+static UNKNOWN: ModelFamily = ModelFamily::with_estimate(120, ImageTokens::Unknown);
 
 /// The limits of one model; 0 where the vendor documents none.
-type Row = (&'static str, &'static str, u64, u64, u64, &'static Family);
+type LimitsRow = (&'static str, &'static str, u64, u64, u64, &'static ModelFamily);
 
 /// Documented limits: provider, model, window, maximum input, maximum output, and the family. As
 /// the vendors' model pages had them between mid-2025 and November 2026; nothing here is fetched.
 ///
 /// OpenAI's windows include the whole output limit, so that the input is limited to the difference.
 /// A model that is missing gets [`default_limits`]. The configuration overrides each number.
-const LIMITS: &[Row] = &[
+const LIMITS: &[LimitsRow] = &[
     ("anthropic", "claude-fable-5-2", 1_000_000, 0, 128_000, &CLAUDE_NEW),
     ("anthropic", "claude-fable-5-1", 1_000_000, 0, 128_000, &CLAUDE_NEW),
     ("anthropic", "claude-fable-5", 1_000_000, 0, 128_000, &CLAUDE_NEW),
@@ -188,7 +189,7 @@ const LIMITS: &[Row] = &[
 
 /// The beginnings of models' names, with their families, for models without documented limits. The
 /// longest match wins.
-const NAME_FAMILIES: &[(&str, &Family)] = &[
+const FAMILIES_BY_PREFIX: &[(&str, &ModelFamily)] = &[
     ("claude", &CLAUDE_NEW),
     ("gpt-oss", &GPT_OSS),
     ("gpt-4", &GPT_4),
@@ -252,19 +253,19 @@ pub fn documented_models(provider: &str) -> Vec<&'static str> {
 /// name says more about a vocabulary than about a window.
 #[must_use]
 pub fn default_limits(provider: &str, model: &str) -> ModelLimits {
-    let family = name_family(model);
+    let family = family_of_name(model);
     ModelLimits {
         tokenizer: family.tokenizer.clone(),
         images: family.images,
-        ..ModelLimits::careful_default(is_local(provider))
+        ..ModelLimits::conservative_default(is_local(provider))
     }
 }
 
 /// Returns the family of a name such as `qwen3-coder:30b` or `unsloth/Llama-3.3-70B-GGUF`.
-fn name_family(model: &str) -> &'static Family {
+fn family_of_name(model: &str) -> &'static ModelFamily {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     let name = name.strip_prefix("meta-").unwrap_or(&name);
-    let fits = NAME_FAMILIES.iter().filter(|(beginning, _)| name.starts_with(beginning));
+    let fits = FAMILIES_BY_PREFIX.iter().filter(|(beginning, _)| name.starts_with(beginning));
     fits.max_by_key(|(beginning, _)| beginning.len()).map_or(&UNKNOWN, |(_, family)| family)
 }
 
@@ -300,12 +301,12 @@ mod tests {
     #[test]
     fn an_unknown_model_gets_careful_limits_and_its_familys_tokenizer() {
         let cases = [
-            ("ollama", "qwen3-coder:30b", ModelLimits::LOCAL_DEFAULT, &QWEN),
-            ("lmstudio", "unsloth/Meta-Llama-3.3-70B", ModelLimits::LOCAL_DEFAULT, &LLAMA),
-            ("openai", "gpt-7", ModelLimits::HOSTED_DEFAULT, &GPT_6),
-            ("openai", "gpt-4.9-mini", ModelLimits::HOSTED_DEFAULT, &GPT_4O),
-            ("anthropic", "claude-zeta-7", ModelLimits::HOSTED_DEFAULT, &CLAUDE_NEW),
-            ("custom", "house-model", ModelLimits::HOSTED_DEFAULT, &UNKNOWN),
+            ("ollama", "qwen3-coder:30b", ModelLimits::DEFAULT_LOCAL_WINDOW, &QWEN),
+            ("lmstudio", "unsloth/Meta-Llama-3.3-70B", ModelLimits::DEFAULT_LOCAL_WINDOW, &LLAMA),
+            ("openai", "gpt-7", ModelLimits::DEFAULT_HOSTED_WINDOW, &GPT_6),
+            ("openai", "gpt-4.9-mini", ModelLimits::DEFAULT_HOSTED_WINDOW, &GPT_4O),
+            ("anthropic", "claude-zeta-7", ModelLimits::DEFAULT_HOSTED_WINDOW, &CLAUDE_NEW),
+            ("custom", "house-model", ModelLimits::DEFAULT_HOSTED_WINDOW, &UNKNOWN),
         ];
         for (provider, model, window, family) in cases {
             let limits = default_limits(provider, model);

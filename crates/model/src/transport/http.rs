@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Header, HttpRequest, HttpResponse, Method, Transport, is_loopback, shown_url};
+use super::{Header, HttpRequest, HttpResponse, Method, Transport, display_url, is_loopback};
 use crate::{Deadline, Deadlines, Endpoint, ModelError, ProxySettings};
 
 /// The time that an idle connection is kept: shorter than the 60 s after which common load
@@ -32,11 +32,11 @@ pub struct HttpTransport {
     proxy: ProxySettings,
     ca_file: Option<Arc<Path>>,
     deadlines: Deadlines,
-    clients: Mutex<Clients>,
+    clients: Mutex<CachedClients>,
 }
 
 #[derive(Default)]
-struct Clients {
+struct CachedClients {
     plain: Option<reqwest::Client>,
     tls: Option<reqwest::Client>,
 }
@@ -53,7 +53,7 @@ impl HttpTransport {
         }
     }
 
-    fn client(&self, url: &reqwest::Url) -> Result<reqwest::Client, ModelError> {
+    fn get_or_build_client(&self, url: &reqwest::Url) -> Result<reqwest::Client, ModelError> {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         let encrypted = url.scheme() == "https";
         let slot = if encrypted { &mut clients.tls } else { &mut clients.plain };
@@ -61,8 +61,8 @@ impl HttpTransport {
             return Ok(client.clone());
         }
         let roots = if encrypted { self.load_roots(url)? } else { rustls::RootCertStore::empty() };
-        let client = self.build(roots).map_err(|reason| ModelError::Connection {
-            url: shown_url(url.as_str()),
+        let client = self.build_client(roots).map_err(|reason| ModelError::Connection {
+            url: display_url(url.as_str()),
             reason,
             advice: None,
             permanent: true,
@@ -71,7 +71,7 @@ impl HttpTransport {
         Ok(client)
     }
 
-    fn build(&self, roots: rustls::RootCertStore) -> Result<reqwest::Client, String> {
+    fn build_client(&self, roots: rustls::RootCertStore) -> Result<reqwest::Client, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -97,7 +97,7 @@ impl HttpTransport {
             if let Some(url) = url.as_deref().filter(|url| !url.is_empty()) {
                 let proxy = if encrypted { reqwest::Proxy::https(url) } else { reqwest::Proxy::http(url) };
                 let proxy = proxy
-                    .map_err(|_| format!("the proxy {} is not a URL that can be used", shown_url(url)))?;
+                    .map_err(|_| format!("the proxy {} is not a URL that can be used", display_url(url)))?;
                 builder = builder.proxy(proxy.no_proxy(reqwest::NoProxy::from_string(&bypass)));
             }
         }
@@ -118,7 +118,7 @@ impl HttpTransport {
                 None => "no trusted certificates are installed".to_owned(),
             };
             return Err(ModelError::Connection {
-                url: shown_url(url.as_str()),
+                url: display_url(url.as_str()),
                 reason,
                 advice: Some(
                     "install the system's ca-certificates, or name a file of certificates in SSL_CERT_FILE"
@@ -134,13 +134,13 @@ impl HttpTransport {
 impl Transport for HttpTransport {
     fn send(&self, request: HttpRequest) -> BoxFuture<'_, Result<HttpResponse, ModelError>> {
         Box::pin(async move {
-            let watch = DeadlineTimer::start(self.deadlines, shown_url(&request.url));
-            let (client, request) = self.prepare(request, &watch.url)?;
+            let watch = DeadlineTimer::start(self.deadlines, display_url(&request.url));
+            let (client, request) = self.prepare_request(request, &watch.url)?;
             let (until, which) = watch.first_byte_deadline();
             let sent = timeout_at(until, client.execute(request)).await;
             let response = match sent {
-                Err(_) => return Err(watch.timed_out(which)),
-                Ok(Err(error)) => return Err(watch.send_error(error)),
+                Err(_) => return Err(watch.timeout_error(which)),
+                Ok(Err(error)) => return Err(watch.classify_send_error(error)),
                 Ok(Ok(response)) => response,
             };
             let status = response.status().as_u16();
@@ -159,7 +159,7 @@ impl Transport for HttpTransport {
 }
 
 impl HttpTransport {
-    fn prepare(
+    fn prepare_request(
         &self,
         request: HttpRequest,
         shown: &str,
@@ -171,7 +171,7 @@ impl HttpTransport {
             permanent: true,
         };
         let url = reqwest::Url::parse(&request.url).map_err(|error| refuse(&error.to_string()))?;
-        let client = self.client(&url)?;
+        let client = self.get_or_build_client(&url)?;
         let method = match request.method {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
@@ -212,7 +212,7 @@ impl DeadlineTimer {
 
     /// Returns the time at which a wait for the next byte ends if it begins now, and the limit that
     /// ends it.
-    fn next(&self) -> (Instant, Deadline) {
+    fn next_byte_deadline(&self) -> (Instant, Deadline) {
         self.cap_by_total(add_saturating(Instant::now(), self.deadlines.idle), Deadline::Idle)
     }
 
@@ -221,7 +221,7 @@ impl DeadlineTimer {
         if total < until { (total, Deadline::Total) } else { (until, which) }
     }
 
-    fn timed_out(&self, which: Deadline) -> ModelError {
+    fn timeout_error(&self, which: Deadline) -> ModelError {
         let after = match which {
             Deadline::Connect => self.deadlines.connect,
             Deadline::FirstByte => self.deadlines.first_byte,
@@ -231,9 +231,9 @@ impl DeadlineTimer {
         ModelError::Timeout { which, after, url: self.url.clone() }
     }
 
-    fn send_error(&self, error: reqwest::Error) -> ModelError {
+    fn classify_send_error(&self, error: reqwest::Error) -> ModelError {
         if error.is_timeout() {
-            return self.timed_out(Deadline::Connect);
+            return self.timeout_error(Deadline::Connect);
         }
         let error = error.without_url();
         let refused = io_kind(&error) == Some(io::ErrorKind::ConnectionRefused);
@@ -258,8 +258,8 @@ impl DeadlineTimer {
 
 /// Returns `start + wait`, or thirty years later if the sum overflows.
 fn add_saturating(start: Instant, wait: Duration) -> Instant {
-    const FAR: Duration = Duration::from_secs(86_400 * 365 * 30);
-    start.checked_add(wait).unwrap_or(start + FAR)
+    const FAR_FUTURE: Duration = Duration::from_secs(86_400 * 365 * 30);
+    start.checked_add(wait).unwrap_or(start + FAR_FUTURE)
 }
 
 /// A response body that is being read.
@@ -271,9 +271,10 @@ struct ResponseBody {
 
 impl ResponseBody {
     async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
-        let (until, which) = if self.begun { self.watch.next() } else { self.watch.first_byte_deadline() };
+        let (until, which) =
+            if self.begun { self.watch.next_byte_deadline() } else { self.watch.first_byte_deadline() };
         match timeout_at(until, self.response.chunk()).await {
-            Err(_) => Err(self.watch.timed_out(which)),
+            Err(_) => Err(self.watch.timeout_error(which)),
             Ok(Err(error)) => Err(ModelError::EndedEarly {
                 url: self.watch.url.clone(),
                 reason: format_chain(&error.without_url()),
@@ -290,13 +291,13 @@ impl ResponseBody {
 /// request failed.
 fn format_chain(error: &reqwest::Error) -> String {
     /// Causes that only name the layer in which the next one happened.
-    const LAYERS: [&str; 4] =
+    const LAYER_MESSAGES: [&str; 4] =
         ["client error (Connect)", "tcp connect error", "dns error", "error resolving DNS"];
     let mut parts: Vec<String> = Vec::new();
     let mut source = error.source();
     while let Some(cause) = source {
         let text = cause.to_string();
-        let is_layer = cause.source().is_some() && LAYERS.contains(&text.as_str());
+        let is_layer = cause.source().is_some() && LAYER_MESSAGES.contains(&text.as_str());
         if !is_layer && !parts.iter().any(|part| part.contains(&text)) {
             parts.push(text);
         }
@@ -305,12 +306,12 @@ fn format_chain(error: &reqwest::Error) -> String {
     if parts.is_empty() { error.to_string() } else { parts.join(": ") }
 }
 
-fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+fn error_causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
     std::iter::successors(error.source(), |cause: &&(dyn std::error::Error + 'static)| (*cause).source())
 }
 
 fn io_kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
-    causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind)
+    error_causes(error).find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind)
 }
 
 /// Returns true if the server's certificate is the cause. TLS errors are nested in I/O errors, and

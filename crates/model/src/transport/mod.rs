@@ -13,8 +13,8 @@ use futures_util::stream::BoxStream;
 use crate::ModelError;
 
 pub use http::HttpTransport;
-pub(crate) use retry::{AttemptError, next_wait, requested_wait};
-pub(crate) use url::{is_loopback, join_url, missing_scheme, path_and_query, shown_url};
+pub(crate) use retry::{AttemptError, choose_wait, requested_wait};
+pub(crate) use url::{display_url, guess_scheme, is_loopback, join_url, path_and_query};
 
 /// Sends HTTP requests. Dropping the future or the response's body ends the exchange and its
 /// connection.
@@ -93,7 +93,7 @@ impl fmt::Debug for HttpRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpRequest")
             .field("method", &self.method)
-            .field("url", &shown_url(&self.url))
+            .field("url", &display_url(&self.url))
             .field("headers", &self.headers)
             .field("body_bytes", &self.body.len())
             .finish()

@@ -20,7 +20,7 @@ impl From<ModelError> for AttemptError {
 
 /// Returns the wait before the attempt after number `attempt` (from 1), or the error that ends the
 /// request.
-pub(crate) fn next_wait(
+pub(crate) fn choose_wait(
     policy: &RetryPolicy,
     attempt: u32,
     failure: &AttemptError,
@@ -59,8 +59,8 @@ pub(crate) fn requested_wait<'a>(
     if let Some(wait) = parse_duration(text, 1.0) {
         return Some(wait);
     }
-    let until = unix_millis(text)?;
-    let now = header("date").and_then(unix_millis).or_else(|| now().map(|now| now.0))?;
+    let until = parse_http_date(text)?;
+    let now = header("date").and_then(parse_http_date).or_else(|| now().map(|now| now.0))?;
     Some(Duration::from_millis(until.saturating_sub(now)))
 }
 
@@ -74,7 +74,7 @@ fn parse_duration(text: &str, unit: f64) -> Option<Duration> {
     Some(Duration::try_from_secs_f64(number * unit).unwrap_or(Duration::MAX))
 }
 
-fn unix_millis(date: &str) -> Option<u64> {
+fn parse_http_date(date: &str) -> Option<u64> {
     let time = httpdate::parse_http_date(date.trim()).ok()?;
     let since = time.duration_since(std::time::UNIX_EPOCH).ok()?;
     u64::try_from(since.as_millis()).ok()

@@ -8,7 +8,7 @@ use crate::Wire;
 
 /// Returns a URL in the form for people: without user, password, query and fragment, which may hold
 /// secrets.
-pub(crate) fn shown_url(text: &str) -> String {
+pub(crate) fn display_url(text: &str) -> String {
     if let Ok(mut url) = Url::parse(text)
         && url.set_username("").is_ok()
         && url.set_password(None).is_ok()
@@ -24,7 +24,7 @@ pub(crate) fn shown_url(text: &str) -> String {
 /// Returns the scheme that a base URL most likely lacks, such as `http` for `127.0.0.1:8080/v1`;
 /// `None` for a URL with a scheme. A URL with a port or an address most likely means a server
 /// without certificates.
-pub(crate) fn missing_scheme(text: &str) -> Option<&'static str> {
+pub(crate) fn guess_scheme(text: &str) -> Option<&'static str> {
     if text.contains("://") {
         return None;
     }
@@ -154,7 +154,7 @@ mod tests {
             ("https://user:pass@host:99999/v1", "host:99999/v1"),
         ];
         for (url, expected) in cases {
-            assert_eq!(shown_url(url), expected);
+            assert_eq!(display_url(url), expected);
         }
         assert_eq!(path_and_query("https://u:p@host:1/v1/x?alt=sse"), "/v1/x?alt=sse");
         assert_eq!(path_and_query("https://host"), "/");
@@ -175,7 +175,7 @@ mod tests {
             ("not a url", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(missing_scheme(text), expected, "{text}");
+            assert_eq!(guess_scheme(text), expected, "{text}");
         }
     }
 

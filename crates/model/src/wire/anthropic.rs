@@ -10,10 +10,10 @@ use journeyman_protocol::{Block, ImageData, ResultPart, Role};
 use serde_json::{Map, Value, json};
 
 use super::names::{self, IdRule};
-use super::signature::OpaqueKind;
+use super::opaque_value::OpaqueValueKind;
 use super::transcript::{self, Turn};
-use super::{effort, failure, json};
-use crate::codec::{Codec, Decoder, Encoded};
+use super::{effort, json, provider_error};
+use crate::codec::{Codec, Decoder, EncodedRequest};
 use crate::{ModelError, ModelRequest, Secret, Thinking};
 
 /// The version of the protocol.
@@ -34,17 +34,17 @@ const MIN_ANSWER_TOKENS: u64 = 1_024;
 
 /// Number of cache markers for system parts. A request may carry four; one is for the tools and one
 /// for the conversation.
-const MAX_SYSTEM_MARKERS: usize = 2;
+const MAX_SYSTEM_CACHE_MARKERS: usize = 2;
 
 /// The codec of the protocol.
 #[derive(Debug)]
-pub(super) struct Anthropic;
+pub(super) struct AnthropicCodec;
 
-impl Codec for Anthropic {
-    fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
+impl Codec for AnthropicCodec {
+    fn encode(&self, request: &ModelRequest) -> Result<EncodedRequest, ModelError> {
         let turns = transcript::join_turns(&request.messages, is_own_thinking)?;
-        let limit = request.max_output.map_or_else(|| default_limit(&request.model), |tokens| tokens.0);
-        let mut body = json::object([
+        let limit = request.max_output.map_or_else(|| default_max_tokens(&request.model), |tokens| tokens.0);
+        let mut body = json::new_object([
             ("model", json!(request.model)),
             ("max_tokens", json!(limit)),
             ("stream", json!(true)),
@@ -62,17 +62,17 @@ impl Codec for Anthropic {
             }
         }
         if !request.tools.is_empty() {
-            body.insert("tools".to_owned(), tools(request));
+            body.insert("tools".to_owned(), encode_tools(request));
         }
-        let system = system(request);
+        let system = encode_system(request);
         if !system.is_empty() {
             body.insert("system".to_owned(), Value::Array(system));
         }
-        body.insert("messages".to_owned(), Value::Array(messages(&turns)));
-        Ok(Encoded { path: "/v1/messages".to_owned(), body: Value::Object(body) })
+        body.insert("messages".to_owned(), Value::Array(encode_messages(&turns)));
+        Ok(EncodedRequest { path: "/v1/messages".to_owned(), body: Value::Object(body) })
     }
 
-    fn auth(&self, key: &Secret) -> Vec<(&'static str, String)> {
+    fn auth_headers(&self, key: &Secret) -> Vec<(&'static str, String)> {
         vec![("x-api-key", key.reveal().to_owned())]
     }
 
@@ -84,24 +84,24 @@ impl Codec for Anthropic {
         Box::new(stream::AnthropicDecoder::default())
     }
 
-    fn error(&self, status: u16, body: &[u8]) -> ModelError {
-        failure::from_status(status, body)
+    fn parse_error(&self, status: u16, body: &[u8]) -> ModelError {
+        provider_error::error_from_status(status, body)
     }
 
     fn models_path(&self) -> &'static str {
         "/v1/models?limit=1000"
     }
 
-    fn model_names(&self, body: &Value) -> Vec<String> {
-        json::elements(body, "data")
+    fn parse_model_names(&self, body: &Value) -> Vec<String> {
+        json::get_elements(body, "data")
             .iter()
-            .filter_map(|model| json::text(model, "id"))
+            .filter_map(|model| json::get_text(model, "id"))
             .map(str::to_owned)
             .collect()
     }
 }
 
-fn default_limit(model: &str) -> u64 {
+fn default_max_tokens(model: &str) -> u64 {
     match claude_version(model) {
         None => MAX_TOKENS_OTHER,
         Some(version) if version >= (3, 7) => DEFAULT_MAX_TOKENS,
@@ -112,7 +112,7 @@ fn default_limit(model: &str) -> u64 {
 
 /// Returns the version of a Claude model.
 fn claude_version(model: &str) -> Option<(u32, u32)> {
-    if model.contains("claude") { effort::version(model) } else { None }
+    if model.contains("claude") { effort::model_version(model) } else { None }
 }
 
 /// Adds thinking to the request in the form that the model supports, and returns true if it did:
@@ -129,16 +129,16 @@ fn add_thinking(
         Some(version) if version >= (4, 6) => {
             // Since Claude 4.7, thinking is hidden by default.
             body.insert("thinking".to_owned(), json!({"type": "adaptive", "display": "summarized"}));
-            body.insert("output_config".to_owned(), json!({"effort": effort::word(thinking)}));
+            body.insert("output_config".to_owned(), json!({"effort": effort::effort_name(thinking)}));
             true
         }
         Some(version) if version < (3, 7) => false,
         _ => {
             let most = limit.saturating_sub(MIN_ANSWER_TOKENS);
-            if most < MIN_THINKING_BUDGET || lacks_thinking(turns) {
+            if most < MIN_THINKING_BUDGET || is_thinking_missing(turns) {
                 return false;
             }
-            let budget = u64::from(effort::budget(thinking)).clamp(MIN_THINKING_BUDGET, most);
+            let budget = u64::from(effort::budget_tokens(thinking)).clamp(MIN_THINKING_BUDGET, most);
             body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": budget}));
             true
         }
@@ -148,7 +148,7 @@ fn add_thinking(
 /// Returns true if the turn whose calls are answered lacks its thinking. With a thinking budget,
 /// the API requires that this turn begins with thinking. If another model made the calls, the
 /// request goes without thinking.
-fn lacks_thinking(turns: &[Turn<'_>]) -> bool {
+fn is_thinking_missing(turns: &[Turn<'_>]) -> bool {
     let newest = turns.iter().rev().find(|turn| turn.role == Role::Assistant);
     newest.is_some_and(|turn| {
         let answered_last = turns
@@ -162,7 +162,8 @@ fn lacks_thinking(turns: &[Turn<'_>]) -> bool {
 fn is_own_thinking(block: &Block) -> bool {
     let Block::Thinking { signature, .. } = block else { return false };
     let sealed = signature.as_deref();
-    OpaqueKind::Anthropic.open(sealed).is_some() || OpaqueKind::AnthropicRedacted.open(sealed).is_some()
+    OpaqueValueKind::Anthropic.strip_prefix(sealed).is_some()
+        || OpaqueValueKind::AnthropicRedacted.strip_prefix(sealed).is_some()
 }
 
 fn set_cache_marker(block: &mut Value) {
@@ -171,11 +172,11 @@ fn set_cache_marker(block: &mut Value) {
     }
 }
 
-fn tools(request: &ModelRequest) -> Value {
+fn encode_tools(request: &ModelRequest) -> Value {
     let mut tools: Vec<Value> = request
         .tools
         .iter()
-        .map(|tool| json!({"name": names::tool_name(&tool.name), "description": tool.description, "input_schema": tool.input_schema}))
+        .map(|tool| json!({"name": names::legal_tool_name(&tool.name), "description": tool.description, "input_schema": tool.input_schema}))
         .collect();
     if let Some(last) = tools.last_mut() {
         set_cache_marker(last);
@@ -183,7 +184,7 @@ fn tools(request: &ModelRequest) -> Value {
     Value::Array(tools)
 }
 
-fn system(request: &ModelRequest) -> Vec<Value> {
+fn encode_system(request: &ModelRequest) -> Vec<Value> {
     let parts = request.system.iter().filter(|part| !part.text.trim().is_empty());
     let mut markers = parts.clone().filter(|part| part.cache).count();
     parts
@@ -191,7 +192,7 @@ fn system(request: &ModelRequest) -> Vec<Value> {
             let mut block = json!({"type": "text", "text": part.text});
             if part.cache {
                 // The latest markers cover the most.
-                if markers <= MAX_SYSTEM_MARKERS {
+                if markers <= MAX_SYSTEM_CACHE_MARKERS {
                     set_cache_marker(&mut block);
                 }
                 markers = markers.saturating_sub(1);
@@ -201,7 +202,7 @@ fn system(request: &ModelRequest) -> Vec<Value> {
         .collect()
 }
 
-fn messages(turns: &[Turn<'_>]) -> Vec<Value> {
+fn encode_messages(turns: &[Turn<'_>]) -> Vec<Value> {
     let newest_user = turns.iter().rposition(|turn| turn.role == Role::User);
     let last = turns.len().saturating_sub(1);
     turns
@@ -219,7 +220,7 @@ fn messages(turns: &[Turn<'_>]) -> Vec<Value> {
                 Role::User => "user",
                 Role::Assistant => {
                     if place == last {
-                        trim_end(&mut content);
+                        trim_last_text(&mut content);
                     }
                     "assistant"
                 }
@@ -231,7 +232,7 @@ fn messages(turns: &[Turn<'_>]) -> Vec<Value> {
 
 /// Trims white space at the end of a conversation that ends with the assistant's text (a paused
 /// turn), which the API requires.
-fn trim_end(content: &mut [Value]) {
+fn trim_last_text(content: &mut [Value]) {
     if let Some(Value::String(text)) = content.last_mut().and_then(|block| block.get_mut("text")) {
         text.truncate(text.trim_end().len());
     }
@@ -243,16 +244,16 @@ fn encode_block(block: &Block) -> Option<Value> {
         Block::Image(image) => encode_image(image),
         Block::Thinking { text, signature } => {
             let sealed = signature.as_deref();
-            if let Some(data) = OpaqueKind::AnthropicRedacted.open(sealed) {
+            if let Some(data) = OpaqueValueKind::AnthropicRedacted.strip_prefix(sealed) {
                 json!({"type": "redacted_thinking", "data": data})
             } else {
-                json!({"type": "thinking", "thinking": text, "signature": OpaqueKind::Anthropic.open(sealed)?})
+                json!({"type": "thinking", "thinking": text, "signature": OpaqueValueKind::Anthropic.strip_prefix(sealed)?})
             }
         }
         Block::ToolUse(call) => json!({
             "type": "tool_use",
-            "id": names::call_id(call.id.as_str(), IdRule::Common),
-            "name": names::tool_name(&call.name),
+            "id": names::legal_call_id(call.id.as_str(), IdRule::Common),
+            "name": names::legal_tool_name(&call.name),
             "input": transcript::input_object(call),
         }),
         Block::ToolResult { id, content, is_error } => {
@@ -269,7 +270,7 @@ fn encode_block(block: &Block) -> Option<Value> {
             }
             let mut result = json!({
                 "type": "tool_result",
-                "tool_use_id": names::call_id(id.as_str(), IdRule::Common),
+                "tool_use_id": names::legal_call_id(id.as_str(), IdRule::Common),
                 "content": parts,
             });
             if *is_error && let Some(members) = result.as_object_mut() {

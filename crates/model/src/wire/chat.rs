@@ -10,45 +10,48 @@ mod stream;
 use journeyman_protocol::{Block, ResultPart, Role, ToolUse};
 use serde_json::{Map, Value, json};
 
-use super::host::Host;
 use super::names;
-use super::responses::{MAX_CACHE_KEY_CHARS, arguments, data_url, openai_model_names, system_text};
-use super::signature::OpaqueKind;
+use super::opaque_value::OpaqueValueKind;
+use super::openai_server::OpenAiServer;
+use super::responses::{MAX_CACHE_KEY_CHARS, data_url, encode_arguments, openai_model_names, system_text};
 use super::transcript::{self, Turn};
-use super::{effort, failure, json};
-use crate::codec::{Codec, Decoder, Encoded};
+use super::{effort, json, provider_error};
+use crate::codec::{Codec, Decoder, EncodedRequest};
 use crate::{ModelError, ModelRequest, Secret, Thinking};
 
 /// The text that stands for the images of a result.
-const IMAGES_FOLLOW: &str = "(the image follows in the next message)";
+const IMAGES_PLACEHOLDER: &str = "(the image follows in the next message)";
 
 /// The codec of the protocol.
 #[derive(Debug)]
-pub(super) struct Chat {
-    host: Host,
+pub(super) struct ChatCodec {
+    host: OpenAiServer,
 }
 
-impl Chat {
+impl ChatCodec {
     /// Creates the codec for the server at a base URL.
     pub(super) fn new(base_url: &str) -> Self {
-        Self { host: Host::from_base_url(base_url) }
+        Self { host: OpenAiServer::from_base_url(base_url) }
     }
 }
 
-impl Codec for Chat {
-    fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
+impl Codec for ChatCodec {
+    fn encode(&self, request: &ModelRequest) -> Result<EncodedRequest, ModelError> {
         let turns = transcript::join_turns(&request.messages, |block| self.is_own_thinking(block))?;
-        let mut body = json::object([("model", json!(request.model)), ("stream", json!(true))]);
+        let mut body = json::new_object([("model", json!(request.model)), ("stream", json!(true))]);
         let mut add = |key: &str, value: Value| {
             body.insert(key.to_owned(), value);
         };
         // Mistral refuses the member and reports usage anyway.
-        if self.host != Host::Mistral {
+        if self.host != OpenAiServer::Mistral {
             add("stream_options", json!({"include_usage": true}));
         }
         if let Some(limit) = request.max_output {
-            let key =
-                if matches!(self.host, Host::OpenAi { .. }) { "max_completion_tokens" } else { "max_tokens" };
+            let key = if matches!(self.host, OpenAiServer::OpenAi { .. }) {
+                "max_completion_tokens"
+            } else {
+                "max_tokens"
+            };
             add(key, json!(limit.0));
         }
         if let Some(temperature) = request.temperature {
@@ -58,20 +61,22 @@ impl Codec for Chat {
             add("top_p", json!(top_p));
         }
         match (self.host, request.thinking) {
-            (Host::OpenRouter, Some(Thinking::Budget(tokens))) => {
+            (OpenAiServer::OpenRouter, Some(Thinking::Budget(tokens))) => {
                 add("reasoning", json!({"max_tokens": tokens}))
             }
-            (Host::OpenRouter, Some(thinking)) => add("reasoning", json!({"effort": effort::word(thinking)})),
-            (_, Some(thinking)) => add("reasoning_effort", json!(effort::word(thinking))),
+            (OpenAiServer::OpenRouter, Some(thinking)) => {
+                add("reasoning", json!({"effort": effort::effort_name(thinking)}))
+            }
+            (_, Some(thinking)) => add("reasoning_effort", json!(effort::effort_name(thinking))),
             (_, None) => {}
         }
-        if let (Host::OpenAi { .. }, Some(session)) = (self.host, &request.session) {
-            add("prompt_cache_key", json!(json::head(session, MAX_CACHE_KEY_CHARS)));
+        if let (OpenAiServer::OpenAi { .. }, Some(session)) = (self.host, &request.session) {
+            add("prompt_cache_key", json!(json::truncate_str(session, MAX_CACHE_KEY_CHARS)));
         }
         if !request.tools.is_empty() {
             let tools = request.tools.iter().map(|tool| {
                 json!({"type": "function", "function": {
-                    "name": names::tool_name(&tool.name),
+                    "name": names::legal_tool_name(&tool.name),
                     "description": tool.description,
                     "parameters": tool.input_schema,
                 }})
@@ -85,16 +90,16 @@ impl Codec for Chat {
         }
         for turn in &turns {
             match turn.role {
-                Role::User => self.user(turn, &mut messages),
-                Role::Assistant => messages.push(self.assistant(turn)),
+                Role::User => self.encode_user_turn(turn, &mut messages),
+                Role::Assistant => messages.push(self.encode_assistant_turn(turn)),
             }
         }
         add("messages", Value::Array(messages));
-        Ok(Encoded { path: "/v1/chat/completions".to_owned(), body: Value::Object(body) })
+        Ok(EncodedRequest { path: "/v1/chat/completions".to_owned(), body: Value::Object(body) })
     }
 
-    fn auth(&self, key: &Secret) -> Vec<(&'static str, String)> {
-        self.host.auth(key.reveal())
+    fn auth_headers(&self, key: &Secret) -> Vec<(&'static str, String)> {
+        self.host.auth_headers(key.reveal())
     }
 
     fn fixed_headers(&self) -> Vec<(&'static str, String)> {
@@ -105,41 +110,43 @@ impl Codec for Chat {
         Box::new(stream::ChatDecoder::default())
     }
 
-    fn error(&self, status: u16, body: &[u8]) -> ModelError {
-        failure::from_status(status, body)
+    fn parse_error(&self, status: u16, body: &[u8]) -> ModelError {
+        provider_error::error_from_status(status, body)
     }
 
     fn models_path(&self) -> &'static str {
         "/v1/models"
     }
 
-    fn model_names(&self, body: &Value) -> Vec<String> {
+    fn parse_model_names(&self, body: &Value) -> Vec<String> {
         openai_model_names(body)
     }
 }
 
-impl Chat {
+impl ChatCodec {
     /// Returns true if a thinking block is sent back to this server. By default it is not: OpenAI
     /// has no place for thinking, and most templates of local models drop it.
     fn is_own_thinking(&self, block: &Block) -> bool {
         let Block::Thinking { text, signature } = block else { return false };
         match self.host {
-            Host::ReasoningRequired => !text.is_empty(),
-            Host::OpenAi { .. } | Host::Mistral => false,
+            OpenAiServer::ReasoningRequired => !text.is_empty(),
+            OpenAiServer::OpenAi { .. } | OpenAiServer::Mistral => false,
             // Only a server that sent details can use them.
-            Host::OpenRouter | Host::Other => OpaqueKind::Chat.open(signature.as_deref()).is_some(),
+            OpenAiServer::OpenRouter | OpenAiServer::Other => {
+                OpaqueValueKind::Chat.strip_prefix(signature.as_deref()).is_some()
+            }
         }
     }
 
-    fn user(&self, turn: &Turn<'_>, messages: &mut Vec<Value>) {
+    fn encode_user_turn(&self, turn: &Turn<'_>, messages: &mut Vec<Value>) {
         let mut parts = Vec::new();
         for block in &turn.blocks {
             match block {
                 Block::ToolResult { id, content, is_error } => {
                     messages.push(json!({
                         "role": "tool",
-                        "tool_call_id": names::call_id(id.as_str(), self.host.id_rule()),
-                        "content": transcript::result_text(content, *is_error, IMAGES_FOLLOW),
+                        "tool_call_id": names::legal_call_id(id.as_str(), self.host.id_rule()),
+                        "content": transcript::result_text(content, *is_error, IMAGES_PLACEHOLDER),
                     }));
                     parts.extend(content.iter().filter_map(|part| match part {
                         ResultPart::Image(image) => Some(image_part(&data_url(image))),
@@ -162,7 +169,7 @@ impl Chat {
         messages.push(json!({"role": "user", "content": content}));
     }
 
-    fn assistant(&self, turn: &Turn<'_>) -> Value {
+    fn encode_assistant_turn(&self, turn: &Turn<'_>) -> Value {
         let mut texts = Vec::new();
         let mut thinking = String::new();
         let mut details = Vec::new();
@@ -172,21 +179,21 @@ impl Chat {
                 Block::Text { text } => texts.push(text.as_str()),
                 Block::Thinking { text, signature } => {
                     thinking.push_str(text);
-                    if let Some(Value::Array(more)) = decode_opaque(signature.as_deref()) {
+                    if let Some(Value::Array(more)) = decode_opaque_json(signature.as_deref()) {
                         details.extend(more);
                     }
                 }
-                Block::ToolUse(call) => calls.push(self.call(call)),
+                Block::ToolUse(call) => calls.push(self.encode_call(call)),
                 Block::Image(_) | Block::ToolResult { .. } => {}
             }
         }
         let content = if texts.is_empty() { Value::Null } else { Value::String(texts.join("\n\n")) };
-        let mut message = json::object([("role", json!("assistant")), ("content", content)]);
+        let mut message = json::new_object([("role", json!("assistant")), ("content", content)]);
         // Such a server requires the member with every call, even without thinking.
-        if self.host == Host::ReasoningRequired && !calls.is_empty() {
+        if self.host == OpenAiServer::ReasoningRequired && !calls.is_empty() {
             message.insert("reasoning_content".to_owned(), Value::String(thinking));
         }
-        if !details.is_empty() && self.host != Host::ReasoningRequired {
+        if !details.is_empty() && self.host != OpenAiServer::ReasoningRequired {
             message.insert("reasoning_details".to_owned(), Value::Array(details));
         }
         if !calls.is_empty() {
@@ -195,30 +202,30 @@ impl Chat {
         Value::Object(message)
     }
 
-    fn call(&self, call: &ToolUse) -> Value {
+    fn encode_call(&self, call: &ToolUse) -> Value {
         // OpenAI accepts any text. Servers that fill a template from the arguments fail if they are
         // not JSON.
         let arguments = match self.host {
-            Host::OpenAi { .. } => arguments(&call.input),
+            OpenAiServer::OpenAi { .. } => encode_arguments(&call.input),
             _ => transcript::input_object(call).to_string(),
         };
         let mut encoded = Map::new();
-        encoded.insert("id".to_owned(), json!(names::call_id(call.id.as_str(), self.host.id_rule())));
+        encoded.insert("id".to_owned(), json!(names::legal_call_id(call.id.as_str(), self.host.id_rule())));
         encoded.insert("type".to_owned(), json!("function"));
         encoded.insert(
             "function".to_owned(),
-            json!({"name": names::tool_name(&call.name), "arguments": arguments}),
+            json!({"name": names::legal_tool_name(&call.name), "arguments": arguments}),
         );
-        let extra = decode_opaque(call.signature.as_deref()).filter(Value::is_object);
-        if let (Host::Other | Host::OpenRouter, Some(extra)) = (self.host, extra) {
+        let extra = decode_opaque_json(call.signature.as_deref()).filter(Value::is_object);
+        if let (OpenAiServer::Other | OpenAiServer::OpenRouter, Some(extra)) = (self.host, extra) {
             encoded.insert("extra_content".to_owned(), extra);
         }
         Value::Object(encoded)
     }
 }
 
-fn decode_opaque(sealed: Option<&str>) -> Option<Value> {
-    serde_json::from_str(OpaqueKind::Chat.open(sealed)?).ok()
+fn decode_opaque_json(sealed: Option<&str>) -> Option<Value> {
+    serde_json::from_str(OpaqueValueKind::Chat.strip_prefix(sealed)?).ok()
 }
 
 fn image_part(url: &str) -> Value {

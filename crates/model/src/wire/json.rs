@@ -5,26 +5,26 @@ use serde_json::{Map, Value};
 use crate::ModelError;
 
 /// Maximum length of a quoted event that is not JSON, in bytes.
-const QUOTED: usize = 200;
+const MAX_QUOTED_BYTES: usize = 200;
 
 /// Returns a string member that is not empty.
-pub(super) fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+pub(super) fn get_text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
 /// Returns a member that is neither missing nor null.
-pub(super) fn present<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+pub(super) fn get_present<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     value.get(key).filter(|member| !member.is_null())
 }
 
 /// Returns the elements of an array member; none if it is not an array.
-pub(super) fn elements<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+pub(super) fn get_elements<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// Returns a count. Some servers write whole numbers as floats.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-pub(super) fn count(value: &Value, key: &str) -> Option<u64> {
+pub(super) fn get_count(value: &Value, key: &str) -> Option<u64> {
     let number = value.get(key)?;
     number.as_u64().or_else(|| {
         let float = number.as_f64()?;
@@ -34,28 +34,31 @@ pub(super) fn count(value: &Value, key: &str) -> Option<u64> {
 }
 
 /// Returns the count at a path of keys.
-pub(super) fn count_at(value: &Value, path: &[&str]) -> Option<u64> {
+pub(super) fn get_count_at(value: &Value, path: &[&str]) -> Option<u64> {
     let (last, parents) = path.split_last()?;
     let parent = parents.iter().try_fold(value, |value, key| value.get(key))?;
-    count(parent, last)
+    get_count(parent, last)
 }
 
 /// Parses the data of an event. Data that is not JSON was cut off or damaged on its way, so the
 /// error is retryable.
-pub(super) fn event(data: &str) -> Result<Value, ModelError> {
+pub(super) fn parse_event(data: &str) -> Result<Value, ModelError> {
     serde_json::from_str(data).map_err(|error| ModelError::Stream {
-        message: format!("an event is not JSON ({error}): {}", shortened(data, QUOTED)),
+        message: format!(
+            "an event is not JSON ({error}): {}",
+            truncate_with_ellipsis(data, MAX_QUOTED_BYTES)
+        ),
         retryable: true,
     })
 }
 
 /// Creates an object from its members, in their order.
-pub(super) fn object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
+pub(super) fn new_object<const N: usize>(members: [(&str, Value); N]) -> Map<String, Value> {
     members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// Returns at most the first `limit` bytes of a text, cut between characters.
-pub(super) fn head(text: &str, limit: usize) -> &str {
+pub(super) fn truncate_str(text: &str, limit: usize) -> &str {
     let mut end = limit.min(text.len());
     while !text.is_char_boundary(end) {
         end = end.saturating_sub(1);
@@ -64,6 +67,6 @@ pub(super) fn head(text: &str, limit: usize) -> &str {
 }
 
 /// Truncates a text as [`head`] does, and adds an ellipsis if text is missing.
-pub(super) fn shortened(text: &str, limit: usize) -> String {
-    if text.len() <= limit { text.to_owned() } else { format!("{}…", head(text, limit)) }
+pub(super) fn truncate_with_ellipsis(text: &str, limit: usize) -> String {
+    if text.len() <= limit { text.to_owned() } else { format!("{}…", truncate_str(text, limit)) }
 }

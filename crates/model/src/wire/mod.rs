@@ -12,17 +12,17 @@
 //! stays valid.
 
 mod anthropic;
-mod assembly;
 mod chat;
 mod effort;
-mod failure;
 mod gemini;
-mod host;
+mod gemini_schema;
 mod json;
+mod message_builder;
 mod names;
+mod opaque_value;
+mod openai_server;
+mod provider_error;
 mod responses;
-mod schema;
-mod signature;
 mod transcript;
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ use crate::codec::Codec;
 use crate::{ModelError, ModelRequest, Wire};
 
 /// The server whose form of Chat Completions and Responses all others accept.
-const OPENAI: &str = "https://api.openai.com";
+const OPENAI_BASE_URL: &str = "https://api.openai.com";
 
 /// Returns the body of a request in a protocol, for passing a conversation to other programs.
 /// Nothing is sent.
@@ -43,16 +43,16 @@ const OPENAI: &str = "https://api.openai.com";
 /// # Errors
 /// [`ModelError::Protocol`] if no provider accepts the conversation, such as an empty one.
 pub fn request_body(wire: Wire, request: &ModelRequest) -> Result<Value, ModelError> {
-    codec(wire, OPENAI).encode(request).map(|encoded| encoded.body)
+    codec(wire, OPENAI_BASE_URL).encode(request).map(|encoded| encoded.body)
 }
 
 /// Creates the codec of a protocol for the server at `base_url`: servers that speak the same
 /// protocol differ in what they accept (see [`host::Host`]).
 pub(crate) fn codec(wire: Wire, base_url: &str) -> Box<dyn Codec> {
     match wire {
-        Wire::Anthropic => Box::new(anthropic::Anthropic),
-        Wire::Responses => Box::new(responses::Responses::new(base_url)),
-        Wire::Chat => Box::new(chat::Chat::new(base_url)),
-        Wire::Gemini => Box::new(gemini::Gemini),
+        Wire::Anthropic => Box::new(anthropic::AnthropicCodec),
+        Wire::Responses => Box::new(responses::ResponsesCodec::new(base_url)),
+        Wire::Chat => Box::new(chat::ChatCodec::new(base_url)),
+        Wire::Gemini => Box::new(gemini::GeminiCodec),
     }
 }

@@ -61,7 +61,7 @@ pub(super) enum IdRule {
 }
 
 /// Returns the id in a form that the server accepts.
-pub(super) fn call_id(id: &str, rule: IdRule) -> Cow<'_, str> {
+pub(super) fn legal_call_id(id: &str, rule: IdRule) -> Cow<'_, str> {
     match rule {
         IdRule::Common => legal_name(id),
         IdRule::Mistral => {
@@ -82,7 +82,7 @@ pub(super) fn call_id(id: &str, rule: IdRule) -> Cow<'_, str> {
 }
 
 /// Returns a tool's name in a form that every server accepts: 1 to 64 letters, digits, `_` and `-`.
-pub(super) fn tool_name(name: &str) -> Cow<'_, str> {
+pub(super) fn legal_tool_name(name: &str) -> Cow<'_, str> {
     // Gemini requires a letter or an underscore first; other first characters are too rare for a
     // rule of their own.
     legal_name(name)

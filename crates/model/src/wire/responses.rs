@@ -8,45 +8,48 @@ mod stream;
 use journeyman_protocol::{Block, ImageData, ResultPart, Role};
 use serde_json::{Value, json};
 
-use super::host::Host;
 use super::names;
-use super::signature::OpaqueKind;
+use super::opaque_value::OpaqueValueKind;
+use super::openai_server::OpenAiServer;
 use super::transcript::{self, Turn};
-use super::{effort, failure, json};
-use crate::codec::{Codec, Decoder, Encoded};
+use super::{effort, json, provider_error};
+use crate::codec::{Codec, Decoder, EncodedRequest};
 use crate::{ModelError, ModelRequest, Secret};
 
 /// The text that stands for the images of a result.
-const IMAGES_FOLLOW: &str = "(the image follows)";
+const IMAGES_PLACEHOLDER: &str = "(the image follows)";
 
 /// Maximum length of a `prompt_cache_key`.
 pub(super) const MAX_CACHE_KEY_CHARS: usize = 64;
 
 /// The codec of the protocol.
 #[derive(Debug)]
-pub(super) struct Responses {
-    host: Host,
+pub(super) struct ResponsesCodec {
+    host: OpenAiServer,
 }
 
-impl Responses {
+impl ResponsesCodec {
     /// Creates the codec for the server at a base URL.
     pub(super) fn new(base_url: &str) -> Self {
-        Self { host: Host::from_base_url(base_url) }
+        Self { host: OpenAiServer::from_base_url(base_url) }
     }
 }
 
-impl Codec for Responses {
-    fn encode(&self, request: &ModelRequest) -> Result<Encoded, ModelError> {
+impl Codec for ResponsesCodec {
+    fn encode(&self, request: &ModelRequest) -> Result<EncodedRequest, ModelError> {
         let turns = transcript::join_turns(&request.messages, is_own_thinking)?;
-        let mut body =
-            json::object([("model", json!(request.model)), ("stream", json!(true)), ("store", json!(false))]);
+        let mut body = json::new_object([
+            ("model", json!(request.model)),
+            ("stream", json!(true)),
+            ("store", json!(false)),
+        ]);
         let mut add = |key: &str, value: Value| {
             body.insert(key.to_owned(), value);
         };
         if is_reasoning_model(&request.model) {
             add("include", json!(["reasoning.encrypted_content"]));
             if let Some(thinking) = request.thinking {
-                add("reasoning", json!({"effort": effort::word(thinking), "summary": "auto"}));
+                add("reasoning", json!({"effort": effort::effort_name(thinking), "summary": "auto"}));
             }
         }
         if let Some(limit) = request.max_output {
@@ -59,7 +62,7 @@ impl Codec for Responses {
             add("top_p", json!(top_p));
         }
         if let Some(session) = &request.session {
-            add("prompt_cache_key", json!(json::head(session, MAX_CACHE_KEY_CHARS)));
+            add("prompt_cache_key", json!(json::truncate_str(session, MAX_CACHE_KEY_CHARS)));
         }
         if !request.tools.is_empty() {
             // Strict schemas are the default here and require what ours don't guarantee (that every
@@ -67,7 +70,7 @@ impl Codec for Responses {
             let tools = request.tools.iter().map(|tool| {
                 json!({
                     "type": "function",
-                    "name": names::tool_name(&tool.name),
+                    "name": names::legal_tool_name(&tool.name),
                     "description": tool.description,
                     "parameters": tool.input_schema,
                     "strict": false,
@@ -82,16 +85,16 @@ impl Codec for Responses {
         let mut input = Vec::new();
         for turn in &turns {
             match turn.role {
-                Role::User => self.user(turn, &mut input),
-                Role::Assistant => self.assistant(turn, &mut input),
+                Role::User => self.encode_user_turn(turn, &mut input),
+                Role::Assistant => self.encode_assistant_turn(turn, &mut input),
             }
         }
         add("input", Value::Array(input));
-        Ok(Encoded { path: "/v1/responses".to_owned(), body: Value::Object(body) })
+        Ok(EncodedRequest { path: "/v1/responses".to_owned(), body: Value::Object(body) })
     }
 
-    fn auth(&self, key: &Secret) -> Vec<(&'static str, String)> {
-        self.host.auth(key.reveal())
+    fn auth_headers(&self, key: &Secret) -> Vec<(&'static str, String)> {
+        self.host.auth_headers(key.reveal())
     }
 
     fn fixed_headers(&self) -> Vec<(&'static str, String)> {
@@ -102,15 +105,15 @@ impl Codec for Responses {
         Box::new(stream::ResponsesDecoder::default())
     }
 
-    fn error(&self, status: u16, body: &[u8]) -> ModelError {
-        failure::from_status(status, body)
+    fn parse_error(&self, status: u16, body: &[u8]) -> ModelError {
+        provider_error::error_from_status(status, body)
     }
 
     fn models_path(&self) -> &'static str {
         "/v1/models"
     }
 
-    fn model_names(&self, body: &Value) -> Vec<String> {
+    fn parse_model_names(&self, body: &Value) -> Vec<String> {
         openai_model_names(body)
     }
 }
@@ -118,12 +121,12 @@ impl Codec for Responses {
 /// Returns the names in OpenAI's list of models. Some servers send a bare array, or name the list
 /// `models`.
 pub(super) fn openai_model_names(body: &Value) -> Vec<String> {
-    let data = json::elements(body, "data");
-    let models = if data.is_empty() { json::elements(body, "models") } else { data };
+    let data = json::get_elements(body, "data");
+    let models = if data.is_empty() { json::get_elements(body, "models") } else { data };
     let models = if models.is_empty() { body.as_array().map_or(&[][..], Vec::as_slice) } else { models };
     models
         .iter()
-        .filter_map(|model| json::text(model, "id").or_else(|| json::text(model, "name")))
+        .filter_map(|model| json::get_text(model, "id").or_else(|| json::get_text(model, "name")))
         .map(str::to_owned)
         .collect()
 }
@@ -149,7 +152,8 @@ fn is_reasoning_model(model: &str) -> bool {
 fn is_own_thinking(block: &Block) -> bool {
     let Block::Thinking { signature, .. } = block else { return false };
     let sealed = signature.as_deref();
-    OpaqueKind::Responses.open(sealed).is_some() || OpaqueKind::ResponsesPhase.open(sealed).is_some()
+    OpaqueValueKind::Responses.strip_prefix(sealed).is_some()
+        || OpaqueValueKind::ResponsesPhase.strip_prefix(sealed).is_some()
 }
 
 pub(super) fn data_url(image: &ImageData) -> String {
@@ -160,16 +164,16 @@ fn input_image(image: &ImageData) -> Value {
     json!({"type": "input_image", "detail": "auto", "image_url": data_url(image)})
 }
 
-impl Responses {
-    fn user(&self, turn: &Turn<'_>, input: &mut Vec<Value>) {
+impl ResponsesCodec {
+    fn encode_user_turn(&self, turn: &Turn<'_>, input: &mut Vec<Value>) {
         let mut content = Vec::new();
         for block in &turn.blocks {
             match block {
                 Block::ToolResult { id, content: parts, is_error } => {
                     input.push(json!({
                         "type": "function_call_output",
-                        "call_id": names::call_id(id.as_str(), self.host.id_rule()),
-                        "output": transcript::result_text(parts, *is_error, IMAGES_FOLLOW),
+                        "call_id": names::legal_call_id(id.as_str(), self.host.id_rule()),
+                        "output": transcript::result_text(parts, *is_error, IMAGES_PLACEHOLDER),
                     }));
                     content.extend(parts.iter().filter_map(|part| match part {
                         ResultPart::Image(image) => Some(input_image(image)),
@@ -186,7 +190,7 @@ impl Responses {
         }
     }
 
-    fn assistant(&self, turn: &Turn<'_>, input: &mut Vec<Value>) {
+    fn encode_assistant_turn(&self, turn: &Turn<'_>, input: &mut Vec<Value>) {
         for block in &turn.blocks {
             match block {
                 Block::Text { text } => {
@@ -195,19 +199,20 @@ impl Responses {
                 }
                 Block::Thinking { signature, .. } => {
                     let sealed = signature.as_deref();
-                    if let Some(phase) = OpaqueKind::ResponsesPhase.open(sealed) {
+                    if let Some(phase) = OpaqueValueKind::ResponsesPhase.strip_prefix(sealed) {
                         set_phase(input, phase);
-                    } else if let Some(item) =
-                        OpaqueKind::Responses.open(sealed).and_then(|item| serde_json::from_str(item).ok())
+                    } else if let Some(item) = OpaqueValueKind::Responses
+                        .strip_prefix(sealed)
+                        .and_then(|item| serde_json::from_str(item).ok())
                     {
                         input.push(item);
                     }
                 }
                 Block::ToolUse(call) => input.push(json!({
                     "type": "function_call",
-                    "call_id": names::call_id(call.id.as_str(), self.host.id_rule()),
-                    "name": names::tool_name(&call.name),
-                    "arguments": arguments(&call.input),
+                    "call_id": names::legal_call_id(call.id.as_str(), self.host.id_rule()),
+                    "name": names::legal_tool_name(&call.name),
+                    "arguments": encode_arguments(&call.input),
                 })),
                 Block::Image(_) | Block::ToolResult { .. } => {}
             }
@@ -227,7 +232,7 @@ fn set_phase(input: &mut [Value], phase: &str) {
 
 /// Returns arguments as OpenAI accepts them: any text, so that invalid arguments are sent back as
 /// the model wrote them.
-pub(super) fn arguments(input: &Value) -> String {
+pub(super) fn encode_arguments(input: &Value) -> String {
     match input {
         Value::String(raw) => raw.clone(),
         other => other.to_string(),

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::ModelError;
 
 /// The text of an empty result. Providers refuse empty texts.
-const EMPTY_RESULT: &str = "(no output)";
+const EMPTY_RESULT_TEXT: &str = "(no output)";
 
 /// Consecutive messages of one role, joined.
 #[derive(Debug)]
@@ -68,9 +68,9 @@ pub(super) fn join_turns<'a>(
         }
     }
     match turns.first() {
-        None => return Err(refused("the conversation is empty")),
+        None => return Err(invalid_transcript_error("the conversation is empty")),
         Some(first) if first.role == Role::Assistant => {
-            return Err(refused(
+            return Err(invalid_transcript_error(
                 "the conversation begins with the assistant; its first message is the user's",
             ));
         }
@@ -80,7 +80,7 @@ pub(super) fn join_turns<'a>(
     Ok(turns)
 }
 
-fn refused(why: impl Into<String>) -> ModelError {
+fn invalid_transcript_error(why: impl Into<String>) -> ModelError {
     ModelError::Protocol(why.into())
 }
 
@@ -92,7 +92,7 @@ fn check_role(role: Role, block: &Block) -> Result<(), ModelError> {
         (Role::Assistant, Block::Image(_)) => "an assistant message holds an image",
         _ => return Ok(()),
     };
-    Err(refused(format!("{what}, which no provider takes")))
+    Err(invalid_transcript_error(format!("{what}, which no provider takes")))
 }
 
 /// Moves the results of each user turn to its beginning in the order of the calls, and checks that
@@ -107,7 +107,7 @@ fn order_results(turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
         let mut places = HashMap::with_capacity(open.len());
         for (place, id) in open.iter().enumerate() {
             if places.insert(*id, place).is_some() {
-                return Err(refused(format!("two calls of one message have the id `{id}`")));
+                return Err(invalid_transcript_error(format!("two calls of one message have the id `{id}`")));
             }
         }
         let mut answered = vec![false; open.len()];
@@ -115,16 +115,18 @@ fn order_results(turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
             let Block::ToolResult { id, .. } = block else { continue };
             match places.get(id).and_then(|place| answered.get_mut(*place)) {
                 None => {
-                    return Err(refused(format!(
+                    return Err(invalid_transcript_error(format!(
                         "the tool result `{id}` answers no call of the message before it"
                     )));
                 }
-                Some(true) => return Err(refused(format!("the tool call `{id}` has two results"))),
+                Some(true) => {
+                    return Err(invalid_transcript_error(format!("the tool call `{id}` has two results")));
+                }
                 Some(seen) => *seen = true,
             }
         }
         if let Some((id, _)) = open.iter().zip(&answered).find(|(_, seen)| !**seen) {
-            return Err(missing_result(id));
+            return Err(missing_result_error(id));
         }
         turn.blocks.sort_by_key(|block| match block {
             Block::ToolResult { id, .. } => places.get(id).copied().unwrap_or(usize::MAX),
@@ -132,11 +134,11 @@ fn order_results(turns: &mut [Turn<'_>]) -> Result<(), ModelError> {
         });
         open.clear();
     }
-    open.first().map_or(Ok(()), |id| Err(missing_result(id)))
+    open.first().map_or(Ok(()), |id| Err(missing_result_error(id)))
 }
 
-fn missing_result(id: &CallId) -> ModelError {
-    refused(format!("the tool call `{id}` has no result in the message after it"))
+fn missing_result_error(id: &CallId) -> ModelError {
+    invalid_transcript_error(format!("the tool call `{id}` has no result in the message after it"))
 }
 
 /// Returns the input of a call as an object, which Anthropic, Gemini and strict servers require.
@@ -170,7 +172,7 @@ pub(super) fn result_text(content: &[ResultPart], flag_error: bool, images: &str
         }
     }
     if text.is_empty() && shown == 0 {
-        text.push_str(EMPTY_RESULT);
+        text.push_str(EMPTY_RESULT_TEXT);
     }
     let says_so = text.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("error"));
     if flag_error && !says_so {

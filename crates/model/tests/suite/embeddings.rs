@@ -2,7 +2,7 @@
 
 use crate::loopback;
 
-use journeyman_model::{Embeddings, Endpoint, MAX_TEXTS, ModelError, Wire};
+use journeyman_model::{EmbeddingsClient, Endpoint, MAX_TEXTS_PER_REQUEST, ModelError, Wire};
 use journeyman_testkit::skip;
 use loopback::{Act, KEY, Server, answer, error_body};
 use serde_json::json;
@@ -14,11 +14,11 @@ fn good() -> Vec<Act> {
     answer(200, "content-type: application/json\r\n", &body.to_string())
 }
 
-fn embeddings(server: &Server) -> Embeddings {
-    Embeddings::connect(server.endpoint(), "tiny").unwrap()
+fn embeddings(server: &Server) -> EmbeddingsClient {
+    EmbeddingsClient::connect(server.endpoint(), "tiny").unwrap()
 }
 
-async fn ask(embeddings: &Embeddings) -> Result<Vec<Vec<f32>>, ModelError> {
+async fn ask(embeddings: &EmbeddingsClient) -> Result<Vec<Vec<f32>>, ModelError> {
     embeddings.embed(&["one", "two"], &CancellationToken::new()).await
 }
 
@@ -33,7 +33,7 @@ async fn texts_go_out_together_and_come_back_in_order() {
     assert_eq!(seen[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(seen[0].body, json!({"model": "tiny", "input": ["one", "two"], "encoding_format": "base64"}));
     assert_eq!(embeddings.embed(&[], &CancellationToken::new()).await, Ok(vec![]));
-    let many = vec!["x"; MAX_TEXTS + 1];
+    let many = vec!["x"; MAX_TEXTS_PER_REQUEST + 1];
     assert!(embeddings.embed(&many, &CancellationToken::new()).await.is_err());
     assert_eq!(server.seen().len(), 1, "nothing was asked for them");
 }
@@ -96,17 +96,18 @@ async fn cancelling_ends_the_exchange() {
 #[test]
 fn a_protocol_without_vectors_is_refused_at_once() {
     for wire in [Wire::Anthropic, Wire::Gemini] {
-        let told = Embeddings::connect(Endpoint::new("x", wire, "http://127.0.0.1:1"), "m").unwrap_err();
+        let told =
+            EmbeddingsClient::connect(Endpoint::new("x", wire, "http://127.0.0.1:1"), "m").unwrap_err();
         assert!(told.to_string().contains("/embeddings"), "{told}");
     }
     let mut endpoint = Endpoint::new("x", Wire::Chat, "http://127.0.0.1:1");
     endpoint.key_env = vec!["X_KEY".to_owned()];
-    assert!(matches!(Embeddings::connect(endpoint, "m"), Err(ModelError::NoKey { .. })));
+    assert!(matches!(EmbeddingsClient::connect(endpoint, "m"), Err(ModelError::NoKey { .. })));
 }
 
-/// The server that `.ci/run` starts, whose address is in `JM_TEST_EMBEDDINGS_URL`: llama.cpp's, with a model that was
-/// made for something else. That the same text gives the same vector, and a text like it one that is nearer than
-/// another's, is all that is asked of it.
+/// The server that `.ci/run` starts, whose address is in `JM_TEST_EMBEDDINGS_URL`: llama.cpp's,
+/// with a model that was made for something else. That the same text gives the same vector, and a
+/// text like it one that is nearer than another's, is all that is asked of it.
 #[tokio::test]
 async fn a_real_server_gives_vectors() {
     let Some(address) = std::env::var("JM_TEST_EMBEDDINGS_URL").ok().filter(|url| !url.is_empty()) else {
@@ -114,7 +115,7 @@ async fn a_real_server_gives_vectors() {
         return;
     };
     let endpoint = Endpoint::new("llama.cpp", Wire::Chat, format!("{address}/v1"));
-    let embeddings = Embeddings::connect(endpoint, "smollm2").unwrap();
+    let embeddings = EmbeddingsClient::connect(endpoint, "smollm2").unwrap();
     let texts = [
         "fn read_file(path)",
         "fn read_files(paths)",

@@ -1,5 +1,6 @@
-//! The clients against a real model server: llama.cpp's, as `.ci/run` starts it, with a model so small that it
-//! answers nonsense. Real streams and real tokens are the point; what they say is not.
+//! The clients against a real model server: llama.cpp's, as `.ci/run` starts it, with a model so
+//! small that it answers nonsense. Real streams and real tokens are the point; what they say is
+//! not.
 //!
 //! The server's address is in `JM_TEST_MODEL_URL`.
 

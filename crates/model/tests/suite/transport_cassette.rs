@@ -22,7 +22,7 @@ fn recording(server: &Server, path: &std::path::Path) -> HttpModel {
 fn recording_at(endpoint: Endpoint, path: &std::path::Path) -> HttpModel {
     let transport = Arc::new(HttpTransport::new(&endpoint));
     let recorder = Recorder::create(path, None).unwrap();
-    connect_with(endpoint, "tiny", Arc::new(recorder.around(transport))).unwrap()
+    connect_with(endpoint, "tiny", Arc::new(recorder.wrap_transport(transport))).unwrap()
 }
 
 /// A model on a cassette, as a machine without key and network has it.

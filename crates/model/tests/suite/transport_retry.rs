@@ -86,7 +86,10 @@ async fn it_gives_up_and_says_how_often_it_tried() {
         .collect();
     assert_eq!(attempts, [(2, 5), (3, 5), (4, 5), (5, 5)]);
     let error = error.unwrap();
-    assert!(matches!(error.root(), ModelError::Http { status: 500, .. } | ModelError::Overloaded { .. }));
+    assert!(matches!(
+        error.root_cause(),
+        ModelError::Http { status: 500, .. } | ModelError::Overloaded { .. }
+    ));
     assert!(error.to_string().starts_with("gave up after 5 attempts; the last: "), "{error}");
     assert!(!error.is_retryable());
     assert_eq!(server.seen().len(), 5);

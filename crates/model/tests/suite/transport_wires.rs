@@ -1,4 +1,5 @@
-//! Each wire protocol over a real connection: split anywhere, cut off anywhere, recorded and replayed.
+//! Each wire protocol over a real connection: split anywhere, cut off anywhere, recorded and
+//! replayed.
 
 use crate::loopback;
 
@@ -41,7 +42,8 @@ fn expect_the_call(wire: Wire, reply: &Reply) {
     assert!(thought, "{wire}: {:?}", reply.message);
 }
 
-/// Two writes on the socket, parted at each byte in turn; lines end in CRLF, comments keep the line warm.
+/// Two writes on the socket, parted at each byte in turn; lines end in CRLF, comments keep the line
+/// warm.
 #[tokio::test]
 async fn each_protocol_may_be_split_at_every_byte() {
     for (wire, stream) in WIRES {
@@ -66,8 +68,8 @@ async fn each_protocol_may_be_split_at_every_byte() {
     }
 }
 
-/// Wherever a stream is cut off, what comes out is an error that is worth another attempt, or, where only
-/// what follows the message was lost, the whole message.
+/// Wherever a stream is cut off, what comes out is an error that is worth another attempt, or,
+/// where only what follows the message was lost, the whole message.
 #[tokio::test]
 async fn no_protocol_takes_a_part_for_the_whole() {
     /// A prime, so that the cuts fall on other places in every line.
@@ -103,7 +105,8 @@ async fn each_protocol_is_replayed_as_it_was_recorded() {
         let server = Server::start(vec![whole(stream)]).await;
         let mut endpoint = server.endpoint();
         endpoint.wire = wire;
-        let live = Recorder::create(&path, None).unwrap().around(Arc::new(HttpTransport::new(&endpoint)));
+        let live =
+            Recorder::create(&path, None).unwrap().wrap_transport(Arc::new(HttpTransport::new(&endpoint)));
         let recorded = drain(&connect_with(endpoint.clone(), "tiny", Arc::new(live)).unwrap()).await;
         assert!(!std::fs::read_to_string(&path).unwrap().contains(KEY), "{wire}");
 

@@ -1,4 +1,5 @@
-//! Each of the four clients against a server that speaks its wire format and sends it in awkward pieces.
+//! Each of the four clients against a server that speaks its wire format and sends it in awkward
+//! pieces.
 
 use crate::loopback;
 
@@ -98,8 +99,8 @@ impl Case {
     }
 }
 
-/// A chunked answer of these pieces. It goes out in one write, because a write for each would wait for the
-/// other side's acknowledgement; the client still gets it chunk by chunk.
+/// A chunked answer of these pieces. It goes out in one write, because a write for each would wait
+/// for the other side's acknowledgement; the client still gets it chunk by chunk.
 fn pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Act> {
     let chunks = pieces.into_iter().filter(|piece| !piece.is_empty()).map(chunk);
     let acts = [stream_head()].into_iter().chain(chunks).chain([end()]);
@@ -130,7 +131,8 @@ async fn cut_in_two_where_it_hurts() {
     for case in cases() {
         let stream = dressed(case.stream);
         let bytes = stream.as_bytes();
-        // Inside each character of several bytes, around each line's end, and now and then elsewhere.
+        // Inside each character of several bytes, around each line's end, and now and then
+        // elsewhere.
         let hurts = |at: &usize| {
             !stream.is_char_boundary(*at)
                 || bytes[*at] == b'\n'

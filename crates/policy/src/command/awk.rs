@@ -15,7 +15,7 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
         match rest {
             ["-F" | "-v", value, after @ ..] if !value.contains(UNKNOWN_REST) => rest = after,
             // The value of a variable with an ordinary name is data.
-            ["-v", value, after @ ..] if names_a_variable(value) => rest = after,
+            ["-v", value, after @ ..] if is_variable_assignment(value) => rest = after,
             ["--", after @ ..] => {
                 rest = after;
                 break;
@@ -32,13 +32,13 @@ pub(super) fn only_prints(arguments: &[&str]) -> bool {
         }
     }
     match rest {
-        [program, files @ ..] => is_tame(program) && files.iter().all(|file| is_plain_operand(file)),
+        [program, files @ ..] => has_no_effects(program) && files.iter().all(|file| is_plain_operand(file)),
         [] => false,
     }
 }
 
 /// Returns true for `name=…` with a name that has no meaning in awk.
-fn names_a_variable(assignment: &str) -> bool {
+fn is_variable_assignment(assignment: &str) -> bool {
     assignment.split_once('=').is_some_and(|(name, _)| {
         name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit())
@@ -54,15 +54,15 @@ fn is_plain_operand(operand: &str) -> bool {
 }
 
 /// Returns true if a word with unknown content may be the name of a connection.
-pub(super) fn may_connect(word: &Word) -> bool {
+pub(super) fn may_be_connection(word: &Word) -> bool {
     !word.known && (word.start.starts_with(INET_PREFIX) || INET_PREFIX.starts_with(word.start.as_str()))
         || word.text.starts_with(INET_PREFIX)
 }
 
 /// Returns true if the raw text has no construct with an effect. Strings and patterns are searched
 /// too: only the full grammar tells them apart.
-fn is_tame(program: &str) -> bool {
-    const FORBIDDEN_WAYS: &[&str] = &[
+fn has_no_effects(program: &str) -> bool {
+    const FORBIDDEN_CONSTRUCTS: &[&str] = &[
         "system",
         "getline",
         "@",
@@ -76,7 +76,7 @@ fn is_tame(program: &str) -> bool {
         INET_PREFIX,
         UNKNOWN_REST,
     ];
-    if FORBIDDEN_WAYS.iter().any(|way| program.contains(way)) {
+    if FORBIDDEN_CONSTRUCTS.iter().any(|way| program.contains(way)) {
         return false;
     }
     // `|` runs the command behind it, and `>` may write. `||` is not a pipe.
@@ -84,7 +84,7 @@ fn is_tame(program: &str) -> bool {
     if !program.replace("||", "").contains('|') && !action.contains('>') {
         return true;
     }
-    strip_literals(program).is_some_and(|code| only_compares(&code))
+    strip_literals(program).is_some_and(|code| has_only_comparisons(&code))
 }
 
 /// Returns a program without the contents of its strings, patterns and comments. `None` if these
@@ -99,7 +99,7 @@ fn strip_literals(program: &str) -> Option<String> {
                 // An operand, replaced by a number and separated: `print"x"` prints.
                 code.push_str(" 0 ");
             }
-            '/' if slash_divides(&code)? => code.push('/'),
+            '/' if is_slash_division(&code)? => code.push('/'),
             '/' => {
                 skip_quoted(&mut rest, '/')?;
                 code.push_str(" 0 ");
@@ -166,7 +166,7 @@ fn skip_bracket_set(rest: &mut std::str::Chars<'_>) -> Option<()> {
 
 /// Returns true if a slash after this code divides, false if it begins a pattern; `None` if both
 /// are possible.
-fn slash_divides(code: &str) -> Option<bool> {
+fn is_slash_division(code: &str) -> Option<bool> {
     let code = code.trim_end_matches([' ', '\t']);
     match code.chars().next_back() {
         None
@@ -196,7 +196,7 @@ fn slash_divides(code: &str) -> Option<bool> {
 }
 
 /// Returns true if no `>` writes and no `|` runs: they do so after `print`, outside parentheses.
-fn only_compares(code: &str) -> bool {
+fn has_only_comparisons(code: &str) -> bool {
     let mut depth = 0usize;
     let mut braces = 0usize;
     let mut prints = false;

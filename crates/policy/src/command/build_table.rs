@@ -33,7 +33,7 @@ pub(super) struct BuildTool {
     pub(super) operands: BuildOperands,
 }
 
-const fn tool(names: &'static [&'static str], words: &'static [&'static str]) -> BuildTool {
+const fn new_build_tool(names: &'static [&'static str], words: &'static [&'static str]) -> BuildTool {
     BuildTool {
         names,
         words,
@@ -46,7 +46,7 @@ const fn tool(names: &'static [&'static str], words: &'static [&'static str]) ->
 }
 
 impl BuildTool {
-    const fn options(
+    const fn with_options(
         mut self,
         flags: &'static str,
         valued: &'static str,
@@ -58,39 +58,39 @@ impl BuildTool {
         self
     }
 
-    const fn single_dash(mut self, long: &'static [&'static str]) -> Self {
+    const fn with_single_dash_options(mut self, long: &'static [&'static str]) -> Self {
         self.single_dash = true;
         self.long = long;
         self
     }
 
-    const fn of(mut self, operands: BuildOperands) -> Self {
+    const fn with_operands(mut self, operands: BuildOperands) -> Self {
         self.operands = operands;
         self
     }
 
-    const fn cargo(self) -> Self {
-        self.options("hjNqrv", "Fp", CARGO_OPTIONS)
+    const fn with_cargo_options(self) -> Self {
+        self.with_options("hjNqrv", "Fp", CARGO_OPTIONS)
     }
 }
 
 /// A tool that runs another tool by its name, such as `npx`.
-pub(super) struct Runner {
+pub(super) struct Launcher {
     pub(super) names: &'static [&'static str],
     /// The words before the name.
     pub(super) words: &'static [&'static str],
 }
 
-const fn runner(names: &'static [&'static str], words: &'static [&'static str]) -> Runner {
-    Runner { names, words }
+const fn new_launcher(names: &'static [&'static str], words: &'static [&'static str]) -> Launcher {
+    Launcher { names, words }
 }
 
-pub(super) const RUNNERS: &[Runner] = &[
-    runner(&["bundle", "pnpm", "yarn"], &["exec"]),
-    runner(&["bunx", "npx"], &[]),
-    runner(&["npx"], &["--no-install"]),
-    runner(&["hatch", "pdm", "pipenv", "poetry", "rye", "uv"], &["run"]),
-    runner(&["python", "python3"], &["-m"]),
+pub(super) const LAUNCHERS: &[Launcher] = &[
+    new_launcher(&["bundle", "pnpm", "yarn"], &["exec"]),
+    new_launcher(&["bunx", "npx"], &[]),
+    new_launcher(&["npx"], &["--no-install"]),
+    new_launcher(&["hatch", "pdm", "pipenv", "poetry", "rye", "uv"], &["run"]),
+    new_launcher(&["python", "python3"], &["-m"]),
 ];
 
 /// Directories of a project in which package managers put programs.
@@ -104,7 +104,7 @@ pub(super) const TOOL_DIRECTORIES: &[&str] = &[
 ];
 
 /// First words of names of tasks that build, check or test.
-pub(super) const TASKS: &[&str] = &[
+pub(super) const BUILD_TASK_WORDS: &[&str] = &[
     "all",
     "analyse",
     "analyze",
@@ -159,13 +159,13 @@ pub(super) const TASKS: &[&str] = &[
 ];
 
 /// Words of names of tasks that do more than build, check or test.
-pub(super) const OTHER_STEPS: &[&str] = &[
+pub(super) const NON_BUILD_TASK_WORDS: &[&str] = &[
     "clean", "delete", "deploy", "drop", "install", "migrate", "publish", "purge", "push", "release",
     "remove", "reset", "seed", "sync", "upload",
 ];
 
 /// Variables of build files that a call may set, because they change output alone.
-pub(super) const DEFINITIONS: &[&str] = &["V", "VERBOSE"];
+pub(super) const OUTPUT_DEFINITIONS: &[&str] = &["V", "VERBOSE"];
 
 const CARGO_OPTIONS: &[&str] = &[
     "all",
@@ -336,64 +336,76 @@ const DOTNET_OPTIONS: &[&str] = &[
 ];
 
 pub(super) const BUILD_TOOLS: &[BuildTool] = &[
-    tool(&["bun"], &["run"]).of(BuildOperands::ScriptFirst),
-    tool(&["bun"], &["test"]).options("t", "", &["bail", "coverage", "timeout="]),
-    tool(&["cargo"], &["b"]).cargo(),
-    tool(&["cargo"], &["bench"]).cargo(),
-    tool(&["cargo"], &["build"]).cargo(),
-    tool(&["cargo"], &["c"]).cargo(),
-    tool(&["cargo"], &["check"]).cargo(),
-    tool(&["cargo"], &["clippy"]).cargo(),
-    tool(&["cargo"], &["d"]).cargo(),
-    tool(&["cargo"], &["doc"]).cargo(),
-    tool(&["cargo"], &["fmt"]).options("qv", "p", &["all", "check", "package=", "quiet", "verbose"]),
-    tool(&["cargo"], &["nextest", "list"]).cargo(),
-    tool(&["cargo"], &["nextest", "run"]).cargo(),
-    tool(&["cargo"], &["t"]).cargo(),
-    tool(&["cargo"], &["test"]).cargo(),
-    tool(&["cmake"], &["--build"]).options("jv", "", &["config=", "parallel?", "verbose"]),
-    tool(&["cmake"], &["-B"]).options("", "GS", &[]),
-    tool(&["cmake"], &["-S"]).options("", "BG", &[]),
-    tool(&["composer"], &["run"]).of(BuildOperands::ScriptFirst),
-    tool(&["composer"], &["run-script"]).of(BuildOperands::ScriptFirst),
-    tool(&["composer"], &["test"]).of(BuildOperands::PassedOn),
-    tool(&["ctest"], &[]).options(
+    new_build_tool(&["bun"], &["run"]).with_operands(BuildOperands::ScriptFirst),
+    new_build_tool(&["bun"], &["test"]).with_options("t", "", &["bail", "coverage", "timeout="]),
+    new_build_tool(&["cargo"], &["b"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["bench"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["build"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["c"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["check"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["clippy"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["d"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["doc"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["fmt"]).with_options(
+        "qv",
+        "p",
+        &["all", "check", "package=", "quiet", "verbose"],
+    ),
+    new_build_tool(&["cargo"], &["nextest", "list"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["nextest", "run"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["t"]).with_cargo_options(),
+    new_build_tool(&["cargo"], &["test"]).with_cargo_options(),
+    new_build_tool(&["cmake"], &["--build"]).with_options("jv", "", &["config=", "parallel?", "verbose"]),
+    new_build_tool(&["cmake"], &["-B"]).with_options("", "GS", &[]),
+    new_build_tool(&["cmake"], &["-S"]).with_options("", "BG", &[]),
+    new_build_tool(&["composer"], &["run"]).with_operands(BuildOperands::ScriptFirst),
+    new_build_tool(&["composer"], &["run-script"]).with_operands(BuildOperands::ScriptFirst),
+    new_build_tool(&["composer"], &["test"]).with_operands(BuildOperands::PassedOn),
+    new_build_tool(&["ctest"], &[]).with_options(
         "NQV",
         "CELRj",
         &["output-on-failure", "parallel=", "rerun-failed", "test-dir=", "timeout=", "verbose"],
     ),
-    tool(&["dart", "flutter"], &["analyze"]),
-    tool(&["dart", "flutter"], &["test"]).options("", "nr", &["coverage", "name=", "reporter="]),
-    tool(&["deno"], &["check"]),
-    tool(&["deno"], &["fmt"]).options("", "", &["check"]),
-    tool(&["deno"], &["lint"]),
-    tool(&["deno"], &["test"]).options("", "", &["fail-fast", "filter=", "parallel"]),
-    tool(&["dotnet"], &["build"]).options("", "cfv", DOTNET_OPTIONS),
-    tool(&["dotnet"], &["format"]).options("", "", &["no-restore", "verify-no-changes"]),
-    tool(&["dotnet"], &["test"]).options("t", "cfv", DOTNET_OPTIONS),
-    tool(&["eslint", "stylelint"], &[]).options("", "", LINT_OPTIONS),
-    tool(&["go"], &["build"]).single_dash(GO_OPTIONS),
-    tool(&["go"], &["test"]).single_dash(GO_OPTIONS),
-    tool(&["go"], &["vet"]).single_dash(GO_OPTIONS),
-    tool(&["golangci-lint"], &["run"]).options("v", "", &["fast", "fix", "timeout=", "verbose"]),
-    tool(&["./gradlew", "gradle", "gradlew"], &[])
-        .options("iqs", "x", GRADLE_OPTIONS)
-        .of(BuildOperands::OneOrMoreTasks),
-    tool(&["jest", "mocha", "vitest"], &[]).options("biou", "tw", JEST_OPTIONS),
-    tool(&["just", "task"], &[]).of(BuildOperands::ScriptFirst),
-    tool(&["gmake", "make"], &[])
-        .options("Bijksw", "CO", &["always-make", "jobs?", "keep-going", "silent"])
-        .of(BuildOperands::Tasks),
-    tool(&["mix"], &["compile"]).options("", "", &["force", "warnings-as-errors"]),
-    tool(&["mix"], &["credo"]).options("a", "", &["strict"]),
-    tool(&["mix"], &["format"]).options("", "", &["check-formatted"]),
-    tool(&["mix"], &["test"]).options(
+    new_build_tool(&["dart", "flutter"], &["analyze"]),
+    new_build_tool(&["dart", "flutter"], &["test"]).with_options(
+        "",
+        "nr",
+        &["coverage", "name=", "reporter="],
+    ),
+    new_build_tool(&["deno"], &["check"]),
+    new_build_tool(&["deno"], &["fmt"]).with_options("", "", &["check"]),
+    new_build_tool(&["deno"], &["lint"]),
+    new_build_tool(&["deno"], &["test"]).with_options("", "", &["fail-fast", "filter=", "parallel"]),
+    new_build_tool(&["dotnet"], &["build"]).with_options("", "cfv", DOTNET_OPTIONS),
+    new_build_tool(&["dotnet"], &["format"]).with_options("", "", &["no-restore", "verify-no-changes"]),
+    new_build_tool(&["dotnet"], &["test"]).with_options("t", "cfv", DOTNET_OPTIONS),
+    new_build_tool(&["eslint", "stylelint"], &[]).with_options("", "", LINT_OPTIONS),
+    new_build_tool(&["go"], &["build"]).with_single_dash_options(GO_OPTIONS),
+    new_build_tool(&["go"], &["test"]).with_single_dash_options(GO_OPTIONS),
+    new_build_tool(&["go"], &["vet"]).with_single_dash_options(GO_OPTIONS),
+    new_build_tool(&["golangci-lint"], &["run"]).with_options(
+        "v",
+        "",
+        &["fast", "fix", "timeout=", "verbose"],
+    ),
+    new_build_tool(&["./gradlew", "gradle", "gradlew"], &[])
+        .with_options("iqs", "x", GRADLE_OPTIONS)
+        .with_operands(BuildOperands::OneOrMoreTasks),
+    new_build_tool(&["jest", "mocha", "vitest"], &[]).with_options("biou", "tw", JEST_OPTIONS),
+    new_build_tool(&["just", "task"], &[]).with_operands(BuildOperands::ScriptFirst),
+    new_build_tool(&["gmake", "make"], &[])
+        .with_options("Bijksw", "CO", &["always-make", "jobs?", "keep-going", "silent"])
+        .with_operands(BuildOperands::Tasks),
+    new_build_tool(&["mix"], &["compile"]).with_options("", "", &["force", "warnings-as-errors"]),
+    new_build_tool(&["mix"], &["credo"]).with_options("a", "", &["strict"]),
+    new_build_tool(&["mix"], &["format"]).with_options("", "", &["check-formatted"]),
+    new_build_tool(&["mix"], &["test"]).with_options(
         "",
         "",
         &["cover", "exclude=", "failed", "include=", "only=", "seed=", "stale", "trace"],
     ),
-    tool(&["./mvnw", "mvn", "mvnw"], &[])
-        .single_dash(&[
+    new_build_tool(&["./mvnw", "mvn", "mvnw"], &[])
+        .with_single_dash_options(&[
             "--also-make",
             "--batch-mode",
             "--no-transfer-progress",
@@ -410,61 +422,87 @@ pub(super) const BUILD_TOOLS: &[BuildTool] = &[
             "-o",
             "-q",
         ])
-        .of(BuildOperands::OneOrMoreTasks),
-    tool(&["mypy"], &[]).options(
+        .with_operands(BuildOperands::OneOrMoreTasks),
+    new_build_tool(&["mypy"], &[]).with_options(
         "pv",
         "",
         &["explicit-package-bases", "ignore-missing-imports", "no-incremental", "pretty", "strict"],
     ),
-    tool(&["ninja"], &[]).options("nv", "Cjk", &[]).of(BuildOperands::Tasks),
-    tool(&["node"], &["--test"]),
-    tool(&["npm"], &["run"]).options("s", "w", NPM_OPTIONS).of(BuildOperands::Script),
-    tool(&["npm"], &["run-script"]).options("s", "w", NPM_OPTIONS).of(BuildOperands::Script),
-    tool(&["npm"], &["t"]).options("s", "w", NPM_OPTIONS),
-    tool(&["npm"], &["test"]).options("s", "w", NPM_OPTIONS),
-    tool(&["npm"], &["tst"]).options("s", "w", NPM_OPTIONS),
-    tool(&["nox"], &[]).options("lr", "es", &["list", "no-install", "session="]),
-    tool(&["phpstan"], &["analyse"]).options("", "l", &["level=", "no-progress"]),
-    tool(&["pest", "phpunit"], &[]).options("", "", &["colors", "filter=", "testdox", "stop-on-failure"]),
-    tool(&["pnpm"], &["run"]).options("rs", "", NPM_OPTIONS).of(BuildOperands::ScriptFirst),
-    tool(&["pnpm", "yarn"], &[]).options("rs", "", NPM_OPTIONS).of(BuildOperands::ScriptFirst),
-    tool(&["pylint", "pyright"], &[]).options("jE", "", &["errors-only", "recursive=", "stats", "warnings"]),
-    tool(&["pytest"], &[]).options("hlqsvx", "Wkmnr", PYTEST_OPTIONS),
-    tool(&["python", "python3"], &["manage.py", "check"]),
-    tool(&["python", "python3"], &["manage.py", "test"]).options(
+    new_build_tool(&["ninja"], &[]).with_options("nv", "Cjk", &[]).with_operands(BuildOperands::Tasks),
+    new_build_tool(&["node"], &["--test"]),
+    new_build_tool(&["npm"], &["run"])
+        .with_options("s", "w", NPM_OPTIONS)
+        .with_operands(BuildOperands::Script),
+    new_build_tool(&["npm"], &["run-script"])
+        .with_options("s", "w", NPM_OPTIONS)
+        .with_operands(BuildOperands::Script),
+    new_build_tool(&["npm"], &["t"]).with_options("s", "w", NPM_OPTIONS),
+    new_build_tool(&["npm"], &["test"]).with_options("s", "w", NPM_OPTIONS),
+    new_build_tool(&["npm"], &["tst"]).with_options("s", "w", NPM_OPTIONS),
+    new_build_tool(&["nox"], &[]).with_options("lr", "es", &["list", "no-install", "session="]),
+    new_build_tool(&["phpstan"], &["analyse"]).with_options("", "l", &["level=", "no-progress"]),
+    new_build_tool(&["pest", "phpunit"], &[]).with_options(
+        "",
+        "",
+        &["colors", "filter=", "testdox", "stop-on-failure"],
+    ),
+    new_build_tool(&["pnpm"], &["run"])
+        .with_options("rs", "", NPM_OPTIONS)
+        .with_operands(BuildOperands::ScriptFirst),
+    new_build_tool(&["pnpm", "yarn"], &[])
+        .with_options("rs", "", NPM_OPTIONS)
+        .with_operands(BuildOperands::ScriptFirst),
+    new_build_tool(&["pylint", "pyright"], &[]).with_options(
+        "jE",
+        "",
+        &["errors-only", "recursive=", "stats", "warnings"],
+    ),
+    new_build_tool(&["pytest"], &[]).with_options("hlqsvx", "Wkmnr", PYTEST_OPTIONS),
+    new_build_tool(&["python", "python3"], &["manage.py", "check"]),
+    new_build_tool(&["python", "python3"], &["manage.py", "test"]).with_options(
         "",
         "kv",
         &["failfast", "keepdb", "parallel?", "tag=", "verbosity="],
     ),
-    tool(&["./bin/rails", "bin/rails", "rails"], &["test"]).options("bv", "n", &["verbose"]),
-    tool(&["rake"], &[]).options("qst", "j", &["quiet", "silent", "trace"]).of(BuildOperands::Tasks),
-    tool(&["rebar3"], &["compile"]),
-    tool(&["rebar3"], &["ct"]),
-    tool(&["rebar3"], &["eunit"]),
-    tool(&["rspec"], &[]).options("cp", "ef", &["color", "example=", "fail-fast", "format=", "seed="]),
-    tool(&["rubocop"], &[]).options(
+    new_build_tool(&["./bin/rails", "bin/rails", "rails"], &["test"]).with_options("bv", "n", &["verbose"]),
+    new_build_tool(&["rake"], &[])
+        .with_options("qst", "j", &["quiet", "silent", "trace"])
+        .with_operands(BuildOperands::Tasks),
+    new_build_tool(&["rebar3"], &["compile"]),
+    new_build_tool(&["rebar3"], &["ct"]),
+    new_build_tool(&["rebar3"], &["eunit"]),
+    new_build_tool(&["rspec"], &[]).with_options(
+        "cp",
+        "ef",
+        &["color", "example=", "fail-fast", "format=", "seed="],
+    ),
+    new_build_tool(&["rubocop"], &[]).with_options(
         "aAlx",
         "f",
         &["autocorrect", "autocorrect-all", "format=", "only=", "parallel"],
     ),
-    tool(&["ruff"], &["check"]).options(
+    new_build_tool(&["ruff"], &["check"]).with_options(
         "nqv",
         "",
         &["diff", "fix", "ignore=", "no-cache", "quiet", "select=", "show-fixes", "statistics"],
     ),
-    tool(&["cabal", "stack"], &["build"]).options("", "", &["fast", "test"]),
-    tool(&["cabal", "stack"], &["test"]).options("", "", &["fast"]),
-    tool(&["sbt"], &[]).of(BuildOperands::OneOrMoreTasks),
-    tool(&["swift"], &["build"]).options("v", "c", &["configuration=", "product=", "target="]),
-    tool(&["swift"], &["test"]).options("v", "", &["filter=", "parallel", "skip="]),
-    tool(&["tox"], &[]).options("qrv", "e", &["parallel?"]),
-    tool(&["tsc", "vue-tsc"], &[]).options(
+    new_build_tool(&["cabal", "stack"], &["build"]).with_options("", "", &["fast", "test"]),
+    new_build_tool(&["cabal", "stack"], &["test"]).with_options("", "", &["fast"]),
+    new_build_tool(&["sbt"], &[]).with_operands(BuildOperands::OneOrMoreTasks),
+    new_build_tool(&["swift"], &["build"]).with_options("v", "c", &["configuration=", "product=", "target="]),
+    new_build_tool(&["swift"], &["test"]).with_options("v", "", &["filter=", "parallel", "skip="]),
+    new_build_tool(&["tox"], &[]).with_options("qrv", "e", &["parallel?"]),
+    new_build_tool(&["tsc", "vue-tsc"], &[]).with_options(
         "bp",
         "",
         &["build", "noEmit", "pretty", "project", "skipLibCheck", "strict"],
     ),
-    tool(&["python", "python3"], &["-m", "unittest"]).options("bcfqv", "kpst", &["buffer", "failfast"]),
-    tool(&["yarn"], &["run"]).of(BuildOperands::ScriptFirst),
-    tool(&["zig"], &["build"]).of(BuildOperands::Tasks),
-    tool(&["zig"], &["test"]),
+    new_build_tool(&["python", "python3"], &["-m", "unittest"]).with_options(
+        "bcfqv",
+        "kpst",
+        &["buffer", "failfast"],
+    ),
+    new_build_tool(&["yarn"], &["run"]).with_operands(BuildOperands::ScriptFirst),
+    new_build_tool(&["zig"], &["build"]).with_operands(BuildOperands::Tasks),
+    new_build_tool(&["zig"], &["test"]),
 ];

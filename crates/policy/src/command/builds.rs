@@ -12,9 +12,10 @@
 use journeyman_syntax::shell::Word;
 
 use super::build_table::{
-    BUILD_TOOLS, BuildOperands, BuildTool, DEFINITIONS, OTHER_STEPS, RUNNERS, Runner, TASKS, TOOL_DIRECTORIES,
+    BUILD_TASK_WORDS, BUILD_TOOLS, BuildOperands, BuildTool, LAUNCHERS, Launcher, NON_BUILD_TASK_WORDS,
+    OUTPUT_DEFINITIONS, TOOL_DIRECTORIES,
 };
-use super::edits::{self, is_accepted, is_in_project};
+use super::edits::{self, is_accepted_word, is_in_project};
 use super::options::operands_if_known;
 use super::part::shorten_command;
 use super::readers::base_name;
@@ -22,10 +23,10 @@ use super::readers::base_name;
 /// Maximum number of words of a program that are checked.
 const MAX_WORDS: usize = 512;
 /// Maximum number of tools that run each other (`poetry run python -m pytest`).
-const MAX_RUNNERS: usize = 3;
+const MAX_LAUNCHERS: usize = 3;
 
 /// Returns one line on the effect of a program with its arguments, if it is known to be level 1.
-pub(super) fn describe_effect(words: &[Word]) -> Option<String> {
+pub(super) fn describe_edit_or_build(words: &[Word]) -> Option<String> {
     edits::describe_edit(words).or_else(|| {
         let name = words.first().map(|word| base_name(&word.text)).unwrap_or_default();
         is_build(words).then(|| format!("`{}` builds or tests the project", shorten_command(name)))
@@ -34,15 +35,15 @@ pub(super) fn describe_effect(words: &[Word]) -> Option<String> {
 
 /// Returns true if a program with its arguments builds, checks or tests the project.
 pub(super) fn is_build(words: &[Word]) -> bool {
-    builds_behind(words, MAX_RUNNERS)
+    is_build_behind_launchers(words, MAX_LAUNCHERS)
 }
 
-fn builds_behind(words: &[Word], runners_left: usize) -> bool {
+fn is_build_behind_launchers(words: &[Word], runners_left: usize) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     if words.len() > MAX_WORDS
         || !program.known
         || program.dialect
-        || !arguments.iter().all(|word| is_accepted(word) && stays_in_project(&word.text))
+        || !arguments.iter().all(|word| is_accepted_word(word) && stays_in_project(&word.text))
     {
         return false;
     }
@@ -51,17 +52,17 @@ fn builds_behind(words: &[Word], runners_left: usize) -> bool {
     if BUILD_TOOLS.iter().any(|tool| tool.names.contains(&name) && is_accepted_call(tool, &texts)) {
         return true;
     }
-    let runs_tool = |runner: &Runner| {
+    let runs_tool = |runner: &Launcher| {
         let before = runner.words.len();
         runner.names.contains(&name)
             && texts.get(..before) == Some(runner.words)
             && words.get(before + 1..).is_some_and(|inner| {
                 inner.first().is_some_and(|tool| tool.known && !tool.text.contains('/'))
-                    && (builds_behind(inner, runners_left.saturating_sub(1))
-                        || edits::asks_about_project(inner))
+                    && (is_build_behind_launchers(inner, runners_left.saturating_sub(1))
+                        || edits::is_project_query(inner))
             })
     };
-    runners_left > 0 && RUNNERS.iter().any(runs_tool)
+    runners_left > 0 && LAUNCHERS.iter().any(runs_tool)
 }
 
 /// Returns the name of a tool, also of one that a package manager installed into the project.
@@ -104,12 +105,12 @@ fn is_accepted_call(tool: &BuildTool, texts: &[&str]) -> bool {
     let Some(operands) = operands else { return false };
     match tool.operands {
         BuildOperands::Names | BuildOperands::PassedOn => true,
-        BuildOperands::Tasks => operands.iter().all(|operand| is_task(operand)),
+        BuildOperands::Tasks => operands.iter().all(|operand| is_build_task(operand)),
         BuildOperands::OneOrMoreTasks => {
-            !operands.is_empty() && operands.iter().all(|operand| is_task(operand))
+            !operands.is_empty() && operands.iter().all(|operand| is_build_task(operand))
         }
         BuildOperands::Script | BuildOperands::ScriptFirst => {
-            operands.first().is_some_and(|task| is_task(task))
+            operands.first().is_some_and(|task| is_build_task(task))
         }
     }
 }
@@ -134,27 +135,29 @@ fn single_dash_operands<'a>(words: &[&'a str], options: &[&str]) -> Option<Vec<&
 /// Returns true if a task of a project builds, checks or tests by its name: `build:web`,
 /// `test-unit`, `:app:compileJava`; or if it is a definition such as `VERBOSE=1` or a number of
 /// jobs.
-fn is_task(name: &str) -> bool {
+fn is_build_task(name: &str) -> bool {
     if !name.is_empty() && is_number(name) {
         return true;
     }
     if let Some((variable, value)) = name.split_once('=') {
-        return DEFINITIONS.contains(&variable) && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        return OUTPUT_DEFINITIONS.contains(&variable)
+            && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
     }
-    let words = words_of(name);
-    let mut known = words.iter().map(String::as_str).skip_while(|word| !TASKS.contains(word)).peekable();
+    let words = split_task_name(name);
+    let mut known =
+        words.iter().map(String::as_str).skip_while(|word| !BUILD_TASK_WORDS.contains(word)).peekable();
     // Of a task in a part of the project (`:app:test`, `web/build`) the last name counts.
-    let in_part = name
-        .rsplit_once([':', '/'])
-        .is_some_and(|(_, task)| words_of(task).first().is_some_and(|first| TASKS.contains(&first.as_str())));
-    let begins = words.first().is_some_and(|first| TASKS.contains(&first.as_str()));
+    let in_part = name.rsplit_once([':', '/']).is_some_and(|(_, task)| {
+        split_task_name(task).first().is_some_and(|first| BUILD_TASK_WORDS.contains(&first.as_str()))
+    });
+    let begins = words.first().is_some_and(|first| BUILD_TASK_WORDS.contains(&first.as_str()));
     known.peek().is_some()
         && (begins || in_part)
-        && !words.iter().any(|word| OTHER_STEPS.contains(&word.as_str()))
+        && !words.iter().any(|word| NON_BUILD_TASK_WORDS.contains(&word.as_str()))
 }
 
 /// Returns the words of a name in lower case, whichever way they are joined.
-fn words_of(name: &str) -> Vec<String> {
+fn split_task_name(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut follows_lowercase = false;
     for letter in name.chars() {
@@ -179,12 +182,12 @@ mod tests {
         for task in
             ["test", "build:web", "test-unit", ":app:compileJava", "lint_fix", "testDebugUnitTest", "V=1"]
         {
-            assert!(is_task(task), "{task}");
+            assert!(is_build_task(task), "{task}");
         }
         for task in
             ["", "-f", "deploy", "build-and-push", "clean", "db:test:reset", "attest", "CC=x", "V=./x"]
         {
-            assert!(!is_task(task), "{task}");
+            assert!(!is_build_task(task), "{task}");
         }
     }
 

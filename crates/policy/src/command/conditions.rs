@@ -2,12 +2,12 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::values;
+use super::numeric_variables;
 
 /// Returns true for conditions on files, texts and numbers, joined by `-a`, `-o`, and by `&&` and
 /// `||` between double brackets. Some shells evaluate the operands of numeric comparisons, and bash
 /// does for `-v`, so these are not accepted.
-pub(super) fn only_test(program: &str, arguments: &[Word]) -> bool {
+pub(super) fn is_harmless_condition(program: &str, arguments: &[Word]) -> bool {
     let close = match program {
         "[" => Some("]"),
         "[[" => Some("]]"),
@@ -20,23 +20,23 @@ pub(super) fn only_test(program: &str, arguments: &[Word]) -> bool {
             _ => return false,
         }
     }
-    let joins = |word: &Word| word.known && joins_conditions(program, &word.text);
+    let joins = |word: &Word| word.known && is_condition_operator(program, &word.text);
     // A plain shell would run the text after `&&`, but no program has an option as its name.
     let runs = |word: &Word| program == "[[" && word.known && matches!(word.text.as_str(), "&&" | "||");
     let harmless = arguments.windows(2).all(|pair| match pair {
-        [sign, next] => !runs(sign) || next.known && OF_FILES.contains(&next.text.as_str()),
+        [sign, next] => !runs(sign) || next.known && UNARY_OPERATORS.contains(&next.text.as_str()),
         _ => true,
     });
     harmless && arguments.split(joins).all(|condition| is_condition(program, condition))
 }
 
 /// Unary operators on a file or a text.
-const OF_FILES: [&str; 20] = [
+const UNARY_OPERATORS: [&str; 20] = [
     "-d", "-e", "-f", "-h", "-L", "-r", "-s", "-w", "-x", "-z", "-n", "-b", "-c", "-g", "-k", "-p", "-u",
     "-O", "-G", "-S",
 ];
 
-fn joins_conditions(program: &str, text: &str) -> bool {
+fn is_condition_operator(program: &str, text: &str) -> bool {
     match program {
         "[[" => matches!(text, "&&" | "||"),
         _ => matches!(text, "-a" | "-o"),
@@ -58,9 +58,9 @@ fn is_condition(program: &str, condition: &[Word]) -> bool {
     let operand = |word: &Word| one(word) && !word.text.starts_with(['-', '(', '!']);
     match condition {
         [only] => operand(only),
-        [operator, word] => is(operator, &OF_FILES) && one(word) && !word.text.starts_with('-'),
-        [left, operator, right] if operator.known && values::is_comparison(&operator.text) => {
-            values::is_comparable(left) && values::is_comparable(right)
+        [operator, word] => is(operator, &UNARY_OPERATORS) && one(word) && !word.text.starts_with('-'),
+        [left, operator, right] if operator.known && numeric_variables::is_comparison(&operator.text) => {
+            numeric_variables::is_comparable(left) && numeric_variables::is_comparable(right)
         }
         [left, operator, right] => {
             // Two unknown words could form an operator.

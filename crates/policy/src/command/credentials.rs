@@ -29,19 +29,19 @@ const CREDENTIAL_NAMES: &[&str] = &[
     "shadow",
 ];
 /// Programs that describe a file without showing its content.
-const DESCRIBING_PROGRAMS: &[&str] = &[
+const METADATA_PROGRAMS: &[&str] = &[
     ":", "[", "[[", "basename", "cd", "dirname", "du", "echo", "file", "ls", "printf", "readlink",
     "realpath", "stat", "test", "which",
 ];
 
 /// Returns true if a program with these words reads credentials: files outside the project that
 /// hold credentials, or a variable with a secret name.
-pub(super) fn are_read<'a>(program: &str, words: impl Iterator<Item = &'a str>) -> bool {
-    !DESCRIBING_PROGRAMS.contains(&program) && { words }
-        .any(|word| is_holder(word) || program == "printenv" && is_secret_name(word))
+pub(super) fn reads_credentials<'a>(program: &str, words: impl Iterator<Item = &'a str>) -> bool {
+    !METADATA_PROGRAMS.contains(&program) && { words }
+        .any(|word| is_credential_path(word) || program == "printenv" && is_secret_name(word))
 }
 
-fn is_holder(word: &str) -> bool {
+fn is_credential_path(word: &str) -> bool {
     // `--file=/x`
     let path = word.split_once('=').map_or(word, |(_, value)| value).trim_start_matches(['"', '\'']);
     let outside = path.starts_with(['/', '~', '$']) || path.split('/').any(|name| name == "..");

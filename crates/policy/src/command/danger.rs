@@ -6,26 +6,28 @@
 
 use std::borrow::Cow;
 
-use names::{CHANGES_SYSTEM, HARMLESS_DEVICES, INSTALLS_PACKAGES, Judged, REACHES_MACHINES, SYSTEM_PLACES};
+use program_table::{
+    ArgumentRule, CHANGES_SYSTEM, HARMLESS_DEVICES, INSTALLS_PACKAGES, REACHES_MACHINES, SYSTEM_DIRECTORIES,
+};
 
 use journeyman_protocol::Level;
 
-use super::options::{has_cluster, has_option};
+use super::options::{has_option, has_short_option};
 use super::part::{CommandPart, CommandWord};
-use crate::protect::{Protection, protection_of_text};
+use crate::protected_paths::{PathProtection, protection_of_text};
 
+mod destructive_statements;
 mod effects;
 mod git;
-mod names;
-mod statements;
+mod program_table;
 
+pub(super) use destructive_statements::check_statements;
 pub(super) use effects::Danger;
-pub(super) use statements::statements;
 
 /// Maximum number of words of a command in a reason.
-const MAX_WORDS_NAMED: usize = 4;
+const MAX_WORDS_SHOWN: usize = 4;
 /// Maximum number of characters of such a word.
-const NAMED_CHARACTERS: usize = 60;
+const MAX_CHARACTERS_SHOWN: usize = 60;
 
 /// Maximum number of words that are scanned again as arguments of a program. More occur only in
 /// commands made to be slow; ordinary commands have a few hundred.
@@ -35,7 +37,7 @@ const MAX_SCANNED_WORDS: usize = 20_000;
 pub(super) fn scan_danger(command: &str) -> Danger {
     let mut danger = Danger::default();
     let mut words_left = MAX_SCANNED_WORDS;
-    let text = without_quotes(command);
+    let text = split_unquoted(command);
     for segment in text.split('\n') {
         let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
         scan_segment(&words, &mut danger, &mut words_left);
@@ -43,20 +45,20 @@ pub(super) fn scan_danger(command: &str) -> Danger {
     // Splitting loses unknown values, which could be anything.
     danger.beyond_undo |= danger.destroys.is_some() && command.contains(['$', '`', '[']);
     check_redirections(command, &mut danger);
-    statements(command, &mut danger);
+    check_statements(command, &mut danger);
     danger
 }
 
 /// Checks a program with its arguments. Unless the arguments are only data, they are scanned like
 /// the text of a command that was not parsed: one of them may be a program or contain one.
-pub(super) fn scan_part(words: &[&str], data: bool, danger: &mut Danger) {
+pub(super) fn scan_program(words: &[&str], data: bool, danger: &mut Danger) {
     let Some((program, arguments)) = words.split_first() else { return };
     let name = base_name(program);
-    if let Some(what) = names::effect_anywhere(name, true) {
-        danger.outside(|| format!("`{name}` {what}"));
+    if let Some(what) = program_table::level_3_effect(name, true) {
+        danger.add_outside_effect(|| format!("`{name}` {what}"));
     }
     if data {
-        by_arguments(name, arguments, danger);
+        check_by_arguments(name, arguments, danger);
         return;
     }
     let mut words_left = MAX_SCANNED_WORDS;
@@ -65,18 +67,18 @@ pub(super) fn scan_part(words: &[&str], data: bool, danger: &mut Danger) {
         .iter()
         .filter(|text| text.contains([' ', '\t', '\n', ';', '|', '&', '(', '`', '<', '>', '=']))
     {
-        for segment in without_quotes(text).split('\n') {
+        for segment in split_unquoted(text).split('\n') {
             let words: Vec<&str> = segment.split(' ').filter(|word| !word.is_empty()).collect();
             scan_segment(&words, danger, &mut words_left);
         }
         check_redirections(text, danger);
     }
     let all = words.join(" ");
-    statements(&all, danger);
+    check_statements(&all, danger);
 }
 
 /// Scans a program again with its operands as paths outside of the project, if `cd` led there.
-pub(super) fn scan_places<'a>(
+pub(super) fn scan_outside_operands<'a>(
     words: &[&'a str],
     places: impl Iterator<Item = &'a str>,
     data: bool,
@@ -86,14 +88,14 @@ pub(super) fn scan_places<'a>(
     if places.peek().is_some() {
         let options = words.iter().skip(1).copied().filter(|word| word.starts_with('-'));
         let again: Vec<&str> = words.first().copied().into_iter().chain(options).chain(places).collect();
-        scan_part(&again, data, danger);
+        scan_program(&again, data, danger);
     }
 }
 
 /// Returns true if a program takes its arguments as data (names, numbers, messages) and never as a
 /// program. Programs with argument rules are checked by these anyway.
-pub(super) fn takes_data(name: &str) -> bool {
-    const NAMES: &[&str] = &[
+pub(super) fn takes_only_data(name: &str) -> bool {
+    const DATA_PROGRAMS: &[&str] = &[
         "basename", "cat", "cd", "chgrp", "chmod", "chown", "cp", "cut", "date", "df", "diff", "du", "echo",
         "false", "file", "git", "grep", "head", "install", "jq", "kill", "ln", "ls", "make", "mkdir",
         "mktemp", "mv", "npm", "pnpm", "printf", "pwd", "read", "readlink", "realpath", "rg", "rm", "rmdir",
@@ -101,15 +103,15 @@ pub(super) fn takes_data(name: &str) -> bool {
         "uniq", "unzip", "wait", "wc", "which", "yarn", "zip", "export", "unset", "cargo", "go", "pip",
         "pip3", "pytest", "tsc", "eslint", "prettier", "rustfmt", "gcc", "cc",
     ];
-    NAMES.contains(&name)
+    DATA_PROGRAMS.contains(&name)
 }
 
 /// Splits a text that was not parsed into parts: each may be a program with its arguments. For
 /// rules that deny.
-pub(super) fn rough_parts(command: &str) -> Vec<CommandPart> {
+pub(super) fn split_roughly(command: &str) -> Vec<CommandPart> {
     /// Maximum number of parts, and of words in a part. The command asks in any case.
     const MAX_PARTS: usize = 200;
-    without_quotes(command)
+    split_unquoted(command)
         .split('\n')
         .map(|segment| segment.split(' ').filter(|word| !word.is_empty()).take(MAX_PARTS))
         .map(|words| words.map(|word| CommandWord { text: word.to_owned(), known: true }).collect::<Vec<_>>())
@@ -125,7 +127,7 @@ pub(super) fn rough_parts(command: &str) -> Vec<CommandPart> {
 }
 
 /// Returns the command without quotes and backslashes, with one rough command per line.
-fn without_quotes(command: &str) -> String {
+fn split_unquoted(command: &str) -> String {
     let command: Cow<'_, str> = match memchr::memmem::find(command.as_bytes(), b"IFS") {
         Some(_) => command.replace("${IFS}", " ").replace("$IFS", " ").into(),
         None => command.into(),
@@ -144,18 +146,18 @@ fn without_quotes(command: &str) -> String {
 }
 
 fn scan_segment(words: &[&str], danger: &mut Danger, words_left: &mut usize) {
-    let wrapped = words.iter().any(|word| names::is_wrapper(base_name(word)));
+    let wrapped = words.iter().any(|word| program_table::is_wrapper(base_name(word)));
     let mut may_be_program = true;
     for (index, word) in words.iter().enumerate() {
         let name = base_name(word);
         let arguments = words.get(index + 1..).unwrap_or_default();
-        if let Some(what) = names::effect_anywhere(name, may_be_program || wrapped) {
-            danger.outside(|| format!("`{name}` {what}"));
+        if let Some(what) = program_table::level_3_effect(name, may_be_program || wrapped) {
+            danger.add_outside_effect(|| format!("`{name}` {what}"));
         }
-        if by_arguments(name, arguments, danger) {
+        if check_by_arguments(name, arguments, danger) {
             *words_left = words_left.saturating_sub(arguments.len());
             if *words_left == 0 {
-                danger.outside(|| "it repeats itself too often to be judged".to_owned());
+                danger.add_outside_effect(|| "it repeats itself too often to be judged".to_owned());
                 return;
             }
         }
@@ -174,65 +176,68 @@ pub(super) fn base_name(word: &str) -> &str {
 
 /// Checks programs whose effect depends on their arguments, wherever they occur; returns false for
 /// all others.
-fn by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
-    if let Some(command) = super::unwrap_tools::git_program(name) {
+fn check_by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bool {
+    if let Some(command) = super::unwrap_tools::parse_git_program(name) {
         let words: Vec<&str> = std::iter::once(command).chain(arguments.iter().copied()).collect();
         git::check_git(&words, danger);
         return true;
     }
-    let Some(judged) = names::argument_rules(name) else { return false };
+    let Some(judged) = program_table::find_argument_rule(name) else { return false };
     match judged {
-        Judged::Git => git::check_git(arguments, danger),
-        Judged::NodePackages => node_packages(name, arguments, danger),
-        Judged::Publishing => check_publication(name, arguments, danger),
-        Judged::Removing => {
-            let recursive =
-                name == "rmtree" || has_option(arguments, 'r', "--recursive") || has_cluster(arguments, 'R');
+        ArgumentRule::Git => git::check_git(arguments, danger),
+        ArgumentRule::NodePackages => check_node_packages(name, arguments, danger),
+        ArgumentRule::Publishing => check_publication(name, arguments, danger),
+        ArgumentRule::Removing => {
+            let recursive = name == "rmtree"
+                || has_option(arguments, 'r', "--recursive")
+                || has_short_option(arguments, 'R');
             danger.add_removal(|| format!("files removed: {}", join_operands(arguments)));
-            danger.beyond_undo |= !are_plain_files(arguments, recursive);
-            system_places(name, arguments, danger);
+            danger.beyond_undo |= !are_restorable_files(arguments, recursive);
+            check_system_paths(name, arguments, danger);
         }
-        Judged::Truncating => {
+        ArgumentRule::Truncating => {
             danger.add_removal(|| format!("the content of {}", join_operands(arguments)));
-            danger.beyond_undo |= !are_plain_files(arguments, false);
-            system_places(name, arguments, danger);
+            danger.beyond_undo |= !are_restorable_files(arguments, false);
+            check_system_paths(name, arguments, danger);
         }
-        Judged::Copying => {
+        ArgumentRule::Copying => {
             if let Some(target) = arguments.iter().find_map(|argument| argument.strip_prefix("of=")) {
                 danger.add_destruction(|| format!("what {} holds now", shorten_word(target)));
-                system_places(name, &[target], danger);
-                self::check_target(target, danger);
+                check_system_paths(name, &[target], danger);
+                self::check_written_file(target, danger);
             }
         }
-        Judged::Modes => {
+        ArgumentRule::Modes => {
             if has_option(arguments, 'R', "--recursive") {
                 // The journal has modes, and owners can't be changed in the sandbox.
                 danger
                     .add_removal(|| format!("modes or owners of everything in {}", join_operands(arguments)));
             }
-            system_places(name, arguments, danger);
+            check_system_paths(name, arguments, danger);
         }
-        Judged::Moving | Judged::Writing => {
-            if judged == Judged::Moving && has_cluster(arguments, 'f') {
+        ArgumentRule::Moving | ArgumentRule::Writing => {
+            if judged == ArgumentRule::Moving && has_short_option(arguments, 'f') {
                 let last = arguments.get(arguments.len().saturating_sub(1)..).unwrap_or_default();
                 danger.add_removal(|| format!("what was there before: {}", join_operands(last)));
             }
-            system_places(name, arguments, danger);
-            check_targets(name, arguments, danger);
+            check_system_paths(name, arguments, danger);
+            check_written_files(name, arguments, danger);
         }
-        Judged::Finding if arguments.contains(&"-delete") => {
+        ArgumentRule::Finding if arguments.contains(&"-delete") => {
             danger.add_destruction(|| "the files that it finds".to_owned());
         }
-        Judged::Finding => return false,
-        Judged::Synchronizing => check_rsync(arguments, danger),
-        Judged::Planning => check_terraform(name, arguments, danger),
-        Judged::Service => check_removal(name, arguments, danger),
-        Judged::Database => danger.add_destruction(|| format!("the database {}", join_operands(arguments))),
-        Judged::Format => {
-            danger.outside(|| format!("`{name}` {CHANGES_SYSTEM}"));
+        ArgumentRule::Finding => return false,
+        ArgumentRule::Synchronizing => check_rsync(arguments, danger),
+        ArgumentRule::Planning => check_terraform(name, arguments, danger),
+        ArgumentRule::Service => check_removal(name, arguments, danger),
+        ArgumentRule::Database => {
+            danger.add_destruction(|| format!("the database {}", join_operands(arguments)))
+        }
+        ArgumentRule::Format => {
+            danger.add_outside_effect(|| format!("`{name}` {CHANGES_SYSTEM}"));
             danger.add_destruction(|| format!("everything on {}", join_operands(arguments)));
         }
-        Judged::Deploying => check_deployment(name, arguments, danger),
+        ArgumentRule::Deploying => check_deployment(name, arguments, danger),
     }
     true
 }
@@ -262,7 +267,7 @@ fn check_removal(name: &str, arguments: &[&str], danger: &mut Danger) {
 /// Returns true if undo can restore everything that the operands name: plain files of the project,
 /// or directories that tools create again. Names that begin with a dot (`.env` is rarely backed up)
 /// and patterns are not accepted.
-fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
+fn are_restorable_files(arguments: &[&str], recursive: bool) -> bool {
     /// Caches that tools create beside the sources.
     const CACHE_DIRECTORIES: &[&str] = &[
         ".cache",
@@ -295,7 +300,7 @@ fn are_plain_files(arguments: &[&str], recursive: bool) -> bool {
         })
 }
 
-fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
+fn check_node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
     check_deployment(name, arguments, danger);
     const PUBLISHING_PROGRAMS: &[&str] = &[
         "publish",
@@ -311,22 +316,24 @@ fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
         "org",
     ];
     // npm accepts abbreviated commands.
-    const ABBREVIATED: &[(&str, usize)] =
+    const ABBREVIATED_SUBCOMMANDS: &[(&str, usize)] =
         &[("publish", 2), ("unpublish", 4), ("deprecate", 3), ("adduser", 4)];
     const OTHER_SUBCOMMANDS: &[&str] =
         &["run", "run-script", "test", "exec", "x", "install", "i", "ci", "add"];
     let short =
         arguments.iter().take_while(|argument| !OTHER_SUBCOMMANDS.contains(argument)).find(|argument| {
-            ABBREVIATED.iter().any(|(verb, least)| argument.len() >= *least && verb.starts_with(**argument))
+            ABBREVIATED_SUBCOMMANDS
+                .iter()
+                .any(|(verb, least)| argument.len() >= *least && verb.starts_with(**argument))
         });
     if let Some(verb) = short.filter(|_| name == "npm") {
-        danger.outside(|| format!("`{name} {verb}` {REACHES_MACHINES}"));
+        danger.add_outside_effect(|| format!("`{name} {verb}` {REACHES_MACHINES}"));
         if verb.starts_with("unp") {
             danger.add_destruction(|| "a published version".to_owned());
         }
     }
     if let Some(verb) = arguments.iter().find(|argument| PUBLISHING_PROGRAMS.contains(argument)) {
-        danger.outside(|| format!("`{name} {verb}` {REACHES_MACHINES}"));
+        danger.add_outside_effect(|| format!("`{name} {verb}` {REACHES_MACHINES}"));
         if *verb == "unpublish" {
             danger.add_destruction(|| "a published version".to_owned());
         }
@@ -336,7 +343,7 @@ fn node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
             || "--global".starts_with(argument) && argument.len() > 4
     });
     if global {
-        danger.outside(|| format!("`{name}` {INSTALLS_PACKAGES}"));
+        danger.add_outside_effect(|| format!("`{name}` {INSTALLS_PACKAGES}"));
     }
 }
 
@@ -349,7 +356,7 @@ fn check_deployment(name: &str, arguments: &[&str], danger: &mut Danger) {
         })
     });
     if let Some(verb) = verb {
-        danger.outside(|| format!("`{name} {}` {REACHES_MACHINES}", shorten_word(verb)));
+        danger.add_outside_effect(|| format!("`{name} {}` {REACHES_MACHINES}", shorten_word(verb)));
     }
 }
 
@@ -365,13 +372,13 @@ fn check_publication(name: &str, arguments: &[&str], danger: &mut Danger) {
     };
     if let Some(verb) = arguments.iter().find(|argument| verbs.contains(argument)) {
         let what = if verb.ends_with("install") { INSTALLS_PACKAGES } else { REACHES_MACHINES };
-        danger.outside(|| format!("`{name} {verb}` {what}"));
+        danger.add_outside_effect(|| format!("`{name} {verb}` {what}"));
     }
 }
 
 fn check_rsync(arguments: &[&str], danger: &mut Danger) {
     if arguments.iter().any(|argument| argument.contains(':')) {
-        danger.outside(|| format!("`rsync` {REACHES_MACHINES}"));
+        danger.add_outside_effect(|| format!("`rsync` {REACHES_MACHINES}"));
     }
     if arguments
         .iter()
@@ -379,14 +386,14 @@ fn check_rsync(arguments: &[&str], danger: &mut Danger) {
     {
         danger.add_destruction(|| format!("files that only one side has: {}", join_operands(arguments)));
     }
-    system_places("rsync", arguments, danger);
+    check_system_paths("rsync", arguments, danger);
 }
 
 fn check_terraform(name: &str, arguments: &[&str], danger: &mut Danger) {
     const LOCAL_SUBCOMMANDS: &[&str] = &["fmt", "validate", "version"];
     match arguments.iter().find(|argument| !argument.starts_with('-')) {
         Some(verb) if LOCAL_SUBCOMMANDS.contains(verb) => {}
-        _ => danger.outside(|| format!("`{name}` {REACHES_MACHINES}")),
+        _ => danger.add_outside_effect(|| format!("`{name}` {REACHES_MACHINES}")),
     }
     if arguments.contains(&"destroy") || arguments.contains(&"-destroy") {
         danger.add_destruction(|| "everything that this configuration runs".to_owned());
@@ -395,23 +402,24 @@ fn check_terraform(name: &str, arguments: &[&str], danger: &mut Danger) {
 
 /// Sets level 3 if an argument is or is in a directory of the system, or is the whole disk or home
 /// directory.
-fn system_places(name: &str, arguments: &[&str], danger: &mut Danger) {
+fn check_system_paths(name: &str, arguments: &[&str], danger: &mut Danger) {
     const WHOLE_TREES: &[&str] = &["/", "/*", "~", "~/", "~/*", "HOME", "/home", "/root", "/var", "/Users"];
     let found = arguments
         .iter()
-        .find(|argument| WHOLE_TREES.contains(argument) || is_system_place(argument))
+        .find(|argument| WHOLE_TREES.contains(argument) || is_system_path(argument))
         .or_else(|| {
             arguments.iter().find(|argument| argument.starts_with("~/.") || argument.starts_with("HOME/."))
         });
     if let Some(place) = found {
-        danger.outside(|| format!("`{name}` on {} {CHANGES_SYSTEM}", shorten_word(place)));
+        danger.add_outside_effect(|| format!("`{name}` on {} {CHANGES_SYSTEM}", shorten_word(place)));
     }
 }
 
-fn is_system_place(path: &str) -> bool {
+fn is_system_path(path: &str) -> bool {
     let within =
         |place: &str| path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    SYSTEM_PLACES.iter().any(|place| within(place)) && !HARMLESS_DEVICES.iter().any(|device| within(device))
+    SYSTEM_DIRECTORIES.iter().any(|place| within(place))
+        && !HARMLESS_DEVICES.iter().any(|device| within(device))
 }
 
 /// Checks redirections into protected paths.
@@ -419,43 +427,45 @@ fn check_redirections(command: &str, danger: &mut Danger) {
     for place in command.split('>').skip(1) {
         let place = place.trim_start_matches(['>', '|', '&', ' ', '\t', '\'', '"']);
         let end = place.find([' ', '\t', '\n', ';', '&', '|', ')', '\'', '"']).unwrap_or(place.len());
-        check_target(place.get(..end).unwrap_or_default(), danger);
+        check_written_file(place.get(..end).unwrap_or_default(), danger);
     }
 }
 
 /// Checks a file that a redirection writes.
-pub(super) fn check_target(target: &str, danger: &mut Danger) {
-    if is_system_place(target) {
-        danger.outside(|| format!("writing {} {CHANGES_SYSTEM}", shorten_word(target)));
+pub(super) fn check_written_file(target: &str, danger: &mut Danger) {
+    if is_system_path(target) {
+        danger.add_outside_effect(|| format!("writing {} {CHANGES_SYSTEM}", shorten_word(target)));
     }
     match protection_of_text(target) {
-        Protection::None => {}
-        Protection::Guarded(why) => danger.outside(|| format!("it writes {}: {why}", shorten_word(target))),
-        Protection::Forbidden => {
-            danger.outside(|| format!("it writes {}, which belongs to git", shorten_word(target)));
+        PathProtection::None => {}
+        PathProtection::Guarded(why) => {
+            danger.add_outside_effect(|| format!("it writes {}: {why}", shorten_word(target)))
+        }
+        PathProtection::Forbidden => {
+            danger.add_outside_effect(|| format!("it writes {}, which belongs to git", shorten_word(target)));
         }
     }
 }
 
 /// Checks files that a program writes and names in its arguments.
-fn check_targets(name: &str, arguments: &[&str], danger: &mut Danger) {
+fn check_written_files(name: &str, arguments: &[&str], danger: &mut Danger) {
     let operands: Vec<&str> =
         arguments.iter().copied().filter(|argument| !argument.starts_with('-')).collect();
     match name {
         "sed" if !has_option(arguments, 'i', "--in-place") => {}
         "tee" | "touch" | "mkdir" | "mv" | "sed" => {
-            operands.iter().for_each(|operand| check_target(operand, danger))
+            operands.iter().for_each(|operand| check_written_file(operand, danger))
         }
         _ => {
             // `-t` puts the directory first.
             for option in arguments.iter().filter_map(|argument| argument.strip_prefix("--target-directory="))
             {
-                check_target(option, danger);
+                check_written_file(option, danger);
             }
             if has_option(arguments, 't', "--target-directory") {
-                operands.first().into_iter().for_each(|operand| check_target(operand, danger));
+                operands.first().into_iter().for_each(|operand| check_written_file(operand, danger));
             }
-            operands.last().into_iter().for_each(|operand| check_target(operand, danger));
+            operands.last().into_iter().for_each(|operand| check_written_file(operand, danger));
         }
     }
     let Some((last, sources)) = operands.split_last() else { return };
@@ -463,7 +473,7 @@ fn check_targets(name: &str, arguments: &[&str], danger: &mut Danger) {
     {
         for source in sources {
             let named = source.rsplit('/').next().unwrap_or(source);
-            check_target(&format!("{}/{named}", last.trim_end_matches('/')), danger);
+            check_written_file(&format!("{}/{named}", last.trim_end_matches('/')), danger);
         }
     }
 }
@@ -473,7 +483,7 @@ fn join_operands(arguments: &[&str]) -> String {
     let mut operands = arguments.iter().filter(|argument| !argument.starts_with('-'));
     let mut text = operands
         .by_ref()
-        .take(MAX_WORDS_NAMED)
+        .take(MAX_WORDS_SHOWN)
         .map(|argument| shorten_word(argument))
         .collect::<Vec<_>>()
         .join(", ");
@@ -484,8 +494,8 @@ fn join_operands(arguments: &[&str]) -> String {
 }
 
 fn shorten_word(word: &str) -> String {
-    let mut text: String = word.chars().filter(|c| !c.is_control()).take(NAMED_CHARACTERS).collect();
-    if word.chars().nth(NAMED_CHARACTERS).is_some() {
+    let mut text: String = word.chars().filter(|c| !c.is_control()).take(MAX_CHARACTERS_SHOWN).collect();
+    if word.chars().nth(MAX_CHARACTERS_SHOWN).is_some() {
         text.push('…');
     }
     text

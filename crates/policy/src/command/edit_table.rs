@@ -1,7 +1,7 @@
 //! The programs that `edits` accepts, with their options.
 
 /// A program that writes to its operands only.
-pub(super) struct Changing {
+pub(super) struct FileChanger {
     pub(super) name: &'static str,
     /// Short options without a value.
     pub(super) flags: &'static str,
@@ -13,28 +13,28 @@ pub(super) struct Changing {
     pub(super) least: usize,
 }
 
-const fn changing_program(
+const fn new_file_changer(
     name: &'static str,
     flags: &'static str,
     valued: &'static str,
     long: &'static [&'static str],
-) -> Changing {
-    Changing { name, flags, valued, long, least: 1 }
+) -> FileChanger {
+    FileChanger { name, flags, valued, long, least: 1 }
 }
 
-const fn placing_program(
+const fn new_file_mover(
     name: &'static str,
     flags: &'static str,
     valued: &'static str,
     long: &'static [&'static str],
-) -> Changing {
-    Changing { least: 2, ..changing_program(name, flags, valued, long) }
+) -> FileChanger {
+    FileChanger { least: 2, ..new_file_changer(name, flags, valued, long) }
 }
 
 /// Sorted by name.
-pub(super) const CHANGING_PROGRAMS: &[Changing] = &[
-    changing_program("clang-format", "i", "", &["style=", "verbose"]),
-    placing_program(
+pub(super) const FILE_CHANGERS: &[FileChanger] = &[
+    new_file_changer("clang-format", "i", "", &["style=", "verbose"]),
+    new_file_mover(
         "cp",
         "aRrpdfnuvLPHT",
         "",
@@ -50,26 +50,26 @@ pub(super) const CHANGING_PROGRAMS: &[Changing] = &[
             "dereference",
         ],
     ),
-    changing_program("dos2unix", "qk", "", &["quiet", "keepdate"]),
-    changing_program("gofmt", "lwdes", "", &[]),
-    changing_program("mkdir", "pv", "m", &["parents", "verbose", "mode="]),
-    Changing {
+    new_file_changer("dos2unix", "qk", "", &["quiet", "keepdate"]),
+    new_file_changer("gofmt", "lwdes", "", &[]),
+    new_file_changer("mkdir", "pv", "m", &["parents", "verbose", "mode="]),
+    FileChanger {
         least: 0,
-        ..changing_program("mktemp", "dqut", "", &["directory", "dry-run", "quiet", "suffix="])
+        ..new_file_changer("mktemp", "dqut", "", &["directory", "dry-run", "quiet", "suffix="])
     },
-    placing_program("mv", "fnuvT", "", &["force", "no-clobber", "update", "verbose"]),
-    changing_program("rm", "fv", "", &["force", "verbose"]),
-    changing_program("rmdir", "pv", "", &["parents", "verbose", "ignore-fail-on-non-empty"]),
-    changing_program("rustfmt", "lqv", "", &["check", "edition=", "emit=", "quiet", "verbose"]),
-    changing_program("shfmt", "wdls", "i", &["write", "diff", "list", "simplify", "indent="]),
-    changing_program("tee", "aip", "", &["append", "ignore-interrupts"]),
-    changing_program("touch", "acmh", "dtr", &["no-create", "date=", "time="]),
-    changing_program("truncate", "co", "s", &["no-create", "size="]),
-    changing_program("unix2dos", "qk", "", &["quiet", "keepdate"]),
+    new_file_mover("mv", "fnuvT", "", &["force", "no-clobber", "update", "verbose"]),
+    new_file_changer("rm", "fv", "", &["force", "verbose"]),
+    new_file_changer("rmdir", "pv", "", &["parents", "verbose", "ignore-fail-on-non-empty"]),
+    new_file_changer("rustfmt", "lqv", "", &["check", "edition=", "emit=", "quiet", "verbose"]),
+    new_file_changer("shfmt", "wdls", "i", &["write", "diff", "list", "simplify", "indent="]),
+    new_file_changer("tee", "aip", "", &["append", "ignore-interrupts"]),
+    new_file_changer("touch", "acmh", "dtr", &["no-create", "date=", "time="]),
+    new_file_changer("truncate", "co", "s", &["no-create", "size="]),
+    new_file_changer("unix2dos", "qk", "", &["quiet", "keepdate"]),
 ];
 
 /// A program that only prints information or formats files, when called with the given subcommand.
-pub(super) struct Asked {
+pub(super) struct QueryProgram {
     pub(super) name: &'static str,
     /// The subcommand.
     pub(super) words: &'static [&'static str],
@@ -86,12 +86,12 @@ pub(super) struct Asked {
 }
 
 /// A program with a subcommand and nothing else.
-const fn asked_program(name: &'static str, words: &'static [&'static str]) -> Asked {
-    Asked { name, words, flags: "", valued: "", long: &[], single: &[], operands: false, files: false }
+const fn new_query_program(name: &'static str, words: &'static [&'static str]) -> QueryProgram {
+    QueryProgram { name, words, flags: "", valued: "", long: &[], single: &[], operands: false, files: false }
 }
 
-impl Asked {
-    const fn options(
+impl QueryProgram {
+    const fn with_options(
         mut self,
         flags: &'static str,
         valued: &'static str,
@@ -103,17 +103,17 @@ impl Asked {
         self
     }
 
-    const fn single(mut self, single: &'static [&'static str]) -> Self {
+    const fn with_single_dash_options(mut self, single: &'static [&'static str]) -> Self {
         self.single = single;
         self
     }
 
-    const fn of_anything(mut self) -> Self {
+    const fn with_any_operands(mut self) -> Self {
         self.operands = true;
         self
     }
 
-    const fn of_files(mut self) -> Self {
+    const fn with_file_operands(mut self) -> Self {
         self.operands = true;
         self.files = true;
         self
@@ -151,7 +151,7 @@ const NPM_OPTIONS: &[&str] =
     &["all", "depth=", "json", "long", "omit=", "parseable", "prod", "production", "dev"];
 const PIP_OPTIONS: &[&str] =
     &["format=", "local", "user", "not-required", "exclude-editable", "all", "verbose", "files"];
-const PYTHON_FORM: &[&str] = &[
+const PYTHON_FORMATTER_OPTIONS: &[&str] = &[
     "check",
     "check-only",
     "diff",
@@ -175,128 +175,148 @@ const PAGER_OPTIONS: &[&str] = &[
 ];
 
 /// Sorted by name.
-pub(super) const ASKED_PROGRAMS: &[Asked] = &[
-    asked_program("actionlint", &[]).of_files(),
-    asked_program("bat", &[]).options("pnAfu", "rlH", PAGER_OPTIONS).of_files(),
-    asked_program("batcat", &[]).options("pnAfu", "rlH", PAGER_OPTIONS).of_files(),
-    asked_program("black", &[]).options("qv", "lt", PYTHON_FORM).of_files(),
-    asked_program("bundle", &["list"]),
-    asked_program("bundle", &["platform"]),
-    asked_program("bundle", &["show"]).of_anything(),
-    asked_program("cargo", &["--list"]),
-    asked_program("cargo", &["-V"]),
-    asked_program("cargo", &["help"]).of_anything(),
-    asked_program("cargo", &["info"]).options("qv", "", CARGO_OPTIONS).of_anything(),
-    asked_program("cargo", &["locate-project"]).options("qv", "", CARGO_OPTIONS),
-    asked_program("cargo", &["metadata"]).options("qv", "F", CARGO_OPTIONS),
-    asked_program("cargo", &["pkgid"]).options("qv", "p", CARGO_OPTIONS).of_anything(),
-    asked_program("cargo", &["read-manifest"]),
-    asked_program("cargo", &["search"]).options("q", "", &["limit="]).of_anything(),
-    asked_program("cargo", &["tree"]).options("dqv", "peiF", CARGO_OPTIONS),
-    asked_program("cloc", &[]).options("", "", &["by-file", "quiet", "json", "csv"]).of_files(),
-    asked_program("codespell", &[]).options("q", "LS", &["quiet-level=", "skip="]).of_files(),
-    asked_program("composer", &["show"]).options("itD", "", &["installed", "tree", "direct"]).of_anything(),
-    asked_program("composer", &["validate"]),
-    asked_program("dotnet", &["--info"]),
-    asked_program("dotnet", &["--list-runtimes"]),
-    asked_program("dotnet", &["--list-sdks"]),
-    asked_program("elixir", &["-v"]),
-    asked_program("ffmpeg", &["-version"]),
-    asked_program("flake8", &[])
-        .options("qv", "", &["max-line-length=", "select=", "ignore=", "count"])
-        .of_files(),
-    asked_program("gem", &["env"]),
-    asked_program("gem", &["list"]).options("l", "", &["local"]).of_anything(),
+pub(super) const QUERY_PROGRAMS: &[QueryProgram] = &[
+    new_query_program("actionlint", &[]).with_file_operands(),
+    new_query_program("bat", &[]).with_options("pnAfu", "rlH", PAGER_OPTIONS).with_file_operands(),
+    new_query_program("batcat", &[]).with_options("pnAfu", "rlH", PAGER_OPTIONS).with_file_operands(),
+    new_query_program("black", &[]).with_options("qv", "lt", PYTHON_FORMATTER_OPTIONS).with_file_operands(),
+    new_query_program("bundle", &["list"]),
+    new_query_program("bundle", &["platform"]),
+    new_query_program("bundle", &["show"]).with_any_operands(),
+    new_query_program("cargo", &["--list"]),
+    new_query_program("cargo", &["-V"]),
+    new_query_program("cargo", &["help"]).with_any_operands(),
+    new_query_program("cargo", &["info"]).with_options("qv", "", CARGO_OPTIONS).with_any_operands(),
+    new_query_program("cargo", &["locate-project"]).with_options("qv", "", CARGO_OPTIONS),
+    new_query_program("cargo", &["metadata"]).with_options("qv", "F", CARGO_OPTIONS),
+    new_query_program("cargo", &["pkgid"]).with_options("qv", "p", CARGO_OPTIONS).with_any_operands(),
+    new_query_program("cargo", &["read-manifest"]),
+    new_query_program("cargo", &["search"]).with_options("q", "", &["limit="]).with_any_operands(),
+    new_query_program("cargo", &["tree"]).with_options("dqv", "peiF", CARGO_OPTIONS),
+    new_query_program("cloc", &[])
+        .with_options("", "", &["by-file", "quiet", "json", "csv"])
+        .with_file_operands(),
+    new_query_program("codespell", &[])
+        .with_options("q", "LS", &["quiet-level=", "skip="])
+        .with_file_operands(),
+    new_query_program("composer", &["show"])
+        .with_options("itD", "", &["installed", "tree", "direct"])
+        .with_any_operands(),
+    new_query_program("composer", &["validate"]),
+    new_query_program("dotnet", &["--info"]),
+    new_query_program("dotnet", &["--list-runtimes"]),
+    new_query_program("dotnet", &["--list-sdks"]),
+    new_query_program("elixir", &["-v"]),
+    new_query_program("ffmpeg", &["-version"]),
+    new_query_program("flake8", &[])
+        .with_options("qv", "", &["max-line-length=", "select=", "ignore=", "count"])
+        .with_file_operands(),
+    new_query_program("gem", &["env"]),
+    new_query_program("gem", &["list"]).with_options("l", "", &["local"]).with_any_operands(),
     // The sandbox has no network that it could query.
-    asked_program("getent", &["hosts"]).of_anything(),
-    asked_program("ghc", &["-V"]),
-    asked_program("go", &["doc"]).single(&["-all", "-short", "-src", "-u", "-c", "-cmd"]).of_anything(),
-    asked_program("go", &["env"]).single(&["-json"]).of_anything(),
-    asked_program("go", &["fmt"]).of_files(),
-    asked_program("go", &["list"]).single(&["-m", "-json", "-deps", "-test", "-e", "-u", "-f"]).of_anything(),
-    asked_program("go", &["mod", "graph"]),
-    asked_program("go", &["mod", "verify"]),
-    asked_program("go", &["mod", "why"]).single(&["-m", "-vendor"]).of_anything(),
-    asked_program("go", &["version"]).single(&["-m"]).of_files(),
-    asked_program("gradle", &["-v"]),
-    asked_program("hadolint", &[]).options("", "f", &["format=", "ignore=", "failure-threshold="]).of_files(),
-    asked_program("isort", &[]).options("qvc", "l", PYTHON_FORM).of_files(),
-    asked_program("less", &[]).options("NRSnFXri", "", &[]).of_files(),
-    asked_program("markdownlint", &[]).options("f", "", &["fix"]).of_files(),
-    asked_program("mix", &["--version"]),
-    asked_program("more", &[]).options("dflpcsu", "", &[]).of_files(),
-    asked_program("mvn", &["-v"]),
-    asked_program("node", &["--check"]).of_files(),
-    asked_program("node", &["-c"]).of_files(),
-    asked_program("npm", &["bin"]),
-    asked_program("npm", &["config", "get"]).of_anything(),
-    asked_program("npm", &["config", "list"]),
-    asked_program("npm", &["explain"]).of_anything(),
-    asked_program("npm", &["info"]).options("", "", NPM_OPTIONS).of_anything(),
-    asked_program("npm", &["list"]).options("a", "", NPM_OPTIONS).of_anything(),
-    asked_program("npm", &["ls"]).options("a", "", NPM_OPTIONS).of_anything(),
-    asked_program("npm", &["outdated"]).options("al", "", NPM_OPTIONS).of_anything(),
-    asked_program("npm", &["pkg", "get"]).of_anything(),
-    asked_program("npm", &["prefix"]),
-    asked_program("npm", &["root"]),
-    asked_program("npm", &["run"]),
-    asked_program("npm", &["view"]).options("", "", NPM_OPTIONS).of_anything(),
-    asked_program("npm", &["why"]).of_anything(),
-    asked_program("openssl", &["version"]),
-    asked_program("php", &["-l"]).of_files(),
-    asked_program("php", &["-m"]),
-    asked_program("pip", &["check"]),
-    asked_program("pip", &["freeze"]).options("l", "", PIP_OPTIONS),
-    asked_program("pip", &["list"]).options("lv", "", PIP_OPTIONS),
-    asked_program("pip", &["show"]).options("fv", "", PIP_OPTIONS).of_anything(),
-    asked_program("pip3", &["check"]),
-    asked_program("pip3", &["freeze"]).options("l", "", PIP_OPTIONS),
-    asked_program("pip3", &["list"]).options("lv", "", PIP_OPTIONS),
-    asked_program("pip3", &["show"]).options("fv", "", PIP_OPTIONS).of_anything(),
-    asked_program("pnpm", &["list"]).options("r", "", NPM_OPTIONS).of_anything(),
-    asked_program("pnpm", &["ls"]).options("r", "", NPM_OPTIONS).of_anything(),
-    asked_program("pnpm", &["why"]).of_anything(),
-    asked_program("poetry", &["show"]).options("t", "", &["tree", "top-level"]).of_anything(),
-    asked_program("prettier", &[])
-        .options("cwlu", "", &["check", "write", "list-different", "ignore-unknown", "no-color"])
-        .of_files(),
-    asked_program("pyflakes", &[]).of_files(),
-    asked_program("python", &["-m", "json.tool"]).of_files(),
-    asked_program("python", &["-m", "pip", "list"]),
-    asked_program("python", &["-m", "pip", "show"]).of_anything(),
-    asked_program("python", &["-m", "py_compile"]).of_files(),
-    asked_program("python3", &["-m", "json.tool"]).of_files(),
-    asked_program("python3", &["-m", "pip", "list"]),
-    asked_program("python3", &["-m", "pip", "show"]).of_anything(),
-    asked_program("python3", &["-m", "py_compile"]).of_files(),
-    asked_program("ruby", &["-c"]).of_files(),
-    asked_program("ruff", &["format"]).options("qvn", "", &["check", "diff", "no-cache", "quiet"]).of_files(),
-    asked_program("rustc", &["--print"]).of_anything(),
-    asked_program("rustc", &["-V"]),
-    asked_program("rustup", &["component", "list"]).options("", "", &["installed"]),
-    asked_program("rustup", &["show"]),
-    asked_program("rustup", &["target", "list"]).options("", "", &["installed"]),
-    asked_program("rustup", &["toolchain", "list"]).options("v", "", &[]),
-    asked_program("rustup", &["which"]).of_anything(),
-    asked_program("scc", &[]).of_files(),
-    asked_program("swift", &["package", "describe"]),
-    asked_program("terraform", &["fmt"]).single(&["-check", "-diff", "-recursive", "-list=false"]).of_files(),
-    asked_program("terraform", &["validate"]).single(&["-json", "-no-color"]),
-    asked_program("terraform", &["version"]).single(&["-json"]),
-    asked_program("tokei", &[]).options("fC", "ets", &["files", "compact", "exclude=", "sort="]).of_files(),
-    asked_program("tofu", &["fmt"]).single(&["-check", "-diff", "-recursive"]).of_files(),
-    asked_program("tsc", &["-v"]),
-    asked_program("typos", &[]).options("", "", &["diff"]).of_files(),
-    asked_program("uv", &["pip", "freeze"]),
-    asked_program("uv", &["pip", "list"]).options("", "", PIP_OPTIONS),
-    asked_program("uv", &["pip", "show"]).of_anything(),
-    asked_program("uv", &["pip", "tree"]),
-    asked_program("uv", &["tree"]).options("d", "", &["depth=", "frozen", "locked", "offline"]),
-    asked_program("yamllint", &[]).options("s", "f", &["strict", "format="]).of_files(),
-    asked_program("yarn", &["-v"]),
-    asked_program("yarn", &["info"]).of_anything(),
-    asked_program("yarn", &["list"]).options("", "", NPM_OPTIONS),
-    asked_program("yarn", &["why"]).of_anything(),
-    asked_program("zig", &["version"]),
-    asked_program("zsh", &["-n"]).of_files(),
+    new_query_program("getent", &["hosts"]).with_any_operands(),
+    new_query_program("ghc", &["-V"]),
+    new_query_program("go", &["doc"])
+        .with_single_dash_options(&["-all", "-short", "-src", "-u", "-c", "-cmd"])
+        .with_any_operands(),
+    new_query_program("go", &["env"]).with_single_dash_options(&["-json"]).with_any_operands(),
+    new_query_program("go", &["fmt"]).with_file_operands(),
+    new_query_program("go", &["list"])
+        .with_single_dash_options(&["-m", "-json", "-deps", "-test", "-e", "-u", "-f"])
+        .with_any_operands(),
+    new_query_program("go", &["mod", "graph"]),
+    new_query_program("go", &["mod", "verify"]),
+    new_query_program("go", &["mod", "why"]).with_single_dash_options(&["-m", "-vendor"]).with_any_operands(),
+    new_query_program("go", &["version"]).with_single_dash_options(&["-m"]).with_file_operands(),
+    new_query_program("gradle", &["-v"]),
+    new_query_program("hadolint", &[])
+        .with_options("", "f", &["format=", "ignore=", "failure-threshold="])
+        .with_file_operands(),
+    new_query_program("isort", &[]).with_options("qvc", "l", PYTHON_FORMATTER_OPTIONS).with_file_operands(),
+    new_query_program("less", &[]).with_options("NRSnFXri", "", &[]).with_file_operands(),
+    new_query_program("markdownlint", &[]).with_options("f", "", &["fix"]).with_file_operands(),
+    new_query_program("mix", &["--version"]),
+    new_query_program("more", &[]).with_options("dflpcsu", "", &[]).with_file_operands(),
+    new_query_program("mvn", &["-v"]),
+    new_query_program("node", &["--check"]).with_file_operands(),
+    new_query_program("node", &["-c"]).with_file_operands(),
+    new_query_program("npm", &["bin"]),
+    new_query_program("npm", &["config", "get"]).with_any_operands(),
+    new_query_program("npm", &["config", "list"]),
+    new_query_program("npm", &["explain"]).with_any_operands(),
+    new_query_program("npm", &["info"]).with_options("", "", NPM_OPTIONS).with_any_operands(),
+    new_query_program("npm", &["list"]).with_options("a", "", NPM_OPTIONS).with_any_operands(),
+    new_query_program("npm", &["ls"]).with_options("a", "", NPM_OPTIONS).with_any_operands(),
+    new_query_program("npm", &["outdated"]).with_options("al", "", NPM_OPTIONS).with_any_operands(),
+    new_query_program("npm", &["pkg", "get"]).with_any_operands(),
+    new_query_program("npm", &["prefix"]),
+    new_query_program("npm", &["root"]),
+    new_query_program("npm", &["run"]),
+    new_query_program("npm", &["view"]).with_options("", "", NPM_OPTIONS).with_any_operands(),
+    new_query_program("npm", &["why"]).with_any_operands(),
+    new_query_program("openssl", &["version"]),
+    new_query_program("php", &["-l"]).with_file_operands(),
+    new_query_program("php", &["-m"]),
+    new_query_program("pip", &["check"]),
+    new_query_program("pip", &["freeze"]).with_options("l", "", PIP_OPTIONS),
+    new_query_program("pip", &["list"]).with_options("lv", "", PIP_OPTIONS),
+    new_query_program("pip", &["show"]).with_options("fv", "", PIP_OPTIONS).with_any_operands(),
+    new_query_program("pip3", &["check"]),
+    new_query_program("pip3", &["freeze"]).with_options("l", "", PIP_OPTIONS),
+    new_query_program("pip3", &["list"]).with_options("lv", "", PIP_OPTIONS),
+    new_query_program("pip3", &["show"]).with_options("fv", "", PIP_OPTIONS).with_any_operands(),
+    new_query_program("pnpm", &["list"]).with_options("r", "", NPM_OPTIONS).with_any_operands(),
+    new_query_program("pnpm", &["ls"]).with_options("r", "", NPM_OPTIONS).with_any_operands(),
+    new_query_program("pnpm", &["why"]).with_any_operands(),
+    new_query_program("poetry", &["show"]).with_options("t", "", &["tree", "top-level"]).with_any_operands(),
+    new_query_program("prettier", &[])
+        .with_options("cwlu", "", &["check", "write", "list-different", "ignore-unknown", "no-color"])
+        .with_file_operands(),
+    new_query_program("pyflakes", &[]).with_file_operands(),
+    new_query_program("python", &["-m", "json.tool"]).with_file_operands(),
+    new_query_program("python", &["-m", "pip", "list"]),
+    new_query_program("python", &["-m", "pip", "show"]).with_any_operands(),
+    new_query_program("python", &["-m", "py_compile"]).with_file_operands(),
+    new_query_program("python3", &["-m", "json.tool"]).with_file_operands(),
+    new_query_program("python3", &["-m", "pip", "list"]),
+    new_query_program("python3", &["-m", "pip", "show"]).with_any_operands(),
+    new_query_program("python3", &["-m", "py_compile"]).with_file_operands(),
+    new_query_program("ruby", &["-c"]).with_file_operands(),
+    new_query_program("ruff", &["format"])
+        .with_options("qvn", "", &["check", "diff", "no-cache", "quiet"])
+        .with_file_operands(),
+    new_query_program("rustc", &["--print"]).with_any_operands(),
+    new_query_program("rustc", &["-V"]),
+    new_query_program("rustup", &["component", "list"]).with_options("", "", &["installed"]),
+    new_query_program("rustup", &["show"]),
+    new_query_program("rustup", &["target", "list"]).with_options("", "", &["installed"]),
+    new_query_program("rustup", &["toolchain", "list"]).with_options("v", "", &[]),
+    new_query_program("rustup", &["which"]).with_any_operands(),
+    new_query_program("scc", &[]).with_file_operands(),
+    new_query_program("swift", &["package", "describe"]),
+    new_query_program("terraform", &["fmt"])
+        .with_single_dash_options(&["-check", "-diff", "-recursive", "-list=false"])
+        .with_file_operands(),
+    new_query_program("terraform", &["validate"]).with_single_dash_options(&["-json", "-no-color"]),
+    new_query_program("terraform", &["version"]).with_single_dash_options(&["-json"]),
+    new_query_program("tokei", &[])
+        .with_options("fC", "ets", &["files", "compact", "exclude=", "sort="])
+        .with_file_operands(),
+    new_query_program("tofu", &["fmt"])
+        .with_single_dash_options(&["-check", "-diff", "-recursive"])
+        .with_file_operands(),
+    new_query_program("tsc", &["-v"]),
+    new_query_program("typos", &[]).with_options("", "", &["diff"]).with_file_operands(),
+    new_query_program("uv", &["pip", "freeze"]),
+    new_query_program("uv", &["pip", "list"]).with_options("", "", PIP_OPTIONS),
+    new_query_program("uv", &["pip", "show"]).with_any_operands(),
+    new_query_program("uv", &["pip", "tree"]),
+    new_query_program("uv", &["tree"]).with_options("d", "", &["depth=", "frozen", "locked", "offline"]),
+    new_query_program("yamllint", &[]).with_options("s", "f", &["strict", "format="]).with_file_operands(),
+    new_query_program("yarn", &["-v"]),
+    new_query_program("yarn", &["info"]).with_any_operands(),
+    new_query_program("yarn", &["list"]).with_options("", "", NPM_OPTIONS),
+    new_query_program("yarn", &["why"]).with_any_operands(),
+    new_query_program("zig", &["version"]),
+    new_query_program("zsh", &["-n"]).with_file_operands(),
 ];

@@ -13,19 +13,19 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::edit_table::{ASKED_PROGRAMS, Asked, CHANGING_PROGRAMS, Changing};
+use super::edit_table::{FILE_CHANGERS, FileChanger, QUERY_PROGRAMS, QueryProgram};
 use super::options::operands_if_known;
 use super::part::shorten_command;
 use super::readers::{self, base_name};
 use super::sed;
-use crate::protect::{Protection, protection_of_text};
+use crate::protected_paths::{PathProtection, protection_of_text};
 
 /// The sandbox's private temporary directory.
 const TEMPORARY_DIR: &str = "/tmp/";
 /// Maximum number of words of a program that are checked.
 const MAX_WORDS: usize = 512;
 /// Programs that ask for more rights in every case.
-const RIGHTS_PROGRAMS: &[&str] = &["doas", "pkexec", "su", "sudo"];
+const PRIVILEGE_PROGRAMS: &[&str] = &["doas", "pkexec", "su", "sudo"];
 /// Other arguments by which programs print their version and do nothing else.
 const VERSION_ARGUMENTS: &[(&str, &[&str])] = &[
     ("convert", &["-version"]),
@@ -40,15 +40,16 @@ const VERSION_ARGUMENTS: &[(&str, &[&str])] = &[
 /// Returns one line on the effect of a program with its arguments, if it is known to be level 1.
 pub(super) fn describe_edit(words: &[Word]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
-    if words.len() > MAX_WORDS || !program.known || program.dialect || !arguments.iter().all(is_accepted) {
+    if words.len() > MAX_WORDS || !program.known || program.dialect || !arguments.iter().all(is_accepted_word)
+    {
         return None;
     }
     let name = base_name(&program.text);
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
-    if tells_version(words) {
+    if is_version_query(words) {
         return Some(format!("it asks `{}` for its version", shorten_command(name)));
     }
-    if asks_about_project(words) || asks_make(name, &texts) {
+    if is_project_query(words) || is_make_dry_run(name, &texts) {
         return Some(format!("it asks `{}` about the project", shorten_command(name)));
     }
     only_changes_project(name, &texts)
@@ -56,15 +57,15 @@ pub(super) fn describe_edit(words: &[Word]) -> Option<String> {
 }
 
 /// Returns true if a program of the table only prints information or formats files.
-pub(super) fn asks_about_project(words: &[Word]) -> bool {
+pub(super) fn is_project_query(words: &[Word]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let name = base_name(&program.text);
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
-    ASKED_PROGRAMS.iter().any(|asked| asked.name == name && only_asks(asked, arguments, &texts))
+    QUERY_PROGRAMS.iter().any(|asked| asked.name == name && is_accepted_query(asked, arguments, &texts))
 }
 
 /// Returns true if a word is known completely, or is a pattern that can't expand to an option.
-pub(super) fn is_accepted(word: &Word) -> bool {
+pub(super) fn is_accepted_word(word: &Word) -> bool {
     !word.dialect && (word.known || is_pattern(word))
 }
 
@@ -85,17 +86,17 @@ pub(super) fn is_in_project(path: &str) -> bool {
     !path.is_empty()
         && !path.starts_with(['/', '~'])
         && path.split('/').all(|name| name != "..")
-        && protection_of_text(path) == Protection::None
+        && protection_of_text(path) == PathProtection::None
 }
 
 /// Returns true if a program of the machine is asked only for its version.
-pub(super) fn tells_version(words: &[Word]) -> bool {
+pub(super) fn is_version_query(words: &[Word]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_+.".contains(c);
     let name = base_name(&program.text);
     // The program is named without a directory and begins with a letter.
     if !words.iter().all(|word| word.known && !word.dialect)
-        || RIGHTS_PROGRAMS.contains(&name)
+        || PRIVILEGE_PROGRAMS.contains(&name)
         || !name.starts_with(|c: char| c.is_ascii_alphabetic())
         || !name.chars().all(plain)
     {
@@ -107,7 +108,7 @@ pub(super) fn tells_version(words: &[Word]) -> bool {
 }
 
 /// Returns true for `make -n`, which may run programs of its file's functions, as a check may.
-fn asks_make(name: &str, arguments: &[&str]) -> bool {
+fn is_make_dry_run(name: &str, arguments: &[&str]) -> bool {
     let target = |word: &str| !word.starts_with('-') && !word.contains('=');
     matches!(name, "make" | "gmake")
         && arguments.iter().any(|word| matches!(*word, "-n" | "--dry-run" | "--just-print"))
@@ -116,8 +117,8 @@ fn asks_make(name: &str, arguments: &[&str]) -> bool {
         })
 }
 
-fn only_asks(asked: &Asked, arguments: &[Word], texts: &[&str]) -> bool {
-    let Some(rest) = words_after(texts, asked.words) else { return false };
+fn is_accepted_query(asked: &QueryProgram, arguments: &[Word], texts: &[&str]) -> bool {
+    let Some(rest) = strip_subcommand(texts, asked.words) else { return false };
     let operands: Vec<&str> = match asked.single {
         [] => match operands_if_known(&rest, asked.flags, asked.valued, &[asked.long]) {
             Some(operands) => operands,
@@ -140,7 +141,7 @@ fn only_asks(asked: &Asked, arguments: &[Word], texts: &[&str]) -> bool {
 }
 
 /// Returns the words after those of a subcommand.
-fn words_after<'a>(texts: &[&'a str], words: &[&str]) -> Option<Vec<&'a str>> {
+fn strip_subcommand<'a>(texts: &[&'a str], words: &[&str]) -> Option<Vec<&'a str>> {
     let (head, rest) = texts.split_at_checked(words.len())?;
     (head == words).then(|| rest.to_vec())
 }
@@ -150,9 +151,9 @@ fn only_changes_project(name: &str, texts: &[&str]) -> bool {
         operands.len() >= least && operands.iter().all(|operand| is_in_project(operand))
     };
     match name {
-        "git" => git_edits(texts),
-        "sed" => sed_in_place(texts),
-        "sort" => sorts_into(texts),
+        "git" => is_git_edit(texts),
+        "sed" => is_sed_in_place(texts),
+        "sort" => is_sort_to_file(texts),
         // It refuses names outside of its directory; the tool previews it, because its words don't
         // name the files.
         "patch" => operands_if_known(
@@ -191,7 +192,7 @@ fn only_changes_project(name: &str, texts: &[&str]) -> bool {
                 && !texts.iter().any(|word| word.starts_with("-m") && word.len() > 2)
                 && operands_if_known(texts, "dDpvC", "m", &[]).is_some_and(|operands| all(&operands, 1))
         }
-        _ => CHANGING_PROGRAMS.iter().any(|changing: &Changing| {
+        _ => FILE_CHANGERS.iter().any(|changing: &FileChanger| {
             changing.name == name
                 && operands_if_known(texts, changing.flags, changing.valued, &[changing.long])
                     .is_some_and(|operands| all(&operands, changing.least))
@@ -217,7 +218,7 @@ fn is_plain_mode(mode: &str) -> bool {
 }
 
 /// Returns true for `sed -i` with a script that would only print without `-i`.
-fn sed_in_place(texts: &[&str]) -> bool {
+fn is_sed_in_place(texts: &[&str]) -> bool {
     let in_place = |word: &str| -> bool {
         let suffix =
             |text: &str| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
@@ -231,12 +232,12 @@ fn sed_in_place(texts: &[&str]) -> bool {
     let rest: Vec<&str> = texts.iter().copied().filter(|word| !in_place(word)).collect();
     // A script that begins like the option would be removed too.
     rest.len() + 1 == texts.len()
-        && sed::files(&rest)
+        && sed::input_files(&rest)
             .is_some_and(|files| !files.is_empty() && files.iter().all(|it| is_in_project(it)))
 }
 
 /// Returns true for `sort -o FILE`.
-fn sorts_into(texts: &[&str]) -> bool {
+fn is_sort_to_file(texts: &[&str]) -> bool {
     let mut rest = Vec::with_capacity(texts.len());
     let mut written = Vec::new();
     let mut words = texts.iter().copied();
@@ -253,7 +254,7 @@ fn sorts_into(texts: &[&str]) -> bool {
 
 /// Returns true for git commands that change the index and files, and lose only data that git
 /// keeps.
-fn git_edits(texts: &[&str]) -> bool {
+fn is_git_edit(texts: &[&str]) -> bool {
     let Some((command, rest)) = texts.split_first() else { return false };
     let taken = |flags: &str, valued: &str, long: &[&str]| operands_if_known(rest, flags, valued, &[long]);
     let inside =

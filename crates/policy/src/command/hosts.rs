@@ -5,7 +5,7 @@ use journeyman_syntax::shell::Word;
 use super::options::operands_if_known;
 
 /// Programs whose operands are hosts, or begin with hosts.
-const HOST_OPERANDS: &[&str] = &[
+const HOST_OPERAND_PROGRAMS: &[&str] = &[
     "ssh",
     "sftp",
     "ftp",
@@ -25,15 +25,15 @@ const HOST_OPERANDS: &[&str] = &[
 /// Programs whose operands may be URLs without a scheme.
 const URL_PROGRAMS: &[&str] = &["curl", "wget", "http", "https", "xh", "aria2c"];
 /// Programs whose operands may be `host:path`.
-const REMOTE_PATHS: &[&str] = &["scp", "rsync", "git"];
+const REMOTE_PATH_PROGRAMS: &[&str] = &["scp", "rsync", "git"];
 /// Maximum number of hosts of one part.
 const MAX_HOSTS: usize = 16;
 
 /// Returns the hosts in the words after `program`, in lower case and without duplicates.
-pub(super) fn named_hosts(program: &str, words: &[Word]) -> Vec<String> {
+pub(super) fn find_hosts(program: &str, words: &[Word]) -> Vec<String> {
     let mut hosts: Vec<String> = Vec::new();
     for word in words.iter().skip(1).filter(|word| word.known) {
-        if let Some(host) = host_of(program, &word.text)
+        if let Some(host) = parse_host(program, &word.text)
             && !hosts.contains(&host)
             && hosts.len() < MAX_HOSTS
         {
@@ -45,7 +45,7 @@ pub(super) fn named_hosts(program: &str, words: &[Word]) -> Vec<String> {
 
 /// Returns true if `curl` with these words connects only to this machine, which in the sandbox is
 /// its own loopback network.
-pub(super) fn asks_this_machine(program: &str, words: &[Word]) -> bool {
+pub(super) fn is_loopback_request(program: &str, words: &[Word]) -> bool {
     const LONG_OPTIONS: &[&str] = &[
         "data=",
         "fail",
@@ -64,7 +64,7 @@ pub(super) fn asks_this_machine(program: &str, words: &[Word]) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/?&=%+,".contains(c);
     let local = |text: &&str| {
         text.chars().all(plain)
-            && host_of(program, text).is_some_and(|host| {
+            && parse_host(program, text).is_some_and(|host| {
                 let address = host.parse::<std::net::Ipv4Addr>();
                 host == "localhost" || address.is_ok_and(|address| address.is_loopback())
             })
@@ -80,7 +80,7 @@ pub(super) fn asks_this_machine(program: &str, words: &[Word]) -> bool {
         .is_some_and(|operands| !operands.is_empty() && operands.iter().all(local))
 }
 
-fn host_of(program: &str, text: &str) -> Option<String> {
+fn parse_host(program: &str, text: &str) -> Option<String> {
     let text = match text.strip_prefix('-') {
         // `--url=https://…`
         Some(option) => {
@@ -96,14 +96,14 @@ fn host_of(program: &str, text: &str) -> Option<String> {
             }
             rest.split(['/', '?', '#']).next()?
         }
-        None if REMOTE_PATHS.contains(&program) => {
+        None if REMOTE_PATH_PROGRAMS.contains(&program) => {
             let (host, _) = text.split_once(':')?;
             if host.contains('/') || (program == "git" && !host.contains('@')) {
                 return None;
             }
             host
         }
-        None if HOST_OPERANDS.contains(&program) => text,
+        None if HOST_OPERAND_PROGRAMS.contains(&program) => text,
         None if URL_PROGRAMS.contains(&program) => text.split(['/', '?', '#']).next()?,
         None => return None,
     };
@@ -118,7 +118,7 @@ fn host_of(program: &str, text: &str) -> Option<String> {
         || host == "localhost"
         || text.contains("://")
         || program == "ssh"
-        || REMOTE_PATHS.contains(&program);
+        || REMOTE_PATH_PROGRAMS.contains(&program);
     let named =
         plain && !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:_".contains(&b));
     named.then(|| host.to_ascii_lowercase())
@@ -144,7 +144,7 @@ mod tests {
         for (program, arguments, expected) in cases {
             let words: Vec<Word> =
                 std::iter::once(program).chain(arguments.iter()).map(|word| Word::literal(*word)).collect();
-            assert_eq!(named_hosts(program, &words), *expected, "{program} {arguments:?}");
+            assert_eq!(find_hosts(program, &words), *expected, "{program} {arguments:?}");
         }
     }
 }

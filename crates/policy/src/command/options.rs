@@ -15,12 +15,12 @@ pub(super) fn operands_if_known<'a>(
     valued: &str,
     long: &[&[&str]],
 ) -> Option<Vec<&'a str>> {
-    operands_if_taken(arguments, flags, valued, long, false)
+    parse_operands(arguments, flags, valued, long, false)
 }
 
 /// Returns the operands as [`operands_if_known`] does. With `certain`, every version of the program
 /// takes a value for these options, so that the value may be unknown.
-pub(super) fn operands_if_taken<'a>(
+pub(super) fn parse_operands<'a>(
     arguments: &[&'a str],
     flags: &str,
     valued: &str,
@@ -34,9 +34,9 @@ pub(super) fn operands_if_taken<'a>(
             operands.extend(rest);
             break;
         } else if let Some(option) = word.strip_prefix("--") {
-            long_option(option, long)?
+            long_option_takes_value(option, long)?
         } else if let Some(cluster) = word.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
-            short_options(cluster, flags, valued)?
+            short_options_take_value(cluster, flags, valued)?
         } else {
             operands.push(word);
             false
@@ -52,7 +52,7 @@ pub(super) fn operands_if_taken<'a>(
 }
 
 /// Returns true if the next word is the option's value; `None` for an unknown option.
-fn long_option(option: &str, long: &[&[&str]]) -> Option<bool> {
+fn long_option_takes_value(option: &str, long: &[&[&str]]) -> Option<bool> {
     let (name, value) = match option.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (option, None),
@@ -66,7 +66,7 @@ fn long_option(option: &str, long: &[&[&str]]) -> Option<bool> {
     })
 }
 
-fn short_options(cluster: &str, flags: &str, valued: &str) -> Option<bool> {
+fn short_options_take_value(cluster: &str, flags: &str, valued: &str) -> Option<bool> {
     let mut rest = cluster.chars();
     while let Some(option) = rest.next() {
         if valued.contains(option) {
@@ -85,12 +85,12 @@ pub(super) fn has_option(arguments: &[&str], short: char, long: &str) -> bool {
     arguments.iter().any(|argument| match argument.strip_prefix("--") {
         // At least two letters: `--r` could mean several options.
         Some(_) => argument.len() >= 4 && long.starts_with(argument.split('=').next().unwrap_or(argument)),
-        None => has_cluster(&[argument], short),
+        None => has_short_option(&[argument], short),
     })
 }
 
 /// Returns true if a short option is in a cluster.
-pub(super) fn has_cluster(arguments: &[&str], short: char) -> bool {
+pub(super) fn has_short_option(arguments: &[&str], short: char) -> bool {
     arguments.iter().any(|argument| {
         !argument.starts_with("--")
             && argument.strip_prefix('-').is_some_and(|cluster| cluster.contains(short))

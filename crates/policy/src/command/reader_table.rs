@@ -2,7 +2,7 @@
 
 /// The operands of a reader.
 #[derive(Clone, Copy)]
-pub(super) enum Operands {
+pub(super) enum ReaderOperands {
     /// Any operands: names of files, patterns, text.
     Any,
     /// At most this many operands. Another operand would be written to, or set something.
@@ -20,20 +20,20 @@ pub(super) struct Reader {
     pub(super) valued: &'static str,
     /// Long options; `name=` has a value, `name?` may have a value after `=`.
     pub(super) long: &'static [&'static str],
-    pub(super) operands: Operands,
+    pub(super) operands: ReaderOperands,
 }
 
-const fn reader(name: &'static str, flags: &'static str, valued: &'static str) -> Reader {
-    Reader { name, flags, valued, long: &[], operands: Operands::Any }
+const fn new_reader(name: &'static str, flags: &'static str, valued: &'static str) -> Reader {
+    Reader { name, flags, valued, long: &[], operands: ReaderOperands::Any }
 }
 
 impl Reader {
-    const fn long(mut self, long: &'static [&'static str]) -> Self {
+    const fn with_long_options(mut self, long: &'static [&'static str]) -> Self {
         self.long = long;
         self
     }
 
-    const fn operands(mut self, operands: Operands) -> Self {
+    const fn with_operands(mut self, operands: ReaderOperands) -> Self {
         self.operands = operands;
         self
     }
@@ -89,36 +89,36 @@ const DIGEST_OPTIONS: &[&str] =
     &["binary", "check", "text", "tag", "zero", "quiet", "status", "strict", "warn"];
 
 /// A program without options and operands.
-pub(super) const NO_ARGUMENTS: Reader = reader("", "", "").operands(Operands::AtMost(0));
+pub(super) const NO_ARGUMENTS: Reader = new_reader("", "", "").with_operands(ReaderOperands::AtMost(0));
 
 /// Sorted by name.
 pub(super) const READER_PROGRAMS: &[Reader] = &[
-    reader("arch", "", "").operands(Operands::AtMost(0)),
-    reader("b2sum", "bctwz", "").long(DIGEST_OPTIONS),
-    reader("base32", "di", "w").long(&["decode", "ignore-garbage", "wrap="]),
-    reader("base64", "di", "w").long(&["decode", "ignore-garbage", "wrap="]),
-    reader("basename", "az", "s").long(&["multiple", "suffix=", "zero"]),
-    reader("bc", "lqs", "").operands(Operands::AtMost(0)),
-    reader("cal", "13jmyw", "nABd"),
-    reader("cat", "AbeEnstTuv", "").long(&[
+    new_reader("arch", "", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("b2sum", "bctwz", "").with_long_options(DIGEST_OPTIONS),
+    new_reader("base32", "di", "w").with_long_options(&["decode", "ignore-garbage", "wrap="]),
+    new_reader("base64", "di", "w").with_long_options(&["decode", "ignore-garbage", "wrap="]),
+    new_reader("basename", "az", "s").with_long_options(&["multiple", "suffix=", "zero"]),
+    new_reader("bc", "lqs", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("cal", "13jmyw", "nABd"),
+    new_reader("cat", "AbeEnstTuv", "").with_long_options(&[
         "number",
         "number-nonblank",
         "show-all",
         "show-ends",
         "show-tabs",
     ]),
-    reader("cd", "LP", "").operands(Operands::AtMost(1)),
-    reader("cksum", "", ""),
-    reader("cmp", "bls", "n").long(&["print-bytes", "verbose", "silent", "quiet", "bytes="]),
-    reader("column", "texn", "scoNRH").long(&[
+    new_reader("cd", "LP", "").with_operands(ReaderOperands::AtMost(1)),
+    new_reader("cksum", "", ""),
+    new_reader("cmp", "bls", "n").with_long_options(&["print-bytes", "verbose", "silent", "quiet", "bytes="]),
+    new_reader("column", "texn", "scoNRH").with_long_options(&[
         "table",
         "separator=",
         "output-separator=",
         "table-columns=",
         "table-right=",
     ]),
-    reader("comm", "123z", "").long(&["check-order", "nocheck-order", "zero-terminated"]),
-    reader("cut", "snz", "bcdf").long(&[
+    new_reader("comm", "123z", "").with_long_options(&["check-order", "nocheck-order", "zero-terminated"]),
+    new_reader("cut", "snz", "bcdf").with_long_options(&[
         "bytes=",
         "characters=",
         "delimiter=",
@@ -127,10 +127,12 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "only-delimited",
         "output-delimiter=",
     ]),
-    reader("date", "uRI", "dr")
-        .long(&["utc", "universal", "date=", "iso-8601?", "rfc-3339=", "reference="])
-        .operands(Operands::Like(|operands| operands.iter().all(|operand| operand.starts_with('+')))),
-    reader("df", "ahHiklmPT", "tBx").long(&[
+    new_reader("date", "uRI", "dr")
+        .with_long_options(&["utc", "universal", "date=", "iso-8601?", "rfc-3339=", "reference="])
+        .with_operands(ReaderOperands::Like(|operands| {
+            operands.iter().all(|operand| operand.starts_with('+'))
+        })),
+    new_reader("df", "ahHiklmPT", "tBx").with_long_options(&[
         "block-size=",
         "exclude-type=",
         "output?",
@@ -143,7 +145,7 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "type=",
         "print-type",
     ]),
-    reader("diff", "abBcdeEinNpqrstTuwy", "UCIWxF").long(&[
+    new_reader("diff", "abBcdeEinNpqrstTuwy", "UCIWxF").with_long_options(&[
         "unified?",
         "context?",
         "brief",
@@ -173,8 +175,8 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "minimal",
         "normal",
     ]),
-    reader("dirname", "z", "").long(&["zero"]),
-    reader("du", "abcDhHkLmsSxl0", "dtB").long(&[
+    new_reader("dirname", "z", "").with_long_options(&["zero"]),
+    new_reader("du", "abcDhHkLmsSxl0", "dtB").with_long_options(&[
         "block-size=",
         "count-links",
         "dereference",
@@ -193,11 +195,11 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "separate-dirs",
         "threshold=",
     ]),
-    reader("egrep", GREP_FLAGS, "efmABC").long(GREP_LONG_OPTIONS),
-    reader("expand", "i", "t"),
-    reader("factor", "", ""),
-    reader("false", "", ""),
-    reader("fd", "HIsigapuFLqv0", "dteESc").long(&[
+    new_reader("egrep", GREP_FLAGS, "efmABC").with_long_options(GREP_LONG_OPTIONS),
+    new_reader("expand", "i", "t"),
+    new_reader("factor", "", ""),
+    new_reader("false", "", ""),
+    new_reader("fd", "HIsigapuFLqv0", "dteESc").with_long_options(&[
         "changed-within=",
         "changed-before=",
         "max-results=",
@@ -225,25 +227,32 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "size=",
         "color=",
     ]),
-    reader("fgrep", GREP_FLAGS, "efmABC").long(GREP_LONG_OPTIONS),
-    reader("file", "bhiLN", "").long(&["brief", "mime", "mime-type", "mime-encoding", "dereference"]),
-    reader("fmt", "cstu", "wg").long(&["width=", "split-only", "uniform-spacing"]),
-    reader("fold", "bs", "w").long(&["bytes", "spaces", "width="]),
-    reader("free", "bkmghtwl", "")
-        .long(&["human", "total", "wide", "mega", "giga", "kibi", "mebi", "gibi", "si"])
-        .operands(Operands::AtMost(0)),
-    reader("getconf", "a", "").operands(Operands::AtMost(2)),
-    reader("grep", GREP_FLAGS, "efmABC").long(GREP_LONG_OPTIONS),
-    reader("groups", "", ""),
-    reader("head", "qvz0123456789", "nc").long(&["lines=", "bytes=", "quiet", "silent", "verbose"]),
-    reader("hexdump", "bcCdovx", "ns"),
-    reader("history", "", "").operands(Operands::AtMost(0)),
-    reader("hostname", "", "").operands(Operands::AtMost(0)),
-    reader("iconv", "lcs", "ft").long(&["list", "from-code=", "to-code="]),
-    reader("id", "agGnruzZ", "").long(&["group", "groups", "name", "real", "user"]),
-    reader("ifconfig", "a", "").operands(Operands::AtMost(0)),
-    reader("join", "iz", "aejotv12"),
-    reader("jq", "nrcSesjaCM", "").long(&[
+    new_reader("fgrep", GREP_FLAGS, "efmABC").with_long_options(GREP_LONG_OPTIONS),
+    new_reader("file", "bhiLN", "").with_long_options(&[
+        "brief",
+        "mime",
+        "mime-type",
+        "mime-encoding",
+        "dereference",
+    ]),
+    new_reader("fmt", "cstu", "wg").with_long_options(&["width=", "split-only", "uniform-spacing"]),
+    new_reader("fold", "bs", "w").with_long_options(&["bytes", "spaces", "width="]),
+    new_reader("free", "bkmghtwl", "")
+        .with_long_options(&["human", "total", "wide", "mega", "giga", "kibi", "mebi", "gibi", "si"])
+        .with_operands(ReaderOperands::AtMost(0)),
+    new_reader("getconf", "a", "").with_operands(ReaderOperands::AtMost(2)),
+    new_reader("grep", GREP_FLAGS, "efmABC").with_long_options(GREP_LONG_OPTIONS),
+    new_reader("groups", "", ""),
+    new_reader("head", "qvz0123456789", "nc")
+        .with_long_options(&["lines=", "bytes=", "quiet", "silent", "verbose"]),
+    new_reader("hexdump", "bcCdovx", "ns"),
+    new_reader("history", "", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("hostname", "", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("iconv", "lcs", "ft").with_long_options(&["list", "from-code=", "to-code="]),
+    new_reader("id", "agGnruzZ", "").with_long_options(&["group", "groups", "name", "real", "user"]),
+    new_reader("ifconfig", "a", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("join", "iz", "aejotv12"),
+    new_reader("jq", "nrcSesjaCM", "").with_long_options(&[
         "null-input",
         "raw-output",
         "compact-output",
@@ -260,10 +269,10 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "stream",
         "seq",
     ]),
-    reader("last", "aFiRwx0123456789", "nfspt").long(&["limit=", "fulltimes", "fullnames"]),
-    reader("locale", "ackm", ""),
-    reader("logname", "", "").operands(Operands::AtMost(0)),
-    reader("ls", "1aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ", "ITw").long(&[
+    new_reader("last", "aFiRwx0123456789", "nfspt").with_long_options(&["limit=", "fulltimes", "fullnames"]),
+    new_reader("locale", "ackm", ""),
+    new_reader("logname", "", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("ls", "1aAbBcCdfFgGhHiklLmnNopqQrRsStuUvxXZ", "ITw").with_long_options(&[
         "all",
         "almost-all",
         "author",
@@ -302,14 +311,14 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "width=",
         "zero",
     ]),
-    reader("lscpu", "abcepx", "").operands(Operands::AtMost(0)),
-    reader("lsof", "PnltUaRb", "ipudcgs"),
-    reader("md5sum", "bctwz", "").long(DIGEST_OPTIONS),
-    reader("mount", "lv", "t").operands(Operands::AtMost(0)),
+    new_reader("lscpu", "abcepx", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("lsof", "PnltUaRb", "ipudcgs"),
+    new_reader("md5sum", "bctwz", "").with_long_options(DIGEST_OPTIONS),
+    new_reader("mount", "lv", "t").with_operands(ReaderOperands::AtMost(0)),
     // Without `-n` it looks up the names of addresses.
-    reader("netstat", "antulpsrigoW46ex", "").operands(Operands::AtMost(0)),
-    reader("nl", "p", "bdfhilnsvw"),
-    reader("nm", "aABCDgnopPrSuv", "t").long(&[
+    new_reader("netstat", "antulpsrigoW46ex", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("nl", "p", "bdfhilnsvw"),
+    new_reader("nm", "aABCDgnopPrSuv", "t").with_long_options(&[
         "demangle",
         "extern-only",
         "defined-only",
@@ -318,8 +327,10 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "numeric-sort",
         "size-sort",
     ]),
-    reader("nproc", "", "").long(&["all", "ignore="]).operands(Operands::AtMost(0)),
-    reader("numfmt", "z", "d").long(&[
+    new_reader("nproc", "", "")
+        .with_long_options(&["all", "ignore="])
+        .with_operands(ReaderOperands::AtMost(0)),
+    new_reader("numfmt", "z", "d").with_long_options(&[
         "to=",
         "from=",
         "field=",
@@ -330,9 +341,14 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "round=",
         "delimiter=",
     ]),
-    reader("od", "bcdosx", "AjNtw").long(&["address-radix=", "format=", "read-bytes=", "skip-bytes="]),
-    reader("paste", "sz", "d").long(&["delimiters=", "serial", "zero-terminated"]),
-    reader("pgrep", "aflnoxvci", "uPtUgGs").long(&[
+    new_reader("od", "bcdosx", "AjNtw").with_long_options(&[
+        "address-radix=",
+        "format=",
+        "read-bytes=",
+        "skip-bytes=",
+    ]),
+    new_reader("paste", "sz", "d").with_long_options(&["delimiters=", "serial", "zero-terminated"]),
+    new_reader("pgrep", "aflnoxvci", "uPtUgGs").with_long_options(&[
         "full",
         "list-full",
         "list-name",
@@ -343,11 +359,11 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "parent=",
         "euid=",
     ]),
-    reader("pidof", "sx", "o"),
-    reader("pr", "dFftTJmn0123456789", "hlosSwW"),
-    reader("printenv", "0", ""),
-    reader("ps", "AaefFjlTuwxHMmyLdNZcr", "CGgopPtUnO")
-        .long(&[
+    new_reader("pidof", "sx", "o"),
+    new_reader("pr", "dFftTJmn0123456789", "hlosSwW"),
+    new_reader("printenv", "0", ""),
+    new_reader("ps", "AaefFjlTuwxHMmyLdNZcr", "CGgopPtUnO")
+        .with_long_options(&[
             "sort=",
             "forest",
             "no-headers",
@@ -362,12 +378,14 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
             "width=",
             "rows=",
         ])
-        .operands(Operands::Like(|operands| {
+        .with_operands(ReaderOperands::Like(|operands| {
             operands.iter().all(|o| o.bytes().all(|b| b.is_ascii_alphanumeric()))
         })),
-    reader("pstree", "aAchlnpsUg", "H"),
-    reader("pwd", "LP", "").long(&["logical", "physical"]).operands(Operands::AtMost(0)),
-    reader("readelf", "ahlSsrdnVWeg", "").long(&[
+    new_reader("pstree", "aAchlnpsUg", "H"),
+    new_reader("pwd", "LP", "")
+        .with_long_options(&["logical", "physical"])
+        .with_operands(ReaderOperands::AtMost(0)),
+    new_reader("readelf", "ahlSsrdnVWeg", "").with_long_options(&[
         "all",
         "file-header",
         "program-headers",
@@ -379,12 +397,12 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "wide",
         "headers",
     ]),
-    reader("readlink", "efmnqsvz", "").long(&[
+    new_reader("readlink", "efmnqsvz", "").with_long_options(&[
         "canonicalize",
         "canonicalize-existing",
         "canonicalize-missing",
     ]),
-    reader("realpath", "emLPqsz", "").long(&[
+    new_reader("realpath", "emLPqsz", "").with_long_options(&[
         "canonicalize-existing",
         "canonicalize-missing",
         "relative-to=",
@@ -392,8 +410,8 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "no-symlinks",
         "strip",
     ]),
-    reader("rev", "", ""),
-    reader("rg", "abcFHIilLnNopPqsSUuvwxV0.", "ABCEefgmMrtTdj").long(&[
+    new_reader("rev", "", ""),
+    new_reader("rg", "abcFHIilLnNopPqsSUuvwxV0.", "ABCEefgmMrtTdj").with_long_options(&[
         "after-context=",
         "before-context=",
         "context=",
@@ -464,11 +482,11 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "with-filename",
         "word-regexp",
     ]),
-    reader("seq", "w", "fs").long(&["equal-width", "format=", "separator="]),
-    reader("sha1sum", "bctwz", "").long(DIGEST_OPTIONS),
-    reader("sha256sum", "bctwz", "").long(DIGEST_OPTIONS),
-    reader("sha512sum", "bctwz", "").long(DIGEST_OPTIONS),
-    reader("shellcheck", "ax", "CeisSfoPW").long(&[
+    new_reader("seq", "w", "fs").with_long_options(&["equal-width", "format=", "separator="]),
+    new_reader("sha1sum", "bctwz", "").with_long_options(DIGEST_OPTIONS),
+    new_reader("sha256sum", "bctwz", "").with_long_options(DIGEST_OPTIONS),
+    new_reader("sha512sum", "bctwz", "").with_long_options(DIGEST_OPTIONS),
+    new_reader("shellcheck", "ax", "CeisSfoPW").with_long_options(&[
         "check-sourced",
         "color?",
         "enable=",
@@ -480,9 +498,15 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "shell=",
         "wiki-link-count=",
     ]),
-    reader("shuf", "erz", "in").long(&["echo", "input-range=", "head-count=", "repeat", "zero-terminated"]),
-    reader("size", "ABdoxt", "").long(&["format=", "totals"]),
-    reader("sort", "bdfghiMnRrVcCmsuz", "kt").long(&[
+    new_reader("shuf", "erz", "in").with_long_options(&[
+        "echo",
+        "input-range=",
+        "head-count=",
+        "repeat",
+        "zero-terminated",
+    ]),
+    new_reader("size", "ABdoxt", "").with_long_options(&["format=", "totals"]),
+    new_reader("sort", "bdfghiMnRrVcCmsuz", "kt").with_long_options(&[
         "ignore-leading-blanks",
         "dictionary-order",
         "ignore-case",
@@ -501,21 +525,33 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "zero-terminated",
         "random-sort",
     ]),
-    reader("ss", "tulnpaxsm46eo", "").operands(Operands::Like(|operands| {
+    new_reader("ss", "tulnpaxsm46eo", "").with_operands(ReaderOperands::Like(|operands| {
         // Not `dst name`, which looks up the name.
         operands
             .iter()
             .all(|o| matches!(*o, "state" | "exclude" | "all" | "connected" | "established" | "listening"))
     })),
-    reader("stat", "LftZx", "c").long(&["dereference", "file-system", "format=", "printf=", "terse"]),
-    reader("strings", "af", "nt").long(&["all", "bytes=", "print-file-name", "radix="]),
-    reader("stty", "a", "").operands(Operands::AtMost(0)),
-    reader("sum", "rs", ""),
-    reader("tac", "br", "s"),
-    reader("tail", "qvz0123456789", "nc").long(&["lines=", "bytes=", "quiet", "silent", "verbose"]),
-    reader("tput", "", "").operands(Operands::AtMost(1)),
-    reader("tr", "cCdst", "").long(&["complement", "delete", "squeeze-repeats", "truncate-set1"]),
-    reader("tree", "adfhilpsugDFACNQrtUvxJX", "LPI").long(&[
+    new_reader("stat", "LftZx", "c").with_long_options(&[
+        "dereference",
+        "file-system",
+        "format=",
+        "printf=",
+        "terse",
+    ]),
+    new_reader("strings", "af", "nt").with_long_options(&["all", "bytes=", "print-file-name", "radix="]),
+    new_reader("stty", "a", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("sum", "rs", ""),
+    new_reader("tac", "br", "s"),
+    new_reader("tail", "qvz0123456789", "nc")
+        .with_long_options(&["lines=", "bytes=", "quiet", "silent", "verbose"]),
+    new_reader("tput", "", "").with_operands(ReaderOperands::AtMost(1)),
+    new_reader("tr", "cCdst", "").with_long_options(&[
+        "complement",
+        "delete",
+        "squeeze-repeats",
+        "truncate-set1",
+    ]),
+    new_reader("tree", "adfhilpsugDFACNQrtUvxJX", "LPI").with_long_options(&[
         "filesfirst",
         "matchdirs",
         "ignore-case",
@@ -533,36 +569,53 @@ pub(super) const READER_PROGRAMS: &[Reader] = &[
         "prune",
         "gitignore",
     ]),
-    reader("true", "", ""),
-    reader("tsort", "", ""),
-    reader("tty", "s", "").operands(Operands::AtMost(0)),
-    reader("uname", "asnrvmpio", "").long(&[
+    new_reader("true", "", ""),
+    new_reader("tsort", "", ""),
+    new_reader("tty", "s", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("uname", "asnrvmpio", "").with_long_options(&[
         "all",
         "kernel-name",
         "machine",
         "kernel-release",
         "operating-system",
     ]),
-    reader("unexpand", "a", "t"),
-    reader("uniq", "cdDiuz", "fsw")
-        .long(&["count", "repeated", "unique", "ignore-case", "skip-fields=", "skip-chars=", "check-chars="])
-        .operands(Operands::AtMost(1)),
-    reader("uptime", "ps", "").long(&["pretty", "since"]).operands(Operands::AtMost(0)),
-    reader("users", "", ""),
-    reader("vmstat", "asdnmw", "").operands(Operands::AtMost(0)),
-    reader("w", "hsuo", "").operands(Operands::AtMost(1)),
-    reader("wc", "clLmw", "").long(&["bytes", "chars", "lines", "words", "max-line-length", "total="]),
-    reader("which", "as", "").long(&["all"]),
+    new_reader("unexpand", "a", "t"),
+    new_reader("uniq", "cdDiuz", "fsw")
+        .with_long_options(&[
+            "count",
+            "repeated",
+            "unique",
+            "ignore-case",
+            "skip-fields=",
+            "skip-chars=",
+            "check-chars=",
+        ])
+        .with_operands(ReaderOperands::AtMost(1)),
+    new_reader("uptime", "ps", "")
+        .with_long_options(&["pretty", "since"])
+        .with_operands(ReaderOperands::AtMost(0)),
+    new_reader("users", "", ""),
+    new_reader("vmstat", "asdnmw", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("w", "hsuo", "").with_operands(ReaderOperands::AtMost(1)),
+    new_reader("wc", "clLmw", "").with_long_options(&[
+        "bytes",
+        "chars",
+        "lines",
+        "words",
+        "max-line-length",
+        "total=",
+    ]),
+    new_reader("which", "as", "").with_long_options(&["all"]),
     // Not `--lookup`.
-    reader("who", "abdHlmpqrsTtu", "").operands(Operands::AtMost(0)),
-    reader("whoami", "", "").operands(Operands::AtMost(0)),
-    reader("xxd", "abeipu", "clgs").operands(Operands::AtMost(1)),
-    reader("yq", "CMNPcejnrS", "opI").long(&[
+    new_reader("who", "abdHlmpqrsTtu", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("whoami", "", "").with_operands(ReaderOperands::AtMost(0)),
+    new_reader("xxd", "abeipu", "clgs").with_operands(ReaderOperands::AtMost(1)),
+    new_reader("yq", "CMNPcejnrS", "opI").with_long_options(&[
         "unwrapScalar",
         "prettyPrint",
         "no-colors",
         "output-format=",
         "input-format=",
     ]),
-    reader("zipinfo", "12smlhvzt", ""),
+    new_reader("zipinfo", "12smlhvzt", ""),
 ];

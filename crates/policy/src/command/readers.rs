@@ -10,12 +10,12 @@ use std::borrow::Cow;
 
 use journeyman_syntax::shell::Word;
 
-use super::options::{UNKNOWN_REST, UNKNOWN_WORD, operands_if_known, operands_if_taken};
+use super::options::{UNKNOWN_REST, UNKNOWN_WORD, operands_if_known, parse_operands};
 use super::part::shorten_command;
-use super::reader_table::{NO_ARGUMENTS, Operands, READER_PROGRAMS, Reader};
-use super::unwrap_find::{VALUED_TESTS, compares_times};
+use super::reader_table::{NO_ARGUMENTS, READER_PROGRAMS, Reader, ReaderOperands};
+use super::unwrap_find::{VALUED_TESTS, is_time_comparison};
 use super::variables::is_harmless_variable;
-use super::{awk, conditions, git, sed};
+use super::{awk, conditions, git_readers, sed};
 
 /// Programs whose `--version`, alone, neither reads nor runs a file of the project. Not `cargo`,
 /// `go`, `yarn` and others that look up in the project which version of themselves to run.
@@ -53,7 +53,7 @@ const VERSION_WORDS: &[(&str, &[&str])] = &[
 ];
 
 /// The directories of the system's programs.
-const SYSTEM_PROGRAMS: [&str; 2] = ["/usr/bin/", "/bin/"];
+const SYSTEM_PROGRAM_DIRECTORIES: [&str; 2] = ["/usr/bin/", "/bin/"];
 
 /// Programs of the table that only read whatever their options, so that any argument is accepted.
 const ALWAYS_READING: &[&str] = &[
@@ -112,7 +112,7 @@ const SPECIAL_READERS: &[&str] = &[
 /// Returns the program without its directory if that is one of the system's; other programs keep
 /// their path.
 pub(super) fn base_name(path: &str) -> &str {
-    SYSTEM_PROGRAMS.iter().find_map(|directory| path.strip_prefix(directory)).unwrap_or(path)
+    SYSTEM_PROGRAM_DIRECTORIES.iter().find_map(|directory| path.strip_prefix(directory)).unwrap_or(path)
 }
 
 /// Checks that a program with its arguments only reads; the error is the reason why it does not.
@@ -129,40 +129,40 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
     match program {
         "echo" | ":" => return Ok(()),
         "test" | "[" | "[[" => {
-            return if conditions::only_test(program, arguments) { Ok(()) } else { refused() };
+            return if conditions::is_harmless_condition(program, arguments) { Ok(()) } else { refused() };
         }
-        "printf" => return if only_prints(arguments) { Ok(()) } else { refused() },
+        "printf" => return if is_harmless_printf(arguments) { Ok(()) } else { refused() },
         _ => {}
     }
     let reader = READER_PROGRAMS.iter().find(|reader| reader.name == program);
     if reader.is_none() && !SPECIAL_READERS.contains(&program) && !VERSION_PROGRAMS.contains(&program) {
         return Err(format!("`{}` is not among the programs known to read", shorten_command(program)));
     }
-    let Some(arguments) = arguments_of(arguments, ALWAYS_READING.contains(&program)) else {
+    let Some(arguments) = arguments_with_placeholders(arguments, ALWAYS_READING.contains(&program)) else {
         return refused();
     };
     let arguments: Vec<&str> = arguments.iter().map(|argument| &**argument).collect();
     if let [only] = arguments.as_slice()
-        && tells_of_itself(program, only, reader.is_some())
+        && only_prints_version_or_help(program, only, reader.is_some())
     {
         return Ok(());
     }
     let accepted = match program {
         "git" if changed_directory => return Err("`git` after `cd` may meet another repository".to_owned()),
-        "git" => git::only_reads(&arguments),
+        "git" => git_readers::only_reads(&arguments),
         "find" => only_finds(&arguments),
         "sed" => sed::only_prints(&arguments),
-        "awk" => awk::only_prints(&arguments) && !words.iter().any(awk::may_connect),
+        "awk" => awk::only_prints(&arguments) && !words.iter().any(awk::may_be_connection),
         "command" => matches!(arguments.as_slice(), ["-v" | "-V", names @ ..] if only_describes(names)),
         "type" => match arguments.as_slice() {
             ["-a" | "-t" | "-p", names @ ..] | names => only_describes(names),
         },
         "alias" => arguments.is_empty(),
         "ip" => shows_network(&arguments),
-        "bash" | "dash" | "sh" => checks_syntax(words),
+        "bash" | "dash" | "sh" => is_syntax_check(words),
         "tar" => lists_archive(&arguments),
         "unzip" => {
-            matches!(arguments.as_slice(), ["-l" | "-v" | "-lv" | "-Z1" | "-lq", names @ ..] if plain_names(names))
+            matches!(arguments.as_slice(), ["-l" | "-v" | "-lv" | "-Z1" | "-lq", names @ ..] if are_plain_names(names))
         }
         "gunzip" | "gzip" | "zcat" | "xzcat" | "bzcat" | "zstdcat" => decompresses(program, &arguments),
         "lsof" => {
@@ -170,23 +170,25 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
             let named = |argument: &&str| argument.contains('@') || argument.contains(UNKNOWN_REST);
             has_flag(&arguments, 'n', "iupdcgs")
                 && !arguments.iter().any(named)
-                && reader.is_some_and(|reader| accepts(reader, &arguments))
+                && reader.is_some_and(|reader| accepts_arguments(reader, &arguments))
         }
         "netstat" => {
-            has_flag(&arguments, 'n', "") && reader.is_some_and(|reader| accepts(reader, &arguments))
+            has_flag(&arguments, 'n', "")
+                && reader.is_some_and(|reader| accepts_arguments(reader, &arguments))
         }
         "tree" | "xxd" | "yq" => {
-            one_by_one(program, &arguments) && reader.is_some_and(|reader| accepts(reader, &arguments))
+            has_unambiguous_clusters(program, &arguments)
+                && reader.is_some_and(|reader| accepts_arguments(reader, &arguments))
         }
-        "jq" => accepts(reader.unwrap_or(&NO_ARGUMENTS), &strip_option_values(&arguments)),
+        "jq" => accepts_arguments(reader.unwrap_or(&NO_ARGUMENTS), &strip_option_values(&arguments)),
         "expr" => !arguments.iter().any(|argument| argument.starts_with("--")),
-        "read" => read(&arguments),
+        "read" => is_harmless_read(&arguments),
         "tee" => arguments.iter().all(|argument| {
             matches!(*argument, "-a" | "-i" | "-p" | "/dev/null" | "/dev/stdout" | "/dev/stderr")
         }),
         _ => match reader {
-            Some(reader) => accepts(reader, &arguments),
-            None if SPECIAL_READERS.contains(&program) => of_the_shell(program, &arguments),
+            Some(reader) => accepts_arguments(reader, &arguments),
+            None if SPECIAL_READERS.contains(&program) => is_harmless_builtin(program, &arguments),
             None => {
                 return Err(format!(
                     "`{}` is not among the programs known to read",
@@ -199,7 +201,7 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
 }
 
 /// Returns true for shell builtins that change nothing but the shell's control flow.
-fn of_the_shell(program: &str, arguments: &[&str]) -> bool {
+fn is_harmless_builtin(program: &str, arguments: &[&str]) -> bool {
     match program {
         "wait" => arguments.iter().all(|argument| argument.bytes().all(|byte| byte.is_ascii_digit())),
         "exit" | "break" | "continue" | "return" => {
@@ -227,7 +229,7 @@ fn of_the_shell(program: &str, arguments: &[&str]) -> bool {
 }
 
 /// Checks that a wrapper with its own arguments, without the program that it runs, only reads.
-pub(super) fn reads_around(program: &str, words: &[Word]) -> Result<(), String> {
+pub(super) fn check_wrapper_reads(program: &str, words: &[Word]) -> Result<(), String> {
     if program != "find" {
         return Ok(());
     }
@@ -239,7 +241,7 @@ pub(super) fn reads_around(program: &str, words: &[Word]) -> Result<(), String> 
 }
 
 /// Returns true if a program with this one argument only prints its version or usage.
-fn tells_of_itself(program: &str, only: &str, reads: bool) -> bool {
+fn only_prints_version_or_help(program: &str, only: &str, reads: bool) -> bool {
     // Programs of the table refuse unknown options. For `lsof` the argument means something else.
     let asked = matches!(only, "--version" | "--help")
         && (reads || matches!(program, "find" | "sed" | "awk" | "tar"));
@@ -260,7 +262,7 @@ fn has_flag(arguments: &[&str], flag: char, valued: &str) -> bool {
 /// Returns the arguments, with [`UNKNOWN_REST`] after the known beginning of a partly known word,
 /// and [`UNKNOWN_WORD`] for an unknown one. `None` if a word could expand to several words with
 /// options among them, unless the program is `tame`.
-fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
+fn arguments_with_placeholders(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
     let mut known = Vec::with_capacity(arguments.len());
     let mut only_operands = false;
     for word in arguments {
@@ -288,11 +290,11 @@ fn arguments_of(arguments: &[Word], tame: bool) -> Option<Vec<Cow<'_, str>>> {
 }
 
 /// Returns true if a shell only checks a file's syntax: `bash -n x`.
-pub(super) fn checks_syntax(words: &[Word]) -> bool {
+pub(super) fn is_syntax_check(words: &[Word]) -> bool {
     let known = words.iter().all(|word| word.known && !word.dialect);
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     matches!(texts.as_slice(), [shell, "-n", file]
-        if known && matches!(base_name(shell), "bash" | "dash" | "sh") && no_option(file))
+        if known && matches!(base_name(shell), "bash" | "dash" | "sh") && is_not_option(file))
 }
 
 /// Returns true for `ip` that shows objects.
@@ -318,11 +320,11 @@ fn lists_archive(arguments: &[&str]) -> bool {
         && cluster.bytes().all(|option| b"tvzjJf".contains(&option))
         && !archive.contains(':')
         && !archive.contains(UNKNOWN_REST)
-        && no_option(archive)
-        && members.iter().all(|member| no_option(member))
+        && is_not_option(archive)
+        && members.iter().all(|member| is_not_option(member))
 }
 
-fn no_option(argument: &str) -> bool {
+fn is_not_option(argument: &str) -> bool {
     !argument.starts_with('-')
 }
 
@@ -333,7 +335,7 @@ fn decompresses(program: &str, arguments: &[&str]) -> bool {
         ["-l", files @ ..] => (program == "gzip", files),
         files => (program.ends_with("cat"), files),
     };
-    prints && (program != "gzip" || arguments.first() != Some(&"-c")) && plain_names(files)
+    prints && (program != "gzip" || arguments.first() != Some(&"-c")) && are_plain_names(files)
 }
 
 /// Returns the arguments of `jq` without the names and values that `--arg` sets.
@@ -354,7 +356,7 @@ fn strip_option_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 
 /// Returns true if no option is ambiguous for a program that splits clusters in its own way: `tree
 /// -Io` takes two values, `xxd -ps` is one option.
-fn one_by_one(program: &str, arguments: &[&str]) -> bool {
+fn has_unambiguous_clusters(program: &str, arguments: &[&str]) -> bool {
     const VALUED_OPTIONS: &str = "LPIop";
     arguments.iter().filter(|argument| !argument.starts_with("--")).all(|argument| {
         let Some(cluster) = argument.strip_prefix('-') else { return true };
@@ -372,15 +374,14 @@ fn one_by_one(program: &str, arguments: &[&str]) -> bool {
     })
 }
 
-fn accepts(reader: &Reader, arguments: &[&str]) -> bool {
-    let Some(operands) = operands_if_taken(arguments, reader.flags, reader.valued, &[reader.long], true)
-    else {
+fn accepts_arguments(reader: &Reader, arguments: &[&str]) -> bool {
+    let Some(operands) = parse_operands(arguments, reader.flags, reader.valued, &[reader.long], true) else {
         return false;
     };
     match reader.operands {
-        Operands::Any => true,
-        Operands::AtMost(most) => operands.len() <= most,
-        Operands::Like(accept) => accept(&operands),
+        ReaderOperands::Any => true,
+        ReaderOperands::AtMost(most) => operands.len() <= most,
+        ReaderOperands::Like(accept) => accept(&operands),
     }
 }
 
@@ -391,7 +392,7 @@ pub(super) fn reader_operands<'a>(program: &str, arguments: &[&'a str]) -> Optio
     operands_if_known(arguments, reader.flags, reader.valued, &[reader.long])
 }
 
-fn plain_names(names: &[&str]) -> bool {
+fn are_plain_names(names: &[&str]) -> bool {
     !names.is_empty() && names.iter().all(|name| !name.starts_with('-'))
 }
 
@@ -404,7 +405,7 @@ fn only_describes(names: &[&str]) -> bool {
 fn only_finds(arguments: &[&str]) -> bool {
     let mut rest = arguments.iter().copied();
     while let Some(word) = rest.next() {
-        let known = if VALUED_TESTS.contains(&word) || compares_times(word) {
+        let known = if VALUED_TESTS.contains(&word) || is_time_comparison(word) {
             // For a `find` that does not know the test, its value would be an action.
             rest.next().is_some_and(|value| !FIND_ACTIONS.contains(&value))
         } else {
@@ -468,7 +469,7 @@ const FIND_ACTIONS: &[&str] = &[
 
 /// Returns true for `printf` without options. bash's `-v` and `%n` assign to a variable, whose
 /// subscript can run a command; some shells evaluate the values of counting and computing formats.
-fn only_prints(arguments: &[Word]) -> bool {
+fn is_harmless_printf(arguments: &[Word]) -> bool {
     let Some((format, values)) = arguments.split_first() else { return false };
     if !format.known || format.text.starts_with('-') {
         return false;
@@ -505,7 +506,7 @@ fn only_prints(arguments: &[Word]) -> bool {
 }
 
 /// Returns true for `read` into variables that no program uses.
-fn read(arguments: &[&str]) -> bool {
+fn is_harmless_read(arguments: &[&str]) -> bool {
     let Some(names) = operands_if_known(arguments, "rs", "ntd", &[]) else { return false };
     names.iter().all(|name| {
         name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase())

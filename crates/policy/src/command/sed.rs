@@ -3,12 +3,12 @@
 /// Returns true if `sed` with these arguments prints, deletes and substitutes, but writes no files
 /// (`-i`, `w`) and runs no program (`e`).
 pub(super) fn only_prints(arguments: &[&str]) -> bool {
-    files(arguments).is_some()
+    input_files(arguments).is_some()
 }
 
 /// Returns the files that `sed` with these arguments reads; `None` unless [`only_prints`] accepts
 /// them.
-pub(super) fn files<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
+pub(super) fn input_files<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
     let mut scripts = Vec::new();
     let mut operands = Vec::new();
     let mut rest = arguments.iter().copied();
@@ -38,15 +38,15 @@ pub(super) fn files<'a>(arguments: &[&'a str]) -> Option<Vec<&'a str>> {
         scripts.push(operands.remove(0));
     }
     // Several scripts form one, line by line; each must be complete by itself.
-    scripts.iter().all(|script| Script { rest: script, depth: 0 }.only_prints()).then_some(operands)
+    scripts.iter().all(|script| SedScript { rest: script, depth: 0 }.only_prints()).then_some(operands)
 }
 
-struct Script<'a> {
+struct SedScript<'a> {
     rest: &'a str,
     depth: usize,
 }
 
-impl Script<'_> {
+impl SedScript<'_> {
     fn only_prints(mut self) -> bool {
         loop {
             self.rest = self.rest.trim_start_matches([' ', '\t', ';', '\n']);
@@ -59,7 +59,7 @@ impl Script<'_> {
         }
     }
 
-    fn take(&mut self) -> Option<char> {
+    fn next_char(&mut self) -> Option<char> {
         let next = self.rest.chars().next()?;
         self.rest = self.rest.get(next.len_utf8()..)?;
         Some(next)
@@ -84,7 +84,7 @@ impl Script<'_> {
         while let Some(rest) = self.rest.strip_prefix('!') {
             self.rest = rest.trim_start_matches([' ', '\t']);
         }
-        match self.take()? {
+        match self.next_char()? {
             '{' => {
                 self.depth += 1;
                 return Some(());
@@ -131,7 +131,7 @@ impl Script<'_> {
     fn read_address(&mut self) -> Option<bool> {
         match self.rest.chars().next() {
             Some('$') => {
-                self.take();
+                self.next_char();
                 Some(true)
             }
             Some('0'..='9') => {
@@ -142,7 +142,7 @@ impl Script<'_> {
                 Some(true)
             }
             Some('/') => {
-                self.take();
+                self.next_char();
                 self.skip_until('/', true)?;
                 self.rest = self.rest.strip_prefix('I').unwrap_or(self.rest);
                 Some(true)
@@ -152,17 +152,18 @@ impl Script<'_> {
     }
 
     fn read_delimiter(&mut self) -> Option<char> {
-        self.take().filter(|c| c.is_ascii_punctuation() && !matches!(c, '\\' | ';' | '[' | ']' | '{' | '}'))
+        self.next_char()
+            .filter(|c| c.is_ascii_punctuation() && !matches!(c, '\\' | ';' | '[' | ']' | '{' | '}'))
     }
 
     /// Skips to the delimiter. Versions differ about a delimiter in brackets.
     fn skip_until(&mut self, delimiter: char, expression: bool) -> Option<()> {
         let mut inside = false;
         loop {
-            match self.take()? {
+            match self.next_char()? {
                 '\n' => return None,
                 '\\' => {
-                    let escaped = self.take()?;
+                    let escaped = self.next_char()?;
                     if escaped == '\n' {
                         return None;
                     }

@@ -2,22 +2,22 @@
 
 use journeyman_protocol::Level;
 use journeyman_syntax::shell::{
-    self, Compound, CompoundKind, Redirect, RedirectKind, Simple, Statement, Unclear, Word as Shown,
+    self, CompoundCommand, CompoundKind, Redirect, RedirectKind, SimpleCommand, Statement, UnclearReason,
+    Word as Shown,
 };
 
+use super::current_directory::CurrentDirectory;
 use super::danger::{self, Danger};
-use super::directory::Directory;
+use super::numeric_variables::{self, NumericVariables};
 use super::part::{CommandPart, CommandWord, shorten_command};
+use super::statement_tree::{self, MAX_DEPTH};
 use super::unwrap::unwrap_program;
-use super::values::{self, Values};
+use super::unwrap_result::{InnerCommand, UnwrapResult};
 use super::variables::{is_harmless_name, is_harmless_variable};
-use super::wrapped::{Inner, Wrapped};
 use super::{builds, credentials, edits, hosts, readers};
 
 /// Maximum number of parts of a command.
 const MAX_PARTS: usize = 400;
-/// Maximum nesting of commands (`sh -c "sh -c …"`), wrappers and statements.
-const MAX_DEPTH: usize = 80;
 /// Maximum nesting of wrappers (`env timeout 5 nice …`), each of which is checked with all words
 /// that follow.
 const MAX_WRAPPERS: usize = 16;
@@ -55,13 +55,13 @@ pub(super) struct Survey<'c> {
     inner_bytes: usize,
     /// Functions that the text defines: their names no longer mean programs.
     functions: Vec<String>,
-    values: Values,
-    directory: Directory,
+    values: NumericVariables,
+    directory: CurrentDirectory,
 }
 
 /// The input that a command gets.
 #[derive(Clone, Copy, Default)]
-struct Place<'a> {
+struct CommandInput<'a> {
     /// The known input: the text of a here-document, or the output of an `echo` before it.
     input: Option<&'a str>,
     /// True if a program's output is piped into it.
@@ -72,7 +72,7 @@ struct Place<'a> {
 
 /// A part that is being built.
 #[derive(Default)]
-struct Draft {
+struct PartDraft {
     /// The first reason why it may do anything.
     why: Option<String>,
     /// The first reason why it changes files of the project and does nothing else.
@@ -82,7 +82,7 @@ struct Draft {
     danger: Danger,
 }
 
-impl Draft {
+impl PartDraft {
     fn add_reason(&mut self, why: impl FnOnce() -> String) {
         self.why.get_or_insert_with(why);
     }
@@ -104,8 +104,8 @@ impl<'c> Survey<'c> {
             wrappers: 0,
             inner_bytes: 0,
             functions: Vec::new(),
-            values: Values::default(),
-            directory: Directory::default(),
+            values: NumericVariables::default(),
+            directory: CurrentDirectory::default(),
         }
     }
 
@@ -117,20 +117,20 @@ impl<'c> Survey<'c> {
         }
         let script = shell::parse(text);
         if let Some(why) = script.unclear
-            && why != Unclear::Empty
+            && why != UnclearReason::Empty
         {
             self.give_up(&why.to_string());
         } else if script.unclear.is_some() && self.depth == 0 {
             self.give_up("a command in it is empty");
         }
         self.depth += 1;
-        collect_functions(&script.statements, &mut self.functions, 0);
-        self.values.note_computed(script.computed);
-        self.survey_statements(&script.statements, Place::default());
+        statement_tree::collect_functions(&script.statements, &mut self.functions, 0);
+        self.values.record_arithmetic(script.computed);
+        self.survey_statements(&script.statements, CommandInput::default());
         self.depth -= 1;
         // A part that does more than read may set any variable.
         let tame = || self.parts.iter().all(|part| part.level == Level::ReadOnly);
-        if self.depth == 0 && self.values.any_computed() && !(self.values.are_numbers() && tame()) {
+        if self.depth == 0 && self.values.has_arithmetic() && !(self.values.are_numbers() && tame()) {
             self.give_up("it computes with a variable that may hold anything");
         }
     }
@@ -141,7 +141,7 @@ impl<'c> Survey<'c> {
         }
     }
 
-    fn survey_statements(&mut self, statements: &[Statement], place: Place<'_>) {
+    fn survey_statements(&mut self, statements: &[Statement], place: CommandInput<'_>) {
         if self.depth >= MAX_DEPTH {
             return self.give_up("its parts lie in one another too deep");
         }
@@ -153,18 +153,18 @@ impl<'c> Survey<'c> {
     }
 
     /// Surveys commands in a subshell, which doesn't change the directory of the commands after it.
-    fn in_own_shell(&mut self, survey: impl FnOnce(&mut Self)) {
+    fn survey_in_subshell(&mut self, survey: impl FnOnce(&mut Self)) {
         let directory = self.directory.clone();
         survey(self);
         self.directory = directory;
     }
 
     /// Surveys the statements of a substitution.
-    fn survey_apart(&mut self, statements: &[Statement]) {
-        self.in_own_shell(|inner| inner.survey_statements(statements, Place::default()));
+    fn survey_substitution(&mut self, statements: &[Statement]) {
+        self.survey_in_subshell(|inner| inner.survey_statements(statements, CommandInput::default()));
     }
 
-    fn survey_statement(&mut self, statement: &Statement, place: Place<'_>) {
+    fn survey_statement(&mut self, statement: &Statement, place: CommandInput<'_>) {
         match statement {
             Statement::Simple(simple) => self.survey_simple(simple, place),
             Statement::Pipeline(parts) => self.survey_pipeline(parts, place),
@@ -177,36 +177,38 @@ impl<'c> Survey<'c> {
                     reason: format!("it defines the function `{}`", shorten_command(name)),
                     ..CommandPart::default()
                 });
-                self.survey_statements(body, Place::default());
+                self.survey_statements(body, CommandInput::default());
             }
         }
     }
 
-    fn survey_pipeline(&mut self, parts: &[Statement], place: Place<'_>) {
+    fn survey_pipeline(&mut self, parts: &[Statement], place: CommandInput<'_>) {
         let mut here = place;
         let mut network = place.network;
         for statement in parts {
             let before = self.parts.len();
             match parts {
                 [_] => self.survey_statement(statement, here),
-                _ => self.in_own_shell(|part| part.survey_statement(statement, here)),
+                _ => self.survey_in_subshell(|part| part.survey_statement(statement, here)),
             }
-            network |= self.parts.iter().skip(before).any(downloads);
-            here = Place { input: printed_text(statement), piped: true, network };
+            network |= self.parts.iter().skip(before).any(is_download);
+            here = CommandInput { input: known_output(statement), piped: true, network };
         }
     }
 
-    fn survey_compound(&mut self, compound: &Compound, place: Place<'_>) {
-        let mut draft = Draft::default();
+    fn survey_compound(&mut self, compound: &CompoundCommand, place: CommandInput<'_>) {
+        let mut draft = PartDraft::default();
         if let Some(variable) = &compound.variable
             && !is_harmless_name(variable)
         {
             draft.add_reason(|| format!("it sets `{}`", shorten_command(variable)));
         }
         if let Some(variable) = &compound.variable {
-            self.values.counts_through(variable, &compound.words);
+            self.values.record_loop(variable, &compound.words);
             // The body does not contain these words, and rules about paths have to see them.
-            draft.reads.extend(compound.words.iter().filter(|word| !values::is_number(word)).map(plain_word));
+            draft.reads.extend(
+                compound.words.iter().filter(|word| !numeric_variables::is_number(word)).map(to_command_word),
+            );
         }
         let mut input = place;
         for redirect in &compound.redirects {
@@ -217,13 +219,13 @@ impl<'c> Survey<'c> {
         }
         // The second pass of a loop begins where the first one ended.
         if matches!(compound.kind, CompoundKind::For | CompoundKind::While)
-            && changes_directory(&compound.body, 0)
+            && statement_tree::changes_directory(&compound.body, 0)
         {
             self.moves += MOVED_AWAY;
         }
         self.survey_redirects(&compound.redirects, &mut draft);
         for word in &compound.words {
-            self.survey_apart(&word.inner);
+            self.survey_substitution(&word.inner);
         }
         let reads = std::mem::take(&mut draft.reads);
         if draft.why.is_some() || !draft.writes.is_empty() || draft.danger.outside.is_some() {
@@ -234,7 +236,7 @@ impl<'c> Survey<'c> {
             };
             let reason = draft.danger.outside.clone().or(draft.why).or(draft.edits);
             let reason = reason.unwrap_or_else(|| "it writes a file".to_owned());
-            self.danger.add(&draft.danger);
+            self.danger.merge(&draft.danger);
             self.push(CommandPart {
                 level,
                 reason,
@@ -245,7 +247,9 @@ impl<'c> Survey<'c> {
         }
         let before = self.parts.len();
         match compound.kind {
-            CompoundKind::Subshell => self.in_own_shell(|body| body.survey_statements(&compound.body, input)),
+            CompoundKind::Subshell => {
+                self.survey_in_subshell(|body| body.survey_statements(&compound.body, input))
+            }
             _ => self.survey_statements(&compound.body, input),
         }
         // The programs in its body read the redirected files.
@@ -260,11 +264,11 @@ impl<'c> Survey<'c> {
     }
 
     /// Handles a program with its arguments, assignments and redirections.
-    fn survey_simple(&mut self, simple: &Simple, place: Place<'_>) {
-        let mut draft = Draft::default();
+    fn survey_simple(&mut self, simple: &SimpleCommand, place: CommandInput<'_>) {
+        let mut draft = PartDraft::default();
         for word in simple.words.iter().chain(simple.assignments.iter().map(|assignment| &assignment.value)) {
             if !word.inner.is_empty() {
-                self.survey_apart(&word.inner);
+                self.survey_substitution(&word.inner);
             }
         }
         for assignment in &simple.assignments {
@@ -282,9 +286,9 @@ impl<'c> Survey<'c> {
                 if !simple.words.is_empty() || !is_harmless_name(&assignment.name.to_ascii_lowercase()) {
                     self.give_up("it sets a variable that may change what runs");
                 }
-                self.runs_by_variable(&assignment.name, &assignment.value);
+                self.survey_variable_value(&assignment.name, &assignment.value);
             }
-            self.values.note_assignment(&assignment.name, &assignment.value);
+            self.values.record_assignment(&assignment.name, &assignment.value);
         }
         let mut here = place;
         for redirect in &simple.redirects {
@@ -298,7 +302,7 @@ impl<'c> Survey<'c> {
     }
 
     /// Handles `PAGER=…`, `GIT_SSH_COMMAND=…`, whose values are run.
-    fn runs_by_variable(&mut self, name: &str, value: &Shown) {
+    fn survey_variable_value(&mut self, name: &str, value: &Shown) {
         let runs = [
             "PAGER",
             "EDITOR",
@@ -316,22 +320,22 @@ impl<'c> Survey<'c> {
         }
     }
 
-    fn survey_redirects(&mut self, redirects: &[Redirect], draft: &mut Draft) {
+    fn survey_redirects(&mut self, redirects: &[Redirect], draft: &mut PartDraft) {
         for redirect in redirects {
             let target = &redirect.target;
             if !target.inner.is_empty() {
-                self.survey_apart(&target.inner);
+                self.survey_substitution(&target.inner);
             }
             match redirect.kind {
                 RedirectKind::Document | RedirectKind::Text => {}
                 RedirectKind::Input => {
-                    draft.reads.push(plain_word(target));
+                    draft.reads.push(to_command_word(target));
                     // bash connects to these paths.
                     let network = target.text.contains("dev/tcp") || target.text.contains("dev/udp");
                     if network {
-                        draft
-                            .danger
-                            .outside(|| format!("`< {}` reaches the network", shorten_command(&target.text)));
+                        draft.danger.add_outside_effect(|| {
+                            format!("`< {}` reaches the network", shorten_command(&target.text))
+                        });
                     } else if !target.known
                         && !matches!(target.start.chars().next(), Some(first) if first != '/')
                     {
@@ -353,9 +357,9 @@ impl<'c> Survey<'c> {
                         true => _ = draft.edits.get_or_insert_with(writes),
                         false => draft.add_reason(writes),
                     }
-                    danger::check_target(&target.text, &mut draft.danger);
-                    if let Some(place) = self.directory.place_outside(&target.text) {
-                        danger::check_target(&place, &mut draft.danger);
+                    danger::check_written_file(&target.text, &mut draft.danger);
+                    if let Some(place) = self.directory.resolve_outside_operand(&target.text) {
+                        danger::check_written_file(&place, &mut draft.danger);
                     }
                     draft.writes.push(CommandWord { text: target.text.clone(), known: target.known });
                 }
@@ -363,7 +367,7 @@ impl<'c> Survey<'c> {
         }
     }
 
-    fn survey_program(&mut self, words: &[Shown], mut draft: Draft, place: Place<'_>) {
+    fn survey_program(&mut self, words: &[Shown], mut draft: PartDraft, place: CommandInput<'_>) {
         if self.depth >= MAX_DEPTH {
             return self.give_up("its parts lie in one another too deep");
         }
@@ -393,16 +397,16 @@ impl<'c> Survey<'c> {
         if self.functions.iter().any(|function| function == name) {
             draft.add_reason(|| format!("`{}` is a function here", shorten_command(name)));
         }
-        let edit = builds::describe_effect(words);
+        let edit = builds::describe_edit_or_build(words);
         // A syntax check and a version query run nothing.
-        let wrapped = match edit.is_some() || readers::checks_syntax(words) {
+        let wrapped = match edit.is_some() || readers::is_syntax_check(words) {
             true => None,
             false => unwrap_program(danger::base_name(path), words),
         };
         let reading = match &wrapped {
             _ if self.is_check(words) && draft.why.is_none() => {
                 self.push(CommandPart {
-                    words: words.iter().map(plain_word).collect(),
+                    words: words.iter().map(to_command_word).collect(),
                     level: Level::Edit,
                     reason: "it is one of the project's own checks".to_owned(),
                     reads: draft.reads,
@@ -411,7 +415,7 @@ impl<'c> Survey<'c> {
                 return;
             }
             Some(wrapped) if wrapped.transparent && name == danger::base_name(path) => {
-                readers::reads_around(name, words).map(|()| None)
+                readers::check_wrapper_reads(name, words).map(|()| None)
             }
             Some(_) => Err(format!("`{}` runs other programs", shorten_command(name))),
             None => match (readers::only_reads(words, self.moves > MOVED_BENEATH), edit) {
@@ -422,18 +426,18 @@ impl<'c> Survey<'c> {
             },
         };
         if name == "cd" {
-            self.moves += if values::stays_beneath(words) { MOVED_BENEATH } else { MOVED_AWAY };
+            self.moves += if numeric_variables::is_cd_beneath(words) { MOVED_BENEATH } else { MOVED_AWAY };
         }
-        self.values.note_program(name, words);
-        self.note_declaration(name, words);
+        self.values.record_program(name, words);
+        self.record_export(name, words);
         self.finish_part(words, draft, reading);
         if matches!(name, "cd" | "pushd" | "popd") {
-            self.directory.follow(words);
+            self.directory.apply_cd(words);
         }
         if !first.known && !first.single {
             // The word may expand to nothing, and then the next word is the program.
             self.depth += 1;
-            self.survey_program(words.get(1..).unwrap_or_default(), Draft::default(), place);
+            self.survey_program(words.get(1..).unwrap_or_default(), PartDraft::default(), place);
             self.depth -= 1;
         }
         if let Some(wrapped) = wrapped {
@@ -442,7 +446,7 @@ impl<'c> Survey<'c> {
     }
 
     /// Handles `export PATH=…`, which applies to all that follows.
-    fn note_declaration(&mut self, name: &str, words: &[Shown]) {
+    fn record_export(&mut self, name: &str, words: &[Shown]) {
         if !matches!(name, "export" | "declare" | "typeset" | "readonly" | "local") {
             return;
         }
@@ -455,7 +459,7 @@ impl<'c> Survey<'c> {
         }
     }
 
-    fn survey_wrapped(&mut self, name: &str, wrapped: Wrapped, place: Place<'_>) {
+    fn survey_wrapped(&mut self, name: &str, wrapped: UnwrapResult, place: CommandInput<'_>) {
         if let Some(why) = wrapped.unclear {
             self.give_up(why);
         }
@@ -483,8 +487,8 @@ impl<'c> Survey<'c> {
         self.wrappers += 1;
         for inner in wrapped.inner {
             match inner {
-                Inner::Words(words) => self.survey_program(&words, Draft::default(), place),
-                Inner::Script(text) => self.in_own_shell(|inner| inner.survey_script(&text)),
+                InnerCommand::Words(words) => self.survey_program(&words, PartDraft::default(), place),
+                InnerCommand::Script(text) => self.survey_in_subshell(|inner| inner.survey_script(&text)),
             }
         }
         self.wrappers -= 1;
@@ -519,12 +523,17 @@ impl<'c> Survey<'c> {
     }
 
     /// Returns the paths of the operands if an earlier `cd` led out of the project.
-    fn placed_operands(&self, texts: &[&str]) -> Vec<String> {
-        texts.iter().skip(1).filter_map(|text| self.directory.place_outside(text)).collect()
+    fn outside_operands(&self, texts: &[&str]) -> Vec<String> {
+        texts.iter().skip(1).filter_map(|text| self.directory.resolve_outside_operand(text)).collect()
     }
 
     /// Adds a part. `reading` is the project change of the part, if it does more than read.
-    fn finish_part(&mut self, words: &[Shown], mut draft: Draft, reading: Result<Option<String>, String>) {
+    fn finish_part(
+        &mut self,
+        words: &[Shown],
+        mut draft: PartDraft,
+        reading: Result<Option<String>, String>,
+    ) {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
         // `danger` expects words without quotes around unknown content.
         let bare: Vec<String> = words
@@ -538,7 +547,7 @@ impl<'c> Survey<'c> {
             .map(|word| if word.known { word.text.as_str() } else { bare.next().map_or("", String::as_str) })
             .collect();
         let name = texts.first().map_or("", |path| danger::base_name(path));
-        let placed = self.placed_operands(&texts);
+        let placed = self.outside_operands(&texts);
         let placed = || placed.iter().map(String::as_str);
         let mut level = Level::ReadOnly;
         let mut reason = "it only reads".to_owned();
@@ -548,9 +557,9 @@ impl<'c> Survey<'c> {
             (None, Ok(edit)) => match edit.or(edits) {
                 Some(why) if self.moves <= MOVED_BENEATH => Some((Level::Edit, why)),
                 Some(why) => Some((Level::Shell, why)),
-                None if credentials::are_read(
+                None if credentials::reads_credentials(
                     name,
-                    texts.iter().skip(1).copied().chain(read(&draft)).chain(placed()),
+                    texts.iter().skip(1).copied().chain(files_read(&draft)).chain(placed()),
                 ) =>
                 {
                     Some((Level::Shell, "it reads credentials, which are none of the project's".to_owned()))
@@ -563,11 +572,11 @@ impl<'c> Survey<'c> {
             let what = texts.join(" ");
             reason =
                 if what.is_empty() { why } else { format!("it runs `{}` ({why})", shorten_command(&what)) };
-            let data = level == Level::Edit || danger::takes_data(name);
+            let data = level == Level::Edit || danger::takes_only_data(name);
             self.may_hide |= !data;
-            if !(edits::tells_version(words) || hosts::asks_this_machine(name, words)) {
-                danger::scan_part(&rough, data, &mut draft.danger);
-                danger::scan_places(&rough, placed(), data, &mut draft.danger);
+            if !(edits::is_version_query(words) || hosts::is_loopback_request(name, words)) {
+                danger::scan_program(&rough, data, &mut draft.danger);
+                danger::scan_outside_operands(&rough, placed(), data, &mut draft.danger);
             }
         }
         // Undo has to restore what the part removes.
@@ -579,19 +588,19 @@ impl<'c> Survey<'c> {
             reason.clone_from(outside);
         }
         // Each of these words may stand for more than it shows.
-        if words.iter().any(stands_for_anything) && draft.danger.destroys.is_some() {
+        if words.iter().any(is_unknown_word) && draft.danger.destroys.is_some() {
             draft.danger.beyond_undo = true;
         }
-        self.danger.add(&draft.danger);
+        self.danger.merge(&draft.danger);
         self.push(CommandPart {
-            words: words.iter().map(plain_word).collect(),
+            words: words.iter().map(to_command_word).collect(),
             level,
             builds: level == Level::Edit && builds::is_build(words),
             reason,
             destroys: draft.danger.destroys,
             writes: draft.writes,
             reads: draft.reads,
-            hosts: hosts::named_hosts(name, words),
+            hosts: hosts::find_hosts(name, words),
         });
         if words.iter().any(|word| word.dialect) {
             // `readers` has checked every reading of it.
@@ -611,53 +620,22 @@ impl<'c> Survey<'c> {
 }
 
 /// Returns the files that a part's redirections read.
-fn read(draft: &Draft) -> impl Iterator<Item = &str> {
+fn files_read(draft: &PartDraft) -> impl Iterator<Item = &str> {
     draft.reads.iter().map(|word| word.text.as_str())
 }
 
 /// Returns true if a word may be anything, not only a name that matches its pattern.
-fn stands_for_anything(word: &Shown) -> bool {
+fn is_unknown_word(word: &Shown) -> bool {
     let pattern = word.text.contains(['*', '?', '[']) && !word.text.contains(['$', '`', '~', '(']);
     word.dialect || (!word.known && !pattern)
 }
 
-fn plain_word(word: &Shown) -> CommandWord {
+fn to_command_word(word: &Shown) -> CommandWord {
     CommandWord { text: word.text.clone(), known: word.known }
 }
 
-/// Returns true if statements change the directory, as far as that can be seen.
-fn changes_directory(statements: &[Statement], depth: usize) -> bool {
-    depth > MAX_DEPTH
-        || statements.iter().any(|statement| match statement {
-            Statement::Simple(simple) => {
-                simple.words.iter().any(|word| matches!(word.text.as_str(), "cd" | "pushd" | "popd"))
-            }
-            Statement::Pipeline(parts) => changes_directory(parts, depth + 1),
-            Statement::Compound(compound) => changes_directory(&compound.body, depth + 1),
-            Statement::Function { body, .. } => changes_directory(body, depth + 1),
-        })
-}
-
-/// Collects the names of the functions that statements define.
-fn collect_functions(statements: &[Statement], names: &mut Vec<String>, depth: usize) {
-    if depth > MAX_DEPTH {
-        return;
-    }
-    for statement in statements {
-        match statement {
-            Statement::Function { name, body } => {
-                names.push(name.clone());
-                collect_functions(body, names, depth + 1);
-            }
-            Statement::Pipeline(parts) => collect_functions(parts, names, depth + 1),
-            Statement::Compound(compound) => collect_functions(&compound.body, names, depth + 1),
-            Statement::Simple(_) => {}
-        }
-    }
-}
-
 /// Returns true if a part downloads from the network.
-fn downloads(part: &CommandPart) -> bool {
+fn is_download(part: &CommandPart) -> bool {
     let Some(program) = part.words.first() else { return false };
     matches!(
         danger::base_name(&program.text),
@@ -666,7 +644,7 @@ fn downloads(part: &CommandPart) -> bool {
 }
 
 /// Returns the output of a statement that only prints known text.
-fn printed_text(statement: &Statement) -> Option<&str> {
+fn known_output(statement: &Statement) -> Option<&str> {
     let Statement::Simple(simple) = statement else { return None };
     let [program, rest @ ..] = simple.words.as_slice() else { return None };
     let text = match (program.text.as_str(), rest) {

@@ -2,18 +2,21 @@
 
 use journeyman_syntax::shell::Word;
 
+use super::unwrap_result::{
+    InnerCommand, UNKNOWN_PROGRAM, UnwrapResult, option_values, skip_options, unwrap_joined_words,
+};
 use super::unwrap_table::{
-    CODE_PROGRAMS, INTERPRETER_PROGRAMS, PREFIX_PROGRAMS, Prefix, RUNS_OPTION, SHELL_PROGRAMS,
+    INTERPRETER_PROGRAMS, PREFIX_PROGRAMS, PROGRAM_OPTIONS, PrefixProgram, SHELL_ESCAPE_PROGRAMS,
+    SHELL_PROGRAMS,
 };
 use super::variables::is_harmless_variable;
-use super::wrapped::{Inner, UNKNOWN_PROGRAM, Wrapped, after_options, join_words, option_values};
 
 const UNKNOWN_OPTION: &str = "not every option of it is known";
 const RUNS_ITS_INPUT: &str = "it runs what it reads";
 
 /// Returns what `program` (a name without its directory) runs, if it is a wrapper. The first of
 /// `words` is the program.
-pub(super) fn unwrap_program(program: &str, words: &[Word]) -> Option<Wrapped> {
+pub(super) fn unwrap_program(program: &str, words: &[Word]) -> Option<UnwrapResult> {
     let arguments = words.get(1..).unwrap_or_default();
     let version = matches!(arguments, [only] if only.known && only.text == "--version");
     if SHELL_PROGRAMS.contains(&program) && !version {
@@ -28,15 +31,15 @@ pub(super) fn unwrap_program(program: &str, words: &[Word]) -> Option<Wrapped> {
         "parallel" => Some(unwrap_parallel(arguments)),
         "find" | "gfind" => super::unwrap_find::unwrap_find(arguments),
         "fd" | "fdfind" => unwrap_fd(arguments),
-        "eval" => Some(join_words(arguments)),
+        "eval" => Some(unwrap_joined_words(arguments)),
         "watch" => {
-            let words = after_options(arguments, "n", &["--interval"]);
-            Some(join_words(words))
+            let words = skip_options(arguments, "n", &["--interval"]);
+            Some(unwrap_joined_words(words))
         }
         "trap" => Some(unwrap_trap(arguments)),
         "alias" if !arguments.is_empty() => Some(unwrap_alias(arguments)),
-        "su" | "runuser" => Some(option_script(arguments, &["-c", "--command"])),
-        "script" => Some(option_script(arguments, &["-c", "--command"])),
+        "su" | "runuser" => Some(unwrap_option_script(arguments, &["-c", "--command"])),
+        "script" => Some(unwrap_option_script(arguments, &["-c", "--command"])),
         "ssh" => Some(unwrap_ssh(arguments)),
         "git" => super::unwrap_git::unwrap_git(arguments),
         "make" | "gmake" => unwrap_make(arguments),
@@ -44,17 +47,17 @@ pub(super) fn unwrap_program(program: &str, words: &[Word]) -> Option<Wrapped> {
         "docker" | "podman" | "nerdctl" => unwrap_container(arguments),
         "kubectl" | "oc" => {
             let at = arguments.iter().position(|word| word.text == "--")?;
-            Some(Wrapped::of_words(arguments.get(at + 1..)?))
+            Some(UnwrapResult::from_words(arguments.get(at + 1..)?))
         }
         "tmux" | "screen" => Some(unwrap_terminal(arguments)),
-        "busybox" | "toybox" => (!arguments.is_empty()).then(|| Wrapped::of_words(arguments)),
+        "busybox" | "toybox" => (!arguments.is_empty()).then(|| UnwrapResult::from_words(arguments)),
         _ => super::unwrap_tools::unwrap_tool(program, arguments)
             .or_else(|| unwrap_escapes(program, arguments)),
     }
 }
 
 /// Returns true if all options before `rest` have no effect on the program that runs.
-fn plain_options(arguments: &[Word], rest: &[Word], prefix: &Prefix) -> bool {
+fn has_plain_options(arguments: &[Word], rest: &[Word], prefix: &PrefixProgram) -> bool {
     let taken = arguments.len().saturating_sub(rest.len());
     let mut value = false;
     arguments.iter().take(taken).all(|word| {
@@ -84,18 +87,18 @@ fn plain_options(arguments: &[Word], rest: &[Word], prefix: &Prefix) -> bool {
     })
 }
 
-fn unwrap_prefix(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
-    let mut rest = after_options(arguments, prefix.valued, prefix.long_valued);
+fn unwrap_prefix(prefix: &PrefixProgram, arguments: &[Word]) -> Option<UnwrapResult> {
+    let mut rest = skip_options(arguments, prefix.valued, prefix.long_valued);
     // Each word before the program must stay one word.
     let fixed = rest.iter().take(prefix.operands).all(|word| word.known || (word.single && !word.splits));
-    let plain = plain_options(arguments, rest, prefix) && fixed;
+    let plain = has_plain_options(arguments, rest, prefix) && fixed;
     if prefix.name == "command" && !plain {
         return None;
     }
     if prefix.name == "flock"
-        && let Some(script) = rest.get(1..).and_then(|rest| value_of(rest, &["-c", "--command"]))
+        && let Some(script) = rest.get(1..).and_then(|rest| find_option_value(rest, &["-c", "--command"]))
     {
-        return Some(Wrapped::of_script(script.text.clone()));
+        return Some(UnwrapResult::from_script(script.text.clone()));
     }
     rest = rest.get(prefix.operands..).unwrap_or_default();
     // `sudo A=1 x`.
@@ -110,9 +113,9 @@ fn unwrap_prefix(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
     if rest.is_empty() {
         // Without a program it may start a shell.
         return (prefix.name != "command" && prefix.name != "exec")
-            .then(|| Wrapped::of_unknown(UNKNOWN_PROGRAM));
+            .then(|| UnwrapResult::from_unknown(UNKNOWN_PROGRAM));
     }
-    let mut wrapped = Wrapped::of_words(rest);
+    let mut wrapped = UnwrapResult::from_words(rest);
     wrapped.transparent = prefix.transparent && plain;
     if !plain {
         wrapped.unclear = Some(UNKNOWN_OPTION);
@@ -120,9 +123,9 @@ fn unwrap_prefix(prefix: &Prefix, arguments: &[Word]) -> Option<Wrapped> {
     Some(wrapped)
 }
 
-fn unwrap_env(arguments: &[Word]) -> Wrapped {
+fn unwrap_env(arguments: &[Word]) -> UnwrapResult {
     if arguments.is_empty() {
-        return Wrapped { transparent: true, ..Wrapped::default() };
+        return UnwrapResult { transparent: true, ..UnwrapResult::default() };
     }
     let mut rest = arguments;
     let mut unclear = None;
@@ -131,20 +134,20 @@ fn unwrap_env(arguments: &[Word]) -> Wrapped {
     while let [first, after @ ..] = rest {
         let text = first.text.as_str();
         plain &= first.known && !first.dialect && (!text.starts_with('-') || matches!(text, "-i" | "--"))
-            || !is_before(text);
+            || !is_env_word(text);
         if let Some(script) = text.strip_prefix("--split-string=") {
-            return Wrapped::of_script(script);
+            return UnwrapResult::from_script(script);
         }
         // `-S` may be the end of a cluster, followed by its text.
         if let (true, Some(at)) = (text.starts_with('-') && !text.starts_with("--"), text.find('S')) {
             let script = text.get(at + 1..).filter(|script| !script.is_empty());
             let rest: Vec<&str> =
                 script.into_iter().chain(after.iter().map(|word| word.text.as_str())).collect();
-            return Wrapped::of_script(rest.join(" "));
+            return UnwrapResult::from_script(rest.join(" "));
         }
         if text == "--split-string" {
             let rest: Vec<&str> = after.iter().map(|word| word.text.as_str()).collect();
-            return Wrapped::of_script(rest.join(" "));
+            return UnwrapResult::from_script(rest.join(" "));
         }
         match text {
             "-u" | "--unset" | "-C" | "--chdir" => rest = after.get(1..).unwrap_or_default(),
@@ -162,20 +165,20 @@ fn unwrap_env(arguments: &[Word]) -> Wrapped {
             _ => break,
         }
     }
-    Wrapped { unclear, transparent: plain && unclear.is_none(), ..Wrapped::of_words(rest) }
+    UnwrapResult { unclear, transparent: plain && unclear.is_none(), ..UnwrapResult::from_words(rest) }
 }
 
 /// Returns true if a word belongs to `env`, and not to the program that it runs.
-fn is_before(text: &str) -> bool {
+fn is_env_word(text: &str) -> bool {
     text.starts_with('-') || text.contains('=')
 }
 
 /// Returns words with an unknown one: the inner program with words that its wrapper adds.
-fn with_unknown(words: &[Word], what: &str) -> Vec<Word> {
+fn append_unknown(words: &[Word], what: &str) -> Vec<Word> {
     words.iter().cloned().chain([Word::unknown(what)]).collect()
 }
 
-fn unwrap_xargs(arguments: &[Word]) -> Wrapped {
+fn unwrap_xargs(arguments: &[Word]) -> UnwrapResult {
     const FLAG_OPTIONS: &str = "0rtx";
     const VALUED_OPTIONS: &str = "adEILnPs";
     const LONG_OPTIONS: &[&str] =
@@ -184,16 +187,16 @@ fn unwrap_xargs(arguments: &[Word]) -> Wrapped {
         &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", SLOT_OPTION];
     // It sets any variable, including `PATH`.
     const SLOT_OPTION: &str = "--process-slot-var";
-    let rest = after_options(arguments, VALUED_OPTIONS, LONG_VALUED);
-    let prefix = Prefix {
+    let rest = skip_options(arguments, VALUED_OPTIONS, LONG_VALUED);
+    let prefix = PrefixProgram {
         flags: FLAG_OPTIONS,
         valued: VALUED_OPTIONS,
         long: LONG_OPTIONS,
         long_valued: LONG_VALUED,
-        ..Prefix::NO_OPTIONS
+        ..PrefixProgram::NO_OPTIONS
     };
     let plain =
-        plain_options(arguments, rest, &prefix) && !arguments.iter().any(|word| word.text == SLOT_OPTION);
+        has_plain_options(arguments, rest, &prefix) && !arguments.iter().any(|word| word.text == SLOT_OPTION);
     let inner = match rest {
         [] => vec![Word::literal("echo"), Word::unknown("…")],
         words => {
@@ -219,20 +222,20 @@ fn unwrap_xargs(arguments: &[Word]) -> Wrapped {
                     .map(|word| if known_mark { mark(word) } else { Word::unknown(word.text.clone()) })
                     .collect()
             } else {
-                with_unknown(words, "…")
+                append_unknown(words, "…")
             }
         }
     };
-    Wrapped {
-        inner: vec![Inner::Words(inner)],
+    UnwrapResult {
+        inner: vec![InnerCommand::Words(inner)],
         transparent: plain,
         unclear: (!plain).then_some(UNKNOWN_OPTION),
         input: false,
     }
 }
 
-fn unwrap_parallel(arguments: &[Word]) -> Wrapped {
-    let rest = after_options(
+fn unwrap_parallel(arguments: &[Word]) -> UnwrapResult {
+    let rest = skip_options(
         arguments,
         "jaNnLISd",
         &["--jobs", "--arg-file", "--delay", "--timeout", "--colsep", "--joblog", "--results"],
@@ -241,42 +244,48 @@ fn unwrap_parallel(arguments: &[Word]) -> Wrapped {
     let template = rest.get(..end).unwrap_or_default();
     match template {
         // Each input line, or each word after `:::`, is a command.
-        [] => Wrapped { input: true, ..Wrapped::of_unknown(RUNS_ITS_INPUT) },
-        [only] if only.text.contains(' ') => Wrapped::of_script(only.text.clone()),
-        words => Wrapped { inner: vec![Inner::Words(with_unknown(words, "…"))], ..Wrapped::default() },
+        [] => UnwrapResult { input: true, ..UnwrapResult::from_unknown(RUNS_ITS_INPUT) },
+        [only] if only.text.contains(' ') => UnwrapResult::from_script(only.text.clone()),
+        words => UnwrapResult {
+            inner: vec![InnerCommand::Words(append_unknown(words, "…"))],
+            ..UnwrapResult::default()
+        },
     }
 }
 
-fn unwrap_fd(arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_fd(arguments: &[Word]) -> Option<UnwrapResult> {
     let runs = |text: &str| matches!(text, "-x" | "-X" | "--exec" | "--exec-batch");
     let at =
         arguments.iter().position(|word| runs(&word.text) || is_cluster_ending(&word.text, ['x', 'X']))?;
     let words = arguments.get(at + 1..)?;
     let end = words.iter().position(|word| word.text == ";").unwrap_or(words.len());
-    Some(Wrapped { inner: vec![Inner::Words(with_unknown(words.get(..end)?, "{}"))], ..Wrapped::default() })
+    Some(UnwrapResult {
+        inner: vec![InnerCommand::Words(append_unknown(words.get(..end)?, "{}"))],
+        ..UnwrapResult::default()
+    })
 }
 
 fn is_cluster_ending(text: &str, options: [char; 2]) -> bool {
     text.starts_with('-') && !text.starts_with("--") && text.len() > 2 && text.ends_with(options)
 }
 
-fn unwrap_trap(arguments: &[Word]) -> Wrapped {
-    match after_options(arguments, "", &[]) {
-        [] => Wrapped::default(),
-        [action, ..] => join_words(std::slice::from_ref(action)),
+fn unwrap_trap(arguments: &[Word]) -> UnwrapResult {
+    match skip_options(arguments, "", &[]) {
+        [] => UnwrapResult::default(),
+        [action, ..] => unwrap_joined_words(std::slice::from_ref(action)),
     }
 }
 
-fn unwrap_alias(arguments: &[Word]) -> Wrapped {
+fn unwrap_alias(arguments: &[Word]) -> UnwrapResult {
     let values = arguments.iter().filter_map(|word| word.text.split_once('='));
-    Wrapped {
-        inner: values.map(|(_, value)| Inner::Script(value.to_owned())).collect(),
+    UnwrapResult {
+        inner: values.map(|(_, value)| InnerCommand::Script(value.to_owned())).collect(),
         unclear: Some("an alias changes what later names mean"),
-        ..Wrapped::default()
+        ..UnwrapResult::default()
     }
 }
 
-fn value_of<'w>(arguments: &'w [Word], options: &[&str]) -> Option<&'w Word> {
+fn find_option_value<'w>(arguments: &'w [Word], options: &[&str]) -> Option<&'w Word> {
     let at = arguments.iter().position(|word| {
         options.contains(&word.text.as_str())
             || options.iter().any(|option| {
@@ -289,15 +298,15 @@ fn value_of<'w>(arguments: &'w [Word], options: &[&str]) -> Option<&'w Word> {
     arguments.get(at + 1)
 }
 
-fn option_script(arguments: &[Word], options: &[&str]) -> Wrapped {
+fn unwrap_option_script(arguments: &[Word], options: &[&str]) -> UnwrapResult {
     let long = arguments.iter().find_map(|word| word.text.strip_prefix("--command="));
-    let wrapped = long
-        .map(Wrapped::of_script)
-        .or_else(|| value_of(arguments, options).map(|word| join_words(std::slice::from_ref(word))));
-    wrapped.unwrap_or_else(|| Wrapped::of_unknown("it starts a shell"))
+    let wrapped = long.map(UnwrapResult::from_script).or_else(|| {
+        find_option_value(arguments, options).map(|word| unwrap_joined_words(std::slice::from_ref(word)))
+    });
+    wrapped.unwrap_or_else(|| UnwrapResult::from_unknown("it starts a shell"))
 }
 
-fn unwrap_shell(program: &str, arguments: &[Word]) -> Wrapped {
+fn unwrap_shell(program: &str, arguments: &[Word]) -> UnwrapResult {
     // Other shells have languages of their own.
     let known = matches!(program, "sh" | "bash" | "dash");
     let mut rest = arguments;
@@ -305,7 +314,7 @@ fn unwrap_shell(program: &str, arguments: &[Word]) -> Wrapped {
     let mut plain = true;
     while let [first, after @ ..] = rest {
         if !first.known {
-            return Wrapped::of_unknown(UNKNOWN_PROGRAM);
+            return UnwrapResult::from_unknown(UNKNOWN_PROGRAM);
         }
         let text = first.text.as_str();
         match text {
@@ -335,22 +344,24 @@ fn unwrap_shell(program: &str, arguments: &[Word]) -> Wrapped {
         }
     }
     match (script, rest) {
-        (true, [text, others @ ..]) if text.known => Wrapped {
+        (true, [text, others @ ..]) if text.known => UnwrapResult {
             transparent: known && plain && others.iter().all(|word| word.known && !word.dialect),
             unclear: (!known).then_some("it is for a shell with a language of its own"),
-            ..Wrapped::of_script(text.text.clone())
+            ..UnwrapResult::from_script(text.text.clone())
         },
-        (true, [text, ..]) => join_words(std::slice::from_ref(text)),
-        (true, []) => Wrapped::default(),
-        (false, []) => Wrapped { input: true, ..Wrapped::default() },
+        (true, [text, ..]) => unwrap_joined_words(std::slice::from_ref(text)),
+        (true, []) => UnwrapResult::default(),
+        (false, []) => UnwrapResult { input: true, ..UnwrapResult::default() },
         // A script's file; or the script's arguments, if `-s` makes the shell read its input.
-        (false, _) => Wrapped { input: arguments.iter().any(|word| word.text == "-s"), ..Wrapped::default() },
+        (false, _) => {
+            UnwrapResult { input: arguments.iter().any(|word| word.text == "-s"), ..UnwrapResult::default() }
+        }
     }
 }
 
-fn unwrap_ssh(arguments: &[Word]) -> Wrapped {
+fn unwrap_ssh(arguments: &[Word]) -> UnwrapResult {
     const VALUED_OPTIONS: &str = "BbcDEeFIiJLlmOopQRSWw";
-    let mut wrapped = Wrapped::default();
+    let mut wrapped = UnwrapResult::default();
     for (index, word) in arguments.iter().enumerate() {
         let value = match word.text.as_str() {
             "-o" => arguments.get(index + 1).map(|word| word.text.as_str()),
@@ -360,27 +371,27 @@ fn unwrap_ssh(arguments: &[Word]) -> Wrapped {
             ["proxycommand", "localcommand", "knownhostscommand"]
                 .contains(&key.trim().to_ascii_lowercase().as_str())
         });
-        wrapped.inner.extend(command.map(|(_, command)| Inner::Script(command.to_owned())));
+        wrapped.inner.extend(command.map(|(_, command)| InnerCommand::Script(command.to_owned())));
     }
-    let rest = after_options(arguments, VALUED_OPTIONS, &[]);
-    let command = rest.get(1..).map(|rest| after_options(rest, VALUED_OPTIONS, &[])).unwrap_or_default();
+    let rest = skip_options(arguments, VALUED_OPTIONS, &[]);
+    let command = rest.get(1..).map(|rest| skip_options(rest, VALUED_OPTIONS, &[])).unwrap_or_default();
     if !command.is_empty() {
-        let there = join_words(command);
+        let there = unwrap_joined_words(command);
         wrapped.inner.extend(there.inner);
         wrapped.unclear = there.unclear;
     }
     wrapped
 }
 
-fn unwrap_make(arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_make(arguments: &[Word]) -> Option<UnwrapResult> {
     let shell = arguments.iter().find_map(|word| word.text.strip_prefix("SHELL="))?;
-    Some(Wrapped {
+    Some(UnwrapResult {
         unclear: Some("it chooses the shell that runs all the rest"),
-        ..Wrapped::of_script(shell)
+        ..UnwrapResult::from_script(shell)
     })
 }
 
-fn unwrap_node(program: &str, arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_node(program: &str, arguments: &[Word]) -> Option<UnwrapResult> {
     let rest = match program {
         "npx" | "bunx" | "pnpx" => arguments,
         _ => {
@@ -391,14 +402,18 @@ fn unwrap_node(program: &str, arguments: &[Word]) -> Option<Wrapped> {
             rest
         }
     };
-    if let Some(script) = value_of(rest, &["-c", "--call"]) {
-        return Some(join_words(std::slice::from_ref(script)));
+    if let Some(script) = find_option_value(rest, &["-c", "--call"]) {
+        return Some(unwrap_joined_words(std::slice::from_ref(script)));
     }
-    let words = after_options(rest, "pw", &["--package", "--workspace", "--prefix"]);
-    Some(if words.is_empty() { Wrapped::of_unknown(UNKNOWN_PROGRAM) } else { Wrapped::of_words(words) })
+    let words = skip_options(rest, "pw", &["--package", "--workspace", "--prefix"]);
+    Some(if words.is_empty() {
+        UnwrapResult::from_unknown(UNKNOWN_PROGRAM)
+    } else {
+        UnwrapResult::from_words(words)
+    })
 }
 
-fn unwrap_container(arguments: &[Word]) -> Option<Wrapped> {
+fn unwrap_container(arguments: &[Word]) -> Option<UnwrapResult> {
     const VALUED_OPTIONS: &str = "vewuphlmac";
     const LONG_OPTIONS: &[&str] = &[
         "--name",
@@ -431,13 +446,13 @@ fn unwrap_container(arguments: &[Word]) -> Option<Wrapped> {
         "--ulimit",
     ];
     let at = arguments.iter().position(|word| matches!(word.text.as_str(), "run" | "exec" | "create"))?;
-    let rest = after_options(arguments.get(at + 1..)?, VALUED_OPTIONS, LONG_OPTIONS);
+    let rest = skip_options(arguments.get(at + 1..)?, VALUED_OPTIONS, LONG_OPTIONS);
     // The image or the container.
     let words = rest.get(1..).unwrap_or_default();
-    (!words.is_empty()).then(|| Wrapped::of_words(words))
+    (!words.is_empty()).then(|| UnwrapResult::from_words(words))
 }
 
-fn unwrap_terminal(arguments: &[Word]) -> Wrapped {
+fn unwrap_terminal(arguments: &[Word]) -> UnwrapResult {
     const COMMAND_OPTIONS: &[&str] = &[
         "new-session",
         "new",
@@ -453,38 +468,44 @@ fn unwrap_terminal(arguments: &[Word]) -> Wrapped {
         "if-shell",
         "pipe-pane",
     ];
-    let rest = after_options(arguments, "LSftTXpcsn", &[]);
+    let rest = skip_options(arguments, "LSftTXpcsn", &[]);
     let rest = match rest {
         [command, after @ ..] if COMMAND_OPTIONS.contains(&command.text.as_str()) => {
-            after_options(after, "ctsnxyFe", &[])
+            skip_options(after, "ctsnxyFe", &[])
         }
         other => other,
     };
-    let mut wrapped = join_words(rest);
+    let mut wrapped = unwrap_joined_words(rest);
     wrapped.unclear = Some("it runs in a terminal of its own");
     wrapped
 }
 
 /// Handles options and arguments that name a program: `tar --to-command=x`, `vim -c '!x'`.
-fn unwrap_escapes(program: &str, arguments: &[Word]) -> Option<Wrapped> {
-    let mut inner: Vec<Inner> = Vec::new();
-    if let Some((_, options)) = RUNS_OPTION.iter().find(|(name, _)| *name == program) {
+fn unwrap_escapes(program: &str, arguments: &[Word]) -> Option<UnwrapResult> {
+    let mut inner: Vec<InnerCommand> = Vec::new();
+    if let Some((_, options)) = PROGRAM_OPTIONS.iter().find(|(name, _)| *name == program) {
         inner.extend(option_values(arguments, options).map(|value| {
             let value = value.strip_prefix("exec=").unwrap_or(&value).to_owned();
-            Inner::Script(value)
+            InnerCommand::Script(value)
         }));
     }
-    if CODE_PROGRAMS.contains(&program) {
-        inner.extend(arguments.iter().filter_map(|word| command_in(&word.text)).map(Inner::Script));
+    if SHELL_ESCAPE_PROGRAMS.contains(&program) {
+        inner.extend(
+            arguments.iter().filter_map(|word| find_shell_escape(&word.text)).map(InnerCommand::Script),
+        );
     }
     let interprets =
         INTERPRETER_PROGRAMS.iter().any(|name| program.starts_with(name)) && arguments.is_empty();
-    (!inner.is_empty() || interprets).then(|| Wrapped { inner, input: interprets, ..Wrapped::default() })
+    (!inner.is_empty() || interprets).then(|| UnwrapResult {
+        inner,
+        input: interprets,
+        ..UnwrapResult::default()
+    })
 }
 
 /// Returns the text after the character by which an editor, a debugger or a database client runs a
 /// command.
-fn command_in(text: &str) -> Option<String> {
+fn find_shell_escape(text: &str) -> Option<String> {
     let text = text.trim_start_matches(['+', ':', ' ']);
     let signs = [
         "!",

@@ -2,7 +2,7 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::wrapped::{Inner, Wrapped};
+use super::unwrap_result::{InnerCommand, UnwrapResult};
 
 /// Tests and options of `find` with a value.
 pub(super) const VALUED_TESTS: &[&str] = &[
@@ -44,7 +44,7 @@ pub(super) const VALUED_TESTS: &[&str] = &[
 ];
 
 /// The words of `find`, split into actions.
-pub(super) struct Actions {
+pub(super) struct FindActions {
     /// The programs that its actions run.
     pub(super) inner: Vec<Vec<Word>>,
     /// All words except the actions that run a program.
@@ -54,8 +54,8 @@ pub(super) struct Actions {
 }
 
 /// Splits the words of `find`. A `+` ends an action only right after `{}`, as a word of its own.
-pub(super) fn split_actions(words: &[Word]) -> Actions {
-    let mut found = Actions { inner: Vec::new(), outside: Vec::with_capacity(words.len()), clear: true };
+pub(super) fn split_actions(words: &[Word]) -> FindActions {
+    let mut found = FindActions { inner: Vec::new(), outside: Vec::with_capacity(words.len()), clear: true };
     let mut inside: Option<Vec<Word>> = None;
     let mut marked = false;
     for word in words {
@@ -64,7 +64,7 @@ pub(super) fn split_actions(words: &[Word]) -> Actions {
             if matches!(text, "-exec" | "-execdir" | "-ok" | "-okdir") {
                 // For a test with a value, this word would be the value.
                 found.clear &= !found.outside.last().is_some_and(|last| {
-                    VALUED_TESTS.contains(&last.text.as_str()) || compares_times(&last.text)
+                    VALUED_TESTS.contains(&last.text.as_str()) || is_time_comparison(&last.text)
                 });
                 inside = Some(Vec::new());
             } else {
@@ -90,15 +90,15 @@ pub(super) fn split_actions(words: &[Word]) -> Actions {
 }
 
 /// Returns the programs that `find` with these arguments runs, if any.
-pub(super) fn unwrap_find(arguments: &[Word]) -> Option<Wrapped> {
+pub(super) fn unwrap_find(arguments: &[Word]) -> Option<UnwrapResult> {
     let actions = split_actions(arguments);
     if actions.inner.is_empty() {
         return None;
     }
     // In the directory of each file a name may mean another program.
     let safe = !arguments.iter().any(|word| matches!(word.text.as_str(), "-execdir" | "-okdir" | "-ok"));
-    Some(Wrapped {
-        inner: actions.inner.into_iter().map(Inner::Words).collect(),
+    Some(UnwrapResult {
+        inner: actions.inner.into_iter().map(InnerCommand::Words).collect(),
         transparent: safe,
         unclear: (!actions.clear).then_some("where what it runs ends isn't clear"),
         input: false,
@@ -107,7 +107,7 @@ pub(super) fn unwrap_find(arguments: &[Word]) -> Option<Wrapped> {
 
 /// Returns true for tests such as `-newermt`: `-newer`, followed by the file's time and the time to
 /// compare with.
-pub(super) fn compares_times(word: &str) -> bool {
+pub(super) fn is_time_comparison(word: &str) -> bool {
     let which = word.strip_prefix("-newer").map(str::as_bytes);
     matches!(which, Some([b'a' | b'B' | b'c' | b'm', b'a' | b'B' | b'c' | b'm' | b't']))
 }

@@ -2,10 +2,10 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::wrapped::{Inner, Wrapped, after_options, join_words, option_values};
+use super::unwrap_result::{InnerCommand, UnwrapResult, option_values, skip_options, unwrap_joined_words};
 
 /// Returns true for git settings that name a program.
-fn git_runs(key: &str) -> bool {
+fn is_program_setting(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let ends = [
         ".textconv",
@@ -36,8 +36,8 @@ fn git_runs(key: &str) -> bool {
 }
 
 /// Returns the programs that git with these arguments runs besides itself.
-pub(super) fn unwrap_git(arguments: &[Word]) -> Option<Wrapped> {
-    let mut wrapped = Wrapped::default();
+pub(super) fn unwrap_git(arguments: &[Word]) -> Option<UnwrapResult> {
+    let mut wrapped = UnwrapResult::default();
     let mut rest = arguments;
     while let [first, after @ ..] = rest {
         let text = first.text.as_str();
@@ -71,24 +71,24 @@ pub(super) fn unwrap_git(arguments: &[Word]) -> Option<Wrapped> {
             _ => break,
         };
         if let Some((key, value)) = setting.and_then(|setting| setting.split_once('=')) {
-            git_setting(key, value, &mut wrapped);
+            add_setting_command(key, value, &mut wrapped);
         }
     }
-    add_commands(rest, &mut wrapped);
+    add_exec_commands(rest, &mut wrapped);
     (!wrapped.inner.is_empty() || wrapped.unclear.is_some()).then_some(wrapped)
 }
 
 /// Adds the programs that the arguments of a git command name, such as `rebase --exec`.
-fn add_commands(words: &[Word], wrapped: &mut Wrapped) {
+fn add_exec_commands(words: &[Word], wrapped: &mut UnwrapResult) {
     let Some((command, rest)) = words.split_first() else { return };
-    let words = |at: usize| Inner::Words(rest.get(at..).unwrap_or_default().to_vec());
+    let words = |at: usize| InnerCommand::Words(rest.get(at..).unwrap_or_default().to_vec());
     let at = |name: &str| rest.iter().position(|word| word.text == name);
     match command.text.as_str() {
         "bisect" if rest.first().is_some_and(|word| word.text == "run") => wrapped.inner.push(words(1)),
         "submodule" => {
             if let Some(at) = at("foreach") {
-                let inner = after_options(rest.get(at + 1..).unwrap_or_default(), "", &[]);
-                let there = join_words(inner);
+                let inner = skip_options(rest.get(at + 1..).unwrap_or_default(), "", &[]);
+                let there = unwrap_joined_words(inner);
                 wrapped.inner.extend(there.inner);
                 wrapped.unclear = wrapped.unclear.or(there.unclear);
             }
@@ -100,7 +100,7 @@ fn add_commands(words: &[Word], wrapped: &mut Wrapped) {
                 all => all,
             };
             if let [key, value, ..] = operands {
-                git_setting(&key.text, &value.text, wrapped);
+                add_setting_command(&key.text, &value.text, wrapped);
             }
         }
         _ => {}
@@ -130,18 +130,18 @@ fn add_commands(words: &[Word], wrapped: &mut Wrapped) {
     let listed =
         listed.iter().copied().filter(|option| *option != "-u" || matches!(command.text.as_str(), "clone"));
     let listed: Vec<&str> = listed.collect();
-    wrapped.inner.extend(option_values(rest, &listed).map(Inner::Script));
+    wrapped.inner.extend(option_values(rest, &listed).map(InnerCommand::Script));
 }
 
-fn git_setting(key: &str, value: &str, wrapped: &mut Wrapped) {
-    if !git_runs(key) {
+fn add_setting_command(key: &str, value: &str, wrapped: &mut UnwrapResult) {
+    if !is_program_setting(key) {
         return;
     }
     match (key.to_ascii_lowercase().starts_with("alias."), value.strip_prefix('!')) {
-        (_, Some(script)) => wrapped.inner.push(Inner::Script(script.to_owned())),
+        (_, Some(script)) => wrapped.inner.push(InnerCommand::Script(script.to_owned())),
         // The alias is another git command.
-        (true, None) => wrapped.inner.push(Inner::Script(format!("git {value}"))),
-        (false, None) => wrapped.inner.push(Inner::Script(value.to_owned())),
+        (true, None) => wrapped.inner.push(InnerCommand::Script(format!("git {value}"))),
+        (false, None) => wrapped.inner.push(InnerCommand::Script(value.to_owned())),
     }
     wrapped.unclear = Some("it tells git what to run");
 }

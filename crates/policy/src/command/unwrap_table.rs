@@ -1,7 +1,7 @@
 //! The programs that are known to run others.
 
 /// A program that runs the words after its options.
-pub(super) struct Prefix {
+pub(super) struct PrefixProgram {
     pub(super) name: &'static str,
     /// Short options without a value that have no effect on the program that runs.
     pub(super) flags: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct Prefix {
     pub(super) transparent: bool,
 }
 
-impl Prefix {
+impl PrefixProgram {
     pub(super) const NO_OPTIONS: Self = Self {
         name: "",
         flags: "",
@@ -32,110 +32,121 @@ impl Prefix {
     };
 }
 
-const fn prefix(name: &'static str, flags: &'static str, valued: &'static str) -> Prefix {
-    Prefix { name, flags, valued, ..Prefix::NO_OPTIONS }
+const fn new_prefix_program(name: &'static str, flags: &'static str, valued: &'static str) -> PrefixProgram {
+    PrefixProgram { name, flags, valued, ..PrefixProgram::NO_OPTIONS }
 }
 
-impl Prefix {
-    const fn transparent(mut self) -> Self {
+impl PrefixProgram {
+    const fn mark_transparent(mut self) -> Self {
         self.transparent = true;
         self
     }
 
-    const fn after(mut self, operands: usize) -> Self {
+    const fn with_operand_count(mut self, operands: usize) -> Self {
         self.operands = operands;
         self
     }
 
-    const fn long(mut self, long: &'static [&'static str], valued: &'static [&'static str]) -> Self {
+    const fn with_long_options(
+        mut self,
+        long: &'static [&'static str],
+        valued: &'static [&'static str],
+    ) -> Self {
         self.long = long;
         self.long_valued = valued;
         self
     }
 
-    const fn assignments(mut self) -> Self {
+    const fn with_assignments(mut self) -> Self {
         self.assignments = true;
         self
     }
 }
 
 /// The programs that run the words after their options.
-pub(super) const PREFIX_PROGRAMS: &[Prefix] = &[
-    prefix("timeout", "fpv", "ks")
-        .after(1)
-        .long(
+pub(super) const PREFIX_PROGRAMS: &[PrefixProgram] = &[
+    new_prefix_program("timeout", "fpv", "ks")
+        .with_operand_count(1)
+        .with_long_options(
             &["foreground", "preserve-status", "verbose", "kill-after", "signal"],
             &["--kill-after", "--signal"],
         )
-        .transparent(),
-    prefix("nice", "0123456789", "n").long(&["adjustment"], &["--adjustment"]).transparent(),
-    prefix("ionice", "t", "cn")
-        .long(&["class", "classdata", "ignore"], &["--class", "--classdata"])
-        .transparent(),
-    prefix("stdbuf", "", "ioe")
-        .long(&["input", "output", "error"], &["--input", "--output", "--error"])
-        .transparent(),
-    prefix("time", "p", "").transparent(),
-    prefix("command", "p", "").transparent(),
-    prefix("builtin", "", "").transparent(),
-    prefix("exec", "cl", "a"),
-    prefix("nohup", "", ""),
-    prefix("setsid", "cfw", "").long(&["ctty", "fork", "wait"], &[]),
-    prefix("coproc", "", ""),
-    prefix("noglob", "", ""),
-    prefix("nocorrect", "", ""),
-    prefix("sudo", "AbEHknPS", "CDghprRtTuU")
-        .long(
+        .mark_transparent(),
+    new_prefix_program("nice", "0123456789", "n")
+        .with_long_options(&["adjustment"], &["--adjustment"])
+        .mark_transparent(),
+    new_prefix_program("ionice", "t", "cn")
+        .with_long_options(&["class", "classdata", "ignore"], &["--class", "--classdata"])
+        .mark_transparent(),
+    new_prefix_program("stdbuf", "", "ioe")
+        .with_long_options(&["input", "output", "error"], &["--input", "--output", "--error"])
+        .mark_transparent(),
+    new_prefix_program("time", "p", "").mark_transparent(),
+    new_prefix_program("command", "p", "").mark_transparent(),
+    new_prefix_program("builtin", "", "").mark_transparent(),
+    new_prefix_program("exec", "cl", "a"),
+    new_prefix_program("nohup", "", ""),
+    new_prefix_program("setsid", "cfw", "").with_long_options(&["ctty", "fork", "wait"], &[]),
+    new_prefix_program("coproc", "", ""),
+    new_prefix_program("noglob", "", ""),
+    new_prefix_program("nocorrect", "", ""),
+    new_prefix_program("sudo", "AbEHknPS", "CDghprRtTuU")
+        .with_long_options(
             &["preserve-env", "non-interactive", "set-home", "login", "user", "group"],
             &["--user", "--group", "--chdir", "--host", "--prompt"],
         )
-        .assignments(),
-    prefix("doas", "Lns", "Cu"),
-    prefix("pkexec", "", "").long(&["disable-internal-agent"], &["--user"]),
-    prefix("run0", "", "")
-        .long(&[], &["--user", "--unit", "--property", "--setenv", "--chdir"])
-        .assignments(),
-    prefix("systemd-run", "GPqrStd", "EpMuH").long(
+        .with_assignments(),
+    new_prefix_program("doas", "Lns", "Cu"),
+    new_prefix_program("pkexec", "", "").with_long_options(&["disable-internal-agent"], &["--user"]),
+    new_prefix_program("run0", "", "")
+        .with_long_options(&[], &["--user", "--unit", "--property", "--setenv", "--chdir"])
+        .with_assignments(),
+    new_prefix_program("systemd-run", "GPqrStd", "EpMuH").with_long_options(
         &["user", "scope", "wait", "pty", "pipe"],
         &["--unit", "--property", "--setenv", "--uid", "--gid"],
     ),
-    prefix("strace", "CcdfhikqrtTvVwxyYzZ", "aAbeEIoOpPsSuUX")
-        .long(&["follow-forks"], &["--output", "--trace"]),
-    prefix("ltrace", "bcCfhiLrStTV", "aADeFlnopsuwx"),
-    prefix("flock", "enosuxFv", "wE")
-        .after(1)
-        .long(&["exclusive", "nonblock", "shared", "close", "timeout"], &["--timeout", "--wait"]),
-    prefix("chroot", "", "").after(1).long(&["userspec", "groups", "skip-chdir"], &[]),
-    prefix("unshare", "CfimnpruTUc", "RSGw").long(
+    new_prefix_program("strace", "CcdfhikqrtTvVwxyYzZ", "aAbeEIoOpPsSuUX")
+        .with_long_options(&["follow-forks"], &["--output", "--trace"]),
+    new_prefix_program("ltrace", "bcCfhiLrStTV", "aADeFlnopsuwx"),
+    new_prefix_program("flock", "enosuxFv", "wE").with_operand_count(1).with_long_options(
+        &["exclusive", "nonblock", "shared", "close", "timeout"],
+        &["--timeout", "--wait"],
+    ),
+    new_prefix_program("chroot", "", "")
+        .with_operand_count(1)
+        .with_long_options(&["userspec", "groups", "skip-chdir"], &[]),
+    new_prefix_program("unshare", "CfimnpruTUc", "RSGw").with_long_options(
         &["mount", "net", "pid", "fork", "user", "map-root-user", "ipc", "uts", "mount-proc"],
         &["--root", "--wd"],
     ),
-    prefix("nsenter", "aCFimnpruTUZ", "GStrw").long(&["all", "mount", "net", "pid", "target"], &["--target"]),
-    prefix("setarch", "vRFILSTXZ", "").after(1),
-    prefix("taskset", "acp", "").after(1),
-    prefix("chrt", "abdfiomprRv", "DPT").after(1),
-    prefix("numactl", "aslHd", "imCNp"),
-    prefix("prlimit", "", "").long(&["nofile", "cpu", "as", "nproc"], &[]),
-    prefix("setpriv", "", "").long(&["no-new-privs", "reuid", "regid"], &["--reuid", "--regid"]),
-    prefix("capsh", "", ""),
-    prefix("bwrap", "", "").long(&["unshare-all"], &["--chdir", "--uid", "--gid"]),
-    prefix("firejail", "", ""),
-    prefix("fakeroot", "", "bfils"),
-    prefix("unbuffer", "p", ""),
-    prefix("rlwrap", "acEimNnorRt", "bCDefgHIlMOpPqsSTwz"),
-    prefix("xvfb-run", "al", "efnps").long(&["auto-servernum"], &["--server-args"]),
-    prefix("dbus-run-session", "", ""),
-    prefix("catchsegv", "", ""),
-    prefix("valgrind", "qv", ""),
-    prefix("entr", "acdnprsxz", ""),
-    prefix("expect", "", "c"),
-    prefix("gosu", "", "").after(1),
-    prefix("su-exec", "", "").after(1),
-    prefix("caffeinate", "disu", "tw"),
-    prefix("direnv", "", "").after(2),
-    prefix("dotenv", "", "fe"),
-    prefix("cross-env", "", "").assignments(),
-    prefix("poetry-run", "", ""),
+    new_prefix_program("nsenter", "aCFimnpruTUZ", "GStrw")
+        .with_long_options(&["all", "mount", "net", "pid", "target"], &["--target"]),
+    new_prefix_program("setarch", "vRFILSTXZ", "").with_operand_count(1),
+    new_prefix_program("taskset", "acp", "").with_operand_count(1),
+    new_prefix_program("chrt", "abdfiomprRv", "DPT").with_operand_count(1),
+    new_prefix_program("numactl", "aslHd", "imCNp"),
+    new_prefix_program("prlimit", "", "").with_long_options(&["nofile", "cpu", "as", "nproc"], &[]),
+    new_prefix_program("setpriv", "", "")
+        .with_long_options(&["no-new-privs", "reuid", "regid"], &["--reuid", "--regid"]),
+    new_prefix_program("capsh", "", ""),
+    new_prefix_program("bwrap", "", "").with_long_options(&["unshare-all"], &["--chdir", "--uid", "--gid"]),
+    new_prefix_program("firejail", "", ""),
+    new_prefix_program("fakeroot", "", "bfils"),
+    new_prefix_program("unbuffer", "p", ""),
+    new_prefix_program("rlwrap", "acEimNnorRt", "bCDefgHIlMOpPqsSTwz"),
+    new_prefix_program("xvfb-run", "al", "efnps").with_long_options(&["auto-servernum"], &["--server-args"]),
+    new_prefix_program("dbus-run-session", "", ""),
+    new_prefix_program("catchsegv", "", ""),
+    new_prefix_program("valgrind", "qv", ""),
+    new_prefix_program("entr", "acdnprsxz", ""),
+    new_prefix_program("expect", "", "c"),
+    new_prefix_program("gosu", "", "").with_operand_count(1),
+    new_prefix_program("su-exec", "", "").with_operand_count(1),
+    new_prefix_program("caffeinate", "disu", "tw"),
+    new_prefix_program("direnv", "", "").with_operand_count(2),
+    new_prefix_program("dotenv", "", "fe"),
+    new_prefix_program("cross-env", "", "").with_assignments(),
+    new_prefix_program("poetry-run", "", ""),
 ];
 
 /// Shells: they run a text after `-c`, a file, or their input.
@@ -147,7 +158,7 @@ pub(super) const INTERPRETER_PROGRAMS: &[&str] =
     &["python", "node", "perl", "ruby", "php", "lua", "tclsh", "bun", "deno"];
 
 /// Options that name a program, or whose value contains a command.
-pub(super) const RUNS_OPTION: &[(&str, &[&str])] = &[
+pub(super) const PROGRAM_OPTIONS: &[(&str, &[&str])] = &[
     (
         "tar",
         &[
@@ -192,7 +203,7 @@ pub(super) const RUNS_OPTION: &[(&str, &[&str])] = &[
 ];
 
 /// Programs whose command language has an escape to a shell, such as `!` in an editor.
-pub(super) const CODE_PROGRAMS: &[&str] = &[
+pub(super) const SHELL_ESCAPE_PROGRAMS: &[&str] = &[
     "vim", "vi", "nvim", "view", "ex", "ed", "emacs", "nano", "less", "more", "most", "gdb", "lldb",
     "sqlite3", "psql", "mysql", "ftp", "sftp", "telnet", "mail", "mutt", "gnuplot", "octave", "R", "ghci",
     "irb", "ipython", "dc", "bc",

@@ -3,10 +3,10 @@
 
 use journeyman_syntax::shell::Word;
 
-use super::wrapped::{Inner, Wrapped, after_options, join_words};
+use super::unwrap_result::{InnerCommand, UnwrapResult, skip_options, unwrap_joined_words};
 
 /// Returns the program that such a tool runs.
-pub(super) fn unwrap_tool(program: &str, arguments: &[Word]) -> Option<Wrapped> {
+pub(super) fn unwrap_tool(program: &str, arguments: &[Word]) -> Option<UnwrapResult> {
     const LONG_OPTIONS: &[&str] = &[
         "--directory",
         "--project",
@@ -26,9 +26,9 @@ pub(super) fn unwrap_tool(program: &str, arguments: &[Word]) -> Option<Wrapped> 
     if program == "hyperfine" {
         return unwrap_hyperfine(arguments);
     }
-    if let Some(command) = git_program(program) {
+    if let Some(command) = parse_git_program(program) {
         let words = [Word::literal("git"), Word::literal(command)];
-        return Some(Wrapped::of_words(
+        return Some(UnwrapResult::from_words(
             &words.into_iter().chain(arguments.iter().cloned()).collect::<Vec<_>>(),
         ));
     }
@@ -44,13 +44,13 @@ pub(super) fn unwrap_tool(program: &str, arguments: &[Word]) -> Option<Wrapped> 
     let words = match (program, rest.iter().position(|word| word.text == "--")) {
         // Tools with their versions precede the program.
         ("mise" | "rtx", Some(end)) => rest.get(end + 1..)?,
-        _ => after_options(rest, "eoprCntwG", LONG_OPTIONS),
+        _ => skip_options(rest, "eoprCntwG", LONG_OPTIONS),
     };
-    (!words.is_empty()).then(|| Wrapped::of_words(words))
+    (!words.is_empty()).then(|| UnwrapResult::from_words(words))
 }
 
 /// Returns the git command of a program such as `git-push`, with or without its directory.
-pub(super) fn git_program(program: &str) -> Option<&str> {
+pub(super) fn parse_git_program(program: &str) -> Option<&str> {
     // A fast path for nearly all words.
     if !program.starts_with("git-") && !program.contains('/') {
         return None;
@@ -60,8 +60,8 @@ pub(super) fn git_program(program: &str) -> Option<&str> {
 }
 
 /// Unwraps `hyperfine`: every argument, and the value of some options, is a text for a shell.
-fn unwrap_hyperfine(arguments: &[Word]) -> Option<Wrapped> {
-    let mut wrapped = Wrapped::default();
+fn unwrap_hyperfine(arguments: &[Word]) -> Option<UnwrapResult> {
+    let mut wrapped = UnwrapResult::default();
     for word in arguments {
         let text = match word.text.split_once('=') {
             Some((option, value)) if option.starts_with("--") => value,
@@ -73,9 +73,9 @@ fn unwrap_hyperfine(arguments: &[Word]) -> Option<Wrapped> {
             continue;
         }
         let value = Word { text: text.to_owned(), ..word.clone() };
-        let there = join_words(std::slice::from_ref(&value));
+        let there = unwrap_joined_words(std::slice::from_ref(&value));
         wrapped.inner.extend(there.inner);
         wrapped.unclear = wrapped.unclear.or(there.unclear);
     }
-    wrapped.inner.iter().any(|inner| matches!(inner, Inner::Script(_))).then_some(wrapped)
+    wrapped.inner.iter().any(|inner| matches!(inner, InnerCommand::Script(_))).then_some(wrapped)
 }

@@ -303,8 +303,8 @@ fn always_proposes_the_words_of_what_is_not_allowed() {
     };
     let proposed = |parts: &[&str], complete| {
         let analysis = analysis(parts, complete);
-        let case = Case::new(&call, Some(&analysis));
-        let rules = propose_rules(&call, Some(&analysis), |part| is_open(&case, &analysis, part))?;
+        let case = AnalysedCall::new(&call, Some(&analysis));
+        let rules = propose_rules(&call, Some(&analysis), |part| needs_rule(&case, &analysis, part))?;
         let lets = Policy::default().with_rules(rules.clone());
         assert_eq!(lets.judge_analysed(&call, Some(&analysis)).decision, Allow, "{parts:?}");
         Ok(rules.iter().map(|(_, rule)| rule.to_string()).collect::<Vec<_>>().join("; "))
@@ -374,7 +374,7 @@ fn some_rules(decisions: &[Decision]) -> impl Strategy<Value = Vec<Rule>> + use<
     let decision = prop::sample::select(decisions.to_vec());
     let rule = some_rule(decision);
     prop::collection::vec(rule, 0..5).prop_map(|rules| {
-        rules.into_iter().filter(|rule| Rules::of([rule.clone()], RuleLayer::User).is_ok()).collect()
+        rules.into_iter().filter(|rule| Rules::from_rules([rule.clone()], RuleLayer::User).is_ok()).collect()
     })
 }
 
@@ -408,7 +408,7 @@ fn judge(policy: &Policy, (effects, command, tool, mode, confined): &Chosen) -> 
     let sandbox = confined.then_some(&sandbox);
     let call = Call { tool, agent: None, mode: *mode, effects: &effects, sandbox };
     let analysis = command.as_ref().map(|(_, analysis)| analysis);
-    policy.judged_by_all(&call, analysis)
+    policy.judge_in_all_modes(&call, analysis)
 }
 
 proptest! {
@@ -418,8 +418,8 @@ proptest! {
     fn one_more_deny_or_ask_or_project_rule_never_allows_more(
         rules in some_rules(&[Allow, Ask, Deny]), more in some_rules(&[Ask, Deny]), call in some_call()
     ) {
-        let before = Policy::default().with_rules(Rules::of(rules, RuleLayer::User).unwrap());
-        let after = before.clone().with_rules(Rules::of(more, RuleLayer::Project).unwrap());
+        let before = Policy::default().with_rules(Rules::from_rules(rules, RuleLayer::User).unwrap());
+        let after = before.clone().with_rules(Rules::from_rules(more, RuleLayer::Project).unwrap());
         prop_assert!(judge(&after, &call).decision >= judge(&before, &call).decision);
     }
 
@@ -427,9 +427,9 @@ proptest! {
     fn one_more_allow_overrides_no_deny_and_no_ask_of_a_rule(
         rules in some_rules(&[Ask, Deny]), more in some_rules(&[Allow]), call in some_call()
     ) {
-        let rules = Rules::of(rules, RuleLayer::Project).unwrap();
+        let rules = Rules::from_rules(rules, RuleLayer::Project).unwrap();
         let before = Policy::default().with_rules(rules.clone());
-        let after = before.clone().with_rules(Rules::of(more, RuleLayer::Admin).unwrap());
+        let after = before.clone().with_rules(Rules::from_rules(more, RuleLayer::Admin).unwrap());
         let (was, is) = (judge(&before, &call), judge(&after, &call));
         if was.decision == Deny {
             prop_assert_eq!(is.decision, Deny);
@@ -444,7 +444,7 @@ proptest! {
         one in some_rules(&[Allow, Ask, Deny]), other in some_rules(&[Allow, Ask, Deny]), call in some_call()
     ) {
         let (mut one, mut other) = (one, other);
-        let of = |rules: &[Rule], layer| Rules::of(rules.to_vec(), layer).unwrap();
+        let of = |rules: &[Rule], layer| Rules::from_rules(rules.to_vec(), layer).unwrap();
         let there = Policy::default().with_rules(of(&one, RuleLayer::Admin)).with_rules(of(&other, RuleLayer::User));
         one.reverse();
         other.reverse();
@@ -457,7 +457,7 @@ proptest! {
         rules in some_rules(&[Allow, Ask, Deny]), more in some_rules(&[Ask, Deny]), call in some_call(),
         modes in prop::collection::vec(prop::sample::select(Mode::ALL.to_vec()), 1..3)
     ) {
-        let parent = Policy::default().with_rules(Rules::of(rules, RuleLayer::User).unwrap());
+        let parent = Policy::default().with_rules(Rules::from_rules(rules, RuleLayer::User).unwrap());
         let mut wider = parent.clone();
         for mode in modes {
             let child = wider.for_sub_agent(more.clone(), mode).unwrap();
@@ -471,11 +471,11 @@ proptest! {
     fn level_3_is_only_ever_allowed_by_an_exact_rule(
         rules in some_rules(&[Allow]), call in some_call()
     ) {
-        let policy = Policy::default().with_rules(Rules::of(rules, RuleLayer::User).unwrap());
+        let policy = Policy::default().with_rules(Rules::from_rules(rules, RuleLayer::User).unwrap());
         let verdict = judge(&policy, &call);
         if verdict.level == Level::System && verdict.decision == Allow {
             prop_assert!(!verdict.rules.is_empty());
-            prop_assert!(policy.rules.compiled_rules().any(Compiled::is_exact));
+            prop_assert!(policy.rules.compiled_rules().any(CompiledRule::is_exact));
         }
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn normalize(text: &str) -> String {
 }
 
 fn fold(text: &str) -> String {
-    let visible = text.chars().map(show_tag).filter(|c| !is_invisible(*c));
+    let visible = text.chars().map(tag_to_ascii).filter(|c| !is_invisible(*c));
     let mut folded = String::with_capacity(text.len());
     let mut previous = ' ';
     for character in visible.nfkd().filter(|c| !is_combining_mark(*c)) {
@@ -45,7 +45,7 @@ fn fold(text: &str) -> String {
 
 /// Returns the ASCII character that an invisible tag character stands for: models read tag
 /// characters.
-fn show_tag(character: char) -> char {
+fn tag_to_ascii(character: char) -> char {
     match u32::from(character) {
         tag @ 0xE0020..=0xE007E => char::from_u32(tag - 0xE0000).unwrap_or(character),
         _ => character,
@@ -75,7 +75,7 @@ pub(super) fn is_han(character: char) -> bool {
 
 /// Returns `word`, in lower case, with look-alikes replaced: digits by the letters for which they
 /// are used, and letters that look alike by one of them.
-pub(super) fn glance(word: &str) -> String {
+pub(super) fn fold_lookalikes(word: &str) -> String {
     let plain: String = word
         .chars()
         .map(|character| match character {

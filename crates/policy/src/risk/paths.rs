@@ -5,7 +5,7 @@ use std::fmt;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::normalize::is_han;
-use crate::protect::{Protection, protection_of_text};
+use crate::protected_paths::{PathProtection, protection_of_text};
 
 /// The paths of a project, as far as a pure function has to be told of them.
 #[derive(Clone, Copy)]
@@ -23,16 +23,16 @@ impl fmt::Debug for ProjectPaths<'_> {
     }
 }
 
-const IN_PROJECT: &str = "the path is in the project";
-const HOLDS_PROJECT: &str = "the path holds the project";
-const TRACKED: &str = "git tracks the path";
-const PROTECTED: &str = "the path is protected";
-const HIDDEN: &str = "the path is hidden: settings and credentials are";
-const SYSTEM: &str = "the path belongs to the system";
-const HOME: &str = "the path is a whole home directory";
-const UNRESOLVED: &str = "the path begins with a home directory that nobody looked up";
-const LEAVES: &str = "the path leaves its directory";
-const ELSEWHERE: &str = "the text names a place outside of a fresh directory";
+const IN_PROJECT_REASON: &str = "the path is in the project";
+const HOLDS_PROJECT_REASON: &str = "the path holds the project";
+const TRACKED_REASON: &str = "git tracks the path";
+const PROTECTED_REASON: &str = "the path is protected";
+const HIDDEN_REASON: &str = "the path is hidden: settings and credentials are";
+const SYSTEM_REASON: &str = "the path belongs to the system";
+const HOME_REASON: &str = "the path is a whole home directory";
+const UNRESOLVED_REASON: &str = "the path begins with a home directory that nobody looked up";
+const LEAVES_DIRECTORY_REASON: &str = "the path leaves its directory";
+const ELSEWHERE_REASON: &str = "the text names a place outside of a fresh directory";
 
 /// Directories at the root of a file system, in lower case, whose content isn't a user's own.
 const SYSTEM_DIRECTORIES: &[&str] = &[
@@ -63,7 +63,7 @@ const SYSTEM_DIRECTORIES: &[&str] = &[
     "windows",
 ];
 /// Directories that hold home directories, in lower case.
-const HOMES: &[&str] = &["home", "users"];
+const HOME_PARENTS: &[&str] = &["home", "users"];
 
 impl ProjectPaths<'_> {
     /// Returns the reason why a task that writes to `path` is of high risk; `None` if the path
@@ -80,25 +80,25 @@ impl ProjectPaths<'_> {
         }
         let has_project = !self.root.is_empty();
         if !is_absolute(path) || has_project && begins_with(&names, &root) {
-            return Some(IN_PROJECT);
+            return Some(IN_PROJECT_REASON);
         }
         if has_project && begins_with(&root, &names) {
-            return Some(HOLDS_PROJECT);
+            return Some(HOLDS_PROJECT_REASON);
         }
         if (self.is_tracked)(path) {
-            return Some(TRACKED);
+            return Some(TRACKED_REASON);
         }
         // Drive letters name a root, as `/` does.
         let lower: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
         let below = lower.iter().skip(usize::from(has_drive(path))).map(String::as_str).collect::<Vec<_>>();
         match below.as_slice() {
-            [] => Some(SYSTEM),
-            _ if is_share => Some(SYSTEM),
-            [first, ..] if first.starts_with('~') => Some(UNRESOLVED),
+            [] => Some(SYSTEM_REASON),
+            _ if is_share => Some(SYSTEM_REASON),
+            [first, ..] if first.starts_with('~') => Some(UNRESOLVED_REASON),
             ["var", "tmp", _, ..] => None,
-            ["var", ..] => Some(SYSTEM),
-            [first, ..] if SYSTEM_DIRECTORIES.contains(first) => Some(SYSTEM),
-            [first] | [first, _] if HOMES.contains(first) => Some(HOME),
+            ["var", ..] => Some(SYSTEM_REASON),
+            [first, ..] if SYSTEM_DIRECTORIES.contains(first) => Some(SYSTEM_REASON),
+            [first] | [first, _] if HOME_PARENTS.contains(first) => Some(HOME_REASON),
             _ => None,
         }
     }
@@ -125,10 +125,10 @@ impl ProjectPaths<'_> {
             None
         } else if let Some(reason) = judge_names(&names) {
             Some(reason)
-        } else if is_absolute(path) || is_variable(path) {
-            Some(ELSEWHERE)
+        } else if is_absolute(path) || has_variable(path) {
+            Some(ELSEWHERE_REASON)
         } else {
-            (self.is_tracked)(path).then_some(TRACKED)
+            (self.is_tracked)(path).then_some(TRACKED_REASON)
         };
         reason.map(|reason| (token.to_owned(), reason))
     }
@@ -138,11 +138,11 @@ impl ProjectPaths<'_> {
 fn judge_names(names: &[String]) -> Option<&'static str> {
     let is_hidden = |name: &String| name.starts_with('.') && name.chars().any(char::is_alphanumeric);
     if names.iter().any(|name| name == "..") {
-        Some(LEAVES)
-    } else if names.iter().any(|name| protection_of_text(name) != Protection::None) {
-        Some(PROTECTED)
+        Some(LEAVES_DIRECTORY_REASON)
+    } else if names.iter().any(|name| protection_of_text(name) != PathProtection::None) {
+        Some(PROTECTED_REASON)
     } else if names.iter().any(is_hidden) {
-        Some(HIDDEN)
+        Some(HIDDEN_REASON)
     } else {
         None
     }
@@ -169,7 +169,7 @@ fn is_absolute(path: &str) -> bool {
 }
 
 /// Returns true if an environment variable decides where the path leads.
-fn is_variable(path: &str) -> bool {
+fn has_variable(path: &str) -> bool {
     path.split('/').any(|name| {
         let unquoted = name.strip_prefix(['$', '%']).map(|name| name.trim_start_matches('{'));
         unquoted.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))

@@ -7,13 +7,13 @@ use aho_corasick::AhoCorasick;
 use rust_stemmers::{Algorithm, Stemmer};
 use serde::Deserialize;
 
-use super::normalize::{glance, is_han, normalize};
+use super::normalize::{fold_lookalikes, is_han, normalize};
 
 /// The built-in word lists.
 const WORD_LISTS: [&str; 2] = [include_str!("words-en.toml"), include_str!("words-zh.toml")];
 /// Maximum number of neighbouring words that are joined: more than the letters of most words of
 /// the lists, for words that are written with spaces between letters.
-const MAX_JOINED: usize = 16;
+const MAX_JOINED_WORDS: usize = 16;
 /// Maximum length of joined words, in bytes: more than the longest phrase of the lists.
 const MAX_JOINED_BYTES: usize = 40;
 /// Minimum length of a word that is found at the beginning of a longer one (`deletefiles`), in
@@ -49,7 +49,7 @@ pub(super) enum WordClass {
     Plain,
 }
 
-const CLASSES: [WordClass; 11] = [
+const ALL_WORD_CLASSES: [WordClass; 11] = [
     WordClass::High,
     WordClass::Low,
     WordClass::Kind,
@@ -110,7 +110,7 @@ pub(super) struct Vocabulary {
 /// The words of one class.
 #[derive(Debug, Default)]
 struct ClassWords {
-    entries: Vec<Entry>,
+    entries: Vec<VocabularyEntry>,
     /// Forms of English words and phrases, without spaces, with the entries.
     forms: HashMap<String, Vec<usize>>,
     /// Chinese words, by entry.
@@ -119,15 +119,15 @@ struct ClassWords {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct VocabularyEntry {
     word: String,
     about: String,
     /// The number of English words.
     length: usize,
 }
 
-impl Entry {
-    fn found(&self) -> MatchedWord<'_> {
+impl VocabularyEntry {
+    fn to_matched_word(&self) -> MatchedWord<'_> {
         MatchedWord { word: &self.word, about: &self.about }
     }
 }
@@ -185,7 +185,7 @@ impl Vocabulary {
                 list.data,
                 list.plain,
             ];
-            for (class, groups) in CLASSES.into_iter().zip(groups) {
+            for (class, groups) in ALL_WORD_CLASSES.into_iter().zip(groups) {
                 classes.entry(class).or_default().extend(groups);
             }
         }
@@ -194,26 +194,26 @@ impl Vocabulary {
     }
 
     /// Returns the first word of `class` in `task`.
-    pub(super) fn find(&self, task: &TaskWords, class: WordClass) -> Option<MatchedWord<'_>> {
+    pub(super) fn find_first(&self, task: &TaskWords, class: WordClass) -> Option<MatchedWord<'_>> {
         let words = self.classes.get(&class)?;
         let place = words.find_han(task).or_else(|| words.find_latin(task, class == WordClass::High))?;
-        Some(words.entries.get(place)?.found())
+        Some(words.entries.get(place)?.to_matched_word())
     }
 
     /// Returns the words of `task` that are of `class`, and not part of a longer word of a class
     /// that has no conditions.
     pub(super) fn find_each(&self, task: &TaskWords, class: WordClass) -> Vec<Occurrence<'_>> {
         let covers = [WordClass::Kind, WordClass::Low, WordClass::Plain];
-        let covering: Vec<_> = covers.iter().flat_map(|cover| self.places(task, *cover)).collect();
+        let covering: Vec<_> = covers.iter().flat_map(|cover| self.find_places(task, *cover)).collect();
         let is_covered = |place: &WordPlace| covering.iter().any(|(cover, _)| cover.is_longer_than(place));
-        let found = self.places(task, class).into_iter().filter(|(place, _)| !is_covered(place));
-        found.map(|(place, entry)| Occurrence { place, word: entry.found() }).collect()
+        let found = self.find_places(task, class).into_iter().filter(|(place, _)| !is_covered(place));
+        found.map(|(place, entry)| Occurrence { place, word: entry.to_matched_word() }).collect()
     }
 
-    fn places(&self, task: &TaskWords, class: WordClass) -> Vec<(WordPlace, &Entry)> {
+    fn find_places(&self, task: &TaskWords, class: WordClass) -> Vec<(WordPlace, &VocabularyEntry)> {
         let Some(words) = self.classes.get(&class) else { return Vec::new() };
         let latin = (0..task.latin.len()).flat_map(|start| {
-            let phrases = task.lengths(start).filter_map(move |length| {
+            let phrases = task.phrase_lengths(start).filter_map(move |length| {
                 Some((WordPlace::Latin(start..start + length), words.find_phrase(task, start, length)?))
             });
             phrases.collect::<Vec<_>>()
@@ -232,7 +232,7 @@ impl Vocabulary {
             let known = |length: &usize| {
                 self.classes.values().any(|words| words.find_phrase(task, start, *length).is_some())
             };
-            let longest = task.lengths(start).rev().find(known).unwrap_or(0);
+            let longest = task.phrase_lengths(start).rev().find(known).unwrap_or(0);
             is_known.iter_mut().skip(start).take(longest).for_each(|word| *word = true);
         }
         let is_number = |word: &LatinWord| word.text.bytes().all(|byte| byte.is_ascii_digit());
@@ -269,11 +269,11 @@ impl ClassWords {
                     words.han_entries.push(place);
                     han.push(task.squeezed.clone());
                 } else {
-                    for form in task.forms(0, task.latin.len()) {
+                    for form in task.word_forms(0, task.latin.len()) {
                         words.forms.entry(form).or_default().push(place);
                     }
                 }
-                words.entries.push(Entry { word, about: about.clone(), length: task.latin.len() });
+                words.entries.push(VocabularyEntry { word, about: about.clone(), length: task.latin.len() });
             }
         }
         words.han = AhoCorasick::new(han).ok();
@@ -287,13 +287,13 @@ impl ClassWords {
 
     /// Returns the entry that equals `length` words from `start`.
     fn find_phrase(&self, task: &TaskWords, start: usize, length: usize) -> Option<usize> {
-        let places = task.forms(start, length).filter_map(|form| self.forms.get(&form)).flatten();
+        let places = task.word_forms(start, length).filter_map(|form| self.forms.get(&form)).flatten();
         places.copied().find(|place| self.entries.get(*place).is_some_and(|entry| entry.length == length))
     }
 
     /// Returns the entry of which `length` words from `start` are the pieces.
     fn find_pieces(&self, task: &TaskWords, start: usize, length: usize) -> Option<usize> {
-        let forms = task.forms(start, length).filter(|form| form.len() >= MIN_PIECED_BYTES);
+        let forms = task.word_forms(start, length).filter(|form| form.len() >= MIN_PIECED_BYTES);
         forms.filter_map(|form| self.forms.get(&form)?.first().copied()).next()
     }
 
@@ -304,7 +304,7 @@ impl ClassWords {
             let phrase = |length| self.find_phrase(task, start, length);
             let pieces = |length| if lenient { self.find_pieces(task, start, length) } else { None };
             let longest =
-                task.lengths(start).rev().find_map(|length| phrase(length).or_else(|| pieces(length)));
+                task.phrase_lengths(start).rev().find_map(|length| phrase(length).or_else(|| pieces(length)));
             longest.or_else(|| if lenient { self.find_prefix(&task.latin.get(start)?.glance) } else { None })
         })
     }
@@ -339,14 +339,14 @@ impl TaskWords {
         let is_latin = |c: char| c.is_ascii_alphanumeric();
         let words = form.split(|c| !is_latin(c)).filter(|word| !word.is_empty());
         let latin = words
-            .map(|word| LatinWord { text: word.to_owned(), glance: glance(word), stem: stem(word) })
+            .map(|word| LatinWord { text: word.to_owned(), glance: fold_lookalikes(word), stem: stem(word) })
             .collect();
         let squeezed = form.chars().filter(|c| c.is_alphanumeric()).collect();
         Self { latin, squeezed }
     }
 
     /// Returns the English words as they are written.
-    pub(super) fn latin(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn latin_words(&self) -> impl Iterator<Item = &str> {
         self.latin.iter().map(|word| word.text.as_str())
     }
 
@@ -356,13 +356,13 @@ impl TaskWords {
     }
 
     /// Returns the text without anything but letters and digits.
-    pub(super) fn squeezed(&self) -> &str {
+    pub(super) fn letters_and_digits(&self) -> &str {
         &self.squeezed
     }
 
     /// Returns the numbers of words from `start` that may be one word or phrase.
-    fn lengths(&self, start: usize) -> std::ops::RangeInclusive<usize> {
-        let following = self.latin.iter().skip(start).take(MAX_JOINED);
+    fn phrase_lengths(&self, start: usize) -> std::ops::RangeInclusive<usize> {
+        let following = self.latin.iter().skip(start).take(MAX_JOINED_WORDS);
         let joined = following.scan(0, |bytes, word| {
             *bytes += word.text.len();
             (*bytes <= MAX_JOINED_BYTES).then_some(())
@@ -372,17 +372,17 @@ impl TaskWords {
 
     /// Returns the forms of `length` words from `start`, without spaces: as one word, by its stem,
     /// and by the stem of each.
-    fn forms(&self, start: usize, length: usize) -> impl Iterator<Item = String> {
+    fn word_forms(&self, start: usize, length: usize) -> impl Iterator<Item = String> {
         let words = self.latin.get(start..start + length).unwrap_or_default();
         let text: String = words.iter().map(|word| word.text.as_str()).collect();
         let stems: String = words.iter().map(|word| word.stem.as_str()).collect();
-        [glance(&text), stem(&text), stems].into_iter()
+        [fold_lookalikes(&text), stem(&text), stems].into_iter()
     }
 }
 
 /// Returns the stem of an English word, at a glance.
 fn stem(word: &str) -> String {
-    glance(&Stemmer::create(Algorithm::English).stem(word))
+    fold_lookalikes(&Stemmer::create(Algorithm::English).stem(word))
 }
 
 #[cfg(test)]
@@ -393,7 +393,7 @@ mod tests {
     fn the_built_in_lists_are_read() {
         let vocabulary = Vocabulary::built_in();
         assert_eq!(vocabulary.versions, "en 2, zh 2");
-        for class in CLASSES {
+        for class in ALL_WORD_CLASSES {
             assert!(vocabulary.classes[&class].entries.len() > 10, "{class:?}");
         }
     }
@@ -402,11 +402,12 @@ mod tests {
     fn every_word_is_found_and_no_word_hides_another_one() {
         let vocabulary = Vocabulary::built_in();
         let mut wrong = Vec::new();
-        for class in CLASSES {
+        for class in ALL_WORD_CLASSES {
             for entry in &vocabulary.classes[&class].entries {
                 let task = TaskWords::new(&entry.word);
-                let found = vocabulary.find(&task, class);
-                let hidden = vocabulary.find(&task, WordClass::High).filter(|_| class != WordClass::High);
+                let found = vocabulary.find_first(&task, class);
+                let hidden =
+                    vocabulary.find_first(&task, WordClass::High).filter(|_| class != WordClass::High);
                 let unknown = vocabulary.find_unknown(&task).filter(|_| class != WordClass::High);
                 if found.is_none() || hidden.is_some() || unknown.is_some() {
                     wrong.push((class, entry.word.as_str(), hidden.map(|found| found.word)));

@@ -2,8 +2,8 @@
 
 use journeyman_protocol::Decision;
 
-use super::glob::{Key, LetterCase, MAX_PATTERN, PathPattern, Text};
-use super::parse::{Problem, new_problem};
+use super::glob::{LetterCase, MAX_PATTERN_BYTES, NameKey, PathPattern, TextPattern};
+use super::parse::{RuleProblem, new_problem};
 use super::rule::shorten_text;
 use super::{Rule, RuleId, RuleLayer};
 
@@ -12,17 +12,17 @@ pub(super) const COMMAND_TOOLS: [&str; 2] = ["run_command", "check"];
 
 /// A position in a command pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Position {
+pub(super) enum WordPosition {
     /// Any of these words.
-    One(Vec<Text>),
+    One(Vec<TextPattern>),
     /// All remaining words.
     Rest,
 }
 
-impl Position {
-    pub(super) fn fits(&self, word: &str, case: LetterCase) -> bool {
+impl WordPosition {
+    pub(super) fn matches(&self, word: &str, case: LetterCase) -> bool {
         match self {
-            Self::One(texts) => texts.iter().any(|text| text.fits(word, case)),
+            Self::One(texts) => texts.iter().any(|text| text.matches(word, case)),
             Self::Rest => true,
         }
     }
@@ -37,7 +37,7 @@ impl Position {
 
     fn is_everything(&self) -> bool {
         match self {
-            Self::One(texts) => texts.iter().any(Text::is_everything),
+            Self::One(texts) => texts.iter().any(TextPattern::is_everything),
             Self::Rest => true,
         }
     }
@@ -48,30 +48,30 @@ impl Position {
             Self::One(texts) => texts.as_slice(),
             Self::Rest => &[],
         };
-        texts.iter().filter_map(Text::literal)
+        texts.iter().filter_map(TextPattern::literal)
     }
 
     /// Returns the literal words in lower case.
-    pub(super) fn lowercase_literals(&self) -> impl Iterator<Item = &Key> {
+    pub(super) fn lowercase_literals(&self) -> impl Iterator<Item = &NameKey> {
         let texts = match self {
             Self::One(texts) => texts.as_slice(),
             Self::Rest => &[],
         };
-        texts.iter().filter_map(Text::lowercase_literal)
+        texts.iter().filter_map(TextPattern::lowercase_literal)
     }
 }
 
 /// A host, or all hosts beneath a domain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Host {
+pub(super) enum HostMatcher {
     Only(String),
     Beneath(String),
     Every,
 }
 
-impl Host {
-    fn parse(text: &str) -> Result<Self, Problem> {
-        let plain = normal_host(text);
+impl HostMatcher {
+    fn parse(text: &str) -> Result<Self, RuleProblem> {
+        let plain = normalize_host(text);
         if plain == "*" {
             return Ok(Self::Every);
         }
@@ -90,7 +90,7 @@ impl Host {
         Ok(if beneath { Self::Beneath(host) } else { Self::Only(host) })
     }
 
-    pub(super) fn fits(&self, host: &str) -> bool {
+    pub(super) fn matches(&self, host: &str) -> bool {
         match self {
             Self::Only(only) => *only == host,
             Self::Beneath(of) => {
@@ -100,7 +100,7 @@ impl Host {
         }
     }
 
-    pub(super) fn only_host(&self) -> Option<&str> {
+    pub(super) fn exact_host(&self) -> Option<&str> {
         match self {
             Self::Only(host) => Some(host),
             Self::Beneath(_) | Self::Every => None,
@@ -109,7 +109,7 @@ impl Host {
 }
 
 /// Normalizes a host's name for comparison: lower case, without port and final dot.
-pub(crate) fn normal_host(host: &str) -> String {
+pub(crate) fn normalize_host(host: &str) -> String {
     let host = match host.rsplit_once(':') {
         Some((name, port))
             if !port.is_empty()
@@ -125,25 +125,25 @@ pub(crate) fn normal_host(host: &str) -> String {
 
 /// A rule that is compiled for matching.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledRule {
     pub(crate) id: RuleId,
     pub(crate) rule: Rule,
-    pub(super) tools: Vec<Text>,
-    pub(super) agents: Vec<Text>,
-    pub(super) command: Vec<Position>,
+    pub(super) tools: Vec<TextPattern>,
+    pub(super) agents: Vec<TextPattern>,
+    pub(super) command: Vec<WordPosition>,
     /// Required options. Options among the words of a rule that does not allow are moved here,
     /// because an option counts wherever it stands.
     pub(super) flags: Vec<Vec<String>>,
     pub(super) paths: Vec<PathPattern>,
-    pub(super) hosts: Vec<Host>,
+    pub(super) hosts: Vec<HostMatcher>,
 }
 
-impl Compiled {
+impl CompiledRule {
     /// Compiles a rule.
     ///
     /// # Errors
     /// The problem of the rule, and how to fix it.
-    pub(crate) fn new(rule: Rule, id: RuleId) -> Result<Self, Problem> {
+    pub(crate) fn new(rule: Rule, id: RuleId) -> Result<Self, RuleProblem> {
         let allows = rule.decision == Decision::Allow;
         if allows && id.layer == RuleLayer::Project {
             return Err(new_problem(
@@ -157,7 +157,7 @@ impl Compiled {
             command: compile_positions(&rule.command)?,
             flags: rule.flags.clone(),
             paths: compile_paths(&rule.paths)?,
-            hosts: rule.hosts.iter().map(|host| Host::parse(host)).collect::<Result<_, _>>()?,
+            hosts: rule.hosts.iter().map(|host| HostMatcher::parse(host)).collect::<Result<_, _>>()?,
             id,
             rule,
         };
@@ -197,15 +197,15 @@ impl Compiled {
                     .collect();
                 return Err(new_problem(what, format!("Write the words one by one: [{}]", words.join(", "))));
             }
-            compiled.gather_options();
+            compiled.collect_required_options();
         }
         Ok(compiled)
     }
 
     /// Moves options among the words of a rule that denies or asks to the required options, and
     /// drops wildcards at its end.
-    fn gather_options(&mut self) {
-        let is_flag = |position: &Position| {
+    fn collect_required_options(&mut self) {
+        let is_flag = |position: &WordPosition| {
             let mut literals = position.literals().peekable();
             position.is_literal() && literals.peek().is_some() && literals.all(is_option)
         };
@@ -219,7 +219,7 @@ impl Compiled {
         }
         // A rule that denies matches every command that begins with its words, whether or not more
         // words follow.
-        while self.command.len() > 1 && self.command.last().is_some_and(Position::is_everything) {
+        while self.command.len() > 1 && self.command.last().is_some_and(WordPosition::is_everything) {
             self.command.pop();
         }
     }
@@ -227,9 +227,9 @@ impl Compiled {
     /// Returns true if the rule names all words of a command, one host or one path without a
     /// wildcard: only such rules allow effects outside the project.
     pub(crate) fn is_exact(&self) -> bool {
-        self.command.iter().all(Position::is_literal)
+        self.command.iter().all(WordPosition::is_literal)
             && self.paths.iter().all(PathPattern::is_literal)
-            && self.hosts.iter().all(|host| host.only_host().is_some())
+            && self.hosts.iter().all(|host| host.exact_host().is_some())
             && !(self.command.is_empty()
                 && self.rule.exact.is_none()
                 && self.paths.is_empty()
@@ -237,7 +237,7 @@ impl Compiled {
     }
 
     /// Returns true if the rule has patterns for commands, files or hosts.
-    pub(super) fn has_object(&self) -> bool {
+    pub(super) fn has_target_pattern(&self) -> bool {
         !self.command.is_empty()
             || self.rule.exact.is_some()
             || !self.paths.is_empty()
@@ -245,8 +245,8 @@ impl Compiled {
     }
 
     /// Returns true if the position `place` matches every word.
-    pub(super) fn position_is_everything(&self, place: usize) -> bool {
-        self.command.get(place).is_some_and(Position::is_everything)
+    pub(super) fn is_wildcard_at(&self, place: usize) -> bool {
+        self.command.get(place).is_some_and(WordPosition::is_everything)
     }
 }
 
@@ -255,19 +255,19 @@ pub(super) fn is_option(word: &str) -> bool {
     word.len() > 1 && word.starts_with('-') && word != "--"
 }
 
-fn check_length(key: &str, text: &str) -> Result<(), Problem> {
-    if text.len() > MAX_PATTERN {
+fn check_length(key: &str, text: &str) -> Result<(), RuleProblem> {
+    if text.len() > MAX_PATTERN_BYTES {
         let what = format!("a pattern in `{key}` has {} bytes", text.len());
-        return Err(new_problem(what, format!("At most {MAX_PATTERN} are read; use wildcards")));
+        return Err(new_problem(what, format!("At most {MAX_PATTERN_BYTES} are read; use wildcards")));
     }
     Ok(())
 }
 
-fn compile_patterns(key: &str, texts: &[String]) -> Result<Vec<Text>, Problem> {
-    texts.iter().map(|text| check_length(key, text).map(|()| Text::parse(text, false))).collect()
+fn compile_patterns(key: &str, texts: &[String]) -> Result<Vec<TextPattern>, RuleProblem> {
+    texts.iter().map(|text| check_length(key, text).map(|()| TextPattern::parse(text, false))).collect()
 }
 
-fn compile_positions(words: &[Vec<String>]) -> Result<Vec<Position>, Problem> {
+fn compile_positions(words: &[Vec<String>]) -> Result<Vec<WordPosition>, RuleProblem> {
     let mut positions = Vec::with_capacity(words.len());
     for (place, alternatives) in words.iter().enumerate() {
         if alternatives.iter().any(|word| word == "**") {
@@ -277,15 +277,15 @@ fn compile_positions(words: &[Vec<String>]) -> Result<Vec<Position>, Problem> {
                     "Put it alone at the end, and `*` for any one word",
                 ));
             }
-            positions.push(Position::Rest);
+            positions.push(WordPosition::Rest);
             continue;
         }
-        positions.push(Position::One(compile_patterns("command", alternatives)?));
+        positions.push(WordPosition::One(compile_patterns("command", alternatives)?));
     }
     Ok(positions)
 }
 
-fn compile_paths(texts: &[String]) -> Result<Vec<PathPattern>, Problem> {
+fn compile_paths(texts: &[String]) -> Result<Vec<PathPattern>, RuleProblem> {
     let parse = |text: &String| {
         check_length("paths", text)?;
         PathPattern::parse(text).map_err(|wrong| {

@@ -2,10 +2,10 @@
 //! time bounded by the product of both lengths, and most candidates are rejected at their first
 //! character.
 
-use super::shape::{Piece, Shape, Sign};
+use super::path_shape::{PathShape, PatternChar, ShapeComponent};
 
 /// Maximum length of a pattern in bytes. A path of the deepest projects has half of that.
-pub(super) const MAX_PATTERN: usize = 512;
+pub(super) const MAX_PATTERN_BYTES: usize = 512;
 
 /// The comparison of letter case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,40 +78,40 @@ pub fn matches_wildcards(pattern: &str, text: &str) -> bool {
 /// A pattern of characters: `*` matches any characters, `?` matches one if enabled, and a backslash
 /// escapes the next character.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Text {
-    signs: Vec<Sign>,
+pub(super) struct TextPattern {
+    signs: Vec<PatternChar>,
     /// The text, if the pattern has no wildcard.
     literal: Option<String>,
     /// The text in lower case.
-    lower: Option<Key>,
+    lower: Option<NameKey>,
     /// The literal end of the pattern, which rejects most texts.
     end: String,
 }
 
-impl Text {
+impl TextPattern {
     /// Parses a pattern. `one` enables `?` as a wildcard.
     pub(super) fn parse(text: &str, one: bool) -> Self {
         let mut signs = Vec::new();
         let mut characters = text.chars().peekable();
         while let Some(character) = characters.next() {
             signs.push(match character {
-                '*' => Sign::Any,
-                '?' if one => Sign::One,
+                '*' => PatternChar::Any,
+                '?' if one => PatternChar::One,
                 '\\' => match characters.next_if(|next| matches!(next, '*' | '?' | '\\')) {
-                    Some(next) => Sign::Plain(next),
-                    None => Sign::Plain('\\'),
+                    Some(next) => PatternChar::Plain(next),
+                    None => PatternChar::Plain('\\'),
                 },
-                plain => Sign::Plain(plain),
+                plain => PatternChar::Plain(plain),
             });
         }
         let literal = signs.iter().map(|sign| match sign {
-            Sign::Plain(character) => Some(*character),
-            Sign::Any | Sign::One => None,
+            PatternChar::Plain(character) => Some(*character),
+            PatternChar::Any | PatternChar::One => None,
         });
         let literal: Option<String> = literal.collect();
-        let lower = literal.as_ref().map(|literal| Key::of(&literal.to_lowercase()));
-        let plain = |sign: &Sign| match sign {
-            Sign::Plain(character) if character.is_ascii() => Some(*character),
+        let lower = literal.as_ref().map(|literal| NameKey::from_lowercase(&literal.to_lowercase()));
+        let plain = |sign: &PatternChar| match sign {
+            PatternChar::Plain(character) if character.is_ascii() => Some(*character),
             _ => None,
         };
         let mut end: Vec<char> = signs.iter().rev().map_while(plain).collect();
@@ -125,20 +125,20 @@ impl Text {
     }
 
     /// Returns that text in lower case.
-    pub(super) fn lowercase_literal(&self) -> Option<&Key> {
+    pub(super) fn lowercase_literal(&self) -> Option<&NameKey> {
         self.lower.as_ref()
     }
 
     /// Returns true if the pattern matches everything.
     pub(super) fn is_everything(&self) -> bool {
-        self.signs.iter().all(|sign| *sign == Sign::Any) && !self.signs.is_empty()
+        self.signs.iter().all(|sign| *sign == PatternChar::Any) && !self.signs.is_empty()
     }
 
-    pub(super) fn fits(&self, text: &str, case: LetterCase) -> bool {
+    pub(super) fn matches(&self, text: &str, case: LetterCase) -> bool {
         if let Some(literal) = &self.literal {
             return case.is_equal(literal, text);
         }
-        if let (Some(Sign::Plain(first)), Some(begins)) = (self.signs.first(), text.chars().next())
+        if let (Some(PatternChar::Plain(first)), Some(begins)) = (self.signs.first(), text.chars().next())
             && !case.is_same_char(*first, begins)
         {
             return false;
@@ -152,20 +152,20 @@ impl Text {
         match_wildcards(
             &self.signs,
             &characters,
-            |sign| *sign == Sign::Any,
+            |sign| *sign == PatternChar::Any,
             |sign, character| match sign {
-                Sign::Any | Sign::One => true,
-                Sign::Plain(plain) => case.is_same_char(*plain, *character),
+                PatternChar::Any | PatternChar::One => true,
+                PatternChar::Plain(plain) => case.is_same_char(*plain, *character),
             },
         )
     }
 }
 
-impl Text {
+impl TextPattern {
     /// Returns true if the first or last characters show that no name matches both patterns.
-    fn parts_from(&self, signs: &[Sign]) -> bool {
-        let other = |one: Option<&Sign>, other: Option<&Sign>| match (one, other) {
-            (Some(Sign::Plain(one)), Some(Sign::Plain(other))) => {
+    fn is_disjoint_from(&self, signs: &[PatternChar]) -> bool {
+        let other = |one: Option<&PatternChar>, other: Option<&PatternChar>| match (one, other) {
+            (Some(PatternChar::Plain(one)), Some(PatternChar::Plain(other))) => {
                 one.is_ascii() && other.is_ascii() && !one.eq_ignore_ascii_case(other)
             }
             _ => false,
@@ -176,23 +176,23 @@ impl Text {
     /// Returns whether a name matches both this pattern and the given one, which is in lower case:
     /// `Some(true)` for certain, `Some(false)` if possible because the name is unknown. A shell's
     /// wildcard matches no dot at a name's beginning, unless `dots` is true.
-    fn may_match_both(&self, signs: &[Sign], dots: bool) -> Option<bool> {
-        if signs.iter().all(|sign| matches!(sign, Sign::Plain(_))) {
+    fn may_match_both(&self, signs: &[PatternChar], dots: bool) -> Option<bool> {
+        if signs.iter().all(|sign| matches!(sign, PatternChar::Plain(_))) {
             let name: String = signs
                 .iter()
                 .filter_map(|sign| match sign {
-                    Sign::Plain(character) => Some(*character),
-                    Sign::Any | Sign::One => None,
+                    PatternChar::Plain(character) => Some(*character),
+                    PatternChar::Any | PatternChar::One => None,
                 })
                 .collect();
-            return self.fits(&name, LetterCase::Ignored).then_some(true);
+            return self.matches(&name, LetterCase::Ignored).then_some(true);
         }
-        let hidden = matches!(self.signs.first(), Some(Sign::Plain('.')));
-        if hidden && !dots && !matches!(signs.first(), Some(Sign::Plain(_))) {
+        let hidden = matches!(self.signs.first(), Some(PatternChar::Plain('.')));
+        if hidden && !dots && !matches!(signs.first(), Some(PatternChar::Plain(_))) {
             return None;
         }
-        let ends = |one: Option<&Sign>, other: Option<&Sign>| match (one, other) {
-            (Some(Sign::Plain(one)), Some(Sign::Plain(other))) => {
+        let ends = |one: Option<&PatternChar>, other: Option<&PatternChar>| match (one, other) {
+            (Some(PatternChar::Plain(one)), Some(PatternChar::Plain(other))) => {
                 LetterCase::Ignored.is_same_char(*one, *other)
             }
             _ => true,
@@ -200,19 +200,19 @@ impl Text {
         if !ends(self.signs.first(), signs.first()) || !ends(self.signs.last(), signs.last()) {
             return None;
         }
-        if !overlap(&self.signs, signs) {
+        if !patterns_overlap(&self.signs, signs) {
             return None;
         }
-        let plain = |signs: &[Sign]| signs.iter().any(|sign| matches!(sign, Sign::Plain(_)));
+        let plain = |signs: &[PatternChar]| signs.iter().any(|sign| matches!(sign, PatternChar::Plain(_)));
         Some(plain(signs) || self.is_everything())
     }
 }
 
 /// Returns true if some text matches both patterns.
-fn overlap(one: &[Sign], other: &[Sign]) -> bool {
+fn patterns_overlap(one: &[PatternChar], other: &[PatternChar]) -> bool {
     // Dynamic programming over the suffixes of `one`, with one more character of `other` at each
     // step.
-    let rest = |signs: &[Sign]| signs.iter().all(|sign| *sign == Sign::Any);
+    let rest = |signs: &[PatternChar]| signs.iter().all(|sign| *sign == PatternChar::Any);
     let mut below: Vec<bool> = (0..=one.len()).map(|at| one.get(at..).is_some_and(rest)).collect();
     for (place, sign) in other.iter().enumerate().rev() {
         let mut here = vec![false; one.len() + 1];
@@ -224,8 +224,8 @@ fn overlap(one: &[Sign], other: &[Sign]) -> bool {
             let diagonal = below.get(at + 1).copied().unwrap_or(false);
             let without = below.get(at).copied().unwrap_or(false);
             next = match (one.get(at), sign) {
-                (Some(Sign::Any), _) | (_, Sign::Any) => next || without || diagonal,
-                (Some(Sign::Plain(one)), Sign::Plain(other)) => {
+                (Some(PatternChar::Any), _) | (_, PatternChar::Any) => next || without || diagonal,
+                (Some(PatternChar::Plain(one)), PatternChar::Plain(other)) => {
                     diagonal && LetterCase::Ignored.is_same_char(*one, *other)
                 }
                 (Some(_), _) => diagonal,
@@ -254,7 +254,7 @@ pub(super) fn escape_pattern(text: &str) -> String {
 
 /// A set of names in lower case, for fast queries by many patterns.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct NameSet {
     /// All names, one after the other.
     text: String,
     /// The end of each name.
@@ -267,20 +267,20 @@ pub(super) struct Names {
 
 /// A name in lower case for queries of [`Names`], with its filter bits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct NameKey {
     name: String,
     places: [(usize, u64); 2],
     /// The last component, if the name is a path.
-    base: Option<Box<Key>>,
+    base: Option<Box<NameKey>>,
 }
 
-impl Key {
-    pub(super) fn of(lower: &str) -> Self {
+impl NameKey {
+    pub(super) fn from_lowercase(lower: &str) -> Self {
         let base = Some(last_component(lower)).filter(|base| base.len() < lower.len());
         Self {
             name: lower.to_owned(),
             places: filter_bits(lower),
-            base: base.map(|base| Box::new(Self::of(base))),
+            base: base.map(|base| Box::new(Self::from_lowercase(base))),
         }
     }
 
@@ -303,13 +303,13 @@ pub(super) fn last_component(path: &str) -> &str {
 /// names is a false positive.
 const FILTER_WORDS: usize = 64;
 
-impl Default for Names {
+impl Default for NameSet {
     fn default() -> Self {
         Self { text: String::new(), ends: Vec::new(), bits: [0; FILTER_WORDS], last: 0 }
     }
 }
 
-impl Names {
+impl NameSet {
     /// Adds the components of a path, resolving `..`.
     pub(super) fn add(&mut self, path: &str) {
         for name in path.split('/') {
@@ -342,7 +342,7 @@ impl Names {
         starts.zip(&self.ends).filter_map(|(from, to)| self.text.get(from..*to))
     }
 
-    pub(super) fn has(&self, key: &Key) -> bool {
+    pub(super) fn contains(&self, key: &NameKey) -> bool {
         let likely = key.places.iter().all(|(word, bit)| {
             let word = self.bits.get(*word).copied().unwrap_or_default();
             word & bit != 0
@@ -350,12 +350,12 @@ impl Names {
         likely && self.iter().any(|one| one == key.name)
     }
 
-    fn any_fits(&self, text: &Text) -> bool {
+    fn any_matches(&self, text: &TextPattern) -> bool {
         // Most patterns are `*.ending`, with an ending that no name has. The names are in lower
         // case already, so non-ASCII characters are compared as they are.
         let ends = text.end.bytes().last();
         let likely = ends.is_none_or(|end| self.last & letter_bit(end.to_ascii_lowercase()) != 0);
-        likely && self.iter().any(|name| text.fits(name, LetterCase::Ignored))
+        likely && self.iter().any(|name| text.matches(name, LetterCase::Ignored))
     }
 }
 
@@ -380,16 +380,16 @@ fn filter_bits(name: &str) -> [(usize, u64); 2] {
 
 /// A component of a path pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Name {
+enum ComponentPattern {
     /// `**`: any number of components.
     Any,
-    One(Text),
+    One(TextPattern),
 }
 
 /// A path pattern: `*` and `?` match within a component, `**` any number of components.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PathPattern {
-    names: Vec<Name>,
+    names: Vec<ComponentPattern>,
 }
 
 impl PathPattern {
@@ -406,12 +406,12 @@ impl PathPattern {
         for name in text.split('/') {
             names.push(match name {
                 "" | "." | ".." => return Err("has an empty name, `.` or `..` in it"),
-                "**" => Name::Any,
+                "**" => ComponentPattern::Any,
                 name if name.contains("**") => return Err("has `**` within a name; it stands alone"),
                 name if name.contains(['[', ']', '{', '}']) => {
                     return Err("has brackets; only `*`, `?` and `**` stand for others. Write several paths");
                 }
-                name => Name::One(Text::parse(name, true)),
+                name => ComponentPattern::One(TextPattern::parse(name, true)),
             });
         }
         Ok(Self { names })
@@ -420,60 +420,65 @@ impl PathPattern {
     /// Returns true if a path with these components, in lower case, may be one that
     /// [`touches`](Self::matches_or_contains) accepts. One of the pattern's own components has to
     /// be among them.
-    pub(super) fn may_touch(&self, names: &Names) -> bool {
+    pub(super) fn may_match_any(&self, names: &NameSet) -> bool {
         let texts = self.names.iter().filter_map(|name| match name {
-            Name::Any => None,
-            Name::One(text) => Some(text),
+            ComponentPattern::Any => None,
+            ComponentPattern::One(text) => Some(text),
         });
         let mut open = None;
         for text in texts {
             match &text.lower {
-                Some(name) => return names.has(name),
+                Some(name) => return names.contains(name),
                 None => open = Some(text),
             }
         }
-        open.is_none_or(|text| names.any_fits(text))
+        open.is_none_or(|text| names.any_matches(text))
     }
 
     /// Returns whether a path matches both this pattern and a shape: `Some(true)` for certain,
     /// `Some(false)` if possible because a component is unknown. For a shape from another directory
     /// any end of the path counts, as in [`PathPattern::matches_or_contains`].
-    pub(super) fn may_match_both(&self, shape: &Shape, dots: bool) -> Option<bool> {
+    pub(super) fn may_match_both(&self, shape: &PathShape, dots: bool) -> Option<bool> {
         let starts = if shape.elsewhere { shape.pieces.len() } else { 1 };
-        let found = (0..starts).filter_map(|from| self.meets_from(shape.pieces.get(from..)?, dots));
+        let found = (0..starts).filter_map(|from| self.match_components(shape.pieces.get(from..)?, dots));
         found.max()
     }
 
     /// Returns true if a pattern's component and a shape's, both at an end, can't be the same.
-    fn parts_at(name: Option<&Name>, piece: Option<&Piece>) -> bool {
+    fn differs_at_end(name: Option<&ComponentPattern>, piece: Option<&ShapeComponent>) -> bool {
         match (name, piece) {
-            (Some(Name::One(text)), Some(Piece::Name(signs))) => text.parts_from(signs),
+            (Some(ComponentPattern::One(text)), Some(ShapeComponent::Name(signs))) => {
+                text.is_disjoint_from(signs)
+            }
             // Only literal components are searched in it.
-            (Some(Name::One(text)), Some(Piece::Open(signs))) => {
-                text.literal().is_none() || text.parts_from(signs)
+            (Some(ComponentPattern::One(text)), Some(ShapeComponent::Open(signs))) => {
+                text.literal().is_none() || text.is_disjoint_from(signs)
             }
             _ => false,
         }
     }
 
-    fn meets_from(&self, pieces: &[Piece], dots: bool) -> Option<bool> {
+    fn match_components(&self, pieces: &[ShapeComponent], dots: bool) -> Option<bool> {
         // Most patterns differ in the first or last component.
-        if Self::parts_at(self.names.first(), pieces.first())
-            || Self::parts_at(self.names.last(), pieces.last())
+        if Self::differs_at_end(self.names.first(), pieces.first())
+            || Self::differs_at_end(self.names.last(), pieces.last())
         {
             return None;
         }
-        self.meets_by_name(pieces, dots)
+        self.match_each_component(pieces, dots)
     }
 
-    fn meets_by_name(&self, pieces: &[Piece], dots: bool) -> Option<bool> {
+    fn match_each_component(&self, pieces: &[ShapeComponent], dots: bool) -> Option<bool> {
         // Dynamic programming as in [`overlap`], component by component.
-        let all_any = |names: &[Name]| names.iter().all(|name| *name == Name::Any).then_some(true);
+        let all_any = |names: &[ComponentPattern]| {
+            names.iter().all(|name| *name == ComponentPattern::Any).then_some(true)
+        };
         let mut below: Vec<Option<bool>> =
             (0..=self.names.len()).map(|at| self.names.get(at..).and_then(all_any)).collect();
         for (place, piece) in pieces.iter().enumerate().rev() {
-            let rest =
-                pieces.get(place..).is_some_and(|rest| rest.iter().all(|piece| *piece == Piece::Names));
+            let rest = pieces
+                .get(place..)
+                .is_some_and(|rest| rest.iter().all(|piece| *piece == ShapeComponent::Names));
             let mut here = vec![None; self.names.len() + 1];
             let mut next = rest.then_some(false);
             if let Some(last) = here.last_mut() {
@@ -483,14 +488,16 @@ impl PathPattern {
                 let diagonal = below.get(at + 1).copied().flatten();
                 let without = below.get(at).copied().flatten();
                 next = match (self.names.get(at), piece) {
-                    (Some(Name::Any), _) => next.max(without).max(diagonal),
+                    (Some(ComponentPattern::Any), _) => next.max(without).max(diagonal),
                     // An unknown number of components: a match is possible, not certain.
-                    (Some(_), Piece::Names) => next.map(|_| false).max(without).max(diagonal.map(|_| false)),
-                    (Some(Name::One(text)), Piece::Name(signs)) => {
+                    (Some(_), ShapeComponent::Names) => {
+                        next.map(|_| false).max(without).max(diagonal.map(|_| false))
+                    }
+                    (Some(ComponentPattern::One(text)), ShapeComponent::Name(signs)) => {
                         diagonal.and_then(|sure| Some(text.may_match_both(signs, dots)? && sure))
                     }
                     // The component could be anything; only literal components are searched in it.
-                    (Some(Name::One(text)), Piece::Open(signs)) => {
+                    (Some(ComponentPattern::One(text)), ShapeComponent::Open(signs)) => {
                         let met = text.literal().is_some() && text.may_match_both(signs, dots).is_some();
                         diagonal.filter(|_| met).map(|_| false)
                     }
@@ -507,33 +514,35 @@ impl PathPattern {
 
     /// Returns true if exactly one path matches.
     pub(super) fn is_literal(&self) -> bool {
-        self.names.iter().all(|name| matches!(name, Name::One(text) if text.literal().is_some()))
+        self.names.iter().all(|name| matches!(name, ComponentPattern::One(text) if text.literal().is_some()))
     }
 
     /// Returns true if every path of the project matches.
     pub(super) fn is_everything(&self) -> bool {
         match self.names.as_slice() {
-            [Name::One(only)] => only.is_everything(),
+            [ComponentPattern::One(only)] => only.is_everything(),
             names => names.iter().all(|name| match name {
-                Name::Any => true,
-                Name::One(text) => text.is_everything(),
+                ComponentPattern::Any => true,
+                ComponentPattern::One(text) => text.is_everything(),
             }),
         }
     }
 
     /// Returns true if the path matches.
-    pub(super) fn fits(&self, names: &[&str], case: LetterCase) -> bool {
-        fits_names(&self.names, names, case)
+    pub(super) fn matches(&self, names: &[&str], case: LetterCase) -> bool {
+        match_names(&self.names, names, case)
     }
 
     /// Returns true if the path matches, for rules that deny: also accepts the directory of
     /// `dir/**`, and a path relative to another directory that ends in a match.
     pub(super) fn matches_or_contains(&self, names: &[&str], elsewhere: bool) -> bool {
-        let directory =
-            self.names.split_last().filter(|(last, rest)| **last == Name::Any && !rest.is_empty());
+        let directory = self
+            .names
+            .split_last()
+            .filter(|(last, rest)| **last == ComponentPattern::Any && !rest.is_empty());
         let within = |names: &[&str]| {
-            fits_names(&self.names, names, LetterCase::Ignored)
-                || directory.is_some_and(|(_, directory)| fits_names(directory, names, LetterCase::Ignored))
+            match_names(&self.names, names, LetterCase::Ignored)
+                || directory.is_some_and(|(_, directory)| match_names(directory, names, LetterCase::Ignored))
         };
         if elsewhere {
             return (0..names.len()).any(|from| names.get(from..).is_some_and(within));
@@ -542,17 +551,17 @@ impl PathPattern {
     }
 }
 
-fn fits_names(pattern: &[Name], names: &[&str], case: LetterCase) -> bool {
-    let is_any = |name: &Name| *name == Name::Any;
+fn match_names(pattern: &[ComponentPattern], names: &[&str], case: LetterCase) -> bool {
+    let is_any = |name: &ComponentPattern| *name == ComponentPattern::Any;
     match_wildcards(pattern, names, is_any, |name, given| match name {
-        Name::Any => true,
-        Name::One(text) => text.fits(given, case),
+        ComponentPattern::Any => true,
+        ComponentPattern::One(text) => text.matches(given, case),
     })
 }
 
 /// Returns the components of a path in a command, and whether the path is relative to another
 /// directory than the project's root.
-pub(super) fn names_of(path: &str) -> (Vec<&str>, bool) {
+pub(super) fn split_path(path: &str) -> (Vec<&str>, bool) {
     let mut names = Vec::new();
     let mut elsewhere = path.starts_with(['/', '~', '$']);
     for name in path.split('/') {
@@ -586,10 +595,14 @@ mod tests {
             ("a\\", "a\\", true),
         ];
         for (pattern, text, fits) in cases {
-            assert_eq!(Text::parse(pattern, true).fits(text, LetterCase::Exact), fits, "{pattern} {text}");
+            assert_eq!(
+                TextPattern::parse(pattern, true).matches(text, LetterCase::Exact),
+                fits,
+                "{pattern} {text}"
+            );
         }
-        assert!(Text::parse("GIT", true).fits("git", LetterCase::Ignored));
-        assert!(Text::parse("*É", true).fits("cafÉ".to_lowercase().as_str(), LetterCase::Ignored));
+        assert!(TextPattern::parse("GIT", true).matches("git", LetterCase::Ignored));
+        assert!(TextPattern::parse("*É", true).matches("cafÉ".to_lowercase().as_str(), LetterCase::Ignored));
     }
 
     #[test]
@@ -610,8 +623,8 @@ mod tests {
         ];
         for (pattern, path, fits, touches) in cases {
             let pattern = PathPattern::parse(pattern).unwrap();
-            let (names, elsewhere) = names_of(path);
-            assert_eq!(pattern.fits(&names, LetterCase::Exact), fits, "{pattern:?} {path}");
+            let (names, elsewhere) = split_path(path);
+            assert_eq!(pattern.matches(&names, LetterCase::Exact), fits, "{pattern:?} {path}");
             assert_eq!(pattern.matches_or_contains(&names, elsewhere), touches, "{pattern:?} {path}");
         }
         for (path, touches) in [
@@ -620,7 +633,7 @@ mod tests {
             ("x/secrets/y", false),
             ("secrets", true),
         ] {
-            let (names, elsewhere) = names_of(path);
+            let (names, elsewhere) = split_path(path);
             assert_eq!(
                 PathPattern::parse("secrets/**").unwrap().matches_or_contains(&names, elsewhere),
                 touches,
@@ -638,29 +651,29 @@ mod tests {
             pattern in "([abK*?é]{1,3}|[*][*])(/([abK*?é]{1,3}|[*][*])){0,2}",
             word in "[ab*?$é\u{212a}]{1,3}(/([ab*?$éK]{1,3}|[*][*]|[$]x)){0,2}",
         ) {
-            let (Ok(pattern), Some(shape)) = (PathPattern::parse(&pattern), Shape::of(&word)) else { return Ok(()) };
+            let (Ok(pattern), Some(shape)) = (PathPattern::parse(&pattern), PathShape::from_word(&word)) else { return Ok(()) };
             for dots in [false, true] {
-                let (fast, slow) = (pattern.meets_from(&shape.pieces, dots), pattern.meets_by_name(&shape.pieces, dots));
+                let (fast, slow) = (pattern.match_components(&shape.pieces, dots), pattern.match_each_component(&shape.pieces, dots));
                 proptest::prop_assert_eq!(fast, slow);
             }
         }
 
         #[test]
         fn names_have_what_was_added(paths in proptest::collection::vec("[a-cA-CÉ\u{212a}./]{0,12}", 0..8), asked in "[a-cÉ*]{0,2}") {
-            let mut names = Names::default();
+            let mut names = NameSet::default();
             paths.iter().for_each(|path| names.add(path));
             let all: Vec<String> = paths.iter().flat_map(|path| path.split('/')).map(str::to_lowercase).collect();
-            proptest::prop_assert!(all.iter().all(|name| names.has(&Key::of(name))));
+            proptest::prop_assert!(all.iter().all(|name| names.contains(&NameKey::from_lowercase(name))));
             let lower = asked.to_lowercase();
-            proptest::prop_assert_eq!(names.has(&Key::of(&lower)), all.contains(&lower));
-            let text = Text::parse(&asked, true);
-            proptest::prop_assert_eq!(names.any_fits(&text), all.iter().any(|name| text.fits(name, LetterCase::Ignored)));
+            proptest::prop_assert_eq!(names.contains(&NameKey::from_lowercase(&lower)), all.contains(&lower));
+            let text = TextPattern::parse(&asked, true);
+            proptest::prop_assert_eq!(names.any_matches(&text), all.iter().any(|name| text.matches(name, LetterCase::Ignored)));
         }
     }
 
     #[test]
     fn what_is_in_lower_case_stays_as_it_is() {
-        // What `Names::any_fits` rests on.
+        // What `Names::any_matches` rests on.
         for character in (0..=u32::from(char::MAX)).filter_map(char::from_u32) {
             assert!(character.to_lowercase().all(|lower| lower.to_lowercase().eq([lower])), "{character:?}");
         }
@@ -669,7 +682,7 @@ mod tests {
     #[test]
     fn what_is_escaped_stands_for_itself() {
         for text in ["a", "*", "a\\*b", "\\\\", "?x", "é*"] {
-            let pattern = Text::parse(&escape_pattern(text), true);
+            let pattern = TextPattern::parse(&escape_pattern(text), true);
             assert_eq!(pattern.literal(), Some(text));
         }
     }

@@ -11,19 +11,19 @@ use std::cell::OnceCell;
 use journeyman_protocol::{Effects, Level, Mode, RelPath};
 
 use super::RuleLayer;
-use super::compiled::{Compiled, Position, is_option, normal_host};
-use super::glob::{Key, LetterCase, Names, last_component, names_of};
-use super::shape::{Shape, possible_paths};
+use super::compiled::{CompiledRule, WordPosition, is_option, normalize_host};
+use super::glob::{LetterCase, NameKey, NameSet, last_component, split_path};
+use super::path_shape::{PathShape, possible_paths};
 use crate::call::CallingAgent;
 use crate::command::{CommandAnalysis, CommandPart, CommandWord};
-use crate::protect::{Protection, protection_of_text};
+use crate::protected_paths::{PathProtection, protection_of_text};
 
 /// Maximum number of words of a part that are matched. More are operands of one kind, such as
 /// files.
 const MAX_WORDS: usize = 512;
 
 /// A call in the form that rules are matched against.
-pub(crate) struct Subject<'a> {
+pub(crate) struct MatchSubject<'a> {
     pub(crate) tool: &'a str,
     pub(crate) agent: CallingAgent<'a>,
     pub(crate) mode: Mode,
@@ -31,18 +31,18 @@ pub(crate) struct Subject<'a> {
     /// The analysis of the shell command.
     pub(crate) analysis: Option<&'a CommandAnalysis>,
     /// The words of a command that was not understood, split roughly.
-    tokens: OnceCell<Names>,
+    tokens: OnceCell<NameSet>,
     /// The components of all paths that the call may name.
-    names: OnceCell<Names>,
+    names: OnceCell<NameSet>,
     hosts: OnceCell<Vec<String>>,
     /// The paths that its unknown words may stand for.
-    shapes: OnceCell<Vec<Shape>>,
-    programs: OnceCell<Names>,
+    shapes: OnceCell<Vec<PathShape>>,
+    programs: OnceCell<NameSet>,
     /// True if wildcards match names that begin with a dot.
     dots: OnceCell<bool>,
 }
 
-impl<'a> Subject<'a> {
+impl<'a> MatchSubject<'a> {
     pub(crate) fn new(
         tool: &'a str,
         agent: CallingAgent<'a>,
@@ -76,7 +76,7 @@ impl<'a> Subject<'a> {
 
     /// Returns the words of a command that was not understood, in lower case: as written, and
     /// without the characters that shells remove.
-    fn tokens(&self) -> &Names {
+    fn raw_words(&self) -> &NameSet {
         self.tokens.get_or_init(|| {
             let text = self.effects.command.as_deref().unwrap_or_default().to_lowercase();
             let bare: String = text.chars().filter(|c| !matches!(c, '\'' | '"' | '\\')).collect();
@@ -92,25 +92,25 @@ impl<'a> Subject<'a> {
                 words.sort_unstable();
                 words.dedup();
             }
-            let mut names = Names::default();
+            let mut names = NameSet::default();
             words.into_iter().for_each(|word| names.add_name(word));
             names
         })
     }
 
     /// Returns true if a word occurs in a command that was not understood.
-    fn may_name(&self, word: &Key) -> bool {
-        self.tokens().has(word)
+    fn may_name(&self, word: &NameKey) -> bool {
+        self.raw_words().contains(word)
     }
 
     /// Returns true if the predicate is true for a text that may be a path: of the call's effects,
     /// or a word of its command.
-    fn any_text(&self, mut is_so: impl FnMut(&str) -> bool) -> bool {
+    fn any_path_text(&self, mut is_so: impl FnMut(&str) -> bool) -> bool {
         let mut effects = self.effects.reads.iter().chain(&self.effects.writes);
         let words = self.words();
         effects.any(|path| is_so(&path.to_string()))
             || words.take(MAX_WORDS).any(|word| is_so(&word.text))
-            || self.is_opaque() && self.tokens().iter().take(MAX_WORDS).any(is_so)
+            || self.is_opaque() && self.raw_words().iter().take(MAX_WORDS).any(is_so)
     }
 
     /// Returns all words of the parts, including the files of redirections.
@@ -118,19 +118,19 @@ impl<'a> Subject<'a> {
         self.parts().iter().flat_map(|part| part.words.iter().chain(&part.writes).chain(&part.reads))
     }
 
-    fn shapes(&self) -> &[Shape] {
+    fn shapes(&self) -> &[PathShape] {
         self.shapes.get_or_init(|| {
             // Known words have only quoted wildcards; if the text was not understood, no word is
             // known.
             let opaque = self.is_opaque();
             let words = self.words().take(MAX_WORDS).filter(|word| opaque || !word.known);
-            let mut shapes: Vec<Shape> = words.flat_map(|word| shapes_of(&word.text)).collect();
+            let mut shapes: Vec<PathShape> = words.flat_map(|word| shapes_of_word(&word.text)).collect();
             if opaque {
                 // The raw text is used, because rough splitting removes brackets.
                 let text = self.effects.command.as_deref().unwrap_or_default();
                 let between =
                     |c: char| c.is_whitespace() || matches!(c, ';' | '|' | '&' | '<' | '>' | '(' | ')');
-                shapes.extend(text.split(between).take(MAX_WORDS).flat_map(shapes_of));
+                shapes.extend(text.split(between).take(MAX_WORDS).flat_map(shapes_of_word));
             }
             shapes
         })
@@ -144,9 +144,9 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns the known programs of the parts, with and without their directories.
-    fn programs(&self) -> &Names {
+    fn programs(&self) -> &NameSet {
         self.programs.get_or_init(|| {
-            let mut names = Names::default();
+            let mut names = NameSet::default();
             for program in self.parts().iter().filter_map(|part| part.words.first()).filter(|word| word.known)
             {
                 names.add_name(&program.text);
@@ -160,10 +160,10 @@ impl<'a> Subject<'a> {
     }
 
     /// Returns a superset of the components of these paths.
-    fn component_names(&self) -> &Names {
+    fn component_names(&self) -> &NameSet {
         self.names.get_or_init(|| {
-            let mut names = Names::default();
-            self.any_text(|text| {
+            let mut names = NameSet::default();
+            self.any_path_text(|text| {
                 match text.starts_with('-') || text.contains(['=', ':', ',', '@']) {
                     true => possible_paths(text).into_iter().for_each(|place| names.add(place)),
                     false => names.add(text),
@@ -178,27 +178,27 @@ impl<'a> Subject<'a> {
     fn hosts(&self) -> &[String] {
         self.hosts.get_or_init(|| {
             let hosts = self.effects.hosts.iter().chain(self.parts().iter().flat_map(|part| &part.hosts));
-            hosts.map(|host| normal_host(host)).collect()
+            hosts.map(|host| normalize_host(host)).collect()
         })
     }
 }
 
 /// Returns the paths that a word may name: itself, or a part of it.
-fn in_word(word: &str) -> impl Iterator<Item = (Vec<&str>, bool)> {
-    possible_paths(word).into_iter().map(names_of)
+fn paths_in_word(word: &str) -> impl Iterator<Item = (Vec<&str>, bool)> {
+    possible_paths(word).into_iter().map(split_path)
 }
 
 /// Returns the paths that an unknown word may stand for.
-fn shapes_of(word: &str) -> Vec<Shape> {
+fn shapes_of_word(word: &str) -> Vec<PathShape> {
     match word.contains(['*', '?', '[', '$', '`']) {
-        true => possible_paths(word).into_iter().filter_map(Shape::of).collect(),
+        true => possible_paths(word).into_iter().filter_map(PathShape::from_word).collect(),
         false => Vec::new(),
     }
 }
 
 /// The result of matching a rule that denies or asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Hit {
+pub(crate) enum MatchCertainty {
     No,
     /// The rule may match: a part of the call is unknown.
     Perhaps,
@@ -207,7 +207,7 @@ pub(crate) enum Hit {
 
 /// The specificity that a rule needs to allow something, from the weakest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Need {
+pub(crate) enum RuleSpecificity {
     /// A rule with wildcards is enough.
     Any,
     /// A rule without wildcards, for unconfined commands and permanent destruction.
@@ -219,7 +219,7 @@ pub(crate) enum Need {
 
 /// The aspect of a call that an allow rule has to match.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Aspect<'a> {
+pub(crate) enum CallAspect<'a> {
     /// The whole command line.
     Line(&'a str),
     /// One program of the command.
@@ -232,11 +232,11 @@ pub(crate) enum Aspect<'a> {
     Tool,
 }
 
-impl Compiled {
+impl CompiledRule {
     /// Returns true if the rule applies to the call's tool, agent and mode.
-    fn applies(&self, subject: &Subject<'_>, case: LetterCase) -> bool {
-        let one_of = |texts: &[super::glob::Text], name: &str| {
-            texts.is_empty() || texts.iter().any(|text| text.fits(name, case))
+    fn applies_to_call(&self, subject: &MatchSubject<'_>, case: LetterCase) -> bool {
+        let one_of = |texts: &[super::glob::TextPattern], name: &str| {
+            texts.is_empty() || texts.iter().any(|text| text.matches(name, case))
         };
         (self.rule.modes.is_empty() || self.rule.modes.contains(&subject.mode))
             && one_of(&self.tools, subject.tool)
@@ -244,68 +244,68 @@ impl Compiled {
     }
 
     /// Matches a rule that denies or asks.
-    pub(crate) fn match_restricting(&self, subject: &Subject<'_>) -> Hit {
-        if !self.applies(subject, LetterCase::Ignored) {
-            return Hit::No;
+    pub(crate) fn match_restricting(&self, subject: &MatchSubject<'_>) -> MatchCertainty {
+        if !self.applies_to_call(subject, LetterCase::Ignored) {
+            return MatchCertainty::No;
         }
         if self.command.is_empty() {
             let hosts = self.hosts.is_empty() || self.hits_host(subject);
             return match (hosts, self.paths.is_empty()) {
-                (false, _) => Hit::No,
-                (true, true) => Hit::Yes,
-                (true, false) => self.hits_path(subject),
+                (false, _) => MatchCertainty::No,
+                (true, true) => MatchCertainty::Yes,
+                (true, false) => self.match_paths(subject),
             };
         }
         if subject.effects.command.is_none() {
-            return Hit::No;
+            return MatchCertainty::No;
         }
-        let here = self.may_begin(subject);
+        let here = self.may_match_program(subject);
         // The command may run anything, so an unknown program adds nothing.
         let opaque = subject.is_opaque();
         let seen = subject
             .parts()
             .iter()
             .filter(|part| here || !opaque && part.words.first().is_some_and(|program| !program.known))
-            .map(|part| self.hits_part(part, subject))
+            .map(|part| self.match_part(part, subject))
             .max()
-            .unwrap_or(Hit::No);
-        if seen < Hit::Yes && opaque { seen.max(self.hits_text(subject)) } else { seen }
+            .unwrap_or(MatchCertainty::No);
+        if seen < MatchCertainty::Yes && opaque { seen.max(self.match_raw_text(subject)) } else { seen }
     }
 
     /// Returns true if a part with a known program may begin with the rule's program. Most rules
     /// name others.
-    fn may_begin(&self, subject: &Subject<'_>) -> bool {
+    fn may_match_program(&self, subject: &MatchSubject<'_>) -> bool {
         let Some(program) = self.command.first().filter(|program| program.is_literal()) else { return true };
-        program
-            .lowercase_literals()
-            .any(|name| subject.programs().has(name) || subject.programs().has(name.last_component()))
+        program.lowercase_literals().any(|name| {
+            subject.programs().contains(name) || subject.programs().contains(name.last_component())
+        })
     }
 
-    fn hits_path(&self, subject: &Subject<'_>) -> Hit {
-        let mut likely = self.paths.iter().filter(|path| path.may_touch(subject.component_names()));
+    fn match_paths(&self, subject: &MatchSubject<'_>) -> MatchCertainty {
+        let mut likely = self.paths.iter().filter(|path| path.may_match_any(subject.component_names()));
         let named = likely.any(|path| {
-            subject.any_text(|text| {
-                in_word(text).any(|(names, elsewhere)| {
+            subject.any_path_text(|text| {
+                paths_in_word(text).any(|(names, elsewhere)| {
                     !names.is_empty() && path.matches_or_contains(&names, elsewhere)
                 })
             })
         });
-        if named { Hit::Yes } else { self.match_shapes(subject.shapes(), subject.has_dots()) }
+        if named { MatchCertainty::Yes } else { self.match_shapes(subject.shapes(), subject.has_dots()) }
     }
 
     /// Matches the paths that unknown words may stand for.
-    fn match_shapes(&self, shapes: &[Shape], dots: bool) -> Hit {
+    fn match_shapes(&self, shapes: &[PathShape], dots: bool) -> MatchCertainty {
         if shapes.is_empty() {
-            return Hit::No;
+            return MatchCertainty::No;
         }
         let met = self
             .paths
             .iter()
             .flat_map(|path| shapes.iter().filter_map(move |shape| path.may_match_both(shape, dots)));
         match met.max() {
-            Some(true) => Hit::Yes,
-            Some(false) => Hit::Perhaps,
-            None => Hit::No,
+            Some(true) => MatchCertainty::Yes,
+            Some(false) => MatchCertainty::Perhaps,
+            None => MatchCertainty::No,
         }
     }
 
@@ -313,42 +313,47 @@ impl Compiled {
         !names.is_empty() && self.paths.iter().any(|path| path.matches_or_contains(names, elsewhere))
     }
 
-    fn hits_host(&self, subject: &Subject<'_>) -> bool {
-        subject.hosts().iter().any(|host| self.hosts.iter().any(|pattern| pattern.fits(host)))
+    fn hits_host(&self, subject: &MatchSubject<'_>) -> bool {
+        subject.hosts().iter().any(|host| self.hosts.iter().any(|pattern| pattern.matches(host)))
             || subject.is_opaque()
                 && self
                     .hosts
                     .iter()
-                    .filter_map(|host| host.only_host())
-                    .any(|host| subject.tokens().iter().any(|token| token.contains(host)))
+                    .filter_map(|host| host.exact_host())
+                    .any(|host| subject.raw_words().iter().any(|token| token.contains(host)))
     }
 
-    fn hits_part(&self, part: &CommandPart, subject: &Subject<'_>) -> Hit {
-        let mut hit = self.match_beginning(&part.words);
-        if hit > Hit::No && !(self.flags.is_empty() && self.rule.without_flags.is_empty()) {
-            hit = hit.min(self.has_flags(&part.words));
+    fn match_part(&self, part: &CommandPart, subject: &MatchSubject<'_>) -> MatchCertainty {
+        let mut hit = self.match_words(&part.words);
+        if hit > MatchCertainty::No && !(self.flags.is_empty() && self.rule.without_flags.is_empty()) {
+            hit = hit.min(self.match_options(&part.words));
         }
-        if hit > Hit::No && !self.paths.is_empty() {
+        if hit > MatchCertainty::No && !self.paths.is_empty() {
             let mut words = part.words.iter().skip(1).chain(&part.writes).chain(&part.reads);
             let named = words
                 .clone()
-                .flat_map(|word| in_word(&word.text))
+                .flat_map(|word| paths_in_word(&word.text))
                 .any(|(names, elsewhere)| self.touches_path(&names, elsewhere));
             if !named {
                 let opaque = subject.is_opaque();
                 let open = words.clone().filter(|word| opaque || !word.known);
-                let shapes: Vec<Shape> = open.flat_map(|word| shapes_of(&word.text)).collect();
-                let known = if words.all(|word| word.known) { Hit::No } else { Hit::Perhaps };
+                let shapes: Vec<PathShape> = open.flat_map(|word| shapes_of_word(&word.text)).collect();
+                let known =
+                    if words.all(|word| word.known) { MatchCertainty::No } else { MatchCertainty::Perhaps };
                 hit = hit.min(known.max(self.match_shapes(&shapes, subject.has_dots())));
             }
         }
-        if hit > Hit::No && !self.hosts.is_empty() {
+        if hit > MatchCertainty::No && !self.hosts.is_empty() {
             let named = part.hosts.iter().any(|host| {
-                let host = normal_host(host);
-                self.hosts.iter().any(|pattern| pattern.fits(&host))
+                let host = normalize_host(host);
+                self.hosts.iter().any(|pattern| pattern.matches(&host))
             });
             if !named {
-                hit = if part.words.iter().all(|word| word.known) { Hit::No } else { Hit::Perhaps };
+                hit = if part.words.iter().all(|word| word.known) {
+                    MatchCertainty::No
+                } else {
+                    MatchCertainty::Perhaps
+                };
             }
         }
         hit
@@ -356,13 +361,13 @@ impl Compiled {
 
     /// Matches the beginning of a command with the rule's words, skipping options and their
     /// possible values.
-    fn match_beginning(&self, words: &[CommandWord]) -> Hit {
-        let Some((program, pattern)) = self.command.split_first() else { return Hit::Yes };
-        let Some((first, words)) = words.split_first() else { return Hit::No };
+    fn match_words(&self, words: &[CommandWord]) -> MatchCertainty {
+        let Some((program, pattern)) = self.command.split_first() else { return MatchCertainty::Yes };
+        let Some((first, words)) = words.split_first() else { return MatchCertainty::No };
         if !first.known {
-            return Hit::Perhaps;
+            return MatchCertainty::Perhaps;
         }
-        let named = |name: &str| program.fits(name, LetterCase::Ignored);
+        let named = |name: &str| program.matches(name, LetterCase::Ignored);
         // A program is the same under every path, in the rule and in the command.
         let name = last_component(&first.text);
         let same =
@@ -371,7 +376,7 @@ impl Compiled {
             && (name.len() == first.text.len() || !named(name))
             && !program.literals().any(same)
         {
-            return Hit::No;
+            return MatchCertainty::No;
         }
         let words = words.get(..MAX_WORDS.min(words.len())).unwrap_or(words);
         // Indices in `words` that the positions so far may have reached.
@@ -381,7 +386,7 @@ impl Compiled {
         }
         let mut perhaps = false;
         for position in pattern {
-            if *position == Position::Rest {
+            if *position == WordPosition::Rest {
                 break;
             }
             let mut next = vec![false; words.len() + 1];
@@ -396,7 +401,7 @@ impl Compiled {
                         *mark = true;
                     }
                 };
-                if word.known && position.fits(&word.text, LetterCase::Ignored) {
+                if word.known && position.matches(&word.text, LetterCase::Ignored) {
                     mark(&mut next, place + 1);
                 }
                 if word.text.starts_with('-') {
@@ -407,53 +412,59 @@ impl Compiled {
             reached = next;
         }
         match reached.contains(&true) {
-            true => Hit::Yes,
-            false if perhaps => Hit::Perhaps,
-            false => Hit::No,
+            true => MatchCertainty::Yes,
+            false if perhaps => MatchCertainty::Perhaps,
+            false => MatchCertainty::No,
         }
     }
 
     /// Matches the required and the forbidden options of a rule that denies or asks.
-    fn has_flags(&self, words: &[CommandWord]) -> Hit {
+    fn match_options(&self, words: &[CommandWord]) -> MatchCertainty {
         let unknown = words.iter().skip(1).any(|word| !word.known);
-        let mut hit = Hit::Yes;
+        let mut hit = MatchCertainty::Yes;
         for alternatives in &self.flags {
-            let there = words
-                .iter()
-                .skip(1)
-                .any(|word| alternatives.iter().any(|flag| is_flag(&word.text, flag, Spelling::Any)))
-                || alternatives.iter().any(|flag| {
-                    // `-rf` equals `-r -f` and `-fr`.
-                    cluster_options(flag).is_some_and(|mut letters| {
-                        letters.all(|letter| {
-                            let short = format!("-{letter}");
-                            words.iter().skip(1).any(|word| is_flag(&word.text, &short, Spelling::Any))
-                        })
+            let there = words.iter().skip(1).any(|word| {
+                alternatives.iter().any(|flag| is_option_spelling(&word.text, flag, OptionSpelling::Any))
+            }) || alternatives.iter().any(|flag| {
+                // `-rf` equals `-r -f` and `-fr`.
+                cluster_options(flag).is_some_and(|mut letters| {
+                    letters.all(|letter| {
+                        let short = format!("-{letter}");
+                        words
+                            .iter()
+                            .skip(1)
+                            .any(|word| is_option_spelling(&word.text, &short, OptionSpelling::Any))
                     })
-                });
+                })
+            });
             hit = hit.min(match (there, unknown) {
-                (true, _) => Hit::Yes,
-                (false, true) => Hit::Perhaps,
-                (false, false) => Hit::No,
+                (true, _) => MatchCertainty::Yes,
+                (false, true) => MatchCertainty::Perhaps,
+                (false, false) => MatchCertainty::No,
             });
         }
         let before = words.iter().skip(1).take_while(|word| word.text != "--").filter(|word| word.known);
         for word in before {
-            if self.rule.without_flags.iter().any(|flag| is_flag(&word.text, flag, Spelling::Whole)) {
-                return Hit::No;
+            if self
+                .rule
+                .without_flags
+                .iter()
+                .any(|flag| is_option_spelling(&word.text, flag, OptionSpelling::Whole))
+            {
+                return MatchCertainty::No;
             }
         }
         hit
     }
 
     /// Returns true if the text of a command that was not understood may run the rule's program.
-    fn hits_text(&self, subject: &Subject<'_>) -> Hit {
-        let Some((program, rest)) = self.command.split_first() else { return Hit::Yes };
+    fn match_raw_text(&self, subject: &MatchSubject<'_>) -> MatchCertainty {
+        let Some((program, rest)) = self.command.split_first() else { return MatchCertainty::Yes };
         let named = match program.is_literal() {
             true => program.lowercase_literals().any(|name| {
                 subject.may_name(name) || (name.is_absolute() && subject.may_name(name.last_component()))
             }),
-            false => subject.tokens().iter().any(|token| program.fits(token, LetterCase::Ignored)),
+            false => subject.raw_words().iter().any(|token| program.matches(token, LetterCase::Ignored)),
         };
         let all = named
             && rest.iter().all(|position| match position.is_literal() {
@@ -463,44 +474,52 @@ impl Compiled {
         let flags = all
             && self.flags.iter().all(|flags| {
                 flags.iter().any(|flag| {
-                    subject.tokens().iter().any(|token| is_flag(token, &flag.to_lowercase(), Spelling::Any))
+                    subject
+                        .raw_words()
+                        .iter()
+                        .any(|token| is_option_spelling(token, &flag.to_lowercase(), OptionSpelling::Any))
                 })
             });
         let bare = self.paths.is_empty() && self.hosts.is_empty() && self.rule.without_flags.is_empty();
         match named && all && flags && bare {
-            true => Hit::Yes,
+            true => MatchCertainty::Yes,
             // A command that was not understood may run anything.
-            false => Hit::Perhaps,
+            false => MatchCertainty::Perhaps,
         }
     }
 
     /// Returns true if the rule allows this aspect of a call.
-    pub(crate) fn allows_aspect(&self, subject: &Subject<'_>, aspect: Aspect<'_>, need: Need) -> bool {
+    pub(crate) fn allows_aspect(
+        &self,
+        subject: &MatchSubject<'_>,
+        aspect: CallAspect<'_>,
+        need: RuleSpecificity,
+    ) -> bool {
         let says_enough = match need {
-            Need::Any => true,
-            Need::Exact => self.is_exact(),
-            Need::Written => self.is_exact() && self.id.layer != RuleLayer::Session,
+            RuleSpecificity::Any => true,
+            RuleSpecificity::Exact => self.is_exact(),
+            RuleSpecificity::Written => self.is_exact() && self.id.layer != RuleLayer::Session,
         };
-        if !says_enough || !self.applies(subject, LetterCase::Exact) {
+        if !says_enough || !self.applies_to_call(subject, LetterCase::Exact) {
             return false;
         }
         let speaks_of_commands = !self.command.is_empty() || self.rule.exact.is_some();
         let effects = subject.effects;
         match aspect {
-            Aspect::Line(line) => self.rule.exact.as_deref().is_some_and(|exact| exact == line),
-            Aspect::CommandPart(part) => !self.command.is_empty() && self.covers_part(part, need),
-            Aspect::Tool => {
+            CallAspect::Line(line) => self.rule.exact.as_deref().is_some_and(|exact| exact == line),
+            CallAspect::CommandPart(part) => !self.command.is_empty() && self.covers_part(part, need),
+            CallAspect::Tool => {
                 !speaks_of_commands
                     && effects.reads.iter().chain(&effects.writes).all(|path| self.covers_path(path))
                     && effects.hosts.iter().all(|host| self.covers_host(host))
             }
-            Aspect::Path(path) => {
+            CallAspect::Path(path) => {
                 !speaks_of_commands
                     && (!self.paths.is_empty() || self.hosts.is_empty())
                     && self.covers_path(path)
                     && effects.hosts.iter().all(|host| self.covers_host(host))
             }
-            Aspect::Host(host) => {
+            CallAspect::Host(host) => {
                 !speaks_of_commands
                     && (!self.hosts.is_empty() || self.paths.is_empty())
                     && self.covers_host(host)
@@ -514,38 +533,39 @@ impl Compiled {
         let names: Vec<&str> = text.split('/').collect();
         self.paths.is_empty()
             || std::str::from_utf8(path.as_bytes()).is_ok()
-                && self.paths.iter().any(|pattern| pattern.fits(&names, LetterCase::Exact))
+                && self.paths.iter().any(|pattern| pattern.matches(&names, LetterCase::Exact))
     }
 
     fn covers_host(&self, host: &str) -> bool {
-        let host = normal_host(host);
-        self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.fits(&host))
+        let host = normalize_host(host);
+        self.hosts.is_empty() || self.hosts.iter().any(|pattern| pattern.matches(&host))
     }
 
     /// Returns true if the rule names a part word for word.
-    fn covers_part(&self, part: &CommandPart, need: Need) -> bool {
+    fn covers_part(&self, part: &CommandPart, need: RuleSpecificity) -> bool {
         if part.words.iter().chain(&part.writes).any(|word| !word.known) {
             return false;
         }
-        let open = matches!(self.command.last(), Some(Position::Rest));
+        let open = matches!(self.command.last(), Some(WordPosition::Rest));
         let fixed = self.command.len() - usize::from(open);
         if part.words.len() < fixed || !open && part.words.len() > fixed {
             return false;
         }
-        let rest = std::iter::repeat(&Position::Rest);
+        let rest = std::iter::repeat(&WordPosition::Rest);
         for (position, word) in self.command.iter().take(fixed).chain(rest).zip(&part.words) {
-            if !position.fits(&word.text, LetterCase::Exact) {
+            if !position.matches(&word.text, LetterCase::Exact) {
                 return false;
             }
             // If the rule has paths, a word that matches a wildcard has to be one of them.
-            if !self.paths.is_empty() && !position.is_literal() && !self.covers_text(&word.text) {
+            if !self.paths.is_empty() && !position.is_literal() && !self.covers_word(&word.text) {
                 return false;
             }
         }
         let arguments = part.words.iter().skip(1);
-        let has = |flag: &String, how| arguments.clone().any(|word| is_flag(&word.text, flag, how));
-        if !self.flags.iter().all(|flags| flags.iter().any(|flag| has(flag, Spelling::Whole)))
-            || self.rule.without_flags.iter().any(|flag| has(flag, Spelling::Any))
+        let has =
+            |flag: &String, how| arguments.clone().any(|word| is_option_spelling(&word.text, flag, how));
+        if !self.flags.iter().all(|flags| flags.iter().any(|flag| has(flag, OptionSpelling::Whole)))
+            || self.rule.without_flags.iter().any(|flag| has(flag, OptionSpelling::Any))
         {
             return false;
         }
@@ -554,29 +574,29 @@ impl Compiled {
     }
 
     /// Returns true if a word of a command is one of the rule's paths.
-    fn covers_text(&self, word: &str) -> bool {
-        let (names, elsewhere) = names_of(word);
+    fn covers_word(&self, word: &str) -> bool {
+        let (names, elsewhere) = split_path(word);
         let plain = !word.starts_with('-') && !elsewhere && !word.split('/').any(|name| name == "..");
-        plain && !names.is_empty() && self.paths.iter().any(|path| path.fits(&names, LetterCase::Exact))
+        plain && !names.is_empty() && self.paths.iter().any(|path| path.matches(&names, LetterCase::Exact))
     }
 
     /// Returns true if a redirection may write the file: an ordinary file of the project, or one
     /// that the rule names.
-    fn covers_write(&self, target: &str, need: Need) -> bool {
+    fn covers_write(&self, target: &str, need: RuleSpecificity) -> bool {
         if matches!(target, "/dev/null" | "/dev/stdout" | "/dev/stderr") {
             return true;
         }
         if !self.paths.is_empty() {
-            return self.covers_text(target);
+            return self.covers_word(target);
         }
-        let ordinary = !names_of(target).1 && protection_of_text(target) == Protection::None;
-        ordinary && need == Need::Any
+        let ordinary = !split_path(target).1 && protection_of_text(target) == PathProtection::None;
+        ordinary && need == RuleSpecificity::Any
     }
 }
 
 /// The spellings of an option that match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Spelling {
+enum OptionSpelling {
     /// The whole option, alone, in a cluster of short options, or with a value.
     Whole,
     /// Also abbreviations of a long option, which many programs accept.
@@ -584,7 +604,7 @@ enum Spelling {
 }
 
 /// Returns true if a word is or contains this option.
-fn is_flag(word: &str, flag: &str, spelling: Spelling) -> bool {
+fn is_option_spelling(word: &str, flag: &str, spelling: OptionSpelling) -> bool {
     if word == flag {
         return true;
     }
@@ -594,7 +614,7 @@ fn is_flag(word: &str, flag: &str, spelling: Spelling) -> bool {
     }
     let Some(short) = flag.strip_prefix('-').filter(|rest| rest.chars().count() == 1) else {
         // At least two letters: fewer could mean several options.
-        return spelling == Spelling::Any
+        return spelling == OptionSpelling::Any
             && flag.starts_with("--")
             && name.len() >= "--xx".len()
             && is_option(name)
@@ -606,9 +626,9 @@ fn is_flag(word: &str, flag: &str, spelling: Spelling) -> bool {
 /// Returns the short options of a cluster such as `-rf`. Longer ones are long options with one
 /// dash, as of `find`.
 fn cluster_options(flag: &str) -> Option<std::str::Chars<'_>> {
-    const MAX_SKIPPED: usize = 3;
+    const MAX_CLUSTER_LETTERS: usize = 3;
     let cluster = flag.strip_prefix('-').filter(|rest| !rest.starts_with('-'))?;
-    (2..=MAX_SKIPPED).contains(&cluster.chars().count()).then(|| cluster.chars())
+    (2..=MAX_CLUSTER_LETTERS).contains(&cluster.chars().count()).then(|| cluster.chars())
 }
 
 /// Returns true if a part only changes the directory.

@@ -12,18 +12,20 @@ mod compiled;
 mod glob;
 mod matching;
 mod parse;
+mod path_shape;
 mod proposal;
 mod rule;
-mod shape;
-mod wide;
+mod too_wide;
 
 use std::sync::Arc;
 
 use journeyman_protocol::{Decision, Effects, Mode, RelPath};
 
-pub(crate) use compiled::Compiled;
+pub(crate) use compiled::CompiledRule;
 pub use glob::matches_wildcards;
-pub(crate) use matching::{Aspect, Hit, Need, Subject, changes_directory, explained_level};
+pub(crate) use matching::{
+    CallAspect, MatchCertainty, MatchSubject, RuleSpecificity, changes_directory, explained_level,
+};
 pub use parse::{MAX_POLICY_BYTES, MAX_RULES, RuleError};
 pub(crate) use proposal::propose_rules;
 pub use rule::{Example, MAIN_AGENT, Rule, RuleId, RuleLayer};
@@ -34,7 +36,7 @@ use crate::rules::rule::shorten_text;
 /// The compiled rules of one or several layers.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    compiled: Vec<Arc<Compiled>>,
+    compiled: Vec<Arc<CompiledRule>>,
 }
 
 impl PartialEq for Rules {
@@ -77,7 +79,7 @@ impl Rules {
     ///
     /// # Errors
     /// Those of [`Rules::parse`]; the line is the rule's number, from 1.
-    pub fn of(rules: impl IntoIterator<Item = Rule>, layer: RuleLayer) -> Result<Self, RuleError> {
+    pub fn from_rules(rules: impl IntoIterator<Item = Rule>, layer: RuleLayer) -> Result<Self, RuleError> {
         let mut compiled = Vec::new();
         for (place, rule) in rules.into_iter().enumerate() {
             let id = RuleId { layer, file: None, line: place + 1, name: rule.name.clone() };
@@ -122,7 +124,7 @@ impl Rules {
     pub(crate) fn extend(&mut self, other: Self) {
         for mut rule in other.compiled {
             if rule.id.file.is_none() {
-                let like = |one: &&Arc<Compiled>| one.id.file.is_none() && one.id.layer == rule.id.layer;
+                let like = |one: &&Arc<CompiledRule>| one.id.file.is_none() && one.id.layer == rule.id.layer;
                 let line = self.compiled.iter().filter(like).count() + 1;
                 Arc::make_mut(&mut rule).id.line = line;
             }
@@ -130,17 +132,17 @@ impl Rules {
         }
     }
 
-    pub(crate) fn compiled_rules(&self) -> impl Iterator<Item = &Compiled> {
+    pub(crate) fn compiled_rules(&self) -> impl Iterator<Item = &CompiledRule> {
         self.compiled.iter().map(|rule| &**rule)
     }
 }
 
-fn compile_rule(rule: Rule, id: RuleId) -> Result<Compiled, RuleError> {
+fn compile_rule(rule: Rule, id: RuleId) -> Result<CompiledRule, RuleError> {
     let place = (id.file.clone().unwrap_or_else(|| id.layer.to_string()), id.line);
     let error = |(problem, help)| RuleError { file: place.0, line: place.1, problem, help };
-    let compiled = Compiled::new(rule, id).and_then(|compiled| {
+    let compiled = CompiledRule::new(rule, id).and_then(|compiled| {
         if compiled.rule.decision == Decision::Allow {
-            wide::check_not_too_wide(&compiled)?;
+            too_wide::check_not_too_wide(&compiled)?;
         }
         check_examples(&compiled)?;
         Ok(compiled)
@@ -149,11 +151,11 @@ fn compile_rule(rule: Rule, id: RuleId) -> Result<Compiled, RuleError> {
 }
 
 /// Checks a rule against its own examples.
-fn check_examples(rule: &Compiled) -> Result<(), parse::Problem> {
+fn check_examples(rule: &CompiledRule) -> Result<(), parse::RuleProblem> {
     let cases = [(&rule.rule.matches, true), (&rule.rule.not_matches, false)];
     for (examples, expected) in cases {
         for example in examples {
-            if speaks_of(rule, example) != expected {
+            if matches_example(rule, example) != expected {
                 let what = if expected { "does not match" } else { "matches" };
                 let key = if expected { "matches" } else { "not_matches" };
                 return Err(parse::new_problem(
@@ -177,7 +179,7 @@ fn check_examples(rule: &Compiled) -> Result<(), parse::Problem> {
 }
 
 /// Returns true if a rule matches an example, in a mode and by an agent that the rule applies to.
-fn speaks_of(rule: &Compiled, example: &Example) -> bool {
+fn matches_example(rule: &CompiledRule, example: &Example) -> bool {
     let mut effects = Effects::default();
     let first = |texts: &[String], otherwise: &str| {
         // A text that the pattern matches.
@@ -200,24 +202,24 @@ fn speaks_of(rule: &Compiled, example: &Example) -> bool {
     let agent = first(&rule.rule.agents, MAIN_AGENT);
     let mode = rule.rule.modes.first().copied().unwrap_or(Mode::Edit);
     let analysis = effects.command.as_deref().map(|command| analyse_command(command, &[]));
-    let subject = Subject::new(&tool, agent.as_str().into(), mode, &effects, analysis.as_ref());
+    let subject = MatchSubject::new(&tool, agent.as_str().into(), mode, &effects, analysis.as_ref());
     if rule.rule.decision > Decision::Allow {
-        return rule.match_restricting(&subject) == Hit::Yes;
+        return rule.match_restricting(&subject) == MatchCertainty::Yes;
     }
-    let covers = |aspect| rule.allows_aspect(&subject, aspect, Need::Any);
-    let files = effects.writes.iter().all(|path| covers(Aspect::Path(path)));
-    let hosts = effects.hosts.iter().all(|host| covers(Aspect::Host(host)));
+    let covers = |aspect| rule.allows_aspect(&subject, aspect, RuleSpecificity::Any);
+    let files = effects.writes.iter().all(|path| covers(CallAspect::Path(path)));
+    let hosts = effects.hosts.iter().all(|host| covers(CallAspect::Host(host)));
     let nothing = effects.writes.is_empty() && effects.hosts.is_empty();
     match (effects.command.as_deref(), &analysis) {
         (Some(line), Some(analysis)) => {
             let parts = || {
                 analysis.complete
                     && !analysis.parts.is_empty()
-                    && analysis.parts.iter().all(|part| covers(Aspect::CommandPart(part)))
+                    && analysis.parts.iter().all(|part| covers(CallAspect::CommandPart(part)))
             };
-            covers(Aspect::Line(line)) || parts()
+            covers(CallAspect::Line(line)) || parts()
         }
-        _ if nothing => covers(Aspect::Tool),
+        _ if nothing => covers(CallAspect::Tool),
         _ => files && hosts,
     }
 }

@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::rule::shorten_text;
 use super::{Example, Rule};
-use crate::tools::{builtin_names, check_tool_pattern};
+use crate::tools::{check_tool_pattern, list_builtin_names};
 
 /// Maximum size of a file of rules in bytes: [`MAX_RULES`] of them with examples.
 pub const MAX_POLICY_BYTES: usize = 256 * 1024;
@@ -14,7 +14,7 @@ pub const MAX_RULES: usize = 500;
 /// Maximum number of entries in a list of a rule. Longer lists are several rules.
 const MAX_ENTRIES: usize = 64;
 /// Maximum length of a text in a rule, such as a whole command line, in bytes.
-const MAX_TEXT: usize = 4 * 1024;
+const MAX_TEXT_BYTES: usize = 4 * 1024;
 
 /// The error for a file of rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,9 +31,9 @@ pub struct RuleError {
 }
 
 /// A problem and how to fix it, before the line is known.
-pub(super) type Problem = (String, String);
+pub(super) type RuleProblem = (String, String);
 
-pub(super) fn new_problem(what: impl Into<String>, help: impl Into<String>) -> Problem {
+pub(super) fn new_problem(what: impl Into<String>, help: impl Into<String>) -> RuleProblem {
     (what.into(), help.into())
 }
 
@@ -43,13 +43,13 @@ pub(super) fn parse_rules(
     file: &str,
     is_registered: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<(usize, Rule)>, RuleError> {
-    let error = |line, (problem, help): Problem| RuleError { file: file.to_owned(), line, problem, help };
+    let error = |line, (problem, help): RuleProblem| RuleError { file: file.to_owned(), line, problem, help };
     if text.len() > MAX_POLICY_BYTES {
         let what = format!("it has {} bytes, and at most {MAX_POLICY_BYTES} are read", text.len());
         return Err(error(1, new_problem(what, "Remove rules that others make superfluous")));
     }
     let table = DeTable::parse(text).map_err(|wrong| {
-        let line = wrong.span().map_or(1, |span| line_of(text, span.start));
+        let line = wrong.span().map_or(1, |span| line_number(text, span.start));
         let what = format!("it is not TOML: {}", wrong.message().trim_end());
         error(
             line,
@@ -61,19 +61,19 @@ pub(super) fn parse_rules(
     })?;
     let mut found = Vec::new();
     for (key, value) in table.get_ref() {
-        let line = line_of(text, key.span().start);
+        let line = line_number(text, key.span().start);
         let DeValue::Array(items) = value.get_ref() else {
-            return Err(error(line, unknown_key(key.get_ref(), &["rule"])));
+            return Err(error(line, unknown_key_problem(key.get_ref(), &["rule"])));
         };
         if key.get_ref() != "rule" {
-            return Err(error(line, unknown_key(key.get_ref(), &["rule"])));
+            return Err(error(line, unknown_key_problem(key.get_ref(), &["rule"])));
         }
         if items.len() > MAX_RULES {
             let what = format!("it has {} rules, and at most {MAX_RULES} are read", items.len());
             return Err(error(line, new_problem(what, "Join rules: every list takes several entries")));
         }
         for item in items {
-            let line = line_of(text, item.span().start);
+            let line = line_number(text, item.span().start);
             let DeValue::Table(fields) = item.get_ref() else {
                 let what = "an entry of `rule` is not a table";
                 return Err(error(line, new_problem(what, "Write each rule as a `[[rule]]`")));
@@ -87,7 +87,7 @@ pub(super) fn parse_rules(
     Ok(found)
 }
 
-fn line_of(text: &str, place: usize) -> usize {
+fn line_number(text: &str, place: usize) -> usize {
     text.get(..place).unwrap_or_default().matches('\n').count() + 1
 }
 
@@ -108,7 +108,7 @@ const RULE_KEYS: &[&str] = &[
     "not_matches",
 ];
 
-fn unknown_key(key: &str, known: &[&str]) -> Problem {
+fn unknown_key_problem(key: &str, known: &[&str]) -> RuleProblem {
     let key = shorten_text(key);
     new_problem(format!("`{key}` is not a key here"), format!("There are: {}", known.join(", ")))
 }
@@ -118,19 +118,19 @@ fn parse_rule(
     line: usize,
     fields: &DeTable<'_>,
     is_registered: &dyn Fn(&str) -> bool,
-) -> Result<Rule, (usize, Problem)> {
+) -> Result<Rule, (usize, RuleProblem)> {
     let mut rule = Rule::new(Decision::Deny);
     let mut decided = false;
     for (key, value) in fields {
-        let at = line_of(text, key.span().start);
+        let at = line_number(text, key.span().start);
         let name = key.get_ref().as_ref();
         let value = value.get_ref();
         let wrong =
-            |(what, help): Problem| (at, new_problem(format!("`{}` {what}", shorten_text(name)), help));
+            |(what, help): RuleProblem| (at, new_problem(format!("`{}` {what}", shorten_text(name)), help));
         match name {
-            "name" => rule.name = Some(line_text(value).map_err(wrong)?),
-            "reason" => rule.reason = Some(line_text(value).map_err(wrong)?),
-            "exact" => rule.exact = Some(text_of(value).map_err(wrong)?),
+            "name" => rule.name = Some(parse_line(value).map_err(wrong)?),
+            "reason" => rule.reason = Some(parse_line(value).map_err(wrong)?),
+            "exact" => rule.exact = Some(parse_text(value).map_err(wrong)?),
             "decision" => {
                 rule.decision = parse_decision(value).map_err(wrong)?;
                 decided = true;
@@ -155,7 +155,7 @@ fn parse_rule(
             }
             "matches" => rule.matches = parse_examples(value).map_err(wrong)?,
             "not_matches" => rule.not_matches = parse_examples(value).map_err(wrong)?,
-            other => return Err((at, unknown_key(other, RULE_KEYS))),
+            other => return Err((at, unknown_key_problem(other, RULE_KEYS))),
         }
     }
     if !decided {
@@ -165,7 +165,7 @@ fn parse_rule(
     Ok(rule)
 }
 
-fn parse_decision(value: &DeValue<'_>) -> Result<Decision, Problem> {
+fn parse_decision(value: &DeValue<'_>) -> Result<Decision, RuleProblem> {
     match value.as_str() {
         Some("allow") => Ok(Decision::Allow),
         Some("ask") => Ok(Decision::Ask),
@@ -174,30 +174,31 @@ fn parse_decision(value: &DeValue<'_>) -> Result<Decision, Problem> {
     }
 }
 
-fn text_of(value: &DeValue<'_>) -> Result<String, Problem> {
+fn parse_text(value: &DeValue<'_>) -> Result<String, RuleProblem> {
     let text = value.as_str().ok_or_else(|| new_problem("is not a text", "Put it in quotes"))?;
     match text.len() {
         0 => Err(new_problem("is empty", "Remove it, or say what it is to be")),
-        1..=MAX_TEXT => Ok(text.to_owned()),
-        long => {
-            Err(new_problem(format!("has {long} bytes"), format!("At most {MAX_TEXT} are read; shorten it")))
-        }
+        1..=MAX_TEXT_BYTES => Ok(text.to_owned()),
+        long => Err(new_problem(
+            format!("has {long} bytes"),
+            format!("At most {MAX_TEXT_BYTES} are read; shorten it"),
+        )),
     }
 }
 
 /// Parses a text that people are shown, which must not control their terminal.
-fn line_text(value: &DeValue<'_>) -> Result<String, Problem> {
-    let text = text_of(value)?;
+fn parse_line(value: &DeValue<'_>) -> Result<String, RuleProblem> {
+    let text = parse_text(value)?;
     match text.chars().any(char::is_control) {
         true => Err(new_problem("has control characters", "Write it on one line")),
         false => Ok(text),
     }
 }
 
-fn entries<T>(
+fn parse_entries<T>(
     value: &DeValue<'_>,
-    entry: impl Fn(&DeValue<'_>) -> Result<T, Problem>,
-) -> Result<Vec<T>, Problem> {
+    entry: impl Fn(&DeValue<'_>) -> Result<T, RuleProblem>,
+) -> Result<Vec<T>, RuleProblem> {
     let DeValue::Array(items) = value else {
         return Err(new_problem("is not a list", "Write it in brackets: [\"one\", \"two\"]"));
     };
@@ -211,20 +212,23 @@ fn entries<T>(
     }
 }
 
-fn parse_texts(value: &DeValue<'_>) -> Result<Vec<String>, Problem> {
-    entries(value, text_of)
+fn parse_texts(value: &DeValue<'_>) -> Result<Vec<String>, RuleProblem> {
+    parse_entries(value, parse_text)
 }
 
 /// Reads names of tools. A rule about a tool that doesn't exist would never apply.
-fn parse_tools(value: &DeValue<'_>, is_registered: &dyn Fn(&str) -> bool) -> Result<Vec<String>, Problem> {
-    entries(value, |item| {
-        let name = text_of(item)?;
+fn parse_tools(
+    value: &DeValue<'_>,
+    is_registered: &dyn Fn(&str) -> bool,
+) -> Result<Vec<String>, RuleProblem> {
+    parse_entries(value, |item| {
+        let name = parse_text(item)?;
         // A backslash takes the meaning of `*` away.
         match check_tool_pattern(&name.replace('\\', ""), is_registered) {
             Ok(()) => Ok(name),
             Err(unknown) => {
                 let what = format!("names `{}`, and there is no such tool", unknown.given);
-                let names = || format!("There are {}, and mcp__server__tool", builtin_names());
+                let names = || format!("There are {}, and mcp__server__tool", list_builtin_names());
                 Err(new_problem(
                     what,
                     unknown.suggestion.map_or_else(names, |name| format!("Did you mean `{name}`?")),
@@ -235,36 +239,36 @@ fn parse_tools(value: &DeValue<'_>, is_registered: &dyn Fn(&str) -> bool) -> Res
 }
 
 /// Parses words by position, each alone or a list of alternatives.
-fn parse_words(value: &DeValue<'_>) -> Result<Vec<Vec<String>>, Problem> {
+fn parse_words(value: &DeValue<'_>) -> Result<Vec<Vec<String>>, RuleProblem> {
     if let DeValue::String(line) = value {
         let words: Vec<String> =
             line.split_whitespace().map(|word| format!("\"{}\"", shorten_text(word))).collect();
         let help = format!("Write the words one by one: [{}]", words.join(", "));
         return Err(new_problem("is one text", help));
     }
-    entries(value, |item| match item {
+    parse_entries(value, |item| match item {
         DeValue::Array(_) => parse_texts(item),
         // An empty word is a valid argument.
         DeValue::String(text) if text.is_empty() => Ok(vec![String::new()]),
-        other => text_of(other).map(|text| vec![text]),
+        other => parse_text(other).map(|text| vec![text]),
     })
 }
 
-fn parse_examples(value: &DeValue<'_>) -> Result<Vec<Example>, Problem> {
-    entries(value, |item| match item {
+fn parse_examples(value: &DeValue<'_>) -> Result<Vec<Example>, RuleProblem> {
+    parse_entries(value, |item| match item {
         DeValue::Table(fields) => {
             let (mut tool, mut path, mut host) = (None, None, None);
             for (key, value) in fields {
-                let text = Some(text_of(value.get_ref())?);
+                let text = Some(parse_text(value.get_ref())?);
                 match key.get_ref().as_ref() {
                     "tool" => tool = text,
                     "path" => path = text,
                     "host" => host = text,
-                    other => return Err(unknown_key(other, &["tool", "path", "host"])),
+                    other => return Err(unknown_key_problem(other, &["tool", "path", "host"])),
                 }
             }
             Ok(Example::Call { tool, path, host })
         }
-        other => text_of(other).map(Example::Command),
+        other => parse_text(other).map(Example::Command),
     })
 }

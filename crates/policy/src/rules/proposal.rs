@@ -4,7 +4,7 @@ use journeyman_protocol::{Decision, RelPath};
 
 use super::glob::escape_pattern;
 use super::matching::explained_level;
-use super::wide::{is_unbounded, words_too_wide};
+use super::too_wide::{runs_unbounded_code, wide_words_reason};
 use super::{Rule, RuleLayer, Rules};
 use crate::call::Call;
 use crate::command::{CommandAnalysis, CommandPart};
@@ -36,7 +36,7 @@ pub(crate) fn propose_rules(
                 "it destroys what undoing may not bring back, which is asked about every time".to_owned()
             );
         }
-        match words_of_parts(analysis, open)? {
+        match collect_part_words(analysis, open)? {
             Some(parts) => {
                 rules.extend(parts.into_iter().map(|command| Rule { command, ..rule() }));
             }
@@ -47,7 +47,7 @@ pub(crate) fn propose_rules(
         }
     }
     if !call.effects.writes.is_empty() {
-        let paths = call.effects.writes.iter().map(path_pattern).collect::<Option<Vec<_>>>();
+        let paths = call.effects.writes.iter().map(to_path_pattern).collect::<Option<Vec<_>>>();
         let paths = paths.ok_or("the name of a file in it can't be written in a rule")?;
         rules.push(Rule { paths, ..rule() });
     }
@@ -55,25 +55,25 @@ pub(crate) fn propose_rules(
         let mut rule = rule();
         rule.hosts.clone_from(&call.effects.hosts);
         if !call.effects.writes.is_empty() {
-            rule.paths = call.effects.writes.iter().filter_map(path_pattern).collect();
+            rule.paths = call.effects.writes.iter().filter_map(to_path_pattern).collect();
         }
         rules.push(rule);
     }
     if rules.is_empty() {
         rules.push(rule());
     }
-    Rules::of(rules, RuleLayer::Session).map_err(|error| error.problem)
+    Rules::from_rules(rules, RuleLayer::Session).map_err(|error| error.problem)
 }
 
 /// Returns a file's name as a rule's pattern, in which brackets can't be escaped.
-fn path_pattern(path: &RelPath) -> Option<String> {
+fn to_path_pattern(path: &RelPath) -> Option<String> {
     let text = std::str::from_utf8(path.as_bytes()).ok()?;
     let bad = |c: char| c.is_control() || matches!(c, '[' | ']' | '{' | '}');
     (!text.contains(bad)).then(|| escape_pattern(text))
 }
 
 /// Returns the words of each part that is not allowed yet; `None` if some words are unknown.
-fn words_of_parts(
+fn collect_part_words(
     analysis: &CommandAnalysis,
     open: impl Fn(&CommandPart) -> bool,
 ) -> Result<Option<Vec<Vec<Vec<String>>>>, String> {
@@ -83,7 +83,7 @@ fn words_of_parts(
     let mut found: Vec<Vec<Vec<String>>> = Vec::new();
     for part in analysis.parts.iter().filter(|part| open(part)) {
         let given: Vec<&str> = part.words.iter().map(|word| word.text.as_str()).collect();
-        if let Some(why) = words_too_wide(&given) {
+        if let Some(why) = wide_words_reason(&given) {
             return Err(why);
         }
         let mut words = part.words.iter().chain(&part.writes);
@@ -103,13 +103,13 @@ fn words_of_parts(
 fn check_whole_text(command: &str, analysis: &CommandAnalysis) -> Result<(), String> {
     for part in &analysis.parts {
         let words: Vec<&str> = part.words.iter().map(|word| word.text.as_str()).collect();
-        if let Some(why) = words_too_wide(&words) {
+        if let Some(why) = wide_words_reason(&words) {
             return Err(why);
         }
     }
     if !analysis.complete {
         let between = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.');
-        if let Some(word) = command.split(between).find(|word| is_unbounded(word)) {
+        if let Some(word) = command.split(between).find(|word| runs_unbounded_code(word)) {
             return Err(format!("`{word}` in it may run anything"));
         }
     }

@@ -170,22 +170,25 @@ impl Rule {
         }
         for (key, texts) in [("tools", &self.tools), ("agents", &self.agents)] {
             if !texts.is_empty() {
-                line(key, list(texts));
+                line(key, format_list(texts));
             }
         }
         if !self.modes.is_empty() {
-            line("modes", list(&self.modes.iter().map(|mode| mode.name().to_owned()).collect::<Vec<_>>()));
+            line(
+                "modes",
+                format_list(&self.modes.iter().map(|mode| mode.name().to_owned()).collect::<Vec<_>>()),
+            );
         }
         for (key, words) in [("command", &self.command), ("flags", &self.flags)] {
             if !words.is_empty() {
-                line(key, words_of(words));
+                line(key, format_words(words));
             }
         }
         for (key, texts) in
             [("without_flags", &self.without_flags), ("paths", &self.paths), ("hosts", &self.hosts)]
         {
             if !texts.is_empty() {
-                line(key, list(texts));
+                line(key, format_list(texts));
             }
         }
         if let Some(exact) = &self.exact {
@@ -274,14 +277,14 @@ fn quote_toml(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
-fn list(texts: &[String]) -> String {
+fn format_list(texts: &[String]) -> String {
     format!("[{}]", texts.iter().map(|text| quote_toml(text)).collect::<Vec<_>>().join(", "))
 }
 
-fn words_of(words: &[Vec<String>]) -> String {
+fn format_words(words: &[Vec<String>]) -> String {
     let word = |alternatives: &Vec<String>| match alternatives.as_slice() {
         [only] => quote_toml(only),
-        several => list(several),
+        several => format_list(several),
     };
     format!("[{}]", words.iter().map(word).collect::<Vec<_>>().join(", "))
 }

@@ -63,7 +63,7 @@ const PLACEHOLDER_BEGINNINGS: &[&str] = &[
 /// Returns true if a value is empty or a placeholder.
 pub(super) fn is_placeholder(value: &[u8]) -> bool {
     /// Maximum length of a placeholder.
-    const MAX_PLACEHOLDER: usize = 48;
+    const MAX_PLACEHOLDER_BYTES: usize = 48;
     let plain: Vec<u8> =
         value.iter().filter(|byte| byte.is_ascii_alphanumeric()).map(u8::to_ascii_lowercase).collect();
     let same = plain.first().is_none_or(|first| plain.iter().all(|byte| byte == first));
@@ -74,6 +74,6 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
     value.is_ascii()
         && (same
             || put_in
-            || plain.len() <= MAX_PLACEHOLDER
+            || plain.len() <= MAX_PLACEHOLDER_BYTES
                 && (PLACEHOLDER_WORDS.iter().any(written) || PLACEHOLDER_BEGINNINGS.iter().any(begins)))
 }

@@ -10,9 +10,9 @@ use super::names::is_secret_name;
 use super::placeholders::{SECRET_MASK, is_placeholder};
 
 /// Maximum length of a name.
-const MAX_NAME: usize = 64;
+const MAX_NAME_BYTES: usize = 64;
 /// Minimum length of a value in any text.
-const MIN_VALUE: usize = 8;
+const MIN_VALUE_BYTES: usize = 8;
 /// Endings of names that certainly mean a secret. A `CACHE_KEY` is not secret.
 const CERTAIN_ENDINGS: &[&str] = &[
     "ACCESS_KEY",
@@ -51,7 +51,7 @@ pub fn mask_settings(text: &str) -> Cow<'_, str> {
     let mut done = 0;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        if let Some(secret) = in_line(line) {
+        if let Some(secret) = find_line_value(line) {
             masked.push_str(text.get(done..start + secret.start).unwrap_or_default());
             masked.push_str(SECRET_MASK);
             done = start + secret.end;
@@ -67,7 +67,7 @@ pub fn mask_settings(text: &str) -> Cow<'_, str> {
 
 /// Returns the value in a line `NAME=value` or `name: value`, after any text that a tool prints
 /// before its lines.
-fn in_line(line: &str) -> Option<Range<usize>> {
+fn find_line_value(line: &str) -> Option<Range<usize>> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     line.match_indices(['=', ':']).find_map(|(at, _)| {
         let before = line.get(..at)?.trim_end();
@@ -77,7 +77,7 @@ fn in_line(line: &str) -> Option<Range<usize>> {
         let from = at + 1 + (value.len() - value.trim_start().len());
         let secret = value_at(line.as_bytes(), from, true)?;
         let bytes = line.as_bytes().get(secret.clone())?;
-        let known = name.len() <= MAX_NAME && is_secret_name(name) && !is_placeholder(bytes);
+        let known = name.len() <= MAX_NAME_BYTES && is_secret_name(name) && !is_placeholder(bytes);
         (known && !bytes.is_empty()).then_some(secret)
     })
 }
@@ -86,10 +86,15 @@ fn in_line(line: &str) -> Option<Range<usize>> {
 pub(super) fn find_values(text: &[u8], found: &mut Vec<Range<usize>>) {
     for at in memchr::memchr_iter(b'=', text) {
         let name_end = text.get(..at).unwrap_or_default();
-        if !name_end.last().is_some_and(|byte| is_capital(*byte)) {
+        if !name_end.last().is_some_and(|byte| is_capital_name_byte(*byte)) {
             continue;
         }
-        let length = name_end.iter().rev().take(MAX_NAME).take_while(|byte| is_capital(**byte)).count();
+        let length = name_end
+            .iter()
+            .rev()
+            .take(MAX_NAME_BYTES)
+            .take_while(|byte| is_capital_name_byte(**byte))
+            .count();
         let Some(name) = name_end.get(at - length..).and_then(|name| std::str::from_utf8(name).ok()) else {
             continue;
         };
@@ -106,15 +111,15 @@ pub(super) fn find_values(text: &[u8], found: &mut Vec<Range<usize>>) {
         if !begins || !CERTAIN_ENDINGS.iter().any(|end| name.ends_with(end)) || !is_secret_name(name) {
             continue;
         }
-        if let Some(value) =
-            value_at(text, at + 1, false).filter(|value| is_made(text.get(value.clone()).unwrap_or_default()))
+        if let Some(value) = value_at(text, at + 1, false)
+            .filter(|value| looks_secret(text.get(value.clone()).unwrap_or_default()))
         {
             found.push(value);
         }
     }
 }
 
-fn is_capital(byte: u8) -> bool {
+fn is_capital_name_byte(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_'
 }
 
@@ -142,11 +147,11 @@ fn value_at(text: &[u8], start: usize, whole: bool) -> Option<Range<usize>> {
 
 /// Returns true if a value looks like a password or a token: long enough, and not a word, path,
 /// call or variable.
-fn is_made(value: &[u8]) -> bool {
+fn looks_secret(value: &[u8]) -> bool {
     let letters = value.iter().any(u8::is_ascii_alphabetic);
     let digits = value.iter().any(u8::is_ascii_digit);
     let cases = value.iter().any(u8::is_ascii_uppercase) && value.iter().any(u8::is_ascii_lowercase);
-    value.len() >= MIN_VALUE
+    value.len() >= MIN_VALUE_BYTES
         && letters
         && (digits || cases)
         && !value.iter().any(|byte| b"(){}[]$ ".contains(byte))

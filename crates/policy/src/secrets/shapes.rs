@@ -14,12 +14,12 @@ const MIN_KEY_BYTES: usize = 40;
 pub(super) struct SecretShape {
     /// The prefix, byte for byte.
     pub(super) prefix: &'static str,
-    body: Body,
+    body: TokenBody,
 }
 
 /// The text that follows the prefix.
 #[derive(Clone, Copy)]
-enum Body {
+enum TokenBody {
     /// At least `least` of these characters, which have to pass `proof`.
     Run { of: fn(u8) -> bool, least: usize, proof: fn(&[u8]) -> bool },
     /// Three or five parts separated by dots, the first two JSON.
@@ -31,83 +31,89 @@ enum Body {
 }
 
 /// Returns a shape whose prefix occurs in no other text.
-const fn certain_prefix(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
-    SecretShape { prefix, body: Body::Run { of, least, proof: |_| true } }
+const fn certain_shape(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
+    SecretShape { prefix, body: TokenBody::Run { of, least, proof: |_| true } }
 }
 
-/// Returns a shape as [`certain_prefix`] does, except for placeholders such as
+/// Returns a shape as [`certain_shape`] does, except for placeholders such as
 /// `glpat-your-token-goes-here`.
-const fn mixed_prefix(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
-    SecretShape { prefix, body: Body::Run { of, least, proof: is_mixed } }
+const fn mixed_shape(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
+    SecretShape { prefix, body: TokenBody::Run { of, least, proof: is_mixed } }
 }
 
 /// Returns a shape whose prefix also begins ordinary words.
-const fn random_prefix(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
-    SecretShape { prefix, body: Body::Run { of, least, proof: is_random } }
+const fn random_shape(prefix: &'static str, of: fn(u8) -> bool, least: usize) -> SecretShape {
+    SecretShape { prefix, body: TokenBody::Run { of, least, proof: is_random } }
 }
 
 /// All known shapes.
 pub(super) const SECRET_SHAPES: &[SecretShape] = &[
     // AWS access key ids: 16 after the prefix.
-    certain_prefix("AKIA", is_upper, 16),
-    certain_prefix("ASIA", is_upper, 16),
+    certain_shape("AKIA", is_upper, 16),
+    certain_shape("ASIA", is_upper, 16),
     // GitHub: 36 and more after the prefix; fine-grained ones 82.
-    mixed_prefix("ghp_", is_alphanumeric, 30),
-    mixed_prefix("gho_", is_alphanumeric, 30),
-    mixed_prefix("ghu_", is_alphanumeric, 30),
-    mixed_prefix("ghs_", is_alphanumeric, 30),
-    mixed_prefix("ghr_", is_alphanumeric, 30),
-    mixed_prefix("github_pat_", is_word, 22),
+    mixed_shape("ghp_", is_alphanumeric, 30),
+    mixed_shape("gho_", is_alphanumeric, 30),
+    mixed_shape("ghu_", is_alphanumeric, 30),
+    mixed_shape("ghs_", is_alphanumeric, 30),
+    mixed_shape("ghr_", is_alphanumeric, 30),
+    mixed_shape("github_pat_", is_word, 22),
     // GitLab: 20 and more.
-    mixed_prefix("glpat-", is_url_safe, 20),
-    mixed_prefix("gldt-", is_url_safe, 20),
-    mixed_prefix("glrt-", is_url_safe, 20),
+    mixed_shape("glpat-", is_url_safe, 20),
+    mixed_shape("gldt-", is_url_safe, 20),
+    mixed_shape("glrt-", is_url_safe, 20),
     // OpenAI (48, or `proj-` and 40 and more), DeepSeek (32), OpenRouter (`or-v1-` and 64),
     // Anthropic (`ant-api03-` and 93).
-    random_prefix("sk-", is_url_safe, 20),
+    random_shape("sk-", is_url_safe, 20),
     // Stripe: 24 and more.
-    mixed_prefix("sk_live_", is_alphanumeric, 16),
-    mixed_prefix("rk_live_", is_alphanumeric, 16),
-    mixed_prefix("sk_test_", is_alphanumeric, 16),
-    mixed_prefix("rk_test_", is_alphanumeric, 16),
-    mixed_prefix("whsec_", is_base64, 24),
+    mixed_shape("sk_live_", is_alphanumeric, 16),
+    mixed_shape("rk_live_", is_alphanumeric, 16),
+    mixed_shape("sk_test_", is_alphanumeric, 16),
+    mixed_shape("rk_test_", is_alphanumeric, 16),
+    mixed_shape("whsec_", is_base64, 24),
     // Google: 35 after the prefix; OAuth access tokens and client secrets.
-    mixed_prefix("AIza", is_url_safe, 35),
-    random_prefix("ya29.", is_url_safe, 30),
-    mixed_prefix("GOCSPX-", is_url_safe, 20),
+    mixed_shape("AIza", is_url_safe, 35),
+    random_shape("ya29.", is_url_safe, 30),
+    mixed_shape("GOCSPX-", is_url_safe, 20),
     // Slack: at least three numbers and 24 more.
-    random_prefix("xoxb-", is_url_safe, 20),
-    random_prefix("xoxp-", is_url_safe, 20),
-    random_prefix("xoxa-", is_url_safe, 20),
-    random_prefix("xoxr-", is_url_safe, 20),
-    random_prefix("xoxs-", is_url_safe, 20),
-    random_prefix("xoxe-", is_url_safe, 20),
-    random_prefix("xoxe.", is_dotted, 20),
-    random_prefix("xapp-", is_url_safe, 20),
+    random_shape("xoxb-", is_url_safe, 20),
+    random_shape("xoxp-", is_url_safe, 20),
+    random_shape("xoxa-", is_url_safe, 20),
+    random_shape("xoxr-", is_url_safe, 20),
+    random_shape("xoxs-", is_url_safe, 20),
+    random_shape("xoxe-", is_url_safe, 20),
+    random_shape("xoxe.", is_dotted, 20),
+    random_shape("xapp-", is_url_safe, 20),
     // npm: 36. PyPI: a macaroon, 150 and more. Hugging Face: 34. crates.io: 32.
-    mixed_prefix("npm_", is_alphanumeric, 30),
-    mixed_prefix("pypi-AgE", is_url_safe, 40),
-    mixed_prefix("hf_", is_alphanumeric, 30),
-    random_prefix("cio", is_alphanumeric, 32),
+    mixed_shape("npm_", is_alphanumeric, 30),
+    mixed_shape("pypi-AgE", is_url_safe, 40),
+    mixed_shape("hf_", is_alphanumeric, 30),
+    random_shape("cio", is_alphanumeric, 32),
     // Model providers: Groq 52, xAI 80, Perplexity 48, Cerebras 48, Replicate 37.
-    mixed_prefix("gsk_", is_alphanumeric, 40),
-    mixed_prefix("xai-", is_alphanumeric, 40),
-    mixed_prefix("pplx-", is_alphanumeric, 40),
-    mixed_prefix("csk-", is_alphanumeric, 40),
-    mixed_prefix("r8_", is_alphanumeric, 37),
+    mixed_shape("gsk_", is_alphanumeric, 40),
+    mixed_shape("xai-", is_alphanumeric, 40),
+    mixed_shape("pplx-", is_alphanumeric, 40),
+    mixed_shape("csk-", is_alphanumeric, 40),
+    mixed_shape("r8_", is_alphanumeric, 37),
     // Others with unique prefixes: SendGrid, DigitalOcean, Shopify, Databricks, Linear, age.
-    mixed_prefix("SG.", is_dotted, 60),
-    mixed_prefix("dop_v1_", is_alphanumeric, 60),
-    mixed_prefix("shpat_", is_alphanumeric, 32),
-    mixed_prefix("lin_api_", is_alphanumeric, 32),
-    mixed_prefix("AGE-SECRET-KEY-1", is_upper, 50),
-    SecretShape { prefix: "eyJ", body: Body::Jwt },
-    SecretShape { prefix: "-----BEGIN ", body: Body::Pem },
-    SecretShape { prefix: "Bearer ", body: Body::Credentials { least: 16, proof: is_token } },
-    SecretShape { prefix: "bearer ", body: Body::Credentials { least: 16, proof: is_token } },
-    SecretShape { prefix: "BEARER ", body: Body::Credentials { least: 16, proof: is_token } },
-    SecretShape { prefix: "uthorization: Basic ", body: Body::Credentials { least: 8, proof: is_mixed } },
-    SecretShape { prefix: "uthorization: token ", body: Body::Credentials { least: 16, proof: is_mixed } },
+    mixed_shape("SG.", is_dotted, 60),
+    mixed_shape("dop_v1_", is_alphanumeric, 60),
+    mixed_shape("shpat_", is_alphanumeric, 32),
+    mixed_shape("lin_api_", is_alphanumeric, 32),
+    mixed_shape("AGE-SECRET-KEY-1", is_upper, 50),
+    SecretShape { prefix: "eyJ", body: TokenBody::Jwt },
+    SecretShape { prefix: "-----BEGIN ", body: TokenBody::Pem },
+    SecretShape { prefix: "Bearer ", body: TokenBody::Credentials { least: 16, proof: is_token } },
+    SecretShape { prefix: "bearer ", body: TokenBody::Credentials { least: 16, proof: is_token } },
+    SecretShape { prefix: "BEARER ", body: TokenBody::Credentials { least: 16, proof: is_token } },
+    SecretShape {
+        prefix: "uthorization: Basic ",
+        body: TokenBody::Credentials { least: 8, proof: is_mixed },
+    },
+    SecretShape {
+        prefix: "uthorization: token ",
+        body: TokenBody::Credentials { least: 16, proof: is_mixed },
+    },
 ];
 
 fn is_alphanumeric(byte: u8) -> bool {
@@ -159,12 +165,12 @@ impl<'a> ScannedText<'a> {
     }
 
     /// Returns the end of the run of these characters that begins at `from`.
-    fn run(&self, from: usize, of: fn(u8) -> bool) -> usize {
+    fn run_end(&self, from: usize, of: fn(u8) -> bool) -> usize {
         let rest = self.bytes.get(from..).unwrap_or_default();
         from + rest.iter().position(|byte| !of(*byte)).unwrap_or(rest.len())
     }
 
-    fn part(&self, range: Range<usize>) -> &'a [u8] {
+    fn slice(&self, range: Range<usize>) -> &'a [u8] {
         self.bytes.get(range).unwrap_or_default()
     }
 
@@ -182,7 +188,7 @@ impl<'a> ScannedText<'a> {
     }
 
     /// Returns the beginning of the nearest `-----END …-----` at or after `from`.
-    fn key_end(&mut self, from: usize) -> Option<usize> {
+    fn find_key_end(&mut self, from: usize) -> Option<usize> {
         match self.key_end {
             Some(None) => return None,
             Some(Some(end)) if end >= from => return Some(end),
@@ -200,19 +206,19 @@ impl SecretShape {
     pub(super) fn secret_at(&self, text: &mut ScannedText<'_>, start: usize) -> Option<Range<usize>> {
         let after = start + self.prefix.len();
         match self.body {
-            Body::Run { of, least, proof } => {
+            TokenBody::Run { of, least, proof } => {
                 if !text.is_boundary(start, of) {
                     return None;
                 }
-                let end = text.run(after, of);
-                let body = text.part(after..end);
+                let end = text.run_end(after, of);
+                let body = text.slice(after..end);
                 (body.len() >= least && proof(body)).then_some(start..end)
             }
-            Body::Jwt => find_jwt(text, start),
-            Body::Pem => find_pem(text, start, after),
-            Body::Credentials { least, proof } => {
-                let end = text.run(after, is_credential);
-                let body = text.part(after..end);
+            TokenBody::Jwt => find_jwt(text, start),
+            TokenBody::Pem => find_pem(text, start, after),
+            TokenBody::Credentials { least, proof } => {
+                let end = text.run_end(after, is_credential);
+                let body = text.slice(after..end);
                 (body.len() >= least && proof(body)).then_some(after..end)
             }
         }
@@ -243,34 +249,34 @@ fn find_jwt(text: &ScannedText<'_>, start: usize) -> Option<Range<usize>> {
     if !text.is_boundary(start, is_dotted) {
         return None;
     }
-    let end = text.run(start, is_dotted);
-    let mut parts = text.part(start..end).split(|byte| *byte == b'.');
+    let end = text.run_end(start, is_dotted);
+    let mut parts = text.slice(start..end).split(|byte| *byte == b'.');
     let long = MIN_JWT_PARTS.iter().all(|least| parts.next().is_some_and(|part| part.len() >= *least));
     // In the encrypted form the second part is a key, in the signed form JSON; both are secret.
     long.then_some(start..end)
 }
 
 fn find_pem(text: &mut ScannedText<'_>, start: usize, after: usize) -> Option<Range<usize>> {
-    let kind_end = text.run(after, is_kind);
-    let kind = text.part(after..kind_end);
+    let kind_end = text.run_end(after, is_pem_label_byte);
+    let kind = text.slice(after..kind_end);
     let frame = kind_end + 5;
     if !(kind.ends_with(b"PRIVATE KEY") || kind.ends_with(b"PRIVATE KEY BLOCK"))
-        || text.part(kind_end..frame) != b"-----"
+        || text.slice(kind_end..frame) != b"-----"
     {
         return None;
     }
     if text.key_text.contains(&frame) {
         return None;
     }
-    let closing = text.key_end(frame);
+    let closing = text.find_key_end(frame);
     let most = closing.unwrap_or(usize::MAX).min(frame + MAX_KEY_BYTES).min(text.bytes.len());
     let run_end =
-        text.part(frame..most).iter().position(|byte| !is_key_text(*byte)).map_or(most, |at| frame + at);
+        text.slice(frame..most).iter().position(|byte| !is_key_byte(*byte)).map_or(most, |at| frame + at);
     let closing = closing.filter(|closing| *closing == run_end);
     text.key_text = frame..run_end;
     // The last long line of base 64, and a shorter line that may follow it.
     let (mut end, mut at, mut rest_may_follow) = (None, frame, false);
-    for part in text.part(frame..run_end).split(|byte| !is_base64(*byte)) {
+    for part in text.slice(frame..run_end).split(|byte| !is_base64(*byte)) {
         let long = part.len() >= MIN_KEY_BYTES;
         if long || (rest_may_follow && !part.is_empty()) {
             end = Some(at + part.len());
@@ -280,20 +286,20 @@ fn find_pem(text: &mut ScannedText<'_>, start: usize, after: usize) -> Option<Ra
     }
     let end = end?;
     let end = closing.map_or(end, |closing| {
-        let kind_end = text.run(closing + b"-----END ".len(), is_kind);
-        text.run(kind_end, |byte| byte == b'-')
+        let kind_end = text.run_end(closing + b"-----END ".len(), is_pem_label_byte);
+        text.run_end(kind_end, |byte| byte == b'-')
     });
     Some(start..end)
 }
 
 /// Returns true for characters between a frame's dashes.
-fn is_kind(byte: u8) -> bool {
+fn is_pem_label_byte(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b' '
 }
 
 /// Returns true for characters of a key's text, also inside a string literal, or with an old
 /// format's headers.
-fn is_key_text(byte: u8) -> bool {
+fn is_key_byte(byte: u8) -> bool {
     is_base64(byte)
         || byte.is_ascii_whitespace()
         || matches!(byte, b'\\' | b'"' | b'\'' | b',' | b':' | b'-' | b'.' | b'(' | b')')

@@ -463,7 +463,7 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read_as_it_was(rule in some_rule()) {
-        let Ok(rules) = Rules::of([rule.clone()], RuleLayer::User) else { return Ok(()) };
+        let Ok(rules) = Rules::from_rules([rule.clone()], RuleLayer::User) else { return Ok(()) };
         let again = user(&rules.to_toml()).unwrap();
         prop_assert_eq!(again.iter().map(|(_, rule)| rule.clone()).collect::<Vec<_>>(), vec![rule]);
     }
@@ -481,7 +481,7 @@ proptest! {
         }
         let writes: Vec<RelPath> = RelPath::parse(&path).into_iter().collect();
         let effects = Effects { reads: writes.clone(), writes, command: Some(command), hosts: vec![host], ..Effects::default() };
-        let rules = Rules::of([rule], RuleLayer::User).unwrap_or_default();
+        let rules = Rules::from_rules([rule], RuleLayer::User).unwrap_or_default();
         let policy = Policy::default().with_rules(rules);
         for mode in Mode::ALL {
             let call = Call { tool: &tool, agent: Some(tool.as_str().into()), mode, effects: &effects, sandbox: None };

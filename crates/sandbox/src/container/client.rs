@@ -14,9 +14,9 @@ use crate::SandboxError;
 
 /// Maximum seconds until the daemon begins an answer. Starting a container on a busy machine takes
 /// seconds.
-const ANSWER_SECONDS: u64 = 60;
+const MAX_ANSWER_SECONDS: u64 = 60;
 /// Bytes of a daemon's message that are shown.
-const MESSAGE_BYTES: usize = 600;
+const MAX_MESSAGE_BYTES: usize = 600;
 /// Creating and removing a container on a machine under strain.
 const DAEMON_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -47,7 +47,7 @@ impl Daemon {
         };
         let unavailable = |error: ApiError| unreachable_error(&socket, &error);
         let docker =
-            Docker::connect_with_unix(path, ANSWER_SECONDS, API_DEFAULT_VERSION).map_err(unavailable)?;
+            Docker::connect_with_unix(path, MAX_ANSWER_SECONDS, API_DEFAULT_VERSION).map_err(unavailable)?;
         let docker = docker.negotiate_version().await.map_err(unavailable)?;
         let version = docker.version().await.map_err(unavailable)?;
         let info = docker.info().await.map_err(unavailable)?;
@@ -111,13 +111,13 @@ pub(super) fn error_text(error: &ApiError) -> String {
             text
         }
     };
-    one_line(&text)
+    to_one_line(&text)
 }
 
 /// Returns one cleaned line of foreign text.
-pub(super) fn one_line(text: &str) -> String {
-    let text = crate::clean(text.as_bytes()).split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(MESSAGE_BYTES) {
+pub(super) fn to_one_line(text: &str) -> String {
+    let text = crate::clean_output(text.as_bytes()).split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(MAX_MESSAGE_BYTES) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text,
     }

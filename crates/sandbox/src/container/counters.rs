@@ -12,7 +12,7 @@ const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 /// The files of one container. Each is missing where the kernel or the way in which it is set up
 /// has none.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(super) struct CgroupCounters {
     processes: Option<PathBuf>,
     time: Option<PathBuf>,
     peak: Option<PathBuf>,
@@ -21,7 +21,7 @@ pub(super) struct Counters {
 
 /// The resources used since the container was made.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Used {
+pub(super) struct UsedResources {
     pub(super) user: Duration,
     pub(super) system: Duration,
     /// The most memory at once, in bytes.
@@ -30,14 +30,14 @@ pub(super) struct Used {
     pub(super) exhausted: u64,
 }
 
-impl Counters {
+impl CgroupCounters {
     /// Finds the counters of the container `id`, whose first process is `process` on the host.
     pub(super) fn for_container(id: &str, process: i64) -> Self {
         let membership = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
-        Self::find(Path::new(CGROUP_ROOT), &membership, id)
+        Self::find_files(Path::new(CGROUP_ROOT), &membership, id)
     }
 
-    fn find(groups: &Path, membership: &str, id: &str) -> Self {
+    fn find_files(groups: &Path, membership: &str, id: &str) -> Self {
         let mut found = Self::default();
         for line in membership.lines() {
             let mut parts = line.splitn(3, ':');
@@ -75,33 +75,34 @@ impl Counters {
     }
 
     /// Returns the number of processes and threads, where it is counted.
-    pub(super) fn processes(&self) -> Option<u64> {
+    pub(super) fn count_processes(&self) -> Option<u64> {
         fs::read_to_string(self.processes.as_ref()?).ok()?.trim().parse().ok()
     }
 
-    pub(super) fn read_usage(&self) -> Used {
+    pub(super) fn read_usage(&self) -> UsedResources {
         let read = |path: &Option<PathBuf>| {
             path.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
         };
         let (user, system) = parse_times(&read(&self.time));
-        Used {
+        UsedResources {
             user,
             system,
             peak: read(&self.peak).trim().parse().unwrap_or_default(),
-            exhausted: number_named(&read(&self.exhausted), "oom_kill").unwrap_or_default(),
+            exhausted: parse_counter(&read(&self.exhausted), "oom_kill").unwrap_or_default(),
         }
     }
 }
 
 /// Returns the number after `name` in a text of one `name number` pair a line.
-fn number_named(text: &str, name: &str) -> Option<u64> {
+fn parse_counter(text: &str, name: &str) -> Option<u64> {
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.filter(|(known, _)| *known == name).find_map(|(_, number)| number.trim().parse().ok())
 }
 
 /// Returns the time in user mode and in the kernel, from any of the three files that have it.
 fn parse_times(text: &str) -> (Duration, Duration) {
-    if let (Some(user), Some(system)) = (number_named(text, "user_usec"), number_named(text, "system_usec")) {
+    if let (Some(user), Some(system)) = (parse_counter(text, "user_usec"), parse_counter(text, "system_usec"))
+    {
         return (Duration::from_micros(user), Duration::from_micros(system));
     }
     if let Ok(whole) = text.trim().parse() {
@@ -142,9 +143,9 @@ mod tests {
             ("memory/docker/abc/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"),
         ]);
         let membership = "9:pids:/docker/abc\n4:cpu,cpuacct:/docker/abc\n3:memory:/docker/abc\n0::/\n";
-        let counters = Counters::find(old.path(), membership, "abc");
-        assert_eq!(counters.processes(), Some(3));
-        let expected = Used {
+        let counters = CgroupCounters::find_files(old.path(), membership, "abc");
+        assert_eq!(counters.count_processes(), Some(3));
+        let expected = UsedResources {
             user: Duration::from_nanos(3000),
             system: Duration::from_nanos(50),
             peak: 4096,
@@ -158,9 +159,9 @@ mod tests {
             ("system.slice/docker-abc.scope/memory.peak", "8192\n"),
             ("system.slice/docker-abc.scope/memory.events", "low 0\noom 1\noom_kill 1\noom_group_kill 0\n"),
         ]);
-        let counters = Counters::find(new.path(), "0::/system.slice/docker-abc.scope\n", "abc");
-        assert_eq!(counters.processes(), Some(2));
-        let expected = Used {
+        let counters = CgroupCounters::find_files(new.path(), "0::/system.slice/docker-abc.scope\n", "abc");
+        assert_eq!(counters.count_processes(), Some(2));
+        let expected = UsedResources {
             user: Duration::from_micros(5),
             system: Duration::from_micros(4),
             peak: 8192,
@@ -173,8 +174,12 @@ mod tests {
     fn anothers_groups_arent_read() {
         let all = groups(&[("pids/docker/other/pids.current", "3\n"), ("pids.current", "3\n")]);
         for membership in ["9:pids:/docker/other\n", "9:pids:/\n", "0::/../abc\n", "strange", ""] {
-            assert_eq!(Counters::find(all.path(), membership, "abc").processes(), None, "{membership}");
+            assert_eq!(
+                CgroupCounters::find_files(all.path(), membership, "abc").count_processes(),
+                None,
+                "{membership}"
+            );
         }
-        assert_eq!(Counters::default().read_usage(), Used::default());
+        assert_eq!(CgroupCounters::default().read_usage(), UsedResources::default());
     }
 }

@@ -12,7 +12,7 @@ const EMPTY_IMAGE: &str = "scratch";
 ///
 /// # Errors
 /// Text that isn't understood: the images that a build would fetch are then unknown.
-pub(super) fn base_images(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
+pub(super) fn parse_base_images(text: &str, given: &BTreeMap<String, String>) -> Result<Vec<String>, String> {
     let mut variables: BTreeMap<String, Option<String>> = BTreeMap::new();
     let mut stages: Vec<String> = Vec::new();
     let mut found: Vec<String> = Vec::new();
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Result<Vec<String>, String> {
-        base_images(text, &BTreeMap::from([("V".to_owned(), "given".to_owned())]))
+        parse_base_images(text, &BTreeMap::from([("V".to_owned(), "given".to_owned())]))
     }
 
     #[test]

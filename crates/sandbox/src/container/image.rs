@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 
 use super::client::{Daemon, http_status, missing_image_error, setup_error};
-use super::plan::text_of;
-use super::{ContainerImage, ContainerSettings, build};
+use super::plan::to_utf8;
+use super::{ContainerImage, ContainerSettings, build_image};
 use crate::SandboxError;
 use crate::request::Request;
 
 /// Variables that a runtime sets if neither the image nor the request does.
-const SET_BY_RUNTIME: [&str; 3] = ["PATH", "HOSTNAME", "TERM"];
+const RUNTIME_VARIABLES: [&str; 3] = ["PATH", "HOSTNAME", "TERM"];
 
 /// The properties of an image that commands depend on.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ fn no_image_error() -> SandboxError {
 
 impl Image {
     /// Checks that the settings name an image.
-    pub(super) fn check_is_named(settings: &ContainerSettings) -> Result<(), SandboxError> {
+    pub(super) fn check_configured(settings: &ContainerSettings) -> Result<(), SandboxError> {
         if matches!(settings.image, ContainerImage::None) { Err(no_image_error()) } else { Ok(()) }
     }
 
@@ -43,7 +43,7 @@ impl Image {
             ContainerImage::None => return Err(no_image_error()),
             ContainerImage::Named(name) => name.clone(),
             ContainerImage::Built(recipe) => {
-                build::ensure_image(daemon, recipe, settings.progress.as_ref()).await?
+                build_image::ensure_image(daemon, recipe, settings.progress.as_ref()).await?
             }
         };
         let found = daemon.docker.inspect_image(&name).await;
@@ -68,7 +68,7 @@ impl Image {
     pub(super) fn environment(&self, request: &Request) -> Result<Vec<String>, SandboxError> {
         let mut all = Vec::with_capacity(request.env.len() + self.env.len());
         for (name, value) in &request.env {
-            let (name, mut value) = (text_of("variable", name)?, text_of("variable's value", value)?);
+            let (name, mut value) = (to_utf8("variable", name)?, to_utf8("variable's value", value)?);
             if name.is_empty() || name.contains('=') {
                 return Err(SandboxError::Refused(format!("`{name}` can't name a variable")));
             }
@@ -78,7 +78,7 @@ impl Image {
             all.push(format!("{name}={value}"));
         }
         let names = self.env.iter().map(|(name, _)| name.as_str()).filter(|_| !self.keep_env);
-        let mut unset: Vec<&str> = names.chain(SET_BY_RUNTIME).collect();
+        let mut unset: Vec<&str> = names.chain(RUNTIME_VARIABLES).collect();
         unset.sort_unstable();
         unset.dedup();
         let said = |name: &&str| !request.env.contains_key(&OsString::from(*name));

@@ -17,7 +17,7 @@ use super::client::remove_container;
 /// The label that all of ours have.
 pub(super) const OWNER_LABEL: &str = "journeyman.owner";
 /// Maximum containers that one sweep looks at: far more than sessions leave behind.
-const MAX_SWEPT: usize = 1000;
+const MAX_SWEPT_CONTAINERS: usize = 1000;
 
 /// A process, distinguished from every other process of this and any other boot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +85,7 @@ pub(super) async fn remove_orphaned_containers(docker: &Docker) -> Result<usize,
     let filters = HashMap::from([("label", vec![OWNER_LABEL])]);
     let options = ListContainersOptionsBuilder::default().all(true).filters(&filters).build();
     let mut removed = 0;
-    for container in docker.list_containers(Some(options)).await?.into_iter().take(MAX_SWEPT) {
+    for container in docker.list_containers(Some(options)).await?.into_iter().take(MAX_SWEPT_CONTAINERS) {
         let label = container.labels.as_ref().and_then(|labels| labels.get(OWNER_LABEL));
         let running = container.state == Some(ContainerSummaryStateEnum::RUNNING);
         let gone = label.and_then(|label| Owner::parse(label)).is_some_and(|owner| owner.is_gone(running));

@@ -5,13 +5,13 @@ use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::namespaces::plan::{
-    RESERVED_PATHS, RESERVED_WHOLE, existing_protected, resolve_copy, resolve_masked,
+use crate::host_files::HostFiles;
+use crate::namespaces::root_plan::{
+    RESERVED_PATHS, RESERVED_TREE_COUNT, existing_protected, resolve_copy, resolve_masked,
 };
 use crate::request::{Request, WriteMode};
-use crate::toolchain::is_above;
-use crate::view::View;
-use crate::{Base, Network, SandboxError};
+use crate::toolchain::is_at_or_above;
+use crate::{Network, ProjectCopy, SandboxError};
 
 /// Mounts of one container: far above what toolchains need, and quick to make.
 const MAX_MOUNTS: usize = 512;
@@ -53,7 +53,7 @@ pub(super) struct ContainerPlan {
 
 /// The user that runs commands: the agent's own user and group, and whether that is root.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Agent {
+pub(super) struct AgentUser {
     pub(super) user: u32,
     pub(super) group: u32,
 }
@@ -61,15 +61,15 @@ pub(super) struct Agent {
 /// Plans a container, and returns the plan with the command's working directory.
 pub(super) fn plan_container(
     request: &Request,
-    agent: Agent,
+    agent: AgentUser,
     memory: u64,
 ) -> Result<(ContainerPlan, String), SandboxError> {
-    let home = request.variable("HOME").map(Path::new).filter(|home| home.is_absolute());
-    let root = resolve_own("the project's root", &request.root, &View::default(), home)?;
+    let home = request.env_variable("HOME").map(Path::new).filter(|home| home.is_absolute());
+    let root = resolve_listed_path("the project's root", &request.root, &HostFiles::default(), home)?;
     let copy = match &request.base {
         None => None,
-        Some(Base::Directory { path, .. }) => Some(resolve_copy(path, &root)?),
-        Some(Base::Mounted(_)) => {
+        Some(ProjectCopy::Directory { path, .. }) => Some(resolve_copy(path, &root)?),
+        Some(ProjectCopy::Mounted(_)) => {
             return Err(SandboxError::Refused(
                 "the copy is mounted in namespaces of its own, which a container can't see; use another kind of \
                  copy, or the back-end `namespaces`"
@@ -77,14 +77,15 @@ pub(super) fn plan_container(
             ));
         }
     };
-    let view = copy.as_ref().map_or_else(View::default, |copy| View::new(root.clone(), copy.clone()));
+    let view =
+        copy.as_ref().map_or_else(HostFiles::default, |copy| HostFiles::new(root.clone(), copy.clone()));
     if !view.is_dir(&root) {
-        return Err(refuse_path(&request.root, "the project's root is not a directory"));
+        return Err(refused_path_error(&request.root, "the project's root is not a directory"));
     }
     let writable = request.write == WriteMode::Direct;
     let owner = command_owner(&view.host_path(&root), writable, agent)?;
     let mut places =
-        Places { view: &view, copied: copy.map(|copy| (root.clone(), copy)), places: BTreeMap::new() };
+        MountTable { view: &view, copied: copy.map(|copy| (root.clone(), copy)), places: BTreeMap::new() };
     places.add_scratch(home, request.limits.scratch_bytes)?;
     places.add_bind(&root, !writable)?;
     for (what, list, read_only) in [
@@ -93,13 +94,16 @@ pub(super) fn plan_container(
         ("a writable path", &request.writable, false),
     ] {
         for path in list {
-            // [`resolve_own`] refuses a relative path.
+            // [`resolve_listed_path`] refuses a relative path.
             if path.is_absolute() && view.resolve(path, |_, _| ()).is_err() {
                 continue;
             }
-            let real = resolve_own(what, path, &view, home)?;
+            let real = resolve_listed_path(what, path, &view, home)?;
             if path.starts_with(&request.root) && !real.starts_with(&root) {
-                return Err(refuse_path(path, "a link in the project leads this listed path out of it"));
+                return Err(refused_path_error(
+                    path,
+                    "a link in the project leads this listed path out of it",
+                ));
             }
             if real != root || read_only {
                 places.add_bind(&real, read_only)?;
@@ -113,7 +117,7 @@ pub(super) fn plan_container(
     })?;
     if !places.shows_host(&cwd) {
         let reason = "the working directory lies neither in the project nor in a listed path";
-        return Err(refuse_path(&request.cwd, reason));
+        return Err(refused_path_error(&request.cwd, reason));
     }
     for path in existing_protected(request, &root, &view)? {
         places.add_bind(&path, true)?;
@@ -124,7 +128,7 @@ pub(super) fn plan_container(
     if places.places.len() > MAX_MOUNTS {
         return Err(SandboxError::Refused(format!("more than {MAX_MOUNTS} paths are listed")));
     }
-    let cwd = text(&cwd)?;
+    let cwd = path_to_utf8(&cwd)?;
     let limits = resource_limits(request)?;
     let plan = ContainerPlan {
         places: places.places,
@@ -154,7 +158,7 @@ fn resource_limits(request: &Request) -> Result<Vec<(&'static str, u64)>, Sandbo
 
 /// Returns the user and group of commands. Root's commands run as the owner of the project, so that
 /// the owner owns what they write.
-fn command_owner(root: &Path, writable: bool, agent: Agent) -> Result<(u32, u32), SandboxError> {
+fn command_owner(root: &Path, writable: bool, agent: AgentUser) -> Result<(u32, u32), SandboxError> {
     if agent.user != 0 {
         return Ok((agent.user, agent.group));
     }
@@ -162,7 +166,7 @@ fn command_owner(root: &Path, writable: bool, agent: Agent) -> Result<(u32, u32)
     let found = std::fs::metadata(root).map_err(error)?;
     match (found.uid(), found.gid()) {
         (0, _) if !writable => Ok((NOBODY_ID, NOBODY_ID)),
-        (0, _) => Err(refuse_path(
+        (0, _) => Err(refused_path_error(
             root,
             "commands in a container never run as root, and this project belongs to root, so they couldn't write to \
              it: give it to a user (chown -R), whose commands they then are, or use the back-end `namespaces`",
@@ -172,23 +176,25 @@ fn command_owner(root: &Path, writable: bool, agent: Agent) -> Result<(u32, u32)
     }
 }
 
-struct Places<'a> {
-    view: &'a View,
+struct MountTable<'a> {
+    view: &'a HostFiles,
     /// The root, and the copy that is shown there.
     copied: Option<(PathBuf, PathBuf)>,
     places: BTreeMap<String, ContainerMount>,
 }
 
-impl Places<'_> {
+impl MountTable<'_> {
     /// Adds private directories for temporary files and the home; nothing of the real ones.
     fn add_scratch(&mut self, home: Option<&Path>, bytes: u64) -> Result<(), SandboxError> {
         for (at, share) in SCRATCH_SHARES {
             self.places.insert(at.to_owned(), ContainerMount::Scratch { bytes: bytes / 8 * share });
         }
-        let reserved =
-            |home: &Path| RESERVED_PATHS.iter().take(RESERVED_WHOLE).any(|beneath| home.starts_with(beneath));
+        let reserved = |home: &Path| {
+            RESERVED_PATHS.iter().take(RESERVED_TREE_COUNT).any(|beneath| home.starts_with(beneath))
+        };
         if let Some(home) = home.filter(|home| home.parent().is_some() && !reserved(home)) {
-            self.places.insert(text(home)?, ContainerMount::Scratch { bytes: bytes / 8 * HOME_SHARE });
+            self.places
+                .insert(path_to_utf8(home)?, ContainerMount::Scratch { bytes: bytes / 8 * HOME_SHARE });
         }
         Ok(())
     }
@@ -204,11 +210,14 @@ impl Places<'_> {
             |source| SandboxError::Path { what: "a path that is shown", path: path.to_owned(), source };
         let found = std::fs::symlink_metadata(&source).map_err(error)?;
         if found.is_symlink() {
-            return Err(refuse_path(path, "a link has taken this path's place meanwhile"));
+            return Err(refused_path_error(path, "a link has taken this path's place meanwhile"));
         }
-        let place =
-            ContainerMount::Bind { source: text(&source)?, identity: (found.dev(), found.ino()), read_only };
-        self.places.insert(text(path)?, place);
+        let place = ContainerMount::Bind {
+            source: path_to_utf8(&source)?,
+            identity: (found.dev(), found.ino()),
+            read_only,
+        };
+        self.places.insert(path_to_utf8(path)?, place);
         Ok(())
     }
 
@@ -228,7 +237,7 @@ impl Places<'_> {
             let identity = (null.dev(), null.ino());
             ContainerMount::Bind { source: "/dev/null".to_owned(), identity, read_only: true }
         };
-        self.places.insert(text(path)?, place);
+        self.places.insert(path_to_utf8(path)?, place);
         Ok(())
     }
 
@@ -265,39 +274,42 @@ impl ContainerPlan {
 }
 
 /// Resolves a path that becomes the command's own, and refuses what would show or change too much.
-fn resolve_own(
+fn resolve_listed_path(
     what: &'static str,
     path: &Path,
-    view: &View,
+    view: &HostFiles,
     home: Option<&Path>,
 ) -> Result<PathBuf, SandboxError> {
     if !path.is_absolute() {
-        return Err(refuse_path(path, &format!("{what} must be an absolute path")));
+        return Err(refused_path_error(path, &format!("{what} must be an absolute path")));
     }
     let error = |source| SandboxError::Path { what, path: path.to_owned(), source };
     let real = view.resolve(path, |_, _| ()).map_err(error)?;
     if RESERVED_PATHS.iter().any(|reserved| real == Path::new(reserved))
-        || RESERVED_PATHS.iter().take(RESERVED_WHOLE).any(|whole| real.starts_with(whole))
+        || RESERVED_PATHS.iter().take(RESERVED_TREE_COUNT).any(|whole| real.starts_with(whole))
     {
-        return Err(refuse_path(path, &format!("{what} is a system directory; name a project beneath it")));
+        return Err(refused_path_error(
+            path,
+            &format!("{what} is a system directory; name a project beneath it"),
+        ));
     }
-    if home.is_some_and(|home| home.parent().is_some() && is_above(&real, home)) {
+    if home.is_some_and(|home| home.parent().is_some() && is_at_or_above(&real, home)) {
         let reason = format!(
             "{what} is the home directory or above it, which would show keys and settings to commands; name a \
              project beneath it"
         );
-        return Err(refuse_path(path, &reason));
+        return Err(refused_path_error(path, &reason));
     }
     Ok(real)
 }
 
 /// Returns a path as text, because the daemon takes nothing else.
-fn text(path: &Path) -> Result<String, SandboxError> {
-    text_of("path", path.as_os_str())
+fn path_to_utf8(path: &Path) -> Result<String, SandboxError> {
+    to_utf8("path", path.as_os_str())
 }
 
 /// Converts text for the daemon, which takes UTF-8 alone.
-pub(super) fn text_of(what: &str, given: &OsStr) -> Result<String, SandboxError> {
+pub(super) fn to_utf8(what: &str, given: &OsStr) -> Result<String, SandboxError> {
     match given.to_str() {
         Some(text) if !text.contains('\0') => Ok(text.to_owned()),
         _ => Err(SandboxError::Refused(format!(
@@ -307,6 +319,6 @@ pub(super) fn text_of(what: &str, given: &OsStr) -> Result<String, SandboxError>
     }
 }
 
-fn refuse_path(path: &Path, reason: &str) -> SandboxError {
+fn refused_path_error(path: &Path, reason: &str) -> SandboxError {
     SandboxError::RefusedPath { path: path.to_owned(), reason: reason.to_owned() }
 }

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::oneshot;
 
 use super::plan::ContainerPlan;
-use super::warm::Warm;
+use super::warm_container::WarmContainer;
 
 /// Maximum idle containers, each with its memory for `/tmp`: the kinds that a session alternates
 /// between.
-const MAX_WAITING: usize = 3;
+const MAX_IDLE_CONTAINERS: usize = 3;
 
 /// Containers that nothing runs in. Dropped, they end.
 #[derive(Debug, Default)]
@@ -19,12 +19,12 @@ pub(super) struct Pool(Mutex<Vec<PooledContainer>>);
 #[derive(Debug)]
 struct PooledContainer {
     plan: ContainerPlan,
-    warm: oneshot::Receiver<Warm>,
+    warm: oneshot::Receiver<WarmContainer>,
 }
 
 impl Pool {
     /// Takes a container with just this plan, if there is one.
-    pub(super) async fn take(&self, plan: &ContainerPlan) -> Option<Warm> {
+    pub(super) async fn take(&self, plan: &ContainerPlan) -> Option<WarmContainer> {
         loop {
             let found = {
                 let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,17 +40,17 @@ impl Pool {
     }
 
     /// Returns a container without processes of a command to the pool. A background task checks it.
-    pub(super) fn put_back(self: &Arc<Self>, warm: Warm) {
+    pub(super) fn put_back(self: &Arc<Self>, warm: WarmContainer) {
         let (sender, receiver) = oneshot::channel();
         let waiting = PooledContainer { plan: warm.plan.clone(), warm: receiver };
         let too_many = {
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             all.push(waiting);
-            (all.len() > MAX_WAITING).then(|| all.remove(0))
+            (all.len() > MAX_IDLE_CONTAINERS).then(|| all.remove(0))
         };
         drop(too_many);
         tokio::spawn(async move {
-            if warm.is_fresh().await {
+            if warm.is_clean().await {
                 // The receiver may be gone; then the container ends.
                 sender.send(warm).ok();
             } else {

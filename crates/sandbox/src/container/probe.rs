@@ -11,7 +11,7 @@ use journeyman_protocol::{Enforcement, RelPath, SandboxNeeds, SandboxTier};
 use super::client::Daemon;
 use crate::SandboxError;
 use crate::request::Request;
-use crate::run::{Completed, Outcome};
+use crate::running_command::{CompletedCommand, Outcome};
 
 /// A canary run takes half a second; a machine under this much strain can't run commands either.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -130,7 +130,7 @@ impl EscapeTest {
             self.socket.display().to_string(),
             "off".to_owned(),
         ]);
-        let mut request = Request::program(&project, argv.into_iter().map(Into::into).collect());
+        let mut request = Request::for_program(&project, argv.into_iter().map(Into::into).collect());
         request.protected = RelPath::parse("protected").into_iter().collect();
         request.masked = vec![project.join("masked")];
         request.limits.wall = PROBE_TIMEOUT;
@@ -139,7 +139,11 @@ impl EscapeTest {
 
     /// Returns what a container enforces, from the script's output and the files that it must not
     /// change.
-    pub(super) fn judge(&self, completed: &Completed, daemon: &Daemon) -> Result<Enforcement, SandboxError> {
+    pub(super) fn judge(
+        &self,
+        completed: &CompletedCommand,
+        daemon: &Daemon,
+    ) -> Result<Enforcement, SandboxError> {
         let outside = fs::read(self.directory.0.join("outside")).map_err(preparation_error)?;
         judge_output(completed, outside != b"secret\n", daemon)
     }
@@ -150,14 +154,14 @@ fn preparation_error(source: io::Error) -> SandboxError {
 }
 
 fn judge_output(
-    completed: &Completed,
+    completed: &CompletedCommand,
     outside_changed: bool,
     daemon: &Daemon,
 ) -> Result<Enforcement, SandboxError> {
     let unavailable = |reason: String, fix: &str| SandboxError::Unavailable { reason, fix: fix.to_owned() };
     let said: Vec<&str> = completed.stdout.text.lines().collect();
     if completed.outcome != Outcome::Exited(0) || said.last() != Some(&"done") {
-        let text = super::client::one_line(&completed.combined.text);
+        let text = super::client::to_one_line(&completed.combined.text);
         let reason = format!("the container's test ended unexpectedly: {:?} {text}", completed.outcome);
         return Err(unavailable(reason, "An image needs /bin/sh; name another in sandbox.container.image"));
     }

@@ -15,15 +15,15 @@ use journeyman_protocol::{ContentHash, RelPath};
 use rustix::fs::{FileType, Mode, OFlags};
 use serde_json::{Map, Value};
 
+use super::archive::{self, ArchiveError, open_beneath};
 use super::dockerfile;
-use super::tree::{self, TreeError, open_beneath};
 
 /// Maximum bytes of a `devcontainer.json` or Dockerfile: more than a person writes.
-const MAX_FILE: u64 = 256 * 1024;
+const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Maximum arguments of a build; a person writes a handful.
 const MAX_ARGUMENTS: usize = 100;
 /// Maximum bytes of a name or of an argument's value.
-const MAX_TEXT: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
 /// The paths that the specification names; the first that exists is used.
 const DEVCONTAINER_PATHS: [&str; 2] = [".devcontainer/devcontainer.json", ".devcontainer.json"];
 /// The usual names of a Dockerfile.
@@ -63,18 +63,18 @@ pub enum RecipeSource {
 pub struct Recipe {
     /// The file that it was read from, for messages.
     file: String,
-    pub(super) make: Make,
+    pub(super) make: ImageOrigin,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) enum Make {
+pub(super) enum ImageOrigin {
     /// An image that is on the machine, by this name.
     Named(String),
-    Built(Build),
+    Built(BuildInputs),
 }
 
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Build {
+pub(super) struct BuildInputs {
     /// The Dockerfile.
     text: String,
     /// The Dockerfile's name in the archive.
@@ -135,7 +135,7 @@ pub enum RecipeError {
         file: String,
         /// The fault.
         #[source]
-        source: TreeError,
+        source: ArchiveError,
     },
 }
 
@@ -151,11 +151,11 @@ impl Recipe {
             all.extend_from_slice(text);
         };
         match &self.make {
-            Make::Named(name) => {
+            ImageOrigin::Named(name) => {
                 put(b"image");
                 put(name.as_bytes());
             }
-            Make::Built(build) => {
+            ImageOrigin::Built(build) => {
                 put(b"build");
                 put(build.dockerfile.as_bytes());
                 put(build.target.as_bytes());
@@ -181,8 +181,8 @@ impl Recipe {
     #[must_use]
     pub fn describe(&self) -> Vec<(String, String)> {
         let build = match &self.make {
-            Make::Named(name) => return vec![("image".to_owned(), name.clone())],
-            Make::Built(build) => build,
+            ImageOrigin::Named(name) => return vec![("image".to_owned(), name.clone())],
+            ImageOrigin::Built(build) => build,
         };
         let mut all = vec![("Dockerfile".to_owned(), build.text.clone())];
         if !build.target.is_empty() {
@@ -208,20 +208,24 @@ pub fn read_recipe(root: &Path, source: &RecipeSource) -> Result<Recipe, RecipeE
         .map_err(|errno| RecipeError::Read { file: root.display().to_string(), source: errno.into() })?;
     match source {
         RecipeSource::Devcontainer => {
-            let (file, text) = read_first(root.as_fd(), &DEVCONTAINER_PATHS, "devcontainer.json")?;
+            let (file, text) = read_first_existing(root.as_fd(), &DEVCONTAINER_PATHS, "devcontainer.json")?;
             parse_devcontainer(root.as_fd(), &file, &text)
         }
         RecipeSource::Dockerfile(given) => {
             let given = given.as_ref().map(|path| path.as_path().display().to_string());
             let names = given.as_deref().map_or(DOCKERFILE_NAMES.to_vec(), |name| vec![name]);
-            let (file, _) = read_first(root.as_fd(), &names, "Dockerfile")?;
+            let (file, _) = read_first_existing(root.as_fd(), &names, "Dockerfile")?;
             build_recipe(root.as_fd(), &file, &file, "", BTreeMap::new(), String::new())
         }
     }
 }
 
 /// Returns the first of these files that exists, with its text.
-fn read_first(root: BorrowedFd<'_>, names: &[&str], what: &str) -> Result<(String, String), RecipeError> {
+fn read_first_existing(
+    root: BorrowedFd<'_>,
+    names: &[&str],
+    what: &str,
+) -> Result<(String, String), RecipeError> {
     for name in names {
         match read_file(root, name) {
             Ok(text) => return Ok(((*name).to_owned(), text)),
@@ -240,8 +244,8 @@ fn read_file(root: BorrowedFd<'_>, name: &str) -> io::Result<String> {
         return Err(io::Error::other("it is no file"));
     }
     let mut text = Vec::new();
-    std::fs::File::from(file).take(MAX_FILE + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MAX_FILE {
+    std::fs::File::from(file).take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_FILE_BYTES {
         return Err(io::Error::other("it is longer than 256 KiB"));
     }
     String::from_utf8(text).map_err(|_| io::Error::other("it isn't text"))
@@ -249,11 +253,11 @@ fn read_file(root: BorrowedFd<'_>, name: &str) -> io::Result<String> {
 
 fn parse_devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Recipe, RecipeError> {
     let invalid = |problem: String| RecipeError::Invalid { file: file.to_owned(), problem };
-    let value: Value = serde_json::from_str(&without_comments(text))
+    let value: Value = serde_json::from_str(&strip_comments(text))
         .map_err(|error| invalid(format!("line {}: no JSON", error.line())))?;
     let Value::Object(keys) = value else { return Err(invalid("it has no keys".to_owned())) };
     for (key, why) in REFUSED_KEYS {
-        if keys.get(key).is_some_and(says_something) {
+        if keys.get(key).is_some_and(has_effect) {
             return Err(RecipeError::Refused { file: file.to_owned(), key: key.to_owned(), why });
         }
     }
@@ -271,7 +275,7 @@ fn parse_devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Re
     // `dockerFile` and `context` beside it are how the first version said it.
     let dockerfile = string(&build_keys, "dockerfile")?.or(string(&keys, "dockerFile")?);
     match (image, dockerfile) {
-        (Some(name), None) => Ok(Recipe { file: file.to_owned(), make: Make::Named(name) }),
+        (Some(name), None) => Ok(Recipe { file: file.to_owned(), make: ImageOrigin::Named(name) }),
         (None, Some(dockerfile)) => {
             let context = string(&build_keys, "context")?.or(string(&keys, "context")?);
             let beside = file.rsplit_once('/').map_or("", |(directory, _)| directory);
@@ -280,7 +284,7 @@ fn parse_devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Re
                     .ok_or_else(|| invalid("a path leads out of the project".to_owned()))
             };
             let target = string(&build_keys, "target")?.unwrap_or_default();
-            let arguments = build_arguments(build_keys.get("args")).ok_or_else(|| {
+            let arguments = parse_build_arguments(build_keys.get("args")).ok_or_else(|| {
                 invalid("`build.args` must be a few short texts without variables".to_owned())
             })?;
             let context = within(context.as_deref().unwrap_or("."))?;
@@ -292,7 +296,7 @@ fn parse_devcontainer(root: BorrowedFd<'_>, file: &str, text: &str) -> Result<Re
 }
 
 /// Returns true if a key's value has an effect.
-fn says_something(value: &Value) -> bool {
+fn has_effect(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
         Value::String(text) => !text.is_empty(),
@@ -304,10 +308,13 @@ fn says_something(value: &Value) -> bool {
 
 /// Returns true for text without variables, into which nothing of the user's environment goes.
 fn has_no_variables(text: &str) -> bool {
-    !text.is_empty() && text.len() <= MAX_TEXT && !text.contains("${") && !text.chars().any(char::is_control)
+    !text.is_empty()
+        && text.len() <= MAX_TEXT_BYTES
+        && !text.contains("${")
+        && !text.chars().any(char::is_control)
 }
 
-fn build_arguments(given: Option<&Value>) -> Option<BTreeMap<String, String>> {
+fn parse_build_arguments(given: Option<&Value>) -> Option<BTreeMap<String, String>> {
     let given = match given {
         None => return Some(BTreeMap::new()),
         Some(Value::Object(given)) if given.len() <= MAX_ARGUMENTS => given,
@@ -348,20 +355,20 @@ fn build_recipe(
 ) -> Result<Recipe, RecipeError> {
     let text = read_file(root, dockerfile)
         .map_err(|source| RecipeError::Read { file: dockerfile.to_owned(), source })?;
-    let bases = dockerfile::base_images(&text, &arguments)
+    let bases = dockerfile::parse_base_images(&text, &arguments)
         .map_err(|problem| RecipeError::Invalid { file: dockerfile.to_owned(), problem })?;
     let error = |source| RecipeError::Context { file: file.to_owned(), source };
     let context = open_beneath(root, context, OFlags::RDONLY | OFlags::DIRECTORY)
-        .map_err(|source| error(TreeError::Read { path: PathBuf::from(context), source }))?;
+        .map_err(|source| error(ArchiveError::Read { path: PathBuf::from(context), source }))?;
     // By a name of our own: the Dockerfile may lie outside of what the build is given.
     let name = ".journeyman.Dockerfile".to_owned();
-    let archive = tree::archive_directory(context.as_fd(), (&name, &text)).map_err(error)?;
-    let build = Build { text, dockerfile: name, arguments, target, bases, archive: Arc::new(archive) };
-    Ok(Recipe { file: file.to_owned(), make: Make::Built(build) })
+    let archive = archive::archive_directory(context.as_fd(), (&name, &text)).map_err(error)?;
+    let build = BuildInputs { text, dockerfile: name, arguments, target, bases, archive: Arc::new(archive) };
+    Ok(Recipe { file: file.to_owned(), make: ImageOrigin::Built(build) })
 }
 
 /// Removes comments and commas before a closing bracket from JSON. Lines stay.
-fn without_comments(text: &str) -> String {
+fn strip_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     // Position of the last comma that only blanks and comments follow.
     let mut comma = None;
@@ -437,7 +444,7 @@ mod tests {
             ("\"\\", "\"\\"),
         ];
         for (given, expected) in cases {
-            assert_eq!(without_comments(given), expected, "{given}");
+            assert_eq!(strip_comments(given), expected, "{given}");
         }
     }
 
@@ -477,15 +484,18 @@ mod tests {
     fn an_image_is_named() {
         let text = "{ // the image\n \"name\": \"x\", \"image\": \"debian:12\", \"customizations\": {\"a\": [1,]}, }";
         let recipe = read_devcontainer(text).unwrap();
-        assert!(matches!(recipe.make, Make::Named(_)) && recipe.file() == ".devcontainer/devcontainer.json");
-        assert!(matches!(&recipe.make, Make::Named(name) if name == "debian:12"));
+        assert!(
+            matches!(recipe.make, ImageOrigin::Named(_))
+                && recipe.file() == ".devcontainer/devcontainer.json"
+        );
+        assert!(matches!(&recipe.make, ImageOrigin::Named(name) if name == "debian:12"));
     }
 
     #[test]
     fn a_build_is_read_whole() {
         let text = r#"{"build": {"dockerfile": "Dockerfile", "context": "..", "args": {"A": "1"}, "target": "dev"}}"#;
         let recipe = read_devcontainer(text).unwrap();
-        let Make::Built(build) = &recipe.make else { panic!("{recipe:?}") };
+        let ImageOrigin::Built(build) = &recipe.make else { panic!("{recipe:?}") };
         assert_eq!(build.bases, ["base:1"]);
         assert_eq!((build.target.as_str(), build.arguments.get("A").map(String::as_str)), ("dev", Some("1")));
         let archive = String::from_utf8_lossy(&build.archive);
@@ -544,15 +554,15 @@ mod tests {
         let error = read_recipe(root.path(), &RecipeSource::Dockerfile(None)).unwrap_err();
         assert!(matches!(error, RecipeError::Missing(_)), "{error}");
         let named = RecipeSource::Dockerfile(RelPath::parse("real").ok());
-        assert!(matches!(read_recipe(root.path(), &named).unwrap().make, Make::Built(_)));
+        assert!(matches!(read_recipe(root.path(), &named).unwrap().make, ImageOrigin::Built(_)));
     }
 
     proptest! {
         #[test]
         fn nothing_panics(text in "[ -~\n]{0,200}", json in r#"(\{|\}|\[|\]|"|,|:|/|\*|\\|a|\n| ){0,60}"#) {
             read_devcontainer(&text).ok();
-            without_comments(&json);
-            dockerfile::base_images(&text, &BTreeMap::new()).ok();
+            strip_comments(&json);
+            dockerfile::parse_base_images(&text, &BTreeMap::new()).ok();
         }
     }
 }

@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use crate::syscalls::{
-    CREATE_FLAGS, FilteredTier, IP_PROTOCOLS, RESTRICTED_CALLS, Rule, SET_ID, TERMINAL_TYPING,
+    CREATE_FLAGS, CallRule, FilteredTier, IP_PROTOCOLS, RESTRICTED_CALLS, SET_ID_BITS, TERMINAL_INPUT_IOCTLS,
 };
 
 /// Calls that builds and tests need, of both architectures, by their names in the kernel's tables.
@@ -301,7 +301,7 @@ const LOW_BITS: u64 = 0xffff_ffff;
 
 /// Execution domains: Linux's own, and without a random layout, which debuggers and sanitizers ask
 /// for; the last asks for the present one.
-const PERSONALITIES: [u32; 3] = [0, 0x0004_0000, u32::MAX];
+const ALLOWED_PERSONALITIES: [u32; 3] = [0, 0x0004_0000, u32::MAX];
 
 /// Returns the profile as text.
 pub(super) fn seccomp_profile() -> String {
@@ -311,14 +311,14 @@ pub(super) fn seccomp_profile() -> String {
     for call in RESTRICTED_CALLS.iter().filter(|call| call.applies_to(FilteredTier::Container)) {
         match call.rule {
             // The default.
-            Rule::Fail(libc::EPERM) => {}
-            Rule::Fail(error) => {
+            CallRule::Fail(libc::EPERM) => {}
+            CallRule::Fail(error) => {
                 calls.push(json!({ "names": [call.name], "action": "SCMP_ACT_ERRNO", "errnoRet": error }));
             }
-            rule => calls.extend(alternatives(rule).iter().map(|tests| allow(call.name, tests))),
+            rule => calls.extend(argument_alternatives(rule).iter().map(|tests| allow(call.name, tests))),
         }
     }
-    calls.extend(PERSONALITIES.map(|domain| allow("personality", &[equals(0, domain)])));
+    calls.extend(ALLOWED_PERSONALITIES.map(|domain| allow("personality", &[match_equal(0, domain)])));
     json!({
         "defaultAction": "SCMP_ACT_ERRNO",
         "defaultErrnoRet": libc::EPERM,
@@ -335,44 +335,46 @@ const ARCHITECTURE: &str =
 
 /// Returns the lists of tests with which the rule lets a call pass: all tests of one list must
 /// hold.
-fn alternatives(rule: Rule) -> Vec<Vec<Value>> {
+fn argument_alternatives(rule: CallRule) -> Vec<Vec<Value>> {
     match rule {
-        Rule::Only { argument, value, .. } => vec![vec![equals(argument, value)]],
-        Rule::Without { argument, bits } => vec![vec![masked_equals(argument, bits.into(), 0)]],
-        Rule::Mode { argument } => vec![vec![masked_equals(argument, SET_ID.into(), 0)]],
-        Rule::Creates { flags, mode } => {
+        CallRule::Only { argument, value, .. } => vec![vec![match_equal(argument, value)]],
+        CallRule::Without { argument, bits } => vec![vec![match_masked(argument, bits.into(), 0)]],
+        CallRule::Mode { argument } => vec![vec![match_masked(argument, SET_ID_BITS.into(), 0)]],
+        CallRule::Creates { flags, mode } => {
             vec![
-                vec![masked_equals(flags, CREATE_FLAGS.into(), 0)],
-                vec![masked_equals(mode, SET_ID.into(), 0)],
+                vec![match_masked(flags, CREATE_FLAGS.into(), 0)],
+                vec![match_masked(mode, SET_ID_BITS.into(), 0)],
             ]
         }
-        Rule::Ioctl => all_but(TERMINAL_TYPING).into_iter().map(|test| vec![test]).collect(),
-        Rule::Socket => {
+        CallRule::Ioctl => match_all_but(TERMINAL_INPUT_IOCTLS).into_iter().map(|test| vec![test]).collect(),
+        CallRule::Socket => {
             let [unix, netlink, ip4, ip6] = [libc::AF_UNIX, libc::AF_NETLINK, libc::AF_INET, libc::AF_INET6]
-                .map(|family| equals(0, family.cast_unsigned()));
+                .map(|family| match_equal(0, family.cast_unsigned()));
             // Of netlink only the routes, which `getifaddrs` reads.
-            let routes = vec![netlink, equals(2, libc::NETLINK_ROUTE.cast_unsigned())];
+            let routes = vec![netlink, match_equal(2, libc::NETLINK_ROUTE.cast_unsigned())];
             let of_ip =
-                |family: &Value| IP_PROTOCOLS.map(|protocol| vec![family.clone(), equals(2, protocol)]);
+                |family: &Value| IP_PROTOCOLS.map(|protocol| vec![family.clone(), match_equal(2, protocol)]);
             [vec![unix], routes].into_iter().chain(of_ip(&ip4)).chain(of_ip(&ip6)).collect()
         }
         // No row for containers has these.
-        Rule::Fail(_) | Rule::Never { .. } | Rule::Priority { .. } | Rule::Metadata => Vec::new(),
+        CallRule::Fail(_) | CallRule::Never { .. } | CallRule::Priority { .. } | CallRule::Metadata => {
+            Vec::new()
+        }
     }
 }
 
 /// Returns tests of which at least one passes for any 32 bits but these two values: the library
 /// can't test half an argument for inequality.
-fn all_but(values: [u32; 2]) -> Vec<Value> {
+fn match_all_but(values: [u32; 2]) -> Vec<Value> {
     let [first, second] = values.map(u64::from);
     let differing = first ^ second;
     let common = (0..32).map(|bit| 1_u64 << bit).filter(|bit| differing & bit == 0);
-    let mut tests: Vec<Value> = common.map(|bit| masked_equals(1, bit, !first & bit)).collect();
+    let mut tests: Vec<Value> = common.map(|bit| match_masked(1, bit, !first & bit)).collect();
     // Every pattern of the bits in which the two differ, but for their own.
     let mut pattern = differing;
     loop {
         if pattern != first & differing && pattern != second & differing {
-            tests.push(masked_equals(1, differing, pattern));
+            tests.push(match_masked(1, differing, pattern));
         }
         if pattern == 0 {
             return tests;
@@ -382,12 +384,12 @@ fn all_but(values: [u32; 2]) -> Vec<Value> {
 }
 
 /// Returns a test that the argument's low 32 bits are this value.
-fn equals(index: u32, value: u32) -> Value {
-    masked_equals(index, LOW_BITS, value.into())
+fn match_equal(index: u32, value: u32) -> Value {
+    match_masked(index, LOW_BITS, value.into())
 }
 
 /// Returns a test that the argument's bits in this mask are these.
-fn masked_equals(index: u32, mask: u64, bits: u64) -> Value {
+fn match_masked(index: u32, mask: u64, bits: u64) -> Value {
     json!({ "index": index, "value": mask, "valueTwo": bits, "op": "SCMP_CMP_MASKED_EQ" })
 }
 
@@ -478,12 +480,12 @@ mod tests {
 
     #[test]
     fn every_ioctl_but_two_passes() {
-        let tests = all_but(TERMINAL_TYPING);
+        let tests = match_all_but(TERMINAL_INPUT_IOCTLS);
         for value in (0..0x1_0000_u64).chain([u64::from(u32::MAX), 0x8004_5430]) {
             let passes = tests
                 .iter()
                 .any(|test| value & test["value"].as_u64().unwrap() == test["valueTwo"].as_u64().unwrap());
-            assert_eq!(passes, !TERMINAL_TYPING.map(u64::from).contains(&value), "{value:x}");
+            assert_eq!(passes, !TERMINAL_INPUT_IOCTLS.map(u64::from).contains(&value), "{value:x}");
         }
     }
 
@@ -497,8 +499,8 @@ mod tests {
         for call in RESTRICTED_CALLS.iter().filter(|call| call.applies_to(FilteredTier::Container)) {
             assert!(!ALLOWED_CALLS.contains(&call.name), "{}", call.name);
             assert_eq!(
-                matches!(call.rule, Rule::Fail(_)),
-                alternatives(call.rule).is_empty(),
+                matches!(call.rule, CallRule::Fail(_)),
+                argument_alternatives(call.rule).is_empty(),
                 "{}",
                 call.name
             );

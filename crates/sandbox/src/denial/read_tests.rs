@@ -142,9 +142,11 @@ fn the_network_decides_what_a_message_means() {
 #[test]
 fn a_command_that_succeeded_or_was_stopped_is_not_read() {
     let said = "mkdir: cannot create directory ‘/opt/x’: Read-only file system";
-    for outcome in
-        [Outcome::Exited(0), Outcome::Cancelled, Outcome::SetupFailed(crate::run::NotStarted::setup(""))]
-    {
+    for outcome in [
+        Outcome::Exited(0),
+        Outcome::Cancelled,
+        Outcome::SetupFailed(crate::running_command::NotStarted::from_setup_failure("")),
+    ] {
         assert_eq!(find_denials(&outcome, said, &Network::Off), []);
     }
     for outcome in [Outcome::Exited(2), Outcome::Signaled(6), Outcome::TimedOut] {

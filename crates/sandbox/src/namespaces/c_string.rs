@@ -9,7 +9,7 @@ use crate::SandboxError;
 ///
 /// # Errors
 /// [`SandboxError::Refused`] where the text has one itself.
-pub(super) fn c_string(text: &OsStr) -> Result<CString, SandboxError> {
+pub(super) fn to_c_string(text: &OsStr) -> Result<CString, SandboxError> {
     CString::new(text.as_bytes())
         .map_err(|_| SandboxError::Refused(format!("`{}` has a NUL byte", text.display())))
 }

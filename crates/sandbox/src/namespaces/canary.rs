@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::Pid;
 
-use super::policy::Canary;
+use super::policy::CanaryTargets;
 use super::sys;
 
 /// The escapes that are tried: a bit for each, and its description. [`NAMESPACE_NESTED`] is
@@ -60,7 +60,12 @@ fn can_open(path: &CStr, flags: OFlags) -> bool {
 }
 
 /// Tries every escape, and returns the bits of those that succeeded.
-pub(super) fn try_escapes(canary: &Canary<&CStr>, own_network: bool, listen: &[u16], counted: bool) -> i32 {
+pub(super) fn try_escapes(
+    canary: &CanaryTargets<&CStr>,
+    own_network: bool,
+    listen: &[u16],
+    counted: bool,
+) -> i32 {
     let create = OFlags::WRONLY | OFlags::CREATE;
     let reads = |path: &CStr| {
         let file = rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
@@ -74,32 +79,32 @@ pub(super) fn try_escapes(canary: &Canary<&CStr>, own_network: bool, listen: &[u
         reads(canary.masked),
         can_open(canary.protected, create),
         own_network && can_connect(canary.port),
-        can_see(canary.agent),
+        can_see_process(canary.agent),
         has_privileges(),
         can_open(c"/proc/sys/kernel/core_pattern", OFlags::WRONLY),
-        !can_open(canary.inside, create) || !changes_mode(canary.inside),
-        can_signal(canary.agent),
+        !can_open(canary.inside, create) || !can_change_mode(canary.inside),
+        can_signal_process(canary.agent),
         rustix::thread::capability_is_in_bounding_set(rustix::thread::CapabilitySet::SYS_ADMIN) != Ok(false),
-        changes_mode(canary.outside),
+        can_change_mode(canary.outside),
     ];
     let escaped =
         ESCAPES.iter().zip(tried).filter(|(_, got_out)| *got_out).fold(0, |bits, ((bit, _), _)| bits | bit);
     let told = [
         (NAMESPACE_NESTED, sys::can_unshare_user()),
-        (LANDLOCK_MISSING, makes_a_device(canary.inside)),
-        (PROXY_MISSING, listen.iter().any(|port| !is_refused(*port).is_ok_and(|refused| refused))),
+        (LANDLOCK_MISSING, can_make_device(canary.inside)),
+        (PROXY_MISSING, listen.iter().any(|port| !is_refused_by_proxy(*port).is_ok_and(|refused| refused))),
         (MEMORY_UNCOUNTED, !counted),
     ];
     told.into_iter().filter(|(_, seen)| *seen).fold(escaped, |bits, (bit, _)| bits | bit)
 }
 
-fn changes_mode(path: &CStr) -> bool {
+fn can_change_mode(path: &CStr) -> bool {
     rustix::fs::chmod(path, Mode::from_raw_mode(0o600)).is_ok()
 }
 
 /// Tries to make the device 0:0, which stands for a removed file in overlays, and which everybody
 /// may make since Linux 5.8.
-fn makes_a_device(beside: &CStr) -> bool {
+fn can_make_device(beside: &CStr) -> bool {
     rustix::fs::unlink(beside)
         .and_then(|()| {
             rustix::fs::mknodat(CWD, beside, rustix::fs::FileType::CharacterDevice, Mode::empty(), 0)
@@ -108,7 +113,7 @@ fn makes_a_device(beside: &CStr) -> bool {
 }
 
 /// Returns true if the proxy answers and refuses a host that isn't listed.
-fn is_refused(port: u16) -> Result<bool, Errno> {
+fn is_refused_by_proxy(port: u16) -> Result<bool, Errno> {
     let socket =
         rustix::net::socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
     rustix::net::sockopt::set_socket_timeout(
@@ -136,13 +141,13 @@ fn can_connect(port: u16) -> bool {
         .is_ok()
 }
 
-fn can_see(agent: u32) -> bool {
+fn can_see_process(agent: u32) -> bool {
     // Numbers this small exist inside, too: pid 1 and this process.
     let outside = i32::try_from(agent).ok().filter(|pid| *pid > 16).and_then(Pid::from_raw);
     outside.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(Errno::SRCH)))
 }
 
-fn can_signal(agent: u32) -> bool {
+fn can_signal_process(agent: u32) -> bool {
     let outside = i32::try_from(agent).ok().filter(|pid| *pid > 16).and_then(Pid::from_raw);
     outside.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok())
 }

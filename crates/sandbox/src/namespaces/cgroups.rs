@@ -16,18 +16,18 @@ use std::time::Duration;
 use rustix::fs::CWD;
 use rustix::io::Errno;
 
-use super::c_string::c_string;
-use super::files::write_file;
+use super::c_string::to_c_string;
 use super::framing::{FrameReader, FrameWriter};
+use super::helper_files::write_file;
 use crate::SandboxError;
 
 /// The prefix of every group's name; the owner's process id, its start and a number follow.
 const NAME_PREFIX: &str = "journeyman-";
 /// Groups of dead owners that are removed at once; the rest waits for the next start.
-const MAX_SWEPT: usize = 10_000;
+const MAX_SWEPT_GROUPS: usize = 10_000;
 /// The kernel takes some milliseconds to count the last process out of a group; many times that on
 /// a machine that has too much to do.
-const MAX_REMOVALS: u32 = 400;
+const MAX_REMOVAL_ATTEMPTS: u32 = 400;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(5);
 
 /// The way in which a command enters a group, by absolute paths.
@@ -48,19 +48,19 @@ impl<T> CgroupEntry<T> {
 }
 
 impl CgroupEntry<CString> {
-    pub(super) fn write(&self, out: &mut FrameWriter) {
+    pub(super) fn encode(&self, out: &mut FrameWriter) {
         let (kind, path) = match self {
             Self::Enter { file } => (0, file),
             Self::Join { file } => (1, file),
         };
-        out.u32(kind);
-        out.text(path);
+        out.write_u32(kind);
+        out.write_text(path);
     }
 }
 
 impl<'a> CgroupEntry<&'a CStr> {
-    pub(super) fn read(from: &mut FrameReader<'a>) -> Option<Self> {
-        let (kind, file) = (from.u32()?, from.text()?);
+    pub(super) fn decode(from: &mut FrameReader<'a>) -> Option<Self> {
+        let (kind, file) = (from.read_u32()?, from.read_text()?);
         match kind {
             0 => Some(Self::Enter { file }),
             1 => Some(Self::Join { file }),
@@ -102,10 +102,10 @@ impl Cgroups {
     }
 
     /// Returns a lease of groups for one command. None of the groups is created yet.
-    pub(super) fn lease(&self) -> Lease {
+    pub(super) fn lease_groups(&self) -> CgroupLease {
         let name = next_group_name();
         let groups = self.parent_groups().iter().map(|(place, kind)| (place.join(&name), *kind)).collect();
-        Lease { groups, made: false }
+        CgroupLease { groups, made: false }
     }
 }
 
@@ -113,19 +113,19 @@ fn group_error(path: &Path) -> impl Fn(io::Error) -> SandboxError {
     move |source| SandboxError::Path { what: "the command's control group", path: path.to_owned(), source }
 }
 
-fn path_text(path: &Path) -> Result<CString, SandboxError> {
-    c_string(path.as_os_str())
+fn path_to_c_string(path: &Path) -> Result<CString, SandboxError> {
+    to_c_string(path.as_os_str())
 }
 
 /// The groups of one command. Removed when dropped, by which time nothing may be left in them;
 /// blocks for some milliseconds at most.
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(super) struct CgroupLease {
     groups: Vec<(PathBuf, CgroupKind)>,
     made: bool,
 }
 
-impl Lease {
+impl CgroupLease {
     /// Returns a lease of no group.
     pub(super) fn empty() -> Self {
         Self { groups: Vec::new(), made: true }
@@ -177,10 +177,10 @@ impl Lease {
         let way = |(directory, kind): &(PathBuf, CgroupKind)| {
             Ok(match kind {
                 CgroupKind::Memory | CgroupKind::Pids => {
-                    CgroupEntry::Enter { file: path_text(&directory.join("tasks"))? }
+                    CgroupEntry::Enter { file: path_to_c_string(&directory.join("tasks"))? }
                 }
                 CgroupKind::Unified => {
-                    CgroupEntry::Join { file: path_text(&directory.join("cgroup.procs"))? }
+                    CgroupEntry::Join { file: path_to_c_string(&directory.join("cgroup.procs"))? }
                 }
             })
         };
@@ -188,7 +188,7 @@ impl Lease {
     }
 
     /// Returns true if the kernel killed one of the processes for lack of memory.
-    pub(super) fn ran_out_of_memory(&self) -> bool {
+    pub(super) fn has_run_out_of_memory(&self) -> bool {
         self.groups.iter().any(|(directory, kind)| {
             let file = match kind {
                 CgroupKind::Memory => "memory.oom_control",
@@ -205,10 +205,10 @@ impl Lease {
     }
 }
 
-impl Drop for Lease {
+impl Drop for CgroupLease {
     fn drop(&mut self) {
         for (directory, _) in self.groups.iter().filter(|_| self.made) {
-            for _ in 0..MAX_REMOVALS {
+            for _ in 0..MAX_REMOVAL_ATTEMPTS {
                 match rustix::fs::unlinkat(CWD, directory, rustix::fs::AtFlags::REMOVEDIR) {
                     Err(Errno::BUSY | Errno::INTR) => std::thread::sleep(REMOVAL_PAUSE),
                     // Removed, never made, or not to be removed: the next start tries it again.
@@ -223,11 +223,11 @@ impl Drop for Lease {
 /// begin at once.
 fn next_group_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
-    format!("{NAME_PREFIX}{}-{}", own_identity(), COUNT.fetch_add(1, Ordering::Relaxed))
+    format!("{NAME_PREFIX}{}-{}", process_identity(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Returns this process's number and start, which together no other process has.
-fn own_identity() -> String {
+fn process_identity() -> String {
     let id = std::process::id();
     format!("{id}-{}", start_ticks(id).unwrap_or(0))
 }
@@ -259,7 +259,7 @@ fn can_create_group(place: &Path, kind: CgroupKind) -> bool {
 /// Removes groups of owners that are gone. One with a process in it can't be removed, so nothing is
 /// lost.
 fn remove_orphaned_groups(place: &Path) {
-    for entry in fs::read_dir(place).into_iter().flatten().flatten().take(MAX_SWEPT) {
+    for entry in fs::read_dir(place).into_iter().flatten().flatten().take(MAX_SWEPT_GROUPS) {
         let name = entry.file_name();
         if name
             .to_str()
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn owners_are_told_apart_by_their_beginning() {
         assert!(
-            is_owner_alive(&format!("{}-7", own_identity()))
+            is_owner_alive(&format!("{}-7", process_identity()))
                 && is_owner_alive("text")
                 && is_owner_alive("1")
                 && is_owner_alive("1-x")

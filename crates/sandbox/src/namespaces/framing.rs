@@ -32,31 +32,31 @@ impl FrameWriter {
         Self(bytes)
     }
 
-    pub(super) fn u32(&mut self, value: u32) {
+    pub(super) fn write_u32(&mut self, value: u32) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn u64(&mut self, value: u64) {
+    pub(super) fn write_u64(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub(super) fn option(&mut self, value: Option<u64>) {
-        self.u32(u32::from(value.is_some()));
-        self.u64(value.unwrap_or(0));
+    pub(super) fn write_option(&mut self, value: Option<u64>) {
+        self.write_u32(u32::from(value.is_some()));
+        self.write_u64(value.unwrap_or(0));
     }
 
-    pub(super) fn count(&mut self, count: usize) {
-        self.u32(u32::try_from(count).unwrap_or(u32::MAX));
+    pub(super) fn write_count(&mut self, count: usize) {
+        self.write_u32(u32::try_from(count).unwrap_or(u32::MAX));
     }
 
-    pub(super) fn text(&mut self, text: &CString) {
+    pub(super) fn write_text(&mut self, text: &CString) {
         let bytes = text.as_bytes_with_nul();
-        self.count(bytes.len());
+        self.write_count(bytes.len());
         self.0.extend_from_slice(bytes);
     }
 
     /// Writes bytes as they are; the reader knows how many they are.
-    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+    pub(super) fn write_bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
@@ -82,37 +82,37 @@ impl<'a> FrameReader<'a> {
         self.0.is_empty()
     }
 
-    pub(super) fn bytes(&mut self, length: usize) -> Option<&'a [u8]> {
+    pub(super) fn read_bytes(&mut self, length: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(taken)
     }
 
-    pub(super) fn u32(&mut self) -> Option<u32> {
+    pub(super) fn read_u32(&mut self) -> Option<u32> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u32::from_le_bytes(*taken))
     }
 
-    pub(super) fn u64(&mut self) -> Option<u64> {
+    pub(super) fn read_u64(&mut self) -> Option<u64> {
         let (taken, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*taken))
     }
 
-    pub(super) fn option(&mut self) -> Option<Option<u64>> {
-        let is_some = self.u32()? != 0;
-        let value = self.u64()?;
+    pub(super) fn read_option(&mut self) -> Option<Option<u64>> {
+        let is_some = self.read_u32()? != 0;
+        let value = self.read_u64()?;
         Some(is_some.then_some(value))
     }
 
-    pub(super) fn text(&mut self) -> Option<&'a CStr> {
-        let length = self.u32()? as usize;
-        CStr::from_bytes_with_nul(self.bytes(length)?).ok()
+    pub(super) fn read_text(&mut self) -> Option<&'a CStr> {
+        let length = self.read_u32()? as usize;
+        CStr::from_bytes_with_nul(self.read_bytes(length)?).ok()
     }
 
-    pub(super) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.u32()? as usize;
+    pub(super) fn read_list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+        let count = self.read_u32()? as usize;
         // Every element takes four bytes at least: a false count can't reserve more than was sent.
         let mut list = Vec::with_capacity(count.min(self.0.len() / 4));
         for _ in 0..count {

@@ -1,12 +1,12 @@
 //! The start of a helper process: it does the work of its kind, and never returns.
 
 use super::helper_arguments::{
-    BUBBLEWRAP_ARGUMENT, GUARD_ARGUMENT, INSIDE_ARGUMENT, LANDLOCK_ARGUMENT, MOUNT_ARGUMENT, WAIT_ARGUMENT,
+    BUBBLEWRAP_ARGUMENT, INSIDE_ARGUMENT, KILL_ARGUMENT, LANDLOCK_ARGUMENT, MOUNT_ARGUMENT, WAIT_ARGUMENT,
     is_helper,
 };
 use super::init::send_message;
 use super::messages::HelperMessage;
-use super::{bubblewrap, guard, init, landlock_only, mounter, sys};
+use super::{bubblewrap, init, kill_on_exit, landlock_only, mount_helper, sys};
 
 /// Does a helper's work if this process was started as one; returns at once if not.
 pub(crate) fn run_helper_if_asked() {
@@ -28,8 +28,8 @@ fn run_helper() -> ! {
     if argument.as_ref().is_some_and(|argument| argument == INSIDE_ARGUMENT) {
         bubblewrap::run_inner();
     }
-    if argument.as_ref().is_some_and(|argument| argument == GUARD_ARGUMENT) {
-        guard::run();
+    if argument.as_ref().is_some_and(|argument| argument == KILL_ARGUMENT) {
+        kill_on_exit::run_kill_helper();
     }
     if has_threads() {
         // Namespaces can't be entered with threads, and what follows would break the threads' own
@@ -43,10 +43,12 @@ fn run_helper() -> ! {
     sys::close_from(3).ok();
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3) else { sys::exit(125) };
     match argument {
-        Some(argument) if argument == MOUNT_ARGUMENT => mounter::run(&control),
+        Some(argument) if argument == MOUNT_ARGUMENT => mount_helper::run_mounter(&control),
         Some(argument) if argument == LANDLOCK_ARGUMENT => landlock_only::run_supervisor(&control),
         Some(argument) if argument == BUBBLEWRAP_ARGUMENT => bubblewrap::run_outer(&control),
-        argument => init::run(&control, argument.is_some_and(|argument| argument == WAIT_ARGUMENT)),
+        argument => {
+            init::run_init_helper(&control, argument.is_some_and(|argument| argument == WAIT_ARGUMENT))
+        }
     }
 }
 

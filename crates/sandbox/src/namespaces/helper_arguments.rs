@@ -15,7 +15,7 @@ pub(super) const BUBBLEWRAP_ARGUMENT: &str = "bubblewrap";
 /// The second argument of a helper that confines by Landlock alone.
 pub(super) const LANDLOCK_ARGUMENT: &str = "landlock";
 /// The second argument of a helper that guards a command which isn't confined.
-pub(super) const GUARD_ARGUMENT: &str = "guard";
+pub(super) const KILL_ARGUMENT: &str = "guard";
 /// The second argument of a helper that `bwrap` starts.
 pub(super) const INSIDE_ARGUMENT: &str = "inside";
 

@@ -19,18 +19,18 @@ use rustix::thread::{
     CapabilitiesSecureBits, CapabilitySet, CapabilitySets, LinkNameSpaceType, move_into_link_name_space,
 };
 
-use super::bounds::Bounds;
 use super::cgroups::CgroupEntry;
-use super::files::{lock_witness, open_witness, receive_input, write_file};
 use super::framing::{HEADER_BYTES, body_length, read_exact};
-use super::messages::{HelperMessage, Stage};
-use super::policy::Policy;
-use super::ready::MAX_WAIT;
-use super::restrict::{self, Grant, Tcp};
+use super::helper_files::{lock_liveness_file, open_liveness_file, receive_input, write_file};
+use super::landlock_rules::{self, Grant, TcpAccess};
+use super::messages::{HelperMessage, SetupStage};
+use super::policy::SandboxPolicy;
+use super::ready_helper::MAX_HELPER_WAIT;
+use super::resource_bounds::ResourceBounds;
 use super::root::{RootBuilder, clone_mount, enter_root, mount_new_root};
-use super::steps::Step;
+use super::steps::RootStep;
 use super::sys::{self, CStringArray};
-use super::{bounds, canary, cgroups, pass, policy, terminal};
+use super::{canary, cgroups, descriptor_passing, policy, resource_bounds, terminal};
 
 /// The resources of a policy's limits, in its order.
 pub(super) const LIMITED_RESOURCES: [Resource; 6] =
@@ -41,21 +41,21 @@ pub(super) const LIMITED_RESOURCES: [Resource; 6] =
 const MAX_PENDING_CONNECTIONS: i32 = 128;
 
 /// A failed set-up: the stage, the step's number, the error.
-pub(super) struct SetupFailure(pub(super) Stage, pub(super) u32, pub(super) Errno);
+pub(super) struct SetupFailure(pub(super) SetupStage, pub(super) u32, pub(super) Errno);
 
 pub(super) trait AtStage<T> {
-    fn at_stage(self, stage: Stage) -> Result<T, SetupFailure>;
+    fn at_stage(self, stage: SetupStage) -> Result<T, SetupFailure>;
 }
 
 impl<T> AtStage<T> for Result<T, Errno> {
-    fn at_stage(self, stage: Stage) -> Result<T, SetupFailure> {
+    fn at_stage(self, stage: SetupStage) -> Result<T, SetupFailure> {
         self.map_err(|errno| SetupFailure(stage, 0, errno))
     }
 }
 
 /// Prepares a sandbox and becomes its pid 1; never returns. With `early`, namespaces are made
 /// before the policy comes.
-pub(super) fn run(control: &OwnedFd, early: bool) -> ! {
+pub(super) fn run_init_helper(control: &OwnedFd, early: bool) -> ! {
     report_failure(control, prepare_sandbox(control, early));
     sys::exit(125)
 }
@@ -82,22 +82,23 @@ const LATE_NAMESPACES: libc::c_int = libc::CLONE_NEWNS | libc::CLONE_NEWPID | li
 fn make_early_namespaces() -> Result<(), SetupFailure> {
     // In the new namespace this process has no user until its user is mapped.
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    sys::unshare(EARLY_NAMESPACES).at_stage(Stage::Namespaces)?;
-    map_single_user(uid.as_raw(), gid.as_raw()).at_stage(Stage::Identity)?;
-    start_loopback().at_stage(Stage::Loopback)
+    sys::unshare(EARLY_NAMESPACES).at_stage(SetupStage::Namespaces)?;
+    map_single_user(uid.as_raw(), gid.as_raw()).at_stage(SetupStage::Identity)?;
+    start_loopback().at_stage(SetupStage::Loopback)
 }
 
 /// Waits for the policy of a command.
 fn wait_for_policy(control: &OwnedFd) -> Result<(), SetupFailure> {
     send_message(control, HelperMessage::Waiting);
-    let max_wait = Timespec::try_from(MAX_WAIT).map_err(|_| Errno::INVAL).at_stage(Stage::Policy)?;
+    let max_wait =
+        Timespec::try_from(MAX_HELPER_WAIT).map_err(|_| Errno::INVAL).at_stage(SetupStage::Policy)?;
     loop {
         match poll(&mut [PollFd::new(control, PollFlags::IN)], Some(&max_wait)) {
             Ok(0) => sys::exit(0),
             // The policy, or the agent's end.
             Ok(_) => return Ok(()),
             Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno).at_stage(Stage::Policy),
+            Err(errno) => return Err(errno).at_stage(SetupStage::Policy),
         }
     }
 }
@@ -108,7 +109,7 @@ fn prepare_sandbox(control: &OwnedFd, early: bool) -> Result<(), SetupFailure> {
     let mask = rustix::process::umask(Mode::empty());
     if rustix::process::geteuid().is_root() {
         // Only root may, and only root need: a user's groups give what the user has anyway.
-        rustix::thread::set_thread_groups(&[]).at_stage(Stage::Identity)?;
+        rustix::thread::set_thread_groups(&[]).at_stage(SetupStage::Identity)?;
     }
     if early {
         make_early_namespaces()?;
@@ -116,31 +117,36 @@ fn prepare_sandbox(control: &OwnedFd, early: bool) -> Result<(), SetupFailure> {
     wait_for_policy(control)?;
     let mut header = [0; HEADER_BYTES];
     let mut passed = Vec::new();
-    pass::receive_exact(control, &mut header, &mut passed).at_stage(Stage::Policy)?;
-    let length = body_length(policy::MAGIC, &header).ok_or(SetupFailure(Stage::Policy, 0, Errno::PROTO))?;
+    descriptor_passing::receive_exact_bytes(control, &mut header, &mut passed)
+        .at_stage(SetupStage::Policy)?;
+    let length = body_length(policy::POLICY_MAGIC, &header).ok_or(SetupFailure(
+        SetupStage::Policy,
+        0,
+        Errno::PROTO,
+    ))?;
     let mut body = vec![0; length];
-    read_exact(control, &mut body).at_stage(Stage::Policy)?;
-    let policy = Policy::decode(&body).ok_or(SetupFailure(Stage::Policy, 1, Errno::PROTO))?;
+    read_exact(control, &mut body).at_stage(SetupStage::Policy)?;
+    let policy = SandboxPolicy::decode(&body).ok_or(SetupFailure(SetupStage::Policy, 1, Errno::PROTO))?;
     if early && (policy.joins || !policy.own_network) {
         // The namespaces are made, and aren't those that it needs.
-        return Err(SetupFailure(Stage::Policy, 2, Errno::PROTO));
+        return Err(SetupFailure(SetupStage::Policy, 2, Errno::PROTO));
     }
     // Open here and in pid 1, which ends last. What the agent opened may be where this process
     // can't come to any more.
     let _witness = match (policy.witness, early.then(|| passed.pop()).flatten()) {
-        (Some(_), Some(file)) => Some(lock_witness(file)),
-        (path, _) => path.map(open_witness),
+        (Some(_), Some(file)) => Some(lock_liveness_file(file)),
+        (path, _) => path.map(open_liveness_file),
     }
     .transpose()
-    .at_stage(Stage::Witness)?;
-    let stdin = receive_input(control, policy.stdin).at_stage(Stage::Input)?;
-    merge_outputs(&policy).at_stage(Stage::Supervise)?;
-    let _lock = if policy.joins { Some(join_namespaces(passed).at_stage(Stage::Join)?) } else { None };
+    .at_stage(SetupStage::Witness)?;
+    let stdin = receive_input(control, policy.stdin).at_stage(SetupStage::Input)?;
+    merge_outputs(&policy).at_stage(SetupStage::Supervise)?;
+    let _lock = if policy.joins { Some(join_namespaces(passed).at_stage(SetupStage::Join)?) } else { None };
     let network = if policy.own_network { EARLY_NAMESPACES } else { EARLY_NAMESPACES & !libc::CLONE_NEWNET };
     let namespaces = if early { LATE_NAMESPACES } else { LATE_NAMESPACES | network };
-    cgroups::enter_groups(&policy.groups).at_stage(Stage::Groups)?;
+    cgroups::enter_groups(&policy.groups).at_stage(SetupStage::Groups)?;
     let gate = if policy.groups.iter().any(CgroupEntry::is_joined) {
-        Some(eventfd(0, EventfdFlags::CLOEXEC).at_stage(Stage::Groups)?)
+        Some(eventfd(0, EventfdFlags::CLOEXEC).at_stage(SetupStage::Groups)?)
     } else {
         None
     };
@@ -157,9 +163,11 @@ fn prepare_sandbox(control: &OwnedFd, early: bool) -> Result<(), SetupFailure> {
             control,
             match started {
                 Ok(pid) => HelperMessage::Started { pid: pid.as_raw_nonzero().get() },
-                Err(errno) => {
-                    HelperMessage::Failed { stage: Stage::Namespaces, index: 0, errno: errno.raw_os_error() }
-                }
+                Err(errno) => HelperMessage::Failed {
+                    stage: SetupStage::Namespaces,
+                    index: 0,
+                    errno: errno.raw_os_error(),
+                },
             },
         );
         if let (Ok(pid), Some(gate)) = (started, &gate) {
@@ -175,7 +183,7 @@ fn prepare_sandbox(control: &OwnedFd, early: bool) -> Result<(), SetupFailure> {
 /// long as any process of the command lives.
 fn join_namespaces(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
     let [root, user, mounts, lock] =
-        <[OwnedFd; pass::MAX_DESCRIPTORS]>::try_from(passed).map_err(|_| Errno::PROTO)?;
+        <[OwnedFd; descriptor_passing::MAX_DESCRIPTORS]>::try_from(passed).map_err(|_| Errno::PROTO)?;
     move_into_link_name_space(user.as_fd(), Some(LinkNameSpaceType::User))?;
     move_into_link_name_space(mounts.as_fd(), Some(LinkNameSpaceType::Mount))?;
     // A directory that is worked in is found again in a copy of its mount namespace; an open one
@@ -185,13 +193,13 @@ fn join_namespaces(passed: Vec<OwnedFd>) -> Result<OwnedFd, Errno> {
 }
 
 /// Makes standard error a copy of standard output, if the policy says so.
-pub(super) fn merge_outputs(policy: &Policy<&CStr>) -> Result<(), Errno> {
+pub(super) fn merge_outputs(policy: &SandboxPolicy<&CStr>) -> Result<(), Errno> {
     if policy.merged { rustix::stdio::dup2_stderr(rustix::stdio::stdout()) } else { Ok(()) }
 }
 
 /// Pid 1.
 pub(super) struct Init<'a> {
-    pub(super) policy: &'a Policy<&'a CStr>,
+    pub(super) policy: &'a SandboxPolicy<&'a CStr>,
     pub(super) control: &'a OwnedFd,
     pub(super) stdin: Option<&'a OwnedFd>,
     /// The command's mask for modes of new files.
@@ -206,27 +214,31 @@ impl Init<'_> {
     /// already.
     fn run(&self, apart: bool) -> Result<(), SetupFailure> {
         if !apart {
-            map_single_user(self.policy.uid, self.policy.gid).at_stage(Stage::Identity)?;
+            map_single_user(self.policy.uid, self.policy.gid).at_stage(SetupStage::Identity)?;
         }
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-        rustix::mount::mount_change(c"/", private).at_stage(Stage::Root)?;
-        let base =
-            self.policy.joins.then(|| clone_mount(CWD, c".", true, 0)).transpose().at_stage(Stage::Join)?;
-        let root = mount_new_root(self.policy.scratch_bytes).at_stage(Stage::Root)?;
+        rustix::mount::mount_change(c"/", private).at_stage(SetupStage::Root)?;
+        let base = self
+            .policy
+            .joins
+            .then(|| clone_mount(CWD, c".", true, 0))
+            .transpose()
+            .at_stage(SetupStage::Join)?;
+        let root = mount_new_root(self.policy.scratch_bytes).at_stage(SetupStage::Root)?;
         let mut builder = RootBuilder::new(&root, base, self.policy.pid_max);
         for (index, step) in (0..).zip(&self.policy.steps) {
-            builder.carry_out(step).map_err(|errno| SetupFailure(Stage::Step, index, errno))?;
+            builder.carry_out(step).map_err(|errno| SetupFailure(SetupStage::Step, index, errno))?;
         }
-        enter_root(&root).at_stage(Stage::Enter)?;
+        enter_root(&root).at_stage(SetupStage::Enter)?;
         drop(builder);
         drop(root);
-        rustix::process::chdir(self.policy.cwd).at_stage(Stage::Directory)?;
+        rustix::process::chdir(self.policy.cwd).at_stage(SetupStage::Directory)?;
         if self.policy.own_network && !apart {
-            start_loopback().at_stage(Stage::Loopback)?;
+            start_loopback().at_stage(SetupStage::Loopback)?;
         }
-        self.pass_listeners().at_stage(Stage::Listen)?;
-        self.set_limits().at_stage(Stage::Limits)?;
-        drop_privileges().at_stage(Stage::Privileges)?;
+        self.pass_listeners().at_stage(SetupStage::Listen)?;
+        self.set_limits().at_stage(SetupStage::Limits)?;
+        drop_privileges().at_stage(SetupStage::Privileges)?;
         self.confine_and_run()
     }
 
@@ -234,10 +246,10 @@ impl Init<'_> {
     /// runs the command to its end.
     pub(super) fn confine_and_run(&self) -> Result<(), SetupFailure> {
         if self.policy.landlock > 0 {
-            self.restrict_by_landlock().at_stage(Stage::Landlock)?;
+            self.restrict_by_landlock().at_stage(SetupStage::Landlock)?;
         }
         if !self.policy.filter.is_empty() {
-            sys::install_filter(&self.policy.filter).at_stage(Stage::Filter)?;
+            sys::install_filter(&self.policy.filter).at_stage(SetupStage::Filter)?;
         }
         self.run_command()
     }
@@ -247,9 +259,9 @@ impl Init<'_> {
     fn restrict_by_landlock(&self) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(c"/", flags, Mode::empty())?;
-        let written = self.policy.steps.iter().filter_map(Step::written_path);
+        let written = self.policy.steps.iter().filter_map(RootStep::written_path);
         let grants = written.map(|path| (path, Grant::Write)).chain([(c".", Grant::Read)]);
-        restrict::enforce_landlock(self.policy.landlock, &root, grants, Tcp::Free)
+        landlock_rules::enforce_landlock(self.policy.landlock, &root, grants, TcpAccess::Free)
     }
 
     /// Creates the listeners that the agent serves, and passes them to the agent. No process inside
@@ -257,7 +269,12 @@ impl Init<'_> {
     pub(super) fn pass_listeners(&self) -> Result<(), Errno> {
         self.policy.listen.iter().try_for_each(|port| {
             let listener = create_listener(*port)?;
-            pass::send(self.control, &HelperMessage::Listening.encode(), &[listener.as_fd()]).map(drop)
+            descriptor_passing::send_descriptors(
+                self.control,
+                &HelperMessage::Listening.encode(),
+                &[listener.as_fd()],
+            )
+            .map(drop)
         })
     }
 
@@ -299,17 +316,17 @@ impl Init<'_> {
 
     fn run_command(&self) -> Result<(), SetupFailure> {
         let terminal = self.policy.terminal.map(|size| terminal::open_terminal(size, self.control));
-        let terminal = terminal.transpose().at_stage(Stage::Terminal)?;
-        self.wait_for_groups().at_stage(Stage::Groups)?;
-        let mut bounds = Bounds::new(self.policy);
-        let children = sys::watch_children().at_stage(Stage::Supervise)?;
+        let terminal = terminal.transpose().at_stage(SetupStage::Terminal)?;
+        self.wait_for_groups().at_stage(SetupStage::Groups)?;
+        let mut bounds = ResourceBounds::new(self.policy);
+        let children = sys::watch_children().at_stage(SetupStage::Supervise)?;
         let (argv, env) = (CStringArray::new(&self.policy.argv), CStringArray::new(&self.policy.env));
         let trouble = Cell::new(None);
         let escaped = Cell::new(0);
         let pid = sys::run_suspended(|| {
             if let Some(canary) = &self.policy.canary {
-                let counted = bounds.resident_bytes(&bounds::list_processes()) > 0;
-                let Policy { own_network, ref listen, .. } = *self.policy;
+                let counted = bounds.resident_bytes(&resource_bounds::list_processes()) > 0;
+                let SandboxPolicy { own_network, ref listen, .. } = *self.policy;
                 escaped.set(canary::try_escapes(canary, own_network, listen, counted));
                 return 0;
             }
@@ -319,7 +336,7 @@ impl Init<'_> {
             }));
             125
         })
-        .at_stage(Stage::Execute)?;
+        .at_stage(SetupStage::Execute)?;
         if let Some(failure) = trouble.into_inner() {
             return Err(failure);
         }
@@ -327,12 +344,12 @@ impl Init<'_> {
             send_message(self.control, HelperMessage::Canaries { escaped: escaped.get() });
         }
         // The output ends when its last writer does, and that isn't this process.
-        sys::close_standard();
+        sys::close_standard_streams();
         drop(terminal);
         self.supervise(pid, &children, &mut bounds).map_err(|errno| {
             // With this process the rest is gone, whatever became of this.
             kill_all().ok();
-            SetupFailure(Stage::Watch, 0, errno)
+            SetupFailure(SetupStage::Watch, 0, errno)
         })
     }
 
@@ -345,35 +362,37 @@ impl Init<'_> {
     ) -> Result<std::convert::Infallible, SetupFailure> {
         sys::reset_signals();
         rustix::process::umask(self.mask);
-        rustix::process::setsid().at_stage(Stage::Execute)?;
+        rustix::process::setsid().at_stage(SetupStage::Execute)?;
         match (terminal, self.stdin) {
-            (Some(terminal), _) => terminal::become_leader(terminal).at_stage(Stage::Terminal)?,
-            (None, Some(file)) => rustix::stdio::dup2_stdin(file).at_stage(Stage::Input)?,
+            (Some(terminal), _) => {
+                terminal::attach_session_terminal(terminal).at_stage(SetupStage::Terminal)?
+            }
+            (None, Some(file)) => rustix::stdio::dup2_stdin(file).at_stage(SetupStage::Input)?,
             (None, None) => {
                 let null = rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-                rustix::stdio::dup2_stdin(null.at_stage(Stage::Input)?).at_stage(Stage::Input)?;
+                rustix::stdio::dup2_stdin(null.at_stage(SetupStage::Input)?).at_stage(SetupStage::Input)?;
             }
         }
-        sys::close_from(3).at_stage(Stage::Execute)?;
-        let mut failure = SetupFailure(Stage::Execute, 0, Errno::NOENT);
+        sys::close_from(3).at_stage(SetupStage::Execute)?;
+        let mut failure = SetupFailure(SetupStage::Execute, 0, Errno::NOENT);
         for (index, candidate) in (0..).zip(&self.policy.candidates) {
             match sys::execute(candidate, argv, env) {
                 // The program isn't here; another directory may have it.
                 Errno::NOENT | Errno::NOTDIR => {}
                 // Said of every path, whether it is there or not: there are too many processes.
-                Errno::AGAIN => return Err(SetupFailure(Stage::Execute, index, Errno::AGAIN)),
-                errno => failure = SetupFailure(Stage::Execute, index, errno),
+                Errno::AGAIN => return Err(SetupFailure(SetupStage::Execute, index, Errno::AGAIN)),
+                errno => failure = SetupFailure(SetupStage::Execute, index, errno),
             }
         }
         Err(failure)
     }
 
     /// Reaps until the command ends, or the agent does, or too much is used.
-    fn supervise(&self, command: Pid, children: &OwnedFd, bounds: &mut Bounds) -> Result<(), Errno> {
+    fn supervise(&self, command: Pid, children: &OwnedFd, bounds: &mut ResourceBounds) -> Result<(), Errno> {
         loop {
             if let Some(what) = bounds.find_excess() {
                 kill_all()?;
-                send_message(self.control, HelperMessage::Exceeded { what, usage: sys::usage_so_far() });
+                send_message(self.control, HelperMessage::Exceeded { what, usage: sys::total_usage() });
                 return Ok(());
             }
             while let Some((pid, status)) = reap_child()? {
@@ -408,7 +427,7 @@ impl Init<'_> {
     /// the kernel to take the namespaces apart, which it does when this process ends.
     fn report_end(&self, command: rustix::process::WaitStatus) -> Result<(), Errno> {
         kill_all()?;
-        let usage = sys::usage_so_far();
+        let usage = sys::total_usage();
         if let Some(code) = command.exit_status() {
             send_message(self.control, HelperMessage::Exited { code, usage });
         } else if let Some(signal) = command.terminating_signal() {

@@ -10,19 +10,19 @@ use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 
-use super::c_string::c_string;
-use super::cgroups::{Cgroups, Lease};
-use super::filter::{self, Confinement};
+use super::c_string::to_c_string;
+use super::cgroups::{CgroupLease, Cgroups};
 use super::framing::MAX_BODY_BYTES;
 use super::helper_arguments::{IDLE_ARGUMENT, WAIT_ARGUMENT, is_helper};
-use super::hidden::HiddenFiles;
-use super::plan::{self, RootPlan};
-use super::policy::{Canary, Policy};
-use super::ready::{HelperProcess, WaitingHelper};
-use super::{restrict, terminal};
-use crate::network::{Service, services};
-use crate::request::{Limits, Live, Request, Spill, Stdin, Streams};
-use crate::{Mounted, Network, SandboxError, SandboxSettings};
+use super::hidden_files::HiddenFiles;
+use super::policy::{CanaryTargets, SandboxPolicy};
+use super::ready_helper::{HelperProcess, WaitingHelper};
+use super::root_plan::{self, RootPlan};
+use super::seccomp_filter::{self, Confinement};
+use super::{landlock_rules, terminal};
+use crate::network::{Service, create_services};
+use crate::request::{Limits, LiveOutputMode, Request, SpillFile, Stdin, StdioMode};
+use crate::{MountedTree, Network, SandboxError, SandboxSettings};
 
 /// The least that the kernel takes for a namespace's `pid_max`: one above the numbers it reserves.
 const MIN_PID_MAX: u64 = 301;
@@ -39,20 +39,20 @@ pub(super) struct Job {
     pub(super) plan: RootPlan,
     pub(super) policy: Vec<u8>,
     pub(super) candidates: Vec<CString>,
-    pub(super) streams: Streams,
+    pub(super) streams: StdioMode,
     pub(super) network: Network,
-    pub(super) live: Live,
+    pub(super) live: LiveOutputMode,
     pub(super) limits: Limits,
     /// The services of the listeners that are passed out, in their order.
     pub(super) services: VecDeque<Service>,
     /// The namespaces to start in; they must last as long.
-    pub(super) joined: Option<Arc<Mounted>>,
+    pub(super) joined: Option<Arc<MountedTree>>,
     /// The text to type into the command's terminal, where it has one.
     pub(super) typed: Vec<u8>,
     /// Its control groups, for as long as anything of it lives.
-    pub(super) groups: Lease,
+    pub(super) groups: CgroupLease,
     /// The file that additionally takes the whole output.
-    pub(super) spill: Option<Spill>,
+    pub(super) spill: Option<SpillFile>,
     pub(super) watched_process: WatchedProcess,
     /// The file to keep locked, as the policy names it.
     pub(super) witness: Option<PathBuf>,
@@ -95,31 +95,31 @@ impl WatchedProcess {
 pub(super) fn prepare_job(
     settings: &SandboxSettings,
     request: Request,
-    joined: Option<Arc<Mounted>>,
-    canary: Option<Canary<CString>>,
+    joined: Option<Arc<MountedTree>>,
+    canary: Option<CanaryTargets<CString>>,
     known: &HostCache,
 ) -> Result<Job, SandboxError> {
     let (uid, gid) = (rustix::process::geteuid(), rustix::process::getegid());
-    let plan = plan::plan_root(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
+    let plan = root_plan::plan_root(&request, joined.as_deref(), uid.as_raw(), &known.hidden)?;
     let candidates = program_candidates(&request)?;
     let stdin = match &request.stdin {
         Stdin::Null => Vec::new(),
         Stdin::Bytes(bytes) => bytes.clone(),
     };
     let (terminal, stdin, typed) = match request.streams {
-        Streams::Terminal { columns, rows } => {
-            (Some(terminal::Size { columns, rows }), Vec::new(), terminal::with_end_of_file(stdin))
+        StdioMode::Terminal { columns, rows } => {
+            (Some(terminal::TerminalSize { columns, rows }), Vec::new(), terminal::append_end_of_file(stdin))
         }
-        Streams::Separate | Streams::Merged | Streams::Exact => (None, stdin, Vec::new()),
+        StdioMode::Separate | StdioMode::Merged | StdioMode::Exact => (None, stdin, Vec::new()),
     };
     let env = request.env.iter().map(encode_variable).collect::<Result<_, _>>()?;
     let limits = &request.limits;
-    let memory = limits.memory.unwrap_or_else(default_memory);
-    let lease = known.groups.lease();
-    let services = services(&request.network, settings.upstream.as_ref())?;
+    let memory = limits.memory.unwrap_or_else(default_memory_bytes);
+    let lease = known.groups.lease_groups();
+    let services = create_services(&request.network, settings.upstream.as_ref())?;
     let (own_network, early) = (request.network != Network::Host, joined.is_none());
     let pid_max = limits.processes.max(MIN_PID_MAX);
-    let policy = Policy {
+    let policy = SandboxPolicy {
         own_network,
         listen: services.iter().map(Service::port).collect(),
         joins: joined.is_some(),
@@ -131,18 +131,18 @@ pub(super) fn prepare_job(
         memory: Some(memory),
         cpu: limits.cpu.map(|cpu| u64::try_from(cpu.as_micros()).unwrap_or(u64::MAX)),
         disk: limits.disk_bytes,
-        merged: matches!(request.streams, Streams::Merged | Streams::Terminal { .. }),
+        merged: matches!(request.streams, StdioMode::Merged | StdioMode::Terminal { .. }),
         groups: lease.group_entries()?,
-        landlock: restrict::landlock_version(),
-        filter: filter::build_filter(Confinement::Namespaces).unwrap_or_default(),
+        landlock: landlock_rules::landlock_version(),
+        filter: seccomp_filter::build_filter(Confinement::Namespaces).unwrap_or_default(),
         steps: plan.steps.clone(),
         cwd: plan.cwd.clone(),
         candidates: candidates.clone(),
-        argv: request.argv.iter().map(|argument| c_string(argument)).collect::<Result<_, _>>()?,
+        argv: request.argv.iter().map(|argument| to_c_string(argument)).collect::<Result<_, _>>()?,
         env,
         stdin: (terminal.is_none() && request.stdin != Stdin::Null).then_some(stdin.len() as u64),
         terminal,
-        witness: request.witness.as_ref().map(|path| c_string(path.as_os_str())).transpose()?,
+        witness: request.witness.as_ref().map(|path| to_c_string(path.as_os_str())).transpose()?,
         canary,
     };
     let mut policy = policy.encode();
@@ -186,12 +186,12 @@ fn encode_variable((name, value): (&OsString, &OsString)) -> Result<CString, San
     if name.is_empty() || name.as_bytes().contains(&b'=') {
         return Err(SandboxError::Refused(format!("`{}` can't name a variable", name.display())));
     }
-    c_string(&[name, value].map(OsString::as_os_str).join(OsStr::new("=")))
+    to_c_string(&[name, value].map(OsString::as_os_str).join(OsStr::new("=")))
 }
 
 /// Returns three quarters of the machine's memory, so that it stays usable beside a command that
 /// takes all it gets.
-fn default_memory() -> u64 {
+fn default_memory_bytes() -> u64 {
     let found = rustix::system::sysinfo();
     found.totalram.saturating_mul(u64::from(found.mem_unit)) / 4 * 3
 }
@@ -202,22 +202,22 @@ fn program_candidates(request: &Request) -> Result<Vec<CString>, SandboxError> {
         return Err(SandboxError::Refused("the command is empty".to_owned()));
     };
     if program.as_bytes().contains(&b'/') {
-        return Ok(vec![c_string(program)?]);
+        return Ok(vec![to_c_string(program)?]);
     }
-    let path = request.variable("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    let path = request.env_variable("PATH").unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
     let directories = std::env::split_paths(path).filter(|directory| directory.is_absolute());
-    directories.map(|directory| c_string(directory.join(program).as_os_str())).collect()
+    directories.map(|directory| to_c_string(directory.join(program).as_os_str())).collect()
 }
 
 /// A command just started.
-pub(super) struct Started {
+pub(super) struct StartedJob {
     pub(super) helper: HelperProcess,
     /// The part of the policy and the input that the socket hasn't taken yet.
     pub(super) unsent: Vec<u8>,
 }
 
 /// Starts the job's helper, or takes the one that waits, and sends the policy.
-pub(super) fn start_job(settings: &SandboxSettings, job: &mut Job) -> Result<Started, SandboxError> {
+pub(super) fn start_job(settings: &SandboxSettings, job: &mut Job) -> Result<StartedJob, SandboxError> {
     if is_helper() {
         return Err(SandboxError::InsideHelper);
     }
@@ -227,7 +227,7 @@ pub(super) fn start_job(settings: &SandboxSettings, job: &mut Job) -> Result<Sta
     };
     // While the helper begins.
     job.groups.create_groups()?;
-    job.groups.set_limits(job.limits.processes, job.limits.memory.unwrap_or_else(default_memory))?;
+    job.groups.set_limits(job.limits.processes, job.limits.memory.unwrap_or_else(default_memory_bytes))?;
     // If the file can't be opened here, the helper reports the error.
     let witness =
         job.witness.as_deref().filter(|_| job.watched_process == (WatchedProcess::Init { early: true }));
@@ -241,5 +241,5 @@ pub(super) fn start_job(settings: &SandboxSettings, job: &mut Job) -> Result<Sta
     // A fresh socket takes the first bytes at once, and the descriptors with them.
     let (helper, sent) = waiting.send_policy(&job.policy, &passed)?;
     let unsent = job.policy.get(sent..).unwrap_or_default().to_vec();
-    Ok(Started { helper, unsent })
+    Ok(StartedJob { helper, unsent })
 }

@@ -6,13 +6,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::job::{Job, start_job};
-use super::watch::Watcher;
-use crate::capture::{Collector, OutputChunk};
-use crate::spill::Spilling;
+use super::watcher::Watcher;
+use crate::capture::{OutputChunk, OutputCollector};
+use crate::spill::SpillWriter;
 use crate::{SandboxError, SandboxSettings};
 
 /// A command that was started, and its watcher.
-pub(super) struct Launched {
+pub(super) struct LaunchedJob {
     pub(super) watcher: Watcher,
     pub(super) live: mpsc::Receiver<OutputChunk>,
     /// Ends the command when it is cancelled; it is cancelled with the caller's token.
@@ -25,25 +25,25 @@ pub(super) fn launch_job(
     job: Job,
     cancel: &CancellationToken,
     begun: Instant,
-) -> Result<Launched, SandboxError> {
-    let (mut collector, live) = Collector::new(&job.limits, job.streams, job.live);
+) -> Result<LaunchedJob, SandboxError> {
+    let (mut collector, live) = OutputCollector::new(&job.limits, job.streams, job.live);
     let stop = cancel.child_token();
-    let spilling = job.spill.as_ref().map(Spilling::create).transpose()?;
+    let spilling = job.spill.as_ref().map(SpillWriter::create).transpose()?;
     let mut job = job;
     let started = match start_job(settings, &mut job) {
         Ok(started) => started,
         Err(error) => {
-            spilling.into_iter().for_each(Spilling::abandon);
+            spilling.into_iter().for_each(SpillWriter::abandon);
             return Err(error);
         }
     };
     collector.spill_to(spilling);
     let watcher = Watcher::new(started, job, collector, stop.clone(), begun)?;
-    Ok(Launched { watcher, live, stop })
+    Ok(LaunchedJob { watcher, live, stop })
 }
 
 /// Starts a job that can't be cancelled, and whose live output is dropped.
 pub(super) fn launch_unattended(settings: &SandboxSettings, mut job: Job) -> Result<Watcher, SandboxError> {
-    let (collector, _live) = Collector::new(&job.limits, job.streams, job.live);
+    let (collector, _live) = OutputCollector::new(&job.limits, job.streams, job.live);
     Watcher::new(start_job(settings, &mut job)?, job, collector, CancellationToken::new(), Instant::now())
 }

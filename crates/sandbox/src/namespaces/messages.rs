@@ -5,7 +5,7 @@ use super::framing::FrameReader;
 /// The part of the set-up that failed, besides the steps of the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Stage {
+pub(super) enum SetupStage {
     Policy = 1,
     Input = 2,
     Namespaces = 3,
@@ -37,7 +37,7 @@ pub(super) enum Stage {
     Watch = 42,
 }
 
-impl Stage {
+impl SetupStage {
     const ALL: [Self; 28] = [
         Self::Policy,
         Self::Input,
@@ -115,14 +115,14 @@ pub(super) enum HelperMessage {
     /// Pid 1 of the sandbox, as the host numbers it, is a child of the agent from now on.
     Started { pid: i32 },
     /// The command never ran.
-    Failed { stage: Stage, index: u32, errno: i32 },
+    Failed { stage: SetupStage, index: u32, errno: i32 },
     /// The command ended by itself, and every process of the sandbox but pid 1 is gone.
-    Exited { code: i32, usage: Usage },
+    Exited { code: i32, usage: ProcessUsage },
     /// The command ended by a signal, and every process of the sandbox but pid 1 is gone.
-    Signaled { signal: i32, usage: Usage },
+    Signaled { signal: i32, usage: ProcessUsage },
     /// The command was killed for what its tree used, and every process of the sandbox but pid 1 is
     /// gone.
-    Exceeded { what: Excess, usage: Usage },
+    Exceeded { what: ResourceExcess, usage: ProcessUsage },
     /// The canaries that got out, one bit each.
     Canaries { escaped: i32 },
     /// The helper is in namespaces of its own, and waits for the agent to map the users.
@@ -141,13 +141,13 @@ pub(super) enum HelperMessage {
 /// The resource of which a process tree used too much.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
-pub(super) enum Excess {
+pub(super) enum ResourceExcess {
     Memory = 1,
     Cpu = 2,
     Disk = 3,
 }
 
-impl Excess {
+impl ResourceExcess {
     fn from_number(number: u32) -> Option<Self> {
         [Self::Memory, Self::Cpu, Self::Disk].into_iter().find(|excess| *excess as u32 == number)
     }
@@ -155,7 +155,7 @@ impl Excess {
 
 /// The resources that pid 1 and everything that it reaped used: microseconds and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Usage {
+pub(super) struct ProcessUsage {
     pub(super) user: u64,
     pub(super) system: u64,
     pub(super) peak_memory: u64,
@@ -166,7 +166,7 @@ pub(super) const MESSAGE_BYTES: usize = 36;
 
 impl HelperMessage {
     pub(super) fn encode(self) -> [u8; MESSAGE_BYTES] {
-        let none = Usage::default();
+        let none = ProcessUsage::default();
         let (kind, stage, index, value, usage) = match self {
             Self::Hello => (1, 0, 0, 0, none),
             Self::Started { pid } => (2, 0, 0, pid, none),
@@ -182,7 +182,7 @@ impl HelperMessage {
             Self::Waiting => (14, 0, 0, 0, none),
             Self::HasThreads => (15, 0, 0, 0, none),
         };
-        let Usage { user, system, peak_memory } = usage;
+        let ProcessUsage { user, system, peak_memory } = usage;
         let parts = [&[b'J', kind, stage, 0][..], &index.to_le_bytes(), &value.to_le_bytes()];
         let numbers = [user.to_le_bytes(), system.to_le_bytes(), peak_memory.to_le_bytes()];
         let mut message = [0; MESSAGE_BYTES];
@@ -194,13 +194,14 @@ impl HelperMessage {
     pub(super) fn decode(bytes: &[u8; MESSAGE_BYTES]) -> Option<Self> {
         let ([b'J', kind, stage, 0], rest) = bytes.split_first_chunk()? else { return None };
         let mut rest = FrameReader::new(rest);
-        let (index, value) = (rest.u32()?, rest.u32()?.cast_signed());
-        let usage = Usage { user: rest.u64()?, system: rest.u64()?, peak_memory: rest.u64()? };
+        let (index, value) = (rest.read_u32()?, rest.read_u32()?.cast_signed());
+        let usage =
+            ProcessUsage { user: rest.read_u64()?, system: rest.read_u64()?, peak_memory: rest.read_u64()? };
         Some(match kind {
             1 => Self::Hello,
             2 => Self::Started { pid: value },
             3 => {
-                let stage = Stage::ALL.into_iter().find(|known| *known as u8 == *stage)?;
+                let stage = SetupStage::ALL.into_iter().find(|known| *known as u8 == *stage)?;
                 Self::Failed { stage, index, errno: value }
             }
             4 => Self::Exited { code: value, usage },
@@ -208,7 +209,7 @@ impl HelperMessage {
             6 => Self::Canaries { escaped: value },
             7 => Self::Unshared,
             8 => Self::Mounted,
-            9 => Self::Exceeded { what: Excess::from_number(index)?, usage },
+            9 => Self::Exceeded { what: ResourceExcess::from_number(index)?, usage },
             12 => Self::Listening,
             13 => Self::Terminal,
             14 => Self::Waiting,
@@ -224,17 +225,17 @@ mod tests {
 
     #[test]
     fn messages_survive_encoding() {
-        let usage = Usage { user: 1, system: u64::MAX, peak_memory: 3 };
+        let usage = ProcessUsage { user: 1, system: u64::MAX, peak_memory: 3 };
         let messages = [
             HelperMessage::Hello,
             HelperMessage::Started { pid: 77 },
-            HelperMessage::Failed { stage: Stage::Step, index: 3, errno: 13 },
+            HelperMessage::Failed { stage: SetupStage::Step, index: 3, errno: 13 },
             HelperMessage::Exited { code: 255, usage },
             HelperMessage::Signaled { signal: 9, usage },
             HelperMessage::Canaries { escaped: 5 },
             HelperMessage::Unshared,
             HelperMessage::Mounted,
-            HelperMessage::Exceeded { what: Excess::Disk, usage },
+            HelperMessage::Exceeded { what: ResourceExcess::Disk, usage },
             HelperMessage::Listening,
             HelperMessage::Terminal,
             HelperMessage::Waiting,
@@ -244,7 +245,7 @@ mod tests {
             assert_eq!(HelperMessage::decode(&message.encode()), Some(message));
         }
         assert_eq!(HelperMessage::decode(b"{\"json\": 1, \"longer\": \"than a note\"}"), None);
-        for stage in Stage::ALL {
+        for stage in SetupStage::ALL {
             let message = HelperMessage::Failed { stage, index: 0, errno: 1 };
             assert_eq!(HelperMessage::decode(&message.encode()), Some(message));
         }

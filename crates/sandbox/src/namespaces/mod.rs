@@ -10,40 +10,40 @@
 //! helper joins these namespaces, if there are any, before it makes its own.
 
 mod advice;
-mod bounds;
 mod bubblewrap;
 mod c_string;
-mod caches;
+mod cache_mounts;
 mod canary;
 mod cgroups;
-mod files;
-mod filter;
+mod descriptor_passing;
 mod framing;
-mod guard;
 mod helper;
 mod helper_arguments;
-mod hidden;
+mod helper_files;
+mod hidden_files;
 mod init;
 mod job;
+mod kill_on_exit;
 mod landlock_only;
+mod landlock_rules;
 mod launch;
 mod messages;
-mod mount;
-mod mounter;
-mod order;
+mod mount_client;
+mod mount_helper;
+mod mount_order;
 mod outer_helper;
 mod overlay;
-mod pass;
-pub(crate) mod plan;
 mod policy;
 mod probe;
-mod ready;
-mod restrict;
+mod ready_helper;
+mod resource_bounds;
 mod root;
+pub(crate) mod root_plan;
+mod seccomp_filter;
 mod steps;
 mod sys;
 mod terminal;
-mod watch;
+mod watcher;
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -52,37 +52,37 @@ use std::time::Instant;
 use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use bubblewrap::Bubblewrap;
-pub use guard::Guard;
+pub(crate) use bubblewrap::BubblewrapBackend;
 pub(crate) use helper::run_helper_if_asked;
 pub(crate) use helper_arguments::is_inside_sandbox;
+pub use kill_on_exit::KillOnExit;
 pub(crate) use landlock_only::LandlockOnly;
-pub(crate) use mount::mount_overlay;
+pub(crate) use mount_client::mount_overlay;
 
-use crate::backend::{Backend, Boxed};
+use crate::backend::{Backend, BackendFuture};
 use crate::request::Request;
-use crate::run::Running;
+use crate::running_command::RunningCommand;
 use crate::{SandboxError, SandboxSettings};
-use caches::Caches;
+use cache_mounts::CacheMounts;
 use job::{HostCache, prepare_job};
-use launch::{Launched, launch_job, launch_unattended};
-use ready::ReadyHelper;
+use launch::{LaunchedJob, launch_job, launch_unattended};
+use ready_helper::ReadyHelper;
 
 /// The back-end, with what it keeps between commands.
 #[derive(Debug)]
-pub(crate) struct Namespaces {
+pub(crate) struct NamespacesBackend {
     settings: SandboxSettings,
     known: HostCache,
-    caches: Caches,
+    caches: CacheMounts,
     ready: ReadyHelper,
 }
 
-impl Namespaces {
+impl NamespacesBackend {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
         Self {
             settings,
             known: HostCache::default(),
-            caches: Caches::default(),
+            caches: CacheMounts::default(),
             ready: ReadyHelper::default(),
         }
     }
@@ -92,30 +92,30 @@ impl Namespaces {
         request: Request,
         enforcement: Enforcement,
         cancel: CancellationToken,
-    ) -> Result<Running, SandboxError> {
+    ) -> Result<RunningCommand, SandboxError> {
         let begun = Instant::now();
         let joined = self.caches.find_mount(&self.settings, &request).await?;
         let mut job = prepare_job(&self.settings, request, joined, None, &self.known)?;
         let argument = job.watched_process.helper_argument();
         job.waiting = self.ready.take(argument);
-        let Launched { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
-        let next = self.ready.next(&self.settings, argument);
+        let LaunchedJob { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
+        let next = self.ready.prepare_next(&self.settings, argument);
         let completed = async move {
             let seen = watcher.run().await;
             next.start();
             seen.map(|seen| seen.into_completed(enforcement))
         };
-        Ok(Running::watch(live, stop, completed))
+        Ok(RunningCommand::spawn_watcher(live, stop, completed))
     }
 }
 
-impl Backend for Namespaces {
+impl Backend for NamespacesBackend {
     fn tier(&self) -> SandboxTier {
         SandboxTier::Namespaces
     }
 
-    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
-        let probed = probe::Probed {
+    fn probe(&self) -> BackendFuture<'_, Result<Enforcement, SandboxError>> {
+        let probed = probe::ProbedBackend {
             tier: SandboxTier::Namespaces,
             program: None,
             gaps: Vec::new(),
@@ -133,7 +133,7 @@ impl Backend for Namespaces {
         request: Request,
         enforcement: Enforcement,
         cancel: CancellationToken,
-    ) -> Boxed<'_, Result<Running, SandboxError>> {
+    ) -> BackendFuture<'_, Result<RunningCommand, SandboxError>> {
         Box::pin(self.start(request, enforcement, cancel))
     }
 }

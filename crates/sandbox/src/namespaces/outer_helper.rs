@@ -7,11 +7,11 @@ use std::os::fd::OwnedFd;
 use rustix::io::Errno;
 
 use super::cgroups;
-use super::files::{open_witness, receive_input};
 use super::framing::read_frame;
+use super::helper_files::{open_liveness_file, receive_input};
 use super::init::{AtStage as _, SetupFailure, merge_outputs, send_message};
-use super::messages::{HelperMessage, Stage};
-use super::policy::{self, Policy};
+use super::messages::{HelperMessage, SetupStage};
+use super::policy::{self, SandboxPolicy};
 use super::sys;
 
 /// The frames that such a helper received.
@@ -32,28 +32,31 @@ pub(super) struct HeldFiles {
 /// Greets the agent, and takes the order, which begins with `magic`, and the policy.
 pub(super) fn receive_order(control: &OwnedFd, magic: [u8; 4]) -> Result<LaunchRequest, SetupFailure> {
     send_message(control, HelperMessage::Hello);
-    let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at_stage(Stage::Supervise)?;
-    let order = read_frame(control, magic).at_stage(Stage::Policy)?;
-    let policy = read_frame(control, policy::MAGIC).at_stage(Stage::Policy)?;
+    let signals = sys::watch_signals(&[libc::SIGCHLD, libc::SIGTERM]).at_stage(SetupStage::Supervise)?;
+    let order = read_frame(control, magic).at_stage(SetupStage::Policy)?;
+    let policy = read_frame(control, policy::POLICY_MAGIC).at_stage(SetupStage::Policy)?;
     Ok(LaunchRequest { signals, order, policy })
 }
 
 /// Returns the failure for a malformed frame.
-pub(super) fn malformed_frame() -> SetupFailure {
-    SetupFailure(Stage::Policy, 1, Errno::PROTO)
+pub(super) fn malformed_frame_failure() -> SetupFailure {
+    SetupFailure(SetupStage::Policy, 1, Errno::PROTO)
 }
 
 /// Reports this process as the one that the agent watches, and prepares the files of its command.
-pub(super) fn announce_start(control: &OwnedFd, policy: &Policy<&CStr>) -> Result<HeldFiles, SetupFailure> {
+pub(super) fn announce_start(
+    control: &OwnedFd,
+    policy: &SandboxPolicy<&CStr>,
+) -> Result<HeldFiles, SetupFailure> {
     send_message(control, HelperMessage::Started { pid: rustix::process::getpid().as_raw_nonzero().get() });
     // The processes that the helper starts begin in these groups.
-    cgroups::enter_groups(&policy.groups).at_stage(Stage::Groups)?;
-    cgroups::join_groups(&policy.groups, std::process::id()).at_stage(Stage::Groups)?;
-    merge_outputs(policy).at_stage(Stage::Supervise)?;
-    let witness = policy.witness.map(open_witness).transpose().at_stage(Stage::Witness)?;
-    let stdin = receive_input(control, policy.stdin).at_stage(Stage::Input)?;
+    cgroups::enter_groups(&policy.groups).at_stage(SetupStage::Groups)?;
+    cgroups::join_groups(&policy.groups, std::process::id()).at_stage(SetupStage::Groups)?;
+    merge_outputs(policy).at_stage(SetupStage::Supervise)?;
+    let witness = policy.witness.map(open_liveness_file).transpose().at_stage(SetupStage::Witness)?;
+    let stdin = receive_input(control, policy.stdin).at_stage(SetupStage::Input)?;
     if rustix::process::geteuid().is_root() {
-        rustix::thread::set_thread_groups(&[]).at_stage(Stage::Identity)?;
+        rustix::thread::set_thread_groups(&[]).at_stage(SetupStage::Identity)?;
     }
     Ok(HeldFiles { witness, stdin })
 }

@@ -13,44 +13,44 @@ use std::time::Duration;
 use journeyman_protocol::{Enforcement, RelPath, SandboxNeeds, SandboxTier};
 use serde::{Deserialize, Serialize};
 
-use super::advice::advice;
-use super::c_string::c_string;
+use super::advice::setup_advice;
+use super::c_string::to_c_string;
 use super::canary::{
     BEYOND_LANDLOCK, ESCAPES, LANDLOCK_MISSING, MEMORY_UNCOUNTED, METADATA_CHANGED, NAMESPACE_NESTED,
     PROXY_MISSING,
 };
-use super::filter::Confinement;
-use super::policy::Canary;
-use super::watch::{Observation, Watcher};
-use super::{filter, hidden, restrict};
+use super::policy::CanaryTargets;
+use super::seccomp_filter::Confinement;
+use super::watcher::{CommandObservation, Watcher};
+use super::{hidden_files, landlock_rules, seccomp_filter};
 use crate::request::Request;
-use crate::run::Outcome;
+use crate::running_command::Outcome;
 use crate::{Network, SandboxError, SandboxSettings};
 
 /// A canary run takes milliseconds; a machine under this much strain can't run commands either.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
 /// A remembered result is a few hundred bytes; anything longer isn't one.
-const MAX_CACHE: u64 = 64 * 1024;
+const MAX_CACHE_BYTES: u64 = 64 * 1024;
 /// Some 10,000 sockets' worth of the kernel's list; what comes after isn't looked at.
-const MAX_SOCKETS: u64 = 1024 * 1024;
+const MAX_SOCKET_LIST_BYTES: u64 = 1024 * 1024;
 /// A mount also shows files that are created later.
-const LATE_SOCKETS: &str =
+const LATE_SOCKETS_GAP: &str =
     "sockets that your programs make in the project after a command began can be connected to by it";
 /// The gap where the kernel didn't hand calls to the supervisor.
 pub(super) const METADATA_GAP: &str =
     "modes, times and owners of your files outside the project can be changed";
 /// Maximum sockets that a gap names.
-const SOCKETS_NAMED: usize = 5;
+const MAX_SOCKETS_NAMED: usize = 5;
 /// The version of the tests; a change invalidates remembered results.
 const CACHE_VERSION: u32 = 7;
 /// The first kernel whose `pid_max` is per namespace, which is what bounds root's processes.
-const OWN_PID_MAX: (u32, u32) = (6, 14);
+const PID_MAX_KERNEL_VERSION: (u32, u32) = (6, 14);
 
 /// The back-end to test.
-pub(super) struct Probed {
+pub(super) struct ProbedBackend {
     pub(super) tier: SandboxTier,
     /// The program besides the helper that it depends on.
-    pub(super) program: Option<Identity>,
+    pub(super) program: Option<FileIdentity>,
     /// The guarantees that the back-end lacks by its nature.
     pub(super) gaps: Vec<String>,
     /// The control groups that its commands are in: of memory, and of processes.
@@ -58,17 +58,17 @@ pub(super) struct Probed {
 }
 
 /// The identity of a file: device, inode, size, time of change in seconds and nanoseconds.
-pub(super) type Identity = (u64, u64, u64, i64, i64);
+pub(super) type FileIdentity = (u64, u64, u64, i64, i64);
 
 /// Returns what the back-end enforces, from the file on disk or by running it: `start` starts the
 /// canaries in place of a command.
 pub(super) async fn probe_backend(
     settings: &SandboxSettings,
-    probed: &Probed,
-    start: impl FnOnce(Request, Canary<CString>) -> Result<Watcher, SandboxError> + Send,
+    probed: &ProbedBackend,
+    start: impl FnOnce(Request, CanaryTargets<CString>) -> Result<Watcher, SandboxError> + Send,
 ) -> Result<Enforcement, SandboxError> {
     let file = settings.cache.as_ref().map(|file| cache_file(file, probed.tier));
-    let key = file.as_ref().and_then(|_| Key::of(settings, probed));
+    let key = file.as_ref().and_then(|_| CacheKey::for_backend(settings, probed));
     if let (Some(file), Some(key)) = (&file, &key)
         && let Some(enforcement) = read_cached(file, key)
     {
@@ -94,14 +94,14 @@ fn cache_file(file: &Path, tier: SandboxTier) -> PathBuf {
 
 /// The facts that a result depends on.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Key {
+struct CacheKey {
     version: u32,
     boot: String,
     kernel: String,
     user: u32,
-    program: Identity,
+    program: FileIdentity,
     #[serde(default)]
-    other: Option<Identity>,
+    other: Option<FileIdentity>,
     /// The control groups that there are, as in [`Probed`].
     groups: (bool, bool),
     /// The process's namespaces, rights and settings.
@@ -137,8 +137,8 @@ fn process_surroundings() -> Vec<String> {
     namespaces.chain(settings).chain(status).collect()
 }
 
-impl Key {
-    fn of(settings: &SandboxSettings, probed: &Probed) -> Option<Self> {
+impl CacheKey {
+    fn for_backend(settings: &SandboxSettings, probed: &ProbedBackend) -> Option<Self> {
         let program = settings.helper.as_deref().unwrap_or(Path::new("/proc/self/exe"));
         let found = fs::metadata(program).ok()?;
         Some(Self {
@@ -160,14 +160,14 @@ fn kernel_release() -> String {
 
 #[derive(Serialize, Deserialize)]
 struct CachedResult {
-    key: Key,
+    key: CacheKey,
     enforcement: Enforcement,
 }
 
 /// Reads a remembered result. A file that is missing, unreadable, cut or of another version has
 /// none.
-fn read_cached(file: &Path, key: &Key) -> Option<Enforcement> {
-    if fs::metadata(file).ok()?.len() > MAX_CACHE {
+fn read_cached(file: &Path, key: &CacheKey) -> Option<Enforcement> {
+    if fs::metadata(file).ok()?.len() > MAX_CACHE_BYTES {
         return None;
     }
     let remembered: CachedResult = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
@@ -212,16 +212,16 @@ impl Drop for CanaryProject {
 }
 
 async fn run_canaries(
-    probed: &Probed,
-    start: impl FnOnce(Request, Canary<CString>) -> Result<Watcher, SandboxError> + Send,
+    probed: &ProbedBackend,
+    start: impl FnOnce(Request, CanaryTargets<CString>) -> Result<Watcher, SandboxError> + Send,
 ) -> Result<Enforcement, SandboxError> {
     let unable =
         |source| SandboxError::Path { what: "preparing the sandbox's test in", path: "/tmp".into(), source };
     let cage = CanaryProject::create().map_err(unable)?;
     // Listens through the whole run; the test is that no connection reaches it.
     let server = TcpListener::bind(("127.0.0.1", 0)).map_err(unable)?;
-    let at = |name: &str| c_string(cage.0.join(name).as_os_str());
-    let canary = Canary {
+    let at = |name: &str| to_c_string(cage.0.join(name).as_os_str());
+    let canary = CanaryTargets {
         port: server.local_addr().map_err(unable)?.port(),
         agent: std::process::id(),
         outside: at("outside")?,
@@ -229,7 +229,7 @@ async fn run_canaries(
         protected: at("project/protected/new")?,
         inside: at("project/new")?,
     };
-    let mut request = Request::program(&cage.0.join("project"), vec!["canary".into()]);
+    let mut request = Request::for_program(&cage.0.join("project"), vec!["canary".into()]);
     request.protected = RelPath::parse("protected").into_iter().collect();
     request.masked = vec![cage.0.join("project/masked")];
     request.limits.wall = PROBE_TIMEOUT;
@@ -242,8 +242,8 @@ async fn run_canaries(
 }
 
 fn judge_canaries(
-    probed: &Probed,
-    seen: &Observation,
+    probed: &ProbedBackend,
+    seen: &CommandObservation,
     outside_changed: bool,
 ) -> Result<Enforcement, SandboxError> {
     let escaped = match (&seen.outcome, seen.escaped) {
@@ -254,7 +254,7 @@ fn judge_canaries(
     let known = if landlock_alone { BEYOND_LANDLOCK } else { 0 };
     let mut leaks: Vec<&str> =
         ESCAPES.iter().filter(|(bit, _)| escaped & bit & !known != 0).map(|(_, what)| *what).collect();
-    let landlock = restrict::landlock_version();
+    let landlock = landlock_rules::landlock_version();
     if landlock > 0 && escaped & LANDLOCK_MISSING != 0 {
         leaks.push("Landlock was asked for and isn't in force");
     }
@@ -265,7 +265,7 @@ fn judge_canaries(
         return Err(SandboxError::Leaks(leaks.join("; ")));
     }
     let (tier, mut gaps) = (probed.tier, probed.gaps.clone());
-    if filter::build_filter(Confinement::Namespaces).is_none() {
+    if seccomp_filter::build_filter(Confinement::Namespaces).is_none() {
         gaps.push("no system call filter on this processor".to_owned());
     }
     if escaped & METADATA_CHANGED != 0 {
@@ -284,7 +284,7 @@ fn judge_canaries(
     }
     let groups = probed.groups;
     let own_pid_max = tier == SandboxTier::Namespaces
-        && kernel_version(&kernel_release()).is_some_and(|version| version >= OWN_PID_MAX);
+        && parse_kernel_version(&kernel_release()).is_some_and(|version| version >= PID_MAX_KERNEL_VERSION);
     let processes_bounded = groups.1 || !is_root || own_pid_max;
     if !processes_bounded {
         gaps.push("run as root: the number of processes isn't bounded".to_owned());
@@ -299,9 +299,9 @@ fn judge_canaries(
         ),
         (false, false) => gaps.push("the memory of a command's whole tree isn't bounded".to_owned()),
     }
-    gaps.extend(reachable_services().into_iter().filter(|_| !landlock_alone));
+    gaps.extend(describe_reachable_services().into_iter().filter(|_| !landlock_alone));
     if !landlock_alone {
-        gaps.push(LATE_SOCKETS.to_owned());
+        gaps.push(LATE_SOCKETS_GAP.to_owned());
     }
     let mut layers: Vec<String> = (!landlock_alone).then(|| tier.to_string()).into_iter().collect();
     match landlock {
@@ -314,7 +314,7 @@ fn judge_canaries(
         (false, true) => layers.push("cgroup (pids)".to_owned()),
         (false, false) => {}
     }
-    layers.extend(filter::build_filter(Confinement::Namespaces).map(|_| "seccomp".to_owned()));
+    layers.extend(seccomp_filter::build_filter(Confinement::Namespaces).map(|_| "seccomp".to_owned()));
     Ok(Enforcement {
         resources_bounded: (groups.0 || counted) && processes_bounded,
         network_filtered,
@@ -325,27 +325,27 @@ fn judge_canaries(
 }
 
 /// Returns the services that commands can connect to, as a gap.
-fn reachable_services() -> Option<String> {
+fn describe_reachable_services() -> Option<String> {
     // If the list can't be read, no socket is known to be reachable.
     let list = fs::File::open("/proc/net/unix").ok()?;
     let mut text = Vec::new();
-    list.take(MAX_SOCKETS).read_to_end(&mut text).ok()?;
+    list.take(MAX_SOCKET_LIST_BYTES).read_to_end(&mut text).ok()?;
     let text = String::from_utf8_lossy(&text);
-    let sockets = hidden::reachable_sockets(&text);
-    let named = sockets.iter().take(SOCKETS_NAMED).copied().collect::<Vec<_>>().join(", ");
-    let more = sockets.len().saturating_sub(SOCKETS_NAMED);
+    let sockets = hidden_files::find_reachable_sockets(&text);
+    let named = sockets.iter().take(MAX_SOCKETS_NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = sockets.len().saturating_sub(MAX_SOCKETS_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!sockets.is_empty()).then(|| format!("commands can connect to services at {named}{more}"))
 }
 
-fn kernel_version(release: &str) -> Option<(u32, u32)> {
+fn parse_kernel_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 /// Returns the reason why the back-end doesn't work here, with advice, from the failed step and the
 /// system's settings.
-fn unavailable_error(seen: &Observation) -> SandboxError {
+fn unavailable_error(seen: &CommandObservation) -> SandboxError {
     let said = seen.last_line_with("bwrap: ").unwrap_or_default();
     let reason = match &seen.outcome {
         Outcome::SetupFailed(what) if !said.is_empty() => {
@@ -355,7 +355,7 @@ fn unavailable_error(seen: &Observation) -> SandboxError {
         Outcome::TimedOut => "the sandbox's test didn't end".to_owned(),
         other => format!("the sandbox's test ended unexpectedly: {other:?}"),
     };
-    SandboxError::Unavailable { reason, fix: advice(seen.failure, &said).to_owned() }
+    SandboxError::Unavailable { reason, fix: setup_advice(seen.failure, &said).to_owned() }
 }
 
 #[cfg(test)]
@@ -364,8 +364,8 @@ mod tests {
 
     #[test]
     fn kernel_versions() {
-        assert_eq!(kernel_version("6.18.44-fc-v595"), Some((6, 18)));
-        assert_eq!(kernel_version("5.4"), Some((5, 4)));
-        assert_eq!(kernel_version("strange"), None);
+        assert_eq!(parse_kernel_version("6.18.44-fc-v595"), Some((6, 18)));
+        assert_eq!(parse_kernel_version("5.4"), Some((5, 4)));
+        assert_eq!(parse_kernel_version("strange"), None);
     }
 }

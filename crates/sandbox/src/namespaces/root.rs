@@ -9,15 +9,15 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
 };
 
-use super::files::write_file;
+use super::helper_files::write_file;
 use super::overlay::{Durability, create_overlay_mount, mount_onto};
-use super::steps::{Access, Step};
+use super::steps::{BindAccess, RootStep};
 use super::sys;
 
 /// The directory with the sources of private directories and layers; commands may not enter it.
 const STORE_DIRECTORY: &CStr = c".sandbox";
 /// Maximum number of files in the scratch space; an inode is about 1 KiB of kernel memory.
-const SCRATCH_FILES: u32 = 400_000;
+const MAX_SCRATCH_FILES: u32 = 400_000;
 
 const RDONLY: u64 = MountAttrFlags::MOUNT_ATTR_RDONLY.bits() as u64;
 const NOSUID: u64 = MountAttrFlags::MOUNT_ATTR_NOSUID.bits() as u64;
@@ -30,7 +30,7 @@ pub(super) const RDONLY_NOSUID_NODEV: u64 = RDONLY | NOSUID | NODEV;
 pub(super) fn mount_new_root(bytes: u64) -> Result<OwnedFd, Errno> {
     let fs = rustix::mount::fsopen(c"tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"size", bytes.to_string())?;
-    rustix::mount::fsconfig_set_string(fs.as_fd(), c"nr_inodes", SCRATCH_FILES.to_string())?;
+    rustix::mount::fsconfig_set_string(fs.as_fd(), c"nr_inodes", MAX_SCRATCH_FILES.to_string())?;
     rustix::mount::fsconfig_set_string(fs.as_fd(), c"mode", c"0755")?;
     rustix::mount::fsconfig_create(fs.as_fd())?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
@@ -63,33 +63,33 @@ impl<'a> RootBuilder<'a> {
         Self { root, base, pid_max, stores: 0 }
     }
 
-    pub(super) fn carry_out(&mut self, step: &Step<&CStr>) -> Result<(), Errno> {
+    pub(super) fn carry_out(&mut self, step: &RootStep<&CStr>) -> Result<(), Errno> {
         match *step {
-            Step::Directory { path } => rustix::fs::mkdirat(self.root, path, Mode::from_raw_mode(0o755)),
-            Step::File { path } => self.create_file(path, &[]),
-            Step::Link { path, target } => rustix::fs::symlinkat(target, self.root, path),
-            Step::Bind { path, source, access } => {
-                let tree = clone_mount(CWD, source, access != Access::Device, mount_attributes(access))?;
-                self.attach(&tree, path)
+            RootStep::Directory { path } => rustix::fs::mkdirat(self.root, path, Mode::from_raw_mode(0o755)),
+            RootStep::File { path } => self.create_file(path, &[]),
+            RootStep::Link { path, target } => rustix::fs::symlinkat(target, self.root, path),
+            RootStep::Bind { path, source, access } => {
+                let tree = clone_mount(CWD, source, access != BindAccess::Device, mount_attributes(access))?;
+                self.attach_tree(&tree, path)
             }
-            Step::Base { path, access } => {
+            RootStep::Base { path, access } => {
                 let tree = self.base.take().ok_or(Errno::PROTO)?;
                 sys::mount_attributes(&tree, c"", true, mount_attributes(access))?;
-                self.attach(&tree, path)
+                self.attach_tree(&tree, path)
             }
-            Step::Scratch { path, mode } => {
-                let store = self.create_store(b's', mode)?;
+            RootStep::Scratch { path, mode } => {
+                let store = self.create_store_directory(b's', mode)?;
                 let tree = clone_mount(self.root, &store, false, 0)?;
-                self.attach(&tree, path)
+                self.attach_tree(&tree, path)
             }
-            Step::Layer { path, source } => self.mount_layer(path, source),
-            Step::Proc { path } => self.mount_proc(path),
-            Step::Terminals { path } => {
+            RootStep::Layer { path, source } => self.mount_layer(path, source),
+            RootStep::Proc { path } => self.mount_proc(path),
+            RootStep::Terminals { path } => {
                 let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
                 rustix::mount::mount(c"devpts", path, c"devpts", flags, c"newinstance,ptmxmode=0666,mode=620")
             }
-            Step::Guard { path } => self.make_read_only(path),
-            Step::Mask { path, directory, text } => self.hide(path, directory, text.to_bytes()),
+            RootStep::Guard { path } => self.make_read_only(path),
+            RootStep::Mask { path, directory, text } => self.hide_path(path, directory, text.to_bytes()),
         }
     }
 
@@ -104,7 +104,7 @@ impl<'a> RootBuilder<'a> {
     }
 
     /// Makes a new directory in the store: `.sandbox/s0`, `.sandbox/u1`, …
-    fn create_store(&mut self, letter: u8, mode: u32) -> Result<CString, Errno> {
+    fn create_store_directory(&mut self, letter: u8, mode: u32) -> Result<CString, Errno> {
         let name =
             format!("{}/{}{}", STORE_DIRECTORY.to_str().unwrap_or_default(), char::from(letter), self.stores);
         self.stores += 1;
@@ -113,26 +113,27 @@ impl<'a> RootBuilder<'a> {
         Ok(name)
     }
 
-    fn attach(&self, tree: &OwnedFd, path: &CStr) -> Result<(), Errno> {
+    fn attach_tree(&self, tree: &OwnedFd, path: &CStr) -> Result<(), Errno> {
         let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
         rustix::mount::move_mount(tree.as_fd(), c"", self.root.as_fd(), path, flags)
     }
 
     fn mount_layer(&mut self, path: &CStr, source: &CStr) -> Result<(), Errno> {
-        let (upper, work) = (self.create_store(b'u', 0o755)?, self.create_store(b'w', 0o755)?);
+        let (upper, work) =
+            (self.create_store_directory(b'u', 0o755)?, self.create_store_directory(b'w', 0o755)?);
         let mount = || {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let lower = rustix::fs::openat(CWD, source, flags, Mode::empty())?;
             let upper = rustix::fs::openat(self.root, &upper, flags, Mode::empty())?;
             let work = rustix::fs::openat(self.root, &work, flags, Mode::empty())?;
-            self.attach(&create_overlay_mount(lower, upper, work, Durability::Command)?, path)
+            self.attach_tree(&create_overlay_mount(lower, upper, work, Durability::Command)?, path)
         };
         if mount().is_ok() {
             return Ok(());
         }
         // Kernels before 5.11, or file systems that can't be a lower layer.
         let tree = clone_mount(CWD, source, true, RDONLY_NOSUID_NODEV)?;
-        self.attach(&tree, path)
+        self.attach_tree(&tree, path)
     }
 
     fn mount_proc(&self, path: &CStr) -> Result<(), Errno> {
@@ -161,10 +162,10 @@ impl<'a> RootBuilder<'a> {
         mount_onto(&tree, &place)
     }
 
-    fn hide(&mut self, path: &CStr, directory: bool, text: &[u8]) -> Result<(), Errno> {
+    fn hide_path(&mut self, path: &CStr, directory: bool, text: &[u8]) -> Result<(), Errno> {
         let place = self.open_beneath(path)?;
         let store = if directory {
-            self.create_store(b'm', 0o555)?
+            self.create_store_directory(b'm', 0o555)?
         } else {
             let name = CString::new(format!(".sandbox/m{}", self.stores)).map_err(|_| Errno::INVAL)?;
             self.stores += 1;
@@ -176,11 +177,11 @@ impl<'a> RootBuilder<'a> {
     }
 }
 
-fn mount_attributes(access: Access) -> u64 {
+fn mount_attributes(access: BindAccess) -> u64 {
     match access {
-        Access::ReadOnly => RDONLY_NOSUID_NODEV,
-        Access::Writable => NOSUID | NODEV,
-        Access::Device => NOSUID | NOEXEC,
+        BindAccess::ReadOnly => RDONLY_NOSUID_NODEV,
+        BindAccess::Writable => NOSUID | NODEV,
+        BindAccess::Device => NOSUID | NOEXEC,
     }
 }
 

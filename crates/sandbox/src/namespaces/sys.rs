@@ -12,8 +12,8 @@ use rustix::process::Pid;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::messages::Usage;
-use crate::run::ResourceUsage;
+use super::messages::ProcessUsage;
+use crate::running_command::ResourceUsage;
 
 /// Enough for the set-up, whose deepest calls need a few kilobytes; untouched pages cost nothing.
 const STACK_BYTES: usize = 256 * 1024;
@@ -52,7 +52,7 @@ fn stack_top() -> *mut c_void {
     top.map_addr(|address| address & !15).cast()
 }
 
-extern "C" fn enter<F: FnMut() -> c_int>(body: *mut c_void) -> c_int {
+extern "C" fn call_closure<F: FnMut() -> c_int>(body: *mut c_void) -> c_int {
     // SAFETY: `clone_sharing` passes a pointer to an `F` that outlives this process's use of the
     // memory.
     let body = unsafe { &mut *body.cast::<F>() };
@@ -70,7 +70,7 @@ unsafe fn clone_sharing<F: FnMut() -> c_int>(flags: c_int, body: &mut F) -> Resu
     let argument = std::ptr::from_mut(body).cast();
     // SAFETY: the stack is fresh and large enough, `enter::<F>` matches the argument; the rest is
     // the caller's promise.
-    let pid = unsafe { libc::clone(enter::<F>, stack_top(), flags, argument) };
+    let pid = unsafe { libc::clone(call_closure::<F>, stack_top(), flags, argument) };
     check_result(libc::c_long::from(pid))?;
     Pid::from_raw(pid).ok_or(Errno::INVAL)
 }
@@ -106,12 +106,12 @@ pub(super) fn exit(code: c_int) -> ! {
 /// Tries to execute a program that is open for writing, and the nanoseconds between two: a fifth of
 /// a second in all. A writer may have forked in another thread, where the descriptor lives on until
 /// that process executes its program: some milliseconds.
-const BUSY_TRIES: usize = 40;
+const MAX_BUSY_TRIES: usize = 40;
 const BUSY_PAUSE: libc::c_long = 5_000_000;
 
 /// Replaces the program. Returns only on failure.
 pub(super) fn execute(program: &CStr, argv: &CStringArray, env: &CStringArray) -> Errno {
-    for _ in 0..BUSY_TRIES {
+    for _ in 0..MAX_BUSY_TRIES {
         // SAFETY: both arrays end in a null pointer and hold pointers to strings that outlive the
         // call.
         unsafe { libc::execve(program.as_ptr(), argv.0.as_ptr(), env.0.as_ptr()) };
@@ -160,7 +160,7 @@ pub(super) fn close_from(first: u32) -> Result<(), Errno> {
 }
 
 /// Closes standard input, output and error of this process.
-pub(super) fn close_standard() {
+pub(super) fn close_standard_streams() {
     // SAFETY: no value owns the three; whatever writes to them later gets an error, which nothing
     // here does.
     unsafe { libc::syscall(libc::SYS_close_range, 0u32, 2u32, 0u32) };
@@ -399,12 +399,12 @@ pub(super) fn reap_child(pid: Pid, wait: bool) -> Option<ResourceUsage> {
     if reaped <= 0 {
         return None;
     }
-    Some(usage_of(&usage).into())
+    Some(to_usage(&usage).into())
 }
 
 /// Returns the resources used by this process and by all that it reaped.
-pub(super) fn usage_so_far() -> Usage {
-    let mut total = Usage::default();
+pub(super) fn total_usage() -> ProcessUsage {
+    let mut total = ProcessUsage::default();
     for whose in [libc::RUSAGE_SELF, libc::RUSAGE_CHILDREN] {
         // SAFETY: `rusage` is plain data, all zeros before the kernel fills it; the pointer is to
         // it.
@@ -413,7 +413,7 @@ pub(super) fn usage_so_far() -> Usage {
             libc::getrusage(whose, &raw mut usage);
             usage
         };
-        let part = usage_of(&usage);
+        let part = to_usage(&usage);
         total.user += part.user;
         total.system += part.system;
         total.peak_memory = total.peak_memory.max(part.peak_memory);
@@ -422,28 +422,28 @@ pub(super) fn usage_so_far() -> Usage {
 }
 
 /// Returns the processor time of all processes that this one reaped, and of those that they reaped.
-pub(super) fn children_so_far() -> Duration {
+pub(super) fn children_cpu_time() -> Duration {
     // SAFETY: `rusage` is plain data, all zeros before the kernel fills it; the pointer is to it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage);
         usage
     };
-    let usage = usage_of(&usage);
+    let usage = to_usage(&usage);
     Duration::from_micros(usage.user + usage.system)
 }
 
-fn usage_of(usage: &libc::rusage) -> Usage {
+fn to_usage(usage: &libc::rusage) -> ProcessUsage {
     let micros = |value: libc::timeval| {
         value.tv_sec.max(0).cast_unsigned() * 1_000_000 + value.tv_usec.max(0).cast_unsigned()
     };
     // Linux counts `ru_maxrss` in KiB.
     let peak_memory = usage.ru_maxrss.max(0).cast_unsigned() * 1024;
-    Usage { user: micros(usage.ru_utime), system: micros(usage.ru_stime), peak_memory }
+    ProcessUsage { user: micros(usage.ru_utime), system: micros(usage.ru_stime), peak_memory }
 }
 
-impl From<Usage> for ResourceUsage {
-    fn from(usage: Usage) -> Self {
+impl From<ProcessUsage> for ResourceUsage {
+    fn from(usage: ProcessUsage) -> Self {
         Self {
             user: Duration::from_micros(usage.user),
             system: Duration::from_micros(usage.system),

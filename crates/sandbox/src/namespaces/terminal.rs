@@ -8,20 +8,20 @@ use rustix::io::Errno;
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
 
+use super::descriptor_passing;
 use super::messages::HelperMessage;
-use super::pass;
 
 /// The end of the file, as it is typed: the usual `VEOF`.
 const END_OF_FILE: u8 = 4;
 
 /// Columns and lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Size {
+pub(super) struct TerminalSize {
     pub(super) columns: u16,
     pub(super) rows: u16,
 }
 
-impl Size {
+impl TerminalSize {
     pub(super) fn to_number(self) -> u64 {
         u64::from(self.columns) | u64::from(self.rows) << 16
     }
@@ -34,7 +34,7 @@ impl Size {
 
 /// Creates a pseudo-terminal of the sandbox's own, and passes its outer side to the agent. What the
 /// command gets comes back.
-pub(super) fn open_terminal(size: Size, control: &OwnedFd) -> Result<OwnedFd, Errno> {
+pub(super) fn open_terminal(size: TerminalSize, control: &OwnedFd) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     let outer = rustix::fs::open(c"/dev/pts/ptmx", flags, Mode::empty())?;
     rustix::pty::unlockpt(&outer)?;
@@ -42,12 +42,12 @@ pub(super) fn open_terminal(size: Size, control: &OwnedFd) -> Result<OwnedFd, Er
     let inner = rustix::pty::ioctl_tiocgptpeer(&outer, flags)?;
     let size = Winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     rustix::termios::tcsetwinsize(&inner, size)?;
-    pass::send(control, &HelperMessage::Terminal.encode(), &[outer.as_fd()])?;
+    descriptor_passing::send_descriptors(control, &HelperMessage::Terminal.encode(), &[outer.as_fd()])?;
     Ok(inner)
 }
 
 /// Makes the terminal the controlling one of a new session, and its standard streams.
-pub(super) fn become_leader(terminal: &OwnedFd) -> Result<(), Errno> {
+pub(super) fn attach_session_terminal(terminal: &OwnedFd) -> Result<(), Errno> {
     rustix::process::ioctl_tiocsctty(terminal)?;
     rustix::stdio::dup2_stdin(terminal)?;
     rustix::stdio::dup2_stdout(terminal)?;
@@ -56,7 +56,7 @@ pub(super) fn become_leader(terminal: &OwnedFd) -> Result<(), Errno> {
 
 /// Returns the input as it is typed, with the end of the file, which counts only at a line's
 /// beginning.
-pub(super) fn with_end_of_file(mut input: Vec<u8>) -> Vec<u8> {
+pub(super) fn append_end_of_file(mut input: Vec<u8>) -> Vec<u8> {
     if !matches!(input.last(), None | Some(b'\n')) {
         input.push(END_OF_FILE);
     }
@@ -70,16 +70,16 @@ mod tests {
 
     #[test]
     fn the_end_of_the_file_is_typed_where_it_counts() {
-        assert_eq!(with_end_of_file(Vec::new()), [4]);
-        assert_eq!(with_end_of_file(b"a\n".to_vec()), b"a\n\x04");
-        assert_eq!(with_end_of_file(b"a".to_vec()), b"a\x04\x04");
+        assert_eq!(append_end_of_file(Vec::new()), [4]);
+        assert_eq!(append_end_of_file(b"a\n".to_vec()), b"a\n\x04");
+        assert_eq!(append_end_of_file(b"a".to_vec()), b"a\x04\x04");
     }
 
     #[test]
     fn sizes_survive_the_wire() {
-        for size in [Size { columns: 80, rows: 24 }, Size { columns: u16::MAX, rows: 0 }] {
-            assert_eq!(Size::from_number(size.to_number()), Some(size));
+        for size in [TerminalSize { columns: 80, rows: 24 }, TerminalSize { columns: u16::MAX, rows: 0 }] {
+            assert_eq!(TerminalSize::from_number(size.to_number()), Some(size));
         }
-        assert_eq!(Size::from_number(u64::MAX), None);
+        assert_eq!(TerminalSize::from_number(u64::MAX), None);
     }
 }

@@ -14,20 +14,20 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::Forward;
-use super::journal::Journal;
+use super::PortForward;
+use super::connection_log::ConnectionLog;
 use super::proxy::{ACCEPT_PAUSE, copy_counted};
 
 /// Connections at once; more wait. An agent has a handful of requests under way.
 const MAX_CLIENTS: usize = 64;
 /// Maximum wait for the server to take a connection.
-const CONNECT_WAIT: Duration = Duration::from_secs(10);
+const MAX_CONNECT_WAIT: Duration = Duration::from_secs(10);
 
 /// Takes connections until `stop` is cancelled.
 pub(super) async fn accept_connections(
-    forward: Forward,
+    forward: PortForward,
     listener: TcpListener,
-    journal: Journal,
+    journal: ConnectionLog,
     stop: CancellationToken,
 ) {
     let (journal, mut clients) = (Arc::new(journal), JoinSet::new());
@@ -40,7 +40,7 @@ pub(super) async fn accept_connections(
                 Ok((client, _)) => {
                     let journal = Arc::clone(&journal);
                     // Both ends see a broken connection themselves.
-                    clients.spawn(async move { join_ends(forward.to, client, &journal).await.ok() });
+                    clients.spawn(async move { forward_connection(forward.to, client, &journal).await.ok() });
                 }
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
@@ -50,9 +50,13 @@ pub(super) async fn accept_connections(
 }
 
 /// Connects a client to the address, and copies both ways until both have ended.
-async fn join_ends(to: SocketAddr, mut client: TcpStream, journal: &Journal) -> io::Result<()> {
+async fn forward_connection(
+    to: SocketAddr,
+    mut client: TcpStream,
+    journal: &ConnectionLog,
+) -> io::Result<()> {
     let entry = journal.record_allowed(&to.ip().to_string(), to.port());
-    let Ok(Ok(mut server)) = timeout(CONNECT_WAIT, TcpStream::connect(to)).await else {
+    let Ok(Ok(mut server)) = timeout(MAX_CONNECT_WAIT, TcpStream::connect(to)).await else {
         entry.record_failed("this address doesn't answer");
         return Ok(());
     };

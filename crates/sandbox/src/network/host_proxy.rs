@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::proxy::Proxy;
-use super::service::{Service, Serving};
-use super::{Connection, NetworkRules};
+use super::service::{RunningService, Service};
+use super::{NetworkRules, ProxyConnection};
 use crate::Sandbox;
 
 /// A proxy on the loopback, which leads to the hosts of its rules and nowhere else, as the proxy of
@@ -15,7 +15,7 @@ use crate::Sandbox;
 #[derive(Debug)]
 pub struct HostProxy {
     address: SocketAddr,
-    serving: Serving,
+    serving: RunningService,
 }
 
 impl HostProxy {
@@ -26,7 +26,7 @@ impl HostProxy {
     }
 
     /// Stops the proxy, and returns the connections that were requested.
-    pub async fn finish(self) -> Vec<Connection> {
+    pub async fn finish(self) -> Vec<ProxyConnection> {
         self.serving.finish().await.0
     }
 }

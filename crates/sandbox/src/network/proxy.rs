@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::NetworkRules;
 use super::address;
-use super::head::{self, Body, Chunks, Head, RequestRoute, Scan};
-use super::hello::{self, Hello};
-use super::journal::{Journal, JournalEntry};
-use super::socks::{self, Code, Parsed};
+use super::connection_log::{ConnectionLog, OpenConnection};
+use super::http_head::{self, BodyLength, ChunkedBodyScanner, HeadScan, RequestHead, RequestRoute};
+use super::socks::{self, ParsedMessage, ReplyCode};
 use super::target::{HTTP_PORT, Refusal, Target, display_target};
+use super::tls_hello::{self, ClientHello};
 use super::upstream::{SystemUpstream, Upstream};
 
 /// Bytes of one read. A connection costs two such buffers.
@@ -27,7 +27,7 @@ const BUFFER_BYTES: usize = 16 * 1024;
 /// Addresses of a host that are tried.
 const MAX_ADDRESSES: usize = 4;
 /// Maximum bytes that a client may still send after a refusal, so that it reads the answer.
-const LINGER_BYTES: usize = 256 * 1024;
+const MAX_LINGER_BYTES: usize = 256 * 1024;
 /// The pause after the system ran out of descriptors.
 pub(super) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -90,7 +90,7 @@ impl Proxy {
     pub(super) async fn accept_connections(
         self,
         listener: TcpListener,
-        journal: Journal,
+        journal: ConnectionLog,
         stop: CancellationToken,
     ) {
         let Self { rules, upstream, bounds } = self;
@@ -123,32 +123,32 @@ struct ProxyState {
     rules: Arc<NetworkRules>,
     upstream: Arc<dyn Upstream>,
     bounds: ProxyLimits,
-    journal: Journal,
+    journal: ConnectionLog,
 }
 
 /// The reason why there is no connection, for the client.
 struct ConnectFailure {
     status: u16,
-    code: Code,
+    code: ReplyCode,
     why: String,
 }
 
 impl ConnectFailure {
-    fn refused(refusal: Refusal) -> Self {
+    fn from_refusal(refusal: Refusal) -> Self {
         let (status, code) = match refusal {
-            Refusal::Malformed(_) => (400, Code::NotAllowed),
-            Refusal::Denied(_) => (403, Code::NotAllowed),
+            Refusal::Malformed(_) => (400, ReplyCode::NotAllowed),
+            Refusal::Denied(_) => (403, ReplyCode::NotAllowed),
         };
         Self { status, code, why: refusal.reason().to_owned() }
     }
 
-    fn failed(why: &str) -> Self {
-        Self { status: 502, code: Code::Unreachable, why: why.to_owned() }
+    fn from_error(why: &str) -> Self {
+        Self { status: 502, code: ReplyCode::Unreachable, why: why.to_owned() }
     }
 
     /// Returns the answer. The reason stands in the status line, too: most programs show nothing
     /// else of an answer to `CONNECT`.
-    fn answer(&self) -> Vec<u8> {
+    fn to_response(&self) -> Vec<u8> {
         let Self { status, why, .. } = self;
         let word = match status {
             400 => "Bad request",
@@ -166,12 +166,12 @@ impl ConnectFailure {
 }
 
 /// A client, with the bytes that were read and not used.
-struct Client {
+struct ProxyClient {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
-impl Client {
+impl ProxyClient {
     /// Reads more bytes; returns false at the end.
     async fn read_more(&mut self) -> io::Result<bool> {
         let before = self.unread.len();
@@ -183,11 +183,11 @@ impl Client {
 
     /// Writes the final response, and lets the client read it: closing a socket with something
     /// unread in it throws away what the other side hasn't read.
-    async fn send_last(mut self, last: &[u8], lingering: Duration) -> io::Result<()> {
+    async fn send_final_response(mut self, last: &[u8], lingering: Duration) -> io::Result<()> {
         let reading = async {
             self.stream.write_all(last).await?;
             self.stream.shutdown().await?;
-            let mut left = LINGER_BYTES;
+            let mut left = MAX_LINGER_BYTES;
             let mut buffer = vec![0; BUFFER_BYTES];
             while left > 0 {
                 let count = self.stream.read(&mut buffer).await?;
@@ -204,7 +204,7 @@ impl Client {
 
 /// A client's request.
 enum ClientRequest {
-    Http(Head),
+    Http(RequestHead),
     Socks(Target),
     /// It was told why not, or left.
     Nothing,
@@ -213,52 +213,60 @@ enum ClientRequest {
 impl ProxyState {
     async fn serve_client(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
-        let mut client = Client { stream, unread: Vec::new() };
+        let mut client = ProxyClient { stream, unread: Vec::new() };
         // A client that sends nothing in time gets no answer.
         match timeout(self.bounds.asking, self.read_request(&mut client))
             .await
             .unwrap_or(Ok(Ok(ClientRequest::Nothing)))?
         {
-            Ok(ClientRequest::Http(Head::Connect(target))) => match self.open(&target).await {
-                Ok((entry, server)) => {
-                    client.stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
-                    self.run_tunnel(client, server, &entry, &target).await
+            Ok(ClientRequest::Http(RequestHead::Connect(target))) => {
+                match self.open_connection(&target).await {
+                    Ok((entry, server)) => {
+                        client.stream.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
+                        self.run_tunnel(client, server, &entry, &target).await
+                    }
+                    Err(trouble) => {
+                        client.send_final_response(&trouble.to_response(), self.bounds.lingering).await
+                    }
                 }
-                Err(trouble) => client.send_last(&trouble.answer(), self.bounds.lingering).await,
-            },
-            Ok(ClientRequest::Http(Head::Request { target, rewritten, body })) => {
-                match self.open(&target).await {
+            }
+            Ok(ClientRequest::Http(RequestHead::Request { target, rewritten, body })) => {
+                match self.open_connection(&target).await {
                     Ok((entry, server)) => {
                         self.exchange_request(client, server, &entry, &rewritten, body).await
                     }
-                    Err(trouble) => client.send_last(&trouble.answer(), self.bounds.lingering).await,
+                    Err(trouble) => {
+                        client.send_final_response(&trouble.to_response(), self.bounds.lingering).await
+                    }
                 }
             }
-            Ok(ClientRequest::Socks(target)) => match self.open(&target).await {
+            Ok(ClientRequest::Socks(target)) => match self.open_connection(&target).await {
                 Ok((entry, server)) => {
-                    client.stream.write_all(&socks::encode_answer(Code::Succeeded)).await?;
+                    client.stream.write_all(&socks::encode_answer(ReplyCode::Succeeded)).await?;
                     self.run_tunnel(client, server, &entry, &target).await
                 }
                 Err(trouble) => {
-                    client.send_last(&socks::encode_answer(trouble.code), self.bounds.lingering).await
+                    client
+                        .send_final_response(&socks::encode_answer(trouble.code), self.bounds.lingering)
+                        .await
                 }
             },
             Ok(ClientRequest::Nothing) => Ok(()),
-            Err(answer) => client.send_last(&answer, self.bounds.lingering).await,
+            Err(answer) => client.send_final_response(&answer, self.bounds.lingering).await,
         }
     }
 
     /// Reads the client's request, or returns the answer to a request that is refused.
-    async fn read_request(&self, client: &mut Client) -> io::Result<Result<ClientRequest, Vec<u8>>> {
+    async fn read_request(&self, client: &mut ProxyClient) -> io::Result<Result<ClientRequest, Vec<u8>>> {
         if !client.read_more().await? {
             return Ok(Ok(ClientRequest::Nothing));
         }
         match client.unread.first() {
-            Some(&socks::VERSION) => self.greet_socks(client).await,
+            Some(&socks::SOCKS_VERSION) => self.handle_socks_greeting(client).await,
             Some(b'A'..=b'Z') => Ok(match self.read_head(client, RequestRoute::Proxy).await? {
                 Ok(Some(head)) => Ok(ClientRequest::Http(head)),
                 Ok(None) => Ok(ClientRequest::Nothing),
-                Err(trouble) => Err(trouble.answer()),
+                Err(trouble) => Err(trouble.to_response()),
             }),
             _ => {
                 self.journal.record_denied(
@@ -274,18 +282,18 @@ impl ProxyState {
     /// Reads a head; `None` if the client left.
     async fn read_head(
         &self,
-        client: &mut Client,
+        client: &mut ProxyClient,
         place: RequestRoute<'_>,
-    ) -> io::Result<Result<Option<Head>, ConnectFailure>> {
+    ) -> io::Result<Result<Option<RequestHead>, ConnectFailure>> {
         let length = loop {
-            match head::find_head_end(&client.unread) {
-                Ok(Scan::End(length)) => break length,
-                Ok(Scan::More) => {}
+            match http_head::find_head_end(&client.unread) {
+                Ok(HeadScan::End(length)) => break length,
+                Ok(HeadScan::More) => {}
                 Err(refusal) => {
                     let line = client.unread.split(|b| matches!(b, b'\r' | b'\n')).next().unwrap_or_default();
                     let target = line.split(|b| *b == b' ').nth(1).unwrap_or_default();
                     self.journal.record_denied(display_target(target), 0, refusal.reason());
-                    return Ok(Err(ConnectFailure::refused(refusal)));
+                    return Ok(Err(ConnectFailure::from_refusal(refusal)));
                 }
             }
             if !client.read_more().await? {
@@ -293,27 +301,30 @@ impl ProxyState {
             }
         };
         let head: Vec<u8> = client.unread.drain(..length).collect();
-        Ok(head::parse(&head, place).map(Some).map_err(|(host, port, refusal)| {
+        Ok(http_head::parse_head(&head, place).map(Some).map_err(|(host, port, refusal)| {
             self.journal.record_denied(host, port, refusal.reason());
-            ConnectFailure::refused(refusal)
+            ConnectFailure::from_refusal(refusal)
         }))
     }
 
-    async fn greet_socks(&self, client: &mut Client) -> io::Result<Result<ClientRequest, Vec<u8>>> {
+    async fn handle_socks_greeting(
+        &self,
+        client: &mut ProxyClient,
+    ) -> io::Result<Result<ClientRequest, Vec<u8>>> {
         let refuse = |refusal: Refusal| {
             self.journal.record_denied(display_target(b""), 0, refusal.reason());
-            Ok(Err(socks::NO_METHOD.to_vec()))
+            Ok(Err(socks::NO_METHOD_ANSWER.to_vec()))
         };
         loop {
             match socks::parse_greeting(&client.unread) {
-                Ok(Parsed::Whole(true, length)) => {
+                Ok(ParsedMessage::Whole(true, length)) => {
                     client.unread.drain(..length);
                     break;
                 }
-                Ok(Parsed::Whole(false, _)) => {
+                Ok(ParsedMessage::Whole(false, _)) => {
                     return refuse(Refusal::Malformed("the proxy takes no user names"));
                 }
-                Ok(Parsed::More) => {}
+                Ok(ParsedMessage::More) => {}
                 Err(refusal) => return refuse(refusal),
             }
             if !client.read_more().await? {
@@ -323,17 +334,17 @@ impl ProxyState {
         client.stream.write_all(&socks::GREETING_ANSWER).await?;
         loop {
             match socks::parse_request(&client.unread) {
-                Ok(Parsed::Whole(target, length)) => {
+                Ok(ParsedMessage::Whole(target, length)) => {
                     client.unread.drain(..length);
                     return Ok(Ok(ClientRequest::Socks(target)));
                 }
-                Ok(Parsed::More) => {}
+                Ok(ParsedMessage::More) => {}
                 Err((host, port, code, refusal)) => {
                     self.journal.record_denied(host, port, refusal.reason());
                     return Ok(Err(socks::encode_answer(code).to_vec()));
                 }
             }
-            if client.unread.len() >= socks::MAX_MESSAGE || !client.read_more().await? {
+            if client.unread.len() >= socks::MAX_MESSAGE_BYTES || !client.read_more().await? {
                 return Ok(Ok(ClientRequest::Nothing));
             }
         }
@@ -341,16 +352,16 @@ impl ProxyState {
 
     /// Opens a connection, if the rules let it through: the name is judged before anything is
     /// resolved; it is resolved once, and the connection goes to what was judged then.
-    async fn open(&self, target: &Target) -> Result<(JournalEntry, TcpStream), ConnectFailure> {
+    async fn open_connection(&self, target: &Target) -> Result<(OpenConnection, TcpStream), ConnectFailure> {
         let Target { host, port } = target;
-        target.check(&self.rules).map_err(|refusal| {
+        target.check_rules(&self.rules).map_err(|refusal| {
             self.journal.record_denied(host.clone(), *port, refusal.reason());
-            ConnectFailure::refused(refusal)
+            ConnectFailure::from_refusal(refusal)
         })?;
         let resolved = timeout(self.bounds.resolving, self.upstream.resolve(host)).await;
         let failed = |why| {
             self.journal.record_allowed(host, *port).record_failed(why);
-            ConnectFailure::failed(why)
+            ConnectFailure::from_error(why)
         };
         let addresses = match resolved {
             Ok(Ok(addresses)) if !addresses.is_empty() => addresses,
@@ -362,7 +373,7 @@ impl ProxyState {
         if let Some(what) = addresses.iter().find_map(|address| address::reason_to_refuse(*address)) {
             let why = format!("this host's name leads to {what}, and only public ones are let through");
             self.journal.record_denied(host.clone(), *port, &why);
-            return Err(ConnectFailure { status: 403, code: Code::NotAllowed, why });
+            return Err(ConnectFailure { status: 403, code: ReplyCode::NotAllowed, why });
         }
         let entry = self.journal.record_allowed(host, *port);
         for address in addresses.into_iter().take(MAX_ADDRESSES) {
@@ -374,33 +385,35 @@ impl ProxyState {
         }
         let why = "this host doesn't answer";
         entry.record_failed(why);
-        Err(ConnectFailure::failed(why))
+        Err(ConnectFailure::from_error(why))
     }
 
     /// Copies bytes both ways. The first ones are inspected for the name of the host that they are
     /// for.
     async fn run_tunnel(
         &self,
-        mut client: Client,
+        mut client: ProxyClient,
         server: TcpStream,
-        entry: &JournalEntry,
+        entry: &OpenConnection,
         target: &Target,
     ) -> io::Result<()> {
         let first = self.bounds.first;
         if target.port == HTTP_PORT {
             let head = timeout(first, self.read_head(&mut client, RequestRoute::Tunnel(target))).await;
             return match head.unwrap_or(Ok(Ok(None)))? {
-                Ok(Some(Head::Request { rewritten, body, .. })) => {
+                Ok(Some(RequestHead::Request { rewritten, body, .. })) => {
                     self.exchange_request(client, server, entry, &rewritten, body).await
                 }
                 Ok(_) => Ok(()),
-                Err(trouble) => client.send_last(&trouble.answer(), self.bounds.lingering).await,
+                Err(trouble) => {
+                    client.send_final_response(&trouble.to_response(), self.bounds.lingering).await
+                }
             };
         }
         let hello = async {
             loop {
-                match hello::read(&client.unread) {
-                    Hello::More if client.read_more().await? => {}
+                match tls_hello::read_client_hello(&client.unread) {
+                    ClientHello::More if client.read_more().await? => {}
                     hello => break io::Result::Ok(hello),
                 }
             }
@@ -411,21 +424,21 @@ impl ProxyState {
                 return Ok(());
             }
             Ok(hello) => match hello? {
-                Hello::Named(name) if name.eq_ignore_ascii_case(&target.host) => {}
-                Hello::Unnamed => {}
-                Hello::Named(_) => {
+                ClientHello::Named(name) if name.eq_ignore_ascii_case(&target.host) => {}
+                ClientHello::Unnamed => {}
+                ClientHello::Named(_) => {
                     entry.record_denied("TLS named another host than the one that was asked for");
                     return Ok(());
                 }
-                Hello::Broken => {
+                ClientHello::Broken => {
                     entry.record_denied("only TLS goes through port 443");
                     return Ok(());
                 }
                 // The client left before it sent anything.
-                Hello::More => return Ok(()),
+                ClientHello::More => return Ok(()),
             },
         }
-        let Client { mut stream, unread } = client;
+        let ProxyClient { mut stream, unread } = client;
         let (mut from_client, mut to_client) = stream.split();
         let (mut from_server, mut to_server) = server.into_split();
         let out = async {
@@ -442,13 +455,13 @@ impl ProxyState {
     /// Sends one request and returns its answer to the client.
     async fn exchange_request(
         &self,
-        client: Client,
+        client: ProxyClient,
         server: TcpStream,
-        entry: &JournalEntry,
+        entry: &OpenConnection,
         head: &[u8],
-        body: Body,
+        body: BodyLength,
     ) -> io::Result<()> {
-        let Client { mut stream, unread } = client;
+        let ProxyClient { mut stream, unread } = client;
         let (mut from_client, mut to_client) = stream.split();
         let (mut from_server, mut to_server) = server.into_split();
         let out = async {
@@ -467,15 +480,15 @@ impl ProxyState {
             failed = out => failed?,
             () = self.wait_for_idle(entry) => return Ok(()),
         }
-        Client { stream, unread: Vec::new() }.send_last(b"", self.bounds.lingering).await
+        ProxyClient { stream, unread: Vec::new() }.send_final_response(b"", self.bounds.lingering).await
     }
 
     /// Ends when nothing passed for a while.
-    async fn wait_for_idle(&self, entry: &JournalEntry) {
-        let mut before = entry.total();
+    async fn wait_for_idle(&self, entry: &OpenConnection) {
+        let mut before = entry.total_bytes();
         loop {
             tokio::time::sleep(self.bounds.idle).await;
-            let now = entry.total();
+            let now = entry.total_bytes();
             if now == before {
                 entry.record_failed("nothing passed for too long");
                 return;
@@ -524,27 +537,27 @@ async fn send_body(
     unread: Vec<u8>,
     to: &mut (impl AsyncWrite + Unpin),
     count: &AtomicU64,
-    body: Body,
+    body: BodyLength,
 ) -> io::Result<Result<(), Refusal>> {
-    let mut chunks = Chunks::default();
+    let mut chunks = ChunkedBodyScanner::default();
     let mut left = match body {
-        Body::Length(length) => length,
-        Body::Chunked => u64::MAX,
+        BodyLength::Length(length) => length,
+        BodyLength::Chunked => u64::MAX,
     };
     let mut piece = unread;
     while left > 0 {
         let usable = match body {
-            Body::Length(_) => piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
-            Body::Chunked => match chunks.accept_bytes(&piece) {
+            BodyLength::Length(_) => piece.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
+            BodyLength::Chunked => match chunks.accept_bytes(&piece) {
                 Ok(usable) => usable,
                 Err(refusal) => return Ok(Err(refusal)),
             },
         };
         write_counted(to, piece.get(..usable).unwrap_or_default(), count).await?;
         match body {
-            Body::Length(_) => left -= usable as u64,
-            Body::Chunked if chunks.is_done() => break,
-            Body::Chunked => {}
+            BodyLength::Length(_) => left -= usable as u64,
+            BodyLength::Chunked if chunks.is_done() => break,
+            BodyLength::Chunked => {}
         }
         if left == 0 {
             break;

@@ -5,11 +5,11 @@ use std::sync::Mutex;
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::super::hello::tests::hello;
-use super::super::service::{Service, Serving};
+use super::super::service::{RunningService, Service};
+use super::super::tls_hello::tests::hello;
 use super::super::upstream::UpstreamFuture;
 use super::*;
-use crate::Connection;
+use crate::ProxyConnection;
 
 const PUBLIC: IpAddr = IpAddr::V4(Ipv4Addr::new(1, 2, 3, 4));
 
@@ -43,7 +43,7 @@ struct Bench {
     world: Arc<World>,
     server: TcpListener,
     proxy: SocketAddr,
-    serving: Serving,
+    serving: RunningService,
 }
 
 impl Bench {
@@ -131,7 +131,7 @@ fn a_tunnel_carries_bytes_both_ways_and_counts_them() {
         assert_eq!(answer, [9; 300_000]);
         assert_eq!(*bench.world.connected.lock().unwrap(), [SocketAddr::new(PUBLIC, 443)]);
         let (connections, denials) = bench.serving.finish().await;
-        let expected = Connection {
+        let expected = ProxyConnection {
             host: "allowed.test".into(),
             port: 443,
             times: 1,

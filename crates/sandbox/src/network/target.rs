@@ -3,11 +3,11 @@
 use super::NetworkRules;
 
 /// The longest name that DNS has.
-const MAX_NAME: usize = 253;
+const MAX_HOST_NAME_BYTES: usize = 253;
 /// The longest label of one.
-const MAX_LABEL: usize = 63;
+const MAX_LABEL_BYTES: usize = 63;
 /// Maximum characters of a target in the log: a name's length.
-const MAX_SHOWN_CHARACTERS: usize = MAX_NAME;
+const MAX_SHOWN_CHARACTERS: usize = MAX_HOST_NAME_BYTES;
 /// Encrypted.
 pub(super) const TLS_PORT: u16 = 443;
 /// Plain.
@@ -44,7 +44,7 @@ impl Target {
             return Err(Refusal::Malformed("user names in addresses aren't taken"));
         }
         if text.starts_with('[') {
-            return Err(IS_ADDRESS);
+            return Err(ADDRESS_REFUSAL);
         }
         let (host, port) = match (text.rsplit_once(':'), usual) {
             (Some((host, port)), _) => (host, parse_port(port)?),
@@ -55,17 +55,17 @@ impl Target {
     }
 
     pub(super) fn new(host: &str, port: u16) -> Result<Self, Refusal> {
-        name(host)?;
+        check_host_name(host)?;
         Ok(Self { host: host.to_ascii_lowercase(), port })
     }
 
     /// Returns true if a `Host` header names this target.
-    pub(super) fn is_meant_by(&self, header: &str, usual: u16) -> bool {
+    pub(super) fn matches_host_header(&self, header: &str, usual: u16) -> bool {
         Self::parse(header, Some(usual)).is_ok_and(|target| target == *self)
     }
 
     /// Makes the first checks, before anything is resolved.
-    pub(super) fn check(&self, rules: &NetworkRules) -> Result<(), Refusal> {
+    pub(super) fn check_rules(&self, rules: &NetworkRules) -> Result<(), Refusal> {
         if !rules.hosts.iter().any(|pattern| pattern.matches(&self.host)) {
             return Err(Refusal::Denied("this host isn't among those that the command may reach"));
         }
@@ -78,7 +78,7 @@ impl Target {
     }
 }
 
-const IS_ADDRESS: Refusal = Refusal::Denied("addresses aren't let through, only names");
+const ADDRESS_REFUSAL: Refusal = Refusal::Denied("addresses aren't let through, only names");
 
 /// Parses a port of digits, without signs or zeros before it.
 fn parse_port(text: &str) -> Result<u16, Refusal> {
@@ -89,13 +89,13 @@ fn parse_port(text: &str) -> Result<u16, Refusal> {
 
 /// Checks that a text is a host's name in its one spelling: ASCII labels between dots, none at the
 /// end.
-fn name(host: &str) -> Result<(), Refusal> {
-    if host.is_empty() || host.len() > MAX_NAME {
+fn check_host_name(host: &str) -> Result<(), Refusal> {
+    if host.is_empty() || host.len() > MAX_HOST_NAME_BYTES {
         return Err(Refusal::Malformed("the host's name is empty or too long"));
     }
     // A colon is in IPv6 addresses alone, with or without brackets.
     if host.contains([':', '[', ']', '%']) {
-        return Err(IS_ADDRESS);
+        return Err(ADDRESS_REFUSAL);
     }
     if !host.is_ascii() {
         return Err(Refusal::Malformed("names in other scripts go in as xn--..."));
@@ -105,7 +105,7 @@ fn name(host: &str) -> Result<(), Refusal> {
     }
     let label = |label: &str| {
         !label.is_empty()
-            && label.len() <= MAX_LABEL
+            && label.len() <= MAX_LABEL_BYTES
             && label.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
             && !label.starts_with('-')
             && !label.ends_with('-')
@@ -120,15 +120,18 @@ fn name(host: &str) -> Result<(), Refusal> {
     if last.bytes().all(|b| b.is_ascii_digit())
         || hex.is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))
     {
-        return Err(IS_ADDRESS);
+        return Err(ADDRESS_REFUSAL);
     }
     Ok(())
 }
 
 /// Returns the target as the log shows it.
 pub(super) fn display_target(bytes: &[u8]) -> String {
-    let text: String =
-        crate::clean(bytes).chars().filter(|c| !c.is_whitespace()).take(MAX_SHOWN_CHARACTERS).collect();
+    let text: String = crate::clean_output(bytes)
+        .chars()
+        .filter(|c| !c.is_whitespace())
+        .take(MAX_SHOWN_CHARACTERS)
+        .collect();
     if text.is_empty() { "(nothing)".to_owned() } else { text }
 }
 
@@ -207,13 +210,14 @@ mod tests {
             "1.2.3.4.5:443",
             "allowed.test.1:443",
         ] {
-            assert_eq!(Target::parse(address, None), Err(IS_ADDRESS), "{address}");
+            assert_eq!(Target::parse(address, None), Err(ADDRESS_REFUSAL), "{address}");
         }
     }
 
     #[test]
     fn rules_name_hosts_and_ports() {
-        let may = |host: &str, port, plain| Target::new(host, port).unwrap().check(&rules(plain)).is_ok();
+        let may =
+            |host: &str, port, plain| Target::new(host, port).unwrap().check_rules(&rules(plain)).is_ok();
         assert!(may("allowed.test", 443, false) && may("a.b.below.test", 443, false));
         assert!(may("allowed.test", 80, true) && !may("allowed.test", 80, false));
         for port in [22, 25, 8443, 444] {
@@ -236,7 +240,7 @@ mod tests {
 
         #[test]
         fn any_text_is_judged(text in any::<String>()) {
-            Target::parse(&text, Some(443)).and_then(|target| target.check(&rules(true))).ok();
+            Target::parse(&text, Some(443)).and_then(|target| target.check_rules(&rules(true))).ok();
             prop_assert!(display_target(text.as_bytes()).chars().count() <= MAX_SHOWN_CHARACTERS);
         }
     }

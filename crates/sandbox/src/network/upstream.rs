@@ -27,7 +27,7 @@ pub trait Upstream: fmt::Debug + Send + Sync {
 
 /// Names that are resolved at once for one command. The system's resolver can't be stopped and
 /// takes a thread, which mustn't be one of those that the caller's files are read on.
-const MAX_RESOLVERS: usize = 8;
+const MAX_CONCURRENT_RESOLUTIONS: usize = 8;
 
 /// The system's resolver and sockets.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct SystemUpstream {
 
 impl SystemUpstream {
     pub(super) fn new() -> Self {
-        Self { turns: std::sync::Arc::new(tokio::sync::Semaphore::new(MAX_RESOLVERS)) }
+        Self { turns: std::sync::Arc::new(tokio::sync::Semaphore::new(MAX_CONCURRENT_RESOLUTIONS)) }
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{
-    Base, Forward, Network, NetworkRules, Outcome, OverlayPlan, Request, Sandbox, SandboxError,
+    Network, NetworkRules, Outcome, OverlayPlan, PortForward, ProjectCopy, Request, Sandbox, SandboxError,
     SandboxSettings,
 };
 use serde::{Deserialize, Serialize};
@@ -63,7 +63,7 @@ pub(crate) fn run() {
 fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
     let scene = &order.scene;
     let argv = vec![scene.program.clone().into(), ATTEMPT.into()];
-    let mut request = Request::program(&scene.root, argv);
+    let mut request = Request::for_program(&scene.root, argv);
     request.env.insert(SCENE.into(), serde_json::to_string(scene).unwrap().into());
     request.env.insert("HOME".into(), scene.home.clone().into());
     request.read_only = vec![scene.shown.clone(), scene.program.parent().unwrap().to_owned()];
@@ -73,12 +73,12 @@ fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
         Stand::Mount | Stand::Delegate => {
             let [upper, work] = ["upper", "work"].map(|name| order.layers.join(name));
             let plan = OverlayPlan { lower: scene.root.clone(), upper, work };
-            Some(Base::Mounted(sandbox.mount(&plan)?.into()))
+            Some(ProjectCopy::Mounted(sandbox.mount_overlay(&plan)?.into()))
         }
         Stand::Directory => {
             let caches = RelPath::parse("cache").into_iter().collect();
             let [path, layers] = ["copy", "caches"].map(|name| order.layers.join(name));
-            Some(Base::Directory { path, caches, layers })
+            Some(ProjectCopy::Directory { path, caches, layers })
         }
     };
     if order.stand == Stand::Delegate {
@@ -89,7 +89,7 @@ fn request(order: &Order, sandbox: &Sandbox) -> Result<Request, SandboxError> {
         request.writable.push(home);
         // Somebody listens there as long as this process lives.
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let forwards = vec![Forward { port: 11_434, to: listener.local_addr().unwrap() }];
+        let forwards = vec![PortForward { port: 11_434, to: listener.local_addr().unwrap() }];
         std::mem::forget(listener);
         let hosts = vec!["api.example.com".parse().unwrap()];
         let rules = NetworkRules { hosts, forwards, ..NetworkRules::default() };

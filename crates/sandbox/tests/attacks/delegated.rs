@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_delegate::{
-    ConfiguredCli, DELEGATE_TOOL, Definition, DelegateSettings, DelegateTool, Delegates, Output,
+    CliDefinition, CliOutputFormat, ConfiguredCli, DELEGATE_TOOL, DelegateSettings, DelegateTool, Delegates,
 };
 use journeyman_protocol::{CallId, ResultPart, SessionId, UnixMillis};
-use journeyman_sandbox::{HostEnvironment, Sandbox, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, find_toolchains};
 use journeyman_store::Blobs;
 use journeyman_tools::{
-    Background, Outputs, Seen, SharedIndex, Tool as _, ToolContext, ToolLimits, ToolOutput,
+    BackgroundCommands, Outputs, SeenFiles, SharedIndex, Tool as _, ToolContext, ToolLimits, ToolOutput,
 };
 use journeyman_workspace::{Options, Workspace};
 use tokio_util::sync::CancellationToken;
@@ -39,13 +39,13 @@ pub(crate) async fn run(
     let host = HostEnvironment { vars, home: Some(scene.home.clone()) };
     // Somebody listens there as long as this process lives.
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    let definition = Definition {
+    let definition = CliDefinition {
         name: NAME.to_owned(),
         command: vec![scene.program.display().to_string(), ATTEMPT.to_owned()],
         environment: vec![SCENE.to_owned()],
         hosts: vec!["api.example.com".to_owned()],
-        output: Output::Text,
-        ..Definition::default()
+        output: CliOutputFormat::Text,
+        ..CliDefinition::default()
     };
     let settings = DelegateSettings {
         network: vec![listener.local_addr().unwrap().to_string()],
@@ -75,17 +75,17 @@ fn context(scene: &Scene, layers: &Path, sandbox: Sandbox, host: &HostEnvironmen
         index: Arc::new(SharedIndex::new(Arc::clone(&workspace), Arc::default(), None)),
         workspace,
         sandbox: Arc::new(sandbox),
-        toolchains: Arc::new(toolchains(host, root)),
+        toolchains: Arc::new(find_toolchains(host, root)),
         session: SessionId::new(UnixMillis(1), 1),
         call: CallId::new("call_1"),
         cancel: CancellationToken::new(),
         output: Arc::new(|_| ()),
         emit: Arc::new(|_, _| ()),
         limits: ToolLimits::default(),
-        seen: Arc::new(Seen::default()),
+        seen: Arc::new(SeenFiles::default()),
         may_show: Arc::new(|_| true),
         outputs: Arc::new(Outputs::default()),
-        background: Arc::new(Background::default()),
+        background: Arc::new(BackgroundCommands::default()),
         needs: scene.tier.max_needs(),
     }
 }

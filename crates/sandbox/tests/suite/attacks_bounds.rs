@@ -37,7 +37,7 @@
 //! | 114 | whether hidden files are there | `attacks/` rows 72 and 78 |
 
 use crate::common;
-use journeyman_testkit::{again, eventually, has_program};
+use journeyman_testkit::{has_program_or_skip, rerun_test, wait_until};
 
 use std::io::Read as _;
 use std::process::{Command, Stdio};
@@ -63,7 +63,7 @@ fn what_is_allowed_works() {
         "test \"$(cat)\" = ''",
     ];
     for command in commands {
-        let mut request = Request::shell(project.path(), command);
+        let mut request = Request::for_shell_command(project.path(), command);
         request.env.insert("HOME".into(), "/home/someone".into());
         let completed = run(request);
         assert_eq!(completed.outcome, Outcome::Exited(0), "{command}: {}", completed.combined.text);
@@ -76,7 +76,7 @@ fn daemons_and_double_forks_die_with_the_command() {
     let marker = format!("jm-daemon-{}", std::process::id());
     let daemon =
         format!("(setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 1; done # {marker}' &) ; echo done");
-    let completed = run(Request::shell(project.path(), &daemon));
+    let completed = run(Request::for_shell_command(project.path(), &daemon));
     assert_eq!((completed.outcome, completed.stdout.text.as_str()), (Outcome::Exited(0), "done\n"));
     assert!(completed.duration < Duration::from_secs(5));
     assert_eq!(alive(&marker), 0);
@@ -90,7 +90,7 @@ fn a_timeout_kills_the_whole_tree() {
         "trap '' TERM HUP INT; setsid sh -c 'while :; do sleep 1; done # {marker}' & \
          while :; do sleep 1; done # {marker}"
     );
-    let mut request = Request::shell(project.path(), &tree);
+    let mut request = Request::for_shell_command(project.path(), &tree);
     request.limits.wall = Duration::from_millis(200);
     let completed = run(request);
     assert_eq!(completed.outcome, Outcome::TimedOut);
@@ -100,7 +100,7 @@ fn a_timeout_kills_the_whole_tree() {
 
 #[test]
 fn one_that_only_forks_and_ends_is_caught() {
-    if !has_program("/usr/bin/python3") {
+    if !has_program_or_skip("/usr/bin/python3") {
         return;
     }
     let project = project();
@@ -108,12 +108,14 @@ fn one_that_only_forks_and_ends_is_caught() {
     // Each is gone before anybody who looked at the list of processes could have sent it a signal.
     let hopper = "import os, sys\nos.setsid()\nwhile True:\n  if os.fork(): os._exit(0)\n";
     let argv = ["/usr/bin/python3", "-c", hopper, marker.as_str()].map(Into::into).to_vec();
-    let completed = run(Request::program(project.path(), argv.clone()));
+    let completed = run(Request::for_program(project.path(), argv.clone()));
     // The first ends at once, and with it the command.
     assert!(matches!(completed.outcome, Outcome::Exited(_)), "{:?}", completed.outcome);
     assert_eq!(alive(&marker), 0);
-    let mut request =
-        Request::shell(project.path(), &format!("/usr/bin/python3 -c '{hopper}' {marker} & sleep 60"));
+    let mut request = Request::for_shell_command(
+        project.path(),
+        &format!("/usr/bin/python3 -c '{hopper}' {marker} & sleep 60"),
+    );
     request.limits.wall = Duration::from_millis(300);
     assert_eq!(run(request).outcome, Outcome::TimedOut);
     assert_eq!(alive(&marker), 0);
@@ -123,7 +125,7 @@ fn one_that_only_forks_and_ends_is_caught() {
 fn files_without_content_are_bounded_too() {
     let project = project();
     for place in ["/tmp", "/dev/shm"] {
-        let completed = run(Request::shell(project.path(), &format!("stat -f -c %c {place}")));
+        let completed = run(Request::for_shell_command(project.path(), &format!("stat -f -c %c {place}")));
         let most: u64 = completed.stdout.text.trim().parse().unwrap();
         assert!((1..=400_000).contains(&most), "{place}: {most}");
     }
@@ -133,7 +135,7 @@ fn files_without_content_are_bounded_too() {
 fn reading_for_ever_ends_with_the_time() {
     let project = project();
     for command in ["mkfifo pipe; cat pipe", "cat /dev/zero > /dev/null", "cat /dev/urandom | tail -c 1"] {
-        let mut request = Request::shell(project.path(), command);
+        let mut request = Request::for_shell_command(project.path(), command);
         request.limits.wall = Duration::from_millis(200);
         assert_eq!(run(request).outcome, Outcome::TimedOut, "{command}");
         std::fs::remove_file(project.path().join("pipe")).ok();
@@ -145,13 +147,13 @@ fn nothing_waits_for_a_person() {
     let project = project();
     let asking = "cat; read line && echo read; test -t 0 && echo terminal; (: < /dev/tty) 2>/dev/null && echo tty; \
                   stty -F /dev/tty 2>/dev/null && echo stty; echo end";
-    let completed = run(Request::shell(project.path(), asking));
+    let completed = run(Request::for_shell_command(project.path(), asking));
     assert_eq!((completed.outcome, completed.stdout.text.as_str()), (Outcome::Exited(0), "end\n"));
 }
 
 #[test]
 fn a_preloaded_library_is_loaded_by_the_command_alone() {
-    if !has_program("gcc") {
+    if !has_program_or_skip("gcc") {
         return;
     }
     let project = project();
@@ -168,7 +170,7 @@ fn a_preloaded_library_is_loaded_by_the_command_alone() {
         .status()
         .unwrap();
     assert!(built.success());
-    let mut request = Request::program(project.path(), vec!["/bin/true".into()]);
+    let mut request = Request::for_program(project.path(), vec!["/bin/true".into()]);
     request.env.insert("LD_PRELOAD".into(), project.path().join("evil.so").into());
     assert_eq!(run(request).outcome, Outcome::Exited(0));
     let names = std::fs::read_dir(project.path()).unwrap().map(|entry| entry.unwrap().file_name());
@@ -194,7 +196,8 @@ fn a_whiteout_cannot_be_forged() {
 fn a_fork_bomb_is_bounded_and_ends() {
     let project = project();
     let marker = format!("jm-bomb-{}", std::process::id());
-    let mut request = Request::shell(project.path(), &format!("b() {{ b | b & }}; b; sleep 30 # {marker}"));
+    let mut request =
+        Request::for_shell_command(project.path(), &format!("b() {{ b | b & }}; b; sleep 30 # {marker}"));
     request.limits.processes = 320;
     request.limits.wall = Duration::from_millis(700);
     let box_ = sandbox();
@@ -221,7 +224,7 @@ fn a_fork_bomb_is_bounded_and_ends() {
 #[test]
 fn a_flood_of_output_is_bounded() {
     let project = project();
-    let mut request = Request::shell(project.path(), "yes");
+    let mut request = Request::for_shell_command(project.path(), "yes");
     request.limits.output_bytes = 64 * 1024;
     let completed = run(request);
     assert_eq!(completed.outcome, Outcome::OutputLimit);
@@ -234,7 +237,7 @@ fn a_flood_of_output_is_bounded() {
 fn of_a_flood_the_head_the_tail_and_the_count_are_right() {
     let project = project();
     // Lines of ten bytes, each with its number.
-    let mut request = Request::shell(project.path(), "seq -f %09.0f 0 999999999");
+    let mut request = Request::for_shell_command(project.path(), "seq -f %09.0f 0 999999999");
     request.limits.output_bytes = 64 * 1024;
     let completed = run(request);
     assert_eq!(completed.outcome, Outcome::OutputLimit);
@@ -257,7 +260,7 @@ fn of_a_flood_the_head_the_tail_and_the_count_are_right() {
 #[test]
 fn a_gigabyte_in_one_line_is_counted_not_kept() {
     let project = project();
-    let mut request = Request::shell(project.path(), "head -c 1000000000 /dev/zero");
+    let mut request = Request::for_shell_command(project.path(), "head -c 1000000000 /dev/zero");
     request.limits.output_bytes = 32 * 1024 * 1024;
     let completed = run(request);
     assert_eq!(completed.outcome, Outcome::Exited(0));
@@ -268,7 +271,8 @@ fn a_gigabyte_in_one_line_is_counted_not_kept() {
 #[test]
 fn a_full_scratch_space_stops_the_command_not_the_machine() {
     let project = project();
-    let mut request = Request::shell(project.path(), "head -c 20000000 /dev/zero > /tmp/x; wc -c < /tmp/x");
+    let mut request =
+        Request::for_shell_command(project.path(), "head -c 20000000 /dev/zero > /tmp/x; wc -c < /tmp/x");
     request.limits.scratch_bytes = 8 * 1024 * 1024;
     let completed = run(request);
     assert_eq!(completed.stdout.text.trim(), "8388608", "{}", completed.combined.text);
@@ -283,22 +287,22 @@ fn agent_to_be_killed() {
     let daemon = "trap \"\" TERM HUP INT; while :; do sleep 1; done";
     let command =
         format!("setsid sh -c '{daemon} # {marker}' & setsid sh -c '{daemon} # {marker}' & wait # {marker}");
-    run(Request::shell(project.path(), &command));
+    run(Request::for_shell_command(project.path(), &command));
 }
 
 #[test]
 fn an_agent_killed_hard_leaves_nothing() {
     let marker = format!("jm-orphan-{}", std::process::id());
-    let mut agent = again!("agent_to_be_killed")
+    let mut agent = rerun_test!("agent_to_be_killed")
         .env("JM_TEST_MARKER", &marker)
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    eventually("the start of the agent's command", || alive(&marker) >= 3);
+    wait_until("the start of the agent's command", || alive(&marker) >= 3);
     agent.kill().unwrap();
     agent.wait().unwrap();
-    eventually("the end of the agent's command", || alive(&marker) == 0);
+    wait_until("the end of the agent's command", || alive(&marker) == 0);
     // Its standard error is open nowhere any more.
     agent.stderr.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
 }

@@ -1,7 +1,7 @@
 //! Back-end 2: what the distribution's `bwrap` builds is what our own namespaces would be.
 
 use crate::common;
-use journeyman_testkit::{again, copy_program, eventually, has_program, skip, write_program};
+use journeyman_testkit::{copy_program, has_program_or_skip, rerun_test, skip, wait_until, write_program};
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,8 +10,8 @@ use std::time::Duration;
 use crate::common::{alive, block_on, host_toolchains, project};
 use journeyman_protocol::{RelPath, SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{
-    Base, Completed, Network, Outcome, Request, Sandbox, SandboxError, SandboxSettings, Stdin, Streams,
-    WriteMode,
+    CompletedCommand, Network, Outcome, ProjectCopy, Request, Sandbox, SandboxError, SandboxSettings, Stdin,
+    StdioMode, WriteMode,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +19,7 @@ fn settings() -> SandboxSettings {
     SandboxSettings { allow: vec![SandboxTier::Bubblewrap], allow_root: true, ..common::settings() }
 }
 
-fn run(request: Request) -> Completed {
+fn run(request: Request) -> CompletedCommand {
     let sandbox = Sandbox::new(settings());
     block_on(async { sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap() })
 }
@@ -31,12 +31,12 @@ fn text(request: Request) -> String {
 }
 
 fn shell(root: &Path, command: &str) -> Request {
-    Request::shell(root, command)
+    Request::for_shell_command(root, command)
 }
 
 #[test]
 fn it_is_seen_to_hold_and_meets_every_need() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let enforcement = block_on(Sandbox::new(settings()).enforcement(&SandboxNeeds::ALL)).unwrap();
@@ -48,7 +48,7 @@ fn it_is_seen_to_hold_and_meets_every_need() {
 
 #[test]
 fn commands_end_as_they_end() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let project = project();
@@ -64,7 +64,7 @@ fn commands_end_as_they_end() {
         assert_eq!(completed.outcome, outcome, "{command}: {}", completed.combined.text);
         assert_eq!(completed.enforcement.tier, SandboxTier::Bubblewrap);
     }
-    let missing = run(Request::program(project.path(), vec!["no-such-program".into()]));
+    let missing = run(Request::for_program(project.path(), vec!["no-such-program".into()]));
     assert!(
         matches!(&missing.outcome, Outcome::SetupFailed(why) if why.reason.contains("no-such-program")),
         "{missing:?}"
@@ -76,7 +76,7 @@ fn commands_end_as_they_end() {
 
 #[test]
 fn files_with_names_outside_stay_as_they_are() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let outside = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ fn files_with_names_outside_stay_as_they_are() {
 
 #[test]
 fn passwords_in_a_repositorys_settings_are_blanked() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let project = project();
@@ -107,7 +107,7 @@ fn passwords_in_a_repositorys_settings_are_blanked() {
 
 #[test]
 fn input_environment_and_directory_are_the_commands() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let project = project();
@@ -116,7 +116,7 @@ fn input_environment_and_directory_are_the_commands() {
     request.stdin = Stdin::Bytes(b"typed\n".to_vec());
     request.cwd = project.path().join("sub");
     request.env = [("PATH", "/usr/bin:/bin"), ("A", "b c")].map(|(k, v)| (k.into(), v.into())).into();
-    request.streams = Streams::Merged;
+    request.streams = StdioMode::Merged;
     let said = text(request);
     let pwd = project.path().join("sub").canonicalize().unwrap();
     let expected = format!("typed\n{}\nA=b c\nPATH=/usr/bin:/bin\nPWD={}\n", pwd.display(), pwd.display());
@@ -125,7 +125,7 @@ fn input_environment_and_directory_are_the_commands() {
 
 #[test]
 fn the_root_is_the_one_of_the_plan() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let project = project();
@@ -150,7 +150,7 @@ fn the_root_is_the_one_of_the_plan() {
     request.read_only = vec![listed.path().into()];
     request.masked = vec![project.path().join("secret"), project.path().join("keys")];
     request.env.insert("HOME".into(), home.path().into());
-    request.streams = Streams::Separate;
+    request.streams = StdioMode::Separate;
     let completed = run(request);
     assert_eq!(completed.outcome, Outcome::Exited(0), "{}", completed.combined.text);
     let uid = rustix::process::geteuid().as_raw();
@@ -162,7 +162,7 @@ fn the_root_is_the_one_of_the_plan() {
 
 #[test]
 fn a_read_only_project_stays_as_it_is() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let project = project();
@@ -174,7 +174,7 @@ fn a_read_only_project_stays_as_it_is() {
 
 #[test]
 fn a_copy_stands_at_the_projects_place_with_its_own_git() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let (project, copies) = (project(), tempfile::Builder::new().prefix("jm-copies-").tempdir().unwrap());
@@ -182,7 +182,7 @@ fn a_copy_stands_at_the_projects_place_with_its_own_git() {
     assert!(Command::new("cp").arg("-a").arg(project.path()).arg(&copy).status().unwrap().success());
     std::fs::create_dir_all(project.path().join("target")).unwrap();
     let mut request = shell(project.path(), "pwd; echo x > .git/config; echo x > made; ls -d target; true");
-    request.base = Some(Base::Directory {
+    request.base = Some(ProjectCopy::Directory {
         path: copy.clone(),
         caches: RelPath::parse("target").into_iter().collect(),
         layers: copies.path().join("layers"),
@@ -195,7 +195,7 @@ fn a_copy_stands_at_the_projects_place_with_its_own_git() {
 
 #[test]
 fn a_layered_directory_can_be_read_and_not_written() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let project = project();
@@ -214,7 +214,7 @@ fn a_layered_directory_can_be_read_and_not_written() {
 
 #[test]
 fn what_cant_be_kept_is_refused() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let project = project();
@@ -229,9 +229,9 @@ fn what_cant_be_kept_is_refused() {
     };
     std::fs::create_dir(&plan.upper).unwrap();
     std::fs::create_dir(&plan.work).unwrap();
-    match common::sandbox().mount(&plan) {
+    match common::sandbox().mount_overlay(&plan) {
         Ok(base) => {
-            mounted.base = Some(Base::Mounted(base.into()));
+            mounted.base = Some(ProjectCopy::Mounted(base.into()));
             let error = spawn(mounted).unwrap_err();
             assert!(error.to_string().contains("bubblewrap can't join"), "{error}");
         }
@@ -250,7 +250,7 @@ fn what_cant_be_kept_is_refused() {
 
 #[test]
 fn a_bwrap_that_a_command_could_replace_is_not_used() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let project = project();
@@ -273,7 +273,7 @@ fn a_bwrap_that_a_command_could_replace_is_not_used() {
 
 #[test]
 fn a_bwrap_that_lies_is_found_out() {
-    if !has_program("bwrap") || !has_program("python3") {
+    if !has_program_or_skip("bwrap") || !has_program_or_skip("python3") {
         return;
     }
     // It starts the helper without any sandbox, as one would that was put there by somebody else.
@@ -300,7 +300,7 @@ fn a_bwrap_that_lies_is_found_out() {
 
 #[test]
 fn the_whole_tree_ends_with_the_command() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let project = project();
@@ -345,25 +345,25 @@ fn agent_to_be_killed() {
 
 #[test]
 fn an_agent_killed_hard_leaves_nothing() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let marker = format!("jm-bwrap-orphan-{}", std::process::id());
-    let mut agent = again!("agent_to_be_killed")
+    let mut agent = rerun_test!("agent_to_be_killed")
         .env("JM_TEST_MARKER", &marker)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    eventually("the start of the agent's command", || alive(&marker) >= 3);
+    wait_until("the start of the agent's command", || alive(&marker) >= 3);
     agent.kill().unwrap();
     agent.wait().unwrap();
-    eventually("the end of the agent's command", || alive(&marker) == 0);
+    wait_until("the end of the agent's command", || alive(&marker) == 0);
 }
 
 #[test]
 fn a_fresh_process_remembers_the_test_for_this_very_bwrap() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -387,7 +387,7 @@ fn a_fresh_process_remembers_the_test_for_this_very_bwrap() {
 
 #[test]
 fn builds_run_inside() {
-    if !has_program("bwrap") || !has_program("gcc") {
+    if !has_program_or_skip("bwrap") || !has_program_or_skip("gcc") {
         return;
     }
     let project = project();

@@ -3,12 +3,12 @@
 //! `crates/git/tests/repository/commits.rs` shows those.)
 
 use crate::common;
-use journeyman_testkit::has_program;
+use journeyman_testkit::has_program_or_skip;
 
 use std::path::Path;
 
 use crate::common::{host_toolchains, run};
-use journeyman_sandbox::{Completed, Outcome, Request};
+use journeyman_sandbox::{CompletedCommand, Outcome, Request};
 
 /// One way to build.
 struct Build {
@@ -20,15 +20,15 @@ struct Build {
     says: &'static str,
 }
 
-fn command(root: &Path, command: &str) -> Completed {
+fn command(root: &Path, command: &str) -> CompletedCommand {
     let home = std::env::var_os("HOME").unwrap_or_else(|| "/home/someone".into());
-    let mut request = Request::shell(root, command).with_toolchains(&host_toolchains(root));
+    let mut request = Request::for_shell_command(root, command).with_toolchains(&host_toolchains(root));
     request.env.insert("HOME".into(), home);
     run(request)
 }
 
 fn build(build: &Build) {
-    if !build.tools.iter().all(|tool| has_program(tool)) {
+    if !build.tools.iter().all(|tool| has_program_or_skip(tool)) {
         return;
     }
     let project = tempfile::Builder::new().prefix("jm-build-").tempdir().unwrap();
@@ -252,7 +252,7 @@ print('terminal', b'/dev/pts/' in b''.join(seen))
             "terminal True",
         ),
     ];
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     for (what, script, says) in scripts {

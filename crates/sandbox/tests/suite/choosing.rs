@@ -2,7 +2,7 @@
 //! that wasn't allowed.
 
 use crate::common;
-use journeyman_testkit::{again_arguments, has_program, skip, test_path, write_program};
+use journeyman_testkit::{has_program_or_skip, skip, test_arguments, test_path, write_program};
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +19,7 @@ fn with(allow: &[SandboxTier]) -> SandboxSettings {
 /// Runs a command that leaves a trace; the tier that it ran in.
 fn ran(settings: SandboxSettings, needs: SandboxNeeds) -> Result<SandboxTier, SandboxError> {
     let project = project();
-    let request = Request { needs, ..Request::shell(project.path(), "touch trace") };
+    let request = Request { needs, ..Request::for_shell_command(project.path(), "touch trace") };
     let sandbox = Sandbox::new(settings);
     let completed = block_on(async {
         let running = sandbox.spawn(request, CancellationToken::new()).await?;
@@ -45,7 +45,7 @@ fn is_root() -> bool {
 
 #[test]
 fn the_first_that_works_takes_it_in_the_order_given() {
-    if !has_program("bwrap") {
+    if !has_program_or_skip("bwrap") {
         return;
     }
     let [ns, bwrap] = [SandboxTier::Namespaces, SandboxTier::Bubblewrap];
@@ -130,7 +130,7 @@ fn crippled(place: &Path) -> PathBuf {
 
 #[test]
 fn where_namespaces_fail_the_next_allowed_takes_it_if_it_gives_enough() {
-    if !has_program("unshare") {
+    if !has_program_or_skip("unshare") {
         return;
     }
     let place = tempfile::tempdir().unwrap();
@@ -179,13 +179,13 @@ fn without_user_namespaces() {
 
 #[test]
 fn a_system_without_user_namespaces_is_not_claimed_to_confine() {
-    if !has_program("unshare") {
+    if !has_program_or_skip("unshare") {
         return;
     }
     let output = Command::new("unshare")
         .args(["-Ur", "sh", "-c", "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"", "sh"])
         .arg(std::env::current_exe().unwrap())
-        .args(again_arguments(test_path!("without_user_namespaces")))
+        .args(test_arguments(test_path!("without_user_namespaces")))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

@@ -1,6 +1,6 @@
 //! Output is made safe to show, whatever it holds.
 
-use journeyman_sandbox::clean;
+use journeyman_sandbox::clean_output;
 use proptest::prelude::*;
 
 #[test]
@@ -44,7 +44,7 @@ fn cleaning_table() {
         ("👩\u{200d}💻 ❤\u{fe0f} naïve 漢字".as_bytes(), "👩\u{200d}💻 ❤\u{fe0f} naïve 漢字"),
     ];
     for (given, expected) in cases {
-        assert_eq!(clean(given), *expected, "{:?}", String::from_utf8_lossy(given));
+        assert_eq!(clean_output(given), *expected, "{:?}", String::from_utf8_lossy(given));
     }
 }
 
@@ -86,7 +86,7 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #[test]
     fn nothing_dangerous_is_left(bytes in hostile()) {
-        let text = clean(&bytes);
+        let text = clean_output(&bytes);
         for character in text.chars() {
             let is_control = character.is_control() && character != '\n' && character != '\t';
             let misleads = matches!(character, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e01ef}');
@@ -96,25 +96,25 @@ proptest! {
 
     #[test]
     fn cleaning_twice_changes_nothing(bytes in hostile()) {
-        let once = clean(&bytes);
-        prop_assert_eq!(clean(once.as_bytes()), once);
+        let once = clean_output(&bytes);
+        prop_assert_eq!(clean_output(once.as_bytes()), once);
     }
 
     #[test]
     fn harmless_text_stays(text in "[a-zA-Z0-9äöü漢 \\t\\n.,;:(){}=+-]{0,200}") {
-        prop_assert_eq!(clean(text.as_bytes()), text);
+        prop_assert_eq!(clean_output(text.as_bytes()), text);
     }
 
     #[test]
     fn every_line_end_stays(bytes in hostile()) {
         let lines = |bytes: &[u8]| bytes.iter().filter(|&&b| b == b'\n').count();
-        prop_assert_eq!(lines(clean(&bytes).as_bytes()), lines(&bytes));
+        prop_assert_eq!(lines(clean_output(&bytes).as_bytes()), lines(&bytes));
     }
 
     #[test]
     fn what_is_cut_anywhere_stays_harmless(bytes in hostile(), at in any::<prop::sample::Index>()) {
         let (first, second) = bytes.split_at(at.index(bytes.len() + 1));
-        let both = clean(first) + &clean(second);
+        let both = clean_output(first) + &clean_output(second);
         prop_assert!(!both.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{both:?}");
     }
 
@@ -122,8 +122,8 @@ proptest! {
     fn it_is_linear_in_size(piece in hostile()) {
         // Sixteen times the input in at most sixteen times the output, plus what a joined seam may
         // add.
-        let once = clean(&piece).len();
-        let many = clean(&piece.repeat(16)).len();
+        let once = clean_output(&piece).len();
+        let many = clean_output(&piece.repeat(16)).len();
         prop_assert!(many <= 16 * (once + piece.len()));
     }
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::common::place::{Place, fingerprint, text};
 use crate::common::{block_on, run, sandbox, settings};
 use journeyman_protocol::{RelPath, SandboxNeeds, SandboxTier};
-use journeyman_sandbox::{Base, Outcome, Request, Sandbox, SandboxError, SandboxSettings, WriteMode};
+use journeyman_sandbox::{Outcome, ProjectCopy, Request, Sandbox, SandboxError, SandboxSettings, WriteMode};
 use tokio_util::sync::CancellationToken;
 
 /// A copy of the project without its build directory.
@@ -23,9 +23,10 @@ fn copy(place: &Place) -> PathBuf {
 }
 
 fn in_copy(place: &Place, caches: &[&str], command: &str) -> Request {
-    let mut request = Request::shell(&place.root(), command);
+    let mut request = Request::for_shell_command(&place.root(), command);
     let caches = caches.iter().map(|path| RelPath::parse(path).unwrap()).collect();
-    request.base = Some(Base::Directory { path: place.at("the copy"), caches, layers: place.at("layers") });
+    request.base =
+        Some(ProjectCopy::Directory { path: place.at("the copy"), caches, layers: place.at("layers") });
     request
 }
 
@@ -133,7 +134,7 @@ fn a_copy_is_hidden_where_a_listed_path_would_show_it() {
         fs::create_dir_all(place.at("layers")).unwrap();
         fs::write(copy.join("file"), "the copy's\n").unwrap();
         let mut request = in_copy(&place, &[], &command);
-        request.base = Some(Base::Directory { path: copy.clone(), caches: Vec::new(), layers });
+        request.base = Some(ProjectCopy::Directory { path: copy.clone(), caches: Vec::new(), layers });
         request.read_only = vec![above.clone()];
         assert_eq!(text(request), "layers:\n\nthe copy:\nthe copy's\n");
     }
@@ -195,7 +196,7 @@ fn a_copy_in_the_wrong_place_is_refused() {
     for caches in [&[][..], &["target"]] {
         for (path, reason) in &cases {
             let mut request = in_copy(&place, caches, "true");
-            if let Some(Base::Directory { path: copy, .. }) = &mut request.base {
+            if let Some(ProjectCopy::Directory { path: copy, .. }) = &mut request.base {
                 copy.clone_from(path);
             }
             let refused =
@@ -217,7 +218,7 @@ fn nothing_is_mounted_where_namespaces_are_not_allowed_and_unconfined_commands_r
     let copy = copy(&place);
     let settings = SandboxSettings { allow: vec![SandboxTier::Unconfined], allow_root: true, ..settings() };
     let box_ = Sandbox::new(settings);
-    let error = box_.mount(&place.plan("copy")).map(drop).unwrap_err();
+    let error = box_.mount_overlay(&place.plan("copy")).map(drop).unwrap_err();
     assert!(matches!(&error, SandboxError::Unavailable { .. }), "{error}");
     let unconfined = |mut request: Request| {
         request.needs = SandboxNeeds::NONE;

@@ -4,8 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use journeyman_sandbox::{Completed, Forward, Network, NetworkRules, Outcome, Request, Sandbox};
-use journeyman_testkit::has_program;
+use journeyman_sandbox::{CompletedCommand, Network, NetworkRules, Outcome, PortForward, Request, Sandbox};
+use journeyman_testkit::has_program_or_skip;
 use tokio_util::sync::CancellationToken;
 
 use crate::common::{block_on, project, settings};
@@ -30,9 +30,9 @@ fn server(word: &'static str) -> SocketAddr {
     address
 }
 
-fn run(forwards: Vec<Forward>, script: &str) -> Completed {
+fn run(forwards: Vec<PortForward>, script: &str) -> CompletedCommand {
     let project = project();
-    let mut request = Request::program(project.path(), [PYTHON, "-c", script].map(Into::into).to_vec());
+    let mut request = Request::for_program(project.path(), [PYTHON, "-c", script].map(Into::into).to_vec());
     request.network = Network::Filtered(Arc::new(NetworkRules { forwards, ..NetworkRules::default() }));
     block_on(async {
         let sandbox = Sandbox::new(settings());
@@ -42,12 +42,13 @@ fn run(forwards: Vec<Forward>, script: &str) -> Completed {
 
 #[test]
 fn a_port_leads_to_its_address_and_to_no_other() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let (allowed, secret) = (server("allowed"), server("secret"));
     let other = server("other");
-    let forwards = vec![Forward { port: 11_434, to: allowed }, Forward { port: other.port(), to: other }];
+    let forwards =
+        vec![PortForward { port: 11_434, to: allowed }, PortForward { port: other.port(), to: other }];
     let script = format!(
         "import socket, os\n\
 def ask(host, port, text=b'hello', via=None):\n\
@@ -98,7 +99,7 @@ print('by proxy, the address', ask('127.0.0.1', 3128, b'CONNECT 127.0.0.1:11434 
 
 #[test]
 fn an_address_that_nobody_serves_says_so() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     // Bound and dropped: nobody listens there.
@@ -107,7 +108,7 @@ fn an_address_that_nobody_serves_says_so() {
                   s = socket.create_connection(('127.0.0.1', 8080), 10)\n\
                   s.sendall(b'hello')\n\
                   print(s.recv(10))";
-    let completed = run(vec![Forward { port: 8080, to }], script);
+    let completed = run(vec![PortForward { port: 8080, to }], script);
     assert!(completed.connections.iter().any(|it| it.failed.is_some()), "{:?}", completed.connections);
 }
 
@@ -115,12 +116,12 @@ fn an_address_that_nobody_serves_says_so() {
 fn a_port_of_the_proxy_or_one_that_is_taken_twice_is_refused() {
     let to = SocketAddr::from((Ipv4Addr::LOCALHOST, 9));
     for forwards in [
-        vec![Forward { port: 3128, to }],
-        vec![Forward { port: 0, to }],
-        vec![Forward { port: 8080, to }, Forward { port: 8080, to }],
+        vec![PortForward { port: 3128, to }],
+        vec![PortForward { port: 0, to }],
+        vec![PortForward { port: 8080, to }, PortForward { port: 8080, to }],
     ] {
         let project = project();
-        let mut request = Request::shell(project.path(), "true");
+        let mut request = Request::for_shell_command(project.path(), "true");
         request.network = Network::Filtered(Arc::new(NetworkRules { forwards, ..NetworkRules::default() }));
         let refused =
             block_on(async { Sandbox::new(settings()).spawn(request, CancellationToken::new()).await });

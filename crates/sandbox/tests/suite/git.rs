@@ -1,7 +1,7 @@
 //! Git in the sandbox: what a repository's settings name isn't run, and what projects do with git
 //! works.
 
-use journeyman_testkit::has_program;
+use journeyman_testkit::has_program_or_skip;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -20,8 +20,8 @@ fn git(directory: &Path, arguments: &[&str]) {
     assert!(status.success(), "{arguments:?}");
 }
 
-fn confined(root: &Path, command: &str) -> journeyman_sandbox::Completed {
-    run(Request::shell(root, command).with_toolchains(&host_toolchains(root)))
+fn confined(root: &Path, command: &str) -> journeyman_sandbox::CompletedCommand {
+    run(Request::for_shell_command(root, command).with_toolchains(&host_toolchains(root)))
 }
 
 fn paths(names: &[&str]) -> Vec<RelPath> {
@@ -30,7 +30,7 @@ fn paths(names: &[&str]) -> Vec<RelPath> {
 
 #[test]
 fn a_planted_monitor_or_hook_runs_nothing() {
-    if !has_program("git") {
+    if !has_program_or_skip("git") {
         return;
     }
     let project = tempfile::Builder::new().prefix("jm-git-").tempdir().unwrap();
@@ -59,7 +59,7 @@ fn a_planted_monitor_or_hook_runs_nothing() {
 
 #[test]
 fn what_projects_do_with_git_works() {
-    if !has_program("git") {
+    if !has_program_or_skip("git") {
         return;
     }
     let project = tempfile::Builder::new().prefix("jm-git-").tempdir().unwrap();
@@ -76,7 +76,7 @@ fn what_projects_do_with_git_works() {
 
 #[test]
 fn passwords_in_a_repositorys_settings_are_blanked_for_commands() {
-    if !has_program("git") {
+    if !has_program_or_skip("git") {
         return;
     }
     let project = tempfile::Builder::new().prefix("jm-git-").tempdir().unwrap();
@@ -90,7 +90,7 @@ fn passwords_in_a_repositorys_settings_are_blanked_for_commands() {
     for write in [WriteMode::Direct, WriteMode::ReadOnly] {
         let command =
             "git remote get-url origin; git config user.name; grep -r hunter2 .git; echo x > .git/config";
-        let request = Request { write, ..Request::shell(root, command) };
+        let request = Request { write, ..Request::for_shell_command(root, command) };
         let completed = run(request.with_toolchains(&host_toolchains(root)));
         assert_eq!(completed.stdout.text, "https://***@example.com/a.git\nbob\n", "{write:?}");
         assert_ne!(completed.outcome, Outcome::Exited(0));
@@ -114,11 +114,13 @@ fn repositories_are_protected_with_what_they_point_to() {
         [".git", "nested/.git", "sub/.git", "elsewhere/.git", "lost/.git", "linked/.git", "alias/.git"];
     let found = Repositories::read(root, root, paths(&entries));
     let expected = paths(&[".git", "apart/real", "elsewhere/.git", "lost/.git", "nested/.git", "sub/.git"]);
-    assert_eq!(found.protected(), expected);
+    assert_eq!(found.protected_paths(), expected);
     assert_eq!(found.find_planted(paths(&entries)), []);
-    let mut request =
-        Request::shell(root, "for f in .git nested/.git apart/real; do touch $f/x; done; echo > sub/.git");
-    request.protected = found.protected();
+    let mut request = Request::for_shell_command(
+        root,
+        "for f in .git nested/.git apart/real; do touch $f/x; done; echo > sub/.git",
+    );
+    request.protected = found.protected_paths();
     let completed = run(request);
     assert_ne!(completed.outcome, Outcome::Exited(0));
     assert_eq!(fs::read_dir(root.join("nested/.git")).unwrap().count(), 0);
@@ -181,7 +183,7 @@ fn repositories_of_a_mount_are_found_by_the_names_that_commands_see() {
     for reach in [root.clone(), inside(&mounted, "")] {
         let reach = PathBuf::from(reach.to_str().unwrap().trim_end_matches('/'));
         let found = Repositories::read(&reach, &root, entries.clone());
-        assert_eq!(found.protected(), expected, "{}", reach.display());
+        assert_eq!(found.protected_paths(), expected, "{}", reach.display());
         assert_eq!(found.find_planted(entries.clone()), []);
     }
     let reach = inside(&mounted, "");
@@ -191,7 +193,7 @@ fn repositories_of_a_mount_are_found_by_the_names_that_commands_see() {
         "for f in .git absolute/.git apart/other apart/real; do echo x > $f/x; echo x > $f; done 2>/dev/null; \
          mkdir -p new/.git; touch src/deep/.git; true",
     );
-    request.protected = found.protected();
+    request.protected = found.protected_paths();
     text(request);
     // Changing what lies beside one, which copies directories up, makes it no other one.
     let now = paths(&[".git", "absolute/.git", "relative/.git", "new/.git", "src/deep/.git"]);

@@ -2,7 +2,7 @@
 //! and say so.
 
 use crate::common;
-use journeyman_testkit::{again, eventually, has_program, skip};
+use journeyman_testkit::{has_program_or_skip, rerun_test, skip, wait_until};
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -13,8 +13,8 @@ use std::time::Duration;
 use crate::common::{alive, block_on, host_toolchains, project};
 use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::{
-    Base, Completed, DenialKind, Network, Outcome, Request, Sandbox, SandboxError, SandboxSettings, Stdin,
-    WriteMode,
+    CompletedCommand, DenialKind, Network, Outcome, ProjectCopy, Request, Sandbox, SandboxError,
+    SandboxSettings, Stdin, WriteMode,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -36,7 +36,7 @@ fn works() -> bool {
     }
 }
 
-fn run(mut request: Request) -> Completed {
+fn run(mut request: Request) -> CompletedCommand {
     request.needs = request.needs.intersection(SandboxTier::Landlock.max_needs());
     let sandbox = Sandbox::new(settings());
     block_on(async { sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap() })
@@ -48,7 +48,7 @@ fn text(request: Request) -> String {
     completed.stdout.text
 }
 
-fn breaches(completed: &Completed) -> Vec<&str> {
+fn breaches(completed: &CompletedCommand) -> Vec<&str> {
     let breaches =
         completed.denials.iter().filter(|denial| denial.kind == DenialKind::Breach && denial.certain);
     breaches.map(|denial| denial.what.as_str()).collect()
@@ -69,7 +69,7 @@ fn where_files_have_names_outside_a_command_that_writes_is_refused() {
         write,
         linked: RelPath::parse("node_modules/.pnpm").into_iter().collect(),
         needs: SandboxTier::Landlock.max_needs(),
-        ..Request::shell(project.path(), "cat node_modules/.pnpm/x/index.js")
+        ..Request::for_shell_command(project.path(), "cat node_modules/.pnpm/x/index.js")
     };
     let spawn = |write| {
         let sandbox = Sandbox::new(settings());
@@ -101,10 +101,11 @@ fn it_is_seen_to_give_what_it_promises_and_says_what_it_does_not() {
     // What asks for more isn't run.
     let project = project();
     let error = block_on(
-        Sandbox::new(settings()).spawn(Request::shell(project.path(), "true"), CancellationToken::new()),
+        Sandbox::new(settings())
+            .spawn(Request::for_shell_command(project.path(), "true"), CancellationToken::new()),
     );
     assert!(matches!(error, Err(SandboxError::Unmet { need: "protected paths", .. })));
-    let mut filtered = Request::shell(project.path(), "true");
+    let mut filtered = Request::for_shell_command(project.path(), "true");
     (filtered.needs, filtered.network) =
         (SandboxTier::Landlock.max_needs(), Network::Filtered(std::sync::Arc::default()));
     let error = block_on(Sandbox::new(settings()).spawn(filtered, CancellationToken::new()));
@@ -169,7 +170,7 @@ fn metadata_is_guarded() -> bool {
 
 #[test]
 fn metadata_changes_where_the_command_may_write_and_nowhere_else() {
-    if !works() || !has_program(PYTHON) || !metadata_is_guarded() {
+    if !works() || !has_program_or_skip(PYTHON) || !metadata_is_guarded() {
         return;
     }
     let (project, shown) = (project(), tempfile::tempdir().unwrap());
@@ -178,7 +179,7 @@ fn metadata_changes_where_the_command_may_write_and_nowhere_else() {
     std::os::unix::fs::symlink(&outside, project.path().join("link")).unwrap();
     let before = std::fs::symlink_metadata(&outside).unwrap();
     let file = project.path().join("file");
-    let mut request = Request::program(project.path(), vec![PYTHON.into(), "-c".into(), METADATA.into()]);
+    let mut request = Request::for_program(project.path(), vec![PYTHON.into(), "-c".into(), METADATA.into()]);
     request.argv.extend([file.as_os_str(), outside.as_os_str()].map(Into::into));
     request.argv.push(project.path().join("link").into());
     request.read_only.push(shown.path().to_owned());
@@ -195,7 +196,7 @@ fn metadata_changes_where_the_command_may_write_and_nowhere_else() {
 
 #[test]
 fn metadata_of_many_files_changes_under_signals_threads_and_ends() {
-    if !works() || !has_program(PYTHON) || !metadata_is_guarded() {
+    if !works() || !has_program_or_skip(PYTHON) || !metadata_is_guarded() {
         return;
     }
     let project = project();
@@ -235,14 +236,14 @@ if os.fork() == 0:
     os.close(1); os.close(2)
     while True: os.chmod('file', 0o600)
 ";
-    let mut request = Request::program(project.path(), vec![PYTHON.into(), "-c".into(), code.into()]);
+    let mut request = Request::for_program(project.path(), vec![PYTHON.into(), "-c".into(), code.into()]);
     request = request.with_toolchains(&host_toolchains(project.path()));
     assert_eq!(text(request), "True\n");
 }
 
 #[test]
 fn other_processes_and_attributes_stay_as_they_are() {
-    if !works() || !has_program(PYTHON) {
+    if !works() || !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
@@ -266,7 +267,7 @@ tried(lambda: fcntl.ioctl(os.open('file', os.O_RDONLY), 0x40086602, b'\\0' * 8))
 tried(lambda: os.setpriority(os.PRIO_PROCESS, 0, 19))
 tried(lambda: os.sched_setaffinity(0, os.sched_getaffinity(0)))";
     let other = std::process::id();
-    let said = text(Request::shell(project.path(), &format!("{PYTHON} -c \"{code}\" {other}")));
+    let said = text(Request::for_shell_command(project.path(), &format!("{PYTHON} -c \"{code}\" {other}")));
     assert_eq!(said, "1\n1\n1\n1\n1\n95\n95\n95\n95\ndone\ndone\n");
 }
 
@@ -282,15 +283,15 @@ fn commands_end_as_they_end_and_have_what_is_theirs() {
         ("kill -KILL $$", Outcome::Signaled(9)),
     ];
     for (command, outcome) in cases {
-        assert_eq!(run(Request::shell(project.path(), command)).outcome, outcome, "{command}");
+        assert_eq!(run(Request::for_shell_command(project.path(), command)).outcome, outcome, "{command}");
     }
-    let missing = run(Request::program(project.path(), vec!["no-such-program".into()]));
+    let missing = run(Request::for_program(project.path(), vec!["no-such-program".into()]));
     assert!(
         matches!(&missing.outcome, Outcome::SetupFailed(why) if why.reason.contains("no-such-program")),
         "{missing:?}"
     );
     std::fs::create_dir(project.path().join("sub")).unwrap();
-    let mut request = Request::shell(
+    let mut request = Request::for_shell_command(
         project.path(),
         "cat; pwd; echo x > $TMPDIR/x && cat $TMPDIR/x; echo y > $HOME/y && cat $HOME/y; echo in > ../made; echo err >&2",
     );
@@ -312,15 +313,17 @@ fn the_private_directory_is_gone_afterwards() {
         return;
     }
     let project = project();
-    let said =
-        text(Request::shell(project.path(), "echo $TMPDIR; mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c"));
+    let said = text(Request::for_shell_command(
+        project.path(),
+        "echo $TMPDIR; mkdir -p $TMPDIR/a/b; touch $TMPDIR/a/b/c",
+    ));
     let private = Path::new(said.trim());
     assert!(private.starts_with("/tmp") && !private.exists(), "{said}");
 }
 
 #[test]
 fn nothing_outside_can_be_read_written_reached_or_signalled() {
-    if !works() || !has_program(PYTHON) {
+    if !works() || !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
@@ -386,7 +389,7 @@ fn nothing_outside_can_be_read_written_reached_or_signalled() {
             "{constants}try:\n    {attempt}\nexcept Exception as e:\n    print('held:', e)\nelse:\n    print('ESCAPED')\n"
         );
         let completed =
-            run(Request::program(project.path(), vec![PYTHON.into(), "-c".into(), program.into()]));
+            run(Request::for_program(project.path(), vec![PYTHON.into(), "-c".into(), program.into()]));
         if !completed.combined.text.starts_with("held:") && completed.outcome != Outcome::Signaled(25) {
             got_out.push(format!("{attempt}: {:?} {}", completed.outcome, completed.combined.text));
         }
@@ -405,9 +408,10 @@ fn what_should_have_stayed_and_did_not_is_told() {
         return;
     }
     let project = project();
-    let harmless = run(Request::shell(project.path(), "cat .git/config; ls -R .git; echo x > made"));
+    let harmless =
+        run(Request::for_shell_command(project.path(), "cat .git/config; ls -R .git; echo x > made"));
     assert_eq!(breaches(&harmless), Vec::<&str>::new());
-    let planted = run(Request::shell(
+    let planted = run(Request::for_shell_command(
         project.path(),
         "echo evil > .git/hooks/pre-commit; echo x >> .git/config; mkdir .journeyman; touch .journeyman/x",
     ));
@@ -423,12 +427,13 @@ fn what_should_have_stayed_and_did_not_is_told() {
     );
     assert!(planted.denials[0].to_string().starts_with("not kept by the sandbox: "));
     // Also by a daemon, at the last moment: it is looked after the tree is gone.
-    let late = run(Request::shell(
+    let late = run(Request::for_shell_command(
         project.path(),
         "(setsid sh -c 'trap \"\" TERM HUP; while :; do echo x >> .git/config; done' &) ; sleep 0.1",
     ));
     assert_eq!(breaches(&late), ["`.git/config` was changed"]);
-    let mut read_only = Request::shell(project.path(), "echo x >> .git/config; echo x > file; cat file");
+    let mut read_only =
+        Request::for_shell_command(project.path(), "echo x >> .git/config; echo x > file; cat file");
     read_only.write = WriteMode::ReadOnly;
     let kept = run(read_only);
     assert_eq!((kept.stdout.text.as_str(), breaches(&kept)), ("content\n", Vec::new()));
@@ -449,7 +454,7 @@ fn what_is_listed_is_readable_but_for_what_is_masked() {
         "cd {}; cat shown deep/shown; cat hidden; cat deep/hidden; ls; touch x",
         listed.path().display()
     );
-    let mut request = Request::shell(project.path(), &command);
+    let mut request = Request::for_shell_command(project.path(), &command);
     request.read_only = vec![listed.path().into()];
     request.masked = vec![listed.path().join("hidden"), listed.path().join("deep/hidden")];
     let completed = run(request.clone());
@@ -475,9 +480,9 @@ fn a_copy_is_worked_in_and_the_project_left_alone() {
     let copy = copies.path().join("copy");
     assert!(Command::new("cp").arg("-a").arg(project.path()).arg(&copy).status().unwrap().success());
     let command = format!("pwd; echo x > made; echo y > {}/made", project.path().display());
-    let mut request = Request::shell(project.path(), &command);
+    let mut request = Request::for_shell_command(project.path(), &command);
     let (caches, layers) = (RelPath::parse("target").into_iter().collect(), copies.path().join("layers"));
-    request.base = Some(Base::Directory { path: copy.clone(), caches, layers });
+    request.base = Some(ProjectCopy::Directory { path: copy.clone(), caches, layers });
     let completed = run(request);
     assert_eq!(completed.stdout.text, format!("{}\n", copy.canonicalize().unwrap().display()));
     assert!(copy.join("made").exists() && !project.path().join("made").exists());
@@ -485,7 +490,7 @@ fn a_copy_is_worked_in_and_the_project_left_alone() {
 
 #[test]
 fn the_whole_tree_ends_with_the_command_hoppers_included() {
-    if !works() || !has_program(PYTHON) {
+    if !works() || !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
@@ -497,11 +502,13 @@ fn the_whole_tree_ends_with_the_command_hoppers_included() {
         "(setsid sh -c '{daemon} # {marker}' &); {PYTHON} -c '{hopper}' # {marker}\nsetsid {PYTHON} -c '{hopper}#{marker}' & \
          sleep 0.1; echo done"
     );
-    let completed = run(Request::shell(project.path(), &command));
+    let completed = run(Request::for_shell_command(project.path(), &command));
     assert_eq!((completed.outcome, completed.stdout.text.as_str()), (Outcome::Exited(0), "done\n"));
     assert_eq!(alive(&marker), 0);
-    let mut request =
-        Request::shell(project.path(), &format!("setsid sh -c '{daemon} # {marker}' & {daemon} # {marker}"));
+    let mut request = Request::for_shell_command(
+        project.path(),
+        &format!("setsid sh -c '{daemon} # {marker}' & {daemon} # {marker}"),
+    );
     request.limits.wall = Duration::from_millis(300);
     assert_eq!(run(request).outcome, Outcome::TimedOut);
     assert_eq!(alive(&marker), 0);
@@ -516,7 +523,7 @@ fn agent_to_be_killed() {
     let daemon = "trap \"\" TERM HUP INT; while :; do sleep 1; done";
     let command =
         format!("setsid sh -c '{daemon} # {marker}' & setsid sh -c '{daemon} # {marker}' & wait # {marker}");
-    run(Request::shell(project.path(), &command));
+    run(Request::for_shell_command(project.path(), &command));
 }
 
 #[test]
@@ -525,21 +532,21 @@ fn an_agent_killed_hard_leaves_nothing() {
         return;
     }
     let marker = format!("jm-landlock-orphan-{}", std::process::id());
-    let mut agent = again!("agent_to_be_killed")
+    let mut agent = rerun_test!("agent_to_be_killed")
         .env("JM_TEST_MARKER", &marker)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    eventually("the start of the agent's command", || alive(&marker) >= 3);
+    wait_until("the start of the agent's command", || alive(&marker) >= 3);
     agent.kill().unwrap();
     agent.wait().unwrap();
-    eventually("the end of the agent's command", || alive(&marker) == 0);
+    wait_until("the end of the agent's command", || alive(&marker) == 0);
 }
 
 #[test]
 fn builds_run_inside() {
-    if !works() || !has_program("gcc") || !has_program("git") {
+    if !works() || !has_program_or_skip("gcc") || !has_program_or_skip("git") {
         return;
     }
     let project = project();
@@ -547,7 +554,8 @@ fn builds_run_inside() {
     let command = "gcc a.c -o a && ./a; test $? -eq 3 && printf 'all:\\n\\techo made\\n' > Makefile && make -s && \
         python3 -c 'import subprocess, tempfile; print(subprocess.run([\"echo\", \"sub\"], capture_output=True).stdout); \
         tempfile.TemporaryFile()'";
-    let request = Request::shell(project.path(), command).with_toolchains(&host_toolchains(project.path()));
+    let request =
+        Request::for_shell_command(project.path(), command).with_toolchains(&host_toolchains(project.path()));
     assert_eq!(text(request), "made\nb'sub\\n'\n");
 }
 

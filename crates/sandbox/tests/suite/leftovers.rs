@@ -5,7 +5,7 @@
 //! `JM_SOAK_RUNS` says how many commands are run in all; a few dozen by default.
 
 use crate::common;
-use journeyman_testkit::{again, eventually, skip};
+use journeyman_testkit::{rerun_test, skip, wait_until};
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
@@ -54,14 +54,14 @@ async fn end_one(box_: &journeyman_sandbox::Sandbox, end: End, marker: &str) {
     if end == End::Itself {
         text = text.replace("sleep 1000 #", "sleep 0.05; exit 3 #");
     }
-    let mut request = Request::shell(project.path(), &text);
+    let mut request = Request::for_shell_command(project.path(), &text);
     if end == End::Timeout {
         request.limits.wall = Duration::from_millis(150);
     }
     let cancel = CancellationToken::new();
     let mut running = box_.spawn(request, cancel.clone()).await.unwrap();
     if end != End::Timeout {
-        assert_eq!(running.next().await.unwrap().bytes, b"ready\n");
+        assert_eq!(running.next_chunk().await.unwrap().bytes, b"ready\n");
     }
     let expected = match end {
         End::Itself => Outcome::Exited(3),
@@ -115,7 +115,7 @@ fn nothing_is_left_of_commands_that_end_or_are_ended() {
     }
     assert_eq!(mounts(), before);
     assert_eq!(alive(&format!("jm-hop-{}", std::process::id())), 0);
-    eventually("the removal of the groups", || groups(std::process::id()).is_empty());
+    wait_until("the removal of the groups", || groups(std::process::id()).is_empty());
 }
 
 /// Not a test by itself: an agent to be killed, which says when its commands are under way.
@@ -128,11 +128,11 @@ fn agent_to_be_killed() {
         let mut running = Vec::new();
         for _ in 0..AT_ONCE {
             let project = project().keep();
-            let request = Request::shell(&project, &hoppers(&marker));
+            let request = Request::for_shell_command(&project, &hoppers(&marker));
             running.push(box_.spawn(request, CancellationToken::new()).await.unwrap());
         }
         for command in &mut running {
-            command.next().await.unwrap();
+            command.next_chunk().await.unwrap();
         }
         println!("under way");
         std::future::pending::<()>().await;
@@ -140,8 +140,11 @@ fn agent_to_be_killed() {
 }
 
 fn agent(marker: &str) -> Child {
-    let mut agent =
-        again!("agent_to_be_killed").env("JM_TEST_MARKER", marker).stdout(Stdio::piped()).spawn().unwrap();
+    let mut agent = rerun_test!("agent_to_be_killed")
+        .env("JM_TEST_MARKER", marker)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let lines = BufReader::new(agent.stdout.take().unwrap()).lines();
     assert!(lines.map(Result::unwrap).any(|line| line.contains("under way")));
     agent
@@ -157,11 +160,14 @@ fn nothing_is_left_of_commands_whose_agent_is_killed() {
         assert!(alive(&marker) > AT_ONCE);
         agent.kill().unwrap();
         agent.wait().unwrap();
-        eventually("the end of the killed agent's commands", || alive(&marker) == 0);
+        wait_until("the end of the killed agent's commands", || alive(&marker) == 0);
         // Whoever starts next takes its groups away, which are empty.
-        eventually("the sweep of its groups", || {
-            block_on(sandbox().spawn(Request::shell(project().path(), "true"), CancellationToken::new()))
-                .unwrap();
+        wait_until("the sweep of its groups", || {
+            block_on(
+                sandbox()
+                    .spawn(Request::for_shell_command(project().path(), "true"), CancellationToken::new()),
+            )
+            .unwrap();
             groups(agent.id()).is_empty()
         });
     }
@@ -187,11 +193,11 @@ fn watcher_of(program: &str, marker: &str) -> rustix::process::Pid {
 fn unwatched(sandbox: &journeyman_sandbox::Sandbox, needs: journeyman_protocol::SandboxNeeds, marker: &str) {
     let project = project();
     let text = format!("touch begun; (setsid sleep 1000.{marker} &); echo ready; sleep 1000; : {marker}");
-    let mut request = Request::shell(project.path(), &text);
+    let mut request = Request::for_shell_command(project.path(), &text);
     request.needs = needs;
     let completed = block_on(async {
         let mut running = sandbox.spawn(request, CancellationToken::new()).await.unwrap();
-        assert_eq!(running.next().await.unwrap().bytes, b"ready\n");
+        assert_eq!(running.next_chunk().await.unwrap().bytes, b"ready\n");
         let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
         let watcher = watcher_of("/bin/sh\0", marker);
         rustix::process::prlimit(Some(watcher), rustix::process::Resource::Nofile, none).unwrap();
@@ -204,7 +210,7 @@ fn unwatched(sandbox: &journeyman_sandbox::Sandbox, needs: journeyman_protocol::
         completed.denials.iter().any(|denial| denial.certain && denial.what.contains("watching the command"));
     assert!(told, "{completed:?}");
     assert!(project.path().join("begun").exists());
-    eventually("the end of what wasn't watched", || alive(marker) == 0);
+    wait_until("the end of what wasn't watched", || alive(marker) == 0);
 }
 
 #[test]
@@ -220,13 +226,14 @@ fn a_helper_that_does_not_end_is_killed_and_told() {
     let Some((landlock, needs)) = landlock() else { return };
     let project = project();
     let marker = format!("{}3", std::process::id());
-    let mut request = Request::shell(project.path(), &format!("echo ready; exec sleep 1000.{marker}"));
+    let mut request =
+        Request::for_shell_command(project.path(), &format!("echo ready; exec sleep 1000.{marker}"));
     request.needs = needs;
     let cancel = CancellationToken::new();
     let completed = block_on(async {
         let mut running = landlock.spawn(request, cancel.clone()).await.unwrap();
-        assert_eq!(running.next().await.unwrap().bytes, b"ready\n");
-        eventually("the start of the program", || alive(&format!("sleep\01000.{marker}")) == 1);
+        assert_eq!(running.next_chunk().await.unwrap().bytes, b"ready\n");
+        wait_until("the start of the program", || alive(&format!("sleep\01000.{marker}")) == 1);
         let watcher = watcher_of("sleep\0", &marker);
         rustix::process::kill_process(watcher, rustix::process::Signal::STOP).unwrap();
         cancel.cancel();
@@ -234,7 +241,7 @@ fn a_helper_that_does_not_end_is_killed_and_told() {
     });
     assert_eq!(completed.outcome, Outcome::Cancelled);
     assert!(completed.denials.iter().any(|denial| denial.what.contains("didn't in time")), "{completed:?}");
-    eventually("the end of the command with its helper", || alive(&marker) == 0);
+    wait_until("the end of the command with its helper", || alive(&marker) == 0);
 }
 
 /// Back-end 3, and what it is asked for.

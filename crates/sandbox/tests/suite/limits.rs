@@ -2,7 +2,7 @@
 //! them stays.
 
 use crate::common;
-use journeyman_testkit::{again, eventually, has_program};
+use journeyman_testkit::{has_program_or_skip, rerun_test, wait_until};
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -10,14 +10,14 @@ use std::time::Duration;
 
 use crate::common::{alive, block_on, project, run, sandbox};
 use journeyman_protocol::SandboxNeeds;
-use journeyman_sandbox::{Completed, Limits, Outcome, Request};
+use journeyman_sandbox::{CompletedCommand, Limits, Outcome, Request};
 
 const PYTHON: &str = "/usr/bin/python3";
 const MIB: u64 = 1024 * 1024;
 
-fn limited(command: &str, set: impl Fn(&mut Limits)) -> Completed {
+fn limited(command: &str, set: impl Fn(&mut Limits)) -> CompletedCommand {
     let project = project();
-    let mut request = Request::shell(project.path(), command);
+    let mut request = Request::for_shell_command(project.path(), command);
     set(&mut request.limits);
     run(request)
 }
@@ -58,7 +58,7 @@ fn the_memory_of_a_tree_is_bounded() {
 
 #[test]
 fn memory_that_no_process_maps_counts() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let tmp = "for i in range(400): open('/tmp/x', 'ab').write(block)";
@@ -83,7 +83,7 @@ time.sleep(1); print('done')";
 
 #[test]
 fn a_command_sets_its_own_limits_and_nobody_elses() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let code = "import resource as r
@@ -96,7 +96,7 @@ except PermissionError as error: print(error.errno)";
 
 #[test]
 fn shared_memory_counts_once() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let code = "import os, time
@@ -132,7 +132,7 @@ fn the_growth_of_the_disk_is_bounded() {
     let more = "i=0; while [ $i -lt 60 ]; do i=$((i+1)); head -c 4000000 /dev/zero > f$i; done; sleep 60";
     let completed = limited(more, |limits| limits.disk_bytes = Some(50 * MIB));
     assert_eq!(completed.outcome, Outcome::DiskLimit, "{completed:?}");
-    if has_program("fallocate") {
+    if has_program_or_skip("fallocate") {
         let reserved =
             limited("fallocate -l 150M big && sleep 60", |limits| limits.disk_bytes = Some(50 * MIB));
         assert_eq!(reserved.outcome, Outcome::DiskLimit, "{reserved:?}");
@@ -165,7 +165,7 @@ fn agent_that_ends() {
 
 #[test]
 fn no_group_is_left() {
-    let mut agent = again!("agent_that_ends").stdout(Stdio::null()).spawn().unwrap();
+    let mut agent = rerun_test!("agent_that_ends").stdout(Stdio::null()).spawn().unwrap();
     assert!(agent.wait().unwrap().success());
     assert_eq!(groups(Some(agent.id())), Vec::<PathBuf>::new());
 }
@@ -186,15 +186,18 @@ fn groups_of_a_killed_agent_are_swept() {
         return;
     }
     let marker = format!("jm-swept-{}", std::process::id());
-    let mut agent =
-        again!("agent_to_be_killed").env("JM_TEST_MARKER", &marker).stdout(Stdio::null()).spawn().unwrap();
-    eventually("the start of the agent's command", || alive(&marker) >= 1);
+    let mut agent = rerun_test!("agent_to_be_killed")
+        .env("JM_TEST_MARKER", &marker)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_until("the start of the agent's command", || alive(&marker) >= 1);
     assert!(!groups(Some(agent.id())).is_empty());
     agent.kill().unwrap();
     agent.wait().unwrap();
-    eventually("the end of the agent's command", || alive(&marker) == 0);
-    eventually("the sweep", || {
-        run(Request::shell(project().path(), "true"));
+    wait_until("the end of the agent's command", || alive(&marker) == 0);
+    wait_until("the sweep", || {
+        run(Request::for_shell_command(project().path(), "true"));
         groups(Some(agent.id())).is_empty()
     });
 }

@@ -1,7 +1,7 @@
 //! Commands in a copy of the project that is an overlay, mounted for them alone.
 
 use crate::common;
-use journeyman_testkit::{again, again_arguments, eventually, has_program, skip, test_path};
+use journeyman_testkit::{has_program_or_skip, rerun_test, skip, test_arguments, test_path, wait_until};
 
 use std::ffi::OsStr;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::common::place::{Place, fingerprint, inside, text};
 use crate::common::{block_on, host_toolchains, run, sandbox, settings};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::{
-    Base, Mounted, OverlayPlan, Request, Sandbox, SandboxError, SandboxSettings, WriteMode,
+    MountedTree, OverlayPlan, ProjectCopy, Request, Sandbox, SandboxError, SandboxSettings, WriteMode,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -120,7 +120,7 @@ fn one_layer_is_not_mounted_twice() {
     let place = Place::new();
     let Some(mounted) = place.mount("copy") else { return };
     let plan = place.plan("copy");
-    let second = std::thread::spawn(move || sandbox().mount(&plan).map(drop).unwrap_err());
+    let second = std::thread::spawn(move || sandbox().mount_overlay(&plan).map(drop).unwrap_err());
     let error = second.join().unwrap();
     assert!(matches!(error, SandboxError::Path { what: "locking the layers", .. }), "{error}");
     drop(mounted);
@@ -148,7 +148,7 @@ fn names_of_any_kind() {
         fs::create_dir_all(&upper).unwrap();
         fs::create_dir_all(&work).unwrap();
         let plan = OverlayPlan { lower: place.root(), upper, work };
-        let mounted = match sandbox().mount(&plan) {
+        let mounted = match sandbox().mount_overlay(&plan) {
             Ok(mounted) => Arc::new(mounted),
             Err(error) => {
                 skip(error.to_string());
@@ -179,15 +179,15 @@ fn a_deep_path_is_mounted_too() {
     }
     fs::write(lower.join("file"), "deep\n").unwrap();
     let plan = OverlayPlan { lower: lower.clone(), upper, work };
-    let mounted = match sandbox().mount(&plan) {
+    let mounted = match sandbox().mount_overlay(&plan) {
         Ok(mounted) => Arc::new(mounted),
         Err(error) => {
             skip(error.to_string());
             return;
         }
     };
-    let mut request = Request::shell(&lower, "cat file && echo changed > file");
-    request.base = Some(Base::Mounted(Arc::clone(&mounted)));
+    let mut request = Request::for_shell_command(&lower, "cat file && echo changed > file");
+    request.base = Some(ProjectCopy::Mounted(Arc::clone(&mounted)));
     assert_eq!(text(request), "deep\n");
     assert_eq!(fs::read_to_string(inside(&mounted, "file")).unwrap(), "changed\n");
     assert_eq!(fs::read_to_string(lower.join("file")).unwrap(), "deep\n");
@@ -211,7 +211,7 @@ fn inode_numbers_stay_when_files_are_changed_and_those_of_directories_beyond_the
     let Some(mounted) = place.mount("copy") else { return };
     let number = |path: &Path| fs::symlink_metadata(path).unwrap().ino();
     let paths = ["src", "src/deep", ".git", "file", "src/main"];
-    let numbers = |mounted: &Mounted| paths.map(|path| number(&inside(mounted, path)));
+    let numbers = |mounted: &MountedTree| paths.map(|path| number(&inside(mounted, path)));
     let before = numbers(&mounted);
     assert_eq!(before, paths.map(|path| number(&place.root().join(path))));
     place.run(&mounted, "echo x >> file; chmod 600 src/main; touch src/deep/new src/new");
@@ -232,7 +232,7 @@ fn commands_in_the_background_and_in_the_foreground_share_a_mount() {
         let wait =
             "echo ready; while ! test -e go; do sleep 0.01; done; cat go; echo back > part2; mv part2 answer";
         let mut behind = box_.spawn(place.request(&mounted, wait), CancellationToken::new()).await.unwrap();
-        assert_eq!(behind.next().await.unwrap().bytes, b"ready\n");
+        assert_eq!(behind.next_chunk().await.unwrap().bytes, b"ready\n");
         let front = place.request(
             &mounted,
             "echo went > part && mv part go; while ! test -e answer; do sleep 0.01; done; cat answer",
@@ -312,7 +312,7 @@ fn overlays_that_cannot_be_are_refused_with_a_reason() {
         (plan(&root, &good.upper, Path::new("/dev/shm")), "different file systems"),
     ];
     for (plan, reason) in cases {
-        let error = sandbox().mount(&plan).map(drop).unwrap_err().to_string();
+        let error = sandbox().mount_overlay(&plan).map(drop).unwrap_err().to_string();
         assert!(error.contains(reason), "{plan:?}: {error}");
     }
 }
@@ -328,12 +328,12 @@ fn a_witness_is_locked_for_commands_in_a_mount() {
         let mut request = place.request(&mounted, "echo ready; while ! test -e go; do sleep 0.01; done");
         request.witness = Some(witness.clone());
         let mut running = sandbox().spawn(request, CancellationToken::new()).await.unwrap();
-        running.next().await.unwrap();
+        running.next_chunk().await.unwrap();
         assert!(file.try_lock().is_err());
         fs::write(inside(&mounted, "go"), "").unwrap();
         running.wait().await.unwrap();
     });
-    eventually("the end of the command", || file.try_lock().is_ok());
+    wait_until("the end of the command", || file.try_lock().is_ok());
 }
 
 #[test]
@@ -379,11 +379,13 @@ fn files_of_other_owners() {
 fn holder_to_be_killed() {
     let place = PathBuf::from(std::env::var_os("JM_TEST_PLACE").unwrap());
     let [lower, upper, work] = ["project", "copy/upper", "copy/work"].map(|part| place.join(part));
-    let mounted = Arc::new(sandbox().mount(&OverlayPlan { lower: lower.clone(), upper, work }).unwrap());
+    let mounted =
+        Arc::new(sandbox().mount_overlay(&OverlayPlan { lower: lower.clone(), upper, work }).unwrap());
     fs::write(inside(&mounted, "file"), "by the holder\n").unwrap();
     let marker = std::env::var("JM_TEST_MARKER").unwrap();
-    let mut request = Request::shell(&lower, &format!("echo by a command > made; sleep 600 # {marker}"));
-    request.base = Some(Base::Mounted(Arc::clone(&mounted)));
+    let mut request =
+        Request::for_shell_command(&lower, &format!("echo by a command > made; sleep 600 # {marker}"));
+    request.base = Some(ProjectCopy::Mounted(Arc::clone(&mounted)));
     block_on(async {
         let running = sandbox().spawn(request, CancellationToken::new()).await.unwrap();
         while !inside(&mounted, "made").exists() {
@@ -402,7 +404,7 @@ fn a_holder_killed_hard_leaves_its_changes_and_nothing_else() {
     drop(mounted);
     let before = fingerprint(&place.root());
     let marker = format!("jm-holder-{}", std::process::id());
-    let mut holder = again!("holder_to_be_killed")
+    let mut holder = rerun_test!("holder_to_be_killed")
         .env("JM_TEST_PLACE", fs::canonicalize(place.directory.path()).unwrap())
         .env("JM_TEST_MARKER", &marker)
         .stdout(Stdio::null())
@@ -415,13 +417,13 @@ fn a_holder_killed_hard_leaves_its_changes_and_nothing_else() {
     assert!(mounts_of(&plan.lower) > 0, "the command's mount isn't seen: {said:?}");
     holder.kill().unwrap();
     holder.wait().unwrap();
-    eventually("the end of the command", || common::alive(&marker) == 0);
-    eventually("the end of the mounts", || mounts_of(&plan.lower) == 0);
+    wait_until("the end of the command", || common::alive(&marker) == 0);
+    wait_until("the end of the mounts", || mounts_of(&plan.lower) == 0);
     assert_eq!(fs::read_to_string(plan.upper.join("file")).unwrap(), "by the holder\n");
     assert_eq!(fs::read_to_string(plan.upper.join("made")).unwrap(), "by a command\n");
     assert_eq!(fingerprint(&place.root()), before);
-    if rustix::process::geteuid().is_root() && has_program("mount") {
-        eventually("the end of the overlay itself", || is_free(&plan));
+    if rustix::process::geteuid().is_root() && has_program_or_skip("mount") {
+        wait_until("the end of the overlay itself", || is_free(&plan));
     }
     let mounted = place.mount("copy").unwrap();
     assert_eq!(place.run(&mounted, "cat file made"), "by the holder\nby a command\n");
@@ -451,7 +453,7 @@ fn is_free(plan: &OverlayPlan) -> bool {
 
 #[test]
 fn an_ordinary_user_cannot_copy_up_files_of_others_and_spoils_nothing() {
-    let arguments = again_arguments(test_path!("files_of_others_met_by_an_ordinary_user"));
+    let arguments = test_arguments(test_path!("files_of_others_met_by_an_ordinary_user"));
     let output = common::as_nobody(&arguments.each_ref().map(String::as_str), |work| {
         let project = work.join("theirs");
         fs::create_dir(&project).unwrap();
@@ -480,7 +482,7 @@ fn files_of_others_met_by_an_ordinary_user() {
     let before = fingerprint(&lower);
     let place = Place::new();
     let plan = OverlayPlan { lower: lower.clone(), ..place.plan("copy") };
-    let Ok(mounted) = sandbox().mount(&plan) else { return drop(place.mount("trial")) };
+    let Ok(mounted) = sandbox().mount_overlay(&plan) else { return drop(place.mount("trial")) };
     let mounted = Arc::new(mounted);
     // The kernel's word for an owner that the mount has no number for: the file can't be made anew
     // as theirs.
@@ -489,8 +491,8 @@ fn files_of_others_met_by_an_ordinary_user() {
         let append = || fs::OpenOptions::new().append(true).open(inside(&mounted, name));
         assert_eq!(append().unwrap_err().raw_os_error(), Some(OVERFLOW), "{name}");
         assert_eq!(fs::read_to_string(inside(&mounted, name)).unwrap(), "theirs\n");
-        let mut request = Request::shell(&lower, &format!("echo x >> {name} || cat {name}"));
-        request.base = Some(Base::Mounted(Arc::clone(&mounted)));
+        let mut request = Request::for_shell_command(&lower, &format!("echo x >> {name} || cat {name}"));
+        request.base = Some(ProjectCopy::Mounted(Arc::clone(&mounted)));
         let output = text(request);
         assert!(
             output.contains("too large for defined data type") && output.contains("theirs\n"),
@@ -508,7 +510,7 @@ fn files_of_others_met_by_an_ordinary_user() {
 
 #[test]
 fn what_was_built_in_the_project_is_fresh_in_a_mount() {
-    if !has_program("cargo") {
+    if !has_program_or_skip("cargo") {
         return;
     }
     let place = Place::new();
@@ -517,7 +519,7 @@ fn what_was_built_in_the_project_is_fresh_in_a_mount() {
     fs::write(root.join("Cargo.toml"), manifest).unwrap();
     fs::write(root.join("src/lib.rs"), "pub fn one() -> u8 { 1 }\n").unwrap();
     let toolchains = host_toolchains(&root);
-    let built = text(Request::shell(&root, "cargo build -v").with_toolchains(&toolchains));
+    let built = text(Request::for_shell_command(&root, "cargo build -v").with_toolchains(&toolchains));
     assert!(built.contains("Compiling fresh"), "{built}");
     let Some(mounted) = place.mount("copy") else { return };
     let before = fingerprint(&root);
@@ -535,7 +537,7 @@ fn bounds_are_those_of_a_command_in_the_project() {
     let Some(mounted) = place.mount("copy") else { return };
     let show = "cat /proc/sys/kernel/pid_max /proc/self/uid_map /proc/self/limits; grep -E 'Cap|Seccomp:|NoNew' \
                 /proc/self/status; ls -ld .git; id";
-    assert_eq!(place.run(&mounted, show), text(Request::shell(&place.root(), show)));
+    assert_eq!(place.run(&mounted, show), text(Request::for_shell_command(&place.root(), show)));
 }
 
 #[test]
@@ -544,7 +546,7 @@ fn helpers_that_are_none_are_named() {
     let plan = place.plan("copy");
     let with = |helper: &str| {
         let settings = SandboxSettings { helper: Some(helper.into()), ..settings() };
-        Sandbox::new(settings).mount(&plan).map(drop).unwrap_err()
+        Sandbox::new(settings).mount_overlay(&plan).map(drop).unwrap_err()
     };
     for program in ["/bin/true", "/bin/ls", "/bin/cat"] {
         assert!(matches!(with(program), SandboxError::NoHelper { .. }), "{program}: {}", with(program));
@@ -554,7 +556,7 @@ fn helpers_that_are_none_are_named() {
 
 #[test]
 fn a_root_without_all_rights_mounts_for_itself() {
-    if !rustix::process::geteuid().is_root() || !has_program("setpriv") {
+    if !rustix::process::geteuid().is_root() || !has_program_or_skip("setpriv") {
         println!("not for this user");
         return;
     }
@@ -564,7 +566,7 @@ fn a_root_without_all_rights_mounts_for_itself() {
         let output = Command::new("setpriv")
             .arg(format!("--bounding-set={dropped}"))
             .arg(std::env::current_exe().unwrap())
-            .args(again_arguments(test_path!("the_merged_root_looks_like_the_real_one")))
+            .args(test_arguments(test_path!("the_merged_root_looks_like_the_real_one")))
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
@@ -580,14 +582,14 @@ fn a_root_without_all_rights_mounts_for_itself() {
 #[ignore = "run by another test"]
 fn mounting_without_user_namespaces() {
     let place = Place::new();
-    let error = sandbox().mount(&place.plan("copy")).map(drop).unwrap_err();
+    let error = sandbox().mount_overlay(&place.plan("copy")).map(drop).unwrap_err();
     assert!(matches!(&error, SandboxError::Unavailable { .. }), "{error}");
     println!("said: {error}");
 }
 
 #[test]
 fn where_user_namespaces_are_off_that_is_said() {
-    if !has_program("unshare") || !has_program("setpriv") {
+    if !has_program_or_skip("unshare") || !has_program_or_skip("setpriv") {
         return;
     }
     // The bound holds in the namespace where it is set and in all beneath it.
@@ -595,7 +597,7 @@ fn where_user_namespaces_are_off_that_is_said() {
     let output = Command::new("unshare")
         .args(["--user", "--map-current-user", "--keep-caps", "sh", "-c", script])
         .arg(std::env::current_exe().unwrap())
-        .args(again_arguments(test_path!("mounting_without_user_namespaces")))
+        .args(test_arguments(test_path!("mounting_without_user_namespaces")))
         .output()
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);

@@ -3,7 +3,7 @@
 //! network, or reaches one.
 
 use crate::common;
-use journeyman_testkit::has_program;
+use journeyman_testkit::has_program_or_skip;
 
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::common::world::{PUBLIC, Tls, World, echo, logging_web, web};
 use crate::common::{block_on, project, settings};
 use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{
-    Completed, Connection, DenialKind, Network, NetworkRules, Outcome, Request, Sandbox, SandboxSettings,
-    WriteMode,
+    CompletedCommand, DenialKind, Network, NetworkRules, Outcome, ProxyConnection, Request, Sandbox,
+    SandboxSettings, WriteMode,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +27,7 @@ fn rules() -> Arc<NetworkRules> {
 }
 
 fn request(root: &Path, command: &str) -> Request {
-    let mut request = Request::shell(root, command);
+    let mut request = Request::for_shell_command(root, command);
     request.network = Network::Filtered(rules());
     request
 }
@@ -36,7 +36,7 @@ fn sandbox(world: &Arc<World>) -> Sandbox {
     Sandbox::new(SandboxSettings { upstream: Some(world.clone()), ..settings() })
 }
 
-fn run(world: &Arc<World>, request: Request) -> Completed {
+fn run(world: &Arc<World>, request: Request) -> CompletedCommand {
     block_on(async {
         let running = sandbox(world).spawn(request, CancellationToken::new()).await.unwrap();
         running.wait().await.unwrap()
@@ -44,7 +44,7 @@ fn run(world: &Arc<World>, request: Request) -> Completed {
 }
 
 /// The entries of a host, by whether they were let through.
-fn of<'a>(completed: &'a Completed, host: &str) -> Vec<&'a Connection> {
+fn of<'a>(completed: &'a CompletedCommand, host: &str) -> Vec<&'a ProxyConnection> {
     completed.connections.iter().filter(|entry| entry.host == host).collect()
 }
 
@@ -56,7 +56,7 @@ fn it_is_enforced_and_the_rest_of_the_network_is_off() {
 
 #[test]
 fn usual_clients_reach_the_allowed_host_and_no_other() {
-    if !(has_program("curl") && has_program("openssl") && has_program(PYTHON)) {
+    if !(has_program_or_skip("curl") && has_program_or_skip("openssl") && has_program_or_skip(PYTHON)) {
         return;
     }
     let project = project();
@@ -109,7 +109,7 @@ except OSError as error: print(error)'\n",
 
 #[test]
 fn git_fetches_from_the_allowed_host_alone() {
-    if !has_program("git") {
+    if !has_program_or_skip("git") {
         return;
     }
     let project = project();
@@ -151,7 +151,7 @@ fn package_managers_find_the_proxy_by_themselves() {
     ];
     for (tool, line, expected) in tools {
         // On some systems python comes without pip; the others say that they are missing.
-        if !has_program(tool) {
+        if !has_program_or_skip(tool) {
             continue;
         }
         let (server, asked) = logging_web();
@@ -255,7 +255,7 @@ fn tricks() -> Vec<String> {
 
 #[test]
 fn no_trick_gets_past_the_names() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
@@ -264,7 +264,7 @@ fn no_trick_gets_past_the_names() {
     let asks = tricks();
     let count = asks.len();
     let listed: Vec<String> = asks.iter().map(|ask| format!("bytes({:?})", ask.as_bytes())).collect();
-    let mut request = Request::program(project.path(), [PYTHON, "-c", ASK].map(Into::into).to_vec());
+    let mut request = Request::for_program(project.path(), [PYTHON, "-c", ASK].map(Into::into).to_vec());
     request.network = Network::Filtered(rules());
     request.stdin = journeyman_sandbox::Stdin::Bytes(format!("[{}]", listed.join(",")).into_bytes());
     let completed = run(&world, request);
@@ -308,7 +308,7 @@ def whole(s, count):
 
 #[test]
 fn every_byte_is_counted() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
@@ -321,7 +321,7 @@ assert whole(s, len(first)) == first
 for _ in range(50): s.sendall(b'x' * 7919); whole(s, 7919)
 print(len(first) + 50 * 7919)"
     );
-    let mut request = Request::program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
+    let mut request = Request::for_program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
     request.network = Network::Filtered(rules());
     let completed = run(&world, request);
     let bytes: u64 =
@@ -333,7 +333,7 @@ print(len(first) + 50 * 7919)"
 
 #[test]
 fn another_name_within_tls_is_cut() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
@@ -349,7 +349,7 @@ s = tunnel('allowed.test'); s.sendall(b'not TLS at all')
 try: whole(s, 1); print('through')
 except OSError: print('cut')"
     );
-    let mut request = Request::program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
+    let mut request = Request::for_program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
     request.network = Network::Filtered(rules());
     let completed = run(&world, request);
     assert_eq!(completed.stdout.text, "cut\nthrough\ncut\n", "{}", completed.combined.text);
@@ -360,7 +360,7 @@ except OSError: print('cut')"
 
 #[test]
 fn a_name_is_resolved_once_for_each_connection_and_judged_each_time() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
@@ -372,7 +372,7 @@ s = tunnel('rebinding.test'); first = hello('rebinding.test'); s.sendall(first);
 try: tunnel('rebinding.test'); print('second')
 except OSError as error: print(error)"
     );
-    let mut request = Request::program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
+    let mut request = Request::for_program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
     request.network = Network::Filtered(rules());
     let completed = run(&world, request);
     let text = &completed.stdout.text;
@@ -383,7 +383,7 @@ except OSError as error: print(error)"
 
 #[test]
 fn there_is_no_other_way_out() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
@@ -420,7 +420,7 @@ attempt('loopback', loopback)",
         tcp = host_tcp.local_addr().unwrap().port(),
         udp = host_udp.local_addr().unwrap().port(),
     );
-    let mut request = Request::program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
+    let mut request = Request::for_program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
     request.network = Network::Filtered(rules());
     let completed = run(&world, request);
     let expected = "tcp failed\nhost failed\nudp failed\nipv6 failed\nvsock failed\ndns failed\nraw failed\n";
@@ -434,14 +434,14 @@ attempt('loopback', loopback)",
 
 #[test]
 fn without_rules_there_is_no_proxy() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
     let code = "import socket, os
 print([name for name in os.environ if 'proxy' in name.lower()])
 socket.create_connection(('127.0.0.1', 3128))";
-    let request = Request::program(project.path(), [PYTHON, "-c", code].map(Into::into).to_vec());
+    let request = Request::for_program(project.path(), [PYTHON, "-c", code].map(Into::into).to_vec());
     let completed = run(&Arc::new(World::new()), request);
     assert_eq!(completed.stdout.text, "[]\n");
     assert!(completed.stderr.text.contains("ConnectionRefusedError"), "{}", completed.stderr.text);
@@ -463,7 +463,7 @@ fn programs_are_told_where_the_proxy_is_unless_the_caller_told_them() {
 
 #[test]
 fn every_connection_ends_with_the_command() {
-    if !has_program(PYTHON) {
+    if !has_program_or_skip(PYTHON) {
         return;
     }
     let project = project();
@@ -476,7 +476,8 @@ print('open', flush=True)
 s.recv(1)"
     );
     let open = |wall: Option<std::time::Duration>| {
-        let mut request = Request::program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
+        let mut request =
+            Request::for_program(project.path(), [PYTHON, "-c", &code].map(Into::into).to_vec());
         request.network = Network::Filtered(rules());
         if let Some(wall) = wall {
             request.limits.wall = wall;
@@ -488,14 +489,14 @@ s.recv(1)"
         // Cancelled.
         let cancel = CancellationToken::new();
         let mut running = sandbox.spawn(open(None), cancel.clone()).await.unwrap();
-        assert!(running.next().await.is_some());
+        assert!(running.next_chunk().await.is_some());
         cancel.cancel();
         let completed = running.wait().await.unwrap();
         assert_eq!(completed.outcome, Outcome::Cancelled);
         assert_eq!(of(&completed, "allowed.test")[0].sent, ends.recv().unwrap() as u64);
         // Dropped.
         let mut running = sandbox.spawn(open(None), CancellationToken::new()).await.unwrap();
-        assert!(running.next().await.is_some());
+        assert!(running.next_chunk().await.is_some());
         drop(running);
         while ends.try_recv().is_err() {
             tokio::task::yield_now().await;

@@ -2,7 +2,7 @@
 //! longer than its sandbox and its agent.
 
 use crate::common;
-use journeyman_testkit::{again, eventually, has_program};
+use journeyman_testkit::{has_program_or_skip, rerun_test, wait_until};
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use crate::common::place::Place;
 use crate::common::{block_on, project};
-use journeyman_sandbox::{Completed, Outcome, Request, Sandbox, Streams};
+use journeyman_sandbox::{CompletedCommand, Outcome, Request, Sandbox, StdioMode};
 use rustix::process::{Pid, Signal};
 use tokio_util::sync::CancellationToken;
 
@@ -38,30 +38,30 @@ fn helpers(kind: &str, agent: u32) -> Vec<Pid> {
     helpers.collect()
 }
 
-fn run(sandbox: &Sandbox, request: Request) -> Completed {
+fn run(sandbox: &Sandbox, request: Request) -> CompletedCommand {
     block_on(async { sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap() })
 }
 
 fn shell(sandbox: &Sandbox, root: &Path, command: &str) -> String {
-    let completed = run(sandbox, Request::shell(root, command));
+    let completed = run(sandbox, Request::for_shell_command(root, command));
     assert_eq!(completed.outcome, Outcome::Exited(0), "{command}: {}", completed.combined.text);
     completed.stdout.text
 }
 
 /// The one helper that waits, once there is no other process of that name.
 fn the_one(agent: u32) -> Pid {
-    eventually("the start of a helper", || waiting(agent).len() == 1);
+    wait_until("the start of a helper", || waiting(agent).len() == 1);
     waiting(agent)[0]
 }
 
 #[test]
 fn one_waits_from_the_second_command_on_serves_one_and_ends_with_its_sandbox() {
-    if !has_program("ipcmk") || !has_program("ipcs") {
+    if !has_program_or_skip("ipcmk") || !has_program_or_skip("ipcs") {
         return;
     }
     let (me, project, sandbox) = (std::process::id(), project(), common::sandbox());
     shell(&sandbox, project.path(), "true");
-    eventually("the end of the only command", || waiting(me).is_empty());
+    wait_until("the end of the only command", || waiting(me).is_empty());
     shell(&sandbox, project.path(), "true");
     let first = the_one(me);
 
@@ -73,15 +73,15 @@ fn one_waits_from_the_second_command_on_serves_one_and_ends_with_its_sandbox() {
 
     // Where both streams are one they are so, though nobody knew when the pipes were made.
     the_one(me);
-    let mut merged = Request::shell(project.path(), "echo a; echo b >&2; echo c");
-    merged.streams = Streams::Merged;
+    let mut merged = Request::for_shell_command(project.path(), "echo a; echo b >&2; echo c");
+    merged.streams = StdioMode::Merged;
     let merged = run(&sandbox, merged);
     assert_eq!((merged.combined.text.as_str(), merged.stderr.text.as_str()), ("a\nb\nc\n", ""));
 
     // One that is gone is replaced.
     let gone = the_one(me);
     rustix::process::kill_process(gone, Signal::KILL).unwrap();
-    eventually("its end", || waiting(me).is_empty());
+    wait_until("its end", || waiting(me).is_empty());
     assert_eq!(shell(&sandbox, project.path(), "echo still"), "still\n");
 
     the_one(me);
@@ -105,16 +105,16 @@ fn a_command_in_a_mount_takes_one_without_namespaces() {
     let idle = || helpers(IDLE_HELPER, me);
     run("echo one > made");
     run("cat made; echo two > made");
-    eventually("the start of a helper", || idle().len() == 1);
+    wait_until("the start of a helper", || idle().len() == 1);
     // What it waited for is its own command, in the mount as it is now.
     assert_eq!(run("cat made; wc -l < /proc/net/dev"), "two\n3\n");
 
     // Of the other kind it is of no use: it goes, and one of that kind comes.
-    eventually("the next helper", || idle().len() == 1);
+    wait_until("the next helper", || idle().len() == 1);
     shell(&sandbox, &place.root(), "true");
-    eventually("the end of the helper that was of no use", || idle().is_empty());
+    wait_until("the end of the helper that was of no use", || idle().is_empty());
     run("true");
-    eventually("a helper for the mount", || idle().len() == 1);
+    wait_until("a helper for the mount", || idle().len() == 1);
     drop(mounted);
     drop(sandbox);
     assert_eq!(idle(), []);
@@ -136,7 +136,7 @@ fn agent_to_be_killed() {
 
 #[test]
 fn one_that_waits_ends_with_a_killed_agent() {
-    let mut agent = again!("agent_to_be_killed").stdout(Stdio::piped()).spawn().unwrap();
+    let mut agent = rerun_test!("agent_to_be_killed").stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(agent.stdout.take().unwrap()).lines();
     let said =
         lines.map(Result::unwrap).find_map(|line| line.split_once("waits: ").map(|(_, pid)| pid.to_owned()));
@@ -145,7 +145,7 @@ fn one_that_waits_ends_with_a_killed_agent() {
     assert!(String::from_utf8_lossy(&line()).contains(HELPER));
     agent.kill().unwrap();
     agent.wait().unwrap();
-    eventually("the end of the helper", || !String::from_utf8_lossy(&line()).contains(HELPER));
+    wait_until("the end of the helper", || !String::from_utf8_lossy(&line()).contains(HELPER));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! How commands run and end: outcomes, output, limits, refusals, and real toolchains.
 
 use crate::common;
-use journeyman_testkit::{eventually, has_program, skip};
+use journeyman_testkit::{has_program_or_skip, skip, wait_until};
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use crate::common::{alive, block_on, host_toolchains, project, run, sandbox, settings};
 use journeyman_protocol::{Enforcement, RelPath, SandboxNeeds, SandboxTier};
 use journeyman_sandbox::{
-    Limits, Network, Outcome, OutputChunk, Request, Sandbox, SandboxError, SandboxSettings, Stdin, Stream,
-    Streams, WriteMode,
+    Limits, Network, Outcome, OutputChunk, OutputStream, Request, Sandbox, SandboxError, SandboxSettings,
+    Stdin, StdioMode, WriteMode,
 };
 use tokio_util::sync::CancellationToken;
 
 fn program(root: &Path, argv: &[&str]) -> Request {
-    Request::program(root, argv.iter().map(Into::into).collect())
+    Request::for_program(root, argv.iter().map(Into::into).collect())
 }
 
 /// Why a request isn't run.
@@ -36,14 +36,15 @@ fn outcomes() {
         ("kill -PIPE $$", Outcome::Signaled(13)),
     ];
     for (command, expected) in cases {
-        assert_eq!(run(Request::shell(project.path(), command)).outcome, expected, "{command}");
+        assert_eq!(run(Request::for_shell_command(project.path(), command)).outcome, expected, "{command}");
     }
 }
 
 #[test]
 fn streams_are_kept_apart_and_together() {
     let project = project();
-    let completed = run(Request::shell(project.path(), "echo out; echo err >&2; sleep 0.02; echo more"));
+    let completed =
+        run(Request::for_shell_command(project.path(), "echo out; echo err >&2; sleep 0.02; echo more"));
     assert_eq!(completed.stdout.text, "out\nmore\n");
     assert_eq!((completed.stderr.text.as_str(), completed.stderr.total_bytes), ("err\n", 4));
     assert_eq!(completed.combined.total_bytes, 13);
@@ -58,8 +59,8 @@ fn merged_streams_keep_the_commands_own_order() {
     let lines = "for i in 1 2 3 4 5 6 7 8; do echo out $i; echo err $i >&2; done";
     let expected: String = (1..=8).map(|i| format!("out {i}\nerr {i}\n")).collect();
     for _ in 0..5 {
-        let mut request = Request::shell(project.path(), lines);
-        request.streams = Streams::Merged;
+        let mut request = Request::for_shell_command(project.path(), lines);
+        request.streams = StdioMode::Merged;
         let completed = run(request);
         assert_eq!(completed.combined.text, expected);
         assert_eq!((completed.stdout.text, completed.stderr.text.as_str()), (expected.clone(), ""));
@@ -71,8 +72,8 @@ fn exact_output_is_byte_for_byte_and_bounded() {
     let project = project();
     let print = |count: u32| {
         let command = format!("printf '\\0\\377\\33[1m\\r\\n'; head -c {count} /dev/zero; echo words >&2");
-        let mut request = Request::shell(project.path(), &command);
-        request.streams = Streams::Exact;
+        let mut request = Request::for_shell_command(project.path(), &command);
+        request.streams = StdioMode::Exact;
         request.limits.output_bytes = 3_000_008;
         run(request)
     };
@@ -88,14 +89,16 @@ fn output_is_live() {
     let project = project();
     let box_ = sandbox();
     block_on(async {
-        let request =
-            Request::shell(project.path(), "echo ready; while ! test -e go; do sleep 0.01; done; echo gone");
+        let request = Request::for_shell_command(
+            project.path(),
+            "echo ready; while ! test -e go; do sleep 0.01; done; echo gone",
+        );
         let mut running = box_.spawn(request, CancellationToken::new()).await.unwrap();
-        let first = running.next().await.unwrap();
-        assert_eq!(first, OutputChunk { stream: Stream::Stdout, at: 0, bytes: b"ready\n".to_vec() });
+        let first = running.next_chunk().await.unwrap();
+        assert_eq!(first, OutputChunk { stream: OutputStream::Stdout, at: 0, bytes: b"ready\n".to_vec() });
         std::fs::write(project.path().join("go"), "").unwrap();
-        assert_eq!(running.next().await.unwrap().bytes, b"gone\n");
-        assert!(running.next().await.is_none());
+        assert_eq!(running.next_chunk().await.unwrap().bytes, b"gone\n");
+        assert!(running.next_chunk().await.is_none());
         assert_eq!(running.wait().await.unwrap().outcome, Outcome::Exited(0));
     });
 }
@@ -122,7 +125,8 @@ fn the_environment_is_exact_and_signals_are_usual() {
     let mut request = program(project.path(), &["/usr/bin/env"]);
     request.env = [("A", "1"), ("B", "two words")].map(|(n, v)| (n.into(), v.into())).into();
     assert_eq!(run(request).stdout.text, "A=1\nB=two words\n");
-    let status = run(Request::shell(project.path(), "grep -E '^Sig(Blk|Ign):' /proc/self/status"));
+    let status =
+        run(Request::for_shell_command(project.path(), "grep -E '^Sig(Blk|Ign):' /proc/self/status"));
     for line in status.stdout.text.lines() {
         // Signals 32 on are libc's and the real-time ones; a parent may have them ignored, nobody
         // minds.
@@ -166,11 +170,12 @@ fn cancelling_and_dropping_kill_the_tree() {
     let box_ = sandbox();
     block_on(async {
         let cancel = CancellationToken::new();
-        let running = box_.spawn(Request::shell(project.path(), &command), cancel.clone()).await.unwrap();
+        let running =
+            box_.spawn(Request::for_shell_command(project.path(), &command), cancel.clone()).await.unwrap();
         let wait = tokio::spawn(running.wait());
         tokio::task::spawn_blocking({
             let marker = marker.clone();
-            move || eventually("the start", || alive(&marker) >= 2)
+            move || wait_until("the start", || alive(&marker) >= 2)
         })
         .await
         .ok();
@@ -179,10 +184,13 @@ fn cancelling_and_dropping_kill_the_tree() {
         assert_eq!(alive(&marker), 0);
 
         let mut running = box_
-            .spawn(Request::shell(project.path(), &format!("echo; {command}")), CancellationToken::new())
+            .spawn(
+                Request::for_shell_command(project.path(), &format!("echo; {command}")),
+                CancellationToken::new(),
+            )
             .await
             .unwrap();
-        running.next().await.unwrap();
+        running.next_chunk().await.unwrap();
         assert!(alive(&marker) > 0);
         drop(running);
         while alive(&marker) > 0 {
@@ -192,9 +200,9 @@ fn cancelling_and_dropping_kill_the_tree() {
     // A runtime that ends takes its commands with it.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let running = runtime.block_on(async {
-        let request = Request::shell(project.path(), &format!("echo; {command}"));
+        let request = Request::for_shell_command(project.path(), &format!("echo; {command}"));
         let mut running = box_.spawn(request, CancellationToken::new()).await.unwrap();
-        running.next().await.unwrap();
+        running.next_chunk().await.unwrap();
         running
     });
     assert!(alive(&marker) > 0);
@@ -213,7 +221,7 @@ fn cancelling_while_it_is_set_up_leaves_nothing() {
     block_on(async {
         for number in 0..150 {
             let cancel = CancellationToken::new();
-            let request = Request::shell(project.path(), &command);
+            let request = Request::for_shell_command(project.path(), &command);
             let running = box_.spawn(request, cancel.clone()).await.unwrap();
             let wait = tokio::spawn(running.wait());
             tokio::time::sleep(Duration::from_micros(number * 50)).await;
@@ -228,7 +236,7 @@ fn cancelling_while_it_is_set_up_leaves_nothing() {
 fn limits_hold() {
     let project = project();
     let limited = |command: &str, set: &dyn Fn(&mut Limits)| {
-        let mut request = Request::shell(project.path(), command);
+        let mut request = Request::for_shell_command(project.path(), command);
         set(&mut request.limits);
         run(request)
     };
@@ -247,7 +255,7 @@ fn limits_hold() {
 #[test]
 fn read_only_is() {
     let project = project();
-    let mut request = Request::shell(project.path(), "cat file; touch new");
+    let mut request = Request::for_shell_command(project.path(), "cat file; touch new");
     request.write = WriteMode::ReadOnly;
     let completed = run(request);
     assert_eq!(completed.stdout.text, "content\n");
@@ -268,7 +276,7 @@ fn landlock_lies_beneath_the_mounts() {
         return;
     };
     assert!(layer.split(' ').nth(1).is_some_and(|version| version.parse::<u32>().is_ok()), "{layer}");
-    if !has_program(python) {
+    if !has_program_or_skip(python) {
         return;
     }
     let code = "import os
@@ -293,7 +301,7 @@ fn listed_paths() {
         "cd {at}; ls; cat */file; echo; echo new > ro/new; echo new > rw/new; echo new > layer/new; \
          cat layer/new; rm layer/file; cat layer/credentials; ls layer"
     );
-    let mut request = Request::shell(project.path(), &command);
+    let mut request = Request::for_shell_command(project.path(), &command);
     request.read_only = vec![other.path().join("ro"), other.path().join("missing")];
     request.writable = vec![other.path().join("rw")];
     request.layered = vec![other.path().join("layer")];
@@ -311,7 +319,7 @@ fn links_on_the_way_work_inside() {
     std::fs::write(place.path().join("real/project/file"), "content\n").unwrap();
     std::os::unix::fs::symlink("real", place.path().join("link")).unwrap();
     let named = place.path().join("link/project");
-    let mut request = Request::shell(&named, "pwd -P; cat $NAMED/file");
+    let mut request = Request::for_shell_command(&named, "pwd -P; cat $NAMED/file");
     request.env.insert("NAMED".into(), named.into());
     let real = place.path().canonicalize().unwrap().join("real/project");
     assert_eq!(run(request).stdout.text, format!("{}\ncontent\n", real.display()));
@@ -347,7 +355,7 @@ fn hostile_requests_are_refused() {
         ("a network against the needs", Box::new(|r| r.network = Network::Host), "no network"),
     ];
     for (name, change, expected) in cases {
-        let mut request = Request::shell(root, "echo ran > ran");
+        let mut request = Request::for_shell_command(root, "echo ran > ran");
         change(&mut request);
         let text = refusal(request);
         assert!(text.contains(expected), "{name}: {text}");
@@ -358,12 +366,12 @@ fn hostile_requests_are_refused() {
 #[test]
 fn a_protected_link_is_refused_and_a_missing_one_not_made() {
     let project = project();
-    let mut request = Request::shell(project.path(), "true");
+    let mut request = Request::for_shell_command(project.path(), "true");
     request.protected = vec![RelPath::parse("later/deep").unwrap()];
     assert_eq!(run(request).outcome, Outcome::Exited(0));
     assert!(!project.path().join("later").exists());
     std::os::unix::fs::symlink(".git", project.path().join("link")).unwrap();
-    let mut request = Request::shell(project.path(), "true");
+    let mut request = Request::for_shell_command(project.path(), "true");
     request.protected = vec![RelPath::parse("link/hooks").unwrap()];
     assert!(refusal(request).contains("symbolic link"));
 }
@@ -371,7 +379,7 @@ fn a_protected_link_is_refused_and_a_missing_one_not_made() {
 #[test]
 fn the_host_network_only_when_asked_for() {
     let project = project();
-    let mut request = Request::shell(project.path(), "grep -c : /proc/net/dev");
+    let mut request = Request::for_shell_command(project.path(), "grep -c : /proc/net/dev");
     let off = run(request.clone());
     assert_eq!(off.stdout.text, "1\n");
     request.network = Network::Host;
@@ -391,7 +399,7 @@ fn a_program_that_is_no_helper_is_named() {
         assert!(error.to_string().contains("run_helper_if_asked"));
     }
     let missing = Sandbox::new(SandboxSettings { helper: Some("/no/helper".into()), ..settings() });
-    let request = Request::shell(project.path(), "true");
+    let request = Request::for_shell_command(project.path(), "true");
     let error =
         block_on(async { missing.spawn(request, CancellationToken::new()).await.map(drop) }).unwrap_err();
     assert!(matches!(error, SandboxError::Start { .. }), "{error}");
@@ -453,7 +461,8 @@ fn unconfined_only_by_name() {
         block_on(box_.enforcement(&journeyman_protocol::SandboxNeeds::ALL)).unwrap(),
         Enforcement::none()
     );
-    let request = Request::shell(project.path(), "echo out; echo err >&2; cat; sleep 60 & exit 4");
+    let request =
+        Request::for_shell_command(project.path(), "echo out; echo err >&2; cat; sleep 60 & exit 4");
     let refused = block_on(async { box_.spawn(request.clone(), CancellationToken::new()).await.map(drop) });
     assert!(matches!(refused, Err(SandboxError::Unmet { .. })));
     let request = Request { needs: SandboxNeeds::NONE, stdin: Stdin::Bytes(b"in".to_vec()), ..request };
@@ -462,13 +471,13 @@ fn unconfined_only_by_name() {
     });
     assert_eq!((completed.outcome, completed.stdout.text.as_str()), (Outcome::Exited(4), "out\nin"));
     assert!(completed.duration < Duration::from_secs(30));
-    let mut request = Request::shell(project.path(), "echo a; echo b >&2; echo c");
-    (request.needs, request.streams) = (SandboxNeeds::NONE, Streams::Merged);
+    let mut request = Request::for_shell_command(project.path(), "echo a; echo b >&2; echo c");
+    (request.needs, request.streams) = (SandboxNeeds::NONE, StdioMode::Merged);
     let merged = block_on(async {
         box_.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap()
     });
     assert_eq!(merged.combined.text, "a\nb\nc\n");
-    let mut request = Request::shell(project.path(), "sleep 60");
+    let mut request = Request::for_shell_command(project.path(), "sleep 60");
     request.needs = SandboxNeeds::NONE;
     request.limits.wall = Duration::from_millis(50);
     let timed_out = block_on(async {
@@ -484,7 +493,7 @@ fn many_at_once() {
     block_on(async {
         let mut running = Vec::new();
         for number in 0..16 {
-            let request = Request::shell(project.path(), &format!("echo {number}"));
+            let request = Request::for_shell_command(project.path(), &format!("echo {number}"));
             running.push((number, box_.spawn(request, CancellationToken::new()).await.unwrap()));
         }
         for (number, command) in running {
@@ -494,7 +503,7 @@ fn many_at_once() {
 }
 
 fn with_toolchains(root: &Path, command: &str) -> Request {
-    Request::shell(root, command).with_toolchains(&host_toolchains(root))
+    Request::for_shell_command(root, command).with_toolchains(&host_toolchains(root))
 }
 
 #[test]
@@ -524,7 +533,7 @@ fn other_toolchains_work() {
         (&["git"], "git -C x status --porcelain && git -C x log 2>&1 | head -c 6", "fatal:"),
     ];
     for (tools, command, expected) in cases {
-        if tools.iter().all(|tool| has_program(tool)) {
+        if tools.iter().all(|tool| has_program_or_skip(tool)) {
             let completed = run(with_toolchains(project.path(), command));
             assert_eq!(completed.stdout.text, *expected, "{command}: {}", completed.combined.text);
         }
@@ -535,7 +544,7 @@ fn other_toolchains_work() {
 fn a_command_that_ends_is_reported_at_once() {
     let project = project();
     let begun = Instant::now();
-    let completed = run(Request::shell(project.path(), "sleep 30 & echo done"));
+    let completed = run(Request::for_shell_command(project.path(), "sleep 30 & echo done"));
     assert_eq!(completed.stdout.text, "done\n");
     assert!(begun.elapsed() < Duration::from_secs(20), "the background process was waited for");
 }
@@ -548,18 +557,18 @@ fn the_unprivileged_can_run_all_of_it() {
 #[test]
 fn a_reader_who_is_to_miss_nothing_misses_nothing() {
     let project = project();
-    let mut request = Request::shell(project.path(), "head -c 20000000 /dev/zero; echo end >&2");
-    request.live = journeyman_sandbox::Live::Whole;
+    let mut request = Request::for_shell_command(project.path(), "head -c 20000000 /dev/zero; echo end >&2");
+    request.live = journeyman_sandbox::LiveOutputMode::Whole;
     request.limits.flood_bytes = Some(u64::MAX);
     let read = block_on(async {
         let mut running = sandbox().spawn(request, CancellationToken::new()).await.unwrap();
         let mut read = [0, 0];
-        while let Some(chunk) = running.next().await {
+        while let Some(chunk) = running.next_chunk().await {
             // Slower than the command writes.
             for _ in 0..50 {
                 tokio::task::yield_now().await;
             }
-            read[usize::from(chunk.stream == journeyman_sandbox::Stream::Stderr)] += chunk.bytes.len();
+            read[usize::from(chunk.stream == journeyman_sandbox::OutputStream::Stderr)] += chunk.bytes.len();
         }
         assert_eq!(running.wait().await.unwrap().outcome, Outcome::Exited(0));
         read

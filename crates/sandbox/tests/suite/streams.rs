@@ -1,10 +1,10 @@
 //! Where a command's output goes besides, and terminals of its own.
 
 use crate::common;
-use journeyman_testkit::has_program;
+use journeyman_testkit::has_program_or_skip;
 
 use crate::common::{block_on, project, run, sandbox};
-use journeyman_sandbox::{Outcome, Request, Spill, Stdin, Streams};
+use journeyman_sandbox::{Outcome, Request, SpillFile, Stdin, StdioMode};
 use tokio_util::sync::CancellationToken;
 
 /// Why a request isn't run.
@@ -17,15 +17,15 @@ fn refusal(request: Request) -> String {
 fn all_of_the_output_goes_to_a_file_that_the_command_never_sees() {
     use std::os::unix::fs::PermissionsExt as _;
     let (project, place) = (project(), tempfile::tempdir().unwrap());
-    let spill = |name: &str, bytes| Some(Spill { path: place.path().join(name), bytes });
+    let spill = |name: &str, bytes| Some(SpillFile { path: place.path().join(name), bytes });
     let command =
         "printf 'a\\0\\033[1m'; sleep 0.02; printf b >&2; sleep 0.02; head -c 700000 /dev/zero | tr '\\0' x";
     for (name, bytes, streams) in [
-        ("all", 1 << 30, Streams::Separate),
-        ("some", 1000, Streams::Merged),
-        ("exact", 1 << 30, Streams::Exact),
+        ("all", 1 << 30, StdioMode::Separate),
+        ("some", 1000, StdioMode::Merged),
+        ("exact", 1 << 30, StdioMode::Exact),
     ] {
-        let mut request = Request::shell(project.path(), command);
+        let mut request = Request::for_shell_command(project.path(), command);
         (request.spill, request.streams, request.limits.output_bytes) =
             (spill(name, bytes), streams, 1 << 20);
         let completed = run(request);
@@ -39,10 +39,10 @@ fn all_of_the_output_goes_to_a_file_that_the_command_never_sees() {
     }
     // One that is there is neither overwritten nor followed, and one that the command would see is
     // refused.
-    let mut request = Request::shell(project.path(), "true");
+    let mut request = Request::for_shell_command(project.path(), "true");
     request.spill = spill("all", 10);
     assert!(refusal(request.clone()).contains("File exists"));
-    request.spill = Some(Spill { path: project.path().join("new"), bytes: 10 });
+    request.spill = Some(SpillFile { path: project.path().join("new"), bytes: 10 });
     assert!(refusal(request.clone()).contains("where the command sees it"));
     assert!(!project.path().join("new").exists());
     request.writable = vec![place.path().to_owned()];
@@ -54,8 +54,8 @@ fn all_of_the_output_goes_to_a_file_that_the_command_never_sees() {
 fn a_terminal_of_its_own() {
     let project = project();
     let terminal = |command: &str, input: Option<&str>| {
-        let mut request = Request::shell(project.path(), command);
-        request.streams = Streams::Terminal { columns: 101, rows: 33 };
+        let mut request = Request::for_shell_command(project.path(), command);
+        request.streams = StdioMode::Terminal { columns: 101, rows: 33 };
         if let Some(input) = input {
             request.stdin = Stdin::Bytes(input.as_bytes().to_vec());
         }
@@ -80,7 +80,7 @@ fn a_terminal_of_its_own() {
     assert_eq!(std::fs::read(project.path().join("got")).unwrap().len(), 3000);
     let killed = terminal("setsid sleep 100 & kill -KILL $$", None);
     assert_eq!(killed.outcome, Outcome::Signaled(9));
-    if has_program("/usr/bin/python3") {
+    if has_program_or_skip("/usr/bin/python3") {
         let code = "import fcntl, termios
 for name, call, data in [('type', termios.TIOCSTI, b'x'), ('console', 0x541c, b'\\x03')]:
     try: fcntl.ioctl(0, call, data)

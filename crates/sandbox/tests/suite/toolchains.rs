@@ -4,7 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use journeyman_sandbox::{HostEnvironment, Network, Request, Toolchains, toolchains};
+use journeyman_sandbox::{HostEnvironment, Network, Request, Toolchains, find_toolchains};
 
 struct Host {
     place: tempfile::TempDir,
@@ -36,7 +36,7 @@ impl Host {
 
     fn find(&self) -> Toolchains {
         let vars = self.vars.iter().map(|(name, value)| ((*name).into(), value.into())).collect();
-        toolchains(&HostEnvironment { vars, home: Some(self.at("home")) }, &self.at("project"))
+        find_toolchains(&HostEnvironment { vars, home: Some(self.at("home")) }, &self.at("project"))
     }
 }
 
@@ -181,9 +181,9 @@ fn only_listed_variables_pass_and_no_secret() {
 fn offline_settings_only_without_network() {
     let host = Host::new(&[], &[]);
     let root = Path::new("/srv/project");
-    let offline = Request::shell(root, "true").with_toolchains(&host.find());
+    let offline = Request::for_shell_command(root, "true").with_toolchains(&host.find());
     assert_eq!(offline.env.get(OsStr::new("CARGO_NET_OFFLINE")), Some(&OsString::from("true")));
-    let online =
-        Request { network: Network::Host, ..Request::shell(root, "true") }.with_toolchains(&host.find());
+    let online = Request { network: Network::Host, ..Request::for_shell_command(root, "true") }
+        .with_toolchains(&host.find());
     assert_eq!(online.env.get(OsStr::new("CARGO_NET_OFFLINE")), None);
 }

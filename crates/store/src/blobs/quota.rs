@@ -14,28 +14,28 @@ use crate::StoreError;
 
 /// All blobs are counted after this fraction of the quota was written, because counting reads the
 /// metadata of each ...
-const COUNT_EVERY: u64 = 64;
+const COUNT_QUOTA_DIVISOR: u64 = 64;
 /// ... and at one in this many new blobs of a handle that hasn't counted yet, so that many short
 /// runs count too. Hashes are evenly spread, so their first byte decides.
-const COUNT_ONE_IN: u8 = 64;
+const NEW_BLOBS_PER_COUNT: u8 = 64;
 /// When blobs are removed, this fraction of the quota is freed besides, so that the next put
 /// doesn't remove blobs again.
-const SLACK: u64 = 16;
+const SLACK_QUOTA_DIVISOR: u64 = 16;
 /// Seconds after its put in which a blob isn't removed: it may belong to a run in progress, here or
 /// in another process.
-const RECENT: i64 = 600;
+const RECENT_BLOB_SECS: i64 = 600;
 /// Seconds after which a temporary file counts as left by a process that is gone.
-const ABANDONED: i64 = 3600;
+const ABANDONED_FILE_SECS: i64 = 3600;
 /// Minimum age in seconds of a blob's time stamp that a repeated put renews.
-const REMARK: i64 = 3600;
+const STALE_MARK_SECS: i64 = 3600;
 
 /// The prefix of a temporary file's name. No hash begins with it. Old temporary files, left by a
 /// crash, are removed.
-pub(super) const TEMPORARY: &str = ".new-";
+pub(super) const TEMPORARY_PREFIX: &str = ".new-";
 
 /// A handle's record of the bytes in use in the directory.
 #[derive(Debug, Default)]
-pub(super) struct Usage {
+pub(super) struct DiskUsage {
     /// Bytes at the last count and those that this handle added since.
     total: Option<u64>,
     /// Bytes written since the last count.
@@ -44,37 +44,37 @@ pub(super) struct Usage {
     clock: Option<i64>,
 }
 
-impl Usage {
-    pub(super) fn saw(&mut self, time: i64) {
+impl DiskUsage {
+    pub(super) fn record_time(&mut self, time: i64) {
         self.clock = self.clock.max(Some(time));
     }
 
-    pub(super) fn is_stale(&self, time: i64) -> bool {
-        self.clock.is_none_or(|now| now.saturating_sub(time) > REMARK)
+    pub(super) fn is_stale_time(&self, time: i64) -> bool {
+        self.clock.is_none_or(|now| now.saturating_sub(time) > STALE_MARK_SECS)
     }
 
-    pub(super) fn grow(&mut self, size: u64) {
+    pub(super) fn add_bytes(&mut self, size: u64) {
         self.since = self.since.saturating_add(size);
         self.total = self.total.map(|total| total.saturating_add(size));
     }
 
-    pub(super) fn shrink(&mut self, size: u64) {
+    pub(super) fn subtract_bytes(&mut self, size: u64) {
         self.total = self.total.map(|total| total.saturating_sub(size));
     }
 
     pub(super) fn must_count(&self, hash: &ContentHash, size: u64, quota: u64) -> bool {
         let [first, ..] = hash.as_bytes();
-        self.since.saturating_add(size) > quota / COUNT_EVERY
+        self.since.saturating_add(size) > quota / COUNT_QUOTA_DIVISOR
             || match self.total {
                 Some(total) => total.saturating_add(size) > quota,
-                None => first % COUNT_ONE_IN == 0,
+                None => first % NEW_BLOBS_PER_COUNT == 0,
             }
     }
 }
 
 /// A blob or temporary file.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct BlobFile {
     path: PathBuf,
     /// `None` for a temporary file.
     hash: Option<ContentHash>,
@@ -85,7 +85,7 @@ pub(super) struct Found {
 /// Every file of the directory.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
-    files: Vec<Found>,
+    files: Vec<BlobFile>,
 }
 
 impl Scan {
@@ -97,14 +97,14 @@ impl Scan {
 /// Lists all blobs and temporary files; none for a missing directory.
 pub(super) fn scan(dir: &Path) -> Result<Scan, StoreError> {
     let mut scan = Scan::default();
-    for (path, _) in entries(dir)? {
+    for (path, _) in list_directory(dir)? {
         let Some(fan_out) = path.file_name().and_then(|name| name.to_str()).map(str::to_owned) else {
             continue;
         };
         if fan_out.len() != 2 || !fan_out.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             continue;
         }
-        for (path, entry) in entries(&path)? {
+        for (path, entry) in list_directory(&path)? {
             let metadata = match entry.metadata() {
                 Ok(metadata) if metadata.is_file() => metadata,
                 Ok(_) => continue,
@@ -114,16 +114,16 @@ pub(super) fn scan(dir: &Path) -> Result<Scan, StoreError> {
             };
             let name = entry.file_name();
             let hash = name.to_str().and_then(|rest| format!("{fan_out}{rest}").parse().ok());
-            if hash.is_none() && !name.as_bytes().starts_with(TEMPORARY.as_bytes()) {
+            if hash.is_none() && !name.as_bytes().starts_with(TEMPORARY_PREFIX.as_bytes()) {
                 continue;
             }
-            scan.files.push(Found { path, hash, size: metadata.len(), modified: metadata.mtime() });
+            scan.files.push(BlobFile { path, hash, size: metadata.len(), modified: metadata.mtime() });
         }
     }
     Ok(scan)
 }
 
-fn entries(dir: &Path) -> Result<Vec<(PathBuf, fs::DirEntry)>, StoreError> {
+fn list_directory(dir: &Path) -> Result<Vec<(PathBuf, fs::DirEntry)>, StoreError> {
     let failed = |source| StoreError::io("list blobs in", dir, source);
     match fs::read_dir(dir) {
         Ok(found) => found.map(|entry| entry.map(|entry| (entry.path(), entry)).map_err(failed)).collect(),
@@ -139,19 +139,19 @@ fn entries(dir: &Path) -> Result<Vec<(PathBuf, fs::DirEntry)>, StoreError> {
 
 /// Counts all blobs, and removes the ones put longest ago if `needed` bytes don't fit. Removes
 /// nothing if not enough can be removed. Returns true if any blob was removed.
-pub(super) fn keep(
+pub(super) fn enforce_quota(
     dir: &Path,
     quota: u64,
     needed: u64,
     pinned: &HashSet<ContentHash>,
-    usage: &mut Usage,
+    usage: &mut DiskUsage,
 ) -> Result<bool, StoreError> {
     let mut scan = scan(dir)?;
     let total = scan.total();
     let now = scan.files.iter().map(|file| file.modified).chain(usage.clock).max().unwrap_or_default();
     scan.files.retain(|file| match &file.hash {
-        Some(hash) => now.saturating_sub(file.modified) > RECENT && !pinned.contains(hash),
-        None => now.saturating_sub(file.modified) > ABANDONED,
+        Some(hash) => now.saturating_sub(file.modified) > RECENT_BLOB_SECS && !pinned.contains(hash),
+        None => now.saturating_sub(file.modified) > ABANDONED_FILE_SECS,
     });
     let mut left = total;
     // The new content is in a temporary file already, and so in `total`.
@@ -162,7 +162,7 @@ pub(super) fn keep(
         }
         scan.files.sort_by_key(|file| (file.hash.is_some(), file.modified));
         for file in &scan.files {
-            if left <= quota - quota / SLACK {
+            if left <= quota - quota / SLACK_QUOTA_DIVISOR {
                 break;
             }
             match fs::remove_file(&file.path) {
@@ -173,7 +173,7 @@ pub(super) fn keep(
             left = left.saturating_sub(file.size);
         }
     }
-    usage.saw(now);
+    usage.record_time(now);
     usage.total = Some(left.saturating_sub(needed));
     usage.since = 0;
     Ok(left < total)

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::{Channel, SessionId, UnixMillis};
 
-use crate::sqlite::{channel_code, channel_of, checksum, unsigned};
+use crate::sqlite::{channel_code, channel_from_code, checksum, from_sql_integer};
 use crate::{MAX_ENTRY_BYTES, NewEntry};
 
 /// Maximum columns of a record: more than any of our tables has.
@@ -49,7 +49,7 @@ impl<'a> Value<'a> {
 
 /// A column's type with its length in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum ColumnType {
     Null,
     /// 0 or 1, which take no bytes.
     Constant(i64),
@@ -58,8 +58,8 @@ enum Column {
     Bytes(usize),
 }
 
-impl Column {
-    fn of(serial: i64) -> Option<Self> {
+impl ColumnType {
+    fn from_serial_type(serial: i64) -> Option<Self> {
         let length = |serial: i64| usize::try_from((serial - 12) / 2).ok();
         Some(match serial {
             0 => Self::Null,
@@ -73,7 +73,7 @@ impl Column {
         })
     }
 
-    fn bytes(self) -> usize {
+    fn byte_len(self) -> usize {
         match self {
             Self::Null | Self::Constant(_) => 0,
             Self::Number(bytes) | Self::Text(bytes) | Self::Bytes(bytes) => bytes,
@@ -83,29 +83,29 @@ impl Column {
 
 /// Parses the header of a record of `length` bytes. Returns its columns and the offset of their
 /// values; `None` if the header isn't valid.
-fn columns(record: &[u8], length: usize) -> Option<(Vec<Column>, usize)> {
+fn parse_columns(record: &[u8], length: usize) -> Option<(Vec<ColumnType>, usize)> {
     let mut rest = record;
     let header = usize::try_from(varint(&mut rest)?).ok()?;
     let mut types = record.get(record.len() - rest.len()..header)?;
     let mut columns = Vec::new();
     while !types.is_empty() && columns.len() < MAX_COLUMNS {
-        columns.push(Column::of(varint(&mut types)?)?);
+        columns.push(ColumnType::from_serial_type(varint(&mut types)?)?);
     }
-    let total = columns.iter().try_fold(header, |sum, column| sum.checked_add(column.bytes()))?;
+    let total = columns.iter().try_fold(header, |sum, column| sum.checked_add(column.byte_len()))?;
     (total == length && types.is_empty()).then_some((columns, header))
 }
 
-fn values(record: &[u8]) -> Option<Vec<Value<'_>>> {
-    let (columns, mut at) = columns(record, record.len())?;
+fn parse_values(record: &[u8]) -> Option<Vec<Value<'_>>> {
+    let (columns, mut at) = parse_columns(record, record.len())?;
     let values = columns.into_iter().map(|column| {
-        let bytes = record.get(at..at + column.bytes())?;
-        at += column.bytes();
+        let bytes = record.get(at..at + column.byte_len())?;
+        at += column.byte_len();
         Some(match column {
-            Column::Null => Value::Null,
-            Column::Constant(number) => Value::Number(number),
-            Column::Number(_) => Value::Number(signed(bytes)),
-            Column::Text(_) => Value::Text(std::str::from_utf8(bytes).ok()?),
-            Column::Bytes(_) => Value::Bytes(bytes),
+            ColumnType::Null => Value::Null,
+            ColumnType::Constant(number) => Value::Number(number),
+            ColumnType::Number(_) => Value::Number(parse_signed(bytes)),
+            ColumnType::Text(_) => Value::Text(std::str::from_utf8(bytes).ok()?),
+            ColumnType::Bytes(_) => Value::Bytes(bytes),
         })
     });
     values.collect()
@@ -113,7 +113,7 @@ fn values(record: &[u8]) -> Option<Vec<Value<'_>>> {
 
 /// Returns true if a record looks like an entry, from its first bytes alone.
 pub(super) fn is_entry(local: &[u8], length: usize) -> bool {
-    let Some((columns, _)) = columns(local, length) else { return false };
+    let Some((columns, _)) = parse_columns(local, length) else { return false };
     // The first format had no sums.
     let count = columns.len();
     (count == 5 || count == 6)
@@ -121,25 +121,25 @@ pub(super) fn is_entry(local: &[u8], length: usize) -> bool {
         && matches!(
             columns.as_slice(),
             [
-                Column::Null,
-                Column::Null | Column::Constant(_) | Column::Number(_),
-                Column::Text(_),
-                Column::Number(_) | Column::Constant(_),
-                Column::Bytes(_),
+                ColumnType::Null,
+                ColumnType::Null | ColumnType::Constant(_) | ColumnType::Number(_),
+                ColumnType::Text(_),
+                ColumnType::Number(_) | ColumnType::Constant(_),
+                ColumnType::Bytes(_),
                 ..
             ]
         )
 }
 
 /// Parses the record of an entry; `None` if it is damaged.
-pub(super) fn entry(record: &[u8]) -> Option<NewEntry> {
-    let values = values(record)?;
+pub(super) fn parse_entry(record: &[u8]) -> Option<NewEntry> {
+    let values = parse_values(record)?;
     let [Value::Null, channel, kind, at, Value::Bytes(payload), sum @ ..] = values.as_slice() else {
         return None;
     };
     let channel: Option<Channel> = match channel {
         Value::Null => None,
-        code => channel_of(Some(code.number()?)).ok()?,
+        code => channel_from_code(Some(code.number()?)).ok()?,
     };
     let (kind, at) = (kind.text()?, at.number()?);
     if let [Value::Number(sum)] = sum
@@ -147,12 +147,17 @@ pub(super) fn entry(record: &[u8]) -> Option<NewEntry> {
     {
         return None;
     }
-    Some(NewEntry { channel, kind: kind.to_owned(), at: UnixMillis(unsigned(at)), payload: payload.to_vec() })
+    Some(NewEntry {
+        channel,
+        kind: kind.to_owned(),
+        at: UnixMillis(from_sql_integer(at)),
+        payload: payload.to_vec(),
+    })
 }
 
 /// Parses the record of a session. Versions differ in the columns after these.
-pub(super) fn session(record: &[u8]) -> Option<SessionRow> {
-    let values = values(record)?;
+pub(super) fn parse_session(record: &[u8]) -> Option<SessionRow> {
+    let values = parse_values(record)?;
     let [Value::Null, id, root, title, created, updated, last, status, _, _, rest @ ..] = values.as_slice()
     else {
         return None;
@@ -161,25 +166,25 @@ pub(super) fn session(record: &[u8]) -> Option<SessionRow> {
         id: id.text()?.parse().ok()?,
         root: root.text()?.to_owned(),
         title: title.text()?.to_owned(),
-        created: UnixMillis(unsigned(created.number()?)),
-        updated: UnixMillis(unsigned(updated.number()?)),
-        last: unsigned(last.number()?),
+        created: UnixMillis(from_sql_integer(created.number()?)),
+        updated: UnixMillis(from_sql_integer(updated.number()?)),
+        last: from_sql_integer(last.number()?),
         status: status.text()?.to_owned(),
-        records: rest.get(2).and_then(|records| records.number()).map(unsigned),
+        records: rest.get(2).and_then(|records| records.number()).map(from_sql_integer),
     })
 }
 
 /// Parses a record of the index of session ids: the id, and the session's number.
-pub(super) fn indexed_id(record: &[u8]) -> Option<(SessionId, i64)> {
-    match values(record)?.as_slice() {
+pub(super) fn parse_id_index(record: &[u8]) -> Option<(SessionId, i64)> {
+    match parse_values(record)?.as_slice() {
         [Value::Text(id), Value::Number(number)] => Some((id.parse().ok()?, *number)),
         _ => None,
     }
 }
 
 /// Parses a record of the index of records: the place of the record.
-pub(super) fn indexed_record(record: &[u8]) -> Option<i64> {
-    match values(record)?.as_slice() {
+pub(super) fn parse_record_index(record: &[u8]) -> Option<i64> {
+    match parse_values(record)?.as_slice() {
         [Value::Null, Value::Number(place)] => Some(*place),
         _ => None,
     }
@@ -202,7 +207,7 @@ pub(super) fn varint(bytes: &mut &[u8]) -> Option<i64> {
     Some(value.cast_signed())
 }
 
-fn signed(bytes: &[u8]) -> i64 {
+fn parse_signed(bytes: &[u8]) -> i64 {
     let start = match bytes.first() {
         Some(first) if *first >= 0x80 => -1,
         _ => 0,

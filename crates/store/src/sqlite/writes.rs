@@ -3,18 +3,21 @@
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::group::StatementContext;
-use super::holder::{Life, life};
-use super::rows::{MAX_SEQ, Stop, channel_code, checksum, head, place, signed, unknown_session, unsigned};
-use crate::entry::{check_sizes, entry_bytes};
+use super::group_commit::StatementContext;
+use super::lease_holder::{Liveness, holder_liveness};
+use super::rows::{
+    MAX_SEQ, StatementError, channel_code, checksum, from_sql_integer, pack_place, read_head, to_sql_integer,
+    unknown_session,
+};
+use crate::entry::{check_entry_sizes, entry_bytes};
 use crate::lease::Lease;
-use crate::{NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
+use crate::{NewEntry, NewSession, STATUS_NEW, SessionOrigin, StoreError};
 
 /// Maximum bytes that a fork copies at once. SQLite holds a copy within one table in memory until
 /// it is complete.
-const COPY_BYTES: usize = 1024 * 1024;
+const FORK_BATCH_BYTES: usize = 1024 * 1024;
 /// Maximum entries that a fork copies at once.
-const COPY_ENTRIES: i64 = 4096;
+const FORK_BATCH_ENTRIES: i64 = 4096;
 
 pub(super) fn create(
     connection: &Connection,
@@ -22,15 +25,15 @@ pub(super) fn create(
     root: &str,
     title: &str,
     now: UnixMillis,
-) -> Result<i64, Stop> {
+) -> Result<i64, StatementError> {
     connection
         .prepare_cached(
             "INSERT INTO sessions (id, root, title, created, updated, last, status)
              VALUES (?1, ?2, ?3, ?4, ?4, 0, ?5) ON CONFLICT (id) DO NOTHING RETURNING number",
         )?
-        .query_row(params![id.as_str(), root, title, signed(now.0), STATUS_NEW], |row| row.get(0))
+        .query_row(params![id.as_str(), root, title, to_sql_integer(now.0), STATUS_NEW], |row| row.get(0))
         .optional()?
-        .ok_or_else(|| Stop::Ours(StoreError::SessionExists { session: id.clone() }))
+        .ok_or_else(|| StatementError::Ours(StoreError::SessionExists { session: id.clone() }))
 }
 
 pub(super) fn append(
@@ -38,13 +41,13 @@ pub(super) fn append(
     session: &SessionId,
     expected: Seq,
     entries: &[NewEntry],
-) -> Result<Seq, Stop> {
-    let head = head(connection, session)?;
+) -> Result<Seq, StatementError> {
+    let head = read_head(connection, session)?;
     if head.last != expected {
         let (session, found) = (session.clone(), head.last);
-        return Err(Stop::Ours(StoreError::Conflict { session, expected, found }));
+        return Err(StatementError::Ours(StoreError::Conflict { session, expected, found }));
     }
-    check_sizes(entries)?;
+    check_entry_sizes(entries)?;
     let Some(newest) = entries.iter().map(|entry| entry.at).max() else { return Ok(head.last) };
     let mut insert = connection.prepare_cached(
         "INSERT INTO entries (place, channel, kind, at, payload, sum) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
@@ -54,16 +57,28 @@ pub(super) fn append(
         last = last.next();
         records += u64::from(entry.channel.is_none());
         let channel = entry.channel.map(channel_code);
-        let at = signed(entry.at.0);
+        let at = to_sql_integer(entry.at.0);
         let sum = checksum(channel, &entry.kind, at, &entry.payload);
-        insert.execute(params![place(head.number, last), channel, entry.kind, at, entry.payload, sum])?;
+        insert.execute(params![
+            pack_place(head.number, last),
+            channel,
+            entry.kind,
+            at,
+            entry.payload,
+            sum
+        ])?;
     }
     connection
         .prepare_cached(
             "UPDATE sessions SET last = ?2, updated = max(updated, ?3), records = records + ?4
              WHERE number = ?1",
         )?
-        .execute(params![head.number, signed(last.0), signed(newest.0), signed(records)])?;
+        .execute(params![
+            head.number,
+            to_sql_integer(last.0),
+            to_sql_integer(newest.0),
+            to_sql_integer(records)
+        ])?;
     Ok(last)
 }
 
@@ -74,11 +89,11 @@ pub(super) fn fork(
     at: Seq,
     child: &SessionId,
     (title, now): (&str, UnixMillis),
-) -> Result<(), Stop> {
-    let from = head(connection, parent)?;
+) -> Result<(), StatementError> {
+    let from = read_head(connection, parent)?;
     if at > from.last {
         let (session, last) = (parent.clone(), from.last);
-        return Err(Stop::Ours(StoreError::NoSuchEntry { session, asked: at, last }));
+        return Err(StatementError::Ours(StoreError::NoSuchEntry { session, asked: at, last }));
     }
     let root: String = connection
         .prepare_cached("SELECT root FROM sessions WHERE number = ?1")?
@@ -92,11 +107,11 @@ pub(super) fn fork(
         "INSERT INTO entries (place, channel, kind, at, payload, sum)
          SELECT place + ?3, channel, kind, at, payload, sum FROM entries WHERE place > ?1 AND place <= ?2",
     )?;
-    let (mut done, end) = (place(from.number, Seq::START), place(from.number, at));
+    let (mut done, end) = (pack_place(from.number, Seq::START), pack_place(from.number, at));
     let mut copied = 0;
     loop {
-        let mut rows = ends.query(params![done, end, COPY_ENTRIES])?;
-        let (mut next, mut left) = (done, COPY_BYTES);
+        let mut rows = ends.query(params![done, end, FORK_BATCH_ENTRIES])?;
+        let (mut next, mut left) = (done, FORK_BATCH_BYTES);
         while let Some(row) = rows.next()? {
             let bytes = usize::try_from(row.get::<_, i64>(1)?).unwrap_or(usize::MAX);
             if bytes > left && next != done {
@@ -109,13 +124,13 @@ pub(super) fn fork(
         if next == done {
             break;
         }
-        let distance = place(to, Seq::START) - place(from.number, Seq::START);
+        let distance = pack_place(to, Seq::START) - pack_place(from.number, Seq::START);
         copied += copy.execute([done, next, distance])? as u64;
         done = next;
     }
     if copied != at.0 {
         let detail = format!("session {parent} has {copied} of its first {at} entries");
-        return Err(Stop::Ours(StoreError::Damaged { path: context.path.clone(), detail }));
+        return Err(StatementError::Ours(StoreError::Damaged { path: context.path.clone(), detail }));
     }
     connection
         .prepare_cached(
@@ -125,28 +140,28 @@ pub(super) fn fork(
                         WHERE channel IS NULL AND place > ?3 AND place <= ?4)
              WHERE number = ?1",
         )?
-        .execute(params![to, signed(at.0), place(to, Seq::START), place(to, at)])?;
+        .execute(params![to, to_sql_integer(at.0), pack_place(to, Seq::START), pack_place(to, at)])?;
     Ok(())
 }
 
-pub(super) fn begin(
+pub(super) fn create_with_entries(
     connection: &Connection,
     context: &mut StatementContext,
     new: &NewSession,
-) -> Result<Seq, Stop> {
+) -> Result<Seq, StatementError> {
     let NewSession { id, origin, title, now, status, lease: held, entries } = new;
     let expected = match origin {
-        Origin::Root(root) => match create(connection, id, root, title, *now) {
-            Ok(_) | Err(Stop::Ours(StoreError::SessionExists { .. })) => Seq::START,
+        SessionOrigin::Root(root) => match create(connection, id, root, title, *now) {
+            Ok(_) | Err(StatementError::Ours(StoreError::SessionExists { .. })) => Seq::START,
             Err(stop) => return Err(stop),
         },
-        Origin::Fork { parent, at } => {
+        SessionOrigin::Fork { parent, at } => {
             fork(connection, context, parent, *at, id, (title, *now))?;
             *at
         }
     };
     if let Some((holder, ttl_ms)) = held {
-        lease(connection, context, id, holder, (*now, *ttl_ms))??;
+        acquire_lease(connection, context, id, holder, (*now, *ttl_ms))??;
     }
     let last = append(connection, id, expected, entries)?;
     if status != STATUS_NEW {
@@ -155,13 +170,13 @@ pub(super) fn begin(
     Ok(last)
 }
 
-pub(super) fn append_as(
+pub(super) fn append_and_set_status(
     connection: &Connection,
     session: &SessionId,
     expected: Seq,
     entries: &[NewEntry],
     status: &str,
-) -> Result<Seq, Stop> {
+) -> Result<Seq, StatementError> {
     let last = append(connection, session, expected, entries)?;
     let newest = entries.iter().map(|entry| entry.at).max().unwrap_or_default();
     set_status(connection, session, status, newest)?;
@@ -173,24 +188,24 @@ pub(super) fn set_status(
     session: &SessionId,
     status: &str,
     now: UnixMillis,
-) -> Result<(), Stop> {
+) -> Result<(), StatementError> {
     let changed = connection
         .prepare_cached("UPDATE sessions SET status = ?2, updated = max(updated, ?3) WHERE id = ?1")?
-        .execute(params![session.as_str(), status, signed(now.0)])?;
+        .execute(params![session.as_str(), status, to_sql_integer(now.0)])?;
     if changed == 0 { Err(unknown_session(session)) } else { Ok(()) }
 }
 
 /// Takes a lease, or returns the reason for the refusal. A refusal is no failure of the call: a
 /// shortened lease of the other holder is stored.
-pub(super) fn lease(
+pub(super) fn acquire_lease(
     connection: &Connection,
     context: &mut StatementContext,
     session: &SessionId,
     holder: &str,
     (now, ttl_ms): (UnixMillis, u64),
-) -> Result<Result<(), StoreError>, Stop> {
-    type Held = (i64, Option<String>, i64, Option<i64>, Option<String>);
-    let (number, other, until, length, file): Held = connection
+) -> Result<Result<(), StoreError>, StatementError> {
+    type LeaseColumns = (i64, Option<String>, i64, Option<i64>, Option<String>);
+    let (number, other, until, length, file): LeaseColumns = connection
         .prepare_cached(
             "SELECT number, holder, coalesce(held_until, 0), held_for, holder_file
              FROM sessions WHERE id = ?1",
@@ -198,22 +213,22 @@ pub(super) fn lease(
         .query_row([session.as_str()], |row| row.try_into())
         .optional()?
         .ok_or_else(|| unknown_session(session))?;
-    let mine = context.holder()?.map(str::to_owned);
+    let mine = context.ensure_holder()?.map(str::to_owned);
     if let Some(other) = other {
-        let until = UnixMillis(unsigned(until));
-        let mut held = Lease { holder: other, until, length: length.map_or(u64::MAX, unsigned) };
+        let until = UnixMillis(from_sql_integer(until));
+        let mut held = Lease { holder: other, until, length: length.map_or(u64::MAX, from_sql_integer) };
         let alive = match &file {
-            Some(name) if file == mine || name.is_empty() => Life::Unknown,
-            Some(name) => life(&context.path, name),
-            None => Life::Unknown,
+            Some(name) if file == mine || name.is_empty() => Liveness::Unknown,
+            Some(name) => holder_liveness(&context.path, name),
+            None => Liveness::Unknown,
         };
         // The same description from another live store is another process: process ids repeat.
-        let same = held.holder == holder && alive != Life::Alive;
-        if !same && alive != Life::Dead && !held.is_over(now) {
+        let same = held.holder == holder && alive != Liveness::Alive;
+        if !same && alive != Liveness::Dead && !held.is_expired(now) {
             if held.shorten(now) {
                 connection
                     .prepare_cached("UPDATE sessions SET held_until = ?2 WHERE number = ?1")?
-                    .execute([number, signed(held.until.0)])?;
+                    .execute([number, to_sql_integer(held.until.0)])?;
             }
             let Lease { holder, until, .. } = held;
             return Ok(Err(StoreError::Leased { session: session.clone(), holder, until }));
@@ -225,28 +240,34 @@ pub(super) fn lease(
             "UPDATE sessions SET holder = ?2, held_until = ?3, held_for = ?4, holder_file = ?5
              WHERE number = ?1",
         )?
-        .execute(params![number, taken.holder, signed(taken.until.0), signed(taken.length), mine])?;
+        .execute(params![
+            number,
+            taken.holder,
+            to_sql_integer(taken.until.0),
+            to_sql_integer(taken.length),
+            mine
+        ])?;
     Ok(Ok(()))
 }
 
-pub(super) fn release(
+pub(super) fn release_lease(
     connection: &Connection,
     context: &StatementContext,
     session: &SessionId,
     holder: &str,
-) -> Result<(), Stop> {
-    head(connection, session)?;
+) -> Result<(), StatementError> {
+    read_head(connection, session)?;
     // A lease that another store took under the same description stays.
     connection
         .prepare_cached(
             "UPDATE sessions SET holder = NULL, held_until = NULL, held_for = NULL, holder_file = NULL
              WHERE id = ?1 AND holder = ?2 AND (holder_file IS NULL OR holder_file = ?3)",
         )?
-        .execute(params![session.as_str(), holder, context.own_holder()])?;
+        .execute(params![session.as_str(), holder, context.existing_holder()])?;
     Ok(())
 }
 
-pub(super) fn delete(connection: &Connection, session: &SessionId) -> Result<(), Stop> {
+pub(super) fn delete(connection: &Connection, session: &SessionId) -> Result<(), StatementError> {
     let number: Option<i64> = connection
         .prepare_cached("DELETE FROM sessions WHERE id = ?1 RETURNING number")?
         .query_row([session.as_str()], |row| row.get(0))
@@ -254,7 +275,7 @@ pub(super) fn delete(connection: &Connection, session: &SessionId) -> Result<(),
     if let Some(number) = number {
         connection
             .prepare_cached("DELETE FROM entries WHERE place BETWEEN ?1 AND ?2")?
-            .execute([place(number, Seq::START), place(number, Seq(MAX_SEQ))])?;
+            .execute([pack_place(number, Seq::START), pack_place(number, Seq(MAX_SEQ))])?;
     }
     Ok(())
 }

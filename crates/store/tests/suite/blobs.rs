@@ -119,9 +119,9 @@ fn a_blob_that_exists_is_not_written_again() {
     let content = noise(5_000, 7);
     for durability in [Durability::Now, Durability::Later] {
         let blobs = Blobs::open(home.path(), ROOMY).unwrap();
-        let hash = blobs.put_with(&content, durability).unwrap();
+        let hash = blobs.put_with_durability(&content, durability).unwrap();
         let before = fs::metadata(file_of(home.path(), &hash)).unwrap().ino();
-        assert_eq!(blobs.put_with(&content, durability).unwrap(), hash);
+        assert_eq!(blobs.put_with_durability(&content, durability).unwrap(), hash);
         assert_eq!(fs::metadata(file_of(home.path(), &hash)).unwrap().ino(), before);
     }
     assert_eq!(files_in(home.path()).len(), 1);
@@ -136,7 +136,7 @@ fn a_blob_that_a_power_failure_left_short_is_written_again() {
     let file = file_of(home.path(), &hash);
     for left in [0, 4_999] {
         fs::File::options().write(true).open(&file).unwrap().set_len(left).unwrap();
-        blobs.put_with(&content, Durability::Later).unwrap();
+        blobs.put_with_durability(&content, Durability::Later).unwrap();
         assert_eq!(blobs.get(&hash).unwrap().unwrap(), content, "{left}");
     }
 }
@@ -154,12 +154,12 @@ fn a_damaged_blob_is_written_anew_when_its_content_is_put_again() {
         assert!(matches!(blobs.get(&hash), Err(StoreError::BlobDamaged { .. })));
         let mut notes = Vec::new();
         blobs
-            .put_noting(&content, Durability::Later, &mut |_, stored| {
+            .put_with_callback(&content, Durability::Later, &mut |_, stored| {
                 notes.push(stored);
                 Ok(())
             })
             .unwrap();
-        assert!(matches!(notes[..], [journeyman_store::Stored::New(_)]), "{notes:?}");
+        assert!(matches!(notes[..], [journeyman_store::PutOutcome::New(_)]), "{notes:?}");
         assert_eq!(blobs.get(&hash).unwrap().unwrap(), content);
     }
 }
@@ -170,11 +170,11 @@ fn a_blob_that_is_set_aside_is_not_here_any_more_and_counts_for_nothing() {
     let blobs = Blobs::open(home.path(), ROOMY).unwrap();
     let content = noise(5_000, 8);
     let hash = blobs.put(&content).unwrap();
-    let removals = blobs.removals();
-    let aside = blobs.set_aside(&hash).unwrap().unwrap();
+    let removals = blobs.removal_count();
+    let aside = blobs.quarantine(&hash).unwrap().unwrap();
     assert_eq!((blobs.get(&hash).unwrap(), blobs.contains(&hash).unwrap()), (None, false));
-    assert_eq!((blobs.total_bytes().unwrap(), blobs.set_aside(&hash).unwrap()), (0, None));
-    assert!(aside.is_file() && aside.starts_with(home.path()) && blobs.removals() > removals);
+    assert_eq!((blobs.total_bytes().unwrap(), blobs.quarantine(&hash).unwrap()), (0, None));
+    assert!(aside.is_file() && aside.starts_with(home.path()) && blobs.removal_count() > removals);
     assert_eq!(blobs.put(&content).unwrap(), hash);
     assert_eq!(blobs.get(&hash).unwrap().unwrap(), content);
 }
@@ -221,7 +221,7 @@ fn many_blobs_share_one_sync_and_leave_no_temporary_files() {
     let home = tempfile::tempdir().unwrap();
     let blobs = Blobs::open(home.path(), ROOMY).unwrap();
     let contents: Vec<Vec<u8>> = (0..500_u32).map(|number| format!("file {number}").into_bytes()).collect();
-    let put = |content: &Vec<u8>| blobs.put_with(content, Durability::Later).unwrap();
+    let put = |content: &Vec<u8>| blobs.put_with_durability(content, Durability::Later).unwrap();
     let hashes: Vec<_> = contents.iter().map(put).collect();
     blobs.sync().unwrap();
     let expected: Vec<_> = contents.iter().map(|content| ContentHash::of(content)).collect();
@@ -327,7 +327,7 @@ fn threads_and_handles_may_put_the_same_at_once() {
                 for seed in 0..50 {
                     let content = noise(500, seed);
                     let blobs = if thread % 2 == 0 { shared } else { &own };
-                    let hash = blobs.put_with(&content, Durability::Later).unwrap();
+                    let hash = blobs.put_with_durability(&content, Durability::Later).unwrap();
                     assert_eq!(blobs.get(&hash).unwrap().unwrap(), content);
                 }
             });
@@ -346,7 +346,7 @@ proptest! {
     ]) {
         let home = tempfile::tempdir().unwrap();
         let blobs = Blobs::open(home.path(), ROOMY).unwrap();
-        let hash = blobs.put_with(&content, Durability::Later).unwrap();
+        let hash = blobs.put_with_durability(&content, Durability::Later).unwrap();
         prop_assert_eq!(blobs.get(&hash).unwrap().unwrap(), content);
     }
 
@@ -354,7 +354,7 @@ proptest! {
     fn whatever_lies_in_the_file_is_an_answer_or_an_error(stored in prop::collection::vec(any::<u8>(), 0..300), header in 0_u8..3) {
         let home = tempfile::tempdir().unwrap();
         let blobs = Blobs::open(home.path(), ROOMY).unwrap();
-        let hash = blobs.put_with(b"something else", Durability::Later).unwrap();
+        let hash = blobs.put_with_durability(b"something else", Durability::Later).unwrap();
         fs::write(file_of(home.path(), &hash), [&[header], stored.as_slice()].concat()).unwrap();
         let damaged = matches!(blobs.get(&hash), Err(StoreError::BlobDamaged { .. }));
         prop_assert!(damaged);

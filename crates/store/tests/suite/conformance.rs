@@ -127,12 +127,12 @@ fn an_unknown_session_is_named_by_every_call_but_delete() {
             store.read(&id, Seq::START, 1).await.unwrap_err(),
             store.read_records(&id, Seq::START, 1).await.unwrap_err(),
             store.read_chunk(&id, Seq::START, 1).await.unwrap_err(),
-            store.changed(&id, Seq::START).await.unwrap_err(),
+            store.wait_for_entry(&id, Seq::START).await.unwrap_err(),
             store.fork(&id, Seq::START, &session(3), "t", UnixMillis(1)).await.unwrap_err(),
             store.set_status(&id, "done", UnixMillis(1)).await.unwrap_err(),
-            store.lease(&id, "me", UnixMillis(1), 1).await.unwrap_err(),
-            store.release(&id, "me").await.unwrap_err(),
-            store.holder(&id, UnixMillis(1)).await.unwrap_err(),
+            store.acquire_lease(&id, "me", UnixMillis(1), 1).await.unwrap_err(),
+            store.release_lease(&id, "me").await.unwrap_err(),
+            store.lease_holder(&id, UnixMillis(1)).await.unwrap_err(),
         ];
         for error in errors {
             assert!(matches!(&error, StoreError::UnknownSession { session } if *session == id), "{error:?}");
@@ -215,7 +215,8 @@ fn sessions_are_found_by_the_beginning_of_their_id() {
             ("\u{10ffff}", &[]),
         ];
         for (prefix, expected) in cases {
-            let found: Vec<_> = store.find(prefix).await.unwrap().into_iter().map(|found| found.id).collect();
+            let found: Vec<_> =
+                store.find_sessions(prefix).await.unwrap().into_iter().map(|found| found.id).collect();
             let expected: Vec<_> = expected.iter().map(|&index| ids[index].clone()).collect();
             assert_eq!(found, expected, "{prefix:?}");
         }
@@ -227,7 +228,7 @@ fn one_writer_a_session_until_it_gives_up_or_its_time_is_over() {
     over_each(async |store| {
         let id = session(1);
         store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
-        let lease = async |holder, now, ttl| store.lease(&id, holder, UnixMillis(now), ttl).await;
+        let lease = async |holder, now, ttl| store.acquire_lease(&id, holder, UnixMillis(now), ttl).await;
         lease("pid 1", 100, 50).await.unwrap();
         let refused = lease("pid 2", 149, 50).await.unwrap_err();
         match &refused {
@@ -240,14 +241,14 @@ fn one_writer_a_session_until_it_gives_up_or_its_time_is_over() {
         lease("pid 1", 140, 50).await.unwrap();
         assert!(lease("pid 2", 160, 50).await.is_err(), "a renewal counts from its own time");
         lease("pid 2", 190, 50).await.unwrap();
-        store.release(&id, "pid 1").await.unwrap();
+        store.release_lease(&id, "pid 1").await.unwrap();
         assert!(lease("pid 1", 200, 50).await.is_err(), "only the holder gives it back");
-        store.release(&id, "pid 2").await.unwrap();
+        store.release_lease(&id, "pid 2").await.unwrap();
         lease("pid 1", 200, u64::MAX).await.unwrap();
         assert!(lease("pid 2", 1 << 60, 50).await.is_err());
-        let holder = async |now| store.holder(&id, UnixMillis(now)).await.unwrap();
+        let holder = async |now| store.lease_holder(&id, UnixMillis(now)).await.unwrap();
         assert_eq!(holder(1 << 60).await.as_deref(), Some("pid 1"));
-        store.release(&id, "pid 1").await.unwrap();
+        store.release_lease(&id, "pid 1").await.unwrap();
         assert_eq!(holder(200).await, None);
         lease("pid 3", 200, 50).await.unwrap();
         assert_eq!((holder(249).await.as_deref(), holder(250).await), (Some("pid 3"), None));
@@ -270,7 +271,7 @@ fn a_deleted_session_is_gone_with_its_entries_and_no_other() {
         }
         store.create(&session(2), "/p", "again", UnixMillis(6)).await.unwrap();
         assert_eq!(store.read(&session(2), Seq::START, 9).await.unwrap(), []);
-        store.lease(&session(2), "me", UnixMillis(1), 1).await.unwrap();
+        store.acquire_lease(&session(2), "me", UnixMillis(1), 1).await.unwrap();
     });
 }
 
@@ -363,7 +364,7 @@ fn a_fork_has_the_entries_so_far_and_goes_its_own_way() {
         store.create(&parent, "/p", "first", UnixMillis(5)).await.unwrap();
         let entries = vec![note("a", 30), event("b", 20), note("c", 90)];
         store.append(&parent, Seq::START, entries).await.unwrap();
-        store.lease(&parent, "me", UnixMillis(5), 1_000).await.unwrap();
+        store.acquire_lease(&parent, "me", UnixMillis(5), 1_000).await.unwrap();
         store.set_status(&parent, "done", UnixMillis(6)).await.unwrap();
         store.fork(&parent, Seq(2), &child, "second", UnixMillis(10)).await.unwrap();
         let expected = SessionSummary {
@@ -375,7 +376,7 @@ fn a_fork_has_the_entries_so_far_and_goes_its_own_way() {
             last: Seq(2),
             status: STATUS_NEW.into(),
         };
-        assert_eq!(store.find(child.as_str()).await.unwrap(), [expected]);
+        assert_eq!(store.find_sessions(child.as_str()).await.unwrap(), [expected]);
         let whole = store.read(&parent, Seq::START, 9).await.unwrap();
         assert_eq!(store.read(&child, Seq::START, 9).await.unwrap(), whole[..2]);
         assert_eq!(store.read_records(&child, Seq::START, 9).await.unwrap(), whole[..1]);
@@ -388,7 +389,7 @@ fn a_fork_has_the_entries_so_far_and_goes_its_own_way() {
             rest.extend(store.read(&parent, Seq(3), 9).await.unwrap());
             rest
         });
-        store.lease(&child, "you", UnixMillis(5), 1_000).await.unwrap();
+        store.acquire_lease(&child, "you", UnixMillis(5), 1_000).await.unwrap();
         store.delete(&parent).await.unwrap();
         assert_eq!(store.read(&child, Seq::START, 9).await.unwrap().len(), 3);
     });
@@ -414,7 +415,7 @@ fn a_fork_of_nothing_is_empty_and_one_beyond_the_end_is_refused() {
             }
         }
         assert!(matches!(fork(1, 1, 1).await, Err(StoreError::SessionExists { .. })));
-        assert_eq!(store.find("").await.unwrap().len(), 1);
+        assert_eq!(store.find_sessions("").await.unwrap().len(), 1);
         fork(1, 0, 2).await.unwrap();
         assert_eq!(store.read(&session(2), Seq::START, 9).await.unwrap(), []);
         store.append(&session(2), Seq::START, vec![note("b", 1)]).await.unwrap();
@@ -426,7 +427,7 @@ fn a_clock_that_is_set_back_locks_nobody_out_for_longer_than_the_lease() {
     over_each(async |store| {
         let id = session(1);
         store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
-        let lease = async |holder, now, ttl| store.lease(&id, holder, UnixMillis(now), ttl).await;
+        let lease = async |holder, now, ttl| store.acquire_lease(&id, holder, UnixMillis(now), ttl).await;
         lease("pid 1", 1_000_000, 50).await.unwrap();
         match lease("pid 2", 100, 10).await.unwrap_err() {
             StoreError::Leased { until, .. } => assert_eq!(until, UnixMillis(150)),
@@ -443,18 +444,18 @@ fn who_holds_a_session_is_told_for_as_long_as_it_is_held() {
     over_each(async |store| {
         let id = session(1);
         assert!(matches!(
-            store.holder(&id, UnixMillis(5)).await.unwrap_err(),
+            store.lease_holder(&id, UnixMillis(5)).await.unwrap_err(),
             StoreError::UnknownSession { .. }
         ));
         store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
-        let holder = async |now| store.holder(&id, UnixMillis(now)).await.unwrap();
+        let holder = async |now| store.lease_holder(&id, UnixMillis(now)).await.unwrap();
         assert_eq!(holder(5).await, None);
-        store.lease(&id, "pid 1", UnixMillis(100), 50).await.unwrap();
+        store.acquire_lease(&id, "pid 1", UnixMillis(100), 50).await.unwrap();
         assert_eq!(holder(149).await.as_deref(), Some("pid 1"));
         assert_eq!(holder(150).await, None, "it has run out");
-        store.lease(&id, "pid 2", UnixMillis(150), 50).await.unwrap();
+        store.acquire_lease(&id, "pid 2", UnixMillis(150), 50).await.unwrap();
         assert_eq!(holder(150).await.as_deref(), Some("pid 2"), "looking takes nothing");
-        store.release(&id, "pid 2").await.unwrap();
+        store.release_lease(&id, "pid 2").await.unwrap();
         assert_eq!(holder(151).await, None);
     });
 }
@@ -606,12 +607,17 @@ async fn answer(store: &dyn Store, call: &Call) -> String {
             let root = root.map(|root| format!("/{root}"));
             format!("{:?}", store.sessions(root.as_deref(), limit).await)
         }
-        Call::Find(length) => format!("{:?}", store.find(&session(1).as_str()[..length]).await),
+        Call::Find(length) => format!("{:?}", store.find_sessions(&session(1).as_str()[..length]).await),
         Call::SetStatus(id, at) => format!("{:?}", store.set_status(&session(id), "s", UnixMillis(at)).await),
         Call::Lease(id, holder, now, ttl) => {
-            format!("{:?}", store.lease(&session(id), &holder.to_string(), UnixMillis(now), ttl).await)
+            format!(
+                "{:?}",
+                store.acquire_lease(&session(id), &holder.to_string(), UnixMillis(now), ttl).await
+            )
         }
-        Call::Release(id, holder) => format!("{:?}", store.release(&session(id), &holder.to_string()).await),
+        Call::Release(id, holder) => {
+            format!("{:?}", store.release_lease(&session(id), &holder.to_string()).await)
+        }
         Call::Delete(id) => format!("{:?}", store.delete(&session(id)).await),
     }
 }

@@ -1,4 +1,5 @@
-//! Files that were cut off or overwritten: said, never silently empty, and saved as far as they can be read.
+//! Files that were cut off or overwritten: said, never silently empty, and saved as far as they can
+//! be read.
 
 use std::fs;
 use std::io::Read as _;
@@ -9,7 +10,7 @@ use crate::support::child::{Running, again, given};
 use crate::support::{beside, block_on, content, entry, filled, quick_dir, session};
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
-    Entry, NewEntry, Salvage, SavedSession, SqliteStore, Store, StoreError, repair, salvage,
+    Entry, NewEntry, SalvageReport, SalvagedSession, SqliteStore, Store, StoreError, repair, salvage,
 };
 use journeyman_testkit::test_path;
 use proptest::prelude::*;
@@ -18,9 +19,9 @@ fn read(path: &Path, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
     block_on(SqliteStore::open(path).unwrap().read(id, Seq::START, usize::MAX))
 }
 
-/// Salvages into a fresh file and checks what holds for every damage: what was kept is right, in a log that is
-/// whole and can be gone on with, and the damaged file was left alone.
-fn saved(path: &Path) -> Result<(Salvage, PathBuf), StoreError> {
+/// Salvages into a fresh file and checks what holds for every damage: what was kept is right, in a
+/// log that is whole and can be gone on with, and the damaged file was left alone.
+fn saved(path: &Path) -> Result<(SalvageReport, PathBuf), StoreError> {
     let before = fs::read(path).ok();
     let into = beside(path, "-into");
     for name in [into.clone(), beside(&into, "-apart.jsonl")] {
@@ -38,11 +39,11 @@ fn saved(path: &Path) -> Result<(Salvage, PathBuf), StoreError> {
     let store = SqliteStore::open(&into).unwrap();
     block_on(async {
         assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
-        assert_eq!(store.find("").await.unwrap().len(), salvaged.sessions.len());
+        assert_eq!(store.find_sessions("").await.unwrap().len(), salvaged.sessions.len());
         for session in &salvaged.sessions {
             let entries = store.read(&session.id, Seq::START, usize::MAX).await.unwrap();
             assert_eq!(entries.len() as u64, session.kept);
-            let accounted = session.kept - session.blank + session.apart + session.lost();
+            let accounted = session.kept - session.blank + session.apart + session.lost_entry_count();
             assert_eq!(accounted, session.had, "{session:?}");
             store.append(&session.id, Seq(session.kept), vec![entry(b"on")]).await.unwrap();
         }
@@ -54,8 +55,10 @@ fn saved(path: &Path) -> Result<(Salvage, PathBuf), StoreError> {
 }
 
 /// That the one session of [`filled`] was saved rightly as far as it was.
-fn right(into: &Path, salvaged: &Salvage) {
-    let [SavedSession { id, kept, blank, .. }] = salvaged.sessions.as_slice() else { panic!("{salvaged:?}") };
+fn right(into: &Path, salvaged: &SalvageReport) {
+    let [SalvagedSession { id, kept, blank, .. }] = salvaged.sessions.as_slice() else {
+        panic!("{salvaged:?}")
+    };
     let all = read(into, id).unwrap();
     let (lost, whole): (Vec<&Entry>, _) = all.iter().take(*kept as usize).partition(|one| one.kind == "lost");
     assert_eq!(lost.len() as u64, *blank);
@@ -104,8 +107,8 @@ fn a_page_that_was_overwritten_costs_no_more_than_its_entries() {
     let whole = fs::read(&path).unwrap();
     fs::write(&path, &whole).unwrap();
     let (salvaged, into) = saved(&path).unwrap();
-    let all = SavedSession { id: session(1), title: "t".into(), had: 120, kept: 120, blank: 0, apart: 0 };
-    assert_eq!(salvaged, Salvage { sessions: vec![all], apart: None });
+    let all = SalvagedSession { id: session(1), title: "t".into(), had: 120, kept: 120, blank: 0, apart: 0 };
+    assert_eq!(salvaged, SalvageReport { sessions: vec![all], apart: None });
     right(&into, &salvaged);
     let (mut partial, mut nameless) = (0, 0);
     for fill in [0x00, 0xFF, 0x0D] {
@@ -127,8 +130,8 @@ fn a_page_that_was_overwritten_costs_no_more_than_its_entries() {
             // The id is on two pages, so it is never lost here.
             assert_eq!(one.id, session(1));
             nameless += usize::from(one.title != "t");
-            partial += usize::from(one.lost() > 0);
-            assert!(one.lost() <= 10, "page {page}: {one:?}");
+            partial += usize::from(one.lost_entry_count() > 0);
+            assert!(one.lost_entry_count() <= 10, "page {page}: {one:?}");
             if let Some(apart) = &salvaged.apart {
                 let lines = fs::read_to_string(apart).unwrap();
                 let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
@@ -145,8 +148,8 @@ fn a_page_that_was_overwritten_costs_no_more_than_its_entries() {
     assert!(partial > 30 && nameless == 3, "{partial} {nameless}");
 }
 
-/// A log with several sessions, entries over many pages, channels, and changes that are in the write-ahead
-/// log only. The files are copied while it is open.
+/// A log with several sessions, entries over many pages, channels, and changes that are in the
+/// write-ahead log only. The files are copied while it is open.
 fn busy(home: &Path) -> (PathBuf, Vec<(SessionId, Vec<Entry>)>) {
     let live = home.join("live.db");
     let path = home.join("sessions.db");
@@ -199,7 +202,8 @@ fn the_write_ahead_log_is_saved_too_even_without_its_main_file() {
         for (id, entries) in &all {
             assert_eq!(read(&into, id).unwrap()[..9], *entries);
         }
-        let done = block_on(SqliteStore::open(&into).unwrap().find(session(3).as_str())).unwrap().remove(0);
+        let done =
+            block_on(SqliteStore::open(&into).unwrap().find_sessions(session(3).as_str())).unwrap().remove(0);
         assert_eq!((done.title.as_str(), done.status.as_str(), &*done.root), ("title 3", "done", "/p «x»"));
         assert_eq!((done.created, done.updated), (UnixMillis(3), UnixMillis(100_000)));
     }
@@ -224,7 +228,7 @@ fn a_long_entry_that_lost_a_part_is_lost_whole() {
     fs::write(&path, bad).unwrap();
     let (salvaged, _) = saved(&path).unwrap();
     let one = &salvaged.sessions[0];
-    assert_eq!((one.had, one.kept, one.apart, one.lost()), (3, 1, 1, 1));
+    assert_eq!((one.had, one.kept, one.apart, one.lost_entry_count()), (3, 1, 1, 1));
 }
 
 #[test]
@@ -249,7 +253,7 @@ fn a_check_counts_entries_and_compares_the_index_of_records() {
         assert!(found.iter().any(|line| line.contains(said)), "{found:?}");
         block_on(SqliteStore::open(&path).unwrap().read_records(&session(1), Seq::START, 99)).unwrap_err();
         let (salvaged, _) = saved(&path).unwrap();
-        assert_eq!(salvaged.sessions[0].lost(), 1);
+        assert_eq!(salvaged.sessions[0].lost_entry_count(), 1);
     }
 }
 
@@ -299,7 +303,8 @@ fn a_check_names_every_session_with_an_entry_that_is_not_as_it_was_written() {
     let tell = std::sync::Arc::clone(&told);
     let store = SqliteStore::open(&path).unwrap();
     let lines =
-        block_on(store.check_with(move |done, total| tell.lock().unwrap().push((done, total)))).unwrap();
+        block_on(store.check_with_progress(move |done, total| tell.lock().unwrap().push((done, total))))
+            .unwrap();
     drop(store);
     let [two, three] = lines.as_slice() else { panic!("{lines:?}") };
     assert!(two.starts_with(&format!("session {}: entry 4 and 1 more", session(2))), "{two}");
@@ -365,7 +370,7 @@ fn a_lost_event_costs_itself_alone_and_a_lost_record_what_follows_it() {
         right(&into, &salvaged);
         let only_events = salvaged.to_string().contains("nothing of the conversation");
         assert_eq!(only_events, at != 5, "{salvaged}");
-        let found = block_on(SqliteStore::open(&into).unwrap().find("")).unwrap().remove(0);
+        let found = block_on(SqliteStore::open(&into).unwrap().find_sessions("")).unwrap().remove(0);
         assert_eq!(found.status, status);
     }
 }
@@ -406,7 +411,7 @@ fn a_log_that_another_process_has_open_is_left_to_it() {
     let test = "a_log_that_another_process_has_open_is_left_to_it";
     if let Some(path) = given() {
         let store = SqliteStore::open(&path).unwrap();
-        assert_eq!(block_on(store.find("")).unwrap().len(), 1);
+        assert_eq!(block_on(store.find_sessions("")).unwrap().len(), 1);
         println!("open");
         std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
         return;
@@ -492,7 +497,7 @@ proptest! {
             }
         }
         if !in_wal
-            && let Ok(found) = block_on(SqliteStore::open(&path).unwrap().find(""))
+            && let Ok(found) = block_on(SqliteStore::open(&path).unwrap().find_sessions(""))
             && found.is_empty()
         {
             let said = block_on(SqliteStore::open(&path).unwrap().check());

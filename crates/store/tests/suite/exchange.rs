@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use futures_util::TryStreamExt as _;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
-    Entry, ImportAs, Imported, MemoryStore, NewEntry, STATUS_IMPORTING, SqliteStore, Store, StoreError,
-    export, export_file, import,
+    Entry, ImportAs, ImportedSessions, MemoryStore, NewEntry, STATUS_IMPORTING, SqliteStore, Store,
+    StoreError, export, export_file, import,
 };
 use support::{block_on, entry, session};
 
@@ -56,7 +56,11 @@ async fn import_text(store: &dyn Store, text: &str, name: ImportAs) -> Result<Se
     Ok(imported.session)
 }
 
-async fn import_with_members(store: &dyn Store, text: &str, name: ImportAs) -> Result<Imported, StoreError> {
+async fn import_with_members(
+    store: &dyn Store,
+    text: &str,
+    name: ImportAs,
+) -> Result<ImportedSessions, StoreError> {
     import(store, &mut text.as_bytes(), name, UnixMillis(1_000)).await
 }
 
@@ -97,7 +101,7 @@ fn each_line_is_as_documented() {
 fn what_is_exported_comes_back_byte_for_byte() {
     over_each(async |store| {
         let entries = fill(store).await;
-        let before = store.find("").await.unwrap();
+        let before = store.find_sessions("").await.unwrap();
         let text = text_of(store, &session(1)).await;
         let copy = import_text(store, &text, ImportAs::Copy(session(2))).await.unwrap();
         assert_eq!(copy, session(2));
@@ -107,10 +111,10 @@ fn what_is_exported_comes_back_byte_for_byte() {
         store.delete(&session(1)).await.unwrap();
         store.delete(&session(2)).await.unwrap();
         assert_eq!(import_text(store, &text, ImportAs::Itself).await.unwrap(), session(1));
-        assert_eq!(store.find("").await.unwrap(), before);
+        assert_eq!(store.find_sessions("").await.unwrap(), before);
         assert_eq!(text_of(store, &session(1)).await, text);
         // Nobody holds it.
-        store.lease(&session(1), "me", UnixMillis(1), 10).await.unwrap();
+        store.acquire_lease(&session(1), "me", UnixMillis(1), 10).await.unwrap();
         assert!(matches!(
             import_text(store, &text, ImportAs::Itself).await,
             Err(StoreError::SessionExists { .. })
@@ -179,7 +183,7 @@ fn what_is_no_whole_export_is_refused_by_its_line_and_leaves_nothing() {
                 }
                 other => panic!("{other:?}"),
             }
-            assert_eq!(store.find("").await.unwrap(), []);
+            assert_eq!(store.find_sessions("").await.unwrap(), []);
         }
         // Blank lines and fields of later versions don't matter.
         let text = with(4, &format!("\n{}", lines[4].replace("\"at\"", "\"new\":[1],\"at\"")));
@@ -197,10 +201,10 @@ fn an_import_that_was_killed_is_begun_afresh() {
         store.append(&session(1), Seq::START, vec![entry(b"half")]).await.unwrap();
         store.set_status(&session(1), STATUS_IMPORTING, UnixMillis(5)).await.unwrap();
         // While the other import lives it is left alone.
-        store.lease(&session(1), "an import", UnixMillis(999), 10).await.unwrap();
+        store.acquire_lease(&session(1), "an import", UnixMillis(999), 10).await.unwrap();
         let error = import_text(store, &text, ImportAs::Itself).await.unwrap_err();
         assert!(matches!(error, StoreError::Leased { .. }), "{error:?}");
-        store.release(&session(1), "an import").await.unwrap();
+        store.release_lease(&session(1), "an import").await.unwrap();
         import_text(store, &text, ImportAs::Itself).await.unwrap();
         assert_eq!(text_of(store, &session(1)).await, text);
     });
@@ -261,7 +265,7 @@ fn a_session_takes_along_those_that_belong_to_it() {
             store.delete(&session(id)).await.unwrap();
         }
         let own = import_with_members(store, &text, ImportAs::Itself).await.unwrap();
-        assert_eq!(own, Imported { session: session(1), members: vec![session(2)] });
+        assert_eq!(own, ImportedSessions { session: session(1), members: vec![session(2)] });
         assert_eq!(pair_text(store).await, text);
     });
 }
@@ -298,7 +302,7 @@ fn a_session_without_one_that_belongs_to_it_is_refused_and_leaves_nothing() {
                 }
                 other => panic!("{other:?}"),
             }
-            assert_eq!(store.find("").await.unwrap(), []);
+            assert_eq!(store.find_sessions("").await.unwrap(), []);
         }
     });
 }

@@ -9,7 +9,7 @@ use crate::support::{beside, block_on, entry, session};
 use futures_util::future::join_all;
 use journeyman_protocol::{Channel, Seq, UnixMillis};
 use journeyman_store::{NewEntry, SqliteStore, Store, StoreError};
-use journeyman_testkit::own_process;
+use journeyman_testkit::run_in_own_process;
 
 async fn begin(path: &Path, sessions: u64) -> SqliteStore {
     let store = SqliteStore::open(path).unwrap();
@@ -28,7 +28,7 @@ async fn payloads(store: &SqliteStore, number: u64) -> Vec<Vec<u8>> {
 
 #[test]
 fn an_append_alone_costs_one_flush_and_what_changes_no_entry_costs_none() {
-    own_process!();
+    run_in_own_process!();
     disk::install();
     let home = tempfile::tempdir().unwrap();
     block_on(async {
@@ -41,8 +41,8 @@ fn an_append_alone_costs_one_flush_and_what_changes_no_entry_costs_none() {
         let before = FLUSHES.load(SeqCst);
         store.create(&session(2), "/p", "t", UnixMillis(1)).await.unwrap();
         store.set_status(&session(1), "busy", UnixMillis(1)).await.unwrap();
-        store.lease(&session(1), "me", UnixMillis(1), 10).await.unwrap();
-        store.release(&session(1), "me").await.unwrap();
+        store.acquire_lease(&session(1), "me", UnixMillis(1), 10).await.unwrap();
+        store.release_lease(&session(1), "me").await.unwrap();
         store.append(&session(1), Seq(20), vec![]).await.unwrap();
         store.append(&session(1), Seq(7), vec![entry(b"x")]).await.unwrap_err();
         store.read_records(&session(1), Seq::START, 9).await.unwrap();
@@ -52,7 +52,7 @@ fn an_append_alone_costs_one_flush_and_what_changes_no_entry_costs_none() {
 
 #[test]
 fn appends_of_many_sessions_that_wait_at_once_share_a_flush() {
-    own_process!();
+    run_in_own_process!();
     disk::install();
     let home = tempfile::tempdir().unwrap();
     block_on(async {
@@ -81,7 +81,7 @@ fn appends_of_many_sessions_that_wait_at_once_share_a_flush() {
 
 #[test]
 fn opening_appending_and_resuming_read_no_more_of_a_long_log_than_of_a_short_one() {
-    own_process!();
+    run_in_own_process!();
     disk::install();
     let home = tempfile::tempdir().unwrap();
     let event = NewEntry { channel: Some(Channel::Progress), ..entry(b"a short event") };
@@ -99,7 +99,7 @@ fn opening_appending_and_resuming_read_no_more_of_a_long_log_than_of_a_short_one
             drop(store);
             let before = READS.load(SeqCst);
             let store = SqliteStore::open(&path).unwrap();
-            assert_eq!(store.find(session(1).as_str()).await.unwrap()[0].last, last);
+            assert_eq!(store.find_sessions(session(1).as_str()).await.unwrap()[0].last, last);
             assert_eq!(store.read_records(&session(1), Seq::START, usize::MAX).await.unwrap().len(), 2);
             store.append(&session(1), last, vec![entry(b"x")]).await.unwrap();
             assert_eq!(store.read(&session(1), last, 9).await.unwrap().len(), 1);
@@ -112,7 +112,7 @@ fn opening_appending_and_resuming_read_no_more_of_a_long_log_than_of_a_short_one
 
 #[test]
 fn a_fork_takes_little_memory_whatever_it_copies() {
-    own_process!();
+    run_in_own_process!();
     disk::install();
     let home = tempfile::tempdir().unwrap();
     block_on(async {
@@ -135,7 +135,7 @@ fn a_fork_takes_little_memory_whatever_it_copies() {
 
 #[test]
 fn a_fork_whose_flush_failed_is_there_whole_or_not_at_all() {
-    own_process!();
+    run_in_own_process!();
     disk::install();
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("sessions.db");
@@ -160,10 +160,11 @@ fn a_fork_whose_flush_failed_is_there_whole_or_not_at_all() {
 
 #[test]
 fn after_a_failed_flush_it_is_tried_again_until_the_disk_recovers_and_nothing_is_lost_or_doubled() {
-    own_process!();
+    run_in_own_process!();
     disk::install();
     let home = tempfile::tempdir().unwrap();
-    // Another process that has the log open keeps SQLite from tidying up when the connection is closed.
+    // Another process that has the log open keeps SQLite from tidying up when the connection is
+    // closed.
     for other_is_open in [false, true] {
         let path = home.path().join(format!("{other_is_open}.db"));
         block_on(async {
@@ -178,7 +179,8 @@ fn after_a_failed_flush_it_is_tried_again_until_the_disk_recovers_and_nothing_is
             assert!(error.is_uncertain() && matches!(error, StoreError::Uncertain { .. }), "{error:?}");
             assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
             for _ in 0..3 {
-                // While the disk is broken nothing is said to be stored, also by those who share a group.
+                // While the disk is broken nothing is said to be stored, also by those who share a
+                // group.
                 let calls = [append().await, store.append(&session(2), Seq(0), vec![entry(b"x")]).await];
                 assert!(calls.iter().all(Result::is_err), "{calls:?}");
             }
@@ -200,7 +202,7 @@ fn after_a_failed_flush_it_is_tried_again_until_the_disk_recovers_and_nothing_is
 
 #[test]
 fn after_a_failed_flush_what_is_stored_reaches_the_main_file_before_anything_is_acknowledged() {
-    own_process!();
+    run_in_own_process!();
     disk::install();
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("sessions.db");
@@ -226,7 +228,7 @@ fn after_a_failed_flush_what_is_stored_reaches_the_main_file_before_anything_is_
 
 #[test]
 fn on_a_full_disk_one_that_finds_no_room_takes_nothing_from_those_that_do() {
-    own_process!();
+    run_in_own_process!();
     disk::install();
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("sessions.db");

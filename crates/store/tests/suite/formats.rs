@@ -9,7 +9,8 @@ use support::{block_on, entry, session};
 
 use crate::support;
 
-/// What format 1 was, with two sessions: every third entry of the first, and all of the second, are records.
+/// What format 1 was, with two sessions: every third entry of the first, and all of the second, are
+/// records.
 fn format_1(path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).unwrap();
@@ -52,15 +53,18 @@ fn a_log_of_the_first_format_is_upgraded_where_it_lies() {
             assert!(records.iter().map(|record| record.seq.0).eq((1..=100).map(|number| number * 3)));
             assert_eq!(store.read(&session(1), Seq::START, usize::MAX).await.unwrap().len(), 300);
             assert_eq!(store.read_records(&session(2), Seq::START, usize::MAX).await.unwrap().len(), 10);
-            assert!(store.lease(&session(1), "me", UnixMillis(99), 10).await.is_err(), "its leases hold");
-            assert_eq!(store.find("").await.unwrap().len(), 2);
+            assert!(
+                store.acquire_lease(&session(1), "me", UnixMillis(99), 10).await.is_err(),
+                "its leases hold"
+            );
+            assert_eq!(store.find_sessions("").await.unwrap().len(), 2);
             assert_eq!(store.check().await.unwrap(), Vec::<String>::new());
         });
     }
     let store = SqliteStore::open(&path).unwrap();
     block_on(async {
         store.append(&session(2), Seq(10), vec![entry(b"new")]).await.unwrap();
-        store.lease(&session(1), "me", UnixMillis(100), 10).await.unwrap();
+        store.acquire_lease(&session(1), "me", UnixMillis(100), 10).await.unwrap();
         assert_eq!(store.read_records(&session(2), Seq::START, usize::MAX).await.unwrap().len(), 11);
     });
 }
@@ -104,7 +108,7 @@ fn records_are_found_by_their_index_and_not_by_looking_through_the_events() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("sessions.db");
     drop(format_1(&path));
-    block_on(SqliteStore::open(&path).unwrap().find("")).unwrap();
+    block_on(SqliteStore::open(&path).unwrap().find_sessions("")).unwrap();
     let connection = Connection::open(&path).unwrap();
     let plan: String = connection
         .query_row(

@@ -9,7 +9,8 @@ use journeyman_protocol::{Seq, UnixMillis};
 use journeyman_store::{Blobs, MemoryStore, SqliteStore, Store, StoreError, export_file};
 use journeyman_testkit::{skip, test_path};
 
-/// From now on every flush by any thread of this process fails with `EIO`; false where that can't be had.
+/// From now on every flush by any thread of this process fails with `EIO`; false where that can't
+/// be had.
 #[allow(unsafe_code)]
 fn break_flushes() -> bool {
     let step = |code: u32, jt, jf, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
@@ -127,7 +128,7 @@ fn a_read_only_directory_is_named_and_nothing_changes() {
             let store = SqliteStore::open(&dir.join("sessions.db")).unwrap();
             denied(store.append(&session(1), Seq(3), vec![entry(b"x")]).await.unwrap_err());
             denied(store.read(&session(1), Seq::START, 9).await.unwrap_err());
-            denied(store.lease(&session(1), "me", UnixMillis(1), 9).await.unwrap_err());
+            denied(store.acquire_lease(&session(1), "me", UnixMillis(1), 9).await.unwrap_err());
             let fresh = SqliteStore::open(&dir.join("new.db")).unwrap();
             denied(fresh.create(&session(1), "/p", "t", UnixMillis(1)).await.unwrap_err());
             let below = SqliteStore::open(&dir.join("below/new.db")).unwrap();
@@ -187,7 +188,7 @@ fn exhaust(disk: &std::path::Path) {
         let entries = store.read(&session(1), Seq::START, usize::MAX).await.unwrap();
         assert_eq!(entries.len() as u64, further.0);
         full(&store.fork(&session(1), further, &session(2), "t", UnixMillis(1)).await.unwrap_err());
-        assert_eq!(store.find("").await.unwrap().len(), 1);
+        assert_eq!(store.find_sessions("").await.unwrap().len(), 1);
         export_file(&store, &session(1), &[], &disk.join("session.jsonl")).await.unwrap_err();
         assert!(!disk.join("session.jsonl").exists());
         assert_eq!(store.check().await.unwrap(), Vec::<String>::new());

@@ -17,7 +17,7 @@ use journeyman_testkit::test_path;
 const LONG: u64 = 1_000_000_000;
 
 fn lease(store: &SqliteStore, holder: &str, now: u64) -> Result<(), StoreError> {
-    block_on(store.lease(&session(1), holder, UnixMillis(now), LONG))
+    block_on(store.acquire_lease(&session(1), holder, UnixMillis(now), LONG))
 }
 
 fn refused_by(result: Result<(), StoreError>) -> String {
@@ -58,9 +58,9 @@ fn the_second_process_on_a_session_is_refused_with_who_holds_it_until_that_is_go
         assert_eq!(refused_by(lease(&store, "me", 5_001)), who);
         // Numbers of processes repeat; the same words from elsewhere are somebody else.
         assert_eq!(refused_by(lease(&store, &who, 5_001)), who);
-        block_on(store.release(&session(1), &who)).unwrap();
+        block_on(store.release_lease(&session(1), &who)).unwrap();
         assert_eq!(refused_by(lease(&store, "me", 5_001)), who);
-        let holder = || block_on(store.holder(&session(1), UnixMillis(5_001))).unwrap();
+        let holder = || block_on(store.lease_holder(&session(1), UnixMillis(5_001))).unwrap();
         assert_eq!(holder(), Some(who));
         match way {
             "killed" => child.kill(),
@@ -69,7 +69,7 @@ fn the_second_process_on_a_session_is_refused_with_who_holds_it_until_that_is_go
         assert_eq!(holder(), None);
         // Whatever the clock says.
         lease(&store, "me", 17).unwrap();
-        block_on(store.release(&session(1), "me")).unwrap();
+        block_on(store.release_lease(&session(1), "me")).unwrap();
     }
     assert_eq!(holder_files(&path).len(), 1, "its own; what the killed one left is gone");
     drop(store);
@@ -129,7 +129,7 @@ fn all_leases_of_a_store_share_one_private_file() {
         let mut first = None;
         for number in 0..100 {
             store.create(&session(number), "/p", "t", UnixMillis(1)).await.unwrap();
-            store.lease(&session(number), "me", UnixMillis(1), 10).await.unwrap();
+            store.acquire_lease(&session(number), "me", UnixMillis(1), 10).await.unwrap();
             if number == 10 {
                 first = Some(open_files());
             }

@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use journeyman_store::{
-    Blobs, MAX_ENTRY_BYTES, MemoryStore, NewEntry, NewSession, Origin, STATUS_NEW, SqliteStore, Store,
+    Blobs, MAX_ENTRY_BYTES, MemoryStore, NewEntry, NewSession, STATUS_NEW, SessionOrigin, SqliteStore, Store,
     StoreError,
 };
-use journeyman_testkit::{again_arguments, skip, test_path};
+use journeyman_testkit::{skip, test_arguments, test_path};
 
 fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
@@ -111,7 +111,8 @@ fn what_a_line_of_appends_writes_does_not_grow_with_the_log() {
         while last < Seq(100_000) {
             last = store.append(&session(1), last, vec![entry(b"a short note"); 4_995]).await.unwrap();
         }
-        // A reader keeps the write-ahead log from being started over, so that its growth can be seen.
+        // A reader keeps the write-ahead log from being started over, so that its growth can be
+        // seen.
         let reader = rusqlite::Connection::open(&path).unwrap();
         reader.execute_batch("BEGIN").unwrap();
         reader.query_row("SELECT count(*) FROM sessions", [], |row| row.get::<_, i64>(0)).unwrap();
@@ -391,7 +392,7 @@ const CHILD: &str = "JM_STORE_TEST_CHILD";
 
 fn child_of(test: &str, path: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(again_arguments(test_path!(test))).env(CHILD, path);
+    command.args(test_arguments(test_path!(test))).env(CHILD, path);
     command
 }
 
@@ -518,7 +519,7 @@ fn a_full_or_read_only_disk_is_named_and_what_was_stored_is_kept() {
         .args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"])
         .arg(home.path())
         .arg(std::env::current_exe().unwrap())
-        .args(again_arguments(test_path!(test)))
+        .args(test_arguments(test_path!(test)))
         .env(CHILD, home.path())
         .output();
     let missing = match &output {
@@ -550,7 +551,7 @@ fn a_log_that_is_taken_away_while_it_is_in_use_takes_nothing_more() {
             let error = block_on(store.append(&session(1), Seq::START, vec![entry.clone()])).unwrap_err();
             assert!(matches!(error, StoreError::Gone { .. }), "{error:?}");
         }
-        let error = block_on(store.find("")).unwrap_err();
+        let error = block_on(store.find_sessions("")).unwrap_err();
         assert!(error.to_string().contains("was removed or replaced while it was in use"), "{error}");
         assert_eq!(fs::read(&path).ok(), there, "nothing is made in its place");
         drop(store);
@@ -585,26 +586,30 @@ fn a_session_begins_with_its_entries_its_status_and_its_holder() {
             entries,
         };
         let (parent, child) = (session(1), session(2));
-        let root = || Origin::Root("/p".into());
-        let last = store.begin(new(&parent, root(), vec![note("a", 7), note("b", 6)])).await.unwrap();
+        let root = || SessionOrigin::Root("/p".into());
+        let last =
+            store.create_with_entries(new(&parent, root(), vec![note("a", 7), note("b", 6)])).await.unwrap();
         assert_eq!(last, Seq(2));
-        let found = store.find(parent.as_str()).await.unwrap().remove(0);
+        let found = store.find_sessions(parent.as_str()).await.unwrap().remove(0);
         assert_eq!((found.status.as_str(), found.last, found.root.as_str()), ("forked", Seq(2), "/p"));
-        let held = store.lease(&parent, "you", UnixMillis(6), 1_000).await.unwrap_err();
+        let held = store.acquire_lease(&parent, "you", UnixMillis(6), 1_000).await.unwrap_err();
         assert!(matches!(held, StoreError::Leased { .. }), "{held:?}");
         // The same once more is a conflict, and leaves nothing of it.
-        let again = store.begin(new(&parent, root(), vec![note("c", 8)])).await.unwrap_err();
+        let again = store.create_with_entries(new(&parent, root(), vec![note("c", 8)])).await.unwrap_err();
         assert!(matches!(again, StoreError::Conflict { found: Seq(2), .. }), "{again:?}");
         assert_eq!(store.read(&parent, Seq::START, 9).await.unwrap().len(), 2);
         // An attempt that got no further than the session's name is gone on with.
         store.create(&session(3), "/p", "t", UnixMillis(5)).await.unwrap();
-        assert_eq!(store.begin(new(&session(3), root(), vec![note("a", 7)])).await.unwrap(), Seq(1));
-        let fork = || Origin::Fork { parent: parent.clone(), at: Seq(1) };
-        assert_eq!(store.begin(new(&child, fork(), vec![note("d", 9)])).await.unwrap(), Seq(2));
+        assert_eq!(
+            store.create_with_entries(new(&session(3), root(), vec![note("a", 7)])).await.unwrap(),
+            Seq(1)
+        );
+        let fork = || SessionOrigin::Fork { parent: parent.clone(), at: Seq(1) };
+        assert_eq!(store.create_with_entries(new(&child, fork(), vec![note("d", 9)])).await.unwrap(), Seq(2));
         let payloads: Vec<Vec<u8>> =
             store.read(&child, Seq::START, 9).await.unwrap().into_iter().map(|e| e.payload).collect();
         assert_eq!(payloads, [b"a".to_vec(), b"d".to_vec()]);
-        let taken = store.begin(new(&child, fork(), vec![])).await.unwrap_err();
+        let taken = store.create_with_entries(new(&child, fork(), vec![])).await.unwrap_err();
         assert!(matches!(taken, StoreError::SessionExists { .. }), "{taken:?}");
     });
 }
@@ -615,14 +620,14 @@ fn what_can_not_begin_whole_does_not_begin() {
         let big = note(&"x".repeat(MAX_ENTRY_BYTES + 1), 1);
         let new = NewSession {
             id: session(1),
-            origin: Origin::Root("/p".into()),
+            origin: SessionOrigin::Root("/p".into()),
             title: String::new(),
             now: UnixMillis(5),
             status: STATUS_NEW.into(),
             lease: None,
             entries: vec![note("a", 1), big],
         };
-        let error = store.begin(new).await.unwrap_err();
+        let error = store.create_with_entries(new).await.unwrap_err();
         assert!(matches!(error, StoreError::EntryTooLarge { .. }), "{error:?}");
         assert_eq!(store.sessions(None, 9).await.unwrap(), []);
     });
@@ -633,10 +638,14 @@ fn an_append_sets_the_status_with_its_entries_or_not_at_all() {
     over_each(async |store| {
         let id = session(1);
         store.create(&id, "/p", "t", UnixMillis(5)).await.unwrap();
-        assert_eq!(store.append_as(&id, Seq::START, vec![note("a", 7)], "done").await.unwrap(), Seq(1));
-        let status = async || store.find(id.as_str()).await.unwrap().remove(0).status;
+        assert_eq!(
+            store.append_and_set_status(&id, Seq::START, vec![note("a", 7)], "done").await.unwrap(),
+            Seq(1)
+        );
+        let status = async || store.find_sessions(id.as_str()).await.unwrap().remove(0).status;
         assert_eq!(status().await, "done");
-        let error = store.append_as(&id, Seq::START, vec![note("b", 8)], "other").await.unwrap_err();
+        let error =
+            store.append_and_set_status(&id, Seq::START, vec![note("b", 8)], "other").await.unwrap_err();
         assert!(matches!(error, StoreError::Conflict { .. }), "{error:?}");
         assert_eq!(status().await, "done");
     });

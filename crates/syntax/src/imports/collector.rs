@@ -5,9 +5,9 @@ use tree_sitter::Node;
 /// Maximum imports of one file. Files with more are generated.
 pub const MAX_IMPORTS: usize = 20_000;
 /// Maximum bytes of an import's target.
-const MAX_TARGET: usize = 1_000;
+const MAX_TARGET_BYTES: usize = 1_000;
 /// Maximum names listed by one import.
-const MAX_NAMES: usize = 2_000;
+const MAX_NAMES_PER_IMPORT: usize = 2_000;
 
 /// An import as written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,12 +45,12 @@ impl<'a> ImportCollector<'a> {
     }
 
     /// Adds an import, unless there are too many or its target is empty.
-    pub(super) fn add(&mut self, node: Node<'_>, mut import: Import) {
+    pub(super) fn push_import(&mut self, node: Node<'_>, mut import: Import) {
         let nothing = import.target.is_empty() && !import.relative;
-        if nothing || import.target.len() > MAX_TARGET || self.out.len() >= MAX_IMPORTS {
+        if nothing || import.target.len() > MAX_TARGET_BYTES || self.out.len() >= MAX_IMPORTS {
             return;
         }
-        import.names.truncate(MAX_NAMES);
+        import.names.truncate(MAX_NAMES_PER_IMPORT);
         import.line =
             u32::try_from(self.first_row + node.start_position().row).unwrap_or(u32::MAX).saturating_add(1);
         self.out.push(import);
@@ -58,12 +58,12 @@ impl<'a> ImportCollector<'a> {
 
     /// Adds a file whose path is relative to the importing file.
     pub(super) fn add_file(&mut self, node: Node<'_>, target: &str) {
-        self.add(node, Import { target: target.to_owned(), relative: true, ..Import::default() });
+        self.push_import(node, Import { target: target.to_owned(), relative: true, ..Import::default() });
     }
 
     /// Adds a package, a module or a file that is searched for in known directories.
     pub(super) fn add_package(&mut self, node: Node<'_>, target: &str, names: Vec<String>) {
-        self.add(node, Import { target: target.to_owned(), names, ..Import::default() });
+        self.push_import(node, Import { target: target.to_owned(), names, ..Import::default() });
     }
 }
 

@@ -11,7 +11,7 @@ const MAX_NESTING: usize = 20;
 /// Maximum nesting of macros with imports among their items.
 const MAX_MACRO_DEPTH: usize = 3;
 /// Maximum bytes before a `mod` that are searched for its attributes.
-const MAX_ATTRIBUTES: usize = 300;
+const MAX_ATTRIBUTE_BYTES: usize = 300;
 
 /// Adds the imports of a node. Inline modules are steps downwards from the file's own position.
 pub(super) fn collect_rust_imports(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
@@ -19,7 +19,7 @@ pub(super) fn collect_rust_imports(node: Node<'_>, ancestors: &[Node<'_>], into:
         "use_declaration" => {
             if let Some(tree) = node.child_by_field_name("argument") {
                 let inner = inner_modules(ancestors, into);
-                tree_of(tree, "", &inner, 0, into);
+                add_use_tree(tree, "", &inner, 0, into);
             }
         }
         "mod_item" if node.child_by_field_name("body").is_none() => add_module(node, ancestors, into),
@@ -48,7 +48,7 @@ fn inner_modules(ancestors: &[Node<'_>], into: &ImportCollector<'_>) -> Vec<Stri
 fn add_module(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
     let name = into.field_text(node, "name").trim_start_matches("r#");
     // Finding a node's siblings costs as much as there are, so only where an attribute may stand.
-    let near = into.text.ceil_char_boundary(node.start_byte().saturating_sub(MAX_ATTRIBUTES));
+    let near = into.text.ceil_char_boundary(node.start_byte().saturating_sub(MAX_ATTRIBUTE_BYTES));
     let named = into.text.get(near..node.start_byte()).is_some_and(|near| near.contains("path"));
     let mut before = if named { node.prev_sibling() } else { None };
     while let Some(attribute) =
@@ -108,7 +108,13 @@ fn add_items_of_macro(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportC
 }
 
 /// Adds one part of a `use`; the names of one list are one import.
-fn tree_of(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut ImportCollector<'_>) {
+fn add_use_tree(
+    node: Node<'_>,
+    prefix: &str,
+    inner: &[String],
+    depth: usize,
+    into: &mut ImportCollector<'_>,
+) {
     let path = |node: Option<Node<'_>>, into: &ImportCollector<'_>| {
         let own = node.map(|node| super::collector::without_blanks(into.text_of(node))).unwrap_or_default();
         join_path(prefix, &own)
@@ -117,11 +123,11 @@ fn tree_of(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &
         return;
     }
     match node.kind() {
-        "use_list" => list(node, prefix, inner, depth, into),
+        "use_list" => add_use_list(node, prefix, inner, depth, into),
         "scoped_use_list" => {
             let prefix = path(node.child_by_field_name("path"), into);
             if let Some(inside) = node.child_by_field_name("list") {
-                list(inside, &prefix, inner, depth + 1, into);
+                add_use_list(inside, &prefix, inner, depth + 1, into);
             }
         }
         "use_wildcard" => {
@@ -130,17 +136,23 @@ fn tree_of(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &
         }
         "use_as_clause" => {
             let whole = path(node.child_by_field_name("path"), into);
-            add_leaf(node, &whole, inner, into);
+            add_use_leaf(node, &whole, inner, into);
         }
         _ => {
             let whole = path(Some(node), into);
-            add_leaf(node, &whole, inner, into);
+            add_use_leaf(node, &whole, inner, into);
         }
     }
 }
 
 /// Adds a list: its plain names as one import, each nested path as its own.
-fn list(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut ImportCollector<'_>) {
+fn add_use_list(
+    node: Node<'_>,
+    prefix: &str,
+    inner: &[String],
+    depth: usize,
+    into: &mut ImportCollector<'_>,
+) {
     let mut names = Vec::new();
     let mut cursor = node.walk();
     for child in node.named_children(&mut cursor) {
@@ -155,12 +167,12 @@ fn list(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut
                 if child.child_by_field_name("path").is_some_and(|path| path.kind() == "identifier") =>
             {
                 if prefix.is_empty() {
-                    tree_of(child, prefix, inner, depth + 1, into);
+                    add_use_tree(child, prefix, inner, depth + 1, into);
                 } else {
                     names.push(into.field_text(child, "path").to_owned());
                 }
             }
-            _ => tree_of(child, prefix, inner, depth + 1, into),
+            _ => add_use_tree(child, prefix, inner, depth + 1, into),
         }
     }
     if !names.is_empty() {
@@ -169,7 +181,7 @@ fn list(node: Node<'_>, prefix: &str, inner: &[String], depth: usize, into: &mut
 }
 
 /// Adds a path whose last part is the imported name.
-fn add_leaf(node: Node<'_>, whole: &str, inner: &[String], into: &mut ImportCollector<'_>) {
+fn add_use_leaf(node: Node<'_>, whole: &str, inner: &[String], into: &mut ImportCollector<'_>) {
     match whole.rsplit_once("::") {
         Some((path, name)) if !path.is_empty() => add_import(node, path, vec![name.to_owned()], inner, into),
         _ => add_import(node, whole, Vec::new(), inner, into),
@@ -211,5 +223,5 @@ fn add_import(
         }
         parts.splice(0..0, inner.iter().map(String::as_str));
     }
-    into.add(node, Import { target: parts.join("::"), names, relative, up, line: 0 });
+    into.push_import(node, Import { target: parts.join("::"), names, relative, up, line: 0 });
 }

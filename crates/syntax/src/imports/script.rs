@@ -24,7 +24,7 @@ pub(super) fn add_python_imports(node: Node<'_>, into: &mut ImportCollector<'_>)
     if names.is_empty() && node.named_children(&mut cursor).any(|child| child.kind() == "wildcard_import") {
         names.push("*".to_owned());
     }
-    into.add(
+    into.push_import(
         node,
         Import { target: target.to_owned(), names, line: 0, up: dots.saturating_sub(1), relative: dots > 0 },
     );
@@ -86,7 +86,7 @@ fn collect_listed_names(clause: Node<'_>, into: &ImportCollector<'_>, names: &mu
 
 fn add_module_import(node: Node<'_>, target: &str, names: Vec<String>, into: &mut ImportCollector<'_>) {
     let relative = matches!(target, "." | "..") || target.starts_with("./") || target.starts_with("../");
-    into.add(node, Import { target: target.to_owned(), names, relative, ..Import::default() });
+    into.push_import(node, Import { target: target.to_owned(), names, relative, ..Import::default() });
 }
 
 /// Adds `require`, `require_relative`, `load` and `autoload`.
@@ -107,7 +107,7 @@ pub(super) fn add_ruby_require(node: Node<'_>, into: &mut ImportCollector<'_>) {
         _ => None,
     };
     let relative = word == "require_relative" || target.starts_with("./") || target.starts_with("../");
-    into.add(
+    into.push_import(
         node,
         Import {
             target: target.to_owned(),

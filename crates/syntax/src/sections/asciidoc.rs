@@ -14,12 +14,12 @@ fn block_delimiter(text: &str) -> Option<&str> {
 }
 
 /// Reads the headings of a document.
-pub(super) fn read(lines: &[Line<'_>]) -> Headings {
+pub(super) fn read_headings(lines: &[Line<'_>]) -> Headings {
     let mut outline = Headings::new(lines.len());
     let mut open: Option<&str> = None;
     for (at, line) in lines.iter().enumerate() {
         if let Some(end) = open {
-            outline.is_code(at);
+            outline.mark_code(at);
             if line.text.trim_end() == end {
                 open = None;
             }
@@ -27,7 +27,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
         }
         if let Some(found) = block_delimiter(line.text) {
             open = Some(found);
-            outline.is_code(at);
+            outline.mark_code(at);
             continue;
         }
         let sign = if line.text.starts_with('#') { '#' } else { '=' };

@@ -7,7 +7,7 @@ use super::mentions::Mentions;
 use crate::symbol::Symbol;
 
 /// Maximum bytes of a comment that are searched. Longer ones are licences and manuals.
-const MAX_COMMENT: usize = 16 << 10;
+const MAX_COMMENT_BYTES: usize = 16 << 10;
 
 /// The position of the documentation of a symbol, or of the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,11 +21,11 @@ pub(crate) struct DocPosition {
 }
 
 /// Returns the comments and docstrings that mention other symbols, as sections in text order.
-pub(crate) fn read(text: &str, said: &[DocPosition], symbols: &[Symbol]) -> Vec<Section> {
+pub(crate) fn read_doc_sections(text: &str, said: &[DocPosition], symbols: &[Symbol]) -> Vec<Section> {
     let section = |said: &DocPosition| {
         let symbol = said.symbol.and_then(|symbol| symbols.get(symbol));
         let written = text.get(said.range.clone())?;
-        let near = written.get(..written.floor_char_boundary(MAX_COMMENT)).unwrap_or(written);
+        let near = written.get(..written.floor_char_boundary(MAX_COMMENT_BYTES)).unwrap_or(written);
         let mut mentions = Mentions::default();
         for line in near.lines() {
             // `[Name]` links in Go and Rust, `{@link Name}` in Java and JavaScript, `cref="Name"`

@@ -7,9 +7,9 @@ pub const MAX_SECTIONS: usize = 20_000;
 /// Maximum mentions of one section.
 pub const MAX_MENTIONS: usize = 200;
 /// Maximum bytes of a line that are searched for names and links. Hand-written lines are shorter.
-pub(super) const MAX_LINE: usize = 4_000;
+pub(super) const MAX_LINE_BYTES: usize = 4_000;
 /// Maximum bytes of a heading.
-const MAX_HEADING: usize = 300;
+const MAX_HEADING_BYTES: usize = 300;
 
 /// A section of a document under its heading, or the doc comment of a symbol.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -73,7 +73,7 @@ impl Headings {
         Self { headings: Vec::new(), code: vec![false; lines] }
     }
 
-    pub(super) fn is_code(&mut self, line: usize) {
+    pub(super) fn mark_code(&mut self, line: usize) {
         if let Some(code) = self.code.get_mut(line) {
             *code = true;
         }
@@ -89,7 +89,7 @@ impl Headings {
         words: &str,
     ) {
         let (Some(line), Some(top)) = (lines.get(words_line), lines.get(first)) else { return };
-        let words = words.get(..words.floor_char_boundary(MAX_HEADING)).unwrap_or(words).trim();
+        let words = words.get(..words.floor_char_boundary(MAX_HEADING_BYTES)).unwrap_or(words).trim();
         let Some(lead) = line.text.find(words).filter(|_| !words.is_empty()) else { return };
         if self.headings.len() < MAX_SECTIONS {
             self.headings.push(Heading {

@@ -20,10 +20,10 @@ fn split_indentation(text: &str) -> (usize, &str) {
 }
 
 /// Reads the headings of a document.
-pub(super) fn read(lines: &[Line<'_>]) -> Headings {
+pub(super) fn read_headings(lines: &[Line<'_>]) -> Headings {
     let mut outline = Headings::new(lines.len());
     let mut open: Option<(char, usize)> = None;
-    let mut at = front_matter(lines);
+    let mut at = skip_front_matter(lines);
     // The line that may turn out to be an underlined heading.
     let mut paragraph: Option<usize> = None;
     let mut comment = false;
@@ -31,7 +31,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
         let here = at;
         at += 1;
         if let Some((sign, long)) = open {
-            outline.is_code(here);
+            outline.mark_code(here);
             let inner = line.text.trim();
             if inner.chars().all(|c| c == sign) && inner.len() >= long {
                 open = None;
@@ -46,12 +46,12 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
         }
         if let Some(found) = parse_fence(line.text) {
             open = Some(found);
-            outline.is_code(here);
+            outline.mark_code(here);
             paragraph = None;
         } else if inner.is_empty() {
             paragraph = None;
         } else if columns >= 4 && paragraph.is_none() {
-            outline.is_code(here);
+            outline.mark_code(here);
         } else if columns < 4
             && let Some((level, words)) = parse_atx_heading(inner)
         {
@@ -72,7 +72,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
 }
 
 /// Returns the first line after front matter between two lines `---`.
-fn front_matter(lines: &[Line<'_>]) -> usize {
+fn skip_front_matter(lines: &[Line<'_>]) -> usize {
     if lines.first().is_none_or(|line| line.text.trim_end() != "---") {
         return 0;
     }

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::headings::{Line, MAX_LINE, MAX_MENTIONS};
+use super::headings::{Line, MAX_LINE_BYTES, MAX_MENTIONS};
 
 /// Maximum bytes of a name.
-const MAX_NAME: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 /// Maximum parts of a qualified name: `a.b.c`.
 const MAX_PARTS: usize = 12;
 
@@ -33,7 +33,7 @@ pub(crate) struct Mentions {
 impl Mentions {
     /// Adds the names of a line. In code, backticks quote nothing.
     pub(crate) fn add_line(&mut self, text: &str, code: bool) {
-        let text = text.get(..text.floor_char_boundary(MAX_LINE)).unwrap_or_default();
+        let text = text.get(..text.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or_default();
         let mut quoted = code;
         let mut before = None;
         for (nth, part) in text.split('`').enumerate() {
@@ -64,12 +64,12 @@ fn names_in_text(text: &str, every: bool) -> impl Iterator<Item = (&str, bool)> 
     let may_look =
         |byte: u8| matches!(byte, b'_' | b'(' | b':') || byte.is_ascii_uppercase() || !byte.is_ascii();
     // Each piece is a name and the sign after it.
-    let pieces = text.split_inclusive(|c: char| !is_part(c) && !is_joint(c));
+    let pieces = text.split_inclusive(|c: char| !is_name_char(c) && !is_name_separator(c));
     pieces.filter(move |piece| every || piece.bytes().any(may_look)).filter_map(|piece| {
-        let whole = piece.trim_end_matches(|c: char| !is_part(c));
+        let whole = piece.trim_end_matches(|c: char| !is_name_char(c));
         let last = split_qualified_name(whole).last()?;
         let begins = |part: &str| part.starts_with(|c: char| c.is_alphabetic() || c == '_');
-        let long = !(2..=MAX_NAME).contains(&last.len()) || whole.len() > MAX_NAME;
+        let long = !(2..=MAX_NAME_BYTES).contains(&last.len()) || whole.len() > MAX_NAME_BYTES;
         if long || split_qualified_name(whole).count() > MAX_PARTS || !split_qualified_name(whole).all(begins)
         {
             return None;
@@ -82,10 +82,10 @@ fn names_in_text(text: &str, every: bool) -> impl Iterator<Item = (&str, bool)> 
 
 /// Splits a qualified name.
 fn split_qualified_name(whole: &str) -> impl Iterator<Item = &str> {
-    whole.split(is_joint).filter(|part| !part.is_empty())
+    whole.split(is_name_separator).filter(|part| !part.is_empty())
 }
 
-fn is_joint(c: char) -> bool {
+fn is_name_separator(c: char) -> bool {
     matches!(c, '.' | ':' | '#')
 }
 
@@ -96,6 +96,6 @@ fn looks_like_code(name: &str) -> bool {
     inside.contains('_') || pairs.any(|(one, next)| one.is_lowercase() && next.is_uppercase())
 }
 
-fn is_part(c: char) -> bool {
+fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }

@@ -11,7 +11,7 @@ fn parse_rule_line(text: &str) -> Option<(char, usize)> {
 }
 
 /// Reads the headings of a document.
-pub(super) fn read(lines: &[Line<'_>]) -> Headings {
+pub(super) fn read_headings(lines: &[Line<'_>]) -> Headings {
     let mut outline = Headings::new(lines.len());
     let mut levels: Vec<(char, bool)> = Vec::new();
     let text = |at: usize| lines.get(at).map_or("", |line| line.text);
@@ -27,7 +27,7 @@ pub(super) fn read(lines: &[Line<'_>]) -> Headings {
             continue;
         }
         if code.is_some_and(|outer| columns > outer) {
-            outline.is_code(at);
+            outline.mark_code(at);
             at += 1;
             continue;
         }

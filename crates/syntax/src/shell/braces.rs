@@ -32,10 +32,10 @@ fn unquoted_bytes(source: &str) -> impl Iterator<Item = (usize, u8)> {
 }
 
 /// The beginning and end of a pair of braces, and the ranges of the words between its commas.
-type Pair = (usize, usize, Vec<(usize, usize)>);
+type BracePair = (usize, usize, Vec<(usize, usize)>);
 
 /// Returns the first pair of braces that expands to several words.
-fn first_pair(source: &str) -> Option<Pair> {
+fn first_brace_pair(source: &str) -> Option<BracePair> {
     let bare: Vec<(usize, u8)> = unquoted_bytes(source).collect();
     let opens = bare.iter().enumerate().filter(|(_, (_, byte))| *byte == b'{').take(MAX_DEPTH);
     for (index, &(open, _)) in opens {
@@ -64,7 +64,7 @@ fn first_pair(source: &str) -> Option<Pair> {
 
 /// Returns true if bash expands the word.
 pub(super) fn has_braces_to_expand(source: &str) -> bool {
-    first_pair(source).is_some()
+    first_brace_pair(source).is_some()
 }
 
 /// Returns the words that bash expands to, still quoted; `None` if there are too many or they count
@@ -73,7 +73,7 @@ pub(super) fn expand_braces(source: &str) -> Option<Vec<String>> {
     let mut done = Vec::new();
     let mut waiting = vec![(source.to_owned(), 0)];
     while let Some((word, depth)) = waiting.pop() {
-        match first_pair(&word) {
+        match first_brace_pair(&word) {
             None => done.push(word),
             Some(_) if depth == MAX_DEPTH => return None,
             Some((open, close, pieces)) => {

@@ -4,7 +4,8 @@ use tree_sitter::{Node, Tree};
 
 use super::expansion::{arithmetic_names, blank_separated, is_name, is_plain_expansion};
 use super::script::{
-    Assignment, Compound, CompoundKind, Redirect, RedirectKind, Script, Simple, Statement, Unclear, Word,
+    Assignment, CompoundCommand, CompoundKind, Redirect, RedirectKind, Script, SimpleCommand, Statement,
+    UnclearReason, Word,
 };
 use super::tokens::{Token, TokenReader};
 
@@ -23,18 +24,18 @@ pub(super) struct Converter<'a> {
 pub(super) fn convert_tree(text: &str, tree: &Tree) -> Script {
     let mut converter = Converter::new(text);
     if let Some(character) = text.chars().find(|character| is_deceptive(*character)) {
-        converter.tokens.mark_unclear(Unclear::Character(character));
+        converter.tokens.mark_unclear(UnclearReason::Character(character));
     }
     let root = tree.root_node();
     if root.has_error() || root.kind() != "program" {
-        converter.tokens.mark_unclear(Unclear::Grammar);
+        converter.tokens.mark_unclear(UnclearReason::Grammar);
     }
     let mut statements = Vec::new();
     converter.convert_statements(root, &mut statements);
     converter.tokens.last = Token::Start;
     converter.tokens.check_gap(text.len(), Token::Start);
     if statements.is_empty() {
-        converter.tokens.mark_unclear(Unclear::Empty);
+        converter.tokens.mark_unclear(UnclearReason::Empty);
     }
     Script { statements, unclear: converter.tokens.unclear, computed: converter.computed, steps: 0 }
 }
@@ -69,7 +70,7 @@ impl<'a> Converter<'a> {
     /// the first child became.
     fn convert_counting_first(&mut self, node: Node<'_>, out: &mut Vec<Statement>) -> usize {
         if self.depth >= MAX_DEPTH {
-            self.tokens.mark_unclear(Unclear::Depth);
+            self.tokens.mark_unclear(UnclearReason::Depth);
             self.tokens.at = node.end_byte();
             self.tokens.last = Token::Word;
             return 0;
@@ -85,7 +86,7 @@ impl<'a> Converter<'a> {
                 let follows = self.tokens.last == Token::Word;
                 let ended = !follows || self.tokens.slice(self.tokens.at, child.start_byte()).contains('\n');
                 if !ended {
-                    self.tokens.mark_unclear(Unclear::Reading);
+                    self.tokens.mark_unclear(UnclearReason::Reading);
                 }
                 if follows && ended {
                     self.tokens.last = Token::Start;
@@ -99,9 +100,9 @@ impl<'a> Converter<'a> {
                 self.tokens.take_comment(child);
             } else {
                 if child.kind() == ";;" {
-                    self.tokens.mark_unclear(Unclear::Reading);
+                    self.tokens.mark_unclear(UnclearReason::Reading);
                 }
-                self.tokens.take_sign(child);
+                self.tokens.take_operator(child);
             }
         }
         self.depth -= 1;
@@ -110,7 +111,7 @@ impl<'a> Converter<'a> {
 
     pub(super) fn convert_statement(&mut self, node: Node<'_>, out: &mut Vec<Statement>) {
         if self.depth >= MAX_DEPTH {
-            self.tokens.mark_unclear(Unclear::Depth);
+            self.tokens.mark_unclear(UnclearReason::Depth);
             self.tokens.at = node.end_byte();
             self.tokens.last = Token::Word;
             return;
@@ -122,7 +123,7 @@ impl<'a> Converter<'a> {
             | "variable_assignments"
             | "declaration_command"
             | "unset_command" => {
-                let mut simple = Simple::default();
+                let mut simple = SimpleCommand::default();
                 self.convert_command(node, &mut simple, out);
                 out.push(Statement::Simple(simple));
             }
@@ -140,16 +141,16 @@ impl<'a> Converter<'a> {
             "do_group" | "elif_clause" | "else_clause" => self.convert_statements(node, out),
             "function_definition" => self.convert_function(node, out),
             "c_style_for_statement" => {
-                self.tokens.mark_unclear(Unclear::Dialect("`for ((…))`"));
+                self.tokens.mark_unclear(UnclearReason::Dialect("`for ((…))`"));
                 self.skip_node(node);
             }
             "ERROR" => {
-                self.tokens.mark_unclear(Unclear::Grammar);
+                self.tokens.mark_unclear(UnclearReason::Grammar);
                 self.convert_statements(node, out);
                 self.tokens.at = node.end_byte();
             }
             _ => {
-                self.tokens.mark_unclear(Unclear::Grammar);
+                self.tokens.mark_unclear(UnclearReason::Grammar);
                 self.skip_node(node);
             }
         }
@@ -192,7 +193,7 @@ impl<'a> Converter<'a> {
                 match child.kind() {
                     "comment" => self.tokens.take_comment(child),
                     _ if child.is_named() => self.convert_statement(child, out),
-                    _ => self.tokens.take_sign(child),
+                    _ => self.tokens.take_operator(child),
                 }
             }
             first = false;
@@ -200,15 +201,20 @@ impl<'a> Converter<'a> {
     }
 
     fn convert_compound(&mut self, kind: CompoundKind, node: Node<'_>, out: &mut Vec<Statement>) {
-        let mut compound =
-            Compound { kind, variable: None, words: Vec::new(), body: Vec::new(), redirects: Vec::new() };
+        let mut compound = CompoundCommand {
+            kind,
+            variable: None,
+            words: Vec::new(),
+            body: Vec::new(),
+            redirects: Vec::new(),
+        };
         match kind {
             CompoundKind::For | CompoundKind::Case => self.convert_headed(node, &mut compound),
             // bash reads arithmetic; other shells a subshell in a subshell.
             CompoundKind::Group
                 if self.tokens.slice(node.start_byte(), node.end_byte()).starts_with("((") =>
             {
-                self.tokens.mark_unclear(Unclear::Dialect("`((…))`"));
+                self.tokens.mark_unclear(UnclearReason::Dialect("`((…))`"));
                 return self.skip_node(node);
             }
             _ => self.convert_statements(node, &mut compound.body),
@@ -217,7 +223,7 @@ impl<'a> Converter<'a> {
     }
 
     /// Converts a loop or a condition with words before its statements.
-    fn convert_headed(&mut self, node: Node<'_>, compound: &mut Compound) {
+    fn convert_headed(&mut self, node: Node<'_>, compound: &mut CompoundCommand) {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             match child.kind() {
@@ -240,12 +246,12 @@ impl<'a> Converter<'a> {
                     self.convert_case_item(child, compound);
                 }
                 _ if child.is_named() => self.convert_word(child, &mut compound.words),
-                _ => self.tokens.take_sign(child),
+                _ => self.tokens.take_operator(child),
             }
         }
     }
 
-    fn convert_case_item(&mut self, node: Node<'_>, compound: &mut Compound) {
+    fn convert_case_item(&mut self, node: Node<'_>, compound: &mut CompoundCommand) {
         let mut cursor = node.walk();
         let mut patterns = true;
         for child in node.children(&mut cursor) {
@@ -261,12 +267,12 @@ impl<'a> Converter<'a> {
                     self.convert_statement(child, &mut compound.body);
                 }
                 ";&" | ";;&" => {
-                    self.tokens.mark_unclear(Unclear::Dialect("`;&`"));
+                    self.tokens.mark_unclear(UnclearReason::Dialect("`;&`"));
                     self.tokens.take_token(child, Token::Operator);
                 }
                 kind => {
                     patterns &= kind != ")";
-                    self.tokens.take_sign(child);
+                    self.tokens.take_operator(child);
                 }
             }
         }
@@ -284,20 +290,20 @@ impl<'a> Converter<'a> {
                     self.tokens.take_token(child, Token::Keyword);
                 }
                 "file_redirect" | "herestring_redirect" => {
-                    let mut simple = Simple::default();
+                    let mut simple = SimpleCommand::default();
                     self.convert_redirect(child, &mut simple);
                     body.push(Statement::Simple(simple));
                 }
                 _ if child.is_named() => self.convert_statement(child, &mut body),
                 "function" => self.tokens.take_token(child, Token::Keyword),
-                _ => self.tokens.take_sign(child),
+                _ => self.tokens.take_operator(child),
             }
         }
         out.push(Statement::Function { name, body });
     }
 
     /// Converts a program, its arguments, assignments and redirections.
-    fn convert_command(&mut self, node: Node<'_>, simple: &mut Simple, out: &mut Vec<Statement>) {
+    fn convert_command(&mut self, node: Node<'_>, simple: &mut SimpleCommand, out: &mut Vec<Statement>) {
         if node.kind() == "variable_assignment" {
             return self.convert_assignment(node, simple);
         }
@@ -310,7 +316,7 @@ impl<'a> Converter<'a> {
                 }
                 "file_redirect" | "herestring_redirect" => self.convert_redirect(child, simple),
                 "subshell" => {
-                    self.tokens.mark_unclear(Unclear::Reading);
+                    self.tokens.mark_unclear(UnclearReason::Reading);
                     self.convert_statement(child, out);
                 }
                 _ => self.convert_word(child, &mut simple.words),
@@ -318,7 +324,7 @@ impl<'a> Converter<'a> {
         }
     }
 
-    fn convert_assignment(&mut self, node: Node<'_>, simple: &mut Simple) {
+    fn convert_assignment(&mut self, node: Node<'_>, simple: &mut SimpleCommand) {
         let mut words = Vec::new();
         self.convert_word(node, &mut words);
         let source = self.tokens.slice(node.start_byte(), node.end_byte());
@@ -326,12 +332,12 @@ impl<'a> Converter<'a> {
         let name = name.strip_suffix('+').unwrap_or(name);
         if !is_name(name) {
             // A subscript is arithmetic, which may run commands.
-            self.tokens.mark_unclear(Unclear::Form("a subscript"));
+            self.tokens.mark_unclear(UnclearReason::Form("a subscript"));
         }
         let mut words = words.into_iter();
         let mut value = words.next().unwrap_or_default();
         if words.next().is_some() {
-            self.tokens.mark_unclear(Unclear::Dialect("braces"));
+            self.tokens.mark_unclear(UnclearReason::Dialect("braces"));
         }
         let text = std::mem::take(&mut value.text);
         text.split_once('=').map_or("", |(_, value)| value).clone_into(&mut value.text);
@@ -363,23 +369,23 @@ impl<'a> Converter<'a> {
         node: Node<'_>,
         quoted: bool,
         out: &mut Vec<Statement>,
-    ) -> Result<bool, Unclear> {
+    ) -> Result<bool, UnclearReason> {
         let source = self.tokens.slice(node.start_byte(), node.end_byte());
         match node.kind() {
             // In a here-document the grammar reads arithmetic as a subshell in a substitution.
             "command_substitution" if source.starts_with("$((") => {
-                return Err(Unclear::Form("arithmetic"));
+                return Err(UnclearReason::Form("arithmetic"));
             }
             "expansion" => {
                 let body = source.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
                 return match body {
                     Some(body) if is_plain_expansion(body) => Ok(true),
-                    _ => Err(Unclear::Form("`${…}`")),
+                    _ => Err(UnclearReason::Form("`${…}`")),
                 };
             }
             "arithmetic_expansion" => {
                 let body = source.strip_prefix("$((").and_then(|rest| rest.strip_suffix("))"));
-                let names = body.and_then(arithmetic_names).ok_or(Unclear::Form("arithmetic"))?;
+                let names = body.and_then(arithmetic_names).ok_or(UnclearReason::Form("arithmetic"))?;
                 self.computed.extend(names.into_iter().map(str::to_owned));
                 return Ok(true);
             }
@@ -388,9 +394,9 @@ impl<'a> Converter<'a> {
         if let Some(inside) = source.strip_prefix('`') {
             // The text between backquotes is unescaped before it is read, and ends at the next
             // backquote.
-            let body = inside.strip_suffix('`').ok_or(Unclear::Reading)?;
+            let body = inside.strip_suffix('`').ok_or(UnclearReason::Reading)?;
             if body.contains(['\\', '`', '#']) || body.contains("<<") || (quoted && body.contains('"')) {
-                return Err(Unclear::Form("a substitution between backticks"));
+                return Err(UnclearReason::Form("a substitution between backticks"));
             }
         }
         let place = (self.tokens.at, self.tokens.last);
@@ -399,12 +405,12 @@ impl<'a> Converter<'a> {
         let redirect = node.children(&mut cursor).find(|child| child.kind() == "file_redirect");
         if let Some(redirect) = redirect {
             // `$(< file)`
-            let mut simple = Simple::default();
+            let mut simple = SimpleCommand::default();
             for child in node.children(&mut cursor) {
                 if child.id() == redirect.id() {
                     self.convert_redirect(child, &mut simple);
                 } else {
-                    self.tokens.take_sign(child);
+                    self.tokens.take_operator(child);
                 }
             }
             out.push(Statement::Simple(simple));
@@ -413,11 +419,11 @@ impl<'a> Converter<'a> {
         }
         let whole = self.tokens.at == node.end_byte();
         (self.tokens.at, self.tokens.last) = place;
-        if whole { Ok(true) } else { Err(Unclear::Reading) }
+        if whole { Ok(true) } else { Err(UnclearReason::Reading) }
     }
 
     /// Converts a redirection; the words after its target are arguments.
-    pub(super) fn convert_redirect(&mut self, node: Node<'_>, simple: &mut Simple) {
+    pub(super) fn convert_redirect(&mut self, node: Node<'_>, simple: &mut SimpleCommand) {
         let mut kind = None;
         let mut words = Vec::new();
         let mut descriptor = false;
@@ -429,12 +435,12 @@ impl<'a> Converter<'a> {
                     self.tokens.take_token(child, Token::Word);
                     descriptor = true;
                     if self.tokens.slice(child.start_byte(), child.end_byte()).starts_with('{') {
-                        self.tokens.mark_unclear(Unclear::Dialect("a named descriptor"));
+                        self.tokens.mark_unclear(UnclearReason::Dialect("a named descriptor"));
                     }
                 }
                 operator if !child.is_named() && kind.is_none() => {
                     if descriptor && self.tokens.at != child.start_byte() {
-                        self.tokens.mark_unclear(Unclear::Reading);
+                        self.tokens.mark_unclear(UnclearReason::Reading);
                     }
                     kind = Some(match operator {
                         "<" => RedirectKind::Input,
@@ -442,7 +448,7 @@ impl<'a> Converter<'a> {
                         "<&" | ">&" | "<&-" | ">&-" => RedirectKind::Duplicate,
                         "<<<" => RedirectKind::Text,
                         _ => {
-                            self.tokens.mark_unclear(Unclear::Form("a redirection"));
+                            self.tokens.mark_unclear(UnclearReason::Form("a redirection"));
                             RedirectKind::Output
                         }
                     });
@@ -456,17 +462,17 @@ impl<'a> Converter<'a> {
                 _ => self.convert_word(child, &mut words),
             }
         }
-        let Some(kind) = kind else { return self.tokens.mark_unclear(Unclear::Grammar) };
+        let Some(kind) = kind else { return self.tokens.mark_unclear(UnclearReason::Grammar) };
         let closed = matches!(simple.redirects.last(), Some(last) if last.target.text == "-" && kind == RedirectKind::Duplicate && words.is_empty());
         let mut words = words.into_iter();
         if !closed {
             match words.next() {
                 Some(target) if !target.dialect => simple.redirects.push(Redirect { kind, target }),
                 Some(target) => {
-                    self.tokens.mark_unclear(Unclear::Dialect("the target of a redirection"));
+                    self.tokens.mark_unclear(UnclearReason::Dialect("the target of a redirection"));
                     simple.redirects.push(Redirect { kind, target });
                 }
-                None => self.tokens.mark_unclear(Unclear::Grammar),
+                None => self.tokens.mark_unclear(UnclearReason::Grammar),
             }
         }
         simple.words.extend(words);
@@ -480,7 +486,7 @@ impl<'a> Converter<'a> {
         let mut nested = Vec::new();
         collect_substitutions(node, &mut nested);
         let mut nested = nested.as_slice();
-        let mut simple = Simple::default();
+        let mut simple = SimpleCommand::default();
         let source = self.tokens.slice(from, to);
         let mut places = blank_separated(source).into_iter().peekable();
         while let Some((start, end)) = places.next() {
@@ -492,7 +498,7 @@ impl<'a> Converter<'a> {
                     places.peek().and_then(|(start, end)| source.get(*start..*end)).unwrap_or_default();
                 let operator = matches!(next.as_bytes(), [b'-', letter] if letter.is_ascii_alphabetic());
                 if !operator {
-                    self.tokens.mark_unclear(Unclear::Dialect("`&&` between double brackets"));
+                    self.tokens.mark_unclear(UnclearReason::Dialect("`&&` between double brackets"));
                 }
                 simple.words.push(Word::literal(here));
                 continue;
@@ -519,7 +525,7 @@ pub(super) fn collect_substitutions<'t>(node: Node<'t>, out: &mut Vec<Node<'t>>)
         return;
     }
     // Bounded: a word's parts are nested at most a few levels before a substitution begins.
-    const MAX_LEVELS: usize = 24;
+    const MAX_WORD_DEPTH: usize = 24;
     let mut cursor = node.walk();
     let mut level = 0;
     loop {
@@ -531,7 +537,7 @@ pub(super) fn collect_substitutions<'t>(node: Node<'t>, out: &mut Vec<Node<'t>>)
         if found {
             out.push(here);
         }
-        if !found && level < MAX_LEVELS && cursor.goto_first_child() {
+        if !found && level < MAX_WORD_DEPTH && cursor.goto_first_child() {
             level += 1;
             continue;
         }

@@ -11,7 +11,7 @@ pub struct Script {
     /// The statements in order; incomplete if the script is unclear.
     pub statements: Vec<Statement>,
     /// The reason why the statements may not be all that the script runs.
-    pub unclear: Option<Unclear>,
+    pub unclear: Option<UnclearReason>,
     /// Names of the variables that `$((…))` computes with. bash evaluates their values as
     /// arithmetic too, where a subscript can run commands: the script runs no more than its text
     /// only if these are numbers.
@@ -22,7 +22,7 @@ pub struct Script {
 
 /// A reason why a text isn't understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unclear {
+pub enum UnclearReason {
     /// The text is longer than [`MAX_BYTES`].
     Long,
     /// The grammar has no reading of the text, or too many.
@@ -43,7 +43,7 @@ pub enum Unclear {
     Empty,
 }
 
-impl fmt::Display for Unclear {
+impl fmt::Display for UnclearReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Long => write!(f, "it is longer than {MAX_BYTES} bytes"),
@@ -68,11 +68,11 @@ impl fmt::Display for Unclear {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Statement {
     /// A program with its arguments; or only assignments or redirections.
-    Simple(Simple),
+    Simple(SimpleCommand),
     /// Commands, each of which reads the output of the one before it.
     Pipeline(Vec<Statement>),
     /// A subshell, a group, a loop, a condition.
-    Compound(Compound),
+    Compound(CompoundCommand),
     /// A function definition.
     Function {
         /// The name of the function.
@@ -84,7 +84,7 @@ pub enum Statement {
 
 /// A program with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Simple {
+pub struct SimpleCommand {
     /// Assignments before the program; for the whole shell where there is no program.
     pub assignments: Vec<Assignment>,
     /// The program and its arguments.
@@ -112,7 +112,7 @@ pub enum CompoundKind {
 
 /// A compound command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Compound {
+pub struct CompoundCommand {
     /// The kind of the compound.
     pub kind: CompoundKind,
     /// The variable of a `for`.

@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::script::Unclear;
+use super::script::UnclearReason;
 
 /// The kind of the last token, which decides what may follow it without a blank.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(super) struct TokenReader<'a> {
     pub(super) at: usize,
     pub(super) last: Token,
     /// The first reason not to understand the text.
-    pub(super) unclear: Option<Unclear>,
+    pub(super) unclear: Option<UnclearReason>,
 }
 
 impl<'a> TokenReader<'a> {
@@ -40,13 +40,13 @@ impl<'a> TokenReader<'a> {
     }
 
     /// Notes a reason not to understand the text; the first one counts.
-    pub(super) fn mark_unclear(&mut self, why: Unclear) {
+    pub(super) fn mark_unclear(&mut self, why: UnclearReason) {
         self.unclear.get_or_insert(why);
     }
 
     /// Checks that a shell skips everything between the last token and `to`.
     pub(super) fn check_gap(&mut self, to: usize, next: Token) {
-        let Some(gap) = self.text.get(self.at..to) else { return self.mark_unclear(Unclear::Reading) };
+        let Some(gap) = self.text.get(self.at..to) else { return self.mark_unclear(UnclearReason::Reading) };
         if gap.is_empty() {
             let apart = matches!(
                 (self.last, next),
@@ -56,7 +56,7 @@ impl<'a> TokenReader<'a> {
                     | (Token::Word | Token::Keyword, Token::Operator)
             );
             if !apart {
-                self.mark_unclear(Unclear::Reading);
+                self.mark_unclear(UnclearReason::Reading);
             }
             return;
         }
@@ -73,14 +73,14 @@ impl<'a> TokenReader<'a> {
                     let ends = self.last == Token::Word
                         && !matches!(next, Token::Start | Token::Keyword | Token::Bracket);
                     if ends || next == Token::Operator {
-                        self.mark_unclear(Unclear::Reading);
+                        self.mark_unclear(UnclearReason::Reading);
                     }
                     blank = true;
                     1
                 }
                 b'\\' if rest.starts_with("\\\n") => 2,
                 _ => {
-                    self.mark_unclear(Unclear::Reading);
+                    self.mark_unclear(UnclearReason::Reading);
                     return;
                 }
             };
@@ -88,7 +88,7 @@ impl<'a> TokenReader<'a> {
         }
         // A continued line joins the text on both sides.
         if !blank {
-            self.mark_unclear(Unclear::Reading);
+            self.mark_unclear(UnclearReason::Reading);
         }
     }
 
@@ -98,7 +98,7 @@ impl<'a> TokenReader<'a> {
         self.at = node.end_byte();
         self.last = token;
         if node.is_missing() || node.start_byte() == node.end_byte() {
-            self.mark_unclear(Unclear::Grammar);
+            self.mark_unclear(UnclearReason::Grammar);
         }
     }
 
@@ -108,31 +108,31 @@ impl<'a> TokenReader<'a> {
         let before = self.slice(0, node.start_byte());
         let begins = before.is_empty() || before.ends_with([' ', '\t', '\n', ';', '&', '|', '(', ')']);
         if !begins || before.ends_with("\\ ") || before.ends_with("\\\t") {
-            self.mark_unclear(Unclear::Reading);
+            self.mark_unclear(UnclearReason::Reading);
         }
         let last = std::mem::replace(&mut self.last, Token::Start);
         self.check_gap(node.start_byte(), Token::Start);
         self.last = last;
         self.at = node.end_byte();
         if !matches!(self.text.as_bytes().get(self.at), None | Some(b'\n')) {
-            self.mark_unclear(Unclear::Reading);
+            self.mark_unclear(UnclearReason::Reading);
         }
     }
 
     /// Takes a token outside of words, by its kind.
-    pub(super) fn take_sign(&mut self, node: Node<'_>) {
+    pub(super) fn take_operator(&mut self, node: Node<'_>) {
         let token = match self.slice(node.start_byte(), node.end_byte()) {
             // An item of a `case` may end on a line of its own.
             "(" | ")" | "$(" | "<(" | ">(" | "`" | ";;" => Token::Bracket,
             "{" | "}" | "!" => Token::Keyword,
             text if text.starts_with(|c: char| c.is_ascii_alphabetic()) => Token::Keyword,
             "((" | "))" | "$`" => {
-                self.mark_unclear(Unclear::Dialect("`((…))`"));
+                self.mark_unclear(UnclearReason::Dialect("`((…))`"));
                 Token::Bracket
             }
             "&" | ";" | "|" | "||" | "&&" | "|&" => Token::Operator,
             _ => {
-                self.mark_unclear(Unclear::Reading);
+                self.mark_unclear(UnclearReason::Reading);
                 Token::Operator
             }
         };

@@ -3,7 +3,7 @@
 
 use std::thread;
 
-use journeyman_syntax::shell::{MAX_BYTES, Unclear, parse};
+use journeyman_syntax::shell::{MAX_BYTES, UnclearReason, parse};
 
 /// The scanner looks the character after a `{` up in a table, and would read far beyond it.
 #[test]
@@ -65,7 +65,7 @@ fn no_nesting_needs_much_stack() {
             }
         }
         assert_eq!(parse(&("$(".repeat(29) + "a" + &")".repeat(29))).unclear, None);
-        assert_eq!(parse(&("$(".repeat(40) + "a" + &")".repeat(40))).unclear, Some(Unclear::Depth));
+        assert_eq!(parse(&("$(".repeat(40) + "a" + &")".repeat(40))).unclear, Some(UnclearReason::Depth));
     };
     thread::Builder::new().stack_size(1 << 20).spawn(nest).unwrap().join().unwrap();
 }

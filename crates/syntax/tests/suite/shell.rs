@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use journeyman_syntax::shell::{CompoundKind, RedirectKind, Simple, Statement, Unclear, parse};
+use journeyman_syntax::shell::{CompoundKind, RedirectKind, SimpleCommand, Statement, UnclearReason, parse};
 use proptest::prelude::*;
 
 /// Returns the words of every program of a text, in order; `?` before unknown ones.
@@ -225,7 +225,7 @@ fn unclear_texts_have_a_reason() {
         }
     }
     assert_eq!(understood, Vec::<&str>::new());
-    assert_eq!(parse(&"a ".repeat(20_000)).unclear, Some(Unclear::Long));
+    assert_eq!(parse(&"a ".repeat(20_000)).unclear, Some(UnclearReason::Long));
     let deep = format!("{}a{}", "(".repeat(3_000), ")".repeat(3_000));
     assert!(parse(&deep).unclear.is_some());
 }
@@ -236,7 +236,7 @@ fn redirections_and_loops_are_kept() {
     let [Statement::Compound(compound)] = script.statements.as_slice() else { panic!("{script:?}") };
     assert_eq!((compound.kind, compound.variable.as_deref()), (CompoundKind::For, Some("f")));
     assert_eq!(compound.words.iter().map(|word| word.known).collect::<Vec<_>>(), [true, false]);
-    let [Statement::Simple(Simple { redirects, .. })] = compound.body.as_slice() else {
+    let [Statement::Simple(SimpleCommand { redirects, .. })] = compound.body.as_slice() else {
         panic!("{compound:?}")
     };
     let seen: Vec<_> =

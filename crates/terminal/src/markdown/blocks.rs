@@ -39,7 +39,7 @@ struct Fence {
 
 /// Splits a text that arrives in pieces.
 #[derive(Debug, Default, Clone)]
-pub struct Splitter {
+pub struct BlockSplitter {
     /// The complete lines of the open block.
     open: String,
     indent: usize,
@@ -53,7 +53,7 @@ pub struct Splitter {
     has_emitted: bool,
 }
 
-impl Splitter {
+impl BlockSplitter {
     /// Takes a piece of the text, and returns the blocks that it completes.
     pub fn push(&mut self, text: &str) -> Vec<Block> {
         let mut blocks = Vec::new();
@@ -74,7 +74,7 @@ impl Splitter {
         if !line.is_empty() {
             self.take_line(&line, &mut blocks);
         }
-        self.close(&mut blocks);
+        self.close_block(&mut blocks);
         *self = Self::default();
         blocks
     }
@@ -82,7 +82,7 @@ impl Splitter {
     /// Returns the text of the open block, as far as it has arrived, and its indentation. Code
     /// comes in whole lines, so that nothing of it is open.
     #[must_use]
-    pub fn open_source(&self) -> (String, usize) {
+    pub fn open_block_text(&self) -> (String, usize) {
         if self.fence.is_some() {
             return (String::new(), 0);
         }
@@ -91,18 +91,18 @@ impl Splitter {
 
     /// Returns true if empty lines come before the open block.
     #[must_use]
-    pub fn open_has_gap(&self) -> bool {
+    pub fn has_gap_before_open_block(&self) -> bool {
         self.has_gap && self.has_emitted
     }
 
     /// Splits a too tall open block at its last space, and returns the first part as complete.
-    pub fn split_open(&mut self) -> Option<Block> {
-        let (source, _) = self.open_source();
+    pub fn split_open_block(&mut self) -> Option<Block> {
+        let (source, _) = self.open_block_text();
         let end = source.rfind(char::is_whitespace)?;
         let (head, rest) = (source.get(..end)?.to_owned(), source.get(end + 1..)?.to_owned());
         self.open = head;
         let mut blocks = Vec::new();
-        self.close(&mut blocks);
+        self.close_block(&mut blocks);
         self.partial = rest;
         blocks.pop()
     }
@@ -119,12 +119,12 @@ impl Splitter {
                 let code = CodeLine { language: Arc::clone(&fence.language), number: fence.lines };
                 fence.lines += 1;
                 let block = Block { source, indent: fence.indent, code: Some(code), has_gap: false };
-                self.emit(block, blocks);
+                self.push_block(block, blocks);
             }
             return;
         }
         if text.trim().is_empty() {
-            self.close(blocks);
+            self.close_block(blocks);
             self.has_gap = true;
             return;
         }
@@ -132,61 +132,61 @@ impl Splitter {
         if is_indented_code {
             let source = line.get(4..).unwrap_or_default().to_owned();
             let code = CodeLine { language: Arc::from(""), number: 0 };
-            self.emit(Block { source, indent: 0, code: Some(code), has_gap: false }, blocks);
+            self.push_block(Block { source, indent: 0, code: Some(code), has_gap: false }, blocks);
             return;
         }
         if let Some((marker, length, language)) = fence_start(text) {
-            self.close(blocks);
+            self.close_block(blocks);
             self.fence = Some(Fence { marker, length, indent, language: Arc::from(language), lines: 0 });
             return;
         }
         let is_setext = !self.open.is_empty() && !self.is_item && is_setext_line(text);
         if is_setext {
-            self.append(line);
-            self.close(blocks);
+            self.append_line(line);
+            self.close_block(blocks);
         } else if is_heading(text) || is_rule(text) {
-            self.close(blocks);
-            self.begin(line, indent, false);
-            self.close(blocks);
+            self.close_block(blocks);
+            self.begin_block(line, indent, false);
+            self.close_block(blocks);
         } else if let Some(width) = self.item_marker(text) {
-            self.close(blocks);
-            self.begin(line, indent, true);
+            self.close_block(blocks);
+            self.begin_block(line, indent, true);
             self.item_column = Some(indent + width);
         } else if self.open.is_empty() {
             // Text below an item belongs to the item if it is indented as far.
             self.item_column = self.item_column.filter(|_| indent >= 2);
             let indent = self.item_column.map_or(indent, |column| column.min(indent));
-            self.begin(line, indent, false);
+            self.begin_block(line, indent, false);
         } else if text.starts_with('>') && !self.open.trim_start().starts_with('>') {
-            self.close(blocks);
-            self.begin(line, indent, false);
+            self.close_block(blocks);
+            self.begin_block(line, indent, false);
         } else {
-            self.append(line);
+            self.append_line(line);
         }
     }
 
-    fn begin(&mut self, line: &str, indent: usize, is_item: bool) {
+    fn begin_block(&mut self, line: &str, indent: usize, is_item: bool) {
         (self.indent, self.is_item) = (indent, is_item);
-        self.append(line);
+        self.append_line(line);
     }
 
-    fn append(&mut self, line: &str) {
+    fn append_line(&mut self, line: &str) {
         let spaces = line.len() - line.trim_start_matches(' ').len();
         self.open.push_str(line.get(spaces.min(self.indent)..).unwrap_or_default());
         self.open.push('\n');
     }
 
-    fn close(&mut self, blocks: &mut Vec<Block>) {
+    fn close_block(&mut self, blocks: &mut Vec<Block>) {
         if !self.open.is_empty() {
             let source = std::mem::take(&mut self.open);
             let indent = std::mem::take(&mut self.indent);
             self.is_item = false;
-            self.emit(Block { source, indent, code: None, has_gap: false }, blocks);
+            self.push_block(Block { source, indent, code: None, has_gap: false }, blocks);
         }
     }
 
-    fn emit(&mut self, block: Block, blocks: &mut Vec<Block>) {
-        blocks.push(Block { has_gap: self.open_has_gap(), ..block });
+    fn push_block(&mut self, block: Block, blocks: &mut Vec<Block>) {
+        blocks.push(Block { has_gap: self.has_gap_before_open_block(), ..block });
         (self.has_gap, self.has_emitted) = (false, true);
     }
 
@@ -247,7 +247,7 @@ mod tests {
     /// Splits a text that arrives in pieces of `size` characters. Shows a block as its indentation,
     /// a mark and its source.
     fn split(text: &str, size: usize) -> Vec<String> {
-        let mut splitter = Splitter::default();
+        let mut splitter = BlockSplitter::default();
         let characters: Vec<char> = text.chars().collect();
         let mut blocks = Vec::new();
         for piece in characters.chunks(size) {
@@ -304,10 +304,10 @@ mod tests {
 
     #[test]
     fn a_tall_block_is_split_at_a_space() {
-        let mut splitter = Splitter::default();
+        let mut splitter = BlockSplitter::default();
         assert!(splitter.push("one two thr").is_empty());
-        assert_eq!(splitter.split_open().unwrap().source, "one two");
-        assert_eq!(splitter.open_source().0, "thr");
+        assert_eq!(splitter.split_open_block().unwrap().source, "one two");
+        assert_eq!(splitter.open_block_text().0, "thr");
         assert_eq!(splitter.finish().len(), 1);
     }
 }

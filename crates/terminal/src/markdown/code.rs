@@ -9,7 +9,7 @@ const CODE_INDENT: usize = 2;
 pub(super) const MIN_COLUMNS: usize = 8;
 
 /// Renders a line of code, broken where it is wider than the terminal.
-pub(super) fn render_line(line: &StyledLine, width: usize) -> Vec<StyledLine> {
+pub(super) fn wrap_code_line(line: &StyledLine, width: usize) -> Vec<StyledLine> {
     let indent = CODE_INDENT.min(width.saturating_sub(MIN_COLUMNS));
     let pieces = break_line(line, width.saturating_sub(indent));
     pieces.into_iter().map(|piece| indent_line(piece, indent)).collect()

@@ -2,8 +2,8 @@
 
 use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::code::{MIN_COLUMNS, render_line};
-use super::marks::Marks;
+use super::code::{MIN_COLUMNS, wrap_code_line};
+use super::marker_display::MarkerDisplay;
 use super::table::Table;
 use crate::wrap::{line_width, text_width, wrap_line};
 use crate::{Style, StyledLine};
@@ -12,9 +12,9 @@ use crate::{Style, StyledLine};
 const RULE_COLUMNS: usize = 40;
 
 /// Renders the elements of one block in lines of at most `width` columns.
-pub(super) fn render_elements(source: &str, width: usize, marks: Marks) -> Vec<StyledLine> {
+pub(super) fn render_elements(source: &str, width: usize, marks: MarkerDisplay) -> Vec<StyledLine> {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
-    let mut writer = Writer::new(width, marks);
+    let mut writer = InlineRenderer::new(width, marks);
     for event in Parser::new_ext(source, options) {
         writer.handle_event(event);
     }
@@ -24,14 +24,14 @@ pub(super) fn render_elements(source: &str, width: usize, marks: Marks) -> Vec<S
 
 /// The text before each line of a quote or of a list's item.
 #[derive(Debug)]
-struct Prefix {
+struct LinePrefix {
     first: Option<StyledLine>,
     rest: StyledLine,
 }
 
 /// A link whose text is being read.
 #[derive(Debug)]
-struct Link {
+struct OpenLink {
     address: String,
     /// The text of the link so far.
     text: String,
@@ -39,24 +39,24 @@ struct Link {
 
 /// Builds lines from the events.
 #[derive(Debug)]
-struct Writer {
+struct InlineRenderer {
     width: usize,
-    marks: Marks,
+    marks: MarkerDisplay,
     lines: Vec<StyledLine>,
     line: StyledLine,
     styles: Vec<Style>,
-    prefixes: Vec<Prefix>,
+    prefixes: Vec<LinePrefix>,
     /// The number of the next item of each open list; `None` for one without numbers.
     lists: Vec<Option<u64>>,
-    links: Vec<Link>,
+    links: Vec<OpenLink>,
     table: Option<Table>,
     code: Option<String>,
     /// True if the next element comes after an empty line.
     wants_gap: bool,
 }
 
-impl Writer {
-    fn new(width: usize, marks: Marks) -> Self {
+impl InlineRenderer {
+    fn new(width: usize, marks: MarkerDisplay) -> Self {
         Self {
             width,
             marks,
@@ -74,8 +74,8 @@ impl Writer {
 
     fn handle_event(&mut self, event: Event<'_>) {
         match event {
-            Event::Start(tag) => self.begin(tag),
-            Event::End(tag) => self.end(tag),
+            Event::Start(tag) => self.begin_tag(tag),
+            Event::End(tag) => self.end_tag(tag),
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => match &mut self.code {
                 Some(code) => code.push_str(&text),
                 None => self.push_text(&text),
@@ -85,25 +85,25 @@ impl Writer {
             Event::SoftBreak => self.push_text(" "),
             Event::HardBreak => self.push_text("\n"),
             Event::Rule => {
-                self.line.push(Style::Dim, &"─".repeat(RULE_COLUMNS.min(self.room())));
+                self.line.push(Style::Dim, &"─".repeat(RULE_COLUMNS.min(self.available_columns())));
                 self.end_line();
             }
             Event::TaskListMarker(is_done) => self.push_text(if is_done { "[x] " } else { "[ ] " }),
         }
     }
 
-    fn begin(&mut self, tag: Tag<'_>) {
+    fn begin_tag(&mut self, tag: Tag<'_>) {
         match tag {
             Tag::Heading { level, .. } => {
                 self.styles.push(Style::Strong);
-                if self.marks == Marks::Kept {
+                if self.marks == MarkerDisplay::Kept {
                     self.push_text(&format!("{} ", "#".repeat(heading_depth(level))));
                 }
             }
             Tag::BlockQuote(_) => {
                 self.end_line();
                 let bar = StyledLine::new(Style::Dim, "│ ");
-                self.prefixes.push(Prefix { first: None, rest: bar });
+                self.prefixes.push(LinePrefix { first: None, rest: bar });
             }
             Tag::List(number) => {
                 self.end_line();
@@ -131,13 +131,13 @@ impl Writer {
             Tag::Strong => self.begin_style(Style::Strong, "**"),
             Tag::Strikethrough => self.begin_style(Style::Dim, "~~"),
             Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
-                self.links.push(Link { address: dest_url.into_string(), text: String::new() });
+                self.links.push(OpenLink { address: dest_url.into_string(), text: String::new() });
             }
             _ => {}
         }
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn end_tag(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Paragraph | TagEnd::HtmlBlock => {
                 self.end_line();
@@ -166,7 +166,8 @@ impl Writer {
             TagEnd::CodeBlock => {
                 let code = self.code.take().unwrap_or_default();
                 for line in code.trim_end_matches('\n').split('\n') {
-                    let rendered = render_line(&StyledLine::new(Style::Code, line), self.room());
+                    let rendered =
+                        wrap_code_line(&StyledLine::new(Style::Code, line), self.available_columns());
                     rendered.into_iter().for_each(|line| self.push_line(line));
                 }
                 self.wants_gap = true;
@@ -179,7 +180,7 @@ impl Writer {
             }
             TagEnd::Table => {
                 let table = self.table.take().unwrap_or_default();
-                for line in table.format(self.room()) {
+                for line in table.format(self.available_columns()) {
                     self.push_line(line);
                 }
                 self.wants_gap = true;
@@ -203,7 +204,7 @@ impl Writer {
             _ => "• ".to_owned(),
         };
         let rest = StyledLine::new(Style::Plain, " ".repeat(text_width(&mark)));
-        self.prefixes.push(Prefix { first: Some(StyledLine::new(Style::Plain, mark)), rest });
+        self.prefixes.push(LinePrefix { first: Some(StyledLine::new(Style::Plain, mark)), rest });
     }
 
     fn begin_style(&mut self, style: Style, mark: &str) {
@@ -217,7 +218,7 @@ impl Writer {
     }
 
     fn push_mark(&mut self, mark: &str) {
-        if self.marks == Marks::Kept {
+        if self.marks == MarkerDisplay::Kept {
             self.push_text(mark);
         }
     }
@@ -228,7 +229,7 @@ impl Writer {
     }
 
     fn push_code(&mut self, text: &str) {
-        let mark = if self.marks == Marks::Kept { "`" } else { "" };
+        let mark = if self.marks == MarkerDisplay::Kept { "`" } else { "" };
         self.push_styled(Style::Code, &format!("{mark}{text}{mark}"));
     }
 
@@ -240,7 +241,7 @@ impl Writer {
     }
 
     fn end_link(&mut self) {
-        let Some(Link { address, text }) = self.links.pop() else { return };
+        let Some(OpenLink { address, text }) = self.links.pop() else { return };
         let is_same = address == text || address.strip_prefix("mailto:") == Some(&text);
         if !is_same && !address.is_empty() {
             self.push_styled(Style::Dim, &format!(" ({address})"));
@@ -248,7 +249,7 @@ impl Writer {
     }
 
     /// Returns the columns that the prefixes leave.
-    fn room(&self) -> usize {
+    fn available_columns(&self) -> usize {
         let taken: usize = self.prefixes.iter().map(|prefix| line_width(&prefix.rest)).sum();
         self.width.saturating_sub(taken).max(MIN_COLUMNS.min(self.width))
     }
@@ -259,7 +260,7 @@ impl Writer {
             return;
         }
         let line = std::mem::take(&mut self.line);
-        for wrapped in wrap_line(&line, self.room(), 0) {
+        for wrapped in wrap_line(&line, self.available_columns(), 0) {
             self.push_line(wrapped);
         }
     }
@@ -270,12 +271,12 @@ impl Writer {
             self.lines
                 .push(StyledLine { spans: open.flat_map(|prefix| prefix.rest.spans.clone()).collect() });
         }
-        let line = self.prefixed(line);
+        let line = self.add_prefixes(line);
         self.lines.push(line);
     }
 
     /// Returns the line behind its prefixes, as far as they leave it room.
-    fn prefixed(&mut self, line: StyledLine) -> StyledLine {
+    fn add_prefixes(&mut self, line: StyledLine) -> StyledLine {
         let spare = self.width.saturating_sub(line_width(&line));
         let mut whole = StyledLine::default();
         for prefix in &mut self.prefixes {

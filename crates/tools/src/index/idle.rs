@@ -6,26 +6,26 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use super::{CANCEL_POLL, Core, IndexState, MAX_STOP_WAIT};
+use super::{CANCEL_POLL, IndexCore, IndexState, MAX_STOP_WAIT};
 use crate::ToolError;
 
-impl Core {
+impl IndexCore {
     /// Notes a use of the index, and schedules a merge for when the index is idle.
-    pub(super) fn schedule_tidying(self: &Arc<Self>, state: &mut IndexState) {
+    pub(super) fn schedule_segment_merge(self: &Arc<Self>, state: &mut IndexState) {
         state.used = Some(Instant::now());
         if state.resting || state.closed {
             return;
         }
         let core = Arc::clone(self);
         let started = std::thread::Builder::new().name("index-order".to_owned()).spawn(move || {
-            let _resting = Resting(&core);
-            core.put_in_order();
+            let _resting = IdleWaitGuard(&core);
+            core.merge_segments_when_idle();
         });
         // Without a thread nothing is merged, which costs no more than before.
         state.resting = started.is_ok();
     }
 
-    fn put_in_order(&self) {
+    fn merge_segments_when_idle(&self) {
         let Some(mut state) = self.lock_when_idle() else { return };
         let Some(project) = state.opened.clone() else { return };
         state.tidying = true;
@@ -53,7 +53,7 @@ impl Core {
     }
 
     /// Waits while segments are being merged, because only one writer is allowed.
-    pub(super) fn wait_until_tidy(&self, cancel: &CancellationToken) -> Result<(), ToolError> {
+    pub(super) fn wait_for_segment_merge(&self, cancel: &CancellationToken) -> Result<(), ToolError> {
         let end = Instant::now() + MAX_STOP_WAIT;
         let mut state = self.lock();
         while state.tidying && Instant::now() < end {
@@ -67,9 +67,9 @@ impl Core {
 }
 
 /// Clears the state of a waiting or running merge when dropped, even after a panic.
-struct Resting<'a>(&'a Core);
+struct IdleWaitGuard<'a>(&'a IndexCore);
 
-impl Drop for Resting<'_> {
+impl Drop for IdleWaitGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         (state.resting, state.tidying) = (false, false);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use journeyman_index::Snapshot;
-use journeyman_index::vectors::{Similar, Vectorer, Vectors, View};
+use journeyman_index::vectors::{QueryEmbedder, SimilarChunks, VectorStore, VectorView};
 use journeyman_policy::secrets::Redactor;
 
 /// Time after a failure in which the model isn't called again: each call may take until its
@@ -15,11 +15,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Returns the model that the user configured, an error if it can't be used, or `None` if none is
 /// configured.
-pub type FindVectorer = dyn Fn() -> Result<Option<Vectorer>, String> + Send + Sync;
+pub type LoadVectorer = dyn Fn() -> Result<Option<QueryEmbedder>, String> + Send + Sync;
 
 /// Search by vectors. The model is loaded for the first query, because loading takes a while.
 pub(super) struct VectorSearch {
-    find: Arc<FindVectorer>,
+    find: Arc<LoadVectorer>,
     /// The directory of the project's vectors.
     directory: PathBuf,
     state: Mutex<VectorState>,
@@ -31,18 +31,18 @@ enum VectorState {
     Unopened,
     /// No model is configured, or it couldn't be opened.
     Without,
-    Open(Box<Open>),
+    Open(Box<OpenVectors>),
 }
 
-struct Open {
-    model: Vectorer,
-    vectors: Vectors,
-    view: Option<(Arc<Snapshot>, View)>,
+struct OpenVectors {
+    model: QueryEmbedder,
+    vectors: VectorStore,
+    view: Option<(Arc<Snapshot>, VectorView)>,
     failed: Option<Instant>,
 }
 
 impl VectorSearch {
-    pub(super) fn new(find: Arc<FindVectorer>, directory: PathBuf) -> Self {
+    pub(super) fn new(find: Arc<LoadVectorer>, directory: PathBuf) -> Self {
         Self { find, directory, state: Mutex::default() }
     }
 
@@ -58,18 +58,18 @@ impl VectorSearch {
         snapshot: &Arc<Snapshot>,
         query: &str,
         redactor: &Redactor,
-    ) -> (Option<(Similar, f32)>, Option<String>) {
+    ) -> (Option<(SimilarChunks, f32)>, Option<String>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut note = None;
         if matches!(*state, VectorState::Unopened) {
-            let opened = self.open();
+            let opened = self.open_vectors();
             *state = opened.unwrap_or_else(|error| {
                 note = Some(error);
                 VectorState::Without
             });
         }
         let VectorState::Open(open) = &mut *state else { return (None, note) };
-        let Open { model, vectors, view, failed } = &mut **open;
+        let OpenVectors { model, vectors, view, failed } = &mut **open;
         if failed.is_some_and(|at| at.elapsed() < RETRY_AFTER) {
             return (None, None);
         }
@@ -89,9 +89,10 @@ impl VectorSearch {
         }
     }
 
-    fn open(&self) -> Result<VectorState, String> {
+    fn open_vectors(&self) -> Result<VectorState, String> {
         let Some(model) = (self.find)()? else { return Ok(VectorState::Without) };
-        let vectors = Vectors::open(&self.directory, &*model.embedder).map_err(|error| error.to_string())?;
-        Ok(VectorState::Open(Box::new(Open { model, vectors, view: None, failed: None })))
+        let vectors =
+            VectorStore::open(&self.directory, &*model.embedder).map_err(|error| error.to_string())?;
+        Ok(VectorState::Open(Box::new(OpenVectors { model, vectors, view: None, failed: None })))
     }
 }

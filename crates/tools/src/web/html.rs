@@ -7,29 +7,32 @@ const MAX_DEPTH: usize = 250;
 /// following block.
 const MAX_NODES: usize = 200_000;
 /// Elements without an end tag.
-const VOID: [&str; 14] = [
+const VOID_ELEMENTS: [&str; 14] = [
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
     "param",
 ];
 /// Elements that the next element of their kind closes, everywhere.
-const IMPLIED_END: [&str; 4] = ["p", "li", "dt", "dd"];
+const IMPLIED_END_ELEMENTS: [&str; 4] = ["p", "li", "dt", "dd"];
 /// Elements that the next element of their kind closes, except in foreign content, where each is
 /// nested in the last.
-const IMPLIED_END_OF_HTML: [&str; 7] = ["option", "tr", "td", "th", "thead", "tbody", "tfoot"];
+const IMPLIED_END_HTML_ELEMENTS: [&str; 7] = ["option", "tr", "td", "th", "thead", "tbody", "tfoot"];
 /// Elements whose content is of another language or follows other rules.
-const FOREIGN: [&str; 3] = ["svg", "math", "template"];
+const FOREIGN_ELEMENTS: [&str; 3] = ["svg", "math", "template"];
 /// Elements that a parser opens again after a block.
-const FORMATTING: [&str; 14] =
+const FORMATTING_ELEMENTS: [&str; 14] =
     ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"];
 /// Elements whose text isn't for readers.
-const SKIPPED: [&str; 8] = ["script", "style", "noscript", "svg", "head", "iframe", "template", "nav"];
+const SKIPPED_ELEMENTS: [&str; 8] =
+    ["script", "style", "noscript", "svg", "head", "iframe", "template", "nav"];
 
 /// Converts a page to Markdown.
 pub(super) fn to_markdown(html: &str) -> String {
-    let converted = is_tame(html)
-        .then(|| htmd::HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).build().convert(html).ok())
+    let converted = is_tree_bounded(html)
+        .then(|| {
+            htmd::HtmlToMarkdown::builder().skip_tags(SKIPPED_ELEMENTS.to_vec()).build().convert(html).ok()
+        })
         .flatten();
-    squeeze_blank_lines(&converted.unwrap_or_else(|| without_tags(html)))
+    squeeze_blank_lines(&converted.unwrap_or_else(|| strip_tags(html)))
 }
 
 /// Returns the title of a page.
@@ -45,12 +48,14 @@ pub(super) fn title(html: &str) -> Option<String> {
 
 /// Returns true if the tree of a page stays within bounds, whatever a parser makes of its errors:
 /// an end tag counts only for the innermost open element.
-fn is_tame(html: &str) -> bool {
+fn is_tree_bounded(html: &str) -> bool {
     let mut open: Vec<&str> = Vec::new();
-    let is_html = !tags(html).any(|tag| is_in(&FOREIGN, tag));
-    let ends_itself = |tag: &str| is_in(&IMPLIED_END, tag) || is_html && is_in(&IMPLIED_END_OF_HTML, tag);
+    let is_html = !tag_names(html).any(|tag| contains_name(&FOREIGN_ELEMENTS, tag));
+    let ends_itself = |tag: &str| {
+        contains_name(&IMPLIED_END_ELEMENTS, tag) || is_html && contains_name(&IMPLIED_END_HTML_ELEMENTS, tag)
+    };
     let (mut formatting, mut nodes) = (0_usize, 0_usize);
-    for tag in tags(html) {
+    for tag in tag_names(html) {
         if let Some(name) = tag.strip_prefix('/') {
             let place = open.iter().rposition(|other| !ends_itself(other));
             let is_innermost =
@@ -60,20 +65,20 @@ fn is_tame(html: &str) -> bool {
                 _ if open.last().is_some_and(|last| last.eq_ignore_ascii_case(name)) => open.len() - 1,
                 _ => continue,
             };
-            if is_in(&FORMATTING, name) {
+            if contains_name(&FORMATTING_ELEMENTS, name) {
                 formatting = formatting.saturating_sub(1);
             }
             open.truncate(closes);
             continue;
         }
         nodes = nodes.saturating_add(1).saturating_add(formatting);
-        if is_in(&VOID, tag) {
+        if contains_name(&VOID_ELEMENTS, tag) {
             continue;
         }
         if ends_itself(tag) && open.last().is_some_and(|last| last.eq_ignore_ascii_case(tag)) {
             continue;
         }
-        if is_in(&FORMATTING, tag) {
+        if contains_name(&FORMATTING_ELEMENTS, tag) {
             formatting += 1;
         }
         open.push(tag);
@@ -84,12 +89,12 @@ fn is_tame(html: &str) -> bool {
     nodes <= MAX_NODES
 }
 
-fn is_in(list: &[&str], name: &str) -> bool {
+fn contains_name(list: &[&str], name: &str) -> bool {
     list.iter().any(|other| other.eq_ignore_ascii_case(name))
 }
 
 /// Returns the names of a page's tags; those of end tags begin with `/`.
-fn tags(html: &str) -> impl Iterator<Item = &str> {
+fn tag_names(html: &str) -> impl Iterator<Item = &str> {
     html.split('<').skip(1).filter_map(|after| {
         let name = after.strip_prefix('/').unwrap_or(after);
         let length = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '-').unwrap_or(name.len());
@@ -99,7 +104,7 @@ fn tags(html: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the text of a page without its tags.
-fn without_tags(html: &str) -> String {
+fn strip_tags(html: &str) -> String {
     let mut text = String::with_capacity(html.len() / 2);
     let mut rest = html;
     while let Some(begin) = rest.find('<') {
@@ -177,7 +182,7 @@ mod tests {
             assert!(text.len() <= html.len() * 2, "{}", text.len());
             title(&html);
         }
-        assert!(!is_tame(&"<div>".repeat(300)) && is_tame(&"<p>x".repeat(10_000)));
-        assert!(is_tame(&"<div><p>a</p><b>c</b><br></div>".repeat(2_000)));
+        assert!(!is_tree_bounded(&"<div>".repeat(300)) && is_tree_bounded(&"<p>x".repeat(10_000)));
+        assert!(is_tree_bounded(&"<div><p>a</p><b>c</b><br></div>".repeat(2_000)));
     }
 }

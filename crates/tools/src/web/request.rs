@@ -17,7 +17,7 @@ const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum number of redirects that are followed on one host.
 const MAX_REDIRECTS: usize = 5;
 /// Maximum duration of one request.
-const REQUEST_TIME: Duration = Duration::from_secs(30);
+const MAX_REQUEST_TIME: Duration = Duration::from_secs(30);
 /// The user agent that servers are told.
 const AGENT_NAME: &str = concat!("journeyman/", env!("CARGO_PKG_VERSION"));
 
@@ -63,7 +63,7 @@ impl WebAddress {
         Ok(Self { url, host, pattern })
     }
 
-    fn rules(&self) -> NetworkRules {
+    fn network_rules(&self) -> NetworkRules {
         NetworkRules { hosts: vec![self.pattern.clone()], plain_http: true, ..NetworkRules::default() }
     }
 }
@@ -92,8 +92,8 @@ pub(super) async fn get(
     address: &WebAddress,
     header: Option<(&'static str, &str)>,
 ) -> Result<Page, String> {
-    let proxy = sandbox.open_proxy(address.rules()).map_err(|error| format!("the proxy: {error}"))?;
-    let client = client(&proxy.address().to_string())?;
+    let proxy = sandbox.open_proxy(address.network_rules()).map_err(|error| format!("the proxy: {error}"))?;
+    let client = build_client(&proxy.address().to_string())?;
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, HeaderValue::from_static(AGENT_NAME));
     headers.insert(ACCEPT, HeaderValue::from_static("text/html,application/json,text/*;q=0.9,*/*;q=0.1"));
@@ -103,11 +103,11 @@ pub(super) async fn get(
         value.set_sensitive(true);
         headers.insert(HeaderName::from_static(name), value);
     }
-    let fetched = tokio::time::timeout(REQUEST_TIME, follow(&client, address, headers)).await;
+    let fetched = tokio::time::timeout(MAX_REQUEST_TIME, follow_redirects(&client, address, headers)).await;
     let refused =
         proxy.finish().await.into_iter().find_map(|connection| connection.denied.or(connection.failed));
     match fetched {
-        Err(_) => Err(format!("{} did not answer within {} s", address.host, REQUEST_TIME.as_secs())),
+        Err(_) => Err(format!("{} did not answer within {} s", address.host, MAX_REQUEST_TIME.as_secs())),
         Ok(Err(why)) => {
             Err(refused.map_or(why, |refused| format!("{} was not reached: {refused}", address.host)))
         }
@@ -120,14 +120,20 @@ pub(super) async fn get(
     }
 }
 
-async fn follow(client: &reqwest::Client, address: &WebAddress, headers: HeaderMap) -> Result<Page, String> {
+async fn follow_redirects(
+    client: &reqwest::Client,
+    address: &WebAddress,
+    headers: HeaderMap,
+) -> Result<Page, String> {
     let mut url = address.url.clone();
     for _ in 0..=MAX_REDIRECTS {
         let sent = client.get(url.clone()).headers(headers.clone()).send().await;
-        let answer = sent.map_err(|error| describe(&error))?;
+        let answer = sent.map_err(|error| describe_error(&error))?;
         let status = answer.status();
         let next = answer.headers().get(LOCATION).and_then(|place| place.to_str().ok());
-        let Some(next) = next.filter(|_| status.is_redirection()) else { return read(answer, url).await };
+        let Some(next) = next.filter(|_| status.is_redirection()) else {
+            return read_page(answer, url).await;
+        };
         let next = url.join(next).map_err(|error| format!("it leads to an address that is none: {error}"))?;
         let target = WebAddress::new(next)?;
         if target.host != address.host {
@@ -142,7 +148,7 @@ async fn follow(client: &reqwest::Client, address: &WebAddress, headers: HeaderM
     Err(format!("it leads on more than {MAX_REDIRECTS} times"))
 }
 
-async fn read(mut answer: reqwest::Response, url: Url) -> Result<Page, String> {
+async fn read_page(mut answer: reqwest::Response, url: Url) -> Result<Page, String> {
     let header = |name| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let content_type = header(CONTENT_TYPE).unwrap_or_default();
     let length = header(CONTENT_LENGTH).and_then(|length| length.parse::<usize>().ok());
@@ -155,7 +161,7 @@ async fn read(mut answer: reqwest::Response, url: Url) -> Result<Page, String> {
     let status = answer.status().as_u16();
     let mut body = Vec::with_capacity(length.unwrap_or(0).min(MAX_BODY_BYTES));
     let mut cut = false;
-    while let Some(chunk) = answer.chunk().await.map_err(|error| describe(&error))? {
+    while let Some(chunk) = answer.chunk().await.map_err(|error| describe_error(&error))? {
         let room = MAX_BODY_BYTES.saturating_sub(body.len());
         body.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
         if chunk.len() > room {
@@ -166,7 +172,7 @@ async fn read(mut answer: reqwest::Response, url: Url) -> Result<Page, String> {
     Ok(Page { status, media_type, charset, body, cut, url })
 }
 
-fn client(proxy: &str) -> Result<reqwest::Client, String> {
+fn build_client(proxy: &str) -> Result<reqwest::Client, String> {
     // Needed for plain addresses, too, which usually redirect to https. Without certificates on
     // this machine the connection fails with a message.
     let mut roots = rustls::RootCertStore::empty();
@@ -192,7 +198,7 @@ fn client(proxy: &str) -> Result<reqwest::Client, String> {
 }
 
 /// Describes an error and its causes, without the address, which may contain a key.
-fn describe(error: &reqwest::Error) -> String {
+fn describe_error(error: &reqwest::Error) -> String {
     let mut causes = Vec::new();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bench::{Bench, text};
 use journeyman_protocol::{CallId, FileChangeKind};
 use journeyman_sandbox::Outcome;
-use journeyman_tools::{Background, BackgroundExit, MAX_IN_BACKGROUND, ToolOutput};
-use journeyman_workspace::{Change, ChangeSet, Expected, UndoTarget};
+use journeyman_tools::{BackgroundCommands, BackgroundExit, MAX_BACKGROUND_COMMANDS, ToolOutput};
+use journeyman_workspace::{Change, ChangeSet, ExpectedState, UndoTarget};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -22,7 +22,8 @@ impl Session {
     fn new(files: &[(&str, &[u8])]) -> Self {
         let mut bench = Bench::new(files);
         let (sender, exits) = mpsc::unbounded_channel();
-        bench.context.background = Arc::new(Background::new(move |exit| sender.send(exit).unwrap_or(())));
+        bench.context.background =
+            Arc::new(BackgroundCommands::new(move |exit| sender.send(exit).unwrap_or(())));
         Self { bench, exits }
     }
 
@@ -121,13 +122,13 @@ fn guarded_files_that_a_running_command_made_are_moved_away_at_a_check_and_at_it
         let background = Arc::clone(&session.bench.context.background);
         assert_eq!(background.take_violations(), []);
         for part in ["while it runs", "at its end"] {
-            background.check_running().await.unwrap();
+            background.check_guarded_files().await.unwrap();
             let violations = background.take_violations();
             let told: Vec<_> =
                 violations.iter().map(|one| (one.path.to_string(), one.call.clone())).collect();
             assert_eq!(told, [("deep/.envrc".to_owned(), Some(CallId::new("start_1")))], "{part}");
             assert!(!session.bench.root.join("deep/.envrc").exists(), "{part}");
-            background.check_running().await.unwrap();
+            background.check_guarded_files().await.unwrap();
             assert_eq!(background.take_violations(), [], "{part}");
             if part == "while it runs" {
                 session.write("go", "on").await;
@@ -164,7 +165,7 @@ fn what_it_changed_is_journaled_at_its_end_for_its_call() {
         let change = |path: &str, content: &str| Change::Write {
             path: journeyman_protocol::RelPath::parse(path).unwrap(),
             content: content.as_bytes().to_vec(),
-            expected: Expected::Anything,
+            expected: ExpectedState::Anything,
         };
         // The model edits what the command left alone, what it changed, and what it will change.
         let changes = vec![change("edited", "e"), change("b", "edited\n"), change("c", "edited\n")];
@@ -239,7 +240,7 @@ fn closing_or_dropping_ends_all_of_them() {
             session.start("echo $$; sleep 1000").await;
             let pids = session.output("b1").await + &session.output("b2").await;
             if drops {
-                session.bench.context.background = Arc::new(Background::default());
+                session.bench.context.background = Arc::new(BackgroundCommands::default());
             } else {
                 session.bench.context.background.close().await;
                 assert!(session.journal().contains("\"cause\":\"background\""));
@@ -260,7 +261,7 @@ fn closing_or_dropping_ends_all_of_them() {
 fn only_so_many_run_at_once() {
     run(async {
         let mut session = Session::new(&[]);
-        for nth in 1..=MAX_IN_BACKGROUND {
+        for nth in 1..=MAX_BACKGROUND_COMMANDS {
             assert_eq!(session.start("sleep 1000").await, format!("b{nth} started\n"));
         }
         let refused = session.start("true").await;
@@ -271,7 +272,7 @@ fn only_so_many_run_at_once() {
         assert!(unknown.starts_with("error: there is no background command `b77` (only b1, "), "{unknown}");
         session.bench.context.background.close().await;
         // A command that never began takes no place.
-        session.bench.context.background = Arc::new(Background::default().with_first_number(9));
+        session.bench.context.background = Arc::new(BackgroundCommands::default().with_first_number(9));
         session.bench.context.needs = journeyman_protocol::SandboxNeeds::ALL;
         assert!(session.start("true").await.starts_with("error: the command did not run"));
         assert_eq!(session.bench.context.background.list(), []);

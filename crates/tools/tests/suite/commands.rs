@@ -485,7 +485,7 @@ fn what_no_checkpoint_covers_is_seen_however_it_is_named() {
     let git = std::process::Command::new("git").args(["init", "-q"]).current_dir(&bench.root).status();
     assert!(git.is_ok_and(|status| status.success()));
     let tool = bench.tools.get("run_command").unwrap();
-    let tried = |command: &str| tool.tries_out(&bench.context.workspace, &json!({ "command": command }));
+    let tried = |command: &str| tool.needs_preview(&bench.context.workspace, &json!({ "command": command }));
     for command in [
         "python3 -c 'open(\"a.sqlite\", \"w\")'",
         "sh -c \"python3 -c 'open(\\\"a.sqlite\\\", 1)'\"",

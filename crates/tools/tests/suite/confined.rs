@@ -9,9 +9,9 @@ use std::sync::Arc;
 use bench::Bench;
 use journeyman_policy::{Call, Policy};
 use journeyman_protocol::{CallId, Decision, FileChange, Mode, SandboxNeeds, SessionId, UnixMillis};
-use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, find_toolchains};
 use journeyman_store::Blobs;
-use journeyman_testkit::{again, has_program, skip};
+use journeyman_testkit::{has_program_or_skip, rerun_test, skip};
 use journeyman_workspace::{CheckpointId, Options, Workspace};
 use serde_json::json;
 
@@ -53,7 +53,7 @@ fn a_killed_session_takes_its_commands_with_it() {
     if sandbox().is_none() {
         return;
     }
-    let mut victim = again!("be_killed").stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut victim = rerun_test!("be_killed").stdout(std::process::Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines().map(Result::unwrap);
     let base = lines.find_map(|line| line.strip_prefix("place: ").map(std::path::PathBuf::from)).unwrap();
     let checkpoint = CheckpointId(lines.next().unwrap().parse().unwrap());
@@ -108,7 +108,7 @@ fn git(directory: &Path, arguments: &[&str]) {
 #[test]
 fn a_command_that_only_reads_can_do_no_more() {
     let Some(sandbox) = &sandbox() else { return };
-    if !has_program("git") {
+    if !has_program_or_skip("git") {
         return;
     }
     let bench = confined(sandbox, &[("a", b"1\n")]);
@@ -140,14 +140,14 @@ fn what_a_person_saves_while_a_reading_command_runs_is_not_the_commands() {
     let _reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
     person.join().unwrap();
     assert!(said.starts_with("exit code 0") && !said.contains("files changed"), "{said}");
-    assert_eq!(bench.context.workspace.history().newest_undoable().unwrap(), None);
+    assert_eq!(bench.context.workspace.history().newest_undoable_session().unwrap(), None);
     assert_eq!(std::fs::read_to_string(bench.root.join("a")).unwrap(), "a person's\n");
 }
 
 #[test]
 fn a_planted_repository_is_not_trusted() {
     let Some(sandbox) = &sandbox() else { return };
-    if !has_program("git") {
+    if !has_program_or_skip("git") {
         return;
     }
     let mut bench = confined(sandbox, &[("a", b"1\n")]);
@@ -159,7 +159,7 @@ fn a_planted_repository_is_not_trusted() {
     let input = json!({"command": "git status", "directory": "evil"});
     let effects = bench.tools.get("run_command").unwrap().effects(&input).unwrap();
     let host = HostEnvironment { vars: std::env::vars_os().collect(), home: None };
-    bench.context.toolchains = Arc::new(toolchains(&host, &bench.root));
+    bench.context.toolchains = Arc::new(find_toolchains(&host, &bench.root));
     let said = bench.say("run_command", input);
     assert!(!bench.root.join("ran").exists(), "{said}");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -176,7 +176,7 @@ fn a_planted_repository_is_not_trusted() {
 #[test]
 fn repositories_can_not_be_touched() {
     let Some(sandbox) = &sandbox() else { return };
-    if !has_program("git") {
+    if !has_program_or_skip("git") {
         return;
     }
     let bench = confined(
@@ -221,7 +221,7 @@ fn a_command_reaches_the_hosts_that_it_names_and_no_others() {
     }
     let summary = run.summary(&json!({ "command": "make", "network": ["npm"] }));
     assert!(summary.contains("registry.npmjs.org"), "{summary}");
-    if !has_program("curl") {
+    if !has_program_or_skip("curl") {
         return;
     }
     // The proxy is asked for another host than was named, and says so without looking it up.

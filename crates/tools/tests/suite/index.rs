@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bench::Bench;
-use journeyman_index::store::Options;
-use journeyman_index::{Project, Snapshot};
+use journeyman_index::store::RefreshOptions;
+use journeyman_index::{ProjectIndex, Snapshot};
 use journeyman_protocol::RelPath;
 use journeyman_tools::SharedIndex;
 
@@ -103,9 +103,10 @@ fn what_another_process_wrote_is_seen() {
     index.snapshot(&bench.context.cancel).unwrap();
     std::fs::write(bench.root.join("a.rs"), "fn beta() {}\n").unwrap();
     let directory = bench.context.workspace.state_dir().join("index");
-    let other = Project::open(&bench.root, &directory, 1).unwrap();
+    let other = ProjectIndex::open(&bench.root, &directory, 1).unwrap();
     let never = AtomicBool::new(false);
-    let options = Options { threads: NonZero::<usize>::MIN, wait: true, progress: &|_| {}, stop: &never };
+    let options =
+        RefreshOptions { threads: NonZero::<usize>::MIN, wait: true, progress: &|_| {}, stop: &never };
     other.refresh(options).unwrap();
     assert_eq!(defines(&index.snapshot(&bench.context.cancel).unwrap().snapshot, "beta"), 1);
 }
@@ -114,15 +115,15 @@ fn what_another_process_wrote_is_seen() {
 fn what_is_at_hand_is_neither_made_nor_brought_up_to_date() {
     let bench = Bench::new(&[("a.rs", b"fn alpha() {}\n")]);
     let directory = bench.context.workspace.state_dir().join("index");
-    assert!(bench.context.index.at_hand().is_none() && !directory.exists());
+    assert!(bench.context.index.last_snapshot().is_none() && !directory.exists());
     bench.context.index.snapshot(&bench.context.cancel).unwrap();
     std::fs::write(bench.root.join("a.rs"), "fn beta() {}\n").unwrap();
     let again = SharedIndex::new(Arc::clone(&bench.context.workspace), Arc::default(), None);
-    let (_, snapshot) = again.at_hand().unwrap();
+    let (_, snapshot) = again.last_snapshot().unwrap();
     assert_eq!((defines(&snapshot, "alpha"), defines(&snapshot, "beta")), (1, 0));
     // A copy has what the project has.
     let copy = Bench::new(&[("a.rs", b"fn alpha() {}\n")]);
-    let (_, snapshot) = again.of_copy(Arc::clone(&copy.context.workspace)).at_hand().unwrap();
+    let (_, snapshot) = again.for_copy(Arc::clone(&copy.context.workspace)).last_snapshot().unwrap();
     assert_eq!(defines(&snapshot, "alpha"), 1);
 }
 
@@ -131,7 +132,7 @@ fn a_copy_begins_as_the_project_and_has_its_own_files() {
     let bench = Bench::new(&[("a.rs", b"fn alpha() {}\n"), ("b.rs", b"fn beta() {}\n")]);
     let whole = bench.context.index.snapshot(&bench.context.cancel).unwrap();
     let copy = Bench::new(&[("a.rs", b"fn changed() {}\n"), ("b.rs", b"fn beta() {}\n")]);
-    let index = bench.context.index.of_copy(Arc::clone(&copy.context.workspace));
+    let index = bench.context.index.for_copy(Arc::clone(&copy.context.workspace));
     let asked = index.snapshot(&copy.context.cancel).unwrap();
     assert_eq!(["alpha", "changed", "beta"].map(|name| defines(&asked.snapshot, name)), [0, 1, 1]);
     // The segment of the project is still there, and its index as it was.
@@ -145,9 +146,9 @@ fn a_copy_begins_as_the_project_and_has_its_own_files() {
 fn a_project_without_an_index_gets_the_one_that_a_copy_made() {
     let project = Bench::new(&[("a.rs", b"fn alpha() {}\n")]);
     let copy = Bench::new(&[("a.rs", b"fn changed() {}\n")]);
-    let index = project.context.index.of_copy(Arc::clone(&copy.context.workspace));
+    let index = project.context.index.for_copy(Arc::clone(&copy.context.workspace));
     index.snapshot(&copy.context.cancel).unwrap();
-    let (_, snapshot) = project.context.index.at_hand().unwrap();
+    let (_, snapshot) = project.context.index.last_snapshot().unwrap();
     assert_eq!(defines(&snapshot, "changed"), 1);
     // The next look at the files finds what differs.
     let asked = project.context.index.snapshot(&project.context.cancel).unwrap();

@@ -9,7 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use journeyman_index::source::{Source as _, WorkTree};
+use journeyman_index::source::{FileSource as _, WorkTree};
 use journeyman_protocol::RelPath;
 use journeyman_workspace::ListOptions;
 use rustix::fs::{CWD, FileType, Mode, mknodat};

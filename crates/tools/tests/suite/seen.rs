@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bench::Bench;
 use journeyman_protocol::{ContentHash, RelPath};
-use journeyman_tools::{Seen, SeenFile, Sight};
+use journeyman_tools::{SeenFile, SeenFiles, SeenStatus};
 use serde_json::json;
 
 fn rel(path: &str) -> RelPath {
@@ -66,7 +66,7 @@ fn a_text_that_is_no_longer_held_comes_from_what_the_workspace_keeps_or_is_done_
         if kept {
             bench.context.workspace.checkpoint(&bench.context.session, "kept").unwrap();
         }
-        let resumed = Seen::default();
+        let resumed = SeenFiles::default();
         resumed.restore(bench.context.seen.entries());
         let mut bench = bench;
         bench.context.seen = Arc::new(resumed);
@@ -113,7 +113,7 @@ fn what_a_command_of_the_session_changed_is_its_own_and_unseen() {
         [entry("a", "one\n", Some(two)), entry("b", "one\n", None), entry("link", "one\n", Some(two))];
     assert_eq!(bench.context.seen.take_changes(), expected);
     assert_eq!(bench.context.seen.take_changes(), []);
-    assert_eq!(bench.context.seen.compare(&rel("a"), &hash(two)), Sight::ChangedByUs);
+    assert_eq!(bench.context.seen.compare(&rel("a"), &hash(two)), SeenStatus::ChangedByUs);
     // A whole file is only replaced by who knows it; a quoted text has to be there anyway.
     let said = bench.say("write_file", json!({"path": "a", "content": "x"}));
     assert!(
@@ -129,19 +129,25 @@ fn what_a_command_of_the_session_changed_is_its_own_and_unseen() {
 
 #[test]
 fn entries_come_back_from_a_log() {
-    let seen = Seen::default();
+    let seen = SeenFiles::default();
     seen.record(rel("b"), hash("1"));
     seen.record(rel("a"), hash("1"));
-    seen.note_told(&rel("a"), Some(hash("2")));
+    seen.note_external_change(&rel("a"), Some(hash("2")));
     seen.note_written(&rel("b"), Some(hash("3")));
     seen.note_written(&rel("unknown"), Some(hash("3")));
     let log = serde_json::to_string(&seen.take_changes()).unwrap();
-    let again = Seen::default();
+    let again = SeenFiles::default();
     again.restore(serde_json::from_str::<Vec<SeenFile>>(&log).unwrap());
     assert_eq!(again.entries(), seen.entries());
     assert_eq!(again.take_changes(), []);
     let sights = [("a", "1"), ("a", "2"), ("b", "3"), ("b", "4"), ("c", "1")];
-    let expected = [Sight::Current, Sight::Changed, Sight::ChangedByUs, Sight::Changed, Sight::Never];
+    let expected = [
+        SeenStatus::Current,
+        SeenStatus::Changed,
+        SeenStatus::ChangedByUs,
+        SeenStatus::Changed,
+        SeenStatus::Never,
+    ];
     assert_eq!(sights.map(|(path, text)| again.compare(&rel(path), &hash(text))), expected);
     seen.record(rel("a"), hash("1"));
     assert_eq!(seen.take_changes().len(), 1, "seen again is known again");
@@ -151,11 +157,11 @@ fn entries_come_back_from_a_log() {
 
 #[test]
 fn the_least_recently_used_are_forgotten() {
-    let seen = Seen::default();
+    let seen = SeenFiles::default();
     for nth in 0..5_000 {
         seen.record_text(rel(&format!("f{nth}")), hash("1"), &"x".repeat(1_000));
-        assert_eq!(seen.compare(&rel("f0"), &hash("1")), Sight::Current);
+        assert_eq!(seen.compare(&rel("f0"), &hash("1")), SeenStatus::Current);
     }
     assert_eq!(seen.entries().len(), 4_096);
-    assert_eq!(seen.compare(&rel("f1"), &hash("1")), Sight::Never);
+    assert_eq!(seen.compare(&rel("f1"), &hash("1")), SeenStatus::Never);
 }

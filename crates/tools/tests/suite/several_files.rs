@@ -187,5 +187,5 @@ fn the_reason_of_an_edit_is_kept_with_the_checkpoint_before_it() {
     assert_eq!(kept.changes, 4);
     assert_eq!(kept.descriptions[..2], ["it was old", "needed"]);
     assert_eq!(kept.descriptions.len(), 3);
-    assert_eq!(kept.descriptions[2].len(), journeyman_workspace::limits::DESCRIPTION_BYTES);
+    assert_eq!(kept.descriptions[2].len(), journeyman_workspace::limits::MAX_DESCRIPTION_BYTES);
 }

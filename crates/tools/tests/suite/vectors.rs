@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bench::Bench;
 use journeyman_index::vectors::{
-    Deadline, EmbedError, Embedder, EmbeddingOptions, EmbeddingPurpose, Vectorer, Vectors,
+    Deadline, EmbedError, Embedder, EmbeddingOptions, EmbeddingPurpose, QueryEmbedder, VectorStore,
 };
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::RelPath;
@@ -75,15 +75,16 @@ fn shop(model: &Arc<Letters>) -> Bench {
     let redactor = Arc::new(Redactor::new([SECRET.to_owned()]));
     let index = SharedIndex::new(Arc::clone(&bench.context.workspace), redactor, None);
     let embedder: Arc<dyn Embedder> = Arc::clone(model) as Arc<dyn Embedder>;
-    let vectorer = Vectorer { embedder, weight: 0.2, timeout: Duration::from_secs(60) };
+    let vectorer = QueryEmbedder { embedder, weight: 0.2, timeout: Duration::from_secs(60) };
     bench.context.index = Arc::new(index.with_vectors(Arc::new(move || Ok(Some(vectorer.clone())))));
     let asked = bench.context.index.snapshot(&bench.context.cancel).unwrap();
-    let vectors = Vectors::open(asked.project.index().directory(), &**model).unwrap();
+    let vectors = VectorStore::open(asked.project.index().directory(), &**model).unwrap();
     let stop = AtomicBool::new(false);
     let redactor = asked.project.index().redactor();
     let options =
         EmbeddingOptions { threads: NonZero::<usize>::MIN, progress: &|_| {}, stop: &stop, redactor };
-    let report = vectors.embed_snapshot(&asked.snapshot, asked.project.source(), &**model, options).unwrap();
+    let report =
+        vectors.embed_snapshot(&asked.snapshot, asked.project.work_tree(), &**model, options).unwrap();
     assert_eq!((report.embedded, report.failed), (2, None));
     bench
 }
@@ -98,7 +99,7 @@ fn vectors_find_what_has_other_words() {
     let copy =
         Bench::new(&[("src/bell.py", b"def ring_bell():\n    # customer customer customer\n    return 1\n")]);
     let mut context = copy.context.clone();
-    context.index = Arc::new(bench.context.index.of_copy(Arc::clone(&context.workspace)));
+    context.index = Arc::new(bench.context.index.for_copy(Arc::clone(&context.workspace)));
     let asked = context.index.snapshot(&context.cancel).unwrap();
     let (found, note) = context.index.similar_files(&asked, "client");
     assert_eq!((found.unwrap().0.chunks.len(), note), (1, None));

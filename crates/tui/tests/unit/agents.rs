@@ -29,7 +29,7 @@ impl Played {
 
     fn rows(&self, call: &str, columns: usize, max_rows: usize) -> Vec<String> {
         let call = CallId::new(call);
-        let agents: Vec<&AgentNode> = self.forest.of_call(&call).collect();
+        let agents: Vec<&AgentNode> = self.forest.agents_of_call(&call).collect();
         let now = self.begin + Duration::from_secs(75);
         live_lines(&agents, now, columns, max_rows).iter().map(StyledLine::to_text).collect()
     }
@@ -88,7 +88,7 @@ fn a_call_that_has_ended_keeps_its_tree() {
     let mut played = Played::new();
     played.take(0, &agent_started("t", 1, "scout")).take(1, &agent_started("n", 2, "planner"));
     played.take(0, &agent_finished("t", 1, "scout", Termination::Timeout));
-    let taken = played.forest.take(&CallId::new("t"));
+    let taken = played.forest.take_agents_of_call(&CallId::new("t"));
     let lines: Vec<String> = ended_lines(&taken).iter().map(StyledLine::to_text).collect();
     assert_eq!(
         lines,
@@ -105,8 +105,11 @@ fn an_agent_in_the_background_is_shown_until_it_ends() {
         *background = true;
     }
     played.take(0, &started);
-    assert!(played.forest.take(&CallId::new("t")).is_empty(), "it works on when its call has ended");
-    assert_eq!(played.forest.besides(&[]).count(), 1);
+    assert!(
+        played.forest.take_agents_of_call(&CallId::new("t")).is_empty(),
+        "it works on when its call has ended"
+    );
+    assert_eq!(played.forest.agents_without_calls(&[]).count(), 1);
     played.take(0, &agent_finished("t", 1, "scout", Termination::Goal));
-    assert_eq!(played.forest.besides(&[]).count(), 0);
+    assert_eq!(played.forest.agents_without_calls(&[]).count(), 0);
 }

@@ -7,13 +7,13 @@ use journeyman_protocol::{
 use serde_json::json;
 
 use super::player::{Player, command, done, finished, started, streamed};
-use crate::blocks::{Block, Entry};
-use crate::facts::Proof;
-use crate::fold::TurningCheckpoint;
+use crate::blocks::{Block, BlockEntry};
+use crate::conversation_state::RewindCheckpoint;
+use crate::status_facts::VerificationState;
 
 const REPLY: &str = "# A title\n\nSome *words* in a paragraph\nof two lines.\n\n- one\n- two\n\n```rust\nfn a() {}\n\n```\nThe end.";
 
-fn entries(events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
+fn entries(events: impl IntoIterator<Item = Event>) -> Vec<BlockEntry> {
     let mut player = Player::new(80, 24);
     events.into_iter().for_each(|event| player.take(event));
     player.conversation.entries().to_vec()
@@ -58,7 +58,7 @@ fn a_reply_that_lost_pieces_is_shown_whole() {
         text: text[offset..end].to_owned(),
     };
     let shown = |events: Vec<Event>| -> Vec<String> {
-        let of_entry = |entry: Entry| match entry.block {
+        let of_entry = |entry: BlockEntry| match entry.block {
             Block::Prose(block) => Some(block.source.trim().to_owned()),
             Block::Lines(_) => Some("(note)".to_owned()),
             _ => None,
@@ -134,14 +134,14 @@ fn what_checks_proved_holds_for_no_other_tree() {
     });
     player.play([vec![started("go on")], verified].concat());
     let proof = |player: &Player| player.conversation.facts().proof;
-    assert_eq!(proof(&player), Proof::Verified);
-    for (now, expected) in [(other, Proof::Unverified), (checked, Proof::Verified)] {
+    assert_eq!(proof(&player), VerificationState::Verified);
+    for (now, expected) in [(other, VerificationState::Unverified), (checked, VerificationState::Verified)] {
         player.conversation.compare_tree(now);
         assert_eq!(proof(&player), expected);
     }
     player.take(started("more"));
     player.conversation.compare_tree(other);
-    assert_eq!(proof(&player), Proof::Verified, "a run that goes on changes files itself");
+    assert_eq!(proof(&player), VerificationState::Verified, "a run that goes on changes files itself");
 }
 
 #[test]
@@ -245,12 +245,12 @@ fn the_checkpoint_before_a_message_is_the_next_of_its_tree() {
         checkpoint(7),
         started("another question"),
     ]);
-    let found: Vec<TurningCheckpoint> = player
+    let found: Vec<RewindCheckpoint> = player
         .conversation
-        .turnings()
+        .rewind_points()
         .iter()
         .map(|turning| player.conversation.checkpoint_before(turning))
         .collect();
-    use TurningCheckpoint::{At, NothingSince, OtherTree};
+    use RewindCheckpoint::{At, NothingSince, OtherTree};
     assert_eq!(found, [OtherTree, At(2), At(7), At(7), NothingSince]);
 }

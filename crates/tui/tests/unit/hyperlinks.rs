@@ -1,10 +1,11 @@
-//! Links to files: the words that become one, and bytes that only a terminal with links understands.
+//! Links to files: the words that become one, and bytes that only a terminal with links
+//! understands.
 
 use journeyman_terminal::{Style, StyledLine};
 
 use crate::hyperlinks::{LinkChoice, Linker, paint_row};
 use crate::screen::{Frame, Reflow, Screen, Size};
-use crate::theme::{ColorDepth, Ground, Theme};
+use crate::theme::{BackgroundBrightness, ColorDepth, Theme};
 
 fn project() -> (tempfile::TempDir, Linker) {
     let root = tempfile::tempdir().unwrap();
@@ -18,7 +19,13 @@ fn project() -> (tempfile::TempDir, Linker) {
 
 fn painted(linker: &Linker, row: &StyledLine, from: usize) -> String {
     let mut out = String::new();
-    paint_row(Theme::new(ColorDepth::None, Ground::Unknown), row, from, &linker.find(row), &mut out);
+    paint_row(
+        Theme::new(ColorDepth::None, BackgroundBrightness::Unknown),
+        row,
+        from,
+        &linker.find(row),
+        &mut out,
+    );
     out
 }
 
@@ -76,7 +83,8 @@ fn no_name_ends_the_sequence() {
 fn a_terminal_shows_the_same_text_with_links() {
     let (_root, linker) = project();
     let size = Size { columns: 30, rows: 6 };
-    let mut screen = Screen::new(Theme::new(ColorDepth::Palette, Ground::Unknown), Reflow::Cuts, size);
+    let mut screen =
+        Screen::new(Theme::new(ColorDepth::Palette, BackgroundBrightness::Unknown), Reflow::Cuts, size);
     screen.set_links(std::rc::Rc::new(linker));
     let mut terminal =
         vt100::Parser::new(std::num::NonZero::new(6).unwrap(), std::num::NonZero::new(30).unwrap(), 100);

@@ -8,16 +8,16 @@ use journeyman_protocol::{
     Event, Evidence, FileChange, FileChangeKind, Level, Mode, RelPath, RunOutcome, RunReport, SandboxNeeds,
     SandboxTier, Seq, SessionId, StopReason, Termination, Tokens, UnixMillis, Usage, Verdict,
 };
-use journeyman_terminal::markdown::Marks;
+use journeyman_terminal::markdown::MarkerDisplay;
 use serde_json::{Value, json};
 
 use crate::blocks::{Detail, Layout, render_entries};
 use crate::composer::Composer;
-use crate::fold::Conversation;
+use crate::conversation_state::Conversation;
+use crate::live_area::{LiveArea, StatusContext};
 use crate::questions::Questions;
 use crate::screen::{Frame, Reflow, Screen, Size};
-use crate::theme::{ColorDepth, Ground, Theme};
-use crate::view::{LiveArea, Surroundings};
+use crate::theme::{BackgroundBrightness, ColorDepth, Theme};
 
 /// Rows of scrollback that the terminal keeps: more than any test fills.
 const SCROLLBACK: usize = 100_000;
@@ -45,7 +45,11 @@ impl Player {
             conversation: Conversation::new(Instant::now()),
             questions: Questions::default(),
             composer: Composer::new(vec!["an earlier message".to_owned()]),
-            screen: Screen::new(Theme::new(ColorDepth::Palette, Ground::Unknown), Reflow::Cuts, size),
+            screen: Screen::new(
+                Theme::new(ColorDepth::Palette, BackgroundBrightness::Unknown),
+                Reflow::Cuts,
+                size,
+            ),
             terminal: vt100::Parser::new(cells(rows), cells(columns), SCROLLBACK),
             committed: 0,
             seq: 0,
@@ -110,12 +114,12 @@ impl Player {
 
     pub(crate) fn draw(&mut self) {
         let size = self.screen.size();
-        let layout = Layout { width: size.columns, marks: Marks::Dropped, detail: Detail::Short };
+        let layout = Layout { width: size.columns, marks: MarkerDisplay::Dropped, detail: Detail::Short };
         let entries = self.conversation.entries();
         let finished = render_entries(entries, self.committed, |_| layout).concat();
         self.committed = entries.len();
         self.finished.extend(finished.iter().map(|row| row.to_text().trim_end().to_owned()));
-        let surroundings = Surroundings {
+        let surroundings = StatusContext {
             model: "test/tiny".to_owned(),
             mode: "edit".to_owned(),
             branch: Some("main".to_owned()),
@@ -132,7 +136,7 @@ impl Player {
             queued: &[],
             notice: None,
             surroundings: &surroundings,
-            marks: Marks::Dropped,
+            marks: MarkerDisplay::Dropped,
         };
         let (live, cursor) = area.render(size, self.now);
         let bytes = self.screen.draw(&Frame { finished, live, cursor });

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use journeyman_protocol::CallId;
 use journeyman_terminal::StyledLine;
-use journeyman_terminal::markdown::Marks;
+use journeyman_terminal::markdown::MarkerDisplay;
 use journeyman_terminal::wrap::line_width;
 
 use super::player::{Player, command, started, streamed};
@@ -25,7 +25,7 @@ impl Transcript {
         player.play(command("c1", "make", "short\n"));
         player.play(command("c2", "make all", "short too\n"));
         player.play(streamed("The end.", 8));
-        Self { player, viewer: Viewer::new("transcript", Marks::Dropped, true) }
+        Self { player, viewer: Viewer::new("transcript", MarkerDisplay::Dropped, true) }
     }
 
     fn with_results(mut self) -> Self {
@@ -93,11 +93,11 @@ fn words_are_found_in_outputs_that_are_folded() {
 fn a_call_whose_result_is_not_read_yet_shows_its_ends_and_asks_for_the_rest() {
     let mut transcript = Transcript::new();
     transcript.rows(80, 24);
-    assert!(!transcript.viewer.lacks_result(transcript.player.conversation.entries()));
+    assert!(!transcript.viewer.needs_results(transcript.player.conversation.entries()));
     transcript.press("a");
     assert!(transcript.rows(80, 100).concat().contains("short too"));
-    assert!(transcript.viewer.lacks_result(transcript.player.conversation.entries()));
+    assert!(transcript.viewer.needs_results(transcript.player.conversation.entries()));
     let mut transcript = transcript.with_results();
-    assert!(!transcript.viewer.lacks_result(transcript.player.conversation.entries()));
+    assert!(!transcript.viewer.needs_results(transcript.player.conversation.entries()));
     assert!(transcript.rows(80, 100).concat().contains("line 2990"));
 }

@@ -29,7 +29,7 @@ use journeyman_store::Blobs;
 use journeyman_verify::mutation::{
     Mutant, MutationPlan, PlannedFile, TrialContext, TrialLimits, find_mutants, try_mutants,
 };
-use journeyman_verify::{Check, RunContext, RunLimits, run};
+use journeyman_verify::{Check, RunContext, RunLimits, run_checks};
 use journeyman_workspace::{Options, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -196,7 +196,7 @@ async fn strength(
     let mut report = plan.into_report(None);
     report.duration_ms = u64::try_from(begun.elapsed().as_millis())?;
     let untested: BTreeSet<u32> = report.untested.iter().map(|line| line.line).collect();
-    survivors.retain(|mutant| report.survivors.iter().any(|shown| *shown == mutant.survivor(solution)));
+    survivors.retain(|mutant| report.survivors.iter().any(|shown| *shown == mutant.to_survivor(solution)));
     survivors.splice(0..0, stops.into_iter().filter(|stop| untested.contains(&stop.line)));
     Ok((report, survivors))
 }
@@ -261,7 +261,8 @@ impl Project {
 
     async fn run(&self, exercise: &Exercise) -> anyhow::Result<Evidence> {
         let ran =
-            run(&[exercise_check(exercise)], &self.context, CancellationToken::new(), &mut |_| {}).await?;
+            run_checks(&[exercise_check(exercise)], &self.context, CancellationToken::new(), &mut |_| {})
+                .await?;
         let Some(evidence) = ran.into_iter().next() else { bail!("nothing ran") };
         Ok(evidence)
     }

@@ -21,12 +21,13 @@ use journeyman_workspace::remove_tree;
 const MAX_LINKS: usize = 3_000;
 const MAX_DIRECTORIES: usize = 1_000;
 /// Parts of the library that no project imports.
-const UNUSED: [&str; 7] = ["test", "tests", "idlelib", "lib2to3", "turtledemo", "ensurepip", "__pycache__"];
+const UNUSED_PACKAGES: [&str; 7] =
+    ["test", "tests", "idlelib", "lib2to3", "turtledemo", "ensurepip", "__pycache__"];
 /// The directory beside a module that has its bytecode.
-const BYTECODE: &str = "__pycache__";
+const BYTECODE_DIRECTORY: &str = "__pycache__";
 /// The directories of a library whose modification times show that something was installed. Debian
 /// has a library of packages alone, `/usr/lib/python3`.
-const INSTALLED: [&str; 3] = [BYTECODE, "dist-packages", "site-packages"];
+const INSTALL_DIRECTORIES: [&str; 3] = [BYTECODE_DIRECTORY, "dist-packages", "site-packages"];
 /// Maximum bytes of the file by which pyenv chooses a version.
 const MAX_VERSION_BYTES: usize = 100;
 
@@ -44,7 +45,7 @@ impl LibraryBytecode {
     /// lie in `all`, by a name that changes with the library.
     pub(super) fn find(path: &OsStr, all: &Path) -> Vec<Self> {
         let of = |library: PathBuf| {
-            let seen: Vec<String> = INSTALLED
+            let seen: Vec<String> = INSTALL_DIRECTORIES
                 .iter()
                 .filter_map(|directory| library.join(directory).metadata().ok())
                 .map(|seen| format!("{} {}", seen.mtime(), seen.mtime_nsec()))
@@ -53,17 +54,17 @@ impl LibraryBytecode {
             let links = all.join(format!("library-{}", ContentHash::of(key.as_bytes())));
             (!seen.is_empty()).then_some(Self { library, links })
         };
-        libraries(path).into_iter().filter_map(of).collect()
+        find_libraries(path).into_iter().filter_map(of).collect()
     }
 
     /// Returns true once all links are made.
-    pub(super) fn is_made(&self) -> bool {
+    pub(super) fn is_linked(&self) -> bool {
         self.links.is_dir()
     }
 
     /// Makes the links in a temporary place, and moves them to their own. A process continues where
     /// another one ended: a session is often shorter than this takes.
-    pub(super) fn make(&self) -> io::Result<()> {
+    pub(super) fn create_links(&self) -> io::Result<()> {
         let unfinished = self.links.with_extension("unfinished");
         self.link_modules(&unfinished)?;
         std::fs::rename(&unfinished, &self.links).or_else(|_| {
@@ -77,19 +78,20 @@ impl LibraryBytecode {
         let (mut links, mut directories) = (0, 0);
         while let Some((from, to)) = queue.pop_front().filter(|_| directories < MAX_DIRECTORIES) {
             directories += 1;
-            let bytecode = from.join(BYTECODE);
-            let packages: Vec<DirEntry> = entries(&from).filter(is_package).collect();
+            let bytecode = from.join(BYTECODE_DIRECTORY);
+            let packages: Vec<DirEntry> = directory_entries(&from).filter(is_package).collect();
             // Most packages have none within, and then one link stands for all modules.
             if packages.is_empty() && from != self.library {
                 if bytecode.is_dir() {
-                    link(&bytecode, &to)?;
+                    create_link(&bytecode, &to)?;
                     links += 1;
                 }
                 continue;
             }
             create_dir_all(&to)?;
-            for module in entries(&bytecode).filter(is_module).take(MAX_LINKS.saturating_sub(links)) {
-                link(&module.path(), &to.join(module.file_name()))?;
+            for module in directory_entries(&bytecode).filter(is_module).take(MAX_LINKS.saturating_sub(links))
+            {
+                create_link(&module.path(), &to.join(module.file_name()))?;
                 links += 1;
             }
             queue.extend(packages.into_iter().map(|entry| (entry.path(), to.join(entry.file_name()))));
@@ -98,7 +100,7 @@ impl LibraryBytecode {
     }
 
     /// Puts the links in the place in `prefix` where Python looks for this library's bytecode.
-    pub(super) fn put_into(&self, prefix: &Path) -> io::Result<()> {
+    pub(super) fn link_into(&self, prefix: &Path) -> io::Result<()> {
         let Ok(beneath) = self.library.strip_prefix("/") else { return Ok(()) };
         let place = prefix.join(beneath);
         place.parent().map_or(Ok(()), create_dir_all)?;
@@ -107,7 +109,7 @@ impl LibraryBytecode {
 }
 
 /// Makes a link; another process may have made the same one.
-fn link(target: &Path, place: &Path) -> io::Result<()> {
+fn create_link(target: &Path, place: &Path) -> io::Result<()> {
     symlink(target, place).or_else(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => Ok(()),
         _ => Err(error),
@@ -122,13 +124,14 @@ fn is_module(entry: &DirEntry) -> bool {
 
 fn is_package(entry: &DirEntry) -> bool {
     let name = entry.file_name();
-    let is_used = name.to_str().is_some_and(|name| !UNUSED.contains(&name) && !name.ends_with("-info"));
+    let is_used =
+        name.to_str().is_some_and(|name| !UNUSED_PACKAGES.contains(&name) && !name.ends_with("-info"));
     is_used && entry.file_type().is_ok_and(|kind| kind.is_dir())
 }
 
 /// Returns the libraries of the first interpreter in `path`, whose directories are named by their
 /// version.
-fn libraries(path: &OsStr) -> BTreeSet<PathBuf> {
+fn find_libraries(path: &OsStr) -> BTreeSet<PathBuf> {
     let programs: Vec<PathBuf> = std::env::split_paths(path).filter(|it| it.is_absolute()).collect();
     let first = programs.iter().find(|programs| programs.join("python3").exists());
     let first = first.map(|programs| match programs.parent().filter(|_| programs.ends_with("shims")) {
@@ -140,7 +143,7 @@ fn libraries(path: &OsStr) -> BTreeSet<PathBuf> {
     });
     let Some(home) = first.flatten() else { return BTreeSet::new() };
     let is_python = |entry: &DirEntry| entry.file_name().to_string_lossy().starts_with("python3");
-    entries(&home.join("lib")).filter(is_python).map(|entry| entry.path()).collect()
+    directory_entries(&home.join("lib")).filter(is_python).map(|entry| entry.path()).collect()
 }
 
 /// Returns the version that pyenv's programs start by default.
@@ -151,7 +154,7 @@ fn pyenv_version(home: &Path) -> Option<String> {
     is_name.then(|| version.to_owned())
 }
 
-fn entries(directory: &Path) -> impl Iterator<Item = DirEntry> + use<> {
+fn directory_entries(directory: &Path) -> impl Iterator<Item = DirEntry> + use<> {
     read_dir(directory).into_iter().flatten().flatten()
 }
 
@@ -192,16 +195,16 @@ mod tests {
         let found = LibraryBytecode::find(&path.unwrap(), &all);
         assert_eq!(found.len(), 2, "{found:?}");
         for library in &found {
-            assert!(!library.is_made());
+            assert!(!library.is_linked());
             // Another process was ended in the middle.
             let begun = library.links.with_extension("unfinished");
             create_dir_all(&begun).unwrap();
             let module = Path::new("__pycache__/os.cpython-312.pyc");
             symlink(library.library.join(module), begun.join(module.file_name().unwrap())).unwrap();
-            library.make().unwrap();
-            library.make().unwrap();
-            assert!(library.is_made());
-            library.put_into(&prefix).unwrap();
+            library.create_links().unwrap();
+            library.create_links().unwrap();
+            assert!(library.is_linked());
+            library.link_into(&prefix).unwrap();
         }
         assert_eq!(read_dir(&all).unwrap().count(), 2, "what wasn't needed is gone");
         let below = prefix.join(root.strip_prefix("/").unwrap()).join("usr/lib");
@@ -233,8 +236,8 @@ mod tests {
         write(&root, "versions/3.11.7/lib/python3.11/os.py");
         write(&root, "versions/3.12.1/lib/python3.12/os.py");
         let library = root.join("versions/3.11.7/lib/python3.11");
-        assert_eq!(libraries(root.join("shims").as_os_str()), BTreeSet::from([library]));
+        assert_eq!(find_libraries(root.join("shims").as_os_str()), BTreeSet::from([library]));
         std::fs::write(root.join("version"), "../..\n").unwrap();
-        assert!(libraries(root.join("shims").as_os_str()).is_empty());
+        assert!(find_libraries(root.join("shims").as_os_str()).is_empty());
     }
 }

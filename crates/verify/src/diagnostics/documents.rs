@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::findings::Findings;
-use super::go_json::GoEvents;
+use super::go_json::GoEventReader;
 use super::{junit, lint_json, test_json};
 
 /// Maximum number of places at which an output is tried as a JSON document over several lines: each
@@ -14,13 +14,13 @@ const MAX_DOCUMENTS: usize = 200_000;
 
 /// Reads the documents of one output.
 #[derive(Default)]
-pub(super) struct Documents {
+pub(super) struct DocumentReader {
     attempts: usize,
     documents: usize,
-    go: GoEvents,
+    go: GoEventReader,
 }
 
-impl Documents {
+impl DocumentReader {
     /// Reads a document that begins at `text`, and returns its length; `None` if none does, or none
     /// of a known tool.
     pub(super) fn read(&mut self, text: &str, findings: &mut Findings<'_>) -> Option<usize> {
@@ -28,7 +28,7 @@ impl Documents {
         let indent = text.len() - begin.len();
         let length = match begin.as_bytes().first()? {
             b'{' | b'[' => self.read_json(begin, findings)?,
-            b'<' => junit::read_at(begin, findings)?,
+            b'<' => junit::read_report_at(begin, findings)?,
             _ => return None,
         };
         Some(indent + length)
@@ -47,17 +47,17 @@ impl Documents {
         let (value, length) = match serde_json::from_str(line) {
             Ok(value) => (value, line.len()),
             // Only a line that is cut within a value can begin a longer document.
-            Err(error) if error.is_eof() => self.read_long_json(text)?,
+            Err(error) if error.is_eof() => self.read_multiline_json(text)?,
             Err(_) => return None,
         };
         self.documents += 1;
         let is_known = self.go.read(&value, findings)
-            || lint_json::read(&value, findings)
-            || test_json::read(&value, findings);
+            || lint_json::read_document(&value, findings)
+            || test_json::read_document(&value, findings);
         is_known.then_some(length)
     }
 
-    fn read_long_json(&mut self, text: &str) -> Option<(Value, usize)> {
+    fn read_multiline_json(&mut self, text: &str) -> Option<(Value, usize)> {
         if self.attempts >= MAX_ATTEMPTS {
             return None;
         }

@@ -4,17 +4,17 @@ use std::collections::HashSet;
 
 use journeyman_protocol::{Diagnostic, RelPath, Severity, TestCounts, clip_to_bytes};
 
-use super::order::by_cause;
-use super::place::Place;
+use super::compared_values::parse_compared_values;
+use super::location::Location;
+use super::order::sort_by_cause;
 use super::test_names::is_same_test;
-use super::values::compared_values;
 
 /// Maximum number of reported findings: more say nothing new to a reader, and would crowd out the
 /// rest of a request.
 pub const MAX_DIAGNOSTICS: usize = 50;
 
 /// Finds the file that a tool means by a path, or `None` when it is not the project's.
-pub type Locate<'a> = dyn Fn(&str) -> Option<RelPath> + 'a;
+pub type LocateFile<'a> = dyn Fn(&str) -> Option<RelPath> + 'a;
 
 /// Maximum number of collected findings: enough for all errors behind many warnings, and small
 /// enough for memory.
@@ -28,15 +28,15 @@ const MAX_MESSAGE_BYTES: usize = 600;
 const MAX_WORD_BYTES: usize = 300;
 
 /// The identity of a finding: place, code, test and message.
-type Key = (Option<RelPath>, Option<u32>, Option<u32>, String);
+type FindingKey = (Option<RelPath>, Option<u32>, Option<u32>, String);
 
 /// Collects diagnostics without duplicates.
 pub(super) struct Findings<'a> {
-    locate: &'a Locate<'a>,
+    locate: &'a LocateFile<'a>,
     found: Vec<Diagnostic>,
     /// Failed tests of structured reports, which the output may mention as well.
     reported: Vec<Diagnostic>,
-    known: HashSet<Key>,
+    known: HashSet<FindingKey>,
     tests: HashSet<String>,
     tests_in: HashSet<(Option<RelPath>, String)>,
     counts: Option<TestCounts>,
@@ -44,7 +44,7 @@ pub(super) struct Findings<'a> {
 }
 
 impl<'a> Findings<'a> {
-    pub(super) fn new(locate: &'a Locate<'a>) -> Self {
+    pub(super) fn new(locate: &'a LocateFile<'a>) -> Self {
         Self {
             locate,
             found: Vec::new(),
@@ -58,7 +58,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Returns an empty collection for a part of a report.
-    pub(super) fn nested(&self) -> Self {
+    pub(super) fn new_nested(&self) -> Self {
         Self::new(self.locate)
     }
 
@@ -68,19 +68,19 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds an error at `place`, whose file may lie outside the project.
-    pub(super) fn error_at(&mut self, place: Place<'_>, test: Option<&str>, message: &str) {
+    pub(super) fn add_error_at(&mut self, place: Location<'_>, test: Option<&str>, message: &str) {
         let error = Diagnostic::new(Severity::Error, message);
-        let error = self.placed(error, place);
+        let error = self.with_location(error, place);
         self.push(Diagnostic { test: test.map(str::to_owned), ..error });
     }
 
     /// Adds an error that has no place.
-    pub(super) fn error(&mut self, test: Option<&str>, message: &str) {
+    pub(super) fn add_error(&mut self, test: Option<&str>, message: &str) {
         self.push(Diagnostic { test: test.map(str::to_owned), ..Diagnostic::new(Severity::Error, message) });
     }
 
     /// Puts a diagnostic at `place`, if its file is the project's.
-    pub(super) fn placed(&self, diagnostic: Diagnostic, place: Place<'_>) -> Diagnostic {
+    pub(super) fn with_location(&self, diagnostic: Diagnostic, place: Location<'_>) -> Diagnostic {
         let path = self.locate(place.path);
         let (line, column) = if path.is_some() { (Some(place.line), place.column) } else { (None, None) };
         Diagnostic { path, line, column, ..diagnostic }
@@ -88,7 +88,7 @@ impl<'a> Findings<'a> {
 
     /// Adds a finding unless it is known; bounds its texts.
     pub(super) fn push(&mut self, diagnostic: Diagnostic) {
-        let Some(diagnostic) = bounded(diagnostic) else { return };
+        let Some(diagnostic) = truncate_texts(diagnostic) else { return };
         let mut named = diagnostic.message.clone();
         for word in [&diagnostic.code, &diagnostic.test].into_iter().flatten() {
             named.push('\n');
@@ -108,10 +108,10 @@ impl<'a> Findings<'a> {
 
     /// Adds a failed test of a structured report, which replaces the output's finding about the
     /// same test.
-    pub(super) fn report_test(&mut self, diagnostic: Diagnostic) {
+    pub(super) fn add_failed_test(&mut self, diagnostic: Diagnostic) {
         if self.reported.len() >= MAX_MERGED {
             self.push(diagnostic);
-        } else if let Some(diagnostic) = bounded(diagnostic) {
+        } else if let Some(diagnostic) = truncate_texts(diagnostic) {
             self.reported.push(diagnostic);
         }
     }
@@ -125,7 +125,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Returns the tests that structured reports counted, if there were any.
-    pub(super) fn counts(&self) -> Option<TestCounts> {
+    pub(super) fn test_counts(&self) -> Option<TestCounts> {
         self.counts
     }
 
@@ -163,7 +163,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Returns the first finding with a place in the project, or else the first one.
-    pub(super) fn into_best(mut self) -> Option<Diagnostic> {
+    pub(super) fn into_first_located(mut self) -> Option<Diagnostic> {
         match self.found.iter().position(|one| one.line.is_some()) {
             Some(at) => Some(self.found.swap_remove(at)),
             None => self.found.into_iter().next(),
@@ -176,13 +176,13 @@ impl<'a> Findings<'a> {
         for one in &mut self.found {
             if one.expected.is_none()
                 && is_assertion(one)
-                && let Some(values) = compared_values(&one.message)
+                && let Some(values) = parse_compared_values(&one.message)
             {
                 one.expected = Some(clip_to_bytes(&values.expected, MAX_WORD_BYTES).to_owned());
                 one.actual = Some(clip_to_bytes(&values.actual, MAX_WORD_BYTES).to_owned());
             }
         }
-        by_cause(&mut self.found, &[]);
+        sort_by_cause(&mut self.found, &[]);
         let all = self.found.len() + self.left_out;
         if all > MAX_DIAGNOSTICS {
             self.found.truncate(MAX_DIAGNOSTICS - 1);
@@ -225,10 +225,10 @@ fn is_assertion(diagnostic: &Diagnostic) -> bool {
 }
 
 /// Limits the length of a diagnostic's texts; `None` if all are empty.
-fn bounded(mut diagnostic: Diagnostic) -> Option<Diagnostic> {
+fn truncate_texts(mut diagnostic: Diagnostic) -> Option<Diagnostic> {
     if diagnostic.expected.is_none()
         && is_assertion(&diagnostic)
-        && let Some(values) = compared_values(&diagnostic.message)
+        && let Some(values) = parse_compared_values(&diagnostic.message)
     {
         // The message is cut below, and a long value may push the other one out of it.
         diagnostic.expected = Some(values.expected);

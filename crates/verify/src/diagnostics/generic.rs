@@ -3,25 +3,26 @@
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
 
 use super::findings::Findings;
-use super::place::{Place, is_code, place, severity};
-use super::reader::Reader;
+use super::line_reader::LineReader;
+use super::location::{Location, is_code, parse_location, parse_severity};
 
 /// Reads lines that no other reader claimed.
-pub(super) struct Generic;
+pub(super) struct GenericReader;
 
-impl Reader for Generic {
-    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+impl LineReader for GenericReader {
+    fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if read_linker_error(line, findings) || read_failed_assertion(line, findings) {
             return true;
         }
-        let Some(found) = place(line).filter(|found| !found.path.contains(char::is_whitespace)) else {
+        let Some(found) = parse_location(line).filter(|found| !found.path.contains(char::is_whitespace))
+        else {
             return false;
         };
         let Some(message) = found.rest.strip_prefix(": ").or_else(|| found.rest.strip_prefix(" - ")) else {
             return false;
         };
         let Some(path) = findings.locate(found.path) else { return false };
-        findings.push(read(found, path, message.trim()));
+        findings.push(parse_message(found, path, message.trim()));
         true
     }
 
@@ -29,15 +30,15 @@ impl Reader for Generic {
 }
 
 /// Splits severity and code off `message`, wherever the tool prints them.
-fn read(found: Place<'_>, path: RelPath, message: &str) -> Diagnostic {
-    let (severity, code, message) = severity(message).unwrap_or((Severity::Error, None, message));
+fn parse_message(found: Location<'_>, path: RelPath, message: &str) -> Diagnostic {
+    let (severity, code, message) = parse_severity(message).unwrap_or((Severity::Error, None, message));
     let (code, message) = match code {
         Some(code) => (Some(code), message),
         None => match message.split_once(' ') {
             Some((word, rest)) if is_code(word.trim_end_matches(':')) => {
                 (Some(word.trim_end_matches(':')), rest)
             }
-            _ => trailing_code(message),
+            _ => split_trailing_code(message),
         },
     };
     Diagnostic {
@@ -50,7 +51,7 @@ fn read(found: Place<'_>, path: RelPath, message: &str) -> Diagnostic {
 }
 
 /// Splits off a code such as `… [return-value]` of mypy and `… [-Wunused]` of gcc.
-fn trailing_code(message: &str) -> (Option<&str>, &str) {
+fn split_trailing_code(message: &str) -> (Option<&str>, &str) {
     let split = message.strip_suffix(']').and_then(|rest| rest.rsplit_once(" ["));
     match split {
         Some((text, code)) if !code.is_empty() && !code.contains(char::is_whitespace) => {
@@ -77,7 +78,9 @@ fn read_failed_assertion(line: &str, findings: &mut Findings<'_>) -> bool {
         return false;
     }
     let Some((_, rest)) = line.split_once(": ") else { return false };
-    let Some(found) = place(rest).filter(|found| findings.locate(found.path).is_some()) else { return false };
-    findings.error_at(found, None, found.rest.trim_start_matches(':'));
+    let Some(found) = parse_location(rest).filter(|found| findings.locate(found.path).is_some()) else {
+        return false;
+    };
+    findings.add_error_at(found, None, found.rest.trim_start_matches(':'));
     true
 }

@@ -6,25 +6,25 @@ use journeyman_protocol::TestCounts;
 use serde_json::Value;
 
 use super::findings::Findings;
-use super::go::Go;
+use super::go::GoReader;
 use super::json_values::{text_at, whole_milliseconds};
-use super::reader::Reader as _;
+use super::line_reader::LineReader as _;
 
 /// Maximum bytes of output that are held for tests which still run.
 const MAX_HELD_BYTES: usize = 1 << 20;
 
 /// A test, or a package where the second name is empty.
-type Owner = (String, String);
+type OutputOwner = (String, String);
 
 /// Groups the output by tests, which run at the same time.
 #[derive(Default)]
-pub(super) struct GoEvents {
-    held: HashMap<Owner, String>,
+pub(super) struct GoEventReader {
+    held: HashMap<OutputOwner, String>,
     held_bytes: usize,
-    reader: Go,
+    reader: GoReader,
 }
 
-impl GoEvents {
+impl GoEventReader {
     /// Reads one event; returns false for another document.
     pub(super) fn read(&mut self, value: &Value, findings: &mut Findings<'_>) -> bool {
         let (Some(action), Some(package)) =
@@ -46,9 +46,9 @@ impl GoEvents {
             }
             "fail" | "build-fail" => {
                 counts.failed = 1;
-                let output = self.take(&owner);
+                let output = self.take_output(&owner);
                 for line in output.lines() {
-                    self.reader.line(line, findings);
+                    self.reader.read_line(line, findings);
                 }
                 if !test.is_empty() {
                     self.reader.end_test(test);
@@ -61,11 +61,11 @@ impl GoEvents {
             }
             "pass" => {
                 counts.passed = 1;
-                self.take(&owner);
+                self.take_output(&owner);
             }
             "skip" => {
                 counts.skipped = 1;
-                self.take(&owner);
+                self.take_output(&owner);
             }
             _ => return true,
         }
@@ -77,17 +77,17 @@ impl GoEvents {
 
     /// Reads the output of tests that never ended, as after a panic.
     pub(super) fn finish(&mut self, findings: &mut Findings<'_>) {
-        let mut left: Vec<(Owner, String)> = self.held.drain().collect();
+        let mut left: Vec<(OutputOwner, String)> = self.held.drain().collect();
         left.sort();
         for (_, output) in left {
             for line in output.lines() {
-                self.reader.line(line, findings);
+                self.reader.read_line(line, findings);
             }
         }
         self.reader.finish(findings);
     }
 
-    fn take(&mut self, owner: &Owner) -> String {
+    fn take_output(&mut self, owner: &OutputOwner) -> String {
         let output = self.held.remove(owner).unwrap_or_default();
         self.held_bytes = self.held_bytes.saturating_sub(output.len());
         output

@@ -3,8 +3,8 @@
 use journeyman_protocol::{Diagnostic, RelPath, Severity, clip_to_bytes};
 
 use super::findings::Findings;
-use super::place::{Place, number, parenthesised, place, severity};
-use super::reader::Reader;
+use super::line_reader::LineReader;
+use super::location::{Location, parse_location, parse_number, parse_parenthesised_location, parse_severity};
 
 /// Maximum lines of a matcher's message, which has two to four before its code frame.
 const MAX_MESSAGE_LINES: usize = 4;
@@ -13,24 +13,24 @@ const MAX_TITLE_BYTES: usize = 300;
 
 /// Reads what the usual tools of the JavaScript world print.
 #[derive(Default)]
-pub(super) struct JavaScript {
+pub(super) struct JavaScriptReader {
     /// The file that eslint's rows belong to.
     file: Option<RelPath>,
     /// `path:line` alone on a line, as node prints above a syntax error.
     before: Option<(String, u32)>,
-    failure: Option<Failure>,
-    tap: Option<Tap>,
+    failure: Option<PendingFailure>,
+    tap: Option<TapFailure>,
 }
 
 /// A failed test or an uncaught error, waiting for the first frame in the project.
-struct Failure {
+struct PendingFailure {
     test: Option<String>,
     lines: Vec<String>,
     full: bool,
 }
 
 /// A `not ok` line and what its YAML block says.
-struct Tap {
+struct TapFailure {
     test: String,
     place: Option<(String, u32, Option<u32>)>,
     message: Vec<String>,
@@ -38,15 +38,15 @@ struct Tap {
     only_through_subtests: bool,
 }
 
-impl Reader for JavaScript {
-    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+impl LineReader for JavaScriptReader {
+    fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if self.tap.is_some() {
-            return self.tap_line(line.trim(), findings);
+            return self.read_tap_line(line.trim(), findings);
         }
         let text = line.trim_start();
         if let Some(name) = text.strip_prefix("not ok ").and_then(|rest| rest.split_once(" - ")) {
             let test = name.1.to_owned();
-            self.tap = Some(Tap {
+            self.tap = Some(TapFailure {
                 test,
                 place: None,
                 message: Vec::new(),
@@ -55,21 +55,22 @@ impl Reader for JavaScript {
             });
             return true;
         }
-        if read_typescript_error(line, findings) || self.eslint(line, findings) {
+        if read_typescript_error(line, findings) || self.read_eslint_line(line, findings) {
             return true;
         }
-        if let Some(title) = failed_test_title(line) {
-            self.flush(findings);
-            self.failure = Some(Failure { test: Some(title.to_owned()), lines: Vec::new(), full: false });
+        if let Some(title) = parse_failed_test_title(line) {
+            self.flush_failure(findings);
+            self.failure =
+                Some(PendingFailure { test: Some(title.to_owned()), lines: Vec::new(), full: false });
             return true;
         }
-        if let Some(frame) = frame(text) {
-            return self.frame(frame, findings);
+        if let Some(frame) = parse_frame(text) {
+            return self.read_frame(frame, findings);
         }
-        if is_error(text) {
-            return self.error(text, findings);
+        if is_error_line(text) {
+            return self.read_error_line(text, findings);
         }
-        if let Some(found) = place(line)
+        if let Some(found) = parse_location(line)
             && found.rest.is_empty()
             && found.column.is_none()
             && !found.path.contains(char::is_whitespace)
@@ -77,19 +78,19 @@ impl Reader for JavaScript {
             self.before = Some((found.path.to_owned(), found.line));
             return true;
         }
-        self.message_line(text);
+        self.read_message_line(text);
         false
     }
 
     fn finish(&mut self, findings: &mut Findings<'_>) {
         self.flush_tap(findings);
-        self.flush(findings);
+        self.flush_failure(findings);
     }
 }
 
-impl JavaScript {
+impl JavaScriptReader {
     /// Reads eslint's stylish format: a path on a line of its own, then indented rows.
-    fn eslint(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+    fn read_eslint_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if !line.starts_with(' ') {
             self.file = None;
             let may_be_path = line.len() <= MAX_TITLE_BYTES
@@ -101,8 +102,8 @@ impl JavaScript {
             return self.file.is_some();
         }
         let Some(path) = &self.file else { return false };
-        let Some((line_number, rest)) = number(line.trim_start()) else { return false };
-        let Some((column, rest)) = rest.strip_prefix(':').and_then(number) else { return false };
+        let Some((line_number, rest)) = parse_number(line.trim_start()) else { return false };
+        let Some((column, rest)) = rest.strip_prefix(':').and_then(parse_number) else { return false };
         let rest = rest.trim_start();
         let (severity, rest) = if let Some(rest) = rest.strip_prefix("error ") {
             (Severity::Error, rest)
@@ -126,30 +127,30 @@ impl JavaScript {
     }
 
     /// Reads errors such as `AssertionError [ERR_ASSERTION]: …` and `TypeError: …`.
-    fn error(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
+    fn read_error_line(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
         if let Some((path, line)) = self.before.take()
             && findings.locate(&path).is_some()
         {
             let test = self.failure.take().and_then(|failure| failure.test);
-            let place = Place { path: &path, line, column: None, rest: "" };
-            findings.error_at(place, test.as_deref(), text);
+            let place = Location { path: &path, line, column: None, rest: "" };
+            findings.add_error_at(place, test.as_deref(), text);
             return true;
         }
         match &mut self.failure {
             Some(failure) if failure.lines.is_empty() => failure.lines.push(text.to_owned()),
-            Some(failure) if failure.test.is_some() => self.message_line(text),
+            Some(failure) if failure.test.is_some() => self.read_message_line(text),
             _ => {
-                self.flush(findings);
-                self.failure = Some(Failure { test: None, lines: vec![text.to_owned()], full: false });
+                self.flush_failure(findings);
+                self.failure = Some(PendingFailure { test: None, lines: vec![text.to_owned()], full: false });
             }
         }
         true
     }
 
-    fn message_line(&mut self, text: &str) {
+    fn read_message_line(&mut self, text: &str) {
         let Some(failure) = &mut self.failure else { return };
         let code_frame = text.starts_with(['>', '|'])
-            || number(text).is_some_and(|(_, rest)| rest.trim_start().starts_with('|'));
+            || parse_number(text).is_some_and(|(_, rest)| rest.trim_start().starts_with('|'));
         failure.full |= code_frame || failure.lines.len() >= MAX_MESSAGE_LINES;
         if !failure.full && !text.is_empty() {
             failure.lines.push(text.to_owned());
@@ -157,11 +158,11 @@ impl JavaScript {
     }
 
     /// Reads a stack frame: the first one in the project is the failure's location.
-    fn frame(&mut self, found: Place<'_>, findings: &mut Findings<'_>) -> bool {
+    fn read_frame(&mut self, found: Location<'_>, findings: &mut Findings<'_>) -> bool {
         let ours = !found.path.contains("node_modules/") && findings.locate(found.path).is_some();
         match self.failure.take() {
             Some(failure) if ours && !failure.lines.is_empty() => {
-                findings.error_at(found, failure.test.as_deref(), &failure.lines.join("; "));
+                findings.add_error_at(found, failure.test.as_deref(), &failure.lines.join("; "));
             }
             other => {
                 self.failure = other;
@@ -173,7 +174,7 @@ impl JavaScript {
         true
     }
 
-    fn flush(&mut self, findings: &mut Findings<'_>) {
+    fn flush_failure(&mut self, findings: &mut Findings<'_>) {
         let Some(failure) = self.failure.take() else { return };
         let told = failure.test.as_deref().is_some_and(|test| findings.has_test(test));
         // RSpec's headings look like Mocha's.
@@ -184,25 +185,25 @@ impl JavaScript {
         }
         if failure.lines.is_empty() {
             if failure.test.is_some() {
-                findings.error(failure.test.as_deref(), "the test fails");
+                findings.add_error(failure.test.as_deref(), "the test fails");
             }
         } else {
-            findings.error(failure.test.as_deref(), &failure.lines.join("; "));
+            findings.add_error(failure.test.as_deref(), &failure.lines.join("; "));
         }
     }
 
-    fn tap_line(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
+    fn read_tap_line(&mut self, text: &str, findings: &mut Findings<'_>) -> bool {
         let ends =
             text == "..." || text.starts_with("ok ") || text.starts_with("not ok ") || text.starts_with('#');
         if ends {
             self.flush_tap(findings);
             // The line that ended an unfinished block begins something of its own.
-            return text == "..." || !text.starts_with("not ok ") || self.line(text, findings);
+            return text == "..." || !text.starts_with("not ok ") || self.read_line(text, findings);
         }
         let Some(tap) = &mut self.tap else { return false };
         if let Some(at) = text.strip_prefix("location: ") {
             let at = at.trim_matches('\'');
-            tap.place = place(at).map(|found| (found.path.to_owned(), found.line, found.column));
+            tap.place = parse_location(at).map(|found| (found.path.to_owned(), found.line, found.column));
         } else if let Some(failure) = text.strip_prefix("failureType: ") {
             tap.only_through_subtests = failure.contains("subtestsFailed");
         } else if let Some(error) = text.strip_prefix("error: ") {
@@ -225,19 +226,19 @@ impl JavaScript {
             if tap.message.is_empty() { "the test fails".to_owned() } else { tap.message.join("; ") };
         match &tap.place {
             Some((path, line, column)) => {
-                let place = Place { path, line: *line, column: *column, rest: "" };
-                findings.error_at(place, Some(&tap.test), &message);
+                let place = Location { path, line: *line, column: *column, rest: "" };
+                findings.add_error_at(place, Some(&tap.test), &message);
             }
-            None => findings.error(Some(&tap.test), &message),
+            None => findings.add_error(Some(&tap.test), &message),
         }
     }
 }
 
 /// Reads `a.ts(3,5): error TS2322: …`, or `a.ts:3:5 - error TS2322: …` of the pretty format.
 fn read_typescript_error(line: &str, findings: &mut Findings<'_>) -> bool {
-    let read = |found: Option<Place<'_>>, separator: &str, findings: &mut Findings<'_>| {
+    let read = |found: Option<Location<'_>>, separator: &str, findings: &mut Findings<'_>| {
         let found = found?;
-        let (severity, code, message) = severity(found.rest.strip_prefix(separator)?)?;
+        let (severity, code, message) = parse_severity(found.rest.strip_prefix(separator)?)?;
         let code = code.filter(|code| code.starts_with("TS"))?;
         let path = findings.locate(found.path);
         let inside = path.is_some();
@@ -253,47 +254,49 @@ fn read_typescript_error(line: &str, findings: &mut Findings<'_>) -> bool {
     if !line.contains(" TS") {
         return false;
     }
-    read(parenthesised(line), ": ", findings).or_else(|| read(place(line), " - ", findings)).is_some()
+    read(parse_parenthesised_location(line), ": ", findings)
+        .or_else(|| read(parse_location(line), " - ", findings))
+        .is_some()
 }
 
 /// Returns the title of a failed test: jest's `●`, vitest's `FAIL a > b`, mocha's `1) a`, node's
 /// `✖`.
-fn failed_test_title(line: &str) -> Option<&str> {
+fn parse_failed_test_title(line: &str) -> Option<&str> {
     let text = line.trim_start();
     let indented = text.len() < line.len();
     let found = text
         .strip_prefix("● ")
-        .or_else(|| text.strip_prefix("✖ ").filter(|rest| !is_summary(rest)).map(without_time))
+        .or_else(|| text.strip_prefix("✖ ").filter(|rest| !is_summary_line(rest)).map(strip_duration))
         .or_else(|| text.strip_prefix("FAIL  ").filter(|rest| rest.contains(" > ")))
         .or_else(|| {
-            let (_, rest) = number(text).filter(|_| indented)?;
+            let (_, rest) = parse_number(text).filter(|_| indented)?;
             rest.strip_prefix(") ")
         })?;
     (!found.is_empty()).then(|| clip_to_bytes(found, MAX_TITLE_BYTES))
 }
 
 /// Returns true for summary lines that eslint and node's reporter mark like failures.
-fn is_summary(rest: &str) -> bool {
-    rest.ends_with("failing tests:") || (rest.contains(" problem") && number(rest).is_some())
+fn is_summary_line(rest: &str) -> bool {
+    rest.ends_with("failing tests:") || (rest.contains(" problem") && parse_number(rest).is_some())
 }
 
 /// Returns a title without the `(0.3ms)` after it.
-fn without_time(title: &str) -> &str {
+fn strip_duration(title: &str) -> &str {
     title.rsplit_once(" (").filter(|(_, time)| time.ends_with("ms)")).map_or(title, |(title, _)| title)
 }
 
 /// Reads `at f (/p/a.js:5:17)`, `at /p/a.js:5:17` and `❯ a.test.ts:5:17`.
-fn frame(text: &str) -> Option<Place<'_>> {
+fn parse_frame(text: &str) -> Option<Location<'_>> {
     let rest = text.strip_prefix("at ").or_else(|| text.strip_prefix("❯ "))?;
     let inner = match rest.rsplit_once('(') {
         Some((_, inner)) => inner,
         None => rest.rsplit(' ').next()?,
     };
-    place(inner).filter(|found| found.column.is_some())
+    parse_location(inner).filter(|found| found.column.is_some())
 }
 
 /// Returns true for `SomethingError: …`, possibly with a code in brackets.
-fn is_error(text: &str) -> bool {
+fn is_error_line(text: &str) -> bool {
     let Some((head, _)) = text.split_once(": ") else { return false };
     let name = head.split(" [").next().unwrap_or(head);
     name.ends_with("Error") && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')

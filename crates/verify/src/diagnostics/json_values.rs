@@ -20,7 +20,7 @@ pub(super) fn list_at<'v>(value: &'v Value, pointer: &str) -> &'v [Value] {
 }
 
 /// Creates a diagnostic of a linter in `path`, which may lie outside of the project.
-pub(super) fn lint(
+pub(super) fn new_lint_diagnostic(
     path: Option<RelPath>,
     (line, column): (Option<u32>, Option<u32>),
     severity: Severity,
@@ -37,7 +37,7 @@ pub(super) fn lint(
 }
 
 /// Returns the severity that a tool's word or number means.
-pub(super) fn severity_of(value: Option<&Value>) -> Severity {
+pub(super) fn severity_from_json(value: Option<&Value>) -> Severity {
     match value {
         Some(Value::Number(number)) if number.as_u64() == Some(1) => Severity::Warning,
         Some(Value::String(word)) => match word.to_ascii_lowercase().as_str() {

@@ -8,8 +8,8 @@ use quick_xml::reader::Reader;
 
 use super::findings::Findings;
 use super::json_values::whole_milliseconds;
-use super::place::Place;
-use super::test_json::failure_in;
+use super::location::Location;
+use super::test_json::parse_failure;
 use super::test_names::is_same_test;
 
 /// Maximum depth of elements: suites nest a few levels.
@@ -25,33 +25,33 @@ const MAX_PROLOG_BYTES: usize = 1_000;
 
 /// Reads a report that begins at `text`, as far as it is valid; returns its length, or `None` if no
 /// report begins there.
-pub(super) fn read_at(text: &str, findings: &mut Findings<'_>) -> Option<usize> {
+pub(super) fn read_report_at(text: &str, findings: &mut Findings<'_>) -> Option<usize> {
     let is_declared = text.starts_with("<?xml") && {
         let prolog = journeyman_protocol::clip_to_bytes(text, MAX_PROLOG_BYTES);
         prolog.contains("<testsuite") || prolog.contains("<testrun")
     };
-    (is_declared || text.starts_with("<testsuite")).then(|| read(text, findings))
+    (is_declared || text.starts_with("<testsuite")).then(|| read_report(text, findings))
 }
 
 /// Reads a report up to the end of its root, or to the first invalid part, and returns the length.
-pub(super) fn read(text: &str, findings: &mut Findings<'_>) -> usize {
+pub(super) fn read_report(text: &str, findings: &mut Findings<'_>) -> usize {
     let mut reader = Reader::from_str(text);
     reader.config_mut().check_end_names = false;
-    let mut cases = Cases::default();
+    let mut cases = CaseReader::default();
     let mut depth = 0_usize;
     while let Ok(event) = reader.read_event() {
         match event {
             Event::Start(tag) => {
                 depth += 1;
-                cases.begin(&tag);
+                cases.begin_element(&tag);
             }
             Event::Empty(tag) => {
-                cases.begin(&tag);
-                cases.end(tag.local_name().as_ref(), findings);
+                cases.begin_element(&tag);
+                cases.end_element(tag.local_name().as_ref(), findings);
             }
             Event::End(tag) => {
                 depth = depth.saturating_sub(1);
-                cases.end(tag.local_name().as_ref(), findings);
+                cases.end_element(tag.local_name().as_ref(), findings);
                 if depth == 0 {
                     break;
                 }
@@ -78,16 +78,16 @@ pub(super) fn read(text: &str, findings: &mut Findings<'_>) -> usize {
 
 /// The test case that is being read.
 #[derive(Default)]
-struct Cases {
+struct CaseReader {
     count: usize,
     failures: usize,
-    case: Option<Case>,
+    case: Option<TestCase>,
     /// True within the element of a failure.
     in_failure: bool,
 }
 
 #[derive(Default)]
-struct Case {
+struct TestCase {
     test: String,
     file: Option<String>,
     line: Option<u32>,
@@ -105,12 +105,12 @@ enum CaseState {
     Skipped,
 }
 
-impl Cases {
-    fn begin(&mut self, tag: &BytesStart<'_>) {
+impl CaseReader {
+    fn begin_element(&mut self, tag: &BytesStart<'_>) {
         match (tag.local_name().as_ref(), &mut self.case) {
             ("testcase", _) => {
                 self.count += 1;
-                self.case = Some(Case::of(tag));
+                self.case = Some(TestCase::from_tag(tag));
             }
             ("failure" | "error", Some(case)) => {
                 self.in_failure = case.state != CaseState::Failed && self.failures < MAX_FAILURES;
@@ -126,7 +126,7 @@ impl Cases {
         }
     }
 
-    fn end(&mut self, name: &str, findings: &mut Findings<'_>) {
+    fn end_element(&mut self, name: &str, findings: &mut Findings<'_>) {
         match name {
             "failure" | "error" => self.in_failure = false,
             "testcase" => {
@@ -139,7 +139,7 @@ impl Cases {
                         counts.failed = 1;
                         self.failures += 1;
                         if self.failures <= MAX_FAILURES {
-                            case.report(findings);
+                            case.report_failure(findings);
                         }
                     }
                 }
@@ -157,8 +157,8 @@ impl Cases {
     }
 }
 
-impl Case {
-    fn of(tag: &BytesStart<'_>) -> Self {
+impl TestCase {
+    fn from_tag(tag: &BytesStart<'_>) -> Self {
         let name = attribute(tag, "name").unwrap_or_default();
         let test = match attribute(tag, "classname").filter(|class| !class.is_empty()) {
             // Some runners put the whole name into both.
@@ -177,12 +177,12 @@ impl Case {
     }
 
     /// Adds the failure; its text is read as the runner's output.
-    fn report(self, findings: &mut Findings<'_>) {
+    fn report_failure(self, findings: &mut Findings<'_>) {
         let said = match (&self.message, self.text.trim()) {
             (Some(message), "") => message.as_str(),
             (_, text) => text,
         };
-        let mut found = failure_in(said, findings);
+        let mut found = parse_failure(said, findings);
         if let Some(message) = self.message {
             let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
             found.message = lines.join("; ");
@@ -196,12 +196,16 @@ impl Case {
         if found.line.is_none()
             && let Some(file) = &self.file
         {
-            found = findings.placed(
+            found = findings.with_location(
                 found,
-                Place { path: file, line: self.line.unwrap_or_default(), column: None, rest: "" },
+                Location { path: file, line: self.line.unwrap_or_default(), column: None, rest: "" },
             );
         }
-        findings.report_test(Diagnostic { test: Some(self.test), duration_ms: self.duration_ms, ..found });
+        findings.add_failed_test(Diagnostic {
+            test: Some(self.test),
+            duration_ms: self.duration_ms,
+            ..found
+        });
     }
 }
 

@@ -3,7 +3,7 @@
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
 
 /// Words of failures that are consequences of another failure.
-const CONSEQUENCES: [&str; 9] = [
+const CONSEQUENCE_PHRASES: [&str; 9] = [
     "the test fails",
     "PoisonError",
     "subtest failed",
@@ -19,19 +19,19 @@ const CONSEQUENCES: [&str; 9] = [
 /// failures from before the task last; compile errors before failures of tests, which often follow
 /// from them; failed assertions before failures without a message of their own; within each group,
 /// those in `changed` files first.
-pub fn by_cause(found: &mut [Diagnostic], changed: &[RelPath]) {
+pub fn sort_by_cause(found: &mut [Diagnostic], changed: &[RelPath]) {
     found.sort_by_key(|one| {
         let is_changed = one.path.as_ref().is_some_and(|path| changed.contains(path));
-        (std::cmp::Reverse(one.severity), one.before_task, rank(one), !is_changed)
+        (std::cmp::Reverse(one.severity), one.before_task, error_rank(one), !is_changed)
     });
 }
 
 /// Returns the rank of an error: the lower, the more likely it is a cause.
-fn rank(one: &Diagnostic) -> u8 {
+fn error_rank(one: &Diagnostic) -> u8 {
     if one.severity != Severity::Error {
         return 0;
     }
-    let follows = CONSEQUENCES.iter().any(|words| one.message.contains(words));
+    let follows = CONSEQUENCE_PHRASES.iter().any(|words| one.message.contains(words));
     match &one.test {
         None if one.path.is_some() || one.code.is_some() => 0,
         None => 1,
@@ -63,7 +63,7 @@ mod tests {
             at("a.rs", error("in the changed file")),
             error("no package"),
         ];
-        by_cause(&mut found, &[RelPath::parse("a.rs").unwrap()]);
+        sort_by_cause(&mut found, &[RelPath::parse("a.rs").unwrap()]);
         let messages: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
         assert_eq!(
             messages,

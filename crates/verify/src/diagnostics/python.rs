@@ -3,11 +3,11 @@
 use journeyman_protocol::{Diagnostic, Severity};
 
 use super::findings::Findings;
-use super::place::{Place, number, place};
-use super::reader::Reader;
+use super::line_reader::LineReader;
+use super::location::{Location, parse_location, parse_number};
 
 /// Maximum further lines of an error: unittest prints a diff of the values after it.
-const MAX_MORE_LINES: usize = 4;
+const MAX_ERROR_LINES: usize = 4;
 /// Maximum lines of pytest's explanation in `E` lines, of which the first ones say what differs.
 const MAX_EXPLANATION_LINES: usize = 4;
 
@@ -16,7 +16,7 @@ const PYTEST_STAGES: [&str; 2] = ["ERROR at setup of ", "ERROR at teardown of "]
 
 /// Reads what Python, unittest and pytest print.
 #[derive(Default)]
-pub(super) struct Python {
+pub(super) struct PythonReader {
     test: Option<String>,
     in_traceback: bool,
     /// The innermost frame in the project's own code.
@@ -27,14 +27,14 @@ pub(super) struct Python {
     explanation: Vec<String>,
 }
 
-impl Reader for Python {
-    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+impl LineReader for PythonReader {
+    fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if let Some(explained) = line.strip_prefix("E  ") {
-            self.explain(explained.trim(), findings);
+            self.add_explanation(explained.trim(), findings);
             return true;
         }
         if !self.explanation.is_empty() && !line.is_empty() {
-            return self.explanation_ends(line, findings);
+            return self.end_explanation(line, findings);
         }
         if self.more > 0 {
             self.more = if line.is_empty() || line.starts_with("---") || line.starts_with("===") {
@@ -50,88 +50,89 @@ impl Reader for Python {
             self.frame = None;
             return true;
         }
-        if let Some(frame) = frame(line.trim_start()) {
-            self.enter(frame, findings);
+        if let Some(frame) = parse_frame(line.trim_start()) {
+            self.enter_frame(frame, findings);
             self.in_traceback = true;
             return true;
         }
         if self.in_traceback && !line.is_empty() {
-            return self.traceback_line(line, findings);
+            return self.read_traceback_line(line, findings);
         }
-        self.heading(line)
-            || self.summary(line, findings)
+        self.read_heading(line)
+            || self.read_summary_line(line, findings)
             || read_compile_error(line, findings)
-            || self.pytest_place(line, findings)
+            || self.read_pytest_location(line, findings)
     }
 
     fn finish(&mut self, findings: &mut Findings<'_>) {
-        self.explained(None, findings);
+        self.report_explanation(None, findings);
     }
 }
 
-impl Python {
+impl PythonReader {
     /// Remembers the innermost frame that is in the project.
-    fn enter(&mut self, (path, line): (&str, u32), findings: &Findings<'_>) {
+    fn enter_frame(&mut self, (path, line): (&str, u32), findings: &Findings<'_>) {
         if findings.locate(path).is_some() && !path.contains("site-packages/") {
             self.frame = Some((path.to_owned(), line));
         }
     }
 
-    fn report(&mut self, message: &str, findings: &mut Findings<'_>) {
+    fn report_error(&mut self, message: &str, findings: &mut Findings<'_>) {
         match &self.frame {
             Some((path, line)) => {
-                let place = Place { path, line: *line, column: None, rest: "" };
-                findings.error_at(place, self.test.as_deref(), message);
+                let place = Location { path, line: *line, column: None, rest: "" };
+                findings.add_error_at(place, self.test.as_deref(), message);
             }
-            None => findings.error(self.test.as_deref(), message),
+            None => findings.add_error(self.test.as_deref(), message),
         }
     }
 
     /// Reads a source line, or the exception that ends the traceback.
-    fn traceback_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+    fn read_traceback_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if line.starts_with([' ', '\t']) {
             return true;
         }
         self.in_traceback = false;
-        if !is_exception(line) {
+        if !is_exception_line(line) {
             return false;
         }
-        self.report(line, findings);
+        self.report_error(line, findings);
         self.frame = None;
-        self.more = MAX_MORE_LINES;
+        self.more = MAX_ERROR_LINES;
         true
     }
 
-    fn explain(&mut self, explained: &str, findings: &Findings<'_>) {
-        if let Some(frame) = frame(explained) {
-            self.enter(frame, findings);
+    fn add_explanation(&mut self, explained: &str, findings: &Findings<'_>) {
+        if let Some(frame) = parse_frame(explained) {
+            self.enter_frame(frame, findings);
         } else if self.explanation.len() < MAX_EXPLANATION_LINES && !explained.is_empty() {
             self.explanation.push(explained.to_owned());
         }
     }
 
     /// Reads the first line after pytest's explanation: usually `tests/x.py:12: AssertionError`.
-    fn explanation_ends(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
-        let at = place(line).filter(|place| place.path.ends_with(".py") && place.rest.starts_with(':'));
-        self.explained(at, findings);
-        at.is_some() || self.heading(line) || self.summary(line, findings)
+    fn end_explanation(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        let at =
+            parse_location(line).filter(|place| place.path.ends_with(".py") && place.rest.starts_with(':'));
+        self.report_explanation(at, findings);
+        at.is_some() || self.read_heading(line) || self.read_summary_line(line, findings)
     }
 
-    fn explained(&mut self, at: Option<Place<'_>>, findings: &mut Findings<'_>) {
+    fn report_explanation(&mut self, at: Option<Location<'_>>, findings: &mut Findings<'_>) {
         if self.explanation.is_empty() {
             return;
         }
         let message = std::mem::take(&mut self.explanation).join("; ");
         match at {
-            Some(place) => findings.error_at(place, self.test.as_deref(), &message),
-            None => self.report(&message, findings),
+            Some(place) => findings.add_error_at(place, self.test.as_deref(), &message),
+            None => self.report_error(&message, findings),
         }
         self.frame = None;
     }
 
     /// Reads the name of the failing test: `FAIL: test_add (tests.test_m.T.test_add)`, or pytest's
     /// underlined name.
-    fn heading(&mut self, line: &str) -> bool {
+    fn read_heading(&mut self, line: &str) -> bool {
         let unittest = line.strip_prefix("FAIL: ").or_else(|| line.strip_prefix("ERROR: "));
         if let Some((name, owner)) = unittest.and_then(|rest| rest.split_once(" (")) {
             let owner = owner.split(')').next().unwrap_or_default();
@@ -151,7 +152,7 @@ impl Python {
     }
 
     /// Reads `FAILED tests/x.py::TestA::test_b - AssertionError: …` of pytest's short summary.
-    fn summary(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+    fn read_summary_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         let Some(rest) = line.strip_prefix("FAILED ").or_else(|| line.strip_prefix("ERROR ")) else {
             return false;
         };
@@ -178,25 +179,27 @@ impl Python {
     }
 
     /// Reads `tests/test_x.py:3: in <module>` above pytest's explanation of an import error.
-    fn pytest_place(&mut self, line: &str, findings: &Findings<'_>) -> bool {
-        let Some(place) = place(line).filter(|place| place.path.ends_with(".py")) else { return false };
+    fn read_pytest_location(&mut self, line: &str, findings: &Findings<'_>) -> bool {
+        let Some(place) = parse_location(line).filter(|place| place.path.ends_with(".py")) else {
+            return false;
+        };
         if !place.rest.starts_with(": in ") {
             return false;
         }
-        self.enter((place.path, place.line), findings);
+        self.enter_frame((place.path, place.line), findings);
         true
     }
 }
 
 /// Reads `File "a.py", line 3, in f`.
-fn frame(text: &str) -> Option<(&str, u32)> {
+fn parse_frame(text: &str) -> Option<(&str, u32)> {
     let (path, rest) = text.strip_prefix("File \"")?.split_once("\", line ")?;
-    number(rest).map(|(line, _)| (path, line))
+    parse_number(rest).map(|(line, _)| (path, line))
 }
 
 /// Returns true for `ValueError: …` and `pkg.errors.Strange`: a dotted name, alone or before a
 /// colon.
-fn is_exception(line: &str) -> bool {
+fn is_exception_line(line: &str) -> bool {
     let name = line.split(": ").next().unwrap_or_default().trim_end_matches(':');
     !name.is_empty()
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'.')
@@ -209,7 +212,7 @@ fn read_compile_error(line: &str, findings: &mut Findings<'_>) -> bool {
         return false;
     };
     let Some((path, line)) = at.trim_end_matches(')').rsplit_once(", line ") else { return false };
-    let Some((line, _)) = number(line) else { return false };
-    findings.error_at(Place { path, line, column: None, rest: "" }, None, message);
+    let Some((line, _)) = parse_number(line) else { return false };
+    findings.add_error_at(Location { path, line, column: None, rest: "" }, None, message);
     true
 }

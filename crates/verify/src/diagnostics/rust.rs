@@ -3,8 +3,8 @@
 use journeyman_protocol::{Diagnostic, Severity};
 
 use super::findings::Findings;
-use super::place::{Place, is_code, place, severity};
-use super::reader::Reader;
+use super::line_reader::LineReader;
+use super::location::{Location, is_code, parse_location, parse_severity};
 
 /// Maximum lines of a panic's message: an assertion prints three lines.
 const MAX_PANIC_LINES: usize = 6;
@@ -24,18 +24,18 @@ const SUMMARY_LINES: [&str; 10] = [
 
 /// Reads what rustc, cargo and the test harness print.
 #[derive(Default)]
-pub(super) struct Rust {
+pub(super) struct RustReader {
     /// A message whose location has not been printed yet.
-    message: Option<Message>,
+    message: Option<CompilerMessage>,
     /// True if the newest finding may still get its caret's label.
     wants_label: bool,
-    panic: Option<Panic>,
+    panic: Option<PendingPanic>,
     /// The test whose captured output this is.
     section: Option<String>,
     failed: Vec<String>,
 }
 
-struct Message {
+struct CompilerMessage {
     severity: Severity,
     code: Option<String>,
     text: String,
@@ -43,19 +43,19 @@ struct Message {
     needs_place: bool,
 }
 
-struct Panic {
+struct PendingPanic {
     test: Option<String>,
     place: Option<(String, u32, Option<u32>)>,
     lines: Vec<String>,
 }
 
-impl Reader for Rust {
-    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+impl LineReader for RustReader {
+    fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if self.panic.is_some() {
-            return self.panic_line(line, findings);
+            return self.read_panic_line(line, findings);
         }
         if let Some(rest) = line.strip_prefix("thread '") {
-            return self.panic_begins(rest, findings);
+            return self.begin_panic(rest, findings);
         }
         if let Some(name) = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----")) {
             self.section = Some(name.to_owned());
@@ -66,33 +66,37 @@ impl Reader for Rust {
             return true;
         }
         if let (Some(test), Some(error)) = (&self.section, line.strip_prefix("Error: ")) {
-            findings.error(Some(test), error);
+            findings.add_error(Some(test), error);
             return true;
         }
         if line.starts_with(['e', 'w'])
-            && let Some((severity, code, text)) = severity(line)
+            && let Some((severity, code, text)) = parse_severity(line)
         {
             self.flush_message(findings);
             let code = code.map(str::to_owned);
             let noise = SUMMARY_LINES.iter().any(|summary| text.starts_with(summary))
                 || (severity == Severity::Warning && text.contains(" generated "));
-            self.message =
-                (!noise).then(|| Message { severity, code, text: text.to_owned(), needs_place: false });
+            self.message = (!noise).then(|| CompilerMessage {
+                severity,
+                code,
+                text: text.to_owned(),
+                needs_place: false,
+            });
             self.wants_label = false;
             return true;
         }
         if let Some(rest) = line.trim_start().strip_prefix("--> ") {
-            self.placed(rest, findings);
+            self.read_location(rest, findings);
             return true;
         }
         if let Some((code, text)) = line.split_once(' ').filter(|(word, _)| is_code(word)) {
             // ruff prints its findings in rustc's format, except for the heading.
             self.flush_message(findings);
             let (code, text) = (Some(code.to_owned()), text.trim_start_matches("[*] ").to_owned());
-            self.message = Some(Message { severity: Severity::Error, code, text, needs_place: true });
+            self.message = Some(CompilerMessage { severity: Severity::Error, code, text, needs_place: true });
             return false;
         }
-        self.label(line, findings)
+        self.read_label(line, findings)
     }
 
     fn finish(&mut self, findings: &mut Findings<'_>) {
@@ -100,17 +104,17 @@ impl Reader for Rust {
         self.flush_panic(findings);
         for test in std::mem::take(&mut self.failed) {
             if !findings.has_test(&test) {
-                name_failed_test(&test, findings);
+                add_failed_test(&test, findings);
             }
         }
     }
 }
 
-impl Rust {
+impl RustReader {
     /// `  --> src/lib.rs:4:32` after a message.
-    fn placed(&mut self, rest: &str, findings: &mut Findings<'_>) {
+    fn read_location(&mut self, rest: &str, findings: &mut Findings<'_>) {
         let Some(message) = self.message.take() else { return };
-        let found = place(rest);
+        let found = parse_location(rest);
         let path = found.and_then(|place| findings.locate(place.path));
         let inside = found.filter(|_| path.is_some());
         findings.push(Diagnostic {
@@ -125,7 +129,7 @@ impl Rust {
 
     /// `  |   ^^^ what is wrong here` under the source line: the most telling part of many
     /// messages.
-    fn label(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+    fn read_label(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if !self.wants_label || !line.trim_start().starts_with('|') {
             return false;
         }
@@ -148,23 +152,23 @@ impl Rust {
 
     /// Reads `tests::one' (9260) panicked at src/lib.rs:6:20:`, or the one-line form of compilers
     /// before 1.73.
-    fn panic_begins(&mut self, rest: &str, findings: &mut Findings<'_>) -> bool {
+    fn begin_panic(&mut self, rest: &str, findings: &mut Findings<'_>) -> bool {
         let Some((name, rest)) = rest.split_once('\'') else { return false };
         let Some((_, rest)) = rest.split_once("panicked at ") else { return false };
         let test = if name == "main" { self.section.clone() } else { Some(name.to_owned()) };
         if let Some((message, at)) = rest.strip_prefix('\'').and_then(|rest| rest.rsplit_once("', ")) {
-            match place(at) {
-                Some(place) => findings.error_at(place, test.as_deref(), message),
-                None => findings.error(test.as_deref(), message),
+            match parse_location(at) {
+                Some(place) => findings.add_error_at(place, test.as_deref(), message),
+                None => findings.add_error(test.as_deref(), message),
             }
             return true;
         }
-        let place = place(rest).map(|place| (place.path.to_owned(), place.line, place.column));
-        self.panic = Some(Panic { test, place, lines: Vec::new() });
+        let place = parse_location(rest).map(|place| (place.path.to_owned(), place.line, place.column));
+        self.panic = Some(PendingPanic { test, place, lines: Vec::new() });
         true
     }
 
-    fn panic_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+    fn read_panic_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         let ends = line.is_empty() || line.starts_with("note: ") || line.starts_with("stack backtrace:");
         match &mut self.panic {
             Some(panic) if !ends && panic.lines.len() < MAX_PANIC_LINES => {
@@ -180,22 +184,22 @@ impl Rust {
         let message = if panic.lines.is_empty() { "panicked".to_owned() } else { panic.lines.join("; ") };
         match &panic.place {
             Some((path, line, column)) => {
-                let place = Place { path, line: *line, column: *column, rest: "" };
-                findings.error_at(place, panic.test.as_deref(), &message);
+                let place = Location { path, line: *line, column: *column, rest: "" };
+                findings.add_error_at(place, panic.test.as_deref(), &message);
             }
-            None => findings.error(panic.test.as_deref(), &message),
+            None => findings.add_error(panic.test.as_deref(), &message),
         }
     }
 }
 
 /// Adds a failed test that printed nothing else; a doc test's name contains its location.
-fn name_failed_test(test: &str, findings: &mut Findings<'_>) {
+fn add_failed_test(test: &str, findings: &mut Findings<'_>) {
     let doc_test = test.split_once(" - ").and_then(|(path, rest)| {
         let (_, line) = rest.rsplit_once("(line ")?;
-        Some(Place { path, line: line.strip_suffix(')')?.parse().ok()?, column: None, rest: "" })
+        Some(Location { path, line: line.strip_suffix(')')?.parse().ok()?, column: None, rest: "" })
     });
     match doc_test {
-        Some(place) => findings.error_at(place, Some(test), "the doc test fails"),
-        None => findings.error(Some(test), "the test fails"),
+        Some(place) => findings.add_error_at(place, Some(test), "the doc test fails"),
+        None => findings.add_error(Some(test), "the test fails"),
     }
 }

@@ -4,20 +4,20 @@
 use journeyman_protocol::Diagnostic;
 
 use super::findings::Findings;
-use super::place::{Place, number, place};
-use super::reader::Reader;
+use super::line_reader::LineReader;
+use super::location::{Location, parse_location, parse_number};
 
 /// Maximum lines of a matcher's message, which has two to four.
 const MAX_MESSAGE_LINES: usize = 6;
 
 /// Reads blocks of a heading, a message and a place.
 #[derive(Default)]
-pub(super) struct Sections {
-    block: Option<Block>,
+pub(super) struct SectionReader {
+    block: Option<FailureBlock>,
 }
 
-struct Block {
-    runner: Runner,
+struct FailureBlock {
+    runner: SectionRunner,
     test: String,
     lines: Vec<String>,
     place: Option<(String, u32)>,
@@ -25,7 +25,7 @@ struct Block {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Runner {
+enum SectionRunner {
     /// `  1) Calc adds` of RSpec, told from Mocha's by the line after it.
     RSpec,
     /// `  1) Failure:` with the test on the next line.
@@ -40,37 +40,38 @@ enum Runner {
     GoogleTest,
 }
 
-impl Reader for Sections {
-    fn line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
-        if let Some((runner, test)) = heading(line) {
-            self.flush(findings);
+impl LineReader for SectionReader {
+    fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
+        if let Some((runner, test)) = parse_heading(line) {
+            self.flush_block(findings);
             let (test, duration_ms) = match runner {
-                Runner::Dotnet => split_duration(test),
+                SectionRunner::Dotnet => split_duration(test),
                 _ => (test, None),
             };
-            let block = Block { runner, test: test.to_owned(), lines: Vec::new(), place: None, duration_ms };
+            let block =
+                FailureBlock { runner, test: test.to_owned(), lines: Vec::new(), place: None, duration_ms };
             self.block = Some(block);
             // Mocha's headings look the same, and its reader has to see them too.
-            return runner != Runner::RSpec;
+            return runner != SectionRunner::RSpec;
         }
         let Some(block) = &mut self.block else { return false };
         let text = line.trim();
         if block.ends_with(text) {
-            self.flush(findings);
+            self.flush_block(findings);
             return false;
         }
-        block.add(text, findings);
-        block.runner != Runner::RSpec
+        block.add_line(text, findings);
+        block.runner != SectionRunner::RSpec
     }
 
     fn finish(&mut self, findings: &mut Findings<'_>) {
-        self.flush(findings);
+        self.flush_block(findings);
     }
 }
 
-impl Sections {
-    fn flush(&mut self, findings: &mut Findings<'_>) {
-        let Some(block) = self.block.take().filter(Block::is_failure) else { return };
+impl SectionReader {
+    fn flush_block(&mut self, findings: &mut Findings<'_>) {
+        let Some(block) = self.block.take().filter(FailureBlock::is_failure) else { return };
         let message = match block.lines.is_empty() {
             true => "the test fails".to_owned(),
             false => block.lines.join("; "),
@@ -81,47 +82,49 @@ impl Sections {
             ..Diagnostic::new(journeyman_protocol::Severity::Error, message)
         };
         let error = match &block.place {
-            Some((path, line)) => findings.placed(error, Place { path, line: *line, column: None, rest: "" }),
+            Some((path, line)) => {
+                findings.with_location(error, Location { path, line: *line, column: None, rest: "" })
+            }
             None => error,
         };
         findings.push(error);
     }
 }
 
-impl Block {
+impl FailureBlock {
     /// Returns true if the block is a failure of its runner, and doesn't only look like one.
     fn is_failure(&self) -> bool {
         match self.runner {
-            Runner::RSpec => self.lines.iter().any(|line| line.starts_with("Failure/Error:")),
-            Runner::GoogleTest => self.place.is_some(),
-            Runner::Minitest => !self.test.is_empty(),
+            SectionRunner::RSpec => self.lines.iter().any(|line| line.starts_with("Failure/Error:")),
+            SectionRunner::GoogleTest => self.place.is_some(),
+            SectionRunner::Minitest => !self.test.is_empty(),
             _ => !self.lines.is_empty() || self.place.is_some(),
         }
     }
 
     fn ends_with(&self, text: &str) -> bool {
         match self.runner {
-            Runner::GoogleTest => text.starts_with("[  FAILED  ]") || text.starts_with("[       OK ]"),
-            Runner::RSpec => text.starts_with("Finished in ") || text.starts_with("Failed examples:"),
-            Runner::PhpUnit => text == "FAILURES!" || text == "ERRORS!",
-            Runner::ExUnit => text.starts_with("Finished in "),
-            Runner::Dotnet => text.starts_with("Failed! ") || text.starts_with("Passed "),
-            Runner::Minitest => text.contains(" runs, ") && text.contains(" assertions, "),
+            SectionRunner::GoogleTest => text.starts_with("[  FAILED  ]") || text.starts_with("[       OK ]"),
+            SectionRunner::RSpec => text.starts_with("Finished in ") || text.starts_with("Failed examples:"),
+            SectionRunner::PhpUnit => text == "FAILURES!" || text == "ERRORS!",
+            SectionRunner::ExUnit => text.starts_with("Finished in "),
+            SectionRunner::Dotnet => text.starts_with("Failed! ") || text.starts_with("Passed "),
+            SectionRunner::Minitest => text.contains(" runs, ") && text.contains(" assertions, "),
         }
     }
 
-    fn add(&mut self, text: &str, findings: &Findings<'_>) {
+    fn add_line(&mut self, text: &str, findings: &Findings<'_>) {
         if text.is_empty() {
             return;
         }
-        if self.runner == Runner::Minitest && self.test.is_empty() {
+        if self.runner == SectionRunner::Minitest && self.test.is_empty() {
             // `CalcTest#test_adds [test/calc_test.rb:5]:`
             let (test, rest) = text.split_once(" [").unwrap_or((text.trim_end_matches(':'), ""));
             self.test = test.to_owned();
-            self.note_place(rest, findings);
+            self.set_location(rest, findings);
             return;
         }
-        if self.note_place(text, findings) || is_label(text) {
+        if self.set_location(text, findings) || is_label_line(text) {
             return;
         }
         if self.lines.len() < MAX_MESSAGE_LINES {
@@ -130,15 +133,15 @@ impl Block {
     }
 
     /// Sets the block's location to the first one in the project.
-    fn note_place(&mut self, text: &str, findings: &Findings<'_>) -> bool {
+    fn set_location(&mut self, text: &str, findings: &Findings<'_>) -> bool {
         // `in /p/FooTests.cs:line 12`, after `at X() `, is what .NET prints.
         let dotnet = text.rsplit_once(" in ").and_then(|(_, at)| {
             let (path, line) = at.split_once(":line ")?;
-            number(line).map(|(line, _)| (path.to_owned(), line))
+            parse_number(line).map(|(line, _)| (path.to_owned(), line))
         });
         let text = text.strip_prefix("# ").unwrap_or(text);
         let plain = || {
-            let found = place(text).filter(|found| !found.path.contains(char::is_whitespace))?;
+            let found = parse_location(text).filter(|found| !found.path.contains(char::is_whitespace))?;
             let is_frame = found.rest.is_empty() || found.rest.starts_with([':', ']']);
             is_frame.then(|| (found.path.to_owned(), found.line))
         };
@@ -152,38 +155,38 @@ impl Block {
 }
 
 /// Returns true for a line that is only a label of the following ones.
-fn is_label(text: &str) -> bool {
+fn is_label_line(text: &str) -> bool {
     matches!(text, "Error Message:" | "Stack Trace:" | "stacktrace:" | "Failure")
 }
 
 /// Reads the heading of a block: the runner, and the test.
-fn heading(line: &str) -> Option<(Runner, &str)> {
+fn parse_heading(line: &str) -> Option<(SectionRunner, &str)> {
     if let Some(test) = line.strip_prefix("[ RUN      ] ") {
-        return Some((Runner::GoogleTest, test.trim()));
+        return Some((SectionRunner::GoogleTest, test.trim()));
     }
     if let Some(test) = line.strip_prefix("  Failed ").filter(|rest| rest.ends_with(']')) {
-        return Some((Runner::Dotnet, test));
+        return Some((SectionRunner::Dotnet, test));
     }
     let indented = line.starts_with(' ');
-    let (_, rest) = number(line.trim_start())?;
+    let (_, rest) = parse_number(line.trim_start())?;
     let title = rest.strip_prefix(") ")?.trim();
     if matches!(title, "Failure:" | "Error:") {
-        return Some((Runner::Minitest, ""));
+        return Some((SectionRunner::Minitest, ""));
     }
     if let Some(rest) = title.strip_prefix("test ")
         && rest.ends_with(')')
         && rest.contains(" (")
     {
-        return Some((Runner::ExUnit, title));
+        return Some((SectionRunner::ExUnit, title));
     }
     if !indented && title.contains("::") && !title.contains(char::is_whitespace) {
-        return Some((Runner::PhpUnit, title));
+        return Some((SectionRunner::PhpUnit, title));
     }
     // A data provider's name comes after the method.
     if !indented && title.split_once(" with data set ").is_some_and(|(name, _)| name.contains("::")) {
-        return Some((Runner::PhpUnit, title));
+        return Some((SectionRunner::PhpUnit, title));
     }
-    (indented && !title.is_empty()).then_some((Runner::RSpec, title))
+    (indented && !title.is_empty()).then_some((SectionRunner::RSpec, title))
 }
 
 /// Splits `Calc.Tests.Adds [12 ms]` into the test and its duration.

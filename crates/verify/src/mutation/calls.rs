@@ -4,14 +4,14 @@ use journeyman_protocol::MutationKind;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
-use super::mutant::quote;
-use super::places::{called_words, named_children};
-use super::proposals::{Proposal, Surroundings};
-use crate::guards::node_kinds::is_call;
+use super::mutant::quote_code;
+use super::node_kinds::{called_words, named_children};
+use super::proposals::{NodeContext, Proposal};
+use crate::honesty::node_kinds::is_call;
 
 /// Functions and methods whose result has the type of their argument or receiver, so that this can
 /// replace the call: a test that sees no difference doesn't test their effect.
-const SAME_KIND: [&str; 62] = [
+const TYPE_PRESERVING_CALLS: [&str; 62] = [
     "abs",
     "fabs",
     "labs",
@@ -77,28 +77,28 @@ const SAME_KIND: [&str; 62] = [
 ];
 
 /// Proposes the mutations of a call or a loop.
-pub(super) fn propose(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
-    left_out_call(node, scope, out);
-    single_round(node, scope, out);
+pub(super) fn propose_mutations(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
+    propose_call_removal(node, scope, out);
+    propose_single_iteration(node, scope, out);
 }
 
 /// Replaces a call by its receiver, or by each of its arguments.
-fn left_out_call(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_call_removal(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     let words = called_words(node, scope.text);
-    let known = is_call(node.kind()) && words.last().is_some_and(|word| SAME_KIND.contains(word));
+    let known = is_call(node.kind()) && words.last().is_some_and(|word| TYPE_PRESERVING_CALLS.contains(word));
     // A call that is a statement is removed as such.
     let is_statement = node.parent().is_some_and(|parent| parent.kind() == "expression_statement");
     if !known || is_statement {
         return;
     }
     let arguments = node.child_by_field_name("arguments").map(named_children).unwrap_or_default();
-    let subject = subject_of(node).filter(|subject| !is_module(scope.text_of(*subject)));
+    let subject = method_receiver(node).filter(|subject| !is_module_name(scope.text_of(*subject)));
     let replacements: Vec<Node<'_>> = match subject {
         Some(subject) => vec![subject],
         None if arguments.len() <= 2 => arguments,
         None => return,
     };
-    let shown = quote(scope.text_of(node));
+    let shown = quote_code(scope.text_of(node));
     for replacement in replacements {
         // Key functions and the like are not values.
         if replacement.kind().contains("lambda") || replacement.kind() == "keyword_argument" {
@@ -107,13 +107,13 @@ fn left_out_call(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposa
         let written = scope.text_of(replacement);
         let simple = replacement.named_child_count() == 0 || is_call(replacement.kind());
         let replacement = if simple { written.to_owned() } else { format!("({written})") };
-        let test = format!("a case in which `{shown}` differs from `{}`", quote(written));
+        let test = format!("a case in which `{shown}` differs from `{}`", quote_code(written));
         out.push(Proposal::new(MutationKind::Call, node.byte_range(), replacement, test));
     }
 }
 
 /// Returns the receiver of a method call.
-fn subject_of(node: Node<'_>) -> Option<Node<'_>> {
+fn method_receiver(node: Node<'_>) -> Option<Node<'_>> {
     let direct = ["receiver", "object"].iter().find_map(|field| node.child_by_field_name(field));
     direct.or_else(|| {
         let function = node.child_by_field_name("function")?;
@@ -124,14 +124,14 @@ fn subject_of(node: Node<'_>) -> Option<Node<'_>> {
 }
 
 /// Returns true for the name of a module or class, which is not a value.
-fn is_module(subject: &str) -> bool {
+fn is_module_name(subject: &str) -> bool {
     let named = subject.chars().all(|c| c.is_alphanumeric() || c == '_');
     named && subject.starts_with(char::is_uppercase)
         || matches!(subject, "math" | "np" | "strings" | "os" | "std")
 }
 
 /// Ends a loop after its first iteration.
-fn single_round(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_single_iteration(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     let loops = matches!(
         node.kind(),
         "for_statement"
@@ -175,7 +175,7 @@ fn single_round(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal
     let header = scope.text.get(node.start_byte()..body.start_byte()).unwrap_or_default();
     let test = format!(
         "a case in which `{}` goes round more than once",
-        quote(header.trim_end_matches(['{', ':', ' ']))
+        quote_code(header.trim_end_matches(['{', ':', ' ']))
     );
     out.push(Proposal::new(MutationKind::Range, end..end, replacement, test));
 }

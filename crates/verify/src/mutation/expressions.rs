@@ -6,10 +6,10 @@ use journeyman_protocol::MutationKind;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
-use super::mutant::quote;
-use super::places::{called_words, is_tuning_call, named_children, text_of};
-use super::proposals::{Proposal, Surroundings};
-use crate::guards::node_kinds::is_call;
+use super::mutant::quote_code;
+use super::node_kinds::{called_words, is_tuning_call, named_children, text_of};
+use super::proposals::{NodeContext, Proposal};
+use crate::honesty::node_kinds::is_call;
 
 /// Operators and their replacements.
 const OPERATORS: [(&str, &str, MutationKind); 38] = [
@@ -53,7 +53,7 @@ const OPERATORS: [(&str, &str, MutationKind); 38] = [
     ("^=", "|=", MutationKind::Arithmetic),
 ];
 /// Truth values and their opposites.
-const TRUTH: [(&str, &str); 6] = [
+const TRUTH_VALUES: [(&str, &str); 6] = [
     ("true", "false"),
     ("false", "true"),
     ("True", "False"),
@@ -66,13 +66,13 @@ const COMMUTATIVE: [&str; 10] =
     ["max", "min", "gcd", "lcm", "equals", "equal", "hypot", "add", "imax", "imin"];
 
 /// Proposes the mutations of one node of an expression.
-pub(super) fn propose(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
-    operator(node, scope, out);
-    condition(node, scope, out);
-    negation(node, scope, out);
-    constant(node, scope, out);
-    range_end(node, scope, out);
-    arguments(node, scope, out);
+pub(super) fn propose_mutations(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
+    propose_operator(node, scope, out);
+    propose_condition(node, scope, out);
+    propose_negation(node, scope, out);
+    propose_constant(node, scope, out);
+    propose_range_end(node, scope, out);
+    propose_argument_swap(node, scope, out);
 }
 
 fn is_operation(kind: &str) -> bool {
@@ -92,7 +92,7 @@ fn is_operation(kind: &str) -> bool {
     )
 }
 
-fn operator(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_operator(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     if !is_operation(node.kind()) {
         return;
     }
@@ -104,12 +104,13 @@ fn operator(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
         let (Some(left), Some(right)) = (sign.prev_named_sibling(), sign.next_named_sibling()) else {
             continue;
         };
-        if *kind == MutationKind::Arithmetic && [left, right].iter().any(|side| is_text(*side)) {
+        if *kind == MutationKind::Arithmetic && [left, right].iter().any(|side| is_string_node(*side)) {
             continue;
         }
         if *kind == MutationKind::Logic {
             for (kept, dropped) in [(left, right), (right, left)] {
-                let test = format!("a case in which `{}` decides the result", quote(scope.text_of(dropped)));
+                let test =
+                    format!("a case in which `{}` decides the result", quote_code(scope.text_of(dropped)));
                 out.push(Proposal::new(
                     MutationKind::Condition,
                     node.byte_range(),
@@ -119,12 +120,12 @@ fn operator(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
             }
         }
         if *kind == MutationKind::Boundary
-            && (chooses_the_larger(node, left, right, scope) || reads_beyond(node, other, scope))
+            && (is_maximum_selection(node, left, right, scope) || may_read_out_of_bounds(node, other, scope))
         {
             continue;
         }
         let probe = (*kind == MutationKind::Boundary).then(|| stop_at_equality(node, left, right, scope));
-        let (left, right) = (quote(scope.text_of(left)), quote(scope.text_of(right)));
+        let (left, right) = (quote_code(scope.text_of(left)), quote_code(scope.text_of(right)));
         let test = match kind {
             MutationKind::Boundary => format!("a case in which `{left}` equals `{right}`"),
             MutationKind::Logic => format!("a case in which only one of `{left}` and `{right}` holds"),
@@ -144,7 +145,7 @@ fn stop_at_equality(
     comparison: Node<'_>,
     left: Node<'_>,
     right: Node<'_>,
-    scope: &Surroundings<'_>,
+    scope: &NodeContext<'_>,
 ) -> Option<(Range<usize>, String)> {
     let is_pure = [left, right].iter().all(|side| is_pure(*side, scope, 0));
     if scope.words.stop_if.is_empty() || comparison.named_child_count() != 2 || !is_pure {
@@ -160,21 +161,21 @@ fn stop_at_equality(
 }
 
 /// Returns true for an expression without side effects.
-fn is_pure(node: Node<'_>, scope: &Surroundings<'_>, depth: usize) -> bool {
+fn is_pure(node: Node<'_>, scope: &NodeContext<'_>, depth: usize) -> bool {
     /// Depth of an expression that a bound is compared with.
     const MAX_DEPTH: usize = 8;
     /// Calls that count something.
-    const COUNTING: [&str; 6] = ["len", "strlen", "size", "length", "count", "abs"];
+    const COUNTING_CALLS: [&str; 6] = ["len", "strlen", "size", "length", "count", "abs"];
     let kind = node.kind();
     let writes = ["assignment", "update", "await", "yield", "function", "lambda", "closure", "macro"];
-    let counts = || called_words(node, scope.text).last().is_some_and(|word| COUNTING.contains(word));
+    let counts = || called_words(node, scope.text).last().is_some_and(|word| COUNTING_CALLS.contains(word));
     depth < MAX_DEPTH
         && !writes.iter().any(|part| kind.contains(part))
         && (!is_call(kind) || counts())
         && named_children(node).into_iter().all(|child| is_pure(child, scope, depth + 1))
 }
 
-fn is_text(node: Node<'_>) -> bool {
+fn is_string_node(node: Node<'_>) -> bool {
     let kind = node.kind();
     let is_part = ["content", "fragment", "start", "end"].iter().any(|part| kind.ends_with(part));
     !is_part && (kind.contains("string") || kind.contains("heredoc"))
@@ -182,11 +183,11 @@ fn is_text(node: Node<'_>) -> bool {
 
 /// Returns true for `if a > b { b = a }`, `a > b ? a : b` and `if a < 0 { a = -a }`, for which
 /// equal values change nothing.
-fn chooses_the_larger(
+fn is_maximum_selection(
     comparison: Node<'_>,
     left: Node<'_>,
     right: Node<'_>,
-    scope: &Surroundings<'_>,
+    scope: &NodeContext<'_>,
 ) -> bool {
     let mut around = comparison.parent();
     let is_within = |it: &Node<'_>| it.kind() == "parenthesized_expression" || is_conjunction(*it, scope);
@@ -223,12 +224,12 @@ fn chooses_the_larger(
     {
         return true;
     }
-    assigns_pair(around, scope, &is_pair, 0)
+    has_pair_assignment(around, scope, &is_pair, 0)
 }
 
 /// Returns true for the bound of a loop over an array in C and similar languages, where reading one
 /// element beyond is undefined: that element is mostly harmless, and no test can notice it.
-fn reads_beyond(comparison: Node<'_>, other: &str, scope: &Surroundings<'_>) -> bool {
+fn may_read_out_of_bounds(comparison: Node<'_>, other: &str, scope: &NodeContext<'_>) -> bool {
     if !matches!(scope.language, Language::C | Language::Cpp) {
         return false;
     }
@@ -253,7 +254,7 @@ fn only_child(node: Node<'_>) -> Option<Node<'_>> {
     children.pop().filter(|_| children.is_empty())
 }
 
-fn is_conjunction(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
+fn is_conjunction(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
     let mut cursor = node.walk();
     is_operation(node.kind())
         && node
@@ -261,9 +262,9 @@ fn is_conjunction(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
             .any(|child| !child.is_named() && matches!(scope.text_of(child), "&&" | "and"))
 }
 
-fn assigns_pair(
+fn has_pair_assignment(
     node: Node<'_>,
-    scope: &Surroundings<'_>,
+    scope: &NodeContext<'_>,
     is_pair: &dyn Fn(&str, &str) -> bool,
     depth: usize,
 ) -> bool {
@@ -276,7 +277,7 @@ fn assigns_pair(
         return true;
     }
     depth < MAX_DEPTH
-        && named_children(node).into_iter().any(|child| assigns_pair(child, scope, is_pair, depth + 1))
+        && named_children(node).into_iter().any(|child| has_pair_assignment(child, scope, is_pair, depth + 1))
 }
 
 fn is_conditional(kind: &str) -> bool {
@@ -297,7 +298,7 @@ fn is_conditional(kind: &str) -> bool {
 
 /// Proposes conditions that are always or never true. The condition is still evaluated, so that all
 /// names stay in use.
-fn condition(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_condition(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     let loops = matches!(node.kind(), "while_statement" | "while_expression" | "while" | "do_statement");
     let found = match node.kind() {
         // Python's has no field names.
@@ -313,11 +314,11 @@ fn condition(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) 
         found = inner;
     }
     let written = scope.text_of(found);
-    let constant = TRUTH.iter().any(|(word, _)| *word == written) || matches!(written, "0" | "1");
+    let constant = TRUTH_VALUES.iter().any(|(word, _)| *word == written) || matches!(written, "0" | "1");
     if constant || found.kind().starts_with("let_") || found.kind() == "declaration" {
         return;
     }
-    let (words, shown) = (scope.words, quote(written));
+    let (words, shown) = (scope.words, quote_code(written));
     let never = format!("({written}) {} {}", words.and, words.no);
     let test = format!("a case in which `{shown}` is true and decides the result");
     let body = ["consequence", "body"].iter().find_map(|field| node.child_by_field_name(field));
@@ -331,7 +332,7 @@ fn condition(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) 
     }
 }
 
-fn negation(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_negation(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     let negates = matches!(
         node.kind(),
         "unary_expression" | "not_operator" | "unary" | "prefix_unary_expression" | "unary_op_expression"
@@ -341,26 +342,26 @@ fn negation(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
         return;
     }
     let Some(argument) = named_children(node).pop() else { return };
-    let shown = quote(scope.text_of(node));
+    let shown = quote_code(scope.text_of(node));
     let test = format!("cases in which `{shown}` is true and is false");
     out.push(Proposal::new(MutationKind::Condition, node.byte_range(), scope.text_of(argument), test));
 }
 
-fn constant(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_constant(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     let written = scope.text_of(node);
     let literal = node.is_named() && node.named_child_count() == 0;
-    if let Some((_, other)) = TRUTH.iter().find(|(word, _)| literal && *word == written) {
+    if let Some((_, other)) = TRUTH_VALUES.iter().find(|(word, _)| literal && *word == written) {
         let test = format!("a case whose result shows that `{written}` is not `{other}`");
         out.push(Proposal::new(MutationKind::Constant, node.byte_range(), *other, test));
-    } else if is_number(node.kind()) && !is_tuning(node, scope) {
-        for other in other_numbers(written, is_step(node), moved_bound(node, scope)) {
+    } else if is_number(node.kind()) && !is_tuning_argument(node, scope) {
+        for other in neighbouring_numbers(written, is_loop_step(node), equivalent_bound_offset(node, scope)) {
             let test = format!("a case whose result differs with `{other}` in place of `{written}`");
             out.push(Proposal::new(MutationKind::Constant, node.byte_range(), other, test));
         }
-    } else if scope.is_returned && is_text(node) {
+    } else if scope.is_returned && is_string_node(node) {
         let empty = written.len() <= 2;
         let other = if empty { "\"mutated\"" } else { "\"\"" };
-        let test = format!("a case that compares the text {}", quote(written));
+        let test = format!("a case that compares the text {}", quote_code(written));
         out.push(Proposal::new(MutationKind::Text, node.byte_range(), other, test));
     }
 }
@@ -372,7 +373,7 @@ fn is_number(kind: &str) -> bool {
 }
 
 /// Returns true for the increment of a loop, without which the loop doesn't end.
-fn is_step(node: Node<'_>) -> bool {
+fn is_loop_step(node: Node<'_>) -> bool {
     node.parent().is_some_and(|parent| {
         let kind = parent.kind();
         kind.contains("augmented") || kind.contains("compound_assignment") || kind == "operator_assignment"
@@ -380,7 +381,7 @@ fn is_step(node: Node<'_>) -> bool {
 }
 
 /// Returns true for an argument that only makes its call faster or slower.
-fn is_tuning(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
+fn is_tuning_argument(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
     let call = node.parent().and_then(|arguments| arguments.parent());
     call.is_some_and(|call| {
         (is_call(call.kind()) || call.kind() == "object_creation_expression")
@@ -389,7 +390,7 @@ fn is_tuning(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
 }
 
 /// Returns the offset at which a moved bound equals including or excluding the bound.
-fn moved_bound(node: Node<'_>, scope: &Surroundings<'_>) -> Option<i64> {
+fn equivalent_bound_offset(node: Node<'_>, scope: &NodeContext<'_>) -> Option<i64> {
     let compared = node.prev_sibling().filter(|_| node.next_sibling().is_none());
     let right = match compared.map(|sign| scope.text_of(sign)) {
         Some("<" | ">=") => Some(1),
@@ -406,7 +407,7 @@ fn moved_bound(node: Node<'_>, scope: &Surroundings<'_>) -> Option<i64> {
 
 /// Returns the numbers next to a decimal number, with its suffix, except the one that is
 /// `moved_bound` away.
-fn other_numbers(written: &str, is_step: bool, moved_bound: Option<i64>) -> Vec<String> {
+fn neighbouring_numbers(written: &str, is_step: bool, moved_bound: Option<i64>) -> Vec<String> {
     let digits_end = written
         .char_indices()
         .find(|(at, c)| !c.is_ascii_digit() && *c != '_' && !(*at == 0 && *c == '-'))
@@ -427,7 +428,7 @@ fn other_numbers(written: &str, is_step: bool, moved_bound: Option<i64>) -> Vec<
     others.into_iter().map(|other| format!("{other}{rest}")).collect()
 }
 
-fn range_end(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_range_end(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     if matches!(node.kind(), "range_expression" | "range") {
         let mut cursor = node.walk();
         let sign = node.children(&mut cursor).find(|child| !child.is_named());
@@ -438,8 +439,10 @@ fn range_end(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) 
             ("range", "..") => "...",
             _ => return,
         };
-        let test =
-            format!("a case whose result depends on the last element of `{}`", quote(scope.text_of(node)));
+        let test = format!(
+            "a case whose result depends on the last element of `{}`",
+            quote_code(scope.text_of(node))
+        );
         out.push(Proposal::new(MutationKind::Range, sign.byte_range(), other, test));
         return;
     }
@@ -453,12 +456,13 @@ fn range_end(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) 
         return;
     };
     let written = scope.text_of(*end);
-    let test = format!("a case whose result depends on the last element of `{}`", quote(scope.text_of(node)));
+    let test =
+        format!("a case whose result depends on the last element of `{}`", quote_code(scope.text_of(node)));
     out.push(Proposal::new(MutationKind::Range, end.byte_range(), format!("({written}) - 1"), test));
 }
 
 /// Swaps two neighbouring arguments that are plain names.
-fn arguments(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_argument_swap(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     if !is_call(node.kind()) && node.kind() != "object_creation_expression" && node.kind() != "new_expression"
     {
         return;

@@ -43,7 +43,7 @@ impl Mutant {
 
     /// Returns the description of a mutation that no test noticed.
     #[must_use]
-    pub fn survivor(&self, text: &str) -> Survivor {
+    pub fn to_survivor(&self, text: &str) -> Survivor {
         let line_start =
             text.get(..self.range.start).and_then(|head| head.rfind('\n')).map_or(0, |at| at + 1);
         let rest = text.get(self.range.end..).unwrap_or_default();
@@ -56,8 +56,8 @@ impl Mutant {
             line: self.line,
             function: self.function.clone(),
             kind: self.kind,
-            before: quote(text.get(line_start..line_end).unwrap_or_default()),
-            after: quote(&after),
+            before: quote_code(text.get(line_start..line_end).unwrap_or_default()),
+            after: quote_code(&after),
             proposal: match &self.function {
                 Some(function) => format!("`{function}` with {}", self.proposal),
                 None => self.proposal.clone(),
@@ -67,7 +67,7 @@ impl Mutant {
 }
 
 /// Returns code on one line, truncated at a maximum length.
-pub(super) fn quote(code: &str) -> String {
+pub(super) fn quote_code(code: &str) -> String {
     let words: Vec<&str> = code.split_whitespace().collect();
     let line = words.join(" ");
     match line.char_indices().nth(MAX_QUOTED_CHARS) {
@@ -78,7 +78,7 @@ pub(super) fn quote(code: &str) -> String {
 
 /// A changed statement in a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statement {
+pub struct ChangedStatement {
     /// 1-based line on which it begins.
     pub line: u32,
     /// The function around the statement.
@@ -96,7 +96,7 @@ pub struct Statement {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileMutants {
     /// The statements that begin on changed lines or hold a mutation.
-    pub statements: Vec<Statement>,
+    pub statements: Vec<ChangedStatement>,
     /// Mutations in text order.
     pub mutants: Vec<Mutant>,
 }

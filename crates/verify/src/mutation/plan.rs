@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use journeyman_protocol::{MutationKind, Strength, StrengthReport, UntestedLine};
 
-use super::mutant::{FileMutants, Mutant, Statement};
+use super::mutant::{ChangedStatement, FileMutants, Mutant};
 
 /// Minimum share of the mutations that tests have to notice, in per cent. Some mutations change
 /// nothing that a test could see, and no rule finds all of these.
-const NOTICED_PER_CENT: u32 = 90;
+const MIN_NOTICED_PERCENT: u32 = 90;
 /// Maximum number of survivors, and of untested lines, in a report.
 const MAX_REPORTED: usize = 20;
 
@@ -35,7 +35,7 @@ pub struct PlannedFile {
 
 /// The execution of a statement by tests, as far as known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Coverage {
+enum StatementCoverage {
     Unknown,
     Run,
     NotRun,
@@ -61,7 +61,7 @@ pub struct PlannedMutant {
 pub struct MutationPlan {
     files: Vec<PlannedFile>,
     queue: VecDeque<PlannedMutant>,
-    coverage: Vec<Vec<Coverage>>,
+    coverage: Vec<Vec<StatementCoverage>>,
     stops_queued: Vec<Vec<bool>>,
     survivors: Vec<PlannedMutant>,
     /// The indices of survivors that tests reach without any difference.
@@ -75,16 +75,16 @@ impl MutationPlan {
     /// Orders the mutations of all files.
     #[must_use]
     pub fn new(files: Vec<PlannedFile>) -> Self {
-        let known = |statement: &Statement| match statement.stop {
-            Some(_) => Coverage::Unknown,
-            None => Coverage::Unknowable,
+        let known = |statement: &ChangedStatement| match statement.stop {
+            Some(_) => StatementCoverage::Unknown,
+            None => StatementCoverage::Unknowable,
         };
-        let coverage: Vec<Vec<Coverage>> =
+        let coverage: Vec<Vec<StatementCoverage>> =
             files.iter().map(|file| file.found.statements.iter().map(known).collect()).collect();
         let stops_queued = coverage.iter().map(|all| vec![false; all.len()]).collect();
         let statements = coverage.iter().map(Vec::len).sum::<usize>();
-        let report = StrengthReport { statements: count(statements), ..StrengthReport::default() };
-        let queue = order(&files);
+        let report = StrengthReport { statements: to_u32(statements), ..StrengthReport::default() };
+        let queue = order_mutants(&files);
         let mut plan = Self {
             files,
             queue,
@@ -97,7 +97,7 @@ impl MutationPlan {
         };
         // Last, when most statements are known to run.
         for (file, statement) in plan.statements_without_mutants() {
-            plan.queue_stop(file, statement, false);
+            plan.queue_reachability_probe(file, statement, false);
         }
         plan
     }
@@ -116,9 +116,9 @@ impl MutationPlan {
             let stops = planned.mutant.kind == MutationKind::Stop;
             let probes = planned.probe_of.is_some();
             match coverage {
-                Some(Coverage::NotRun) if !stops => self.report.left_out += 1,
-                Some(Coverage::NotRun) => {}
-                Some(Coverage::Run) if stops && !probes => {}
+                Some(StatementCoverage::NotRun) if !stops => self.report.left_out += 1,
+                Some(StatementCoverage::NotRun) => {}
+                Some(StatementCoverage::Run) if stops && !probes => {}
                 _ => {
                     let text = self.files.get(planned.file).map_or("", |file| file.text.as_str());
                     return Some((planned, text));
@@ -128,7 +128,7 @@ impl MutationPlan {
     }
 
     /// Records the outcome of the tests on a mutation.
-    pub fn record(&mut self, planned: PlannedMutant, outcome: TrialOutcome) {
+    pub fn record_outcome(&mut self, planned: PlannedMutant, outcome: TrialOutcome) {
         if let Some(survivor) = planned.probe_of {
             if outcome == TrialOutcome::Noticed {
                 self.indifferent.insert(survivor);
@@ -142,10 +142,18 @@ impl MutationPlan {
             self.queue.push_front(PlannedMutant { file, statement, probe_of, mutant });
         }
         match (stops, outcome, statement) {
-            (true, TrialOutcome::Survived, Some(statement)) => self.set(file, statement, Coverage::NotRun),
-            (true, TrialOutcome::Invalid, Some(statement)) => self.set(file, statement, Coverage::Unknowable),
-            (_, TrialOutcome::Noticed, Some(statement)) => self.set(file, statement, Coverage::Run),
-            (false, TrialOutcome::Survived, Some(statement)) => self.queue_stop(file, statement, true),
+            (true, TrialOutcome::Survived, Some(statement)) => {
+                self.set_coverage(file, statement, StatementCoverage::NotRun)
+            }
+            (true, TrialOutcome::Invalid, Some(statement)) => {
+                self.set_coverage(file, statement, StatementCoverage::Unknowable)
+            }
+            (_, TrialOutcome::Noticed, Some(statement)) => {
+                self.set_coverage(file, statement, StatementCoverage::Run)
+            }
+            (false, TrialOutcome::Survived, Some(statement)) => {
+                self.queue_reachability_probe(file, statement, true)
+            }
             _ => {}
         }
         if stops {
@@ -172,23 +180,23 @@ impl MutationPlan {
     #[must_use]
     pub fn into_report(mut self, limit: Option<String>) -> StrengthReport {
         let left = self.queue.iter().filter(|planned| planned.mutant.kind != MutationKind::Stop);
-        self.report.left_out = self.report.left_out.saturating_add(count(left.count()));
+        self.report.left_out = self.report.left_out.saturating_add(to_u32(left.count()));
         let all = || self.coverage.iter().flatten();
-        self.report.run_statements = count(all().filter(|it| **it == Coverage::Run).count());
+        self.report.run_statements = to_u32(all().filter(|it| **it == StatementCoverage::Run).count());
         let survivors = self.survivors.len();
         let indifferent = std::mem::take(&mut self.indifferent);
         let mut numbers = 0..;
         self.survivors.retain(|_| numbers.next().is_none_or(|number| !indifferent.contains(&number)));
         self.leave_out_redundant_guards();
-        let left_out = count(survivors - self.survivors.len());
+        let left_out = to_u32(survivors - self.survivors.len());
         self.report.tried = self.report.tried.saturating_sub(left_out);
         self.report.left_out = self.report.left_out.saturating_add(left_out);
         let all = || self.coverage.iter().flatten();
-        let covered = all().all(|it| matches!(it, Coverage::Run | Coverage::Unknowable));
-        self.report.untested = self.untested();
+        let covered = all().all(|it| matches!(it, StatementCoverage::Run | StatementCoverage::Unknowable));
+        self.report.untested = self.untested_lines();
         let noticed = self.report.noticed;
         let valid = self.report.tried.saturating_sub(self.report.invalid);
-        let notices = noticed > 0 && noticed.saturating_mul(100) >= valid.saturating_mul(NOTICED_PER_CENT);
+        let notices = noticed > 0 && noticed.saturating_mul(100) >= valid.saturating_mul(MIN_NOTICED_PERCENT);
         self.report.strength = match (covered, notices) {
             (true, true) => Strength::Notices,
             (true, false) if self.report.run_statements > 0 => Strength::Covers,
@@ -196,11 +204,11 @@ impl MutationPlan {
         };
         // A survivor that no test runs is reported by its line alone.
         let survivors = self.survivors.iter().filter(|planned| {
-            planned.statement.is_none_or(|it| self.coverage_of(planned.file, it) != Coverage::NotRun)
+            planned.statement.is_none_or(|it| self.coverage_of(planned.file, it) != StatementCoverage::NotRun)
         });
         let shown = survivors.filter_map(|planned| {
             let text = &self.files.get(planned.file)?.text;
-            Some(planned.mutant.survivor(text))
+            Some(planned.mutant.to_survivor(text))
         });
         self.report.survivors = shown.take(MAX_REPORTED).collect();
         self.report.limit = limit;
@@ -235,12 +243,12 @@ impl MutationPlan {
         self.survivors.iter().map(|planned| &planned.mutant)
     }
 
-    fn coverage_of(&self, file: usize, statement: usize) -> Coverage {
+    fn coverage_of(&self, file: usize, statement: usize) -> StatementCoverage {
         let known = self.coverage.get(file).and_then(|all| all.get(statement));
-        known.copied().unwrap_or(Coverage::Unknowable)
+        known.copied().unwrap_or(StatementCoverage::Unknowable)
     }
 
-    fn statement(&self, file: usize, statement: usize) -> Option<&Statement> {
+    fn statement(&self, file: usize, statement: usize) -> Option<&ChangedStatement> {
         self.files.get(file)?.found.statements.get(statement)
     }
 
@@ -256,8 +264,8 @@ impl MutationPlan {
 
     /// Queues the mutation that finds out whether a test runs a statement, once, unless that is
     /// known.
-    fn queue_stop(&mut self, file: usize, statement: usize, first: bool) {
-        if self.coverage_of(file, statement) != Coverage::Unknown {
+    fn queue_reachability_probe(&mut self, file: usize, statement: usize, first: bool) {
+        if self.coverage_of(file, statement) != StatementCoverage::Unknown {
             return;
         }
         let asked = self.stops_queued.get_mut(file).and_then(|all| all.get_mut(statement));
@@ -272,7 +280,7 @@ impl MutationPlan {
     /// Records whether a statement runs, and what follows for others: the statements around it and
     /// those before it in its block run too; if it doesn't run, neither do those in it and after
     /// it.
-    fn set(&mut self, file: usize, statement: usize, coverage: Coverage) {
+    fn set_coverage(&mut self, file: usize, statement: usize, coverage: StatementCoverage) {
         if let Some(known) = self.coverage.get_mut(file).and_then(|all| all.get_mut(statement)) {
             *known = coverage;
         }
@@ -282,24 +290,26 @@ impl MutationPlan {
         let mut implied: Vec<usize> = Vec::new();
         for (at, other) in found.iter().enumerate() {
             let implies = match coverage {
-                Coverage::Run => other.block == block && at < statement || Some(at) == around,
-                Coverage::NotRun => other.block == block && at > statement || other.around == Some(statement),
-                Coverage::Unknown | Coverage::Unknowable => false,
+                StatementCoverage::Run => other.block == block && at < statement || Some(at) == around,
+                StatementCoverage::NotRun => {
+                    other.block == block && at > statement || other.around == Some(statement)
+                }
+                StatementCoverage::Unknown | StatementCoverage::Unknowable => false,
             };
-            if implies && self.coverage_of(file, at) == Coverage::Unknown {
+            if implies && self.coverage_of(file, at) == StatementCoverage::Unknown {
                 implied.push(at);
             }
         }
         for at in implied {
-            self.set(file, at, coverage);
+            self.set_coverage(file, at, coverage);
         }
     }
 
-    fn untested(&self) -> Vec<UntestedLine> {
+    fn untested_lines(&self) -> Vec<UntestedLine> {
         let mut untested = Vec::new();
         for (planned, known) in self.files.iter().zip(&self.coverage) {
             let not_run = planned.found.statements.iter().zip(known);
-            for (statement, _) in not_run.filter(|(_, known)| **known == Coverage::NotRun) {
+            for (statement, _) in not_run.filter(|(_, known)| **known == StatementCoverage::NotRun) {
                 let Some(path) = statement.stop.as_ref().map(|stop| stop.path.clone()) else { continue };
                 let line = UntestedLine { path, line: statement.line, function: statement.function.clone() };
                 if untested.len() < MAX_REPORTED && untested.last() != Some(&line) {
@@ -311,12 +321,12 @@ impl MutationPlan {
     }
 }
 
-fn count(number: usize) -> u32 {
+fn to_u32(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// Returns the rank in which kinds are tried: first the kinds that a weak test most often misses.
-fn rank(kind: MutationKind) -> u8 {
+fn kind_rank(kind: MutationKind) -> u8 {
     match kind {
         MutationKind::Boundary => 0,
         MutationKind::Logic => 1,
@@ -331,13 +341,13 @@ fn rank(kind: MutationKind) -> u8 {
 
 /// Orders the mutations in rounds: in each, every statement contributes its next most telling one.
 /// Within a round the first statement of each function comes before the second of any.
-fn order(files: &[PlannedFile]) -> VecDeque<PlannedMutant> {
+fn order_mutants(files: &[PlannedFile]) -> VecDeque<PlannedMutant> {
     let mut keyed = Vec::new();
     for (file, planned) in files.iter().enumerate() {
         let mut in_function: BTreeMap<Option<&str>, Vec<Option<usize>>> = BTreeMap::new();
         let mut of_statement: BTreeMap<Option<usize>, Vec<(u8, usize)>> = BTreeMap::new();
         for (at, mutant) in planned.found.mutants.iter().enumerate() {
-            of_statement.entry(mutant.statement).or_default().push((rank(mutant.kind), at));
+            of_statement.entry(mutant.statement).or_default().push((kind_rank(mutant.kind), at));
             let known = in_function.entry(mutant.function.as_deref()).or_default();
             if !known.contains(&mutant.statement) {
                 known.push(mutant.statement);

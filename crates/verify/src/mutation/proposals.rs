@@ -6,15 +6,15 @@ use journeyman_protocol::MutationKind;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
-use super::languages::Words;
-use super::places::text_of;
+use super::language_words::LanguageWords;
+use super::node_kinds::text_of;
 
 /// The surroundings of a node.
 #[derive(Clone, Copy)]
-pub(super) struct Surroundings<'t> {
+pub(super) struct NodeContext<'t> {
     pub(super) text: &'t str,
     pub(super) language: Language,
-    pub(super) words: &'static Words,
+    pub(super) words: &'static LanguageWords,
     /// The declared return type of the function.
     pub(super) return_type: Option<&'t str>,
     /// True where a text is likely compared by tests: in what a function returns.
@@ -23,7 +23,7 @@ pub(super) struct Surroundings<'t> {
     pub(super) in_function: bool,
 }
 
-impl<'t> Surroundings<'t> {
+impl<'t> NodeContext<'t> {
     pub(super) fn text_of(&self, node: Node<'_>) -> &'t str {
         text_of(node, self.text)
     }

@@ -5,14 +5,14 @@ use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
 use super::expressions::callee;
-use super::languages::default_value;
-use super::mutant::quote;
-use super::places::{StatementPlace, is_function, named_children, statement_place};
-use super::proposals::{Proposal, Surroundings};
-use crate::guards::node_kinds::is_call;
+use super::language_words::default_value;
+use super::mutant::quote_code;
+use super::node_kinds::{StatementPosition, is_function, named_children, statement_position};
+use super::proposals::{NodeContext, Proposal};
+use crate::honesty::node_kinds::is_call;
 
 /// Values that a function returns by default, so that returning the default changes nothing.
-const DEFAULTS: [&str; 14] = [
+const DEFAULT_VALUES: [&str; 14] = [
     "None",
     "null",
     "nil",
@@ -30,51 +30,51 @@ const DEFAULTS: [&str; 14] = [
 ];
 
 /// Proposes the mutations of a node that is a statement or a clause of one.
-pub(super) fn propose(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+pub(super) fn propose_mutations(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     if !scope.in_function {
         return;
     }
-    removal(node, scope, out);
-    returned(node, scope, out);
-    handler(node, scope, out);
-    branch(node, scope, out);
+    propose_removal(node, scope, out);
+    propose_return_value(node, scope, out);
+    propose_handler(node, scope, out);
+    propose_else_removal(node, scope, out);
 }
 
 /// Returns the mutation that ends the program before a statement.
-pub(super) fn stop_before(
+pub(super) fn stop_before_statement(
     node: Node<'_>,
-    place: StatementPlace,
-    scope: &Surroundings<'_>,
+    place: StatementPosition,
+    scope: &NodeContext<'_>,
 ) -> Option<Proposal> {
     let (stop, start) = (scope.words.stop, node.start_byte());
     let line_start = scope.text.get(..start)?.rfind('\n').map_or(0, |at| at + 1);
     let indent = scope.text.get(line_start..start)?;
     let (range, replacement) = match place {
-        StatementPlace::Block if scope.language == Language::Python => {
+        StatementPosition::Block if scope.language == Language::Python => {
             let end = if indent.trim().is_empty() { format!("\n{indent}") } else { "; ".to_owned() };
             (start..start, format!("{stop}{end}"))
         }
-        StatementPlace::Block => (start..start, format!("{stop} ")),
-        StatementPlace::Single if scope.words.braces => {
+        StatementPosition::Block => (start..start, format!("{stop} ")),
+        StatementPosition::Single if scope.words.braces => {
             (node.byte_range(), format!("{{ {stop} {} }}", scope.text_of(node)))
         }
-        StatementPlace::Single => return None,
+        StatementPosition::Single => return None,
     };
-    let test = format!("a case that reaches `{}`", quote(scope.text_of(node).lines().next()?));
+    let test = format!("a case that reaches `{}`", quote_code(scope.text_of(node).lines().next()?));
     Some(Proposal::new(MutationKind::Stop, range, replacement, test))
 }
 
-fn removal(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
-    if statement_place(node, scope.language).is_none() || !is_removable(node, scope) {
+fn propose_removal(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
+    if statement_position(node, scope.language).is_none() || !is_removable(node, scope) {
         return;
     }
-    let shown = quote(scope.text_of(node).trim_end_matches(';'));
+    let shown = quote_code(scope.text_of(node).trim_end_matches(';'));
     let kind = if is_failure(node, scope) { MutationKind::ErrorHandling } else { MutationKind::Removal };
     let test = format!("a case that checks what `{shown}` does");
     out.push(Proposal::new(kind, node.byte_range(), scope.words.nothing, test));
 }
 
-fn is_removable(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
+fn is_removable(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
     match node.kind() {
         "throw_statement" | "raise_statement" | "continue_statement" | "inc_statement" | "dec_statement" => {
             true
@@ -107,7 +107,7 @@ fn is_removable(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
 
 /// Returns true for an assignment that declares nothing. In languages without declarations, only an
 /// assignment to a part of something or with an operator counts.
-fn is_assignment(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
+fn is_assignment(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
     let declares = matches!(scope.language, Language::Python | Language::Ruby | Language::Php);
     match node.kind() {
         "augmented_assignment" | "augmented_assignment_expression" | "compound_assignment_expr" => true,
@@ -123,7 +123,7 @@ fn is_assignment(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
     }
 }
 
-fn is_failure(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
+fn is_failure(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
     let inner = named_children(node).first().map_or(node, |inner| *inner);
     node.kind().starts_with("throw")
         || node.kind().starts_with("raise")
@@ -131,7 +131,7 @@ fn is_failure(node: Node<'_>, scope: &Surroundings<'_>) -> bool {
         || callee(node, scope.text) == "raise"
 }
 
-fn returned(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_return_value(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     let value = match node.kind() {
         "return_statement" | "return_expression" | "return" => named_children(node).into_iter().next(),
         _ if scope.language == Language::Rust && is_tail(node) => Some(node),
@@ -142,14 +142,14 @@ fn returned(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
     let Some(default) = default_value(scope.language, scope.return_type) else { return };
     let compound = ["if", "match", "for_", "while_", "loop_", "block", "unsafe"];
     let is_compound = is_tail(value) && compound.iter().any(|start| value.kind().starts_with(start));
-    if DEFAULTS.contains(&written) || written == default || is_compound || written.contains("?;") {
+    if DEFAULT_VALUES.contains(&written) || written == default || is_compound || written.contains("?;") {
         return;
     }
     let several = value.kind() == "expression_list" && value.named_child_count() > 1;
     if several && scope.language == Language::Go {
         return;
     }
-    let test = format!("a case that checks the value of `{}`", quote(written));
+    let test = format!("a case that checks the value of `{}`", quote_code(written));
     out.push(Proposal::new(MutationKind::Return, value.byte_range(), default, test));
 }
 
@@ -162,11 +162,11 @@ fn is_tail(node: Node<'_>) -> bool {
 }
 
 /// Replaces a handler by one that passes the failure on, or that ends the program.
-fn handler(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_handler(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     if node.kind() == "try_expression"
         && let Some(inner) = node.named_child(0)
     {
-        let test = format!("a case in which `{}` fails", quote(scope.text_of(inner)));
+        let test = format!("a case in which `{}` fails", quote_code(scope.text_of(inner)));
         let replacement = format!("{}.unwrap()", scope.text_of(inner));
         out.push(Proposal::new(MutationKind::ErrorHandling, node.byte_range(), replacement, test));
     }
@@ -196,7 +196,7 @@ fn handler(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
 }
 
 /// Removes an `else`.
-fn branch(node: Node<'_>, scope: &Surroundings<'_>, out: &mut Vec<Proposal>) {
+fn propose_else_removal(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {
     let is_else = node.kind() == "else_clause" || node.kind() == "else" && scope.language == Language::Ruby;
     let of_condition = node.parent().is_some_and(|parent| parent.kind().starts_with("if"));
     let again = node.named_child(0).is_some_and(|child| child.kind().starts_with("if"));

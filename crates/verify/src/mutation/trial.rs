@@ -4,24 +4,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{Evidence, RelPath};
-use journeyman_workspace::{Change, ChangeSet, Expected, Workspace};
+use journeyman_workspace::{Change, ChangeSet, ExpectedState, Workspace};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::languages::is_compiled;
+use super::language_words::is_compiled;
 use super::mutant::Mutant;
 use super::plan::{MutationPlan, PlannedMutant, TrialOutcome};
-use crate::no_tests::count;
+use crate::test_counts::count_tests;
 use crate::test_files::file_name;
-use crate::{Check, RunContext, VerifyError, run};
+use crate::{Check, RunContext, VerifyError, run_checks};
 
 /// The time limit of a mutation: this many times the duration of the tests, plus a fixed time for a
 /// rebuild. A hang counts as noticed.
 const TIMEOUT_FACTOR: u32 = 4;
 const TIMEOUT_MARGIN: Duration = Duration::from_secs(3);
 /// Words of builds that failed, so that no test ran.
-const BUILD_FAILURES: [&str; 6] = [
+const BUILD_FAILURE_PHRASES: [&str; 6] = [
     "could not compile",
     "[build failed]",
     "COMPILATION ERROR",
@@ -50,14 +50,14 @@ pub struct TrialContext {
 }
 
 /// A finished run of the checks on a mutation.
-struct Trial {
-    copy: Copy,
+struct FinishedTrial {
+    copy: ProjectCopy,
     planned: PlannedMutant,
     outcome: Result<Option<TrialOutcome>, VerifyError>,
 }
 
 /// A copy of the project, the file that is mutated in it, and that file's original text.
-struct Copy {
+struct ProjectCopy {
     context: RunContext,
     mutated: Option<(RelPath, Arc<str>)>,
 }
@@ -82,13 +82,14 @@ pub async fn try_mutants(
         Ok(took) => took * TIMEOUT_FACTOR + TIMEOUT_MARGIN,
         Err(reason) => return Ok(Some(reason)),
     };
-    let mut idle: Vec<Copy> = copies.into_iter().map(|context| Copy { context, mutated: None }).collect();
+    let mut idle: Vec<ProjectCopy> =
+        copies.into_iter().map(|context| ProjectCopy { context, mutated: None }).collect();
     for copy in &mut idle {
         copy.context.limits.longest = Some(timeout);
         copy.context.limits.at_once = 1;
     }
     let checks: Arc<[Check]> = checks.into();
-    let mut trials: JoinSet<Trial> = JoinSet::new();
+    let mut trials: JoinSet<FinishedTrial> = JoinSet::new();
     let mut tried = 0;
     loop {
         let limit = match () {
@@ -100,9 +101,9 @@ pub async fn try_mutants(
         if let Some(limit) = limit {
             running.cancel();
             while let Some(ended) = trials.join_next().await {
-                let Trial { planned, outcome, .. } = ended.map_err(torn_down)?;
+                let FinishedTrial { planned, outcome, .. } = ended.map_err(join_error)?;
                 if let Some(outcome) = outcome? {
-                    plan.record(planned, outcome);
+                    plan.record_outcome(planned, outcome);
                 }
             }
             return Ok(Some(limit.to_owned()));
@@ -110,7 +111,7 @@ pub async fn try_mutants(
         if let Some(copy) = idle.pop() {
             if let Some((planned, text)) = plan.next_mutant() {
                 let text = Arc::from(text);
-                trials.spawn(try_one(copy, planned, text, Arc::clone(&checks), running.clone()));
+                trials.spawn(try_mutant(copy, planned, text, Arc::clone(&checks), running.clone()));
                 tried += 1;
                 continue;
             }
@@ -119,9 +120,9 @@ pub async fn try_mutants(
         let ended = tokio::time::timeout_at(deadline, trials.join_next()).await;
         match ended {
             Ok(Some(ended)) => {
-                let Trial { copy, planned, outcome } = ended.map_err(torn_down)?;
+                let FinishedTrial { copy, planned, outcome } = ended.map_err(join_error)?;
                 if let Some(outcome) = outcome? {
-                    plan.record(planned, outcome);
+                    plan.record_outcome(planned, outcome);
                 }
                 idle.push(copy);
             }
@@ -132,7 +133,7 @@ pub async fn try_mutants(
     }
 }
 
-fn torn_down(error: tokio::task::JoinError) -> VerifyError {
+fn join_error(error: tokio::task::JoinError) -> VerifyError {
     VerifyError::Stopped(error.to_string())
 }
 
@@ -148,11 +149,11 @@ async fn run_unmutated(
     for context in copies {
         let (mut context, checks, stop) = (context.clone(), checks.to_vec(), stop.clone());
         (context.limits.longest, context.limits.at_once) = (Some(budget), 1);
-        runs.spawn(async move { run(&checks, &context, stop, &mut |_| {}).await });
+        runs.spawn(async move { run_checks(&checks, &context, stop, &mut |_| {}).await });
     }
     let mut longest = Duration::ZERO;
     while let Some(ended) = runs.join_next().await {
-        let evidence = ended.map_err(torn_down)??;
+        let evidence = ended.map_err(join_error)??;
         if let Some(bad) = evidence.iter().find(|one| !one.outcome.has_passed()) {
             return Ok(Err(format!("`{}` doesn't pass in a copy of the project", bad.command)));
         }
@@ -162,26 +163,26 @@ async fn run_unmutated(
     Ok(Ok(longest))
 }
 
-async fn try_one(
-    mut copy: Copy,
+async fn try_mutant(
+    mut copy: ProjectCopy,
     planned: PlannedMutant,
     text: Arc<str>,
     checks: Arc<[Check]>,
     stop: CancellationToken,
-) -> Trial {
+) -> FinishedTrial {
     let outcome = match write_mutant(&mut copy, &planned.mutant, text).await {
-        Ok(true) => run(&checks, &copy.context, stop, &mut |_| {})
+        Ok(true) => run_checks(&checks, &copy.context, stop, &mut |_| {})
             .await
             .map(|ran| judge_trial(&planned.mutant.path, &ran)),
         Ok(false) => Ok(Some(TrialOutcome::Invalid)),
         Err(error) => Err(error),
     };
-    Trial { copy, planned, outcome }
+    FinishedTrial { copy, planned, outcome }
 }
 
 /// Writes the mutation into the copy and reverts the one before it. Returns false if the copy's
 /// file isn't the one that the mutation was made for.
-async fn write_mutant(copy: &mut Copy, mutant: &Mutant, text: Arc<str>) -> Result<bool, VerifyError> {
+async fn write_mutant(copy: &mut ProjectCopy, mutant: &Mutant, text: Arc<str>) -> Result<bool, VerifyError> {
     let Some(mutated) = mutant.apply(&text) else { return Ok(false) };
     let before = copy.mutated.replace((mutant.path.clone(), text));
     let mut files = vec![(mutant.path.clone(), mutated.into_bytes())];
@@ -190,11 +191,11 @@ async fn write_mutant(copy: &mut Copy, mutant: &Mutant, text: Arc<str>) -> Resul
     }
     let (workspace, session) = (Arc::clone(&copy.context.workspace), copy.context.session.clone());
     let write = move || {
-        let write = |(path, content)| Change::Write { path, content, expected: Expected::Anything };
+        let write = |(path, content)| Change::Write { path, content, expected: ExpectedState::Anything };
         let changes = files.into_iter().map(write).collect();
         Workspace::apply(&workspace, ChangeSet { call: None, session, description: None, changes })
     };
-    let written = tokio::task::spawn_blocking(write).await.map_err(torn_down)?;
+    let written = tokio::task::spawn_blocking(write).await.map_err(join_error)?;
     let command = format!("a mutation of {}", mutant.path);
     written.map(|_| true).map_err(|source| VerifyError::Workspace { command, source })
 }
@@ -205,7 +206,7 @@ pub fn judge_trial(path: &RelPath, evidence: &[Evidence]) -> Option<TrialOutcome
     let Some(failed) = evidence.iter().find(|one| one.outcome.has_failed()) else {
         return match evidence.iter().all(|one| one.outcome.has_passed()) {
             true => Some(TrialOutcome::Survived),
-            false if evidence.iter().any(|one| crate::ran_no_test(&one.outcome)) => {
+            false if evidence.iter().any(|one| crate::has_run_no_test(&one.outcome)) => {
                 Some(TrialOutcome::Noticed)
             }
             false => None,
@@ -217,7 +218,7 @@ pub fn judge_trial(path: &RelPath, evidence: &[Evidence]) -> Option<TrialOutcome
 
 /// Returns true if a compiler refused the file, so that no test ran.
 fn is_build_failure(path: &RelPath, output: &str) -> bool {
-    if count(output).tests.is_some_and(|tests| tests.passed + tests.failed > 0) {
+    if count_tests(output).tests.is_some_and(|tests| tests.passed + tests.failed > 0) {
         return false;
     }
     let path = path.to_string();
@@ -225,7 +226,7 @@ fn is_build_failure(path: &RelPath, output: &str) -> bool {
     output.lines().any(|line| {
         let is_diagnostic =
             || line.find(name).is_some_and(|at| line.get(at..).is_some_and(|it| it.contains(": error")));
-        BUILD_FAILURES.iter().any(|words| line.contains(words)) || is_diagnostic()
+        BUILD_FAILURE_PHRASES.iter().any(|words| line.contains(words)) || is_diagnostic()
     })
 }
 

@@ -1,11 +1,11 @@
 //! Packages of JavaScript projects.
 
-use super::step::{SetupStep, step};
-use crate::find::node::manifest::{Manager, Manifest, is_installed};
-use crate::find::project::ProjectDirectory;
+use super::step::{SetupStep, new_step};
+use crate::check_discovery::node::package_json::{PackageJson, PackageManager, has_installed_packages};
+use crate::check_discovery::project::ProjectDirectory;
 
 /// Files that say which packages are installed.
-const FILES: [&str; 7] = [
+const INSTALL_KEY_FILES: [&str; 7] = [
     "package.json",
     "package-lock.json",
     "npm-shrinkwrap.json",
@@ -17,26 +17,32 @@ const FILES: [&str; 7] = [
 
 /// Returns the step that installs the packages, in the directory of the lock file. Only the
 /// project's own package manager can install what its lock file says.
-pub(super) fn find(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
-    let manifest = Manifest::read(&place.read("package.json")?);
-    if manifest.dependencies.is_empty() || is_installed(place) {
+pub(super) fn find_step(place: &ProjectDirectory<'_>) -> Option<SetupStep> {
+    let manifest = PackageJson::parse(&place.read("package.json")?);
+    if manifest.dependencies.is_empty() || has_installed_packages(place) {
         return None;
     }
-    let (manager, locked) = manifest.manager(place);
+    let (manager, locked) = manifest.package_manager(place);
     if !place.has_program(manager.name()) {
         return None;
     }
     let command = match (manager, locked) {
-        (Manager::Npm, true) => "npm ci --no-audit --no-fund",
-        (Manager::Npm, false) => "npm install --no-audit --no-fund",
-        (Manager::Pnpm, true) => "pnpm install --frozen-lockfile",
-        (Manager::Yarn, true) => "yarn install --frozen-lockfile",
-        (Manager::Bun, true) => "bun install --frozen-lockfile",
-        (other, false) => other.install(false),
+        (PackageManager::Npm, true) => "npm ci --no-audit --no-fund",
+        (PackageManager::Npm, false) => "npm install --no-audit --no-fund",
+        (PackageManager::Pnpm, true) => "pnpm install --frozen-lockfile",
+        (PackageManager::Yarn, true) => "yarn install --frozen-lockfile",
+        (PackageManager::Bun, true) => "bun install --frozen-lockfile",
+        (other, false) => other.install_command(false),
     };
-    let root = place.root();
-    let own = FILES.iter().skip(1).any(|name| place.has_file(name));
+    let root = place.root_directory();
+    let own = INSTALL_KEY_FILES.iter().skip(1).any(|name| place.has_file(name));
     let place = if locked && !own { &root } else { place };
-    let step = step(place, manager.name(), command, "the packages of package.json are not installed", &FILES);
+    let step = new_step(
+        place,
+        manager.name(),
+        command,
+        "the packages of package.json are not installed",
+        &INSTALL_KEY_FILES,
+    );
     Some(SetupStep { network: &["npm"], ..step })
 }

@@ -2,13 +2,13 @@
 
 use toml::{Table, Value};
 
-use super::step::{SetupStep, step};
+use super::step::{SetupStep, new_step};
 use crate::Check;
-use crate::find::project::ProjectDirectory;
-use crate::find::shell::quoted;
+use crate::check_discovery::project::ProjectDirectory;
+use crate::check_discovery::shell::quote_word;
 
 /// The name of the checks' ecosystem.
-const NAME: &str = "python";
+const ECOSYSTEM: &str = "python";
 /// Files that list requirements: the first one for the project, the others for its tests.
 const REQUIREMENTS: [&str; 6] = [
     "requirements.txt",
@@ -22,7 +22,7 @@ const REQUIREMENTS: [&str; 6] = [
 const TEST_GROUPS: [&str; 4] = ["test", "tests", "testing", "dev"];
 /// Managers of environments: the lock file, the program, the command that makes an environment in
 /// the project as the lock file says.
-const MANAGERS: [(&str, &str, &str); 4] = [
+const ENVIRONMENT_MANAGERS: [(&str, &str, &str); 4] = [
     ("uv.lock", "uv", "uv sync --frozen"),
     ("poetry.lock", "poetry", "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-interaction"),
     ("pdm.lock", "pdm", "pdm sync"),
@@ -31,22 +31,22 @@ const MANAGERS: [(&str, &str, &str); 4] = [
 
 /// Returns the step that creates a virtual environment in the project with its requirements, or
 /// installs what an existing one lacks.
-pub(super) fn find(place: &ProjectDirectory<'_>, checks: &[Check]) -> Option<SetupStep> {
+pub(super) fn find_step(place: &ProjectDirectory<'_>, checks: &[Check]) -> Option<SetupStep> {
     let own = [".venv", "venv"].into_iter().find(|path| place.has_file(&format!("{path}/pyvenv.cfg")));
     let lacking = missing_tools(checks);
-    if !checks.iter().any(|check| check.ecosystem == NAME) || own.is_some() && lacking.is_empty() {
+    if !checks.iter().any(|check| check.ecosystem == ECOSYSTEM) || own.is_some() && lacking.is_empty() {
         return None;
     }
-    let manager = MANAGERS.into_iter().find(|(lock, ..)| place.has_file(lock));
+    let manager = ENVIRONMENT_MANAGERS.into_iter().find(|(lock, ..)| place.has_file(lock));
     if let (None, Some((lock, program, command))) = (own, manager) {
         if !place.has_program(program) {
             return None;
         }
         let why = format!("there is no environment in the project as {lock} says");
-        let step = step(place, NAME, command, why, &[lock, "pyproject.toml"]);
+        let step = new_step(place, ECOSYSTEM, command, why, &[lock, "pyproject.toml"]);
         return Some(SetupStep { network: &["pypi"], ..step });
     }
-    let requirements = requirements(place, &lacking).join(" ");
+    let requirements = requirement_arguments(place, &lacking).join(" ");
     if requirements.is_empty() || !place.has_program("python3") {
         return None;
     }
@@ -65,13 +65,13 @@ pub(super) fn find(place: &ProjectDirectory<'_>, checks: &[Check]) -> Option<Set
     };
     let files: Vec<&str> =
         REQUIREMENTS.into_iter().chain(["pyproject.toml", "setup.py", "setup.cfg"]).collect();
-    let step = step(place, NAME, command, why, &files);
+    let step = new_step(place, ECOSYSTEM, command, why, &files);
     Some(SetupStep { network: &["pypi"], is_needed: !lacking.is_empty(), ..step })
 }
 
 /// Returns the programs whose absence blocks checks.
 fn missing_tools(checks: &[Check]) -> Vec<String> {
-    let own = checks.iter().filter(|check| check.ecosystem == NAME && check.unasked.is_none());
+    let own = checks.iter().filter(|check| check.ecosystem == ECOSYSTEM && check.unasked.is_none());
     let blocked = own.filter_map(|check| check.blocked.as_deref());
     let mut names: Vec<String> = blocked
         .filter(|reason| reason.contains("-m pip install"))
@@ -83,7 +83,7 @@ fn missing_tools(checks: &[Check]) -> Vec<String> {
 
 /// Returns the arguments of `pip install`, as words of a shell: the project's requirements, and the
 /// tools that checks lack.
-fn requirements(place: &ProjectDirectory<'_>, lacking: &[String]) -> Vec<String> {
+fn requirement_arguments(place: &ProjectDirectory<'_>, lacking: &[String]) -> Vec<String> {
     let files = REQUIREMENTS.iter().filter(|name| place.has_file(name));
     let mut words: Vec<String> = files.map(|name| format!("-r {name}")).collect();
     let pyproject: Table =
@@ -95,19 +95,22 @@ fn requirements(place: &ProjectDirectory<'_>, lacking: &[String]) -> Vec<String>
         let extra =
             TEST_GROUPS.into_iter().find(|name| extras.is_some_and(|extras| extras.get(name).is_some()));
         words.push(
-            extra.map_or_else(|| "-e .".to_owned(), |extra| format!("-e {}", quoted(&format!(".[{extra}]")))),
+            extra.map_or_else(
+                || "-e .".to_owned(),
+                |extra| format!("-e {}", quote_word(&format!(".[{extra}]"))),
+            ),
         );
     }
     let groups = pyproject.get("dependency-groups").and_then(Value::as_table);
     for group in TEST_GROUPS.iter().filter_map(|name| groups?.get(*name)?.as_array()) {
         // A table includes another group.
-        words.extend(group.iter().filter_map(Value::as_str).map(quoted));
+        words.extend(group.iter().filter_map(Value::as_str).map(quote_word));
     }
     words.extend(
         lacking
             .iter()
             .filter(|name| !words.iter().any(|word| word.starts_with(*name)))
-            .map(|name| quoted(name))
+            .map(|name| quote_word(name))
             .collect::<Vec<_>>(),
     );
     words

@@ -5,10 +5,10 @@ use std::time::Duration;
 use journeyman_protocol::{CheckKind, ContentHash, RelPath};
 
 use crate::Check;
-use crate::find::project::ProjectDirectory;
+use crate::check_discovery::project::ProjectDirectory;
 
 /// Maximum duration of one step: a large project's dependencies over a slow line.
-const STEP_LIMIT: Duration = Duration::from_secs(1800);
+const STEP_TIMEOUT: Duration = Duration::from_secs(1800);
 
 /// A command that fetches what checks of a directory need.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +40,8 @@ impl SetupStep {
         Check {
             network: self.network,
             fills_caches: self.fills_caches,
-            timeout: STEP_LIMIT,
-            ..check.within(self.directory.as_ref())
+            timeout: STEP_TIMEOUT,
+            ..check.with_directory(self.directory.as_ref())
         }
     }
 
@@ -56,7 +56,7 @@ impl SetupStep {
 }
 
 /// Creates a step in `place`, whose key is made of the command and of these files.
-pub(super) fn step(
+pub(super) fn new_step(
     place: &ProjectDirectory<'_>,
     ecosystem: &'static str,
     command: impl Into<String>,

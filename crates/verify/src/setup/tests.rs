@@ -1,10 +1,10 @@
 //! Tests of what projects need and lack.
 
 use super::*;
-use crate::find::tests::sketch;
+use crate::check_discovery::tests::sketch;
 
 fn plan_of(files: &[(&str, &str)], programs: &[&str]) -> SetupPlan {
-    plan(&sketch(files, programs, &[]))
+    plan_setup(&sketch(files, programs, &[]))
 }
 
 /// `command (in directory) from registries`, with `?` where nothing tells if it is needed.

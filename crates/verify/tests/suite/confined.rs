@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_protocol::{CheckKind, CheckOutcome, Evidence, SandboxNeeds, SessionId, UnixMillis};
-use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, find_toolchains};
 use journeyman_store::Blobs;
-use journeyman_testkit::{has_program, skip};
-use journeyman_verify::{Check, CheckCaches, Progress, RunContext, RunLimits, Verdict, find, run, verdict};
+use journeyman_testkit::{has_program_or_skip, skip};
+use journeyman_verify::{
+    Check, CheckCaches, OverallOutcome, Progress, RunContext, RunLimits, find_project_checks,
+    overall_outcome, run_checks,
+};
 use journeyman_workspace::{ListOptions, Options, Workspace};
 use tokio_util::sync::CancellationToken;
 
@@ -68,7 +71,7 @@ fn with_sandbox(test: impl AsyncFnOnce(Arc<Sandbox>)) {
 #[test]
 fn failing_projects_are_repaired() {
     with_sandbox(async |sandbox| {
-        for case in CASES.iter().filter(|case| has_program(case.needs)) {
+        for case in CASES.iter().filter(|case| has_program_or_skip(case.needs)) {
             a_failing_project_is_repaired(case, &sandbox).await;
         }
     });
@@ -92,9 +95,9 @@ async fn links_out_of_the_project_are_read_only(sandbox: &Arc<Sandbox>) {
     std::fs::write(&store, "old").unwrap();
     std::fs::hard_link(&store, root.join("node_modules/x/index.js")).unwrap();
     let context = context(&base, &root, sandbox);
-    let checks = journeyman_verify::custom(&["echo new > node_modules/x/index.js".to_owned()]);
-    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
-    assert_eq!(verdict(&evidence), Verdict::Failed);
+    let checks = journeyman_verify::custom_checks(&["echo new > node_modules/x/index.js".to_owned()]);
+    let evidence = run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert_eq!(overall_outcome(&evidence), OverallOutcome::Failed);
     assert!(evidence[0].output.contains("Read-only"), "{}", evidence[0].output);
     assert_eq!(std::fs::read_to_string(&store).unwrap(), "old");
 }
@@ -109,10 +112,10 @@ async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
     let context = context(&base, &root, sandbox);
     let listing = context.workspace.list(ListOptions::default()).unwrap();
     let tools = |name: &str| on_path(name).filter(|_| name != "pytest");
-    let checks = find(&context.workspace, &listing, &tools);
+    let checks = find_project_checks(&context.workspace, &listing, &tools);
 
-    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
-    assert_eq!(verdict(&evidence), Verdict::Failed, "{evidence:#?}");
+    let evidence = run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert_eq!(overall_outcome(&evidence), OverallOutcome::Failed, "{evidence:#?}");
     let failed: Vec<&Evidence> = evidence.iter().filter(|one| one.outcome.has_failed()).collect();
     assert!(
         failed.iter().all(|one| one.enforcement.first_unmet(&SandboxNeeds::ALL).is_none()),
@@ -120,8 +123,8 @@ async fn a_failing_project_is_repaired(case: &Case, sandbox: &Arc<Sandbox>) {
     );
 
     write(&root, case.repair.0, case.repair.1);
-    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
-    assert_eq!(verdict(&evidence), Verdict::Passed, "{evidence:#?}");
+    let evidence = run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    assert_eq!(overall_outcome(&evidence), OverallOutcome::Passed, "{evidence:#?}");
     assert!(evidence.iter().all(|one| one.outcome == CheckOutcome::Passed), "{evidence:#?}");
 }
 
@@ -140,12 +143,12 @@ fn tests_of_packages_run_at_the_same_time() {
         (context.limits.at_once, context.limits.longest) = (2, Some(std::time::Duration::from_secs(60)));
         let test = |directory: &str| {
             let directory = journeyman_protocol::RelPath::parse(directory).unwrap();
-            Check::new(CheckKind::Test, "test", "sh test.sh", "").within(Some(&directory))
+            Check::new(CheckKind::Test, "test", "sh test.sh", "").with_directory(Some(&directory))
         };
         let checks = [test("a"), test("b")];
         let mut told = Vec::new();
         let mut observer = |step| told.push(step);
-        let evidence = run(&checks, &context, CancellationToken::new(), &mut observer).await.unwrap();
+        let evidence = run_checks(&checks, &context, CancellationToken::new(), &mut observer).await.unwrap();
         assert!(
             evidence.iter().all(|one| one.outcome.has_passed()),
             "each waits for the other: {evidence:#?}"
@@ -160,7 +163,7 @@ fn tests_of_packages_run_at_the_same_time() {
 
 #[test]
 fn bytecode_of_the_standard_library_is_kept_and_the_projects_is_not() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     with_sandbox(async |sandbox| {
@@ -169,14 +172,16 @@ fn bytecode_of_the_standard_library_is_kept_and_the_projects_is_not() {
         let root = base.join("project");
         write(&root, "test_a.py", PYTHON_TEST);
         let mut context = context(&base, &root, &sandbox);
-        let checks = journeyman_verify::custom(&["python3 -m unittest".to_owned()]);
+        let checks = journeyman_verify::custom_checks(&["python3 -m unittest".to_owned()]);
         // The two have the same size and, mostly, the same second.
-        for (source, expected) in
-            [("def one(): return 2\n", Verdict::Failed), ("def one(): return 1\n", Verdict::Passed)]
-        {
+        for (source, expected) in [
+            ("def one(): return 2\n", OverallOutcome::Failed),
+            ("def one(): return 1\n", OverallOutcome::Passed),
+        ] {
             write(&root, "a.py", source);
-            let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
-            assert_eq!(verdict(&evidence), expected, "{evidence:#?}");
+            let evidence =
+                run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+            assert_eq!(overall_outcome(&evidence), expected, "{evidence:#?}");
         }
         let all = context.workspace.state_dir().join("check-caches");
         let bytecode = compiled_files(&all);
@@ -211,20 +216,21 @@ fn rounds_of_checks_cost_about_what_the_bare_commands_cost() {
                 "package x\n\nimport \"net/http\"\n\nfunc One() int { return http.StatusOK }\n",
             );
             write(&root, "x_test.go", GO_TEST);
-            let checks = journeyman_verify::custom(&[(*command).to_owned()]);
+            let checks = journeyman_verify::custom_checks(&[(*command).to_owned()]);
             let mut context = context(&base, &root, &sandbox);
             let mut times = Vec::new();
             for _ in 0..9 {
                 let began = std::time::Instant::now();
-                let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
-                assert_eq!(verdict(&evidence), Verdict::Passed, "{evidence:#?}");
+                let evidence =
+                    run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+                assert_eq!(overall_outcome(&evidence), OverallOutcome::Passed, "{evidence:#?}");
                 times.push(began.elapsed().as_millis());
             }
             let first = times.remove(0);
             times.sort_unstable();
             context.caches = None;
             let began = std::time::Instant::now();
-            run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+            run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
             let without = began.elapsed().as_millis();
             let mut bare = Vec::new();
             for _ in 0..9 {
@@ -258,10 +264,11 @@ fn what_go_compiles_is_there_in_the_next_round_and_not_in_the_hosts_cache() {
         write(&root, "x.go", "package x\n\nfunc One() int { return 200 }\n");
         write(&root, "x_test.go", GO_TEST);
         let context = context(&base, &root, &sandbox);
-        let checks = journeyman_verify::custom(&["go test ./...".to_owned()]);
+        let checks = journeyman_verify::custom_checks(&["go test ./...".to_owned()]);
         for cached in [false, true] {
-            let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
-            assert_eq!(verdict(&evidence), Verdict::Passed, "{evidence:#?}");
+            let evidence =
+                run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+            assert_eq!(overall_outcome(&evidence), OverallOutcome::Passed, "{evidence:#?}");
             assert_eq!(format!("{evidence:?}").contains("(cached)"), cached, "{evidence:#?}");
         }
     });
@@ -304,9 +311,9 @@ async fn repositories_are_read_only(sandbox: &Arc<Sandbox>) {
         "mv .vscode away",
     ];
     for command in refused {
-        let checks = journeyman_verify::custom(&[command.to_owned()]);
-        let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
-        assert_eq!(verdict(&evidence), Verdict::Failed, "{command}: {evidence:#?}");
+        let checks = journeyman_verify::custom_checks(&[command.to_owned()]);
+        let evidence = run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+        assert_eq!(overall_outcome(&evidence), OverallOutcome::Failed, "{command}: {evidence:#?}");
         for name in
             [".git/config", "nested/.git/config", "nested/.git/hooks/x", ".envrc", ".vscode/tasks.json"]
         {
@@ -318,8 +325,8 @@ async fn repositories_are_read_only(sandbox: &Arc<Sandbox>) {
         );
     }
     let swap = "mv nested gone && mkdir -p nested/.git && echo evil > nested/.git/config";
-    let checks = journeyman_verify::custom(&[swap.to_owned()]);
-    let evidence = run(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
+    let checks = journeyman_verify::custom_checks(&[swap.to_owned()]);
+    let evidence = run_checks(&checks, &context, CancellationToken::new(), &mut |_| {}).await.unwrap();
     assert!(!root.join("nested/.git").exists(), "{evidence:#?}");
     assert_eq!(std::fs::read_to_string(root.join("gone/.git/config")).unwrap(), "kept");
 }
@@ -332,7 +339,7 @@ fn context(base: &Path, root: &Path, sandbox: &Arc<Sandbox>) -> RunContext {
         home: std::env::var_os("HOME").map(PathBuf::from),
     };
     let workspace = Arc::new(Workspace::open(root, options).unwrap());
-    let toolchains = Arc::new(toolchains(&host, root));
+    let toolchains = Arc::new(find_toolchains(&host, root));
     RunContext {
         caches: Some(Arc::new(CheckCaches::create(&workspace, &toolchains, 1).unwrap())),
         workspace,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use journeyman_protocol::{Diagnostic, RelPath, Severity};
-use journeyman_verify::diagnostics::{MAX_DIAGNOSTICS, beneath, parse};
+use journeyman_verify::diagnostics::{MAX_DIAGNOSTICS, parse_diagnostics, project_path};
 use proptest::prelude::*;
 
 /// `path:line:column severity code-or-test | message`, the form the tables below compare.
@@ -26,8 +26,8 @@ fn shown(one: &Diagnostic) -> String {
 
 /// Reads `output` as of a project at `/p`.
 fn read(output: &str) -> Vec<String> {
-    let locate = |path: &str| beneath(Path::new("/p"), None, path);
-    parse(output, &locate).iter().map(shown).collect()
+    let locate = |path: &str| project_path(Path::new("/p"), None, path);
+    parse_diagnostics(output, &locate).iter().map(shown).collect()
 }
 
 #[test]
@@ -478,7 +478,7 @@ proptest! {
     #[test]
     fn any_mixture_of_formats_is_read_without_panic(lines in proptest::collection::vec(fragment(), 0..40)) {
         let locate = |path: &str| RelPath::parse(path).ok();
-        let found = parse(&lines.join("\n"), &locate);
+        let found = parse_diagnostics(&lines.join("\n"), &locate);
         prop_assert!(found.len() <= MAX_DIAGNOSTICS);
         prop_assert!(found.windows(2).all(|pair| pair[0].severity >= pair[1].severity));
     }

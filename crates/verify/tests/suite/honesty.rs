@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use journeyman_protocol::{HonestyFinding, HonestySeverity, RelPath};
-use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
+use journeyman_verify::honesty::{ChangedFile, find_dishonest_changes};
 use proptest::prelude::*;
 
 /// A change and its name.

@@ -16,7 +16,7 @@ fn all_mutants(path: &str, text: &str) -> FileMutants {
 /// Returns the mutated code of each mutation of one kind.
 fn of_kind(path: &str, text: &str, kind: MutationKind) -> Vec<String> {
     let found = all_mutants(path, text).mutants;
-    found.iter().filter(|mutant| mutant.kind == kind).map(|mutant| mutant.survivor(text).after).collect()
+    found.iter().filter(|mutant| mutant.kind == kind).map(|mutant| mutant.to_survivor(text).after).collect()
 }
 
 const PYTHON: &str = "def f(a, b):\n    if a < b and not a:\n        a += 1\n    for i in range(b):\n        \
@@ -126,7 +126,7 @@ fn a_guard_that_makes_no_difference_is_left_out() {
                 true => TrialOutcome::Noticed,
                 false => TrialOutcome::Survived,
             };
-            plan.record(planned, outcome);
+            plan.record_outcome(planned, outcome);
         }
         plan.into_report(None).survivors.into_iter().map(|survivor| survivor.after).collect()
     }
@@ -152,7 +152,7 @@ fn a_bound_that_tests_reach_and_that_makes_no_difference_is_left_out() {
                 _ if is_probe && !reached => TrialOutcome::Survived,
                 _ => TrialOutcome::Noticed,
             };
-            plan.record(planned, outcome);
+            plan.record_outcome(planned, outcome);
         }
         assert_eq!(probes.len(), 1, "the survivor is asked about once");
         let survivors = plan.into_report(None).survivors;
@@ -171,7 +171,7 @@ fn statements_know_if_they_run_by_those_around_them() {
         // No test runs anything.
         let outcome = TrialOutcome::Survived;
         asked += 1;
-        plan.record(planned, outcome);
+        plan.record_outcome(planned, outcome);
     }
     let report = plan.into_report(None);
     // The first statement isn't run, so none after it is.
@@ -187,14 +187,14 @@ fn the_first_round_has_a_mutation_of_each_statement() {
     for _ in 0..5 {
         let (planned, _) = plan.next_mutant().unwrap();
         statements.insert(planned.mutant.statement.unwrap());
-        plan.record(planned, TrialOutcome::Noticed);
+        plan.record_outcome(planned, TrialOutcome::Noticed);
     }
     assert_eq!(statements.len(), 5);
     while let Some((planned, _)) = plan.next_mutant() {
-        plan.record(planned, TrialOutcome::Noticed);
+        plan.record_outcome(planned, TrialOutcome::Noticed);
     }
     let report = plan.into_report(None);
-    assert_eq!((report.strength, report.run_statements, report.survived()), (Strength::Notices, 5, 0));
+    assert_eq!((report.strength, report.run_statements, report.count_survivors()), (Strength::Notices, 5, 0));
 }
 
 fn plan_of(path: &str, text: &str) -> MutationPlan {

@@ -2,7 +2,7 @@
 //! assert.
 
 use journeyman_protocol::RelPath;
-use journeyman_verify::guards::{ChangedFile, OriginalTest, originals_with_new_names};
+use journeyman_verify::honesty::{ChangedFile, OriginalTest, translate_original_tests};
 
 fn changed(path: &str, old: &str, new: &str) -> ChangedFile {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -86,14 +86,14 @@ const RENAMED: [(&str, &str, &str, &str, &str, &str); 8] = [
 fn tests_get_the_new_names_of_the_product_in_each_language() {
     for (product, old, new, test, before, expected) in RENAMED {
         let files = [changed(product, old, new), changed(test, before, expected)];
-        assert_eq!(originals_with_new_names(&files), [original(test, test, expected)], "{test}");
+        assert_eq!(translate_original_tests(&files), [original(test, test, expected)], "{test}");
         // A test that also says less keeps what it said.
         let weaker =
             expected.replace("(1, 2)", "(0, 0)").replace("toBe(3)", "toBe(0)").replace("== 3", "== 0");
         let files = [changed(product, old, new), changed(test, before, &weaker)];
-        assert_eq!(originals_with_new_names(&files), [original(test, test, expected)], "{test}");
+        assert_eq!(translate_original_tests(&files), [original(test, test, expected)], "{test}");
         // Without a change of the product, nothing has another name.
-        assert_eq!(originals_with_new_names(&[changed(test, before, expected)]), [], "{test}");
+        assert_eq!(translate_original_tests(&[changed(test, before, expected)]), [], "{test}");
     }
 }
 
@@ -104,7 +104,7 @@ fn calls_that_name_a_parameter_name_the_new_one() {
     let test = "from shop import put\n\n\ndef test_put():\n    count = 2\n    assert put(\"a\", count=count) == \"aa\"\n";
     let named = test.replace("count=count", "quantity=count");
     let files = [changed("shop.py", old, &new), changed("test_shop.py", test, &named)];
-    assert_eq!(originals_with_new_names(&files), [original("test_shop.py", "test_shop.py", &named)]);
+    assert_eq!(translate_original_tests(&files), [original("test_shop.py", "test_shop.py", &named)]);
 }
 
 #[test]
@@ -112,12 +112,12 @@ fn tests_that_moved_are_found_at_their_new_place() {
     let test = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n";
     let weaker = test.replace("== 3", "> 0");
     let files = [changed("test_calc.py", test, ""), changed("tests/test_calc.py", "", &weaker)];
-    assert_eq!(originals_with_new_names(&files), [original("test_calc.py", "tests/test_calc.py", test)]);
+    assert_eq!(translate_original_tests(&files), [original("test_calc.py", "tests/test_calc.py", test)]);
     // An import that tells where the test stands is the one of the new place.
     let test = "const { add } = require('./calc');\ntest('add', () => {\n  expect(add(1, 2)).toBe(3);\n});\n";
     let moved = test.replace("./calc", "../calc");
     let files = [changed("calc.test.js", test, ""), changed("test/calc.test.js", "", &moved)];
-    assert_eq!(originals_with_new_names(&files), [original("calc.test.js", "test/calc.test.js", &moved)]);
+    assert_eq!(translate_original_tests(&files), [original("calc.test.js", "test/calc.test.js", &moved)]);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn modules_that_moved_are_imported_from_their_new_place() {
         changed("tests/test_net.py", test, &moved.replace("== 3", "== 4")),
     ];
     assert_eq!(
-        originals_with_new_names(&files),
+        translate_original_tests(&files),
         [original("tests/test_net.py", "tests/test_net.py", &moved)]
     );
 }
@@ -144,11 +144,11 @@ fn tests_of_what_is_gone_go_and_others_stay() {
     let only_add = "from calc import add\n\n\ndef test_add():\n    assert add(0, 0) == 0\n";
     let files = [changed("calc.py", product, less), changed("test_calc.py", test, only_add)];
     let expected = "from calc import add\n\n\ndef test_add():\n    assert add(1, 2) == 3\n\n\npass\n";
-    assert_eq!(originals_with_new_names(&files), [original("test_calc.py", "test_calc.py", expected)]);
+    assert_eq!(translate_original_tests(&files), [original("test_calc.py", "test_calc.py", expected)]);
     // A test that is gone without a reason stays.
     let files = [
         changed("calc.py", product, &product.replace("a + b", "b + a")),
         changed("test_calc.py", test, only_add),
     ];
-    assert_eq!(originals_with_new_names(&files), []);
+    assert_eq!(translate_original_tests(&files), []);
 }

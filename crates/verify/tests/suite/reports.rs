@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use journeyman_protocol::{Diagnostic, TestCounts};
-use journeyman_verify::diagnostics::{MAX_DIAGNOSTICS, Readings, beneath, read};
+use journeyman_verify::diagnostics::{MAX_DIAGNOSTICS, ParsedOutput, project_path, read_output};
 use proptest::prelude::*;
 
 /// `path:line code-or-test | message | expected / actual`, the form the tables below compare.
@@ -22,12 +22,12 @@ fn shown(one: &Diagnostic) -> String {
 }
 
 /// Reads an output and reports as of a project at `/p`.
-fn read_all(output: &str, reports: &[&str]) -> Readings {
+fn read_all(output: &str, reports: &[&str]) -> ParsedOutput {
     let reports: Vec<String> = reports.iter().map(|report| (*report).to_owned()).collect();
-    read(output, &reports, &|path: &str| beneath(Path::new("/p"), None, path))
+    read_output(output, &reports, &|path: &str| project_path(Path::new("/p"), None, path))
 }
 
-fn lines(readings: &Readings) -> Vec<String> {
+fn lines(readings: &ParsedOutput) -> Vec<String> {
     readings.diagnostics.iter().map(shown).collect()
 }
 

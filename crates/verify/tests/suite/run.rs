@@ -8,14 +8,14 @@ use journeyman_protocol::{
     CheckKind, CheckOutcome, Evidence, RelPath, SandboxNeeds, SandboxTier, SessionId, Severity, TestCounts,
     UnixMillis,
 };
-use journeyman_sandbox::{Base, Sandbox, SandboxSettings, Toolchains};
+use journeyman_sandbox::{ProjectCopy, Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
-use journeyman_testkit::has_program;
+use journeyman_testkit::has_program_or_skip;
 use journeyman_verify::{
-    Check, CheckCaches, Progress, RunContext, RunLimits, Verdict, VerifyError, custom, find, find_for, run,
-    verdict,
+    Check, CheckCaches, OverallOutcome, Progress, RunContext, RunLimits, VerifyError, custom_checks,
+    find_checks_for_changes, find_project_checks, overall_outcome, run_checks,
 };
-use journeyman_workspace::{CopyTools, ListOptions, Options, Tier, Workspace};
+use journeyman_workspace::{CopyTools, IsolationTier, ListOptions, Options, Workspace};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -63,7 +63,7 @@ impl Bench {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mut seen = Vec::new();
         let result: Result<_, VerifyError> =
-            runtime.block_on(run(checks, &self.context, cancel.clone(), &mut |progress| {
+            runtime.block_on(run_checks(checks, &self.context, cancel.clone(), &mut |progress| {
                 if matches!(progress, Progress::Output { .. }) {
                     cancel_if_asked(&progress, cancel);
                 }
@@ -122,7 +122,7 @@ fn later_kinds_are_not_run_after_a_failure() {
         check(Lint, "echo bad; false"),
         check(Lint, "true"),
         check(Test, "true"),
-        check(Custom, "true").blocked("because"),
+        check(Custom, "true").with_blocked("because"),
     ];
     let (evidence, seen) = bench.run(&checks);
     assert_eq!(
@@ -137,7 +137,7 @@ fn later_kinds_are_not_run_after_a_failure() {
     );
     assert_eq!(evidence[1].output, "bad\n");
     assert_eq!(evidence[1].enforcement.tier, SandboxTier::Unconfined);
-    assert_eq!(verdict(&evidence), Verdict::Failed);
+    assert_eq!(overall_outcome(&evidence), OverallOutcome::Failed);
     let started = seen.iter().filter(|progress| matches!(progress, Progress::Started { .. })).count();
     let finished = seen.iter().filter(|progress| matches!(progress, Progress::Finished { .. })).count();
     assert_eq!((started, finished), (3, 5));
@@ -273,17 +273,17 @@ fn go_prints_bare_names_of_test_files() {
 #[test]
 fn what_can_not_run_is_never_a_failure() {
     let bench = Bench::new(&[]);
-    let (evidence, _) = bench.run(&custom(&["no-such-program-here --x".to_owned()]));
+    let (evidence, _) = bench.run(&custom_checks(&["no-such-program-here --x".to_owned()]));
     assert!(
         word(&evidence[0]).starts_with("not run: ") && word(&evidence[0]).contains("not found"),
         "{}",
         word(&evidence[0])
     );
-    assert_eq!(verdict(&evidence), Verdict::NothingRan);
+    assert_eq!(overall_outcome(&evidence), OverallOutcome::NothingRan);
 
     let mut bench = Bench::new(&[]);
     bench.context.needs = SandboxNeeds::ALL;
-    let (evidence, _) = bench.run(&custom(&["touch x".to_owned()]));
+    let (evidence, _) = bench.run(&custom_checks(&["touch x".to_owned()]));
     assert!(word(&evidence[0]).starts_with("not run: refused: "), "{}", word(&evidence[0]));
     assert!(!bench.root.join("x").exists());
 }
@@ -292,7 +292,7 @@ fn what_can_not_run_is_never_a_failure() {
 fn a_check_that_hangs_fails() {
     let mut bench = Bench::new(&[]);
     bench.context.limits.longest = Some(Duration::from_secs(1));
-    let (evidence, _) = bench.run(&custom(&["echo begun; sleep 1000".to_owned()]));
+    let (evidence, _) = bench.run(&custom_checks(&["echo begun; sleep 1000".to_owned()]));
     assert_eq!(words(&evidence), ["failed: timed out after 1 s"]);
     assert_eq!(evidence[0].output, "begun\n");
 }
@@ -300,17 +300,18 @@ fn a_check_that_hangs_fails() {
 #[test]
 fn an_interrupt_ends_it_all() {
     let bench = Bench::new(&[]);
-    let checks = custom(&["true".to_owned(), "echo INTERRUPT ME; sleep 1000".to_owned(), "true".to_owned()]);
+    let checks =
+        custom_checks(&["true".to_owned(), "echo INTERRUPT ME; sleep 1000".to_owned(), "true".to_owned()]);
     let (evidence, _) = bench.run_until(&checks, &CancellationToken::new());
     assert_eq!(words(&evidence), ["passed", "not run: interrupted", "not run: interrupted"]);
-    assert_eq!(verdict(&evidence), Verdict::NothingRan);
+    assert_eq!(overall_outcome(&evidence), OverallOutcome::NothingRan);
 }
 
 #[test]
 fn what_changes_during_a_check_is_told_and_only_what_is_surely_its_own_is_undone() {
     let bench = Bench::new(&[("a", "1"), (".gitignore", "target\n")]);
     let (_, seen) =
-        bench.run(&custom(&["echo 2 > a; echo 3 > new; mkdir target; echo 3 > target/x".to_owned()]));
+        bench.run(&custom_checks(&["echo 2 > a; echo 3 > new; mkdir target; echo 3 > target/x".to_owned()]));
     let changed: Vec<String> = seen
         .iter()
         .filter_map(|progress| match progress {
@@ -333,7 +334,7 @@ fn what_changes_during_a_check_is_told_and_only_what_is_surely_its_own_is_undone
 #[test]
 fn output_is_bounded() {
     let bench = Bench::new(&[]);
-    let (evidence, seen) = bench.run(&custom(&["seq 1 300000; exit 1".to_owned()]));
+    let (evidence, seen) = bench.run(&custom_checks(&["seq 1 300000; exit 1".to_owned()]));
     assert!(evidence[0].output.len() <= 16 * 1024 + 100);
     assert!(evidence[0].output.starts_with("1\n2\n") && evidence[0].output.ends_with("\n300000\n"));
     let live: usize = seen
@@ -346,12 +347,12 @@ fn output_is_bounded() {
 fn found(bench: &Bench, changed: &[&str]) -> Vec<Check> {
     let listing = bench.context.workspace.list(ListOptions::default()).unwrap();
     let changed: Vec<RelPath> = changed.iter().map(|path| RelPath::parse(path).unwrap()).collect();
-    find_for(&bench.context.workspace, &listing, &changed, &on_path)
+    find_checks_for_changes(&bench.context.workspace, &listing, &changed, &on_path)
 }
 
 #[test]
 fn a_real_cargo_project() {
-    if !has_program("cargo") {
+    if !has_program_or_skip("cargo") {
         return;
     }
     let bench = Bench::new(&[
@@ -376,7 +377,10 @@ fn a_real_cargo_project() {
         "pub fn add(a: i32, b: i32) -> i32 { a + b }\n#[test]\nfn adds() {\n    assert_eq!(add(1, 2), 3);\n}\n",
     );
     let (evidence, _) = bench.run(&checks);
-    assert_eq!((words(&evidence), verdict(&evidence)), (vec!["passed".to_owned()], Verdict::Passed));
+    assert_eq!(
+        (words(&evidence), overall_outcome(&evidence)),
+        (vec!["passed".to_owned()], OverallOutcome::Passed)
+    );
     assert_eq!(evidence[0].diagnostics, []);
     write(&bench.root, "src/lib.rs", "pub fn add() -> i32 { \"\" }\n");
     let (evidence, _) = bench.run(&checks);
@@ -385,7 +389,7 @@ fn a_real_cargo_project() {
 
 #[test]
 fn a_real_python_project() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let bench = Bench::new(&[
@@ -399,7 +403,7 @@ fn a_real_python_project() {
     // Without pytest, so that it is unittest wherever this runs.
     let tools = |name: &str| on_path(name).filter(|_| name != "pytest");
     let changed = [RelPath::parse("calc.py").unwrap()];
-    let checks = find_for(&bench.context.workspace, &listing, &changed, &tools);
+    let checks = find_checks_for_changes(&bench.context.workspace, &listing, &changed, &tools);
     let (evidence, seen) = bench.run(&checks);
     assert_eq!(words(&evidence), ["passed", "failed: exit code 1"]);
     let first = &evidence[1].diagnostics[0];
@@ -421,34 +425,40 @@ fn a_real_python_project() {
 /// Without a sandbox commands run at the copy's own path, where bytecode lies elsewhere.
 #[test]
 fn bytecode_of_a_copys_sources_is_dropped_without_a_sandbox() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let test = "import unittest, a\nclass A(unittest.TestCase):\n    def test(self):\n        \
                 self.assertEqual(a.one(), 1)\n";
     let mut bench = Bench::new(&[("test_a.py", test), ("a.py", "")]);
-    let tools =
-        CopyTools { sandbox: &bench.context.sandbox, git: None, tiers: &[Tier::Copy], max_copied_files: 10 };
+    let tools = CopyTools {
+        sandbox: &bench.context.sandbox,
+        git: None,
+        tiers: &[IsolationTier::Copy],
+        max_copied_files: 10,
+    };
     let copy = bench.context.workspace.copies().create(&bench.context.session, &tools).unwrap();
     let caches = CheckCaches::create(copy.workspace(), &bench.context.toolchains, 1).unwrap();
-    let Some(Base::Directory { path: tree, .. }) = copy.workspace().base() else { panic!("no directory") };
+    let Some(ProjectCopy::Directory { path: tree, .. }) = copy.workspace().project_copy() else {
+        panic!("no directory")
+    };
     bench.context.caches = Some(Arc::new(caches));
     bench.context.workspace = Arc::clone(copy.workspace());
     let second = std::fs::metadata(tree.join("test_a.py")).unwrap().modified().unwrap();
-    let checks = custom(&["python3 -m unittest".to_owned()]);
+    let checks = custom_checks(&["python3 -m unittest".to_owned()]);
     for (source, expected) in
-        [("def one(): return 1\n", Verdict::Passed), ("def one(): return 2\n", Verdict::Failed)]
+        [("def one(): return 1\n", OverallOutcome::Passed), ("def one(): return 2\n", OverallOutcome::Failed)]
     {
         std::fs::write(tree.join("a.py"), source).unwrap();
         std::fs::File::options().append(true).open(tree.join("a.py")).unwrap().set_modified(second).unwrap();
         let (evidence, _) = bench.run(&checks);
-        assert_eq!(verdict(&evidence), expected, "{evidence:#?}");
+        assert_eq!(overall_outcome(&evidence), expected, "{evidence:#?}");
     }
 }
 
 #[test]
 fn a_real_node_project() {
-    if !has_program("npm") || !has_program("node") {
+    if !has_program_or_skip("npm") || !has_program_or_skip("node") {
         return;
     }
     let bench = Bench::new(&[
@@ -469,12 +479,12 @@ fn a_real_node_project() {
 
 #[test]
 fn a_real_makefile() {
-    if !has_program("make") {
+    if !has_program_or_skip("make") {
         return;
     }
     let bench = Bench::new(&[("Makefile", "test:\n\t@no-such-program-here\n"), ("README", "")]);
     let listing = bench.context.workspace.list(ListOptions::default()).unwrap();
-    let checks = find(&bench.context.workspace, &listing, &on_path);
+    let checks = find_project_checks(&bench.context.workspace, &listing, &on_path);
     let (evidence, _) = bench.run(&checks);
     assert!(word(&evidence[0]).starts_with("not run: "), "{}", word(&evidence[0]));
     write(&bench.root, "Makefile", "test:\n\t@echo fine\n");
@@ -556,7 +566,7 @@ fn a_report_that_is_a_link_is_not_read() {
 
 #[test]
 fn nextest_and_its_report() {
-    if !has_program("cargo-nextest") {
+    if !has_program_or_skip("cargo-nextest") {
         return;
     }
     let project = Bench::new(&[

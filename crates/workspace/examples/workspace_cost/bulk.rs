@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use journeyman_protocol::RelPath;
-use journeyman_workspace::{Change, ChangeSet, Expected, UndoTarget, Workspace};
+use journeyman_workspace::{Change, ChangeSet, ExpectedState, UndoTarget, Workspace};
 
 use crate::figures::{Contender, Contest, time};
 use crate::place::{Numbers, Place, checkpoint, session, text};
@@ -25,7 +25,8 @@ pub(crate) fn run(place: &Place) {
     disk(place);
 }
 
-/// Everything is read: the first checkpoint of a project, beside the first `git add` of a repository.
+/// Everything is read: the first checkpoint of a project, beside the first `git add` of a
+/// repository.
 fn first(place: &Place) {
     println!("  everything read, packed and kept:");
     let mut number = 0;
@@ -69,7 +70,7 @@ fn changes(place: &Place, count: usize) -> Vec<Change> {
         .map(|path| Change::Write {
             path: RelPath::parse(path).unwrap(),
             content: text(&mut numbers).into_bytes(),
-            expected: Expected::Anything,
+            expected: ExpectedState::Anything,
         })
         .collect()
 }

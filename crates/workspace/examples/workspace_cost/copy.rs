@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use journeyman_git::Git;
 use journeyman_sandbox::{Sandbox, SandboxSettings};
-use journeyman_workspace::{CopyTools, Tier, Workspace};
+use journeyman_workspace::{CopyTools, IsolationTier, Workspace};
 
 use crate::figures::{Contender, Contest, Verdicts, time};
 use crate::place::{Place, checkpoint, session};
 
 const ROUNDS: usize = 9;
 const WORKTREE: &str = "git worktree add --detach";
-const NAMES: [(Tier, &str); 4] = [
-    (Tier::Overlay, "isolated copy, overlay"),
-    (Tier::Reflink, "isolated copy, reflink"),
-    (Tier::Worktree, "isolated copy, worktree"),
-    (Tier::Copy, "isolated copy, plain"),
+const NAMES: [(IsolationTier, &str); 4] = [
+    (IsolationTier::Overlay, "isolated copy, overlay"),
+    (IsolationTier::Reflink, "isolated copy, reflink"),
+    (IsolationTier::Worktree, "isolated copy, worktree"),
+    (IsolationTier::Copy, "isolated copy, plain"),
 ];
 /// The overlay's bound, in milliseconds.
 const OVERLAY_MS: f64 = 15.0;
@@ -26,7 +26,7 @@ pub(crate) fn run(place: &Place, verdicts: &mut Verdicts) {
     checkpoint(&workspace);
     let sandbox = Arc::new(Sandbox::new(SandboxSettings::default()));
     let git = Git::new(&place.root(), sandbox.clone());
-    let make = &|tier: Tier| {
+    let make = &|tier: IsolationTier| {
         let means =
             CopyTools { sandbox: &sandbox, git: Some(&git), tiers: &[tier], max_copied_files: usize::MAX };
         one_copy(&workspace, &means)
@@ -53,7 +53,7 @@ pub(crate) fn run(place: &Place, verdicts: &mut Verdicts) {
     }
     let contest = Contest::run(ROUNDS, contenders);
     for (tier, name) in there {
-        if tier == Tier::Overlay {
+        if tier == IsolationTier::Overlay {
             verdicts.limit(&contest, name, OVERLAY_MS);
         } else {
             verdicts.ratio(&contest, name, WORKTREE, 1.3);

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use journeyman_protocol::{CallId, RelPath};
-use journeyman_workspace::{Change, ChangeSet, Expected, Workspace};
+use journeyman_workspace::{Change, ChangeSet, ExpectedState, Workspace};
 
 use crate::figures::{Contender, Contest, Verdicts, time};
 use crate::place::{Numbers, open, session, text};
@@ -32,7 +32,7 @@ fn bare(dir: &Path, text: &str, sync_dir: bool) -> f64 {
 fn edit(workspace: &Workspace, number: u64, text: &str) -> f64 {
     let path = RelPath::parse("src/edited.rs").unwrap();
     let content = text.as_bytes().to_vec();
-    let changes = vec![Change::Write { path, content, expected: Expected::Anything }];
+    let changes = vec![Change::Write { path, content, expected: ExpectedState::Anything }];
     let call = Some(CallId::new(format!("call{number}")));
     time(|| {
         drop(workspace.apply(ChangeSet { call, session: session(1), description: None, changes }).unwrap())

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// Milliseconds of each repetition.
 pub(crate) type Series = Vec<f64>;
 
-/// Processor time of this process and of those that it waited for, in milliseconds: where others compete for the
-/// cores, it says more than the clock.
+/// Processor time of this process and of those that it waited for, in milliseconds: where others
+/// compete for the cores, it says more than the clock.
 #[allow(unsafe_code)]
 fn processor_time() -> f64 {
     let used = |whose| {
@@ -93,7 +93,8 @@ impl<'a> Contest<'a> {
                 median(&contender.cpu)
             );
         }
-        // Rounds are paired by number, also between contenders that began at different places of it.
+        // Rounds are paired by number, also between contenders that began at different places of
+        // it.
         Self { contenders }
     }
 

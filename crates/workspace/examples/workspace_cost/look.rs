@@ -24,8 +24,8 @@ fn rounds(place: &Place) -> usize {
 fn around(workspace: &Workspace, number: u64) -> f64 {
     let call = CallId::new(format!("call{number}"));
     time(|| {
-        let before = workspace.commands().begin_call(&session(1), &call).unwrap();
-        assert!(workspace.commands().end(before, &session(1), Some(&call)).unwrap().is_empty());
+        let before = workspace.command_observer().begin_call(&session(1), &call).unwrap();
+        assert!(workspace.command_observer().end(before, &session(1), Some(&call)).unwrap().is_empty());
     })
 }
 

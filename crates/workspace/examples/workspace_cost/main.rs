@@ -1,10 +1,10 @@
-//! What the workspace costs beside git and bare system calls on the same tree in the same run: `cargo run --release -p
-//! journeyman-workspace --example workspace_cost -- [look|edit|copy|bulk]... [DIR]`, or all of it by `cargo xtask
-//! bench workspace`.
+//! What the workspace costs beside git and bare system calls on the same tree in the same run:
+//! `cargo run --release -p journeyman-workspace --example workspace_cost --
+//! [look|edit|copy|bulk]... [DIR]`, or all of it by `cargo xtask bench workspace`.
 //!
-//! Trees are made anew, with the real git and no network, in `DIR` or the temporary directory. What is compared is
-//! measured in turns, and each figure is the median of its repetitions. It ends with 1 where a bound is missed in
-//! three rounds of four, so that a busy machine alone doesn't do it.
+//! Trees are made anew, with the real git and no network, in `DIR` or the temporary directory. What
+//! is compared is measured in turns, and each figure is the median of its repetitions. It ends with
+//! 1 where a bound is missed in three rounds of four, so that a busy machine alone doesn't do it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -8,21 +8,23 @@ use std::time::Duration;
 
 use journeyman_protocol::ContentHash;
 
-use crate::checkup::{Checkup, CheckupReport, check_journal, damaged_beats, journal_of, read};
-use crate::contents::blob_usage::{BlobEntry, BlobUsage, damaged_entries};
-use crate::contents::pack_index::{PackPosition, read_sections, salvage_section, section_of};
+use crate::checkup::{
+    Checkup, CheckupReport, check_journal, find_damaged_heartbeats, journal_path, read_state_file,
+};
+use crate::contents::blob_usage::{BlobEntry, BlobUsage, count_damaged_entries};
+use crate::contents::pack_index::{PackPosition, encode_section, read_sections, salvage_section};
 use crate::contents::store::BlobCondition;
-use crate::copies::location::{CopyDir, copies_in};
+use crate::copies::location::{CopyDir, list_copies};
 use crate::error::WorkspaceError;
-use crate::journal::reading::{JournalTail, is_gone, read_lines, to_bytes};
+use crate::journal::parsing::{JournalTail, encode_lines, is_journal_gone, parse_lines};
 use crate::journal::record::JournalLine;
-use crate::state::lock::{FileLock, make_private_dir, replace_durably, state_error, sync_above};
+use crate::state::lock::{FileLock, make_private_dir, replace_durably, state_error, sync_parent_dir};
 use journeyman_protocol::Clock;
 
 /// The directory of damaged files in a project's state directory.
 const DAMAGED_DIR: &str = "damaged";
 /// Names that are tried for one damaged file.
-const MAX_NAMES: u32 = 10_000;
+const MAX_NAME_TRIES: u32 = 10_000;
 
 impl Checkup<'_> {
     /// Mends the state in a project's directory, and says what was done and what is lost, one line
@@ -35,21 +37,21 @@ impl Checkup<'_> {
         let lock = FileLock::open(project)?;
         let _held = lock.acquire(Duration::from_millis(100))?;
         let busy = |holder: &str| WorkspaceError::Busy { holder: holder.to_owned(), waited: Duration::ZERO };
-        let _sweeping = self.blobs.sweeping()?.ok_or_else(|| busy("a jm that keeps contents"))?;
+        let _sweeping = self.blobs.try_lock_for_sweep()?.ok_or_else(|| busy("a jm that keeps contents"))?;
         let findings = self.check(project)?;
         if findings.damage.is_empty() {
             return Ok(Vec::new());
         }
         let mut told = Vec::new();
-        for copy in copies_in(project)? {
+        for copy in list_copies(project)? {
             if let Some(holder) = copy.holder() {
                 return Err(busy(&holder));
             }
             mend_copy(project, &copy, clock, &mut told)?;
         }
-        mend_journal(project, &journal_of(project), clock, &mut told)?;
-        for path in damaged_beats(project)? {
-            let aside = set_aside(project, &path)?;
+        mend_journal(project, &journal_path(project), clock, &mut told)?;
+        for path in find_damaged_heartbeats(project)? {
+            let aside = move_to_damaged(project, &path)?;
             told.push(format!(
                 "{} is now {}: what its command did before it was cut off counts as yours",
                 path.display(),
@@ -65,7 +67,7 @@ impl Checkup<'_> {
     /// packs themselves.
     fn mend_packs(&mut self, project: &Path, told: &mut Vec<String>) -> Result<(), WorkspaceError> {
         let path = project.join("packs");
-        let Some(bytes) = read(&path)? else { return Ok(()) };
+        let Some(bytes) = read_state_file(&path)? else { return Ok(()) };
         let mut whole = Vec::new();
         let (end, mut damaged) = read_sections(&bytes, |contents| whole.push(contents));
         if end < bytes.len() {
@@ -81,7 +83,7 @@ impl Checkup<'_> {
             let good: Vec<(ContentHash, PackPosition)> = match named.first() {
                 Some((_, place)) => match self.blobs.get(&place.pack) {
                     Ok(Some(pack)) => {
-                        named.into_iter().filter(|(hash, place)| place.holds(&pack, hash)).collect()
+                        named.into_iter().filter(|(hash, place)| place.has_content(&pack, hash)).collect()
                     }
                     _ => Vec::new(),
                 },
@@ -91,9 +93,9 @@ impl Checkup<'_> {
             dropped += total - good.len();
             whole.push(good);
         }
-        let text: Vec<u8> = whole.iter().flat_map(|contents| section_of(contents)).collect();
-        let aside = copy_aside(project, &path)?;
-        let replaced = replace_durably(&path, &text).and_then(|()| sync_above(&path));
+        let text: Vec<u8> = whole.iter().flat_map(|contents| encode_section(contents)).collect();
+        let aside = copy_to_damaged(project, &path)?;
+        let replaced = replace_durably(&path, &text).and_then(|()| sync_parent_dir(&path));
         replaced.map_err(|source| state_error("replace", &path, source))?;
         told.push(format!(
             "{} is written anew: {kept} contents of its damaged parts are found again, {dropped} aren't; as it was it \
@@ -107,22 +109,25 @@ impl Checkup<'_> {
     /// Moves damaged blobs to the directory of damaged files, and updates the ledger with what is
     /// needed.
     fn mend_contents(&mut self, project: &Path, told: &mut Vec<String>) -> Result<(), WorkspaceError> {
-        let mut lines = check_journal(&journal_of(project), &mut CheckupReport::default())?;
-        for copy in copies_in(project)? {
-            lines.extend(check_journal(&journal_of(&copy.dir.join("state")), &mut CheckupReport::default())?);
+        let mut lines = check_journal(&journal_path(project), &mut CheckupReport::default())?;
+        for copy in list_copies(project)? {
+            lines.extend(check_journal(
+                &journal_path(&copy.dir.join("state")),
+                &mut CheckupReport::default(),
+            )?);
         }
         let needed = self.check_references(project, &lines)?;
         for (hash, (first, more)) in &needed.damaged {
             let hash = ContentHash::from(*hash);
             let more = if *more > 0 { format!(" and {more} more") } else { String::new() };
-            if let Some(aside) = self.blobs.set_aside(&hash)? {
+            if let Some(aside) = self.blobs.quarantine(&hash)? {
                 self.verified.insert(hash, BlobCondition::Missing);
                 told.push(format!("a damaged content is now {}; lost are {first}{more}", aside.display()));
             }
         }
         let path = project.join("ledger");
         let failed = |source| state_error("mend", &path, source);
-        let damaged = damaged_entries(&path).map_err(failed)?;
+        let damaged = count_damaged_entries(&path).map_err(failed)?;
         if damaged == 0 {
             return Ok(());
         }
@@ -134,7 +139,7 @@ impl Checkup<'_> {
                 entries.push(BlobEntry { hash: *hash, cost: None });
             }
         }
-        let aside = copy_aside(project, &path)?;
+        let aside = copy_to_damaged(project, &path)?;
         ledger.replace(&entries, floor).map_err(failed)?;
         told.push(format!(
             "{} is written anew, with all that is needed; as it was it is now {}",
@@ -153,9 +158,9 @@ fn mend_journal(
     clock: &Clock,
     told: &mut Vec<String>,
 ) -> Result<(), WorkspaceError> {
-    let gone = is_gone(path);
-    let Some(bytes) = read(path)?.or_else(|| gone.then(Vec::new)) else { return Ok(()) };
-    let read = read_lines(&bytes, 0);
+    let gone = is_journal_gone(path);
+    let Some(bytes) = read_state_file(path)?.or_else(|| gone.then(Vec::new)) else { return Ok(()) };
+    let read = parse_lines(&bytes, 0);
     if read.damaged == 0 && read.tail != JournalTail::Damaged && !gone {
         return Ok(());
     }
@@ -175,9 +180,9 @@ fn mend_journal(
         let last = lines.iter().map(JournalLine::id).max().unwrap_or_default();
         lines.push(JournalLine::Damaged(last.saturating_add(1)));
     }
-    let text = to_bytes(&lines).map_err(|error| failed(error.into()))?;
-    let aside = copy_aside(project, path)?;
-    replace_durably(path, &text).and_then(|()| sync_above(path)).map_err(failed)?;
+    let text = encode_lines(&lines).map_err(|error| failed(error.into()))?;
+    let aside = copy_to_damaged(project, path)?;
+    replace_durably(path, &text).and_then(|()| sync_parent_dir(path)).map_err(failed)?;
     let places = read.damaged + usize::from(read.tail == JournalTail::Damaged);
     told.push(format!(
         "{} goes on without its {} damaged parts; what they recorded can't be undone, and undo says so; as it was it is \
@@ -196,7 +201,7 @@ fn mend_copy(
     told: &mut Vec<String>,
 ) -> Result<(), WorkspaceError> {
     if copy.damage.is_some() || line_file::is_damaged(&copy.dir, line_file::CONTESTED_FILE)? {
-        let aside = set_aside(project, &copy.dir)?;
+        let aside = move_to_damaged(project, &copy.dir)?;
         told.push(format!(
             "the copy of session {} can't be landed any more; what was changed in it is in {}, and beside the project \
              in .journeyman-work-… where its files lay there",
@@ -206,35 +211,35 @@ fn mend_copy(
         return Ok(());
     }
     if line_file::is_damaged(&copy.dir, line_file::CHANGES_FILE)? {
-        let aside = set_aside(project, &copy.dir.join(line_file::CHANGES_FILE))?;
+        let aside = move_to_damaged(project, &copy.dir.join(line_file::CHANGES_FILE))?;
         told.push(format!(
             "the changes of the copy of session {} are compared anew; what was written down of them is now {}",
             copy.session,
             aside.display()
         ));
     }
-    mend_journal(project, &journal_of(&copy.dir.join("state")), clock, told)
+    mend_journal(project, &journal_path(&copy.dir.join("state")), clock, told)
 }
 
 /// Moves a file to the directory of damaged files. Returns its new path.
-fn set_aside(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
-    let aside = free_name(project, path)?;
+fn move_to_damaged(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
+    let aside = unused_path(project, path)?;
     fs::rename(path, &aside).map_err(|source| state_error("set aside", path, source))?;
     Ok(aside)
 }
 
 /// Copies a file that will be rewritten to the directory of damaged files. Returns the copy's path.
-fn copy_aside(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
-    let aside = free_name(project, path)?;
+fn copy_to_damaged(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
+    let aside = unused_path(project, path)?;
     fs::copy(path, &aside).map_err(|source| state_error("set aside", path, source))?;
     Ok(aside)
 }
 
-fn free_name(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
+fn unused_path(project: &Path, path: &Path) -> Result<PathBuf, WorkspaceError> {
     let dir = project.join(DAMAGED_DIR);
     make_private_dir(&dir)?;
     let name = path.strip_prefix(project).unwrap_or(path).to_string_lossy().replace('/', "-");
-    let names = (1..MAX_NAMES).map(|number| dir.join(format!("{name}-{number}")));
+    let names = (1..MAX_NAME_TRIES).map(|number| dir.join(format!("{name}-{number}")));
     let mut free = names.filter(|name| name.symlink_metadata().is_err());
     free.next().ok_or_else(|| state_error("set aside", path, std::io::ErrorKind::AlreadyExists.into()))
 }

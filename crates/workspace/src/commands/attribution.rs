@@ -11,7 +11,7 @@ use journeyman_protocol::{RelPath, SessionId};
 use crate::commands::heartbeat::CommandSpan;
 
 /// Returns the sessions among these that may have made what is at the path, or removed it.
-pub(crate) fn may_be_of(
+pub(crate) fn sessions_possibly_changing(
     root_dir: &RootDir,
     path: &RelPath,
     is_there: bool,
@@ -23,7 +23,7 @@ pub(crate) fn may_be_of(
     let touched = match is_there {
         true => root_dir.stat(path).ok().flatten().map(|seen| seen.ctime),
         // The directory may have lost something else since.
-        false => emptied_at(root_dir, path),
+        false => parent_change_time(root_dir, path),
     };
     let touched = touched.unwrap_or(i64::MAX);
     let may_be = |span: &&CommandSpan| span.began <= touched && !(is_there && touched > span.until);
@@ -35,7 +35,7 @@ pub(crate) fn may_be_of(
 }
 
 /// Returns when the nearest existing directory above the path last gained or lost a name.
-pub(crate) fn emptied_at(root_dir: &RootDir, path: &RelPath) -> Option<i64> {
+pub(crate) fn parent_change_time(root_dir: &RootDir, path: &RelPath) -> Option<i64> {
     let mut above = path.parent();
     while let Some(dir) = above {
         match root_dir.stat(&dir) {
@@ -46,5 +46,5 @@ pub(crate) fn emptied_at(root_dir: &RootDir, path: &RelPath) -> Option<i64> {
             Err(_) => return None,
         }
     }
-    root_dir.look_at_root().ok().flatten().map(|root| root.mtime)
+    root_dir.stat_root().ok().flatten().map(|root| root.mtime)
 }

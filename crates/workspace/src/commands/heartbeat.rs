@@ -28,16 +28,16 @@ use serde::{Deserialize, Serialize};
 use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::files::stat::file_clock;
-use crate::guarded::record::StoredGuard;
+use crate::guarded::record::StoredGuardedState;
 use crate::journal::JournalMark;
-use crate::journal::line_format::{parse, push_line};
+use crate::journal::line_format::{parse_checked_line, push_line};
 use crate::journal::record::DirRecord;
-use crate::limits::{BEAT_BYTES, BEAT_FILES, LATE_BEATS, MAX_BEATS};
+use crate::limits::{MAX_HEARTBEAT_BYTES, MAX_HEARTBEAT_FILES, MAX_LATE_HEARTBEATS, MAX_STALE_HEARTBEATS};
 use crate::snapshot::differences::diff_trees;
 use crate::snapshot::entry::{FileState, WalkedDir};
-use crate::snapshot::stored::{StoredTree, load_tree, store_tree};
+use crate::snapshot::stored_tree::{StoredTree, load_tree, store_tree};
 use crate::snapshot::tree::Tree;
-use crate::state::lock::{make_private_dir, own_file, state_error};
+use crate::state::lock::{make_private_dir, private_file_options, state_error};
 
 /// Maximum number of names to try for one heartbeat file; each command of a process takes one.
 const MAX_NAME_TRIES: u32 = 1_000;
@@ -50,7 +50,7 @@ const RECOVERED_EXTENSION: &str = "recovered";
 const PAST_EXTENSION: &str = "past";
 /// Maximum wait for a command's processes to end after its program was killed. A process that waits
 /// for a dead disk or server can take for ever.
-const MAX_DYING: Duration = Duration::from_secs(10);
+const MAX_EXIT_WAIT: Duration = Duration::from_secs(10);
 /// Interval at which a lock is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum wait for another process that holds a heartbeat's lock only to test it.
@@ -84,7 +84,7 @@ pub(crate) struct CommandStart {
     unreadable: Vec<RelPath>,
     /// The guarded paths before the command, where it was watched for them.
     #[serde(skip)]
-    pub(crate) guarded: Option<StoredGuard>,
+    pub(crate) guarded: Option<StoredGuardedState>,
     /// Guarded paths that recovery moved away or put back until now.
     #[serde(skip)]
     pub(crate) violations: Vec<GuardViolation>,
@@ -94,7 +94,7 @@ pub(crate) struct CommandStart {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum HeartbeatLine {
-    Guarded(StoredGuard),
+    Guarded(StoredGuardedState),
     Violations(Vec<GuardViolation>),
 }
 
@@ -148,8 +148,9 @@ impl CommandStart {
     }
 
     /// Returns the latest time of a change that a command last seen alive at `last` may have made.
-    fn possible_until(&self, last: i64) -> i64 {
-        let late = self.period_ms.saturating_mul(u64::from(LATE_BEATS) + 1).saturating_mul(1_000_000);
+    fn latest_change_time(&self, last: i64) -> i64 {
+        let late =
+            self.period_ms.saturating_mul(u64::from(MAX_LATE_HEARTBEATS) + 1).saturating_mul(1_000_000);
         last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX))
     }
 
@@ -157,16 +158,16 @@ impl CommandStart {
     pub(crate) fn needed_blobs(&self) -> (ContentHash, Vec<ContentHash>) {
         let states = self.files.iter().filter_map(|(_, state)| state.as_ref());
         let states = states.filter_map(|state| state.hash);
-        (self.base, states.chain(self.guarded.iter().flat_map(StoredGuard::contents)).collect())
+        (self.base, states.chain(self.guarded.iter().flat_map(StoredGuardedState::contents)).collect())
     }
 
     /// Parses a heartbeat's text; `None` if its first line is torn, so that the command never
     /// began.
-    pub(crate) fn read(text: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let mut lines =
             text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
-        let mut begin: Self = lines.next().and_then(parse)?;
-        for note in lines.filter_map(parse::<HeartbeatLine>) {
+        let mut begin: Self = lines.next().and_then(parse_checked_line)?;
+        for note in lines.filter_map(parse_checked_line::<HeartbeatLine>) {
             match note {
                 HeartbeatLine::Guarded(guard) => begin.guarded = Some(guard),
                 HeartbeatLine::Violations(violations) => begin.violations.extend(violations),
@@ -206,10 +207,10 @@ fn permissions_by_path(tree: &Tree) -> HashMap<&[u8], u32> {
 }
 
 fn differs_by_few_files(known: &Tree, tree: &Tree) -> bool {
-    let entries = known.entries.len().abs_diff(tree.entries.len()) <= BEAT_FILES;
+    let entries = known.entries.len().abs_diff(tree.entries.len()) <= MAX_HEARTBEAT_FILES;
     entries
-        && known.dirs.len().abs_diff(tree.dirs.len()) <= BEAT_FILES
-        && diff_trees(known, tree).len() <= BEAT_FILES
+        && known.dirs.len().abs_diff(tree.dirs.len()) <= MAX_HEARTBEAT_FILES
+        && diff_trees(known, tree).len() <= MAX_HEARTBEAT_FILES
 }
 
 /// A running command's heartbeat. If it is dropped without [`Heartbeat::retire`], the file stays
@@ -240,7 +241,7 @@ impl HeartbeatFile {
         futimens(&self.file, &Timestamps { last_access: now, last_modification: now }).ok();
     }
 
-    fn run(&self, period: Duration) {
+    fn touch_periodically(&self, period: Duration) {
         let mut stopped = self.stopped.lock().unwrap_or_else(PoisonError::into_inner);
         while !*stopped {
             let (now, waited) =
@@ -267,38 +268,47 @@ impl Heartbeat {
         let json = serde_json::to_vec(begin).map_err(|error| failed(error.into()))?;
         let mut text = Vec::with_capacity(json.len() + 32);
         push_line(&mut text, &json);
-        let (path, mut file) = create(&dir).map_err(failed)?;
+        let (path, mut file) = create_heartbeat_file(&dir).map_err(failed)?;
         let mut process_lock = OpenOptions::new();
-        process_lock.write(true).create_new(true).mode(0o600).open(process_lock_of(&path)).map_err(failed)?;
+        process_lock
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(process_lock_path(&path))
+            .map_err(failed)?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
         file.write_all(&text).map_err(failed)?;
         let shared = Arc::new(HeartbeatFile { file, stopped: Mutex::new(false), wake: Condvar::new() });
         let (theirs, period) = (Arc::clone(&shared), Duration::from_millis(begin.period_ms.max(1)));
         // Without the thread, later changes of the command are taken for another's, left and
         // listed.
-        drop(std::thread::Builder::new().name("jm-heartbeat".to_owned()).spawn(move || theirs.run(period)));
-        let began = name_clock(&path).unwrap_or(i64::MIN);
+        drop(
+            std::thread::Builder::new()
+                .name("jm-heartbeat".to_owned())
+                .spawn(move || theirs.touch_periodically(period)),
+        );
+        let began = time_in_name(&path).unwrap_or(i64::MIN);
         Ok(Self { path, live, background: begin.background, began, shared })
     }
 
     /// Returns the file that the command's processes keep locked.
     pub(crate) fn process_lock(&self) -> PathBuf {
-        process_lock_of(&self.path)
+        process_lock_path(&self.path)
     }
 
     /// Records what was guarded before the command, so that it can be restored after a crash.
-    pub(crate) fn note_guarded(&self, guard: StoredGuard) -> Result<(), WorkspaceError> {
-        let noted = append(&self.shared.file, &HeartbeatLine::Guarded(guard));
+    pub(crate) fn note_guarded(&self, guard: StoredGuardedState) -> Result<(), WorkspaceError> {
+        let noted = append_line(&self.shared.file, &HeartbeatLine::Guarded(guard));
         noted.map_err(|source| state_error("write", &self.path, source))
     }
 
     /// Removes the heartbeat once the command's end is journaled.
     pub(crate) fn retire(&self) {
-        remove(&self.path);
+        remove_heartbeat(&self.path);
     }
 }
 
-fn append(mut file: &File, note: &HeartbeatLine) -> io::Result<()> {
+fn append_line(mut file: &File, note: &HeartbeatLine) -> io::Result<()> {
     let json = serde_json::to_vec(note)?;
     let mut text = Vec::with_capacity(json.len() + 32);
     push_line(&mut text, &json);
@@ -349,7 +359,7 @@ impl StaleHeartbeat {
     /// Notes that the command is recovered, and what was moved away or put back for that.
     pub(crate) fn mark_recovered(&self, violations: &[GuardViolation]) -> io::Result<()> {
         if !violations.is_empty() {
-            append(&self.file, &HeartbeatLine::Violations(violations.to_vec()))?;
+            append_line(&self.file, &HeartbeatLine::Violations(violations.to_vec()))?;
             // Its time goes on to say when the command was last seen alive.
             let (seconds, nanos) =
                 (self.last.div_euclid(NANOS_PER_SECOND), self.last.rem_euclid(NANOS_PER_SECOND));
@@ -358,7 +368,7 @@ impl StaleHeartbeat {
         }
         if self.path.extension().is_none() {
             fs::rename(&self.path, self.path.with_extension(RECOVERED_EXTENSION))?;
-            fs::remove_file(process_lock_of(&self.path)).ok();
+            fs::remove_file(process_lock_path(&self.path)).ok();
         }
         Ok(())
     }
@@ -368,7 +378,7 @@ impl StaleHeartbeat {
     /// command finds may be this one's.
     pub(crate) fn retire(&self) {
         let is_other =
-            |path: &PathBuf| *path != self.path && name_clock(path).is_some_and(|began| began <= self.last);
+            |path: &PathBuf| *path != self.path && time_in_name(path).is_some_and(|began| began <= self.last);
         let others = self
             .path
             .parent()
@@ -377,9 +387,9 @@ impl StaleHeartbeat {
         if others.iter().any(is_other)
             && fs::rename(&self.path, self.path.with_extension(PAST_EXTENSION)).is_ok()
         {
-            fs::remove_file(process_lock_of(&self.path)).ok();
+            fs::remove_file(process_lock_path(&self.path)).ok();
         } else {
-            remove(&self.path);
+            remove_heartbeat(&self.path);
         }
     }
 }
@@ -407,26 +417,26 @@ impl RecoveryStage {
     }
 }
 
-fn process_lock_of(path: &Path) -> PathBuf {
+fn process_lock_path(path: &Path) -> PathBuf {
     path.with_extension(PROCESS_LOCK_SUFFIX.trim_start_matches('.'))
 }
 
 /// Removes a heartbeat with its process lock. A heartbeat that can't be removed is found to be
 /// journaled when its call is recovered.
-fn remove(path: &Path) {
-    fs::remove_file(process_lock_of(path)).ok();
+fn remove_heartbeat(path: &Path) {
+    fs::remove_file(process_lock_path(path)).ok();
     fs::remove_file(path).ok();
 }
 
 /// Waits until no process of a command lives whose program is gone. Returns the locked process
 /// lock, so that no process of the command can start either; `Err(())` if one lives on.
-fn wait_for_end(path: &Path) -> io::Result<Result<Option<File>, ()>> {
-    let file = match File::open(process_lock_of(path)) {
+fn wait_for_processes(path: &Path) -> io::Result<Result<Option<File>, ()>> {
+    let file = match File::open(process_lock_path(path)) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(None)),
         Err(error) => return Err(error),
     };
-    Ok(if lock_within(&file, MAX_DYING)? { Ok(Some(file)) } else { Err(()) })
+    Ok(if lock_within(&file, MAX_EXIT_WAIT)? { Ok(Some(file)) } else { Err(()) })
 }
 
 /// The state of a heartbeat.
@@ -442,12 +452,12 @@ pub(crate) fn find_heartbeats(
     stages: &[RecoveryStage],
     wanted: impl Fn(&CommandStart) -> bool,
 ) -> Result<Vec<HeartbeatState>, WorkspaceError> {
-    let found = for_each_heartbeat(state_dir, stages, |path| read_heartbeat(path, &wanted))?;
+    let found = map_heartbeats(state_dir, stages, |path| read_heartbeat(path, &wanted))?;
     Ok(found.into_iter().flatten().collect())
 }
 
 /// Reads each heartbeat of these stages, oldest first. Skips heartbeats that are removed meanwhile.
-fn for_each_heartbeat<T>(
+fn map_heartbeats<T>(
     state_dir: &Path,
     stages: &[RecoveryStage],
     read: impl Fn(&Path) -> io::Result<T>,
@@ -475,24 +485,24 @@ pub(crate) struct CommandSpan {
 
 /// Returns when the calls of a state directory ran, or may have run: those not recovered yet, and
 /// those recovered while a command ran that began at `since`. Doesn't wait.
-pub(crate) fn command_spans(state_dir: &Path, since: i64) -> Result<Vec<CommandSpan>, WorkspaceError> {
-    let spans = for_each_heartbeat(
+pub(crate) fn list_command_spans(state_dir: &Path, since: i64) -> Result<Vec<CommandSpan>, WorkspaceError> {
+    let spans = map_heartbeats(
         state_dir,
         &[RecoveryStage::Running, RecoveryStage::Recovered, RecoveryStage::Past],
-        |path| command_span(path, since),
+        |path| read_command_span(path, since),
     )?;
     Ok(spans.into_iter().flatten().collect())
 }
 
 /// Reads the time span of a command; `None` for checks, for commands that ended before `since`, and
 /// for a torn file, whose command never began.
-fn command_span(path: &Path, since: i64) -> io::Result<Option<CommandSpan>> {
+fn read_command_span(path: &Path, since: i64) -> io::Result<Option<CommandSpan>> {
     let mut file = File::open(path)?;
-    let Some(begin) = read_begin(&mut file)?.filter(|it| it.call.is_some()) else { return Ok(None) };
+    let Some(begin) = read_command_start(&mut file)?.filter(|it| it.call.is_some()) else { return Ok(None) };
     let seen = file.metadata()?;
-    let last = last_of(&seen);
-    let began = name_clock(path).unwrap_or(last);
-    let mut until = end_of(&begin, path, &seen);
+    let last = last_touch_time(&seen);
+    let began = time_in_name(path).unwrap_or(last);
+    let mut until = latest_change_time_at(&begin, path, &seen);
     // A busy machine or a stopped process renews its heartbeat late, and is alive all the same.
     if until < file_clock() && is_held(&file)? {
         until = i64::MAX;
@@ -526,15 +536,15 @@ fn lock_within(file: &File, wait: Duration) -> io::Result<bool> {
     }
 }
 
-fn read_begin(file: &mut File) -> io::Result<Option<CommandStart>> {
+fn read_command_start(file: &mut File) -> io::Result<Option<CommandStart>> {
     let mut text = Vec::new();
-    file.take(BEAT_BYTES).read_to_end(&mut text)?;
-    Ok(CommandStart::read(&text))
+    file.take(MAX_HEARTBEAT_BYTES).read_to_end(&mut text)?;
+    Ok(CommandStart::parse(&text))
 }
 
 /// Returns the latest time of a change that the command may have made.
-fn end_of(begin: &CommandStart, path: &Path, seen: &fs::Metadata) -> i64 {
-    let until = begin.possible_until(last_of(seen));
+fn latest_change_time_at(begin: &CommandStart, path: &Path, seen: &fs::Metadata) -> i64 {
+    let until = begin.latest_change_time(last_touch_time(seen));
     match RecoveryStage::of(path) {
         Some(RecoveryStage::Running) | None => until,
         // It was renamed when nothing of the command lived any more.
@@ -544,23 +554,22 @@ fn end_of(begin: &CommandStart, path: &Path, seen: &fs::Metadata) -> i64 {
     }
 }
 
-fn last_of(seen: &fs::Metadata) -> i64 {
+fn last_touch_time(seen: &fs::Metadata) -> i64 {
     to_nanos(seen.mtime(), seen.mtime_nsec())
 }
 
 /// Returns the starts of all commands of a state directory that run or aren't on record. Doesn't
 /// wait.
-pub(crate) fn command_starts(state_dir: &Path) -> Result<Vec<CommandStart>, WorkspaceError> {
-    let begins =
-        for_each_heartbeat(state_dir, &[RecoveryStage::Running, RecoveryStage::Recovered], |path| {
-            read_begin(&mut File::open(path)?)
-        })?;
+pub(crate) fn list_command_starts(state_dir: &Path) -> Result<Vec<CommandStart>, WorkspaceError> {
+    let begins = map_heartbeats(state_dir, &[RecoveryStage::Running, RecoveryStage::Recovered], |path| {
+        read_command_start(&mut File::open(path)?)
+    })?;
     Ok(begins.into_iter().flatten().collect())
 }
 
 fn read_heartbeat(path: &Path, wanted: impl Fn(&CommandStart) -> bool) -> io::Result<Option<HeartbeatState>> {
-    let mut file = own_file().read(true).write(true).open(path)?;
-    let Some(begin) = read_begin(&mut file)?.filter(wanted) else { return Ok(None) };
+    let mut file = private_file_options().read(true).write(true).open(path)?;
+    let Some(begin) = read_command_start(&mut file)?.filter(wanted) else { return Ok(None) };
     // Its program holds it for as long as it runs, others only for a moment ([`is_held`]).
     if !lock_within(&file, MAX_PROBE)? {
         return Ok(Some(HeartbeatState::Alive(Box::new(begin))));
@@ -569,12 +578,12 @@ fn read_heartbeat(path: &Path, wanted: impl Fn(&CommandStart) -> bool) -> io::Re
     if seen.nlink() == 0 {
         return Ok(None);
     }
-    let Ok(process_lock) = wait_for_end(path)? else {
+    let Ok(process_lock) = wait_for_processes(path)? else {
         return Ok(Some(HeartbeatState::Alive(Box::new(begin))));
     };
-    let last = last_of(&seen);
-    let until = end_of(&begin, path, &seen);
-    let began = name_clock(path).unwrap_or(last);
+    let last = last_touch_time(&seen);
+    let until = latest_change_time_at(&begin, path, &seen);
+    let began = time_in_name(path).unwrap_or(last);
     Ok(Some(HeartbeatState::Dead(Box::new(StaleHeartbeat {
         begin,
         began,
@@ -595,7 +604,7 @@ fn heartbeats_dir(state_dir: &Path) -> PathBuf {
 }
 
 /// Creates a file whose name begins with the current time, so that names sort by age.
-fn create(dir: &Path) -> io::Result<(PathBuf, File)> {
+fn create_heartbeat_file(dir: &Path) -> io::Result<(PathBuf, File)> {
     let now = file_clock().max(0);
     for attempt in 0..MAX_NAME_TRIES {
         let path = dir.join(format!("{now:020}-{}-{attempt:03}", std::process::id()));
@@ -608,7 +617,7 @@ fn create(dir: &Path) -> io::Result<(PathBuf, File)> {
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn name_clock(path: &Path) -> Option<i64> {
+fn time_in_name(path: &Path) -> Option<i64> {
     path.file_name()?.to_str()?.split('-').next()?.parse().ok()
 }
 
@@ -629,19 +638,19 @@ pub(crate) fn heartbeat_paths(dir: &Path, stages: &[RecoveryStage]) -> io::Resul
 /// command overlapped.
 fn prune_heartbeats(dir: &Path) {
     let running = heartbeat_paths(dir, &[RecoveryStage::Running]).unwrap_or_default();
-    let oldest = running.first().and_then(|path| name_clock(path)).unwrap_or(i64::MAX);
+    let oldest = running.first().and_then(|path| time_in_name(path)).unwrap_or(i64::MAX);
     for path in heartbeat_paths(dir, &[RecoveryStage::Past]).unwrap_or_default() {
-        let is_needed = fs::metadata(&path).is_ok_and(|seen| last_of(&seen) >= oldest);
+        let is_needed = fs::metadata(&path).is_ok_and(|seen| last_touch_time(&seen) >= oldest);
         if !is_needed {
             fs::remove_file(&path).ok();
         }
     }
     let all = heartbeat_paths(dir, &[RecoveryStage::Running, RecoveryStage::Recovered]).unwrap_or_default();
-    for path in all.iter().take(all.len().saturating_sub(MAX_BEATS)) {
+    for path in all.iter().take(all.len().saturating_sub(MAX_STALE_HEARTBEATS)) {
         let is_dead =
             File::open(path).is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
         if is_dead {
-            remove(path);
+            remove_heartbeat(path);
         }
     }
 }

@@ -5,7 +5,7 @@ use journeyman_protocol::{CallId, FileChange, SessionId};
 use crate::change::ChangeId;
 use crate::error::WorkspaceError;
 use crate::journal::record::{ChangeCause, ChangeRecord, FileRecord, JournalLine, ModeRecord};
-use crate::journal::{Journal, Sync};
+use crate::journal::{Journal, LineDurability};
 use crate::snapshot::differences::{Difference, TreeDifferences};
 
 /// The session, call and cause of a difference.
@@ -54,7 +54,7 @@ impl ChangeOrigin<'_> {
             beside,
             settles_copy: false,
         };
-        journal.append(&[JournalLine::Change(record), JournalLine::Done(id)], Sync::Now)?;
+        journal.append(&[JournalLine::Change(record), JournalLine::Done(id)], LineDurability::Now)?;
         Ok(changes)
     }
 }

@@ -6,5 +6,5 @@ pub(crate) mod heartbeat;
 pub(crate) mod journaling;
 pub(crate) mod observe;
 pub(crate) mod recovery;
-pub(crate) mod running;
+pub(crate) mod running_commands;
 pub(crate) mod tree_snapshot;

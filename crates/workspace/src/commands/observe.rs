@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
-use crate::commands::attribution::may_be_of;
+use crate::commands::attribution::sessions_possibly_changing;
 use crate::commands::heartbeat::{CommandSpan, CommandStart, Heartbeat, LiveCommand};
 use crate::commands::journaling::ChangeOrigin;
-use crate::commands::tree_snapshot::{CommandBegin, TreeSnapshot};
+use crate::commands::tree_snapshot::{CommandMark, TreeSnapshot};
 use crate::error::WorkspaceError;
-use crate::failpoint::Step;
+use crate::failpoint::TransactionStep;
 use crate::files::portable_names::{NameTrouble, name_troubles};
-use crate::files::stat::{CLOCK_TICK, file_clock, is_settled};
+use crate::files::stat::{CLOCK_TICK, file_clock, is_change_settled};
 use crate::hard_links::HardLinks;
 use crate::ignored::IgnoredSnapshot;
 use crate::journal::record::ChangeCause;
@@ -26,7 +26,7 @@ use crate::workspace::Workspace;
 
 /// Minimum number of newly read files for which the stat cache is saved before a command: reading
 /// them again would cost more.
-const SAVE_FROM: usize = 64;
+const MIN_UNSAVED_FILES: usize = 64;
 
 /// The way a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,19 +48,19 @@ enum ExtraRecords {
 impl Workspace {
     /// Returns access to the observation of commands and checks.
     #[must_use]
-    pub fn commands(&self) -> Commands<'_> {
-        Commands { workspace: self }
+    pub fn command_observer(&self) -> CommandObserver<'_> {
+        CommandObserver { workspace: self }
     }
 }
 
 /// Observes commands and checks: the tree is compared before and after each, and the difference
 /// journaled.
 #[derive(Debug)]
-pub struct Commands<'a> {
+pub struct CommandObserver<'a> {
     workspace: &'a Workspace,
 }
 
-impl Commands<'_> {
+impl CommandObserver<'_> {
     /// Looks at the tree before a command runs. What the command may change is kept, so that it can
     /// be undone; [`TreeSnapshot::not_undoable`] names the exceptions.
     ///
@@ -68,26 +68,27 @@ impl Commands<'_> {
     /// As [`Workspace::checkpoint`]. It waits for another process only while that one changes the
     /// tree.
     pub fn begin(&self) -> Result<TreeSnapshot, WorkspaceError> {
-        self.look_before(ExtraRecords::Ignored)
+        self.take_snapshot_before(ExtraRecords::Ignored)
     }
 
-    fn look_before(&self, besides: ExtraRecords) -> Result<TreeSnapshot, WorkspaceError> {
-        let _using = self.workspace.project.blob_store.blobs().using()?;
+    fn take_snapshot_before(&self, besides: ExtraRecords) -> Result<TreeSnapshot, WorkspaceError> {
+        let _using = self.workspace.project.blob_store.blobs().lock_for_use()?;
         let (tree, journal_end) = self
             .workspace
             .transactions
-            .look_settled(|| self.workspace.snapshots.take_snapshot(ContentMode::Contents, None))?;
+            .snapshot_at_rest(|| self.workspace.snapshots.take_snapshot(ContentMode::Contents, None))?;
         // Of these the signature is all that tells a change, so that the next one has to get a
         // later time.
         let now = file_clock();
         let is_fresh =
-            |entry: &TreeEntry| entry.content == EntryContent::Unkept && !is_settled(&entry.seen, now);
+            |entry: &TreeEntry| entry.content == EntryContent::Unkept && !is_change_settled(&entry.seen, now);
         if tree.entries.iter().any(is_fresh) {
             std::thread::sleep(CLOCK_TICK);
         }
-        self.workspace.snapshots.note_given(&tree);
-        let (ignored, hard_links) = self.look_beside(&tree, besides == ExtraRecords::Ignored)?;
-        self.workspace.snapshots.save_cache(SAVE_FROM)?;
+        self.workspace.snapshots.track_in_use(&tree);
+        let (ignored, hard_links) =
+            self.snapshot_ignored_and_links(&tree, besides == ExtraRecords::Ignored)?;
+        self.workspace.snapshots.save_cache(MIN_UNSAVED_FILES)?;
         Ok(TreeSnapshot { tree, heartbeat: None, journal_end, ignored, hard_links: Arc::new(hard_links) })
     }
 
@@ -98,7 +99,7 @@ impl Commands<'_> {
     /// # Errors
     /// As [`Commands::begin`], and failures of the state directory.
     pub fn begin_call(&self, session: &SessionId, call: &CallId) -> Result<TreeSnapshot, WorkspaceError> {
-        self.start(session, Some(call), CommandKind::Foreground)
+        self.begin_with_heartbeat(session, Some(call), CommandKind::Foreground)
     }
 
     /// Takes the snapshot before a command that runs in the background, perhaps for hours in which
@@ -112,7 +113,7 @@ impl Commands<'_> {
         session: &SessionId,
         call: &CallId,
     ) -> Result<TreeSnapshot, WorkspaceError> {
-        self.start(session, Some(call), CommandKind::Background)
+        self.begin_with_heartbeat(session, Some(call), CommandKind::Background)
     }
 
     /// Takes the snapshot before checks, which end with [`Commands::end_checks`]. After a crash,
@@ -121,22 +122,22 @@ impl Commands<'_> {
     /// # Errors
     /// As [`Commands::begin_call`].
     pub fn begin_checks(&self, session: &SessionId) -> Result<TreeSnapshot, WorkspaceError> {
-        self.start(session, None, CommandKind::Foreground)
+        self.begin_with_heartbeat(session, None, CommandKind::Foreground)
     }
 
-    fn start(
+    fn begin_with_heartbeat(
         &self,
         session: &SessionId,
         call: Option<&CallId>,
         place: CommandKind,
     ) -> Result<TreeSnapshot, WorkspaceError> {
-        let _using = self.workspace.project.blob_store.blobs().using()?;
+        let _using = self.workspace.project.blob_store.blobs().lock_for_use()?;
         // Tests write to their own databases: what checks change there is nobody's to take back.
         let besides = if call.is_some() { ExtraRecords::Ignored } else { ExtraRecords::Nothing };
-        let mut snapshot = self.look_before(besides)?;
+        let mut snapshot = self.take_snapshot_before(besides)?;
         let mut begin = {
             let writer = &mut *lock(&self.workspace.transactions.writer);
-            self.workspace.transactions.notice_removals(writer);
+            self.workspace.transactions.invalidate_removed_blobs(writer);
             let base = &mut writer.base;
             let means = (&self.workspace.project.blob_store, self.workspace.project.limits().heartbeat);
             CommandStart::new((session, call), &snapshot.tree, snapshot.journal_end, base, means)?
@@ -176,15 +177,15 @@ impl Commands<'_> {
         session: &SessionId,
         call: Option<&CallId>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
-        let using = self.workspace.project.blob_store.blobs().using()?;
-        let since = before.begin();
+        let using = self.workspace.project.blob_store.blobs().lock_for_use()?;
+        let since = before.command_mark();
         let background = before.heartbeat.as_ref().is_some_and(|heartbeat| heartbeat.background);
         let cause = if background { ChangeCause::Background } else { ChangeCause::Command };
         let doing = ChangeOrigin { session, call, cause };
         let changes = self.journal_difference((&before.tree, &before.ignored), since, doing)?;
         before.heartbeat.iter().for_each(|heartbeat| heartbeat.retire());
         drop(using);
-        self.workspace.quota().keep_to_quota()?;
+        self.workspace.quota().enforce()?;
         Ok(changes)
     }
 
@@ -202,13 +203,13 @@ impl Commands<'_> {
         before: TreeSnapshot,
         session: &SessionId,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
-        let using = self.workspace.project.blob_store.blobs().using()?;
-        let since = before.begin();
+        let using = self.workspace.project.blob_store.blobs().lock_for_use()?;
+        let since = before.command_mark();
         let doing = ChangeOrigin { session, call: None, cause: ChangeCause::Check };
         let changes = self.journal_difference((&before.tree, &before.ignored), since, doing)?;
         before.heartbeat.iter().for_each(|heartbeat| heartbeat.retire());
         drop(using);
-        self.workspace.quota().keep_to_quota()?;
+        self.workspace.quota().enforce()?;
         Ok(changes)
     }
 
@@ -218,12 +219,12 @@ impl Commands<'_> {
     /// # Errors
     /// As [`Workspace::checkpoint`].
     pub fn hard_links(&self) -> Result<HardLinks, WorkspaceError> {
-        if self.workspace.base().is_some() {
+        if self.workspace.project_copy().is_some() {
             return Ok(HardLinks::default());
         }
         match self.workspace.snapshots.newest_tree().filter(|_| self.workspace.ignored.has_looked()) {
             Some(tree) => {
-                Ok(self.workspace.hard_links.of_tree(&tree, &self.workspace.ignored.dependencies()))
+                Ok(self.workspace.hard_links.find_in_tree(&tree, &self.workspace.ignored.dependency_dirs()))
             }
             None => Ok(self.begin()?.hard_links.as_ref().clone()),
         }
@@ -239,7 +240,7 @@ impl Commands<'_> {
     }
 
     /// Returns the problems that names of added files make on other systems; sorted, each name
-    /// once, and at most [`limits::NAME_TROUBLES`](crate::limits::NAME_TROUBLES) of them.
+    /// once, and at most [`limits::MAX_NAME_TROUBLES`](crate::limits::MAX_NAME_TROUBLES) of them.
     #[must_use]
     pub fn name_troubles(&self, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
         name_troubles(&self.workspace.project.root_dir, changes)
@@ -248,38 +249,38 @@ impl Commands<'_> {
     /// Looks at the ignored files beside `tree`, which is the newest snapshot, and keeps small ones
     /// where `keep` says so; and at links that lead out. A copy's ignored files aren't the user's,
     /// and its links its own.
-    pub(crate) fn look_beside(
+    pub(crate) fn snapshot_ignored_and_links(
         &self,
         tree: &Arc<Tree>,
         keep: bool,
     ) -> Result<(IgnoredSnapshot, HardLinks), WorkspaceError> {
-        if self.workspace.base().is_some() {
+        if self.workspace.project_copy().is_some() {
             return Ok(<_>::default());
         }
         let listed = self.workspace.snapshots.directory_signatures(tree);
-        let ignored = self.workspace.ignored.look_at_ignored(tree, &listed, keep)?;
-        Ok((ignored, self.workspace.hard_links.of_tree(tree, &self.workspace.ignored.dependencies())))
+        let ignored = self.workspace.ignored.take_snapshot(tree, &listed, keep)?;
+        Ok((ignored, self.workspace.hard_links.find_in_tree(tree, &self.workspace.ignored.dependency_dirs())))
     }
 
     /// Journals what differs from `before` and nobody has journaled yet.
     fn journal_difference(
         &self,
         (before, ignored): (&Tree, &IgnoredSnapshot),
-        since: CommandBegin,
+        since: CommandMark,
         doing: ChangeOrigin<'_>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
         let look = || self.workspace.snapshots.snapshot_after(before, true);
         let compared = |after: &Tree| -> Result<TreeDifferences, WorkspaceError> {
-            let mut found = self.workspace.snapshots.compare_looks(before, after)?;
+            let mut found = self.workspace.snapshots.compare_snapshots(before, after)?;
             // One that isn't ignored any more is among the others.
             found.files.extend(self.workspace.ignored.ignored_differences(ignored));
             found.files.sort_by(|one, other| one.path.cmp(&other.path));
             found.files.dedup_by(|later, earlier| later.path == earlier.path);
             Ok(found)
         };
-        let seen = self.workspace.transactions.mark_at_rest()?;
+        let seen = self.workspace.transactions.mark_if_at_rest()?;
         let mut after = look()?;
-        self.workspace.project.transaction_context().reach_failpoint(Step::Look, None)?;
+        self.workspace.project.transaction_context().reach_failpoint(TransactionStep::Look, None)?;
         let mut found = compared(&after)?;
         if found.is_empty() {
             return Ok(Vec::new());
@@ -301,11 +302,11 @@ impl Commands<'_> {
                 modes: others.without_modes(found.modes),
                 beside: Vec::new(),
             };
-            let (own, shared) = self.split_shared(
+            let (own, shared) = self.split_ambiguous(
                 found,
-                &self.workspace.transactions.others_at_work(doing.session, since.began)?,
+                &self.workspace.transactions.other_command_spans(doing.session, since.began)?,
             );
-            let mut changes = others.by_other_sessions(doing.session);
+            let mut changes = others.changes_by_other_sessions(doing.session);
             for found in [own, shared] {
                 changes.extend(doing.journal_differences(&mut writer.journal, found)?);
             }
@@ -317,7 +318,7 @@ impl Commands<'_> {
 
     /// Splits differences into those that only this session's command can have made, and those that
     /// commands of other sessions may have made, which ran at the same time.
-    fn split_shared(
+    fn split_ambiguous(
         &self,
         found: TreeDifferences,
         others: &[CommandSpan],
@@ -328,7 +329,8 @@ impl Commands<'_> {
         let (mut own, mut shared) = (TreeDifferences::default(), TreeDifferences::default());
         let mut sessions = Vec::new();
         let mut side = |path: &RelPath, is_there: bool| {
-            let mut beside = may_be_of(&self.workspace.project.root_dir, path, is_there, others);
+            let mut beside =
+                sessions_possibly_changing(&self.workspace.project.root_dir, path, is_there, others);
             let is_shared = !beside.is_empty();
             sessions.append(&mut beside);
             is_shared

@@ -13,43 +13,43 @@ use std::sync::Arc;
 use journeyman_protocol::{CallId, FileChange, GuardViolation, RelPath, SessionId, UnixMillis};
 
 use crate::change::CheckpointId;
-use crate::commands::attribution::{emptied_at, may_be_of};
+use crate::commands::attribution::{parent_change_time, sessions_possibly_changing};
 use crate::commands::heartbeat;
 use crate::commands::heartbeat::{CommandStart, RecoveryStage, StaleHeartbeat, find_heartbeats};
 use crate::commands::journaling::ChangeOrigin;
 use crate::error::WorkspaceError;
-use crate::failpoint::Step;
+use crate::failpoint::TransactionStep;
 use crate::files::stat::file_clock;
 use crate::guarded::ForbiddenChanges;
 use crate::guarded::stored::CutOffWindow;
-use crate::ignored::since::{IgnoredChanges, ignored_changes};
+use crate::ignored::ignored_changes::{IgnoredChanges, find_ignored_changes};
 use crate::journal::history::{History, SelectedChanges};
 use crate::journal::record::{ChangeCause, ChangeRecord, JournalLine};
 use crate::snapshot::capture::ContentMode;
 use crate::snapshot::compare::{JournaledChanges, drop_rule_changes};
-use crate::snapshot::differences::{Difference, TreeDifferences, diff_trees, kind_of};
+use crate::snapshot::differences::{Difference, TreeDifferences, change_kind, diff_trees};
 use crate::snapshot::entry::EntryContent;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::state_error;
-use crate::undo::plan_for;
+use crate::undo::plan_undo;
 use crate::workspace::Workspace;
 
 /// The label of the checkpoint with what a command had done that was cut off, before it is put
 /// back.
 const CHECKPOINT_LABEL: &str = "what a command had changed that was cut off";
-const CHANGED_LATER: &str = "changed after the command was cut off; kept";
-const CHANGED_EARLIER: &str = "it was changed before the command began; kept";
-const OTHERS_RAN: &str =
+const CHANGED_LATER_REASON: &str = "changed after the command was cut off; kept";
+const CHANGED_EARLIER_REASON: &str = "it was changed before the command began; kept";
+const OTHERS_RAN_REASON: &str =
     "a command of another session ran at the same time, so it can't be told whose change this is; kept";
-const REMOVER_UNKNOWN: &str = "gone, and it can't be told whether the command removed it; left so";
-const CLOCK_UNRELIABLE: &str =
+const REMOVER_UNKNOWN_REASON: &str = "gone, and it can't be told whether the command removed it; left so";
+const CLOCK_UNRELIABLE_REASON: &str =
     "the clock was set back since the command was cut off, so it can't be told whose change this is; kept";
-const REBOOTED_SINCE: &str =
+const REBOOTED_SINCE_REASON: &str =
     "the machine was restarted since the call began, so it can't be told whose change this is; kept";
-const TOO_LARGE: &str = "it was too large for its earlier content to be kept";
+const TOO_LARGE_REASON: &str = "it was too large for its earlier content to be kept";
 
 /// Maximum number of looks at a tree in which a command may still be at work.
-const MAX_LOOKS: usize = 4;
+const MAX_SNAPSHOT_ATTEMPTS: usize = 4;
 
 /// The result of recovering a call that was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -105,7 +105,7 @@ impl Recovery<'_> {
     /// # Errors
     /// [`WorkspaceError::State`] when the state directory can't be read.
     pub fn cut_off_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
-        self.dead_calls(session, &[RecoveryStage::Running])
+        self.cut_off_calls_at_stages(session, &[RecoveryStage::Running])
     }
 
     /// Returns the calls of [`Recovery::cut_off_calls`], and those that were recovered but not
@@ -114,10 +114,10 @@ impl Recovery<'_> {
     /// # Errors
     /// As [`Recovery::cut_off_calls`].
     pub fn unrecorded_calls(&self, session: &SessionId) -> Result<Vec<CallId>, WorkspaceError> {
-        self.dead_calls(session, &[RecoveryStage::Running, RecoveryStage::Recovered])
+        self.cut_off_calls_at_stages(session, &[RecoveryStage::Running, RecoveryStage::Recovered])
     }
 
-    fn dead_calls(
+    fn cut_off_calls_at_stages(
         &self,
         session: &SessionId,
         stages: &[RecoveryStage],
@@ -165,29 +165,30 @@ impl Recovery<'_> {
     ) -> Result<RecoveredCall, WorkspaceError> {
         self.workspace.project.root_dir.check_alive()?;
         let is_ours = |begin: &CommandStart| begin.session == *session && begin.call.as_ref() == Some(call);
-        let dead = self.dead_beats(is_ours)?;
+        let dead = self.stale_heartbeats(is_ours)?;
         let (mut reasons, mut guards) = (SkipReasons::default(), Vec::new());
         if let Some(oldest) = dead.first() {
-            self.await_rest(oldest.until)?;
+            self.wait_until_tree_rests(oldest.until)?;
             guards = dead.iter().map(|heartbeat| self.settle_guarded(heartbeat)).collect::<Result<_, _>>()?;
-            for _ in 0..MAX_LOOKS {
+            for _ in 0..MAX_SNAPSHOT_ATTEMPTS {
                 // First what an earlier try left undone, so that it is told from what is new.
-                self.take_back(session, call, &mut reasons)?;
+                self.revert_command(session, call, &mut reasons)?;
                 if !self.journal_cut_off(oldest, &dead, session, call, &mut reasons)? {
                     break;
                 }
             }
         }
-        self.take_back(session, call, &mut reasons)?;
+        self.revert_command(session, call, &mut reasons)?;
         let (violations, problem) = self.mark_recovered(&dead, guards)?;
         let lines = self.workspace.transactions.write_locked(|writer, _| writer.journal.lines())?;
-        let kept = kept_by(&lines, session, call);
+        let kept = find_kept_checkpoints(&lines, session, call);
         let history = History::new(lines);
         let files_of = |causes: &[ChangeCause]| {
             // A person may have taken back an edit since.
             let counts =
                 |record: &&ChangeRecord| record.cause == ChangeCause::Undo || history.is_in_effect(record);
-            let records = history.of_call(session, call).filter(|record| causes.contains(&record.cause));
+            let records =
+                history.changes_of_call(session, call).filter(|record| causes.contains(&record.cause));
             let records = records.filter(counts);
             let mut changes: BTreeMap<&RelPath, (bool, bool)> = BTreeMap::new();
             for record in records {
@@ -201,7 +202,7 @@ impl Recovery<'_> {
             }
             let changes = changes.into_iter().filter(|(_, there)| *there != (false, false));
             changes
-                .map(|(path, there)| FileChange { path: path.clone(), kind: kind_of(there.0, there.1) })
+                .map(|(path, there)| FileChange { path: path.clone(), kind: change_kind(there.0, there.1) })
                 .collect::<Vec<_>>()
         };
         let applied = files_of(&[
@@ -211,14 +212,14 @@ impl Recovery<'_> {
             ChangeCause::Landing,
         ]);
         let restored = files_of(&[ChangeCause::Undo]);
-        let ran = history.of_call(session, call).any(|record| record.cause == ChangeCause::CutOff)
+        let ran = history.changes_of_call(session, call).any(|record| record.cause == ChangeCause::CutOff)
             || !dead.is_empty();
         let lost = applied.is_empty() && !ran && was_restarted_since(started);
         let left = if ran || lost {
             self.unjournaled_changes(
                 (checkpoint, session),
                 reasons,
-                if lost { REBOOTED_SINCE } else { CHANGED_EARLIER },
+                if lost { REBOOTED_SINCE_REASON } else { CHANGED_EARLIER_REASON },
             )?
         } else {
             Vec::new()
@@ -227,7 +228,7 @@ impl Recovery<'_> {
         let ignored = match dead.first() {
             Some(oldest) => {
                 let until = dead.iter().map(|heartbeat| heartbeat.until).max().unwrap_or(oldest.until);
-                ignored_changes(&self.workspace.snapshots, oldest.began, until)
+                find_ignored_changes(&self.workspace.snapshots, oldest.began, until)
             }
             // It was recovered before, or its heartbeat is lost with the time of its end.
             None => IgnoredChanges { paths: Vec::new(), more: ran },
@@ -256,9 +257,9 @@ impl Recovery<'_> {
                 recovered.violations.extend(heartbeat.begin.violations.iter().cloned());
                 continue;
             }
-            self.await_rest(heartbeat.until)?;
+            self.wait_until_tree_rests(heartbeat.until)?;
             let guard = self.settle_guarded(&heartbeat)?;
-            let _using = self.workspace.project.blob_store.blobs().using()?;
+            let _using = self.workspace.project.blob_store.blobs().lock_for_use()?;
             if let Some(told) = self.changes_of_command(&heartbeat, heartbeat.until)? {
                 recovered.left.extend(told.others);
                 self.workspace.project.blob_store.sync()?;
@@ -301,10 +302,10 @@ impl Recovery<'_> {
         else {
             return Ok(SettledPaths::default());
         };
-        let _using = self.workspace.project.blob_store.blobs().using()?;
+        let _using = self.workspace.project.blob_store.blobs().lock_for_use()?;
         let window = CutOffWindow { began: heartbeat.began, until: heartbeat.until };
         let (ForbiddenChanges { violations, problem }, hidden) =
-            guard.undo_forbidden(self.workspace, rules, window)?;
+            guard.undo_forbidden_changes(self.workspace, rules, window)?;
         let call = &heartbeat.begin.call;
         let violations =
             violations.into_iter().map(|one| GuardViolation { call: call.clone(), ..one }).collect();
@@ -322,9 +323,9 @@ impl Recovery<'_> {
         for (heartbeat, mut settled) in dead.iter().zip(guards) {
             if settled.hidden {
                 // Journaling opened directories that the command had closed.
-                settled.add(self.settle_guarded(heartbeat)?);
+                settled.merge(self.settle_guarded(heartbeat)?);
             }
-            self.workspace.project.transaction_context().reach_failpoint(Step::Bury, None)?;
+            self.workspace.project.transaction_context().reach_failpoint(TransactionStep::Bury, None)?;
             let noted = heartbeat.mark_recovered(&settled.violations);
             noted
                 .map_err(|source| state_error("write", &self.workspace.project.options.state_dir, source))?;
@@ -334,7 +335,7 @@ impl Recovery<'_> {
         Ok((violations, problem))
     }
 
-    fn dead_beats(
+    fn stale_heartbeats(
         &self,
         wanted: impl Fn(&CommandStart) -> bool,
     ) -> Result<Vec<StaleHeartbeat>, WorkspaceError> {
@@ -358,7 +359,7 @@ impl Recovery<'_> {
 
     /// Waits until the tree rests, or a command can't be at work in it any more: its processes die
     /// after the agent, within milliseconds on a machine that isn't busy.
-    fn await_rest(&self, until: i64) -> Result<(), WorkspaceError> {
+    fn wait_until_tree_rests(&self, until: i64) -> Result<(), WorkspaceError> {
         if file_clock() >= until {
             return Ok(());
         }
@@ -383,7 +384,7 @@ impl Recovery<'_> {
         call: &CallId,
         reasons: &mut SkipReasons,
     ) -> Result<bool, WorkspaceError> {
-        let _using = self.workspace.project.blob_store.blobs().using()?;
+        let _using = self.workspace.project.blob_store.blobs().lock_for_use()?;
         let until = dead.iter().map(|heartbeat| heartbeat.until).max().unwrap_or(oldest.until);
         let lines = self
             .workspace
@@ -391,11 +392,12 @@ impl Recovery<'_> {
             .write_locked(|writer, _| writer.journal.lines_since_mark(oldest.begin.journal_end))?;
         let history = History::new(lines);
         let is_end = |cause| matches!(cause, ChangeCause::Command | ChangeCause::Background);
-        if history.of_call(session, call).any(|record| is_end(record.cause)) {
+        if history.changes_of_call(session, call).any(|record| is_end(record.cause)) {
             return Ok(false);
         }
         let Some(mut told) = self.changes_of_command(oldest, until)? else { return Ok(false) };
-        let earlier = history.of_call(session, call).filter(|record| record.cause == ChangeCause::CutOff);
+        let earlier =
+            history.changes_of_call(session, call).filter(|record| record.cause == ChangeCause::CutOff);
         let earlier: Vec<_> = earlier.collect();
         let known_modes: HashSet<&RelPath> =
             earlier.iter().flat_map(|record| &record.modes).map(|dir| &dir.path).collect();
@@ -407,7 +409,7 @@ impl Recovery<'_> {
         reasons.others = told.others;
         let is_news = !(told.ours.files.is_empty() && told.ours.modes.is_empty());
         self.workspace.project.blob_store.sync()?;
-        self.workspace.project.transaction_context().reach_failpoint(Step::Seal, None)?;
+        self.workspace.project.transaction_context().reach_failpoint(TransactionStep::Seal, None)?;
         let cause = if oldest.begin.background { ChangeCause::Background } else { ChangeCause::CutOff };
         let doing = ChangeOrigin { session, call: Some(call), cause };
         self.workspace
@@ -431,11 +433,11 @@ impl Recovery<'_> {
         let (after, mark) = self
             .workspace
             .transactions
-            .look_settled(|| self.workspace.snapshots.snapshot_after(&before, true))?;
+            .snapshot_at_rest(|| self.workspace.snapshots.snapshot_after(&before, true))?;
         let TreeDifferences { files, made, removed, modes, .. } =
-            self.workspace.snapshots.compare_looks(&before, &after)?;
+            self.workspace.snapshots.compare_snapshots(&before, &after)?;
         let session = &heartbeat.begin.session;
-        let at_work = self.workspace.transactions.others_at_work(session, heartbeat.began)?;
+        let at_work = self.workspace.transactions.other_command_spans(session, heartbeat.began)?;
         let mut lines = self
             .workspace
             .transactions
@@ -444,22 +446,22 @@ impl Recovery<'_> {
         lines.retain(|line| mark.covers(line));
         let others = JournaledChanges::of(lines);
         let mut found = others.remove_from(files);
-        found.extend(large_ones(&before, &after, heartbeat.began, &found));
+        found.extend(find_touched_large_files(&before, &after, heartbeat.began, &found));
         // Files may be stamped by a finer clock than is asked here; both are ticks apart, not
         // periods.
         let set_back =
             file_clock() < heartbeat.last.saturating_sub(heartbeat.until.saturating_sub(heartbeat.last));
         let is_theirs = |path: &RelPath, is_there| {
-            !may_be_of(&self.workspace.project.root_dir, path, is_there, &at_work).is_empty()
+            !sessions_possibly_changing(&self.workspace.project.root_dir, path, is_there, &at_work).is_empty()
         };
         let mut told = ReportedChanges::default();
         for difference in found {
             let other = match set_back {
-                true => Some(CLOCK_UNRELIABLE),
+                true => Some(CLOCK_UNRELIABLE_REASON),
                 false if !is_theirs(&difference.path, difference.after.is_some()) => {
                     self.reason_to_keep(&difference, until)
                 }
-                false => Some(OTHERS_RAN),
+                false => Some(OTHERS_RAN_REASON),
             };
             match other {
                 None => told.ours.files.push(difference),
@@ -467,24 +469,28 @@ impl Recovery<'_> {
             }
         }
         told.others.extend(
-            others.by_other_sessions(session).into_iter().map(|change| (change, OTHERS_RAN.to_owned())),
+            others
+                .changes_by_other_sessions(session)
+                .into_iter()
+                .map(|change| (change, OTHERS_RAN_REASON.to_owned())),
         );
         for dir in others.without_modes(modes) {
-            let is_ours = !set_back && !is_theirs(&dir.path, true) && self.changed_by(&dir.path, until);
+            let is_ours =
+                !set_back && !is_theirs(&dir.path, true) && self.is_unchanged_since(&dir.path, until);
             if is_ours {
                 told.ours.modes.push(dir);
             } else {
-                told.others.push((dir.file_change(), CHANGED_LATER.to_owned()));
+                told.others.push((dir.file_change(), CHANGED_LATER_REASON.to_owned()));
             }
         }
         told.ours.made = others.without_dirs(made, true);
-        told.ours
-            .made
-            .retain(|dir| !set_back && !is_theirs(&dir.path, true) && self.changed_by(&dir.path, until));
+        told.ours.made.retain(|dir| {
+            !set_back && !is_theirs(&dir.path, true) && self.is_unchanged_since(&dir.path, until)
+        });
         told.ours.removed = others.without_dirs(removed, false);
-        told.ours
-            .removed
-            .retain(|dir| !set_back && !is_theirs(&dir.path, false) && self.emptied_by(&dir.path, until));
+        told.ours.removed.retain(|dir| {
+            !set_back && !is_theirs(&dir.path, false) && self.is_parent_unchanged_since(&dir.path, until)
+        });
         Ok(Some(told))
     }
 
@@ -492,27 +498,27 @@ impl Recovery<'_> {
     /// is.
     fn reason_to_keep(&self, difference: &Difference, until: i64) -> Option<&'static str> {
         match (&difference.before, &difference.after) {
-            (Some(before), _) if before.hash.is_none() => Some(TOO_LARGE),
-            (_, Some(_)) if self.changed_by(&difference.path, until) => None,
-            (_, Some(_)) => Some(CHANGED_LATER),
-            (_, None) if self.emptied_by(&difference.path, until) => None,
-            (_, None) => Some(REMOVER_UNKNOWN),
+            (Some(before), _) if before.hash.is_none() => Some(TOO_LARGE_REASON),
+            (_, Some(_)) if self.is_unchanged_since(&difference.path, until) => None,
+            (_, Some(_)) => Some(CHANGED_LATER_REASON),
+            (_, None) if self.is_parent_unchanged_since(&difference.path, until) => None,
+            (_, None) => Some(REMOVER_UNKNOWN_REASON),
         }
     }
 
     /// Returns true if what is at the path was last changed, in whichever way, by then.
-    fn changed_by(&self, path: &RelPath, until: i64) -> bool {
+    fn is_unchanged_since(&self, path: &RelPath, until: i64) -> bool {
         matches!(self.workspace.project.root_dir.stat(path), Ok(Some(seen)) if seen.ctime <= until)
     }
 
     /// Returns true if the nearest existing directory above the path has gained or lost no name
     /// after `until`.
-    fn emptied_by(&self, path: &RelPath, until: i64) -> bool {
-        emptied_at(&self.workspace.project.root_dir, path).is_some_and(|emptied| emptied <= until)
+    fn is_parent_unchanged_since(&self, path: &RelPath, until: i64) -> bool {
+        parent_change_time(&self.workspace.project.root_dir, path).is_some_and(|emptied| emptied <= until)
     }
 
     /// Reverts the journaled changes of the call's command that was cut off.
-    fn take_back(
+    fn revert_command(
         &self,
         session: &SessionId,
         call: &CallId,
@@ -523,15 +529,17 @@ impl Recovery<'_> {
         };
         let history =
             History::new(self.workspace.transactions.write_locked(|writer, _| writer.journal.lines())?);
-        if !history.of_call(session, call).any(|record| is_cut_off(&history, record)) {
+        if !history.changes_of_call(session, call).any(|record| is_cut_off(&history, record)) {
             return Ok(());
         }
         // A person may have been at work while the command ran: what is put back stays to be had.
         self.workspace.checkpoint(session, CHECKPOINT_LABEL)?;
         self.workspace.transactions.write_locked(|writer, context| {
             let history = History::new(writer.journal.lines()?);
-            let records: Vec<_> =
-                history.of_call(session, call).filter(|record| is_cut_off(&history, record)).collect();
+            let records: Vec<_> = history
+                .changes_of_call(session, call)
+                .filter(|record| is_cut_off(&history, record))
+                .collect();
             if records.is_empty() {
                 return Ok(());
             }
@@ -539,9 +547,9 @@ impl Recovery<'_> {
             let sessions = vec![session.clone()];
             let selected =
                 SelectedChanges { records, sessions, replay: false, dropped: false, damaged: false };
-            let mut plan = plan_for(self.workspace.project.compare_inputs(), &history, &selected)?;
+            let mut plan = plan_undo(self.workspace.project.compare_inputs(), &history, &selected)?;
             plan.intent.call = Some(call.clone());
-            let does = plan.does_anything();
+            let does = plan.has_effect();
             reasons.conflicts.extend(plan.conflicts);
             if does {
                 context.execute(&mut writer.journal, plan.intent, &plan.operations)?;
@@ -577,9 +585,9 @@ impl Recovery<'_> {
             self.workspace.transactions.write_locked(|writer, _| writer.journal.lines_after(checkpoint.0))?;
         let others = JournaledChanges::of(lines);
         let shared: HashSet<RelPath> =
-            others.by_other_sessions(session).into_iter().map(|it| it.path).collect();
+            others.changes_by_other_sessions(session).into_iter().map(|it| it.path).collect();
         for difference in found.iter().filter(|it| shared.contains(&it.path)) {
-            let of = || (difference.file_change(), OTHERS_RAN.to_owned());
+            let of = || (difference.file_change(), OTHERS_RAN_REASON.to_owned());
             left.entry(difference.path.clone()).or_insert_with(of);
         }
         for difference in others.remove_from(found) {
@@ -592,7 +600,7 @@ impl Recovery<'_> {
 }
 
 /// Returns the checkpoints made of a call's changes before these were reverted.
-fn kept_by(lines: &[JournalLine], session: &SessionId, call: &CallId) -> Vec<CheckpointId> {
+fn find_kept_checkpoints(lines: &[JournalLine], session: &SessionId, call: &CallId) -> Vec<CheckpointId> {
     let (mut kept, mut newest) = (Vec::new(), None);
     for line in lines {
         match line {
@@ -633,7 +641,7 @@ struct SettledPaths {
 }
 
 impl SettledPaths {
-    fn add(&mut self, other: Self) {
+    fn merge(&mut self, other: Self) {
         self.violations.extend(other.violations);
         self.problem = other.problem.or(self.problem.take());
     }
@@ -641,7 +649,12 @@ impl SettledPaths {
 
 /// Returns the files too large to be hashed, of the same size as before, that were touched since
 /// the command began.
-fn large_ones(before: &Tree, after: &Tree, began: i64, found: &[Difference]) -> Vec<Difference> {
+fn find_touched_large_files(
+    before: &Tree,
+    after: &Tree,
+    began: i64,
+    found: &[Difference],
+) -> Vec<Difference> {
     let touched = after
         .entries
         .iter()

@@ -25,8 +25,8 @@ pub struct TreeSnapshot {
 }
 
 impl TreeSnapshot {
-    pub(crate) fn begin(&self) -> CommandBegin {
-        CommandBegin {
+    pub(crate) fn command_mark(&self) -> CommandMark {
+        CommandMark {
             mark: self.journal_end,
             began: self.heartbeat.as_ref().map_or(i64::MIN, |heartbeat| heartbeat.began),
         }
@@ -34,7 +34,7 @@ impl TreeSnapshot {
 
     /// Returns the number of files it covers.
     #[must_use]
-    pub fn files(&self) -> usize {
+    pub fn file_count(&self) -> usize {
         self.tree.entries.len()
     }
 
@@ -62,16 +62,16 @@ impl TreeSnapshot {
     /// Returns the files whose content isn't kept, because they or all together are too large: a
     /// command that changes them can't be undone. Those among ignored files come last.
     #[must_use]
-    pub fn not_undoable(&self) -> Vec<RelPath> {
+    pub fn not_undoable_files(&self) -> Vec<RelPath> {
         let unkept = self.tree.entries.iter().filter(|entry| entry.content == EntryContent::Unkept);
         let unkept = unkept.filter_map(|entry| RelPath::parse(&entry.path).ok());
-        unkept.chain(self.ignored.not_undoable().cloned()).collect()
+        unkept.chain(self.ignored.not_undoable_files().cloned()).collect()
     }
 }
 
 /// The moment before a command: later changes in the journal aren't the command's.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct CommandBegin {
+pub(crate) struct CommandMark {
     pub(crate) mark: JournalMark,
     /// The start of the command, in nanoseconds of the file system's clock.
     pub(crate) began: i64,

@@ -14,21 +14,21 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::ContentHash;
-use journeyman_store::Stored;
+use journeyman_store::PutOutcome;
 
-use crate::state::lock::{own_file, replace_durably};
+use crate::state::lock::{private_file_options, replace_durably};
 
 /// Size of an entry: a hash, a number and a checksum.
-const ENTRY_BYTES: usize = 32 + 8 + SUM_BYTES;
-const SUM_BYTES: usize = 8;
+const ENTRY_BYTES: usize = 32 + 8 + CHECKSUM_BYTES;
+const CHECKSUM_BYTES: usize = 8;
 /// The byte that pads an entry torn by a power failure.
 const FILLER_BYTE: u8 = 0xff;
 /// Maximum bytes read of the file: 1.4 million blobs, more than the quota has disk blocks for.
-const LEDGER_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_USAGE_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Set in the number of a blob that another project put first.
 const SHARED_BIT: u64 = 1 << 63;
 /// The hash of the entry that records how many bytes a sweep had to leave.
-const FLOOR_HASH: [u8; 32] = [0; 32];
+const SWEEP_ENTRY_HASH: [u8; 32] = [0; 32];
 /// Size of a disk block on nearly all file systems; a file takes whole blocks.
 const BLOCK_BYTES: u64 = 4096;
 
@@ -73,12 +73,12 @@ impl BlobUsage {
     }
 
     /// Records a blob that is put.
-    pub(crate) fn note_put(&self, hash: &ContentHash, stored: Stored) -> io::Result<()> {
+    pub(crate) fn note_put(&self, hash: &ContentHash, stored: PutOutcome) -> io::Result<()> {
         let number = match stored {
-            Stored::New(bytes) => disk_cost(bytes),
-            Stored::Already => {
+            PutOutcome::New(bytes) => disk_cost(bytes),
+            PutOutcome::Already => {
                 let mut book = self.lock();
-                self.read_on(&mut book)?;
+                self.read_new_entries(&mut book)?;
                 if !book.known.insert(short_hash(hash)) {
                     return Ok(());
                 }
@@ -89,7 +89,7 @@ impl BlobUsage {
     }
 
     fn append(&self, hash: &ContentHash, number: u64) -> io::Result<()> {
-        let open = || own_file().append(true).create(true).open(&self.path);
+        let open = || private_file_options().append(true).create(true).open(&self.path);
         let mut file = match open() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let dir = self.path.parent().unwrap_or(&self.path);
@@ -112,7 +112,7 @@ impl BlobUsage {
     /// if that is more than fits.
     pub(crate) fn totals(&self) -> io::Result<(u64, u64)> {
         let mut book = self.lock();
-        self.read_on(&mut book)?;
+        self.read_new_entries(&mut book)?;
         Ok((book.total, book.floor))
     }
 
@@ -122,8 +122,8 @@ impl BlobUsage {
         let mut seen = HashSet::new();
         let mut entries: Vec<BlobEntry> = Vec::new();
         // Newest first: a blob that came back after it was lost counts by what it is now.
-        for (hash, number) in parse(&bytes).rev() {
-            if *hash.as_bytes() != FLOOR_HASH && seen.insert(hash) {
+        for (hash, number) in parse_entries(&bytes).rev() {
+            if *hash.as_bytes() != SWEEP_ENTRY_HASH && seen.insert(hash) {
                 entries.push(BlobEntry { hash, cost: (number & SHARED_BIT == 0).then_some(number) });
             }
         }
@@ -134,7 +134,7 @@ impl BlobUsage {
     /// Replaces all entries. Nobody else may write to the file meanwhile.
     pub(crate) fn replace(&self, entries: &[BlobEntry], floor: u64) -> io::Result<()> {
         let mut bytes = Vec::with_capacity((entries.len() + 1) * ENTRY_BYTES);
-        push_entry(&mut bytes, &FLOOR_HASH, floor);
+        push_entry(&mut bytes, &SWEEP_ENTRY_HASH, floor);
         for entry in entries {
             push_entry(
                 &mut bytes,
@@ -151,7 +151,7 @@ impl BlobUsage {
     }
 
     /// Reads the entries appended since the last read, or all of them if the file was replaced.
-    fn read_on(&self, book: &mut UsageTotals) -> io::Result<()> {
+    fn read_new_entries(&self, book: &mut UsageTotals) -> io::Result<()> {
         let (ino, length) = match fs::metadata(&self.path) {
             Ok(found) => (found.ino(), found.len()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => (0, 0),
@@ -164,8 +164,8 @@ impl BlobUsage {
             return Ok(());
         }
         let bytes = self.read_from(book.read)?;
-        for (hash, number) in parse(&bytes) {
-            if *hash.as_bytes() == FLOOR_HASH {
+        for (hash, number) in parse_entries(&bytes) {
+            if *hash.as_bytes() == SWEEP_ENTRY_HASH {
                 book.floor = number & !SHARED_BIT;
             } else {
                 book.known.insert(short_hash(&hash));
@@ -180,25 +180,28 @@ impl BlobUsage {
     }
 
     fn read_from(&self, place: u64) -> io::Result<Vec<u8>> {
-        read_book(&self.path, place)
+        read_usage_file(&self.path, place)
     }
 }
 
-fn read_book(path: &Path, place: u64) -> io::Result<Vec<u8>> {
+fn read_usage_file(path: &Path, place: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(bytes),
         other => other?,
     };
     file.seek(SeekFrom::Start(place))?;
-    file.take(LEDGER_BYTES.saturating_sub(place)).read_to_end(&mut bytes)?;
+    file.take(MAX_USAGE_FILE_BYTES.saturating_sub(place)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 /// Returns the hashes in another project's file for which `wanted` returns true.
-pub(crate) fn named_in(path: &Path, wanted: impl Fn(&ContentHash) -> bool) -> io::Result<Vec<ContentHash>> {
-    let bytes = read_book(path, 0)?;
-    Ok(parse(&bytes).map(|(hash, _)| hash).filter(wanted).collect())
+pub(crate) fn read_wanted_hashes(
+    path: &Path,
+    wanted: impl Fn(&ContentHash) -> bool,
+) -> io::Result<Vec<ContentHash>> {
+    let bytes = read_usage_file(path, 0)?;
+    Ok(parse_entries(&bytes).map(|(hash, _)| hash).filter(wanted).collect())
 }
 
 fn push_entry(bytes: &mut Vec<u8>, hash: &[u8; 32], number: u64) {
@@ -206,28 +209,28 @@ fn push_entry(bytes: &mut Vec<u8>, hash: &[u8; 32], number: u64) {
     bytes.extend_from_slice(hash);
     bytes.extend_from_slice(&number.to_le_bytes());
     let sum = ContentHash::of(bytes.get(start..).unwrap_or_default());
-    bytes.extend_from_slice(sum.as_bytes().get(..SUM_BYTES).unwrap_or_default());
+    bytes.extend_from_slice(sum.as_bytes().get(..CHECKSUM_BYTES).unwrap_or_default());
 }
 
 /// Parses the undamaged entries.
-fn parse(bytes: &[u8]) -> impl DoubleEndedIterator<Item = (ContentHash, u64)> {
+fn parse_entries(bytes: &[u8]) -> impl DoubleEndedIterator<Item = (ContentHash, u64)> {
     let (entries, _torn) = bytes.as_chunks::<ENTRY_BYTES>();
     entries.iter().filter_map(parse_entry)
 }
 
 fn parse_entry(entry: &[u8; ENTRY_BYTES]) -> Option<(ContentHash, u64)> {
-    let (body, sum) = entry.split_last_chunk::<SUM_BYTES>()?;
+    let (body, sum) = entry.split_last_chunk::<CHECKSUM_BYTES>()?;
     let (hash, number) = body.split_first_chunk::<32>()?;
     let expected = ContentHash::of(body);
-    (expected.as_bytes().first_chunk::<SUM_BYTES>() == Some(sum))
+    (expected.as_bytes().first_chunk::<CHECKSUM_BYTES>() == Some(sum))
         .then_some((ContentHash::from(*hash), u64::from_le_bytes(*number.first_chunk::<8>()?)))
 }
 
 /// Counts the damaged entries of a file. An entry that a power failure tore doesn't count.
-pub(crate) fn damaged_entries(path: &Path) -> io::Result<usize> {
-    let bytes = read_book(path, 0)?;
+pub(crate) fn count_damaged_entries(path: &Path) -> io::Result<usize> {
+    let bytes = read_usage_file(path, 0)?;
     let (entries, _torn) = bytes.as_chunks::<ENTRY_BYTES>();
-    let is_filled = |entry: &[u8; ENTRY_BYTES]| entry.ends_with(&[FILLER_BYTE; SUM_BYTES]);
+    let is_filled = |entry: &[u8; ENTRY_BYTES]| entry.ends_with(&[FILLER_BYTE; CHECKSUM_BYTES]);
     Ok(entries.iter().filter(|entry| parse_entry(entry).is_none() && !is_filled(entry)).count())
 }
 
@@ -248,11 +251,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (ours, theirs) = (BlobUsage::new(dir.path()), BlobUsage::new(dir.path()));
         assert_eq!(ours.totals().unwrap(), (0, 0));
-        ours.note_put(&hash(1), Stored::New(10)).unwrap();
-        theirs.note_put(&hash(2), Stored::New(5000)).unwrap();
-        theirs.note_put(&hash(1), Stored::Already).unwrap();
-        theirs.note_put(&hash(3), Stored::Already).unwrap();
-        theirs.note_put(&hash(3), Stored::Already).unwrap();
+        ours.note_put(&hash(1), PutOutcome::New(10)).unwrap();
+        theirs.note_put(&hash(2), PutOutcome::New(5000)).unwrap();
+        theirs.note_put(&hash(1), PutOutcome::Already).unwrap();
+        theirs.note_put(&hash(3), PutOutcome::Already).unwrap();
+        theirs.note_put(&hash(3), PutOutcome::Already).unwrap();
         let all = [(1, Some(4096)), (2, Some(8192)), (3, None)];
         let all = all.map(|(n, cost)| BlobEntry { hash: hash(n), cost });
         for ledger in [&ours, &theirs] {
@@ -260,7 +263,7 @@ mod tests {
             assert_eq!(ledger.entries().unwrap(), all);
         }
         theirs.replace(&all[..1], 7).unwrap();
-        ours.note_put(&hash(4), Stored::New(1)).unwrap();
+        ours.note_put(&hash(4), PutOutcome::New(1)).unwrap();
         for ledger in [&ours, &theirs] {
             assert_eq!(ledger.totals().unwrap(), (8192, 7));
         }
@@ -269,7 +272,7 @@ mod tests {
     #[test]
     fn a_torn_entry_costs_one_entry() {
         let dir = tempfile::tempdir().unwrap();
-        BlobUsage::new(dir.path()).note_put(&hash(1), Stored::New(1)).unwrap();
+        BlobUsage::new(dir.path()).note_put(&hash(1), PutOutcome::New(1)).unwrap();
         let path = dir.path().join("ledger");
         let mut bytes = fs::read(&path).unwrap();
         for torn in [1, 20, 39, 40] {
@@ -277,12 +280,12 @@ mod tests {
             fs::write(&path, &bytes).unwrap();
             let ledger = BlobUsage::new(dir.path());
             ledger.totals().unwrap();
-            ledger.note_put(&hash(2 + torn as u64), Stored::New(1)).unwrap();
+            ledger.note_put(&hash(2 + torn as u64), PutOutcome::New(1)).unwrap();
             let found = ledger.entries().unwrap();
             assert!(found.iter().any(|entry| entry.hash == hash(2 + torn as u64)), "{torn}");
             assert!(found.iter().any(|entry| entry.hash == hash(1)));
             bytes = fs::read(&path).unwrap();
-            assert_eq!(damaged_entries(&path).unwrap(), 0, "{torn}");
+            assert_eq!(count_damaged_entries(&path).unwrap(), 0, "{torn}");
         }
     }
 
@@ -290,7 +293,7 @@ mod tests {
     fn a_damaged_entry_is_never_taken_for_a_blob() {
         let dir = tempfile::tempdir().unwrap();
         let ledger = BlobUsage::new(dir.path());
-        (1..4).for_each(|n| ledger.note_put(&hash(n), Stored::New(10)).unwrap());
+        (1..4).for_each(|n| ledger.note_put(&hash(n), PutOutcome::New(10)).unwrap());
         let path = dir.path().join("ledger");
         let whole = fs::read(&path).unwrap();
         for at in [ENTRY_BYTES, ENTRY_BYTES + 33, 2 * ENTRY_BYTES - 1] {
@@ -299,7 +302,7 @@ mod tests {
             fs::write(&path, &bytes).unwrap();
             let found = BlobUsage::new(dir.path()).entries().unwrap();
             assert_eq!(found.iter().map(|entry| entry.hash).collect::<Vec<_>>(), [hash(1), hash(3)]);
-            assert_eq!(damaged_entries(&path).unwrap(), 1);
+            assert_eq!(count_damaged_entries(&path).unwrap(), 1);
         }
     }
 
@@ -310,7 +313,7 @@ mod tests {
             fs::write(dir.path().join("ledger"), &bytes).unwrap();
             let ledger = BlobUsage::new(dir.path());
             ledger.totals().unwrap();
-            ledger.note_put(&hash(1), Stored::Already).unwrap();
+            ledger.note_put(&hash(1), PutOutcome::Already).unwrap();
             proptest::prop_assert!(ledger.entries().unwrap().iter().any(|entry| entry.hash == hash(1)));
         }
     }

@@ -13,17 +13,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use journeyman_protocol::ContentHash;
 
 use crate::error::WorkspaceError;
-use crate::state::lock::{make_private_dir, own_file, replace_durably, state_error};
+use crate::state::lock::{make_private_dir, private_file_options, replace_durably, state_error};
 
 /// Maximum size of the index; beyond it no more packs are made, because reading it would take too
 /// much memory.
-const INDEX_BYTES: u64 = 32 * 1024 * 1024;
+const MAX_INDEX_BYTES: u64 = 32 * 1024 * 1024;
 /// Hash, offset and length of one content.
-const PLACE_BYTES: usize = 32 + 4 + 4;
+const POSITION_BYTES: usize = 32 + 4 + 4;
 /// First bytes of each section of the index.
 const SECTION_MAGIC: &[u8; 8] = b"jmpack\x00\x01";
 /// The section's checksum, the pack's hash, and the number of contents.
-const HEAD_BYTES: usize = 8 + 32 + 32 + 4;
+const SECTION_HEADER_BYTES: usize = 8 + 32 + 32 + 4;
 
 /// The position of a content in a pack.
 #[derive(Debug, Clone, Copy)]
@@ -66,11 +66,11 @@ impl PackIndex {
 
     /// Returns true if the index is too large to take more packs.
     pub(crate) fn is_full(&self) -> bool {
-        std::fs::metadata(&self.path).is_ok_and(|found| found.len() >= INDEX_BYTES)
+        std::fs::metadata(&self.path).is_ok_and(|found| found.len() >= MAX_INDEX_BYTES)
     }
 
     /// Makes the next call read the file again: packs may have been removed.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn invalidate(&self) {
         *self.lock() = KnownPositions::default();
     }
 
@@ -89,7 +89,8 @@ impl PackIndex {
     /// Returns all packs with their contents.
     pub(crate) fn packs(&self) -> Result<BTreeMap<ContentHash, Vec<PackedBlob>>, WorkspaceError> {
         let mut bytes = Vec::new();
-        let read = File::open(&self.path).and_then(|file| file.take(INDEX_BYTES * 2).read_to_end(&mut bytes));
+        let read =
+            File::open(&self.path).and_then(|file| file.take(MAX_INDEX_BYTES * 2).read_to_end(&mut bytes));
         match read {
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -116,7 +117,7 @@ impl PackIndex {
         }
         let mut text = Vec::new();
         for (pack, contents) in packs.iter().filter(|(pack, _)| is_kept(pack)) {
-            text.extend(index_section(pack, contents));
+            text.extend(encode_pack_section(pack, contents));
         }
         replace_durably(&self.path, &text).map_err(|source| state_error("replace", &self.path, source))?;
         Ok(true)
@@ -133,12 +134,12 @@ impl PackIndex {
         if let Some(place) = known.positions.get(hash) {
             return Ok(Some(*place));
         }
-        self.read_on(&mut known).map_err(|source| state_error("read", &self.path, source))?;
+        self.read_new_sections(&mut known).map_err(|source| state_error("read", &self.path, source))?;
         Ok(known.positions.get(hash).copied())
     }
 
     /// Reads what the index has grown by.
-    fn read_on(&self, known: &mut KnownPositions) -> std::io::Result<()> {
+    fn read_new_sections(&self, known: &mut KnownPositions) -> std::io::Result<()> {
         let length = match std::fs::metadata(&self.path) {
             Ok(found) => found.len(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
@@ -153,7 +154,7 @@ impl PackIndex {
         let mut bytes = Vec::new();
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(known.believed))?;
-        file.take(INDEX_BYTES * 2).read_to_end(&mut bytes)?;
+        file.take(MAX_INDEX_BYTES * 2).read_to_end(&mut bytes)?;
         let (believed, _) = read_sections(&bytes, |section| known.positions.extend(section));
         known.believed += believed as u64;
         known.length = length;
@@ -161,13 +162,13 @@ impl PackIndex {
     }
 
     /// Says where the contents of a pack lie.
-    pub(crate) fn note_pack(&self, pack: ContentHash, contents: &[PackedBlob]) -> Result<(), WorkspaceError> {
-        let section = index_section(&pack, contents);
+    pub(crate) fn add_pack(&self, pack: ContentHash, contents: &[PackedBlob]) -> Result<(), WorkspaceError> {
+        let section = encode_pack_section(&pack, contents);
         if let Some(dir) = self.path.parent() {
             make_private_dir(dir)?;
         }
         let mut known = self.lock();
-        let file = own_file().append(true).create(true).open(&self.path);
+        let file = private_file_options().append(true).create(true).open(&self.path);
         let written = file.and_then(|mut file| file.write_all(&section));
         self.is_unsynced.store(true, Ordering::Release);
         written.map_err(|source| state_error("write", &self.path, source))?;
@@ -184,7 +185,7 @@ pub(crate) type PackedBlob = (ContentHash, u32, u32);
 
 impl PackPosition {
     /// Returns true if the pack has this content here.
-    pub(crate) fn holds(&self, pack: &[u8], hash: &ContentHash) -> bool {
+    pub(crate) fn has_content(&self, pack: &[u8], hash: &ContentHash) -> bool {
         let bytes = usize::try_from(self.offset)
             .ok()
             .and_then(|offset| pack.get(offset..))
@@ -194,24 +195,26 @@ impl PackPosition {
 }
 
 /// Encodes a section with these contents of one pack; empty without any.
-pub(crate) fn section_of(contents: &[(ContentHash, PackPosition)]) -> Vec<u8> {
+pub(crate) fn encode_section(contents: &[(ContentHash, PackPosition)]) -> Vec<u8> {
     let Some((_, PackPosition { pack, .. })) = contents.first() else { return Vec::new() };
     let packed: Vec<PackedBlob> =
         contents.iter().map(|(hash, place)| (*hash, place.offset, place.length)).collect();
-    index_section(pack, &packed)
+    encode_pack_section(pack, &packed)
 }
 
 /// Returns the places that a damaged section seems to name. None of them is to be trusted.
 pub(crate) fn salvage_section(bytes: &[u8]) -> Vec<(ContentHash, PackPosition)> {
-    let Some(pack) = bytes.get(HEAD_BYTES - 36..HEAD_BYTES - 4).and_then(|pack| pack.first_chunk::<32>())
+    let Some(pack) = bytes
+        .get(SECTION_HEADER_BYTES - 36..SECTION_HEADER_BYTES - 4)
+        .and_then(|pack| pack.first_chunk::<32>())
     else {
         return Vec::new();
     };
-    index_positions(ContentHash::from(*pack), bytes.get(HEAD_BYTES..).unwrap_or_default())
+    parse_positions(ContentHash::from(*pack), bytes.get(SECTION_HEADER_BYTES..).unwrap_or_default())
 }
 
 /// Returns the index section of one pack.
-fn index_section(pack: &ContentHash, contents: &[PackedBlob]) -> Vec<u8> {
+fn encode_pack_section(pack: &ContentHash, contents: &[PackedBlob]) -> Vec<u8> {
     let mut body = pack.as_bytes().to_vec();
     body.extend_from_slice(&u32::try_from(contents.len()).unwrap_or_default().to_le_bytes());
     for (hash, offset, length) in contents {
@@ -227,22 +230,22 @@ fn index_section(pack: &ContentHash, contents: &[PackedBlob]) -> Vec<u8> {
 type PackSection<'a> = (Vec<(ContentHash, PackPosition)>, &'a [u8]);
 
 fn read_section(bytes: &[u8]) -> Option<PackSection<'_>> {
-    let (head, _) = bytes.split_at_checked(HEAD_BYTES)?;
+    let (head, _) = bytes.split_at_checked(SECTION_HEADER_BYTES)?;
     let (magic, head) = head.split_first_chunk::<8>()?;
     let (sum, head) = head.split_first_chunk::<32>()?;
     let (pack, count) = head.split_first_chunk::<32>()?;
     let count = u32::from_le_bytes(*count.first_chunk::<4>()?) as usize;
-    let end = HEAD_BYTES.checked_add(count.checked_mul(PLACE_BYTES)?)?;
+    let end = SECTION_HEADER_BYTES.checked_add(count.checked_mul(POSITION_BYTES)?)?;
     let (section, rest) = bytes.split_at_checked(end)?;
     let body = section.get(SECTION_MAGIC.len() + sum.len()..)?;
     if magic != SECTION_MAGIC || ContentHash::of(body) != ContentHash::from(*sum) {
         return None;
     }
-    Some((index_positions(ContentHash::from(*pack), section.get(HEAD_BYTES..)?), rest))
+    Some((parse_positions(ContentHash::from(*pack), section.get(SECTION_HEADER_BYTES..)?), rest))
 }
 
-fn index_positions(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, PackPosition)> {
-    let (places, _) = bytes.as_chunks::<PLACE_BYTES>();
+fn parse_positions(pack: ContentHash, bytes: &[u8]) -> Vec<(ContentHash, PackPosition)> {
+    let (places, _) = bytes.as_chunks::<POSITION_BYTES>();
     let places = places.iter().filter_map(|place| {
         let (hash, place) = place.split_first_chunk::<32>()?;
         let (offset, length) = place.split_first_chunk::<4>()?;

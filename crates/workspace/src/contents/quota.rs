@@ -17,36 +17,36 @@ use std::fs;
 use std::path::Path;
 
 use journeyman_protocol::ContentHash;
-use journeyman_store::Sweeping;
+use journeyman_store::SweepLock;
 
 use crate::change::CheckpointId;
-use crate::commands::heartbeat::command_starts;
-use crate::contents::blob_usage::{BlobEntry, disk_cost, named_in};
+use crate::commands::heartbeat::list_command_starts;
+use crate::contents::blob_usage::{BlobEntry, disk_cost, read_wanted_hashes};
 use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
-use crate::failpoint::Step;
+use crate::failpoint::TransactionStep;
 use crate::journal::Journal;
 use crate::journal::record::{ChangeRecord, JournalLine};
-use crate::landing::stored::referenced_contents as stored_contents;
+use crate::landing::stored_changes::referenced_contents as stored_contents;
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::entry::EntryContent;
 use crate::snapshot::snapshots::Snapshots;
-use crate::snapshot::stored::{load_tree_with, read_cache};
+use crate::snapshot::stored_tree::{load_tree_with, read_cache};
 use crate::snapshot::tree::Tree;
 use crate::state::lock::{FileLock, state_error};
 use crate::transaction::rollback::Rollback;
-use crate::transaction::writer::{Transactions, WriterState};
+use crate::transaction::writer::{TransactionWriter, WriterState};
 
 /// The part of the quota, as 1 in so many, that a sweep leaves free, so that the next change
 /// doesn't sweep again.
 const FREE_FRACTION: u64 = 8;
 /// The longest record of a copy that is looked into for its checkpoint.
-const COPY_RECORD_BYTES: u64 = 1024 * 1024;
+const MAX_COPY_RECORD_BYTES: u64 = 1024 * 1024;
 
 /// The disk space that a project's stored history takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Storage {
+pub struct StorageUsage {
     /// Bytes that the blobs take which this project was the first to put.
     pub bytes: u64,
     /// The maximum for that.
@@ -57,17 +57,17 @@ pub struct Storage {
 pub(crate) struct Quota<'a> {
     pub(crate) project: &'a Project,
     pub(crate) snapshots: &'a Snapshots,
-    pub(crate) transactions: &'a Transactions,
+    pub(crate) transactions: &'a TransactionWriter,
 }
 
 impl Quota<'_> {
     /// Returns the disk space that the project's checkpoints and changes take.
     ///
     /// # Errors [`WorkspaceError::State`] when the record of it can't be read.
-    pub(crate) fn storage(&self) -> Result<Storage, WorkspaceError> {
+    pub(crate) fn storage_usage(&self) -> Result<StorageUsage, WorkspaceError> {
         let ledger = self.project.blob_store.usage();
         let (bytes, _) = ledger.totals().map_err(|source| state_error("read", ledger.path(), source))?;
-        Ok(Storage { bytes, limit_bytes: self.project.limits().project_bytes })
+        Ok(StorageUsage { bytes, limit_bytes: self.project.limits().project_bytes })
     }
 
     /// Makes room if the project's past takes more than it may. What was done before stays done: a
@@ -75,9 +75,9 @@ impl Quota<'_> {
     ///
     /// # Errors
     /// Only that of a test's failpoint.
-    pub(crate) fn keep_to_quota(&self) -> Result<(), WorkspaceError> {
+    pub(crate) fn enforce(&self) -> Result<(), WorkspaceError> {
         // A copy's contents are the project's, and so is their removal.
-        if self.project.base().is_some() {
+        if self.project.project_copy().is_some() {
             return Ok(());
         }
         match self.sweep_if_needed() {
@@ -97,21 +97,22 @@ impl Quota<'_> {
             Some(project) => project,
             None => FileLock::open(&self.project.options.state_dir)?,
         };
-        let swept =
-            project.try_take().and_then(|held| match (held, self.project.blob_store.blobs().sweeping()?) {
+        let swept = project.try_take().and_then(|held| {
+            match (held, self.project.blob_store.blobs().try_lock_for_sweep()?) {
                 (Some(_held), Some(right)) => self.sweep(&mut writer, &right),
                 _ => Ok(()),
-            });
+            }
+        });
         writer.lock = Some(project);
         swept
     }
 
-    fn sweep(&self, writer: &mut WriterState, right: &Sweeping) -> Result<(), WorkspaceError> {
+    fn sweep(&self, writer: &mut WriterState, right: &SweepLock) -> Result<(), WorkspaceError> {
         let context = self.project.transaction_context();
         if let Some(open) = writer.journal.catch_up()? {
             Rollback::new(&context).recover(&mut writer.journal, &open)?;
         }
-        self.project.blob_store.forget_packs();
+        self.project.blob_store.invalidate_packs();
         let ledger = self.project.blob_store.usage();
         let failed = |source| state_error("keep", ledger.path(), source);
         let mut book = HashMap::new();
@@ -120,7 +121,7 @@ impl Quota<'_> {
                 book.insert(entry.hash, (disk_cost(stored), entry.cost.is_some()));
             }
         }
-        let others = self.needed_by_others(&book);
+        let others = self.blobs_needed_by_others(&book);
         // A blob whose first owner dropped it is charged to this project from now on.
         for (hash, (_, ours)) in &mut book {
             *ours |= !others.contains(hash);
@@ -128,21 +129,21 @@ impl Quota<'_> {
         let quota = self.project.limits().project_bytes;
         let target = quota - quota / FREE_FRACTION;
         let mut needs = MarkPhase::new(&self.project.blob_store, &book);
-        let based = self.need_always(&mut needs)?;
+        let based = self.mark_always_needed(&mut needs)?;
         let lines = writer.journal.lines()?;
-        let from = needs.first_line_kept(&lines, &based, target)?;
+        let from = needs.find_first_kept_line(&lines, &based, target)?;
         if from > 0 {
-            context.reach_failpoint(Step::Forget, None)?;
-            writer.journal.cut_to(lines, from, &based)?;
+            context.reach_failpoint(TransactionStep::Forget, None)?;
+            writer.journal.drop_lines_before(lines, from, &based)?;
             writer.base = None;
         }
         let total = needs.repack_needed()?;
         let MarkPhase { marked, .. } = needs;
-        context.reach_failpoint(Step::Sweep, None)?;
+        context.reach_failpoint(TransactionStep::Sweep, None)?;
         let gone = book.keys().filter(|hash| !marked.contains_key(*hash) && !others.contains(*hash));
         self.project.blob_store.blobs().sweep(right, gone.copied())?;
-        context.reach_failpoint(Step::Swept, None)?;
-        self.project.blob_store.keep_packs(|pack| marked.contains_key(pack))?;
+        context.reach_failpoint(TransactionStep::Swept, None)?;
+        self.project.blob_store.retain_packs(|pack| marked.contains_key(pack))?;
         let kept =
             marked.iter().map(|(hash, mark)| BlobEntry { hash: *hash, cost: mark.ours.then_some(mark.cost) });
         let mut kept: Vec<BlobEntry> = kept.collect();
@@ -150,12 +151,12 @@ impl Quota<'_> {
         // With more than that it would be swept again and again for nothing.
         let floor = if total > target { total.saturating_add(quota / FREE_FRACTION) } else { 0 };
         ledger.replace(&kept, floor).map_err(failed)?;
-        self.project.blob_store.forget_packs();
+        self.project.blob_store.invalidate_packs();
         Ok(())
     }
 
     /// Returns this project's blobs that other projects rely on.
-    fn needed_by_others(&self, book: &HashMap<ContentHash, (u64, bool)>) -> HashSet<ContentHash> {
+    fn blobs_needed_by_others(&self, book: &HashMap<ContentHash, (u64, bool)>) -> HashSet<ContentHash> {
         let ours = self.project.blob_store.usage().path();
         let projects = ours.parent().and_then(Path::parent).map(fs::read_dir);
         let Some(Ok(projects)) = projects else { return HashSet::new() };
@@ -164,7 +165,8 @@ impl Quota<'_> {
             let theirs = project.path().join("ledger");
             if theirs != ours {
                 // A ledger that can't be read can't have entries of this store.
-                needed.extend(named_in(&theirs, |hash| book.contains_key(hash)).unwrap_or_default());
+                needed
+                    .extend(read_wanted_hashes(&theirs, |hash| book.contains_key(hash)).unwrap_or_default());
             }
         }
         needed
@@ -172,11 +174,11 @@ impl Quota<'_> {
 
     /// Marks what is needed regardless of the journal. Returns the checkpoints that copies were
     /// made from.
-    fn need_always(&self, needs: &mut MarkPhase<'_>) -> Result<HashSet<CheckpointId>, WorkspaceError> {
+    fn mark_always_needed(&self, needs: &mut MarkPhase<'_>) -> Result<HashSet<CheckpointId>, WorkspaceError> {
         let mut based = HashSet::new();
-        needs.state_dir(&self.project.options.state_dir)?;
+        needs.mark_state_dir(&self.project.options.state_dir)?;
         for tree in self.snapshots.trees_in_use() {
-            needs.tree_in_memory(&tree);
+            needs.mark_tree_in_memory(&tree);
         }
         let copies = match fs::read_dir(self.project.options.state_dir.join("work")) {
             Ok(copies) => copies,
@@ -188,12 +190,12 @@ impl Quota<'_> {
         for copy in copies {
             let copy =
                 copy.map_err(|source| state_error("list", &self.project.options.state_dir, source))?.path();
-            based.extend(base_of(&copy));
+            based.extend(copy_base_checkpoint(&copy));
             for hash in stored_contents(&copy)? {
                 needs.mark_content(&hash)?;
             }
             let state = copy.join("state");
-            needs.state_dir(&state)?;
+            needs.mark_state_dir(&state)?;
             for line in Journal::new(&state, u64::MAX).lines()? {
                 needs.mark_line(&line)?;
             }
@@ -203,9 +205,9 @@ impl Quota<'_> {
 }
 
 /// Returns the checkpoint that a copy was made from, as its record says.
-fn base_of(copy: &Path) -> Option<CheckpointId> {
+fn copy_base_checkpoint(copy: &Path) -> Option<CheckpointId> {
     let path = copy.join("record");
-    if fs::symlink_metadata(&path).ok()?.len() > COPY_RECORD_BYTES {
+    if fs::symlink_metadata(&path).ok()?.len() > MAX_COPY_RECORD_BYTES {
         return None;
     }
     let text = fs::read_to_string(path).ok()?;
@@ -289,7 +291,7 @@ impl<'a> MarkPhase<'a> {
         }
     }
 
-    fn tree_in_memory(&mut self, tree: &Tree) {
+    fn mark_tree_in_memory(&mut self, tree: &Tree) {
         for entry in &tree.entries {
             if let EntryContent::Hashed { hash, kept: true } = entry.content {
                 // What can't be looked up is found missing when the tree is next looked at.
@@ -299,14 +301,14 @@ impl<'a> MarkPhase<'a> {
     }
 
     /// Marks the contents before a change: an undo needs them.
-    fn record(&mut self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
+    fn mark_change(&mut self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
         let before = record.files.iter().filter_map(|file| file.before.as_ref());
         before.filter_map(|state| state.hash.as_ref()).try_for_each(|hash| self.mark_content(hash))
     }
 
     fn mark_line(&mut self, line: &JournalLine) -> Result<(), WorkspaceError> {
         match line {
-            JournalLine::Change(record) => self.record(record),
+            JournalLine::Change(record) => self.mark_change(record),
             JournalLine::Checkpoint(record) => self.mark_tree(&record.tree),
             JournalLine::Placed(_)
             | JournalLine::Done(_)
@@ -317,11 +319,11 @@ impl<'a> MarkPhase<'a> {
     }
 
     /// Marks the blobs that snapshots and running commands of a state directory need.
-    fn state_dir(&mut self, dir: &Path) -> Result<(), WorkspaceError> {
+    fn mark_state_dir(&mut self, dir: &Path) -> Result<(), WorkspaceError> {
         if let Some(tree) = read_cache(&dir.join("stat-cache"), self.blob_store) {
-            self.tree_in_memory(&tree);
+            self.mark_tree_in_memory(&tree);
         }
-        for begin in command_starts(dir)? {
+        for begin in list_command_starts(dir)? {
             let (tree, contents) = begin.needed_blobs();
             self.mark_tree(&tree)?;
             contents.iter().try_for_each(|hash| self.mark_content(hash))?;
@@ -330,7 +332,7 @@ impl<'a> MarkPhase<'a> {
     }
 
     /// Returns the first line from which the journal fits the quota.
-    fn first_line_kept(
+    fn find_first_kept_line(
         &mut self,
         lines: &[JournalLine],
         based: &HashSet<CheckpointId>,
@@ -346,7 +348,7 @@ impl<'a> MarkPhase<'a> {
             self.fresh.clear();
             self.mark_line(line)?;
             if self.total > target && changed && !self.fresh.is_empty() {
-                self.unmark_fresh();
+                self.unmark_newest_line();
                 break;
             }
             changed |= matches!(line, JournalLine::Change(_));
@@ -358,7 +360,7 @@ impl<'a> MarkPhase<'a> {
         Ok(if lines.iter().take(from).all(is_nothing) { 0 } else { from })
     }
 
-    fn unmark_fresh(&mut self) {
+    fn unmark_newest_line(&mut self) {
         for hash in std::mem::take(&mut self.fresh) {
             if let Some(mark) = self.marked.remove(&hash).filter(|mark| mark.ours) {
                 self.total = self.total.saturating_sub(mark.cost);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use journeyman_protocol::ContentHash;
-use journeyman_store::{Blobs, Durability, StoreError, Stored};
+use journeyman_store::{Blobs, Durability, PutOutcome, StoreError};
 
 use crate::contents::blob_usage::BlobUsage;
 use crate::contents::pack_index::{PackIndex, PackedBlob};
@@ -20,17 +20,17 @@ use crate::error::WorkspaceError;
 use crate::state::lock::state_error;
 
 /// From so many files to be kept at once, packs are worth it.
-pub(crate) const PACK_FROM: usize = 128;
+pub(crate) const MIN_FILES_TO_PACK: usize = 128;
 /// A pack is closed when it has so many bytes: large enough to be cheap, small enough to unpack for
 /// one file.
-const PACK_BYTES: usize = 2 * 1024 * 1024;
+const PACK_TARGET_BYTES: usize = 2 * 1024 * 1024;
 /// Maximum number of packs kept unpacked, some 8 MiB: an undo goes through the files of several
 /// directories in turn.
 const MAX_UNPACKED_PACKS: usize = 4;
 /// Larger contents are blobs of their own.
-const PACKED_FILE_BYTES: usize = 128 * 1024;
+const MAX_PACKED_FILE_BYTES: usize = 128 * 1024;
 /// A pack is packed anew when not more than one part in so many of it is needed.
-const REPACK_FROM: u64 = 2;
+const REPACK_DIVISOR: u64 = 2;
 /// The contents of one project.
 #[derive(Debug)]
 pub(crate) struct BlobStore {
@@ -86,7 +86,7 @@ impl BlobStore {
     /// Keeps a content.
     pub(crate) fn put(&self, bytes: &[u8], durability: Durability) -> Result<ContentHash, WorkspaceError> {
         let note = &mut |hash: &ContentHash, stored| self.usage.note_put(hash, stored);
-        let hash = self.blobs.put_noting(bytes, durability, note)?;
+        let hash = self.blobs.put_with_callback(bytes, durability, note)?;
         if durability == Durability::Later {
             self.note_unsynced();
         }
@@ -95,13 +95,13 @@ impl BlobStore {
 
     /// Stores data other than a file's content. If it is stored already, no [`BlobStore::sync`] is
     /// needed.
-    pub(crate) fn put_new(&self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
+    pub(crate) fn put_metadata(&self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
         let mut is_new = false;
         let note = &mut |hash: &ContentHash, stored| {
-            is_new |= matches!(stored, Stored::New(_));
+            is_new |= matches!(stored, PutOutcome::New(_));
             self.usage.note_put(hash, stored)
         };
-        let hash = self.blobs.put_noting(bytes, Durability::Later, note)?;
+        let hash = self.blobs.put_with_callback(bytes, Durability::Later, note)?;
         if is_new {
             self.note_unsynced();
         }
@@ -111,17 +111,17 @@ impl BlobStore {
     /// Renews the blob with this hash as if it had just been put; returns false if there is none
     /// outside of packs. Reads the blob the first time, so that nothing relies on a damaged one.
     pub(crate) fn touch_blob(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
-        if !self.blobs.renew(hash)? {
+        if !self.blobs.touch(hash)? {
             return Ok(false);
         }
         let is_known = self.lock_verified().contains(hash);
         if !is_known {
-            if self.whole_blob(hash)?.is_none() {
+            if self.read_intact_blob(hash)?.is_none() {
                 return Ok(false);
             }
             self.lock_verified().insert(*hash);
         }
-        let noted = self.usage.note_put(hash, Stored::Already);
+        let noted = self.usage.note_put(hash, PutOutcome::Already);
         noted.map_err(|source| state_error("write", self.usage.path(), source))?;
         Ok(true)
     }
@@ -166,9 +166,9 @@ impl BlobStore {
     /// Returns true if the content is stored, and keeps it from then on even if another project
     /// stored it. A content outside of packs is read, so that nothing relies on a damaged one; a
     /// pack would have to be unpacked for that.
-    pub(crate) fn rely_on(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
-        if self.whole_blob(hash)?.is_some() {
-            let noted = self.usage.note_put(hash, Stored::Already);
+    pub(crate) fn claim_existing(&self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+        if self.read_intact_blob(hash)?.is_some() {
+            let noted = self.usage.note_put(hash, PutOutcome::Already);
             noted.map_err(|source| state_error("write", self.usage.path(), source))?;
             return Ok(true);
         }
@@ -188,7 +188,7 @@ impl BlobStore {
     }
 
     /// Reads a blob; `None` if it is missing or damaged, which are treated alike.
-    pub(crate) fn whole_blob(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    pub(crate) fn read_intact_blob(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
         match self.blobs.get(hash) {
             Err(StoreError::BlobDamaged { .. }) => Ok(None),
             other => Ok(other?),
@@ -197,11 +197,11 @@ impl BlobStore {
 
     /// Reads a content; `None` if it is missing or damaged.
     pub(crate) fn get(&self, hash: &ContentHash) -> Result<Option<Vec<u8>>, WorkspaceError> {
-        if let Some(bytes) = self.whole_blob(hash)? {
+        if let Some(bytes) = self.read_intact_blob(hash)? {
             return Ok(Some(bytes));
         }
         let Some(place) = self.index.position_of(hash)? else { return Ok(None) };
-        let Some(pack) = self.unpacked(&place.pack)? else { return Ok(None) };
+        let Some(pack) = self.load_pack(&place.pack)? else { return Ok(None) };
         let bytes = usize::try_from(place.offset)
             .ok()
             .and_then(|offset| pack.get(offset..))
@@ -210,13 +210,13 @@ impl BlobStore {
     }
 
     /// Returns a lookup for many contents, which looks for each pack once.
-    pub(crate) fn reader(&self) -> BlobReader<'_> {
-        BlobReader { blob_store: self, packs: HashMap::new() }
+    pub(crate) fn lookup(&self) -> BlobLookup<'_> {
+        BlobLookup { blob_store: self, packs: HashMap::new() }
     }
 
     /// Discards what is cached about packs, as some may have been removed.
-    pub(crate) fn forget_packs(&self) {
-        self.index.forget();
+    pub(crate) fn invalidate_packs(&self) {
+        self.index.invalidate();
         self.lock_unpacked().clear();
         self.lock_verified().clear();
     }
@@ -240,7 +240,7 @@ impl BlobStore {
             };
             let needed: Vec<PackedBlob> =
                 contents.iter().copied().filter(|(hash, ..)| is_needed(hash)).collect();
-            if size(&needed) * REPACK_FROM > size(&contents) {
+            if size(&needed) * REPACK_DIVISOR > size(&contents) {
                 continue;
             }
             let Some(mut pack) = self.begin_pack() else { break };
@@ -261,9 +261,9 @@ impl BlobStore {
     }
 
     /// Drops the index entries of packs that aren't kept. Nobody else may put contents meanwhile.
-    pub(crate) fn keep_packs(&self, is_kept: impl Fn(&ContentHash) -> bool) -> Result<(), WorkspaceError> {
+    pub(crate) fn retain_packs(&self, is_kept: impl Fn(&ContentHash) -> bool) -> Result<(), WorkspaceError> {
         if self.index.retain_packs(is_kept)? {
-            self.forget_packs();
+            self.invalidate_packs();
         }
         Ok(())
     }
@@ -276,11 +276,11 @@ impl BlobStore {
         self.verified.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn unpacked(&self, hash: &ContentHash) -> Result<Option<Arc<Vec<u8>>>, WorkspaceError> {
+    fn load_pack(&self, hash: &ContentHash) -> Result<Option<Arc<Vec<u8>>>, WorkspaceError> {
         if let Some((_, bytes)) = self.lock_unpacked().iter().find(|(known, _)| known == hash) {
             return Ok(Some(bytes.clone()));
         }
-        let Some(bytes) = self.whole_blob(hash)?.map(Arc::new) else { return Ok(None) };
+        let Some(bytes) = self.read_intact_blob(hash)?.map(Arc::new) else { return Ok(None) };
         let mut unpacked = self.lock_unpacked();
         if unpacked.len() >= MAX_UNPACKED_PACKS {
             unpacked.remove(0);
@@ -301,14 +301,14 @@ impl BlobStore {
 }
 
 /// Looks up many contents, each pack once.
-pub(crate) struct BlobReader<'a> {
+pub(crate) struct BlobLookup<'a> {
     blob_store: &'a BlobStore,
     packs: HashMap<ContentHash, bool>,
 }
 
-impl BlobReader<'_> {
+impl BlobLookup<'_> {
     /// Returns true if the content is stored, as [`BlobStore::contains`] does.
-    pub(crate) fn has(&mut self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
+    pub(crate) fn contains(&mut self, hash: &ContentHash) -> Result<bool, WorkspaceError> {
         let Some(place) = self.blob_store.index.position_of(hash)? else {
             return Ok(self.blob_store.blobs.contains(hash)?);
         };
@@ -335,13 +335,13 @@ impl PackBuilder<'_> {
     /// Keeps a content, once the pack is closed.
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<ContentHash, WorkspaceError> {
         let place = u32::try_from(self.bytes.len()).ok().zip(u32::try_from(bytes.len()).ok());
-        let Some((offset, length)) = place.filter(|_| bytes.len() <= PACKED_FILE_BYTES) else {
+        let Some((offset, length)) = place.filter(|_| bytes.len() <= MAX_PACKED_FILE_BYTES) else {
             return self.blob_store.put(bytes, Durability::Later);
         };
         let hash = ContentHash::of(bytes);
         self.bytes.extend_from_slice(bytes);
         self.contents.push((hash, offset, length));
-        if self.bytes.len() >= PACK_BYTES {
+        if self.bytes.len() >= PACK_TARGET_BYTES {
             self.close()?;
         }
         Ok(hash)
@@ -353,7 +353,7 @@ impl PackBuilder<'_> {
             return Ok(());
         }
         let pack = self.blob_store.put(&self.bytes, Durability::Later)?;
-        self.blob_store.index.note_pack(pack, &self.contents)?;
+        self.blob_store.index.add_pack(pack, &self.contents)?;
         self.bytes.clear();
         self.contents.clear();
         Ok(())

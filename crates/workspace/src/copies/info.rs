@@ -5,7 +5,7 @@ use journeyman_protocol::{RelPath, SessionId, UnixMillis};
 use journeyman_sandbox::Sandbox;
 use serde::{Deserialize, Serialize};
 
-use crate::copies::tier::Tier;
+use crate::copies::tier::IsolationTier;
 use crate::error::WorkspaceError;
 
 /// The programs and tiers for making a copy.
@@ -16,7 +16,7 @@ pub struct CopyTools<'a> {
     /// The user's git; without it there is no worktree tier.
     pub git: Option<&'a Git>,
     /// The tiers to try, in this order.
-    pub tiers: &'a [Tier],
+    pub tiers: &'a [IsolationTier],
     /// Maximum number of files that a tier may copy one by one.
     pub max_copied_files: usize,
 }
@@ -27,7 +27,7 @@ pub struct CopyInfo {
     /// The session whose copy it is; it names it.
     pub session: SessionId,
     /// The way it was made.
-    pub tier: Tier,
+    pub tier: IsolationTier,
     /// When.
     pub created: UnixMillis,
     /// The checkpoint of the user's tree that it was made from.

@@ -3,7 +3,7 @@
 use crate::copies::info::CopyInfo;
 use crate::copies::location::CopyLocation;
 use crate::copies::record::CopyRecord;
-use crate::copies::tier::Tier;
+use crate::copies::tier::IsolationTier;
 use crate::error::WorkspaceError;
 use crate::state::lock::OwnedLockGuard;
 use crate::workspace::Workspace;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub struct IsolatedCopy {
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) info: CopyInfo,
-    pub(crate) unavailable_tiers: Vec<(Tier, String)>,
+    pub(crate) unavailable_tiers: Vec<(IsolationTier, String)>,
     pub(crate) left_out: Vec<(RelPath, String)>,
     pub(crate) record: CopyRecord,
     pub(crate) place: CopyLocation,
@@ -50,14 +50,14 @@ impl IsolatedCopy {
 
     /// Returns the better tiers that were unavailable, each with the reason.
     #[must_use]
-    pub fn unavailable_tiers(&self) -> &[(Tier, String)] {
+    pub fn unavailable_tiers(&self) -> &[(IsolationTier, String)] {
         &self.unavailable_tiers
     }
 
     /// Returns the files that the copy doesn't have as the tree has them, each with the reason.
     /// Known after [`Copies::create`](crate::Copies::create) only.
     #[must_use]
-    pub fn left_out(&self) -> &[(RelPath, String)] {
+    pub fn left_out_files(&self) -> &[(RelPath, String)] {
         &self.left_out
     }
 }

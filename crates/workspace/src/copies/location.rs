@@ -4,7 +4,7 @@
 //! its own state. Its files are there too where that is on the file system of the project, and
 //! otherwise in a directory beside the project's root, `.journeyman-work-<hash>`.
 
-use crate::copies::record::CopyBase;
+use crate::copies::record::CopyPlacement;
 use journeyman_ignore_rules::{COPIES_DIR_DIGITS, COPIES_DIR_PREFIX};
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -16,7 +16,7 @@ use crate::copies::record::{CopyRecord, CopyRecordState};
 use crate::error::WorkspaceError;
 use crate::files::remove::remove_tree;
 use crate::journal::history::History;
-use crate::preview::pending::put_back;
+use crate::preview::pending::restore_moved;
 use crate::state::lock::{FileLock, OwnedLockGuard, make_private_dir, state_error};
 use crate::workspace::Workspace;
 
@@ -42,7 +42,7 @@ impl CopyLocation {
     pub(crate) fn of(workspace: &Workspace, session: &SessionId) -> Self {
         let work = workspace.project.options.state_dir.join(COPIES_DIR);
         let dir = work.join(session.as_str());
-        let sibling = sibling_of(workspace.root()).map(|all| all.join(session.as_str()));
+        let sibling = sibling_dir(workspace.root()).map(|all| all.join(session.as_str()));
         Self { work, dir, sibling, session: session.clone(), root: workspace.root().to_owned() }
     }
 
@@ -52,7 +52,7 @@ impl CopyLocation {
     }
 
     /// Returns the copy's own state directory.
-    pub(crate) fn state(&self) -> PathBuf {
+    pub(crate) fn state_dir(&self) -> PathBuf {
         self.dir.join("state")
     }
 
@@ -62,15 +62,15 @@ impl CopyLocation {
     }
 
     /// Returns the directory of the files; `None` where there is none beside the root.
-    pub(crate) fn files(&self, beside: CopyBase) -> Option<&Path> {
+    pub(crate) fn files_dir(&self, beside: CopyPlacement) -> Option<&Path> {
         match beside {
-            CopyBase::State => Some(&self.dir),
-            CopyBase::Root => self.sibling.as_deref(),
+            CopyPlacement::State => Some(&self.dir),
+            CopyPlacement::Root => self.sibling.as_deref(),
         }
     }
 
     /// Makes the directory beside the root that this copy's files go to.
-    pub(crate) fn make_sibling(&self) -> Result<&Path, WorkspaceError> {
+    pub(crate) fn make_sibling_dir(&self) -> Result<&Path, WorkspaceError> {
         let absent = || {
             let source = std::io::ErrorKind::NotFound.into();
             state_error("create a directory beside", &self.dir, source)
@@ -79,7 +79,7 @@ impl CopyLocation {
         let all = dir.parent().ok_or_else(absent)?;
         make_private_dir(all)?;
         // Its name is predictable: another user may have made it, or have put a link there.
-        if !is_ours(all) {
+        if !is_own_directory(all) {
             let source = std::io::Error::other("it belongs to somebody else");
             return Err(state_error("use", all, source));
         }
@@ -120,10 +120,10 @@ impl CopyLocation {
 
     /// Returns the process that has the copy open, if one does.
     pub(crate) fn holder(&self) -> Option<String> {
-        FileLock::open(&self.dir).ok()?.held_by()
+        FileLock::open(&self.dir).ok()?.current_holder()
     }
 
-    pub(crate) fn record(&self) -> Result<CopyRecordState, WorkspaceError> {
+    pub(crate) fn read_record(&self) -> Result<CopyRecordState, WorkspaceError> {
         CopyRecord::read(&self.dir, &self.session)
     }
 
@@ -141,7 +141,7 @@ impl CopyLocation {
     /// held.
     pub(crate) fn finish_hand_over(&self, record: &mut CopyRecord) -> Result<(), WorkspaceError> {
         let Some(from) = record.handed_from.take() else { return Ok(()) };
-        if let (CopyBase::Root, Some(sibling)) = (record.beside, &self.sibling) {
+        if let (CopyPlacement::Root, Some(sibling)) = (record.beside, &self.sibling) {
             match fs::rename(sibling.with_file_name(from.as_str()), sibling) {
                 // A crash came after this step.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
@@ -153,7 +153,7 @@ impl CopyLocation {
 
     /// Removes what a failed tier or a crash left. The caller holds the lock.
     pub(crate) fn clear(&self) -> Result<(), WorkspaceError> {
-        put_back(&self.dir, &self.root)?;
+        restore_moved(&self.dir, &self.root)?;
         self.clear_sibling()?;
         for entry in names_in(&self.dir)? {
             if entry != "lock" {
@@ -165,7 +165,7 @@ impl CopyLocation {
 
     fn clear_sibling(&self) -> Result<(), WorkspaceError> {
         let Some(sibling) = &self.sibling else { return Ok(()) };
-        let Some(all) = sibling.parent().filter(|all| is_ours(all)) else { return Ok(()) };
+        let Some(all) = sibling.parent().filter(|all| is_own_directory(all)) else { return Ok(()) };
         remove_tree(sibling)?;
         // Another copy may be in there.
         let _only_if_empty = fs::remove_dir(all);
@@ -175,7 +175,7 @@ impl CopyLocation {
     /// Removes the copy with all its files. The caller holds the lock; from the first step on the
     /// copy counts as removed.
     pub(crate) fn remove(&self) -> Result<(), WorkspaceError> {
-        put_back(&self.dir, &self.root)?;
+        restore_moved(&self.dir, &self.root)?;
         CopyRecord::remove(&self.dir)?;
         self.clear_sibling()?;
         // Under another name, so that a new copy of the session may be made while the old one goes.
@@ -205,17 +205,17 @@ pub(crate) struct CopyDir {
 impl CopyDir {
     /// Returns the process that has the copy open, if one does.
     pub(crate) fn holder(&self) -> Option<String> {
-        FileLock::open(&self.dir).ok()?.held_by()
+        FileLock::open(&self.dir).ok()?.current_holder()
     }
 
     /// Returns true if all that it has is landed.
-    pub(crate) fn is_settled(&self, history: &History) -> bool {
-        self.record.as_ref().is_some_and(|record| is_settled(record, history))
+    pub(crate) fn is_landed(&self, history: &History) -> bool {
+        self.record.as_ref().is_some_and(|record| is_copy_landed(record, history))
     }
 }
 
 /// Returns the copies in a project's state directory, without half-made ones.
-pub(crate) fn copies_in(state_dir: &Path) -> Result<Vec<CopyDir>, WorkspaceError> {
+pub(crate) fn list_copies(state_dir: &Path) -> Result<Vec<CopyDir>, WorkspaceError> {
     let work = state_dir.join(COPIES_DIR);
     let mut copies = Vec::new();
     for name in names_in(&work)? {
@@ -244,19 +244,18 @@ pub(crate) fn sweep_copies(workspace: &Workspace) {
     // Read once, and not at all where there are no copies.
     let landings = if places.is_empty() { None } else { workspace.project.history().ok() };
     for place in places {
-        let is_half_handed_over =
-            matches!(place.record(), Ok(CopyRecordState::Record(record)) if record.handed_from.is_some());
+        let is_half_handed_over = matches!(place.read_record(), Ok(CopyRecordState::Record(record)) if record.handed_from.is_some());
         if is_half_handed_over
             && place.holder().is_none()
             && let Ok(Some(_held)) = place.acquire_existing()
-            && let Ok(CopyRecordState::Record(mut record)) = place.record()
+            && let Ok(CopyRecordState::Record(mut record)) = place.read_record()
         {
             let _next_time = place.finish_hand_over(&mut record);
         }
-        let is_left_over = || match place.record() {
+        let is_left_over = || match place.read_record() {
             Ok(CopyRecordState::Nothing) => true,
             Ok(CopyRecordState::Record(record)) => {
-                !record.kept || landings.as_ref().is_some_and(|history| is_settled(&record, history))
+                !record.kept || landings.as_ref().is_some_and(|history| is_copy_landed(&record, history))
             }
             _ => false,
         };
@@ -272,9 +271,9 @@ pub(crate) fn sweep_copies(workspace: &Workspace) {
 
 /// Returns true if everything in a copy is landed according to the journal. Such a copy is left if
 /// the landing process was cut off before it removed the copy.
-pub(crate) fn is_settled(record: &CopyRecord, history: &History) -> bool {
+pub(crate) fn is_copy_landed(record: &CopyRecord, history: &History) -> bool {
     let landing = history.landing_of(&record.info.session);
-    landing.is_some_and(|(id, in_effect)| in_effect && record.is_settled_by(id))
+    landing.is_some_and(|(id, in_effect)| in_effect && record.is_landed_by(id))
 }
 
 fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>, WorkspaceError> {
@@ -288,13 +287,13 @@ fn names_in(dir: &Path) -> Result<Vec<std::ffi::OsString>, WorkspaceError> {
 }
 
 /// Returns the directory for copies beside a root; `None` if the root is the file system's.
-fn sibling_of(root: &Path) -> Option<PathBuf> {
+fn sibling_dir(root: &Path) -> Option<PathBuf> {
     let root = fs::canonicalize(root).ok()?;
     let digits = ContentHash::of(std::os::unix::ffi::OsStrExt::as_bytes(root.as_os_str())).to_string();
     Some(root.parent()?.join(format!("{COPIES_DIR_PREFIX}{}", digits.get(..COPIES_DIR_DIGITS)?)))
 }
 
-fn is_ours(dir: &Path) -> bool {
+fn is_own_directory(dir: &Path) -> bool {
     let us = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(dir).is_ok_and(|found| found.is_dir() && found.uid() == us)
 }

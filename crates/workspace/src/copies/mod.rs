@@ -8,24 +8,24 @@
 use std::sync::Arc;
 
 use journeyman_protocol::{RelPath, SessionId, UnixMillis};
-use journeyman_sandbox::Base;
+use journeyman_sandbox::ProjectCopy;
 
 use crate::copies::info::{CopyInfo, CopyTools};
 use crate::copies::isolated::IsolatedCopy;
 use crate::copies::location::CopyLocation;
 use crate::copies::record::{CopyRecord, CopyRecordState};
-use crate::copies::tier::Tier;
-use crate::copies::tiers::making::CopyRequest;
+use crate::copies::tier::IsolationTier;
+use crate::copies::tiers::copy_request::CopyRequest;
 use crate::error::WorkspaceError;
 use crate::options::Options;
-use crate::workspace::{Workspace, open_base};
+use crate::workspace::{Workspace, open_project_copy};
 
 pub(crate) mod info;
 pub(crate) mod isolated;
 pub(crate) mod location;
-pub(crate) mod mend;
 pub(crate) mod record;
 pub(crate) mod refresh;
+pub(crate) mod repair;
 pub(crate) mod tier;
 pub(crate) mod tiers;
 
@@ -38,7 +38,7 @@ const SCRATCH_LABEL: &str = "before something is tried out in a copy";
 struct NewCopy {
     workspace: Arc<Workspace>,
     record: CopyRecord,
-    unavailable_tiers: Vec<(Tier, String)>,
+    unavailable_tiers: Vec<(IsolationTier, String)>,
     left_out: Vec<(RelPath, String)>,
 }
 
@@ -67,7 +67,7 @@ impl Copies<'_> {
     /// [`WorkspaceError::NoCopy`] with each tier's reason; [`WorkspaceError::CopyExists`];
     /// [`WorkspaceError::Busy`] when one is being made right now; as [`Workspace::checkpoint`].
     pub fn create(&self, session: &SessionId, means: &CopyTools<'_>) -> Result<IsolatedCopy, WorkspaceError> {
-        self.create_from(session, (session, BASE_LABEL), means)
+        self.create_with_checkpoint(session, (session, BASE_LABEL), means)
     }
 
     /// Makes a copy that isn't a session's place of work, for something that `owner` tries out. The
@@ -81,10 +81,10 @@ impl Copies<'_> {
         owner: &SessionId,
         means: &CopyTools<'_>,
     ) -> Result<IsolatedCopy, WorkspaceError> {
-        self.create_from(name, (owner, SCRATCH_LABEL), means)
+        self.create_with_checkpoint(name, (owner, SCRATCH_LABEL), means)
     }
 
-    fn create_from(
+    fn create_with_checkpoint(
         &self,
         session: &SessionId,
         checkpoint: (&SessionId, &str),
@@ -93,7 +93,7 @@ impl Copies<'_> {
         location::sweep_copies(self.workspace);
         let place = CopyLocation::of(self.workspace, session);
         let held = place.acquire()?;
-        match place.record()? {
+        match place.read_record()? {
             CopyRecordState::Nothing => place.clear()?,
             CopyRecordState::Damaged(_) | CopyRecordState::Record(_) => {
                 return Err(WorkspaceError::CopyExists { session: session.clone() });
@@ -137,7 +137,7 @@ impl Copies<'_> {
                 .map_or(UnixMillis(0), journeyman_protocol::Clock::now);
             let info = CopyInfo { session: session.clone(), tier: *tier, created, base, holder: None };
             let record = CopyRecord::new(info, made.beside);
-            let opened = self.open_as_copy(made.base.clone(), place)?;
+            let opened = self.open_copy_workspace(made.base.clone(), place)?;
             opened.snapshots.seed_with(Arc::clone(&made.seed))?;
             record.write(place.dir())?;
             let (workspace, left_out) = (Arc::new(opened), made.left_out);
@@ -146,12 +146,16 @@ impl Copies<'_> {
         Err(WorkspaceError::NoCopy { reasons: unavailable_tiers })
     }
 
-    pub(crate) fn open_as_copy(&self, base: Base, place: &CopyLocation) -> Result<Workspace, WorkspaceError> {
+    pub(crate) fn open_copy_workspace(
+        &self,
+        base: ProjectCopy,
+        place: &CopyLocation,
+    ) -> Result<Workspace, WorkspaceError> {
         // The copy's own directory of state goes with the copy.
         let removed_dir = Some(self.workspace.project.options.removed_dir_path());
         let options =
-            Options { state_dir: place.state(), removed_dir, ..self.workspace.project.options.clone() };
-        open_base(self.workspace.root(), base, self.workspace.project.blob_store.dir(), options)
+            Options { state_dir: place.state_dir(), removed_dir, ..self.workspace.project.options.clone() };
+        open_project_copy(self.workspace.root(), base, self.workspace.project.blob_store.dir(), options)
     }
 
     /// Opens a session's copy again, such as after a restart.
@@ -163,7 +167,7 @@ impl Copies<'_> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = CopyLocation::of(self.workspace, session);
         let held = place.acquire_existing()?.ok_or_else(unknown)?;
-        let mut record = match place.record()? {
+        let mut record = match place.read_record()? {
             CopyRecordState::Record(record) => *record,
             CopyRecordState::Nothing => {
                 place.remove()?;
@@ -173,7 +177,7 @@ impl Copies<'_> {
         };
         place.finish_hand_over(&mut record)?;
         let history = self.workspace.project.history()?;
-        if location::is_settled(&record, &history) {
+        if location::is_copy_landed(&record, &history) {
             place.remove()?;
             return Err(unknown());
         }
@@ -188,9 +192,9 @@ impl Copies<'_> {
         };
         let base = tiers::reopen_copy(self.workspace, &record, &place, means).map_err(refused)?;
         refresh::finish_refresh(self.workspace, base.clone(), &place.refresh_dir())?;
-        let workspace = Arc::new(self.open_as_copy(base, &place)?);
-        if !record.is_of_this_boot() && record.info.tier != Tier::Overlay {
-            mend::repair_torn_files(&workspace).map_err(refused)?;
+        let workspace = Arc::new(self.open_copy_workspace(base, &place)?);
+        if !record.is_of_this_boot() && record.info.tier != IsolationTier::Overlay {
+            repair::repair_torn_files(&workspace).map_err(refused)?;
             record.note_boot();
             record.write(place.dir())?;
         }
@@ -210,17 +214,17 @@ impl Copies<'_> {
     pub fn hand_over(&self, from: &SessionId, to: &SessionId) -> Result<(), WorkspaceError> {
         let unknown = || WorkspaceError::UnknownCopy { session: from.clone() };
         let (place, other) = (CopyLocation::of(self.workspace, from), CopyLocation::of(self.workspace, to));
-        if !matches!(other.record()?, CopyRecordState::Nothing) {
+        if !matches!(other.read_record()?, CopyRecordState::Nothing) {
             return Err(WorkspaceError::CopyExists { session: to.clone() });
         }
         let _held = place.acquire_existing()?.ok_or_else(unknown)?;
-        let mut record = match place.record()? {
+        let mut record = match place.read_record()? {
             CopyRecordState::Record(record) => *record,
             CopyRecordState::Nothing => return Err(unknown()),
             CopyRecordState::Damaged(reason) => return Err(damaged_error(&place, reason)),
         };
         place.finish_hand_over(&mut record)?;
-        if location::is_settled(&record, &self.workspace.project.history()?) {
+        if location::is_copy_landed(&record, &self.workspace.project.history()?) {
             return Err(unknown());
         }
         place.hand_over(&other, record)
@@ -234,7 +238,7 @@ impl Copies<'_> {
         location::sweep_copies(self.workspace);
         let mut found = Vec::new();
         for place in location::all_locations(self.workspace)? {
-            if let CopyRecordState::Record(record) = place.record()? {
+            if let CopyRecordState::Record(record) = place.read_record()? {
                 found.push(CopyInfo { holder: place.holder(), ..record.info });
             }
         }
@@ -261,7 +265,7 @@ impl Copies<'_> {
         let unknown = || WorkspaceError::UnknownCopy { session: session.clone() };
         let place = CopyLocation::of(self.workspace, session);
         let _held = place.acquire_existing()?.ok_or_else(unknown)?;
-        let was_there = !matches!(place.record()?, CopyRecordState::Nothing);
+        let was_there = !matches!(place.read_record()?, CopyRecordState::Nothing);
         place.remove()?;
         if was_there { Ok(()) } else { Err(unknown()) }
     }

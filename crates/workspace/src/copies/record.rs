@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::change::ChangeId;
 use crate::copies::info::CopyInfo;
 use crate::error::WorkspaceError;
-use crate::limits::RECORD_BYTES;
+use crate::limits::MAX_COPY_RECORD_BYTES;
 use crate::state::lock::{replace_durably, state_error};
 
 /// The format's number.
@@ -30,7 +30,7 @@ pub(crate) struct CopyRecord {
     /// False until the copy's session is on record.
     pub(crate) kept: bool,
     /// The place of its files.
-    pub(crate) beside: CopyBase,
+    pub(crate) beside: CopyPlacement,
     /// Which of its layers is the one that counts.
     pub(crate) layer: u32,
     /// The boot id of the machine when the copy was made, if it is known.
@@ -55,7 +55,7 @@ pub(crate) enum CopyRecordState {
 }
 
 impl CopyRecord {
-    pub(crate) fn new(info: CopyInfo, beside: CopyBase) -> Self {
+    pub(crate) fn new(info: CopyInfo, beside: CopyPlacement) -> Self {
         Self {
             version: VERSION,
             info,
@@ -81,7 +81,8 @@ impl CopyRecord {
     pub(crate) fn read(dir: &Path, session: &SessionId) -> Result<CopyRecordState, WorkspaceError> {
         let path = dir.join(RECORD_FILE);
         let mut text = Vec::new();
-        let read = fs::File::open(&path).and_then(|file| file.take(RECORD_BYTES + 1).read_to_end(&mut text));
+        let read = fs::File::open(&path)
+            .and_then(|file| file.take(MAX_COPY_RECORD_BYTES + 1).read_to_end(&mut text));
         match read {
             Ok(_) => Ok(parse(&text, session)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(CopyRecordState::Nothing),
@@ -106,7 +107,7 @@ impl CopyRecord {
     }
 
     /// Returns true if this landing brought all that the copy has into the tree.
-    pub(crate) fn is_settled_by(&self, landing: ChangeId) -> bool {
+    pub(crate) fn is_landed_by(&self, landing: ChangeId) -> bool {
         landing.0 > self.info.base.0 && landing > self.opened_after
     }
 
@@ -117,7 +118,7 @@ impl CopyRecord {
 }
 
 fn parse(text: &[u8], session: &SessionId) -> CopyRecordState {
-    if text.len() as u64 > RECORD_BYTES {
+    if text.len() as u64 > MAX_COPY_RECORD_BYTES {
         return CopyRecordState::Damaged("it is longer than any record");
     }
     let Ok(text) = std::str::from_utf8(text) else { return CopyRecordState::Damaged("it isn't text") };
@@ -154,7 +155,7 @@ fn boot_id() -> Option<String> {
 /// Beside what a copy's files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum CopyBase {
+pub(crate) enum CopyPlacement {
     /// In the state directory.
     State,
     /// In a directory beside the project's root.
@@ -167,18 +168,18 @@ mod tests {
 
     use super::*;
     use crate::change::CheckpointId;
-    use crate::copies::tier::Tier;
+    use crate::copies::tier::IsolationTier;
 
     fn record() -> CopyRecord {
         let session = SessionId::new(UnixMillis(5), 6);
         let info = CopyInfo {
             session,
-            tier: Tier::Copy,
+            tier: IsolationTier::Copy,
             created: UnixMillis(7),
             base: CheckpointId(8),
             holder: None,
         };
-        CopyRecord::new(info, CopyBase::State)
+        CopyRecord::new(info, CopyPlacement::State)
     }
 
     #[test]

@@ -14,18 +14,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_protocol::RelPath;
-use journeyman_sandbox::Base;
+use journeyman_sandbox::ProjectCopy;
 
 use crate::change::CheckpointId;
 use crate::copies::info::{CopyTools, RefreshReport};
 use crate::copies::isolated::IsolatedCopy;
-use crate::copies::tier::Tier;
+use crate::copies::tier::IsolationTier;
 use crate::copies::tiers;
 use crate::copies::tiers::overlay;
 use crate::error::WorkspaceError;
 use crate::files::remove::remove_tree;
 use crate::journal::record::DirRecord;
-use crate::landing::changes::{CopyChanges, LandOptions, Landing, OnConflict};
+use crate::landing::changes::{CopyChanges, LandOptions, LandingReport, OnConflict};
 use crate::landing::collect::with_renames;
 use crate::landing::contested;
 use crate::options::Options;
@@ -33,7 +33,7 @@ use crate::snapshot::compare::{dir_records, drop_rule_changes};
 use crate::snapshot::differences::{Difference, diff_trees, directories_only_in};
 use crate::snapshot::own_changes::is_own_change;
 use crate::snapshot::tree::Tree;
-use crate::workspace::{Workspace, open_base};
+use crate::workspace::{Workspace, open_project_copy};
 
 /// The label of the checkpoint that a refreshed copy is compared with.
 const REFRESH_LABEL: &str = "taken over into the isolated run";
@@ -66,14 +66,16 @@ impl IsolatedCopy {
         let workspace = Arc::clone(&self.workspace);
         // Nobody edits the copy meanwhile.
         let landing = workspace.transactions.write_locked(|_, _| match self.info.tier {
-            Tier::Overlay => self.refresh_overlay(user, means, base, &changes),
-            Tier::Reflink | Tier::Worktree | Tier::Copy => self.refresh_directory(user, base, &changes),
+            IsolationTier::Overlay => self.refresh_overlay(user, means, base, &changes),
+            IsolationTier::Reflink | IsolationTier::Worktree | IsolationTier::Copy => {
+                self.refresh_directory(user, base, &changes)
+            }
         })?;
         Ok(to_report(&changes, landing))
     }
 
     fn check_idle(&self) -> Result<(), WorkspaceError> {
-        if self.workspace.running.is_any() {
+        if self.workspace.running.has_running() {
             let (holder, waited) = ("a command in the copy".to_owned(), std::time::Duration::ZERO);
             return Err(WorkspaceError::Busy { holder, waited });
         }
@@ -84,7 +86,7 @@ impl IsolatedCopy {
     fn users_changes(&self, user: &Workspace, base: &CheckpointId) -> Result<CopyChanges, WorkspaceError> {
         let (before, after) =
             (user.transactions.checkpoint_tree(&self.info.base)?, user.transactions.checkpoint_tree(base)?);
-        let found = changed_between(user, &before, &after)?;
+        let found = differences_between(user, &before, &after)?;
         let (made, removed) = (directories_only_in(&after, &before), directories_only_in(&before, &after));
         Ok(CopyChanges {
             session: self.info.session.clone(),
@@ -101,14 +103,14 @@ impl IsolatedCopy {
         user: &Workspace,
         base: CheckpointId,
         changes: &CopyChanges,
-    ) -> Result<Landing, WorkspaceError> {
-        let Some(tree) = self.workspace.base() else { return Err(self.lost_error()) };
+    ) -> Result<LandingReport, WorkspaceError> {
+        let Some(tree) = self.workspace.project_copy() else { return Err(self.lost_error()) };
         let journal = self.place.refresh_dir();
-        let landing = land_in(user, tree, &journal, changes)?;
+        let landing = land_in_copy(user, tree, &journal, changes)?;
         // A crash before this leaves a copy that has all of it and is compared with the old base:
         // what the user changed is in both then, and the next refresh finds it so.
         contested::note_contested(self.place.dir(), changes, &landing)?;
-        self.note_layer(self.record.layer, base)?;
+        self.record_layer(self.record.layer, base)?;
         remove_tree(&journal)?;
         Ok(landing)
     }
@@ -119,32 +121,33 @@ impl IsolatedCopy {
         means: &CopyTools<'_>,
         base: CheckpointId,
         changes: &CopyChanges,
-    ) -> Result<Landing, WorkspaceError> {
+    ) -> Result<LandingReport, WorkspaceError> {
         let files =
-            self.place.files(self.record.beside).map(Path::to_owned).ok_or_else(|| self.lost_error())?;
+            self.place.files_dir(self.record.beside).map(Path::to_owned).ok_or_else(|| self.lost_error())?;
         let (old, new) = (self.record.layer, self.record.layer.saturating_add(1));
         overlay::remove_other_layers(&files, old);
         // What is about to be changed isn't shared: the old layer counts until the new one is
         // complete.
         let own: HashSet<&[u8]> = changes.files.iter().map(|file| file.path.as_bytes()).collect();
-        let decided = decided_by_layer(self.workspace.base().as_ref(), changes);
-        let made = overlay::begin_layer(user, &files, new)
-            .and_then(|()| overlay::share_layer(&files, old, new, &own))
+        let decided = changes_decided_by_layer(self.workspace.project_copy().as_ref(), changes);
+        let made = overlay::create_layer(user, &files, new)
+            .and_then(|()| overlay::link_layer_files(&files, old, new, &own))
             .and_then(|()| {
-                overlay::mount_layer(user, means, &files, new)
-                    .map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
+                overlay::mount_layer(user, means, &files, new).map_err(|reason| WorkspaceError::NoCopy {
+                    reasons: vec![(IsolationTier::Overlay, reason.0)],
+                })
             })
             .and_then(|mounted| {
                 let journal = overlay::refresh_journal_dir(&files, new);
-                let landing = land_in(user, mounted.clone(), &journal, &decided)?;
+                let landing = land_in_copy(user, mounted.clone(), &journal, &decided)?;
                 remove_tree(&journal)?;
                 Ok((mounted, landing))
             });
         let (mounted, landing) = made.inspect_err(|_| overlay::remove_other_layers(&files, old))?;
         let record = self.record.clone();
         contested::note_contested(self.place.dir(), changes, &landing)?;
-        self.note_layer(new, base)?;
-        if let Err(error) = self.workspace.project.replace_base(mounted) {
+        self.record_layer(new, base)?;
+        if let Err(error) = self.workspace.project.replace_project_copy(mounted) {
             self.info = record.info.clone();
             self.record = record;
             self.record.write(self.place.dir())?;
@@ -156,7 +159,7 @@ impl IsolatedCopy {
     }
 
     /// Writes down which layer counts, and with which checkpoint it is compared.
-    fn note_layer(&mut self, layer: u32, base: CheckpointId) -> Result<(), WorkspaceError> {
+    fn record_layer(&mut self, layer: u32, base: CheckpointId) -> Result<(), WorkspaceError> {
         let mut record = self.record.clone();
         record.layer = layer;
         record.info.base = base;
@@ -174,7 +177,7 @@ impl IsolatedCopy {
 /// Returns those of the user's changes whose place the copy's layer decides, and the other side of
 /// a rename. The others show through as they are, even those that the user changes again by now:
 /// they must not become the copy's.
-fn decided_by_layer(base: Option<&Base>, changes: &CopyChanges) -> CopyChanges {
+fn changes_decided_by_layer(base: Option<&ProjectCopy>, changes: &CopyChanges) -> CopyChanges {
     let is_own = |path: &RelPath| is_own_change(base, path);
     let mut decided: HashSet<&RelPath> =
         changes.files.iter().map(|file| &file.path).filter(|path| is_own(path)).collect();
@@ -189,36 +192,48 @@ fn decided_by_layer(base: Option<&Base>, changes: &CopyChanges) -> CopyChanges {
 }
 
 /// Ends a refresh that a crash cut off: what it changed so far is taken back.
-pub(crate) fn finish_refresh(user: &Workspace, tree: Base, journal: &Path) -> Result<(), WorkspaceError> {
+pub(crate) fn finish_refresh(
+    user: &Workspace,
+    tree: ProjectCopy,
+    journal: &Path,
+) -> Result<(), WorkspaceError> {
     if journal.symlink_metadata().is_err() {
         return Ok(());
     }
-    drop(open_beside(user, tree, journal)?);
+    drop(open_with_own_journal(user, tree, journal)?);
     remove_tree(journal)
 }
 
 /// Lands the user's changes in a copy, with a journal of their own: the copy's is about what was
 /// done in it.
-fn land_in(
+fn land_in_copy(
     user: &Workspace,
-    tree: Base,
+    tree: ProjectCopy,
     journal: &Path,
     changes: &CopyChanges,
-) -> Result<Landing, WorkspaceError> {
+) -> Result<LandingReport, WorkspaceError> {
     let options = LandOptions { on_conflict: OnConflict::Mine, ..LandOptions::default() };
-    let copy = open_beside(user, tree, journal)?;
+    let copy = open_with_own_journal(user, tree, journal)?;
     let landing = copy.land(changes, &options)?;
-    tiers::take_large(user, &copy, changes, landing)
+    tiers::copy_large_files(user, &copy, changes, landing)
 }
 
-fn open_beside(user: &Workspace, tree: Base, journal: &Path) -> Result<Workspace, WorkspaceError> {
+fn open_with_own_journal(
+    user: &Workspace,
+    tree: ProjectCopy,
+    journal: &Path,
+) -> Result<Workspace, WorkspaceError> {
     let options = Options { state_dir: journal.to_owned(), ..user.project.options.clone() };
-    open_base(user.root(), tree, user.project.blob_store.dir(), options)
+    open_project_copy(user.root(), tree, user.project.blob_store.dir(), options)
 }
 
 /// Returns the differences between two checkpoints of a tree. A file that only left the sight of
 /// ignore rules is still there; one that only came into it is new to a copy.
-fn changed_between(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<Difference>, WorkspaceError> {
+fn differences_between(
+    user: &Workspace,
+    before: &Tree,
+    after: &Tree,
+) -> Result<Vec<Difference>, WorkspaceError> {
     let all = diff_trees(before, after);
     let (gone, others): (Vec<Difference>, Vec<Difference>) =
         all.into_iter().partition(|difference| difference.after.is_none());
@@ -230,7 +245,7 @@ fn changed_between(user: &Workspace, before: &Tree, after: &Tree) -> Result<Vec<
     Ok(found)
 }
 
-fn to_report(changes: &CopyChanges, landing: Landing) -> RefreshReport {
+fn to_report(changes: &CopyChanges, landing: LandingReport) -> RefreshReport {
     let conflicts: Vec<RelPath> = landing.conflicts.into_iter().map(|(path, _)| path).collect();
     let merged = landing.merged;
     let paths = changes.files.iter().map(|file| &file.path);

@@ -53,7 +53,7 @@ pub enum LineEnding {
 
 /// A file's text and how it is written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text {
+pub struct DecodedText {
     /// The characters, without the byte order mark, with the line endings as they are.
     pub text: String,
     /// The encoding.
@@ -68,9 +68,9 @@ pub struct Text {
 
 /// The content of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
+pub enum FileBody {
     /// Text.
-    Text(Text),
+    Text(DecodedText),
     /// A NUL near the beginning, or bytes that no known encoding explains.
     Binary,
 }
@@ -86,7 +86,7 @@ pub struct FileContent {
     /// True if its owner may execute it.
     pub executable: bool,
     /// The content.
-    pub body: Body,
+    pub body: FileBody,
 }
 
 impl FileContent {
@@ -101,8 +101,8 @@ impl FileContent {
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.body {
-            Body::Text(text) => Some(&text.text),
-            Body::Binary => None,
+            FileBody::Text(text) => Some(&text.text),
+            FileBody::Binary => None,
         }
     }
 
@@ -112,7 +112,7 @@ impl FileContent {
     /// # Errors
     /// [`EncodeError`] when the file is binary, or the encoding lacks a character.
     pub fn encode(&self, new_text: &str) -> Result<Vec<u8>, EncodeError> {
-        let Body::Text(text) = &self.body else { return Err(EncodeError::Binary) };
+        let FileBody::Text(text) = &self.body else { return Err(EncodeError::Binary) };
         let mut bytes = Vec::with_capacity(new_text.len() + UTF8_BOM.len());
         match text.encoding {
             Encoding::Utf8 => {
@@ -145,16 +145,16 @@ impl FileContent {
     }
 }
 
-fn decode(bytes: Vec<u8>) -> Body {
+fn decode(bytes: Vec<u8>) -> FileBody {
     if let Some(rest) = bytes.strip_prefix(UTF16_LE_BOM) {
-        return utf16(rest, Encoding::Utf16Le, u16::from_le_bytes);
+        return decode_utf16(rest, Encoding::Utf16Le, u16::from_le_bytes);
     }
     if let Some(rest) = bytes.strip_prefix(UTF16_BE_BOM) {
-        return utf16(rest, Encoding::Utf16Be, u16::from_be_bytes);
+        return decode_utf16(rest, Encoding::Utf16Be, u16::from_be_bytes);
     }
     let window = bytes.get(..BINARY_WINDOW).unwrap_or(&bytes);
     if memchr::memchr(0, window).is_some() {
-        return Body::Binary;
+        return FileBody::Binary;
     }
     let bom = bytes.starts_with(UTF8_BOM);
     match String::from_utf8(bytes) {
@@ -164,39 +164,39 @@ fn decode(bytes: Vec<u8>) -> Body {
             }
             text_body(text, Encoding::Utf8, bom)
         }
-        Err(error) => latin1(error.as_bytes()),
+        Err(error) => decode_latin1(error.as_bytes()),
     }
 }
 
-fn utf16(bytes: &[u8], encoding: Encoding, unit: fn([u8; 2]) -> u16) -> Body {
+fn decode_utf16(bytes: &[u8], encoding: Encoding, unit: fn([u8; 2]) -> u16) -> FileBody {
     let (pairs, odd) = bytes.as_chunks::<2>();
     if !odd.is_empty() {
-        return Body::Binary;
+        return FileBody::Binary;
     }
     match char::decode_utf16(pairs.iter().map(|pair| unit(*pair))).collect::<Result<String, _>>() {
         Ok(text) if !text.contains('\0') => text_body(text, encoding, true),
-        Ok(_) | Err(_) => Body::Binary,
+        Ok(_) | Err(_) => FileBody::Binary,
     }
 }
 
 /// Decodes Latin-1. Bytes that aren't UTF-8 are taken for Latin-1 only if none is a control
 /// character that doesn't occur in text.
-fn latin1(bytes: &[u8]) -> Body {
+fn decode_latin1(bytes: &[u8]) -> FileBody {
     let is_text =
         |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x08 | 0x0c | 0x1b | 0x20..=0x7e | 0x80..);
     if !bytes.iter().all(is_text) {
-        return Body::Binary;
+        return FileBody::Binary;
     }
     text_body(bytes.iter().map(|byte| char::from(*byte)).collect(), Encoding::Latin1, false)
 }
 
-fn text_body(text: String, encoding: Encoding, bom: bool) -> Body {
+fn text_body(text: String, encoding: Encoding, bom: bool) -> FileBody {
     let trailing_newline = text.ends_with('\n');
-    let line_ending = line_ending(text.as_bytes());
-    Body::Text(Text { text, encoding, line_ending, bom, trailing_newline })
+    let line_ending = detect_line_ending(text.as_bytes());
+    FileBody::Text(DecodedText { text, encoding, line_ending, bom, trailing_newline })
 }
 
-fn line_ending(text: &[u8]) -> LineEnding {
+fn detect_line_ending(text: &[u8]) -> LineEnding {
     let (mut lf, mut crlf) = (false, false);
     for at in memchr::memchr_iter(b'\n', text) {
         let after_cr = at.checked_sub(1).and_then(|before| text.get(before)) == Some(&b'\r');
@@ -252,14 +252,14 @@ mod tests {
         for (bytes, expected) in table {
             let content = read(bytes);
             let found = match &content.body {
-                Body::Text(text) => Some((
+                FileBody::Text(text) => Some((
                     text.text.as_str(),
                     text.encoding,
                     text.line_ending,
                     text.bom,
                     text.trailing_newline,
                 )),
-                Body::Binary => Option::None,
+                FileBody::Binary => Option::None,
             };
             assert_eq!(found, *expected, "{bytes:?}");
             if let Some(text) = content.text() {
@@ -274,7 +274,7 @@ mod tests {
         bytes.push(0);
         assert!(read(&bytes).text().is_some());
         bytes[BINARY_WINDOW - 1] = 0;
-        assert_eq!(read(&bytes).body, Body::Binary);
+        assert_eq!(read(&bytes).body, FileBody::Binary);
     }
 
     #[test]

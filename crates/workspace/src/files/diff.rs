@@ -1,11 +1,11 @@
 //! Unified diffs as git writes and reads them.
 
 use journeyman_protocol::{EditDiff, FileChangeKind, RelPath};
-use journeyman_text_diff::unified_hunks;
+use journeyman_text_diff::format_unified_hunks;
 
 use crate::files::content::FileContent;
-use crate::limits::DIFF_FILE_BYTES;
-use crate::snapshot::differences::kind_of;
+use crate::limits::MAX_DIFF_FILE_BYTES;
+use crate::snapshot::differences::change_kind;
 use crate::snapshot::entry::{FileKind, FileState};
 
 /// Lines around each change, as git shows them.
@@ -25,14 +25,14 @@ pub struct Diff {
     /// Lines removed in all files, also in those left out.
     pub removed: usize,
     /// Every file that differs, also those left out.
-    pub files: Vec<DiffFile>,
+    pub files: Vec<DiffFileStat>,
     /// Files of which a content isn't kept any more, so that they are only named.
     pub lost: Vec<RelPath>,
 }
 
 /// The size of one file's differences.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DiffFile {
+pub struct DiffFileStat {
     /// The file.
     pub path: RelPath,
     /// The kind of change.
@@ -49,7 +49,7 @@ impl Diff {
     /// Adds one file's difference, unless the whole would pass the limit.
     pub(crate) fn add(&mut self, path: &RelPath, piece: &FileDiff, max_bytes: usize) {
         let FileDiff { kind, added, removed, opaque, .. } = *piece;
-        self.files.push(DiffFile { path: path.clone(), kind, added, removed, opaque });
+        self.files.push(DiffFileStat { path: path.clone(), kind, added, removed, opaque });
         self.added += piece.added;
         self.removed += piece.removed;
         if self.text.len().saturating_add(piece.text.len()) > max_bytes {
@@ -85,7 +85,7 @@ pub(crate) struct FileDiff {
 ///
 /// The headers are git's (`a/`, `b/`, `/dev/null`, `new file mode`), and `git apply` takes the
 /// result as long as both contents are UTF-8. Contents in Latin-1 or UTF-16 are shown decoded;
-/// binary ones, and those over [`DIFF_FILE_BYTES`], are only named.
+/// binary ones, and those over [`MAX_DIFF_FILE_BYTES`], are only named.
 #[must_use]
 pub fn unified_diff(path: &RelPath, old: Option<&[u8]>, new: Option<&[u8]>) -> String {
     let side = |bytes| DiffSide { mode: PLAIN_MODE, bytes: Some(bytes) };
@@ -111,7 +111,7 @@ pub fn edit_diff(path: &RelPath, old: &str, new: &str) -> EditDiff {
 
 /// Returns the difference between two sides.
 pub(crate) fn file_diff(path: &RelPath, old: Option<DiffSide<'_>>, new: Option<DiffSide<'_>>) -> FileDiff {
-    let kind = kind_of(old.is_some(), new.is_some());
+    let kind = change_kind(old.is_some(), new.is_some());
     let mut diff = FileDiff { text: String::new(), kind, added: 0, removed: 0, opaque: false };
     let (mode_line, same_kind) = match (old, new) {
         (None, None) => return diff,
@@ -167,7 +167,7 @@ fn diff_body(
         diff.opaque = true;
         return format!("Binary files {from} and {to} differ\n");
     };
-    let hunks = unified_hunks(&old, &new, CONTEXT_LINES);
+    let hunks = format_unified_hunks(&old, &new, CONTEXT_LINES);
     (diff.added, diff.removed) = (hunks.counts.added, hunks.counts.removed);
     // A name with a blank ends at a tab, or a reader couldn't tell it from a date.
     let end = if path.as_bytes().contains(&b' ') { "\t" } else { "" };
@@ -178,7 +178,7 @@ fn diff_body(
 fn shown_bytes(side: Option<DiffSide<'_>>) -> Option<&[u8]> {
     match side {
         None => Some(&[]),
-        Some(side) => side.bytes.filter(|bytes| bytes.len() <= DIFF_FILE_BYTES),
+        Some(side) => side.bytes.filter(|bytes| bytes.len() <= MAX_DIFF_FILE_BYTES),
     }
 }
 

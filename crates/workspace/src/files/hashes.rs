@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use crate::files::root_dir::{FinalLink, Links, hash_pieces};
+use crate::files::root_dir::{FinalLinkPolicy, LinkPolicy, hash_file};
 use crate::files::stat::FileStat;
-use crate::files::stat::{file_clock, is_settled};
-use crate::limits::MAX_PRINTS;
+use crate::files::stat::{file_clock, is_change_settled};
+use crate::limits::MAX_CACHED_FINGERPRINTS;
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::entry::EntryContent;
@@ -34,7 +34,7 @@ impl FileHashes {
     }
 
     fn fingerprint(&self, path: &RelPath) -> Option<ContentHash> {
-        let path = self.project.root_dir.canonical(path, FinalLink::Follow).ok()?;
+        let path = self.project.root_dir.canonicalize(path, FinalLinkPolicy::Follow).ok()?;
         let seen = self.project.root_dir.stat(&path).ok()??;
         if !seen.is_file() {
             return None;
@@ -42,16 +42,16 @@ impl FileHashes {
         if let Some((_, hash)) = lock(&self.prints).get(&path).filter(|(known, _)| *known == seen) {
             return Some(*hash);
         }
-        if let Some(hash) = self.in_newest(&path, &seen) {
+        if let Some(hash) = self.hash_in_newest_snapshot(&path, &seen) {
             return Some(hash);
         }
         let now = file_clock();
-        let (file, before) = self.project.root_dir.read_file(&path, Links::Refuse).ok()?;
-        let hash = hash_pieces(&file).ok()?;
+        let (file, before) = self.project.root_dir.open_file(&path, LinkPolicy::Refuse).ok()?;
+        let hash = hash_file(&file).ok()?;
         let after = FileStat::of(&rustix::fs::fstat(&file).ok()?);
-        if before == after && is_settled(&before, now) {
+        if before == after && is_change_settled(&before, now) {
             let mut prints = lock(&self.prints);
-            if prints.len() >= MAX_PRINTS {
+            if prints.len() >= MAX_CACHED_FINGERPRINTS {
                 // Which of them were asked for last isn't known; hashing them again costs little.
                 prints.clear();
             }
@@ -60,7 +60,7 @@ impl FileHashes {
         Some(hash)
     }
 
-    fn in_newest(&self, path: &RelPath, seen: &FileStat) -> Option<ContentHash> {
+    fn hash_in_newest_snapshot(&self, path: &RelPath, seen: &FileStat) -> Option<ContentHash> {
         let tree = self.snapshots.newest_tree()?;
         let at = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path.as_bytes())).ok()?;
         let entry = tree.entries.get(at).filter(|entry| entry.settled && entry.seen == *seen)?;

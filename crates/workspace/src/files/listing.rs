@@ -7,14 +7,14 @@ use journeyman_protocol::RelPath;
 
 use crate::error::WorkspaceError;
 use crate::files::paths::last_component;
-use crate::files::root_dir::{FinalLink, RootDir};
-use crate::limits::{GLOB_BRACES, GLOB_BYTES, GLOB_STARS};
+use crate::files::root_dir::{FinalLinkPolicy, RootDir};
+use crate::limits::{MAX_GLOB_BRACES, MAX_GLOB_BYTES, MAX_GLOB_STARS};
 use crate::rules::RuleCache;
 use crate::walk::plan::WalkPlan;
 use crate::walk::walk;
 
 /// Of a glob that is refused for its length, an error shows so many bytes.
-const GLOB_SHOWN: usize = 60;
+const MAX_SHOWN_GLOB_BYTES: usize = 60;
 
 /// Which files to list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,12 +57,12 @@ pub(crate) fn list(
 ) -> Result<Listing, WorkspaceError> {
     let glob = options.glob.as_deref().map(ListPattern::new).transpose()?;
     let under = match &options.under {
-        Some(path) => root_dir.canonical(path, FinalLink::Follow)?.as_bytes().to_vec(),
+        Some(path) => root_dir.canonicalize(path, FinalLinkPolicy::Follow)?.as_bytes().to_vec(),
         None => Vec::new(),
     };
     let include_ignored = options.include_ignored;
     let plan =
-        WalkPlan { under, include_ignored, siblings, ..WalkPlan::of_names(root_dir, rules, max_files) };
+        WalkPlan { under, include_ignored, siblings, ..WalkPlan::names_only(root_dir, rules, max_files) };
     let walked = walk(&plan).map_err(|errno| match &options.under {
         Some(path) => root_dir.error_for("list", path, errno),
         None => WorkspaceError::Root { path: root_dir.path().to_owned(), source: errno.into() },
@@ -114,13 +114,13 @@ impl ListPattern {
 fn check_pattern(pattern: &str) -> Result<(), WorkspaceError> {
     let count = |wanted: u8| pattern.bytes().filter(|byte| *byte == wanted).count();
     let table = [
-        (pattern.len(), GLOB_BYTES, "bytes"),
-        (count(b'{'), GLOB_BRACES, "`{`"),
-        (count(b'*'), GLOB_STARS, "`*`"),
+        (pattern.len(), MAX_GLOB_BYTES, "bytes"),
+        (count(b'{'), MAX_GLOB_BRACES, "`{`"),
+        (count(b'*'), MAX_GLOB_STARS, "`*`"),
     ];
     for (given, limit, what) in table {
         if given > limit {
-            let shown = pattern.get(..pattern.floor_char_boundary(GLOB_SHOWN)).unwrap_or_default();
+            let shown = pattern.get(..pattern.floor_char_boundary(MAX_SHOWN_GLOB_BYTES)).unwrap_or_default();
             let pattern =
                 if shown.len() < pattern.len() { format!("{shown}…") } else { pattern.to_owned() };
             let reason = format!("it has {given} {what}; at most {limit} are taken");

@@ -9,7 +9,7 @@ use std::fmt;
 use journeyman_protocol::{FileChange, FileChangeKind, RelPath};
 use rustix::fs::{Dir, OFlags};
 
-use crate::files::root_dir::{Links, RootDir};
+use crate::files::root_dir::{LinkPolicy, RootDir};
 use crate::limits;
 
 /// Names that Windows takes for devices, with any extension.
@@ -78,7 +78,7 @@ fn fold_case(name: &[u8]) -> Option<String> {
 }
 
 /// Returns the problems that names of added files make on other systems; sorted, each
-/// name once, and at most [`limits::NAME_TROUBLES`] of them.
+/// name once, and at most [`limits::MAX_NAME_TROUBLES`] of them.
 #[must_use]
 pub(crate) fn name_troubles(root_dir: &RootDir, changes: &[FileChange]) -> Vec<(RelPath, NameTrouble)> {
     let mut found: Vec<(RelPath, NameTrouble)> = Vec::new();
@@ -94,12 +94,12 @@ pub(crate) fn name_troubles(root_dir: &RootDir, changes: &[FileChange]) -> Vec<(
             found.extend(trouble.clone().map(|trouble| (at.clone(), trouble)));
             looked_at.insert(at, trouble);
         }
-        if found.len() >= limits::NAME_TROUBLES || looked_at.len() >= limits::NAMES_LOOKED_AT {
+        if found.len() >= limits::MAX_NAME_TROUBLES || looked_at.len() >= limits::MAX_NAMES_CHECKED {
             break;
         }
     }
     found.sort_by(|one, other| one.0.cmp(&other.0));
-    found.truncate(limits::NAME_TROUBLES);
+    found.truncate(limits::MAX_NAME_TROUBLES);
     found
 }
 
@@ -109,8 +109,8 @@ fn find_collision(root_dir: &RootDir, path: &RelPath) -> Option<NameTrouble> {
     let wanted = fold_case(name)?;
     let parent = path.parent();
     let at = parent.as_ref().map_or(b".".as_slice(), RelPath::as_bytes);
-    let dir = root_dir.open_beneath(at, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse).ok()?;
-    let entries = Dir::read_from(&dir).ok()?.flatten().take(limits::NAMES_LOOKED_AT);
+    let dir = root_dir.open_beneath(at, OFlags::RDONLY | OFlags::DIRECTORY, LinkPolicy::Refuse).ok()?;
+    let entries = Dir::read_from(&dir).ok()?.flatten().take(limits::MAX_NAMES_CHECKED);
     let mut others = entries.filter(|entry| {
         let other = entry.file_name().to_bytes();
         other != name && other.len() <= wanted.len() * 4 && fold_case(other).as_ref() == Some(&wanted)

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
 use crate::files::directory::entry_names;
-use crate::files::stat::{FileStat, mode_of};
+use crate::files::stat::{FileStat, to_mode};
 use crate::state::lock::state_error;
 
 /// Directories open at once; what lies deeper is moved up first.
@@ -36,7 +36,7 @@ pub fn remove_tree(path: &Path) -> Result<(), WorkspaceError> {
         Err(Errno::NOENT) => return Ok(()),
         other => other.map_err(failed)?,
     };
-    remove_in(dir.as_fd(), name).map_err(failed)
+    remove_entry(dir.as_fd(), name).map_err(failed)
 }
 
 /// Removes the directories in `all` that belonged to processes which are gone. Their names begin
@@ -55,7 +55,7 @@ pub fn remove_trees_of_ended_processes(all: &Path) {
 }
 
 /// Removes `name` in `dir`, of any kind; nothing being there is fine.
-pub(crate) fn remove_in(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
+pub(crate) fn remove_entry(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
     match remove_file(dir, name) {
         Err(Errno::ISDIR | Errno::PERM) => {}
         other => return other,
@@ -76,7 +76,7 @@ fn remove_file(dir: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
     match gone(unlinkat(dir, name, AtFlags::empty())) {
         Err(Errno::ACCESS) => {
             let mode = FileStat::of(&rustix::fs::fstat(dir)?).permissions();
-            fchmod(dir, mode_of(mode | OWNER_PERMISSIONS))?;
+            fchmod(dir, to_mode(mode | OWNER_PERMISSIONS))?;
             gone(unlinkat(dir, name, AtFlags::empty()))
         }
         other => other,
@@ -104,7 +104,7 @@ impl TreeRemoval<'_> {
             if depth >= MAX_OPEN_DIRS {
                 return self.move_up(at, name);
             }
-            let dir = open_all(at, name)?;
+            let dir = open_granting_access(at, name)?;
             for child in entry_names(&dir)? {
                 match remove_file(dir.as_fd(), &child) {
                     Err(Errno::ISDIR | Errno::PERM) => {
@@ -120,7 +120,7 @@ impl TreeRemoval<'_> {
     /// Puts a directory that lies deep beside the top one, to be emptied from there.
     fn move_up(&mut self, at: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
         // Its `..` changes, for which it has to be writable.
-        drop(open_all(at, name)?);
+        drop(open_granting_access(at, name)?);
         loop {
             self.moved += 1;
             let digits = self.moved.to_string();
@@ -137,12 +137,12 @@ impl TreeRemoval<'_> {
 }
 
 /// Opens a directory that its owner may be kept out of, and lets the owner in.
-fn open_all(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
+fn open_granting_access(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
     match open_dir(at, name) {
         Ok(dir) => {
             let mode = FileStat::of(&rustix::fs::fstat(&dir)?).permissions();
             if mode & OWNER_PERMISSIONS != OWNER_PERMISSIONS {
-                fchmod(&dir, mode_of(mode | OWNER_PERMISSIONS))?;
+                fchmod(&dir, to_mode(mode | OWNER_PERMISSIONS))?;
             }
             Ok(dir)
         }
@@ -151,7 +151,7 @@ fn open_all(at: BorrowedFd<'_>, name: &[u8]) -> Result<OwnedFd, Errno> {
             let dir = openat(at, name, flags, Mode::empty())?;
             // Such a descriptor takes no fchmod; the name by which the system lists it leads to the
             // same directory.
-            chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode_of(OWNER_PERMISSIONS))?;
+            chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), to_mode(OWNER_PERMISSIONS))?;
             open_dir(at, name)
         }
         Err(errno) => Err(errno),

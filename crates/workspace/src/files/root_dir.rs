@@ -14,21 +14,21 @@ use std::sync::OnceLock;
 use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_root_fs::open_beneath;
 
-use crate::files::stat::{FileStat, mode_of};
-pub(crate) use journeyman_root_fs::{Links, read_up_to};
-use journeyman_sandbox::Base;
+use crate::files::stat::{FileStat, to_mode};
+pub(crate) use journeyman_root_fs::{LinkPolicy, read_up_to};
+use journeyman_sandbox::ProjectCopy;
 use rustix::fs::{AtFlags, Mode, OFlags, fstat, openat, readlinkat, statat};
 use rustix::io::Errno;
 
 use crate::error::{NotAFile, WorkspaceError};
-use crate::limits::MAX_LINKS;
+use crate::limits::MAX_LINKS_FOLLOWED;
 
 /// The size of one read while a file is hashed, in bytes.
 const READ_SIZE: usize = 128 * 1024;
 
 /// The treatment of a link that is the last component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FinalLink {
+pub(crate) enum FinalLinkPolicy {
     /// The link is followed to its target.
     Follow,
     /// The link itself is meant.
@@ -52,10 +52,12 @@ impl RootDir {
     }
 
     /// Opens the copy that stands for the tree at `path`.
-    pub(crate) fn open_base(path: &Path, base: &Base) -> Result<Self, WorkspaceError> {
+    pub(crate) fn open_copy(path: &Path, base: &ProjectCopy) -> Result<Self, WorkspaceError> {
         match base {
-            Base::Directory { path: copy, .. } => Ok(Self { path: path.to_owned(), ..Self::open(copy)? }),
-            Base::Mounted(mounted) => {
+            ProjectCopy::Directory { path: copy, .. } => {
+                Ok(Self { path: path.to_owned(), ..Self::open(copy)? })
+            }
+            ProjectCopy::Mounted(mounted) => {
                 let root = rustix::io::fcntl_dupfd_cloexec(mounted.root(), 3);
                 let root = root
                     .map_err(|errno| WorkspaceError::Root { path: path.to_owned(), source: errno.into() })?;
@@ -65,21 +67,21 @@ impl RootDir {
     }
 
     /// Leads to what `other` leads to from now on.
-    pub(crate) fn replace(&self, other: &Self) -> Result<(), WorkspaceError> {
+    pub(crate) fn redirect_to(&self, other: &Self) -> Result<(), WorkspaceError> {
         let replaced = journeyman_sandbox::replace_descriptor(self.root(), other.root());
         replaced.map_err(|source| WorkspaceError::Root { path: self.path.clone(), source })
     }
 
     /// Returns a path by which this process alone reaches the directory behind the root's
     /// descriptor.
-    pub(crate) fn by_descriptor(&self) -> PathBuf {
+    pub(crate) fn descriptor_path(&self) -> PathBuf {
         use std::os::fd::AsRawFd as _;
         PathBuf::from(format!("/proc/self/fd/{}", self.root.as_raw_fd()))
     }
 
     /// Returns the root's device, if its file system updates a directory's timestamps whenever a
     /// name in it is added, removed or replaced.
-    pub(crate) fn lists_by_time(&self) -> Option<u64> {
+    pub(crate) fn stamping_device(&self) -> Option<u64> {
         *self.lists_by_time.get_or_init(|| stamping_device(&self.root))
     }
 
@@ -108,25 +110,30 @@ impl RootDir {
     }
 
     /// Opens `path` beneath the root.
-    pub(crate) fn open_beneath(&self, path: &[u8], flags: OFlags, links: Links) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open_beneath(
+        &self,
+        path: &[u8],
+        flags: OFlags,
+        links: LinkPolicy,
+    ) -> Result<OwnedFd, Errno> {
         open_beneath(self.root(), path, flags, links)
     }
 
     /// Opens a directory by its canonical path; `None` is the root.
     pub(crate) fn open_directory(&self, path: Option<&RelPath>) -> Result<OwnedFd, Errno> {
         let bytes = path.map_or(b".".as_slice(), RelPath::as_bytes);
-        self.open_beneath(bytes, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
+        self.open_beneath(bytes, OFlags::RDONLY | OFlags::DIRECTORY, LinkPolicy::Refuse)
     }
 
     /// Opens the directory that holds the canonical `path`.
-    pub(crate) fn parent(&self, path: &RelPath) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open_parent(&self, path: &RelPath) -> Result<OwnedFd, Errno> {
         self.open_directory(path.parent().as_ref())
     }
 
     /// Returns the metadata of the canonical `path`, links not followed; `None` if nothing is
     /// there, also because a link stands where a directory was.
     pub(crate) fn stat(&self, path: &RelPath) -> Result<Option<FileStat>, Errno> {
-        let dir = match self.parent(path) {
+        let dir = match self.open_parent(path) {
             Ok(dir) => dir,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(None),
             Err(errno) => return Err(errno),
@@ -141,7 +148,7 @@ impl RootDir {
     /// Returns the outermost path above the canonical `path` that isn't a directory, if there is
     /// one.
     pub(crate) fn find_obstacle(&self, path: &RelPath) -> Result<Option<(RelPath, FileStat)>, Errno> {
-        if self.parent(path).is_ok() {
+        if self.open_parent(path).is_ok() {
             return Ok(None);
         }
         let mut above = Vec::new();
@@ -161,24 +168,24 @@ impl RootDir {
     }
 
     /// Returns the metadata of the root itself.
-    pub(crate) fn look_at_root(&self) -> Result<Option<FileStat>, Errno> {
+    pub(crate) fn stat_root(&self) -> Result<Option<FileStat>, Errno> {
         fstat(&self.root).map(|stat| Some(FileStat::of(&stat)))
     }
 
     /// Opens a regular file for reading without ever waiting for it, and says what it is.
-    pub(crate) fn read_file(
+    pub(crate) fn open_file(
         &self,
         path: &RelPath,
-        links: Links,
+        links: LinkPolicy,
     ) -> Result<(OwnedFd, FileStat), WorkspaceError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let flags = if links == Links::Refuse { flags | OFlags::NOFOLLOW } else { flags };
+        let flags = if links == LinkPolicy::Refuse { flags | OFlags::NOFOLLOW } else { flags };
         let file = self
             .open_beneath(path.as_bytes(), flags, links)
             .map_err(|errno| self.error_for("read", path, errno))?;
         let stat = fstat(&file).map_err(|errno| self.error_for("read", path, errno))?;
         let seen = FileStat::of(&stat);
-        match seen.not_a_file() {
+        match seen.non_file_kind() {
             Some(kind) => Err(WorkspaceError::NotAFile { path: path.clone(), kind }),
             None => Ok((file, seen)),
         }
@@ -186,23 +193,30 @@ impl RootDir {
 
     /// Reads the target of the link at the canonical `path`.
     pub(crate) fn read_link(&self, path: &RelPath) -> Result<Vec<u8>, Errno> {
-        let dir = self.parent(path)?;
+        let dir = self.open_parent(path)?;
         Ok(readlinkat(&dir, path.file_name(), Vec::new())?.into_bytes())
     }
 
     /// Sets the permission bits of the directory at the canonical `path`, also if it can't be
     /// opened.
     pub(crate) fn set_permissions(&self, path: &RelPath, permissions: u32) -> Result<(), Errno> {
-        set_permissions(self.open_beneath(path.as_bytes(), PERMISSION_FLAGS, Links::Refuse)?, permissions)
+        set_permissions(
+            self.open_beneath(path.as_bytes(), PERMISSION_FLAGS, LinkPolicy::Refuse)?,
+            permissions,
+        )
     }
 
     /// Resolves the links in `path`. Components that don't exist (yet) are taken as they are. A
     /// link out of the tree is refused.
-    pub(crate) fn canonical(&self, path: &RelPath, last: FinalLink) -> Result<RelPath, WorkspaceError> {
-        if let Ok(dir) = self.parent(path) {
+    pub(crate) fn canonicalize(
+        &self,
+        path: &RelPath,
+        last: FinalLinkPolicy,
+    ) -> Result<RelPath, WorkspaceError> {
+        if let Ok(dir) = self.open_parent(path) {
             match statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT) => return Ok(path.clone()),
-                Ok(stat) if last == FinalLink::Keep || !FileStat::of(&stat).is_link() => {
+                Ok(stat) if last == FinalLinkPolicy::Keep || !FileStat::of(&stat).is_link() => {
                     return Ok(path.clone());
                 }
                 _ => {}
@@ -211,7 +225,7 @@ impl RootDir {
         self.resolve(path, last)
     }
 
-    fn resolve(&self, path: &RelPath, last: FinalLink) -> Result<RelPath, WorkspaceError> {
+    fn resolve(&self, path: &RelPath, last: FinalLinkPolicy) -> Result<RelPath, WorkspaceError> {
         let outside = || WorkspaceError::Outside { path: path.clone() };
         let failed = |errno| self.error_for("resolve", path, errno);
         let mut pending: VecDeque<Vec<u8>> = path.components().map(<[u8]>::to_vec).collect();
@@ -238,9 +252,9 @@ impl RootDir {
             };
             let is_last = pending.is_empty();
             match seen {
-                Some(seen) if seen.is_link() && !(is_last && last == FinalLink::Keep) => {
+                Some(seen) if seen.is_link() && !(is_last && last == FinalLinkPolicy::Keep) => {
                     links += 1;
-                    if links > MAX_LINKS {
+                    if links > MAX_LINKS_FOLLOWED {
                         return Err(WorkspaceError::NotFound { path: path.clone() });
                     }
                     let target = readlinkat(here, name.as_slice(), Vec::new()).map_err(failed)?.into_bytes();
@@ -274,7 +288,7 @@ fn set_permissions(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
     use std::os::fd::AsRawFd as _;
     // Such a descriptor takes no fchmod; the name by which the system lists it leads to the same
     // directory.
-    rustix::fs::chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), mode_of(permissions))
+    rustix::fs::chmod(format!("/proc/self/fd/{}", dir.as_raw_fd()), to_mode(permissions))
 }
 
 /// File systems that stamp directories as POSIX demands, by magic number: ext2 to ext4, XFS, Btrfs,
@@ -289,7 +303,7 @@ fn stamping_device(root: &OwnedFd) -> Option<u64> {
 }
 
 /// Hashes a file of any size piece by piece.
-pub(crate) fn hash_pieces(file: &OwnedFd) -> io::Result<ContentHash> {
+pub(crate) fn hash_file(file: &OwnedFd) -> io::Result<ContentHash> {
     let mut hasher = blake3::Hasher::new();
     let mut piece = Vec::with_capacity(READ_SIZE);
     loop {
@@ -329,27 +343,27 @@ mod tests {
         symlink("a/new", root.join("dangling")).unwrap();
         let root_dir = RootDir::open(root).unwrap();
         let table = [
-            ("a/b/file", FinalLink::Follow, Ok("a/b/file")),
-            ("short/file", FinalLink::Follow, Ok("a/b/file")),
-            ("short/up", FinalLink::Follow, Ok("a/b/file")),
-            ("short/up", FinalLink::Keep, Ok("a/b/up")),
-            ("short", FinalLink::Keep, Ok("short")),
-            ("short/new/deep", FinalLink::Follow, Ok("a/b/new/deep")),
-            ("dangling", FinalLink::Follow, Ok("a/new")),
-            ("a/b/file/below", FinalLink::Follow, Ok("a/b/file/below")),
-            ("absolute/passwd", FinalLink::Follow, Err("outside")),
-            ("a/out/x", FinalLink::Follow, Err("outside")),
-            ("loop/x", FinalLink::Follow, Err("absent")),
+            ("a/b/file", FinalLinkPolicy::Follow, Ok("a/b/file")),
+            ("short/file", FinalLinkPolicy::Follow, Ok("a/b/file")),
+            ("short/up", FinalLinkPolicy::Follow, Ok("a/b/file")),
+            ("short/up", FinalLinkPolicy::Keep, Ok("a/b/up")),
+            ("short", FinalLinkPolicy::Keep, Ok("short")),
+            ("short/new/deep", FinalLinkPolicy::Follow, Ok("a/b/new/deep")),
+            ("dangling", FinalLinkPolicy::Follow, Ok("a/new")),
+            ("a/b/file/below", FinalLinkPolicy::Follow, Ok("a/b/file/below")),
+            ("absolute/passwd", FinalLinkPolicy::Follow, Err("outside")),
+            ("a/out/x", FinalLinkPolicy::Follow, Err("outside")),
+            ("loop/x", FinalLinkPolicy::Follow, Err("absent")),
         ];
         for (given, last, expected) in table {
             let found =
-                root_dir.canonical(&rel(given), last).map(|path| path.to_string()).map_err(
-                    |error| match error {
+                root_dir.canonicalize(&rel(given), last).map(|path| path.to_string()).map_err(|error| {
+                    match error {
                         WorkspaceError::Outside { .. } => "outside",
                         WorkspaceError::NotFound { .. } => "absent",
                         other => panic!("{given}: {other}"),
-                    },
-                );
+                    }
+                });
             assert_eq!(found, expected.map(str::to_owned), "{given}");
         }
     }

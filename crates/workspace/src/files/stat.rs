@@ -64,7 +64,7 @@ impl FileStat {
     }
 
     /// Returns the kind of something without content; `None` for a regular file.
-    pub(crate) fn not_a_file(&self) -> Option<NotAFile> {
+    pub(crate) fn non_file_kind(&self) -> Option<NotAFile> {
         match self.file_type() {
             FileType::RegularFile => None,
             FileType::Directory => Some(NotAFile::Directory),
@@ -77,13 +77,13 @@ impl FileStat {
 
     /// Returns true if this is the same content as `other` was, as far as `stat` can tell across a
     /// rename (which changes the ctime).
-    pub(crate) fn same_content(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_content(&self, other: &Self) -> bool {
         (self.ino, self.size, self.mtime) == (other.ino, other.size, other.mtime)
     }
 }
 
 /// Converts permission bits to the system's type.
-pub(crate) fn mode_of(permissions: u32) -> Mode {
+pub(crate) fn to_mode(permissions: u32) -> Mode {
     Mode::from_raw_mode((permissions & 0o7777) as rustix::fs::RawMode)
 }
 
@@ -100,7 +100,7 @@ pub(crate) const COARSE_TICK_NS: i64 = 2_000_000_000;
 
 /// Returns true if the file's last change is long enough before `now` that a later one must show in
 /// its signature.
-pub(crate) fn is_settled(seen: &FileStat, now: i64) -> bool {
+pub(crate) fn is_change_settled(seen: &FileStat, now: i64) -> bool {
     let newest = seen.mtime.max(seen.ctime);
     let coarse = seen.mtime % 1_000_000_000 == 0 && seen.ctime % 1_000_000_000 == 0;
     let tick = if coarse { COARSE_TICK_NS } else { CLOCK_TICK_NS };

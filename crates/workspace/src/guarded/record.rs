@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The guarded paths before a command, without their contents.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct StoredGuard {
+pub(crate) struct StoredGuardedState {
     pub(crate) device: u64,
     pub(crate) repositories: Repositories,
     pub(crate) known: Vec<StoredPath>,
@@ -40,7 +40,7 @@ pub(crate) enum StoredContent {
     Other { mode: u32 },
 }
 
-impl StoredGuard {
+impl StoredGuardedState {
     /// Returns the hashes of the contents.
     pub(crate) fn contents(&self) -> Vec<ContentHash> {
         fn add(content: &StoredContent, hashes: &mut Vec<ContentHash>) {

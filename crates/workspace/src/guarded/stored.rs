@@ -11,15 +11,15 @@ use journeyman_protocol::RelPath;
 use journeyman_store::Durability;
 use rustix::fs::{FileType, fstat};
 
-use crate::commands::attribution::emptied_at;
+use crate::commands::attribution::parent_change_time;
 use crate::commands::tree_snapshot::TreeSnapshot;
 use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::files::directory::entry_names;
 use crate::files::stat::FileStat;
-use crate::guarded::keep::{KeptContent, KeptPath};
-use crate::guarded::look::DirNotes;
-use crate::guarded::record::{StoredContent, StoredGuard, StoredPath};
+use crate::guarded::kept_paths::{KeptContent, KeptPath};
+use crate::guarded::record::{StoredContent, StoredGuardedState, StoredPath};
+use crate::guarded::scan::RelevantNames;
 use crate::guarded::{ForbiddenChanges, GuardedPath, GuardedState};
 use crate::limits::MAX_DEPTH;
 use crate::walk::visit::device_of;
@@ -45,21 +45,21 @@ impl GuardedState {
     ///
     /// # Errors
     /// As [`GuardedState::before`]; failures of the state directory.
-    pub fn before_command(
+    pub fn capture_for_recovery(
         workspace: &Workspace,
         before: &TreeSnapshot,
         rules: GuardRules,
     ) -> Result<Self, WorkspaceError> {
-        let guard = Self::before(workspace, rules)?;
+        let guard = Self::capture(workspace, rules)?;
         if let Some(heartbeat) = &before.heartbeat {
-            let _using = workspace.project.blob_store.blobs().using()?;
+            let _using = workspace.project.blob_store.blobs().lock_for_use()?;
             heartbeat.note_guarded(guard.store(workspace)?)?;
         }
         Ok(guard)
     }
 
     /// Stores the contents, and describes all else.
-    fn store(&self, workspace: &Workspace) -> Result<StoredGuard, WorkspaceError> {
+    fn store(&self, workspace: &Workspace) -> Result<StoredGuardedState, WorkspaceError> {
         let mut known = Vec::with_capacity(self.known.len());
         for (path, one) in &self.known {
             let kept =
@@ -78,7 +78,7 @@ impl GuardedState {
             let names = noted.parts.iter().filter_map(|name| RelPath::parse(name).ok());
             (RelPath::parse(&**dir).ok(), names.collect())
         });
-        Ok(StoredGuard {
+        Ok(StoredGuardedState {
             device: device_of_root(workspace),
             repositories: self.repositories.clone(),
             known,
@@ -89,11 +89,11 @@ impl GuardedState {
     }
 }
 
-impl StoredGuard {
+impl StoredGuardedState {
     /// Moves away what a command that was cut off made, and puts back what it changed or deleted,
     /// but for changes after the window. Returns these changes, and true if a directory can't be
     /// listed that could be before.
-    pub(crate) fn undo_forbidden(
+    pub(crate) fn undo_forbidden_changes(
         &self,
         workspace: &Workspace,
         rules: GuardRules,
@@ -120,7 +120,7 @@ impl StoredGuard {
                 _ => 0,
             };
             let (loose, repository) = (one.loose, one.repository);
-            let (seen, kept) = (bare_seen(one.mode, inode), kept.map(Arc::new));
+            let (seen, kept) = (partial_stat(one.mode, inode), kept.map(Arc::new));
             known.insert(
                 one.path.clone(),
                 GuardedPath { seen, above: 0, mounted: false, shared: false, loose, repository, kept },
@@ -129,13 +129,13 @@ impl StoredGuard {
         let notes = self.parts.iter().map(|(dir, names)| {
             let parts = names.iter().map(|name| name.as_bytes().to_vec()).collect();
             let dir = dir.as_ref().map_or(&b""[..], RelPath::as_bytes);
-            (Arc::from(dir), Arc::new(DirNotes::of_parts(parts)))
+            (Arc::from(dir), Arc::new(RelevantNames::from_bare_parts(parts)))
         });
         let notes: HashMap<_, _> = notes.collect();
         let repositories = self.repositories.clone();
         Ok(GuardedState {
             rules,
-            repositories: repositories.relocated(&workspace.reach_path(), workspace.root(), is_same_device),
+            repositories: repositories.relocate(&workspace.access_path(), workspace.root(), is_same_device),
             known,
             armed: self.armed.iter().cloned().collect(),
             bare: self.bare.iter().map(|(dir, inode, hash)| (dir.clone(), (*inode, *hash))).collect(),
@@ -152,9 +152,8 @@ impl CutOffWindow {
         match workspace.project.root_dir.stat(path) {
             Ok(Some(seen)) if seen.ctime <= self.until => true,
             Ok(Some(seen)) => seen.is_dir() && self.has_any_in(workspace, path, &mut { MAX_NAMES }, 0),
-            Ok(None) => {
-                emptied_at(&workspace.project.root_dir, path).is_some_and(|emptied| emptied <= self.until)
-            }
+            Ok(None) => parent_change_time(&workspace.project.root_dir, path)
+                .is_some_and(|emptied| emptied <= self.until),
             Err(_) => false,
         }
     }
@@ -184,7 +183,7 @@ fn device_of_root(workspace: &Workspace) -> u64 {
     fstat(workspace.project.root_dir.root()).map_or(0, |stat| device_of(&stat))
 }
 
-fn bare_seen(mode: u32, ino: u64) -> FileStat {
+fn partial_stat(mode: u32, ino: u64) -> FileStat {
     FileStat { mode, size: 0, mtime: 0, ctime: 0, ino, owner: (0, 0), names: 1 }
 }
 
@@ -192,7 +191,7 @@ fn store(kept: &KeptPath, blob_store: &BlobStore) -> Result<StoredContent, Works
     let mode = kept.seen.mode;
     Ok(match &kept.content {
         KeptContent::File(bytes, hash) => {
-            if !blob_store.rely_on(hash)? {
+            if !blob_store.claim_existing(hash)? {
                 blob_store.put(bytes, Durability::Later)?;
             }
             StoredContent::File { mode, hash: *hash }
@@ -229,5 +228,5 @@ fn load(stored: &StoredContent, blob_store: &BlobStore) -> Result<Option<KeptPat
         }
         StoredContent::Other { mode } => (*mode, KeptContent::Other),
     };
-    Ok(Some(KeptPath { seen: bare_seen(mode, 0), settled: false, content }))
+    Ok(Some(KeptPath { seen: partial_stat(mode, 0), settled: false, content }))
 }

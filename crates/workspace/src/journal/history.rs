@@ -18,7 +18,7 @@ use crate::journal::undone::{undone_at, undone_in};
 use crate::limits::MAX_DESCRIPTIONS;
 
 /// Which changes were taken back, as far as one file is concerned.
-type Undone = Rc<HashSet<ChangeId>>;
+type UndoneChanges = Rc<HashSet<ChangeId>>;
 
 /// The changes of a part of the journal that are in effect.
 #[derive(Debug, Clone, Default)]
@@ -35,9 +35,9 @@ pub(crate) struct History {
     dropped: Option<DroppedLines>,
     gaps: Vec<JournalGap>,
     /// The changes undone for every file that no undo or redo left out.
-    undone: Undone,
+    undone: UndoneChanges,
     /// The files that one did leave; each is looked at when it is asked for.
-    left: RefCell<HashMap<RelPath, Option<Undone>>>,
+    left: RefCell<HashMap<RelPath, Option<UndoneChanges>>>,
 }
 
 /// Damaged lines of the journal.
@@ -133,7 +133,7 @@ impl History {
 
     /// Returns the changes in effect in each part of the journal that one of these ids begins (they
     /// are ascending).
-    pub(crate) fn in_effect_after(&self, ids: &[CheckpointId]) -> Vec<ChangesInEffect> {
+    pub(crate) fn changes_in_effect_after(&self, ids: &[CheckpointId]) -> Vec<ChangesInEffect> {
         let mut counts = vec![ChangesInEffect::default(); ids.len()];
         for record in self.done.iter().filter(|record| self.is_undoable(record)) {
             let stretch = ids.partition_point(|id| id.0 < record.id.0);
@@ -148,11 +148,11 @@ impl History {
     }
 
     /// Returns the changes, oldest first.
-    pub(crate) fn into_done(self) -> Vec<ChangeRecord> {
+    pub(crate) fn into_changes(self) -> Vec<ChangeRecord> {
         self.done
     }
 
-    fn undone_at(&self, path: &RelPath) -> Undone {
+    fn undone_at(&self, path: &RelPath) -> UndoneChanges {
         match self.left.borrow_mut().get_mut(path) {
             None => self.undone.clone(),
             Some(known) => {
@@ -181,7 +181,7 @@ impl History {
 
     /// Returns true if something of the change is there to be taken back by itself.
     pub(crate) fn is_undoable(&self, record: &ChangeRecord) -> bool {
-        !record.cause.takes_back() && self.is_in_effect(record)
+        !record.cause.is_undo_or_redo() && self.is_in_effect(record)
     }
 
     /// Returns the newest landing that settled the session's copy, and true if it is in effect.
@@ -192,7 +192,7 @@ impl History {
     }
 
     /// Returns the changes of one call, oldest first.
-    pub(crate) fn of_call<'a>(
+    pub(crate) fn changes_of_call<'a>(
         &'a self,
         session: &'a SessionId,
         call: &'a CallId,
@@ -264,7 +264,8 @@ impl History {
         // An undo of what was before the checkpoint is a change like any other; one of what came
         // after it comes to nothing together with what it took back.
         let counts = |record: &&ChangeRecord| {
-            let beyond = !record.cause.takes_back() || record.undoes.iter().any(|id| id.0 < checkpoint.0);
+            let beyond =
+                !record.cause.is_undo_or_redo() || record.undoes.iter().any(|id| id.0 < checkpoint.0);
             beyond && self.is_in_effect(record)
         };
         let mut sessions = Vec::new();
@@ -286,19 +287,20 @@ impl History {
     /// Returns the undos that can be taken back, newest first: those since the newest change that
     /// wasn't one; then what was taken back of calls that were cut off. Nobody asked for that, so
     /// what came later doesn't close it.
-    pub(crate) fn redoable(&self) -> impl Iterator<Item = &ChangeRecord> {
+    pub(crate) fn redoable_undos(&self) -> impl Iterator<Item = &ChangeRecord> {
         let newest_first = || self.done.iter().rev();
-        let asked = newest_first().take_while(|record| record.cause.takes_back() && record.call.is_none());
+        let asked =
+            newest_first().take_while(|record| record.cause.is_undo_or_redo() && record.call.is_none());
         let unasked = newest_first().filter(|record| record.call.is_some());
         asked.chain(unasked).filter(|record| record.cause == ChangeCause::Undo && self.is_in_effect(record))
     }
 
     /// Returns the sessions whose changes an undo took back, newest first.
-    pub(crate) fn sessions_of(&self, undo: &ChangeRecord) -> Vec<SessionId> {
+    pub(crate) fn sessions_undone_by(&self, undo: &ChangeRecord) -> Vec<SessionId> {
         let taken: HashSet<ChangeId> = undo.undoes.iter().copied().collect();
         let mut sessions = Vec::new();
         for record in self.done.iter().rev().filter(|record| taken.contains(&record.id)) {
-            if !record.cause.takes_back() && !sessions.contains(&record.session) {
+            if !record.cause.is_undo_or_redo() && !sessions.contains(&record.session) {
                 sessions.push(record.session.clone());
             }
         }
@@ -316,7 +318,7 @@ mod tests {
 
     use super::*;
     use crate::journal::record::{CheckpointRecord, FileRecord};
-    use crate::journal::{Journal, Sync};
+    use crate::journal::{Journal, LineDurability};
     use crate::options::Options;
     use crate::snapshot::entry::{FileKind, FileState};
     use crate::workspace::Workspace;
@@ -411,7 +413,9 @@ mod tests {
             std::fs::create_dir(&root).unwrap();
             let blobs = Arc::new(Blobs::open(&dir.path().join("blobs"), 1 << 30).unwrap());
             let kept: Vec<ContentHash> = (0..2_000_u64)
-                .map(|n| blobs.put_with(&n.to_le_bytes(), journeyman_store::Durability::Later).unwrap())
+                .map(|n| {
+                    blobs.put_with_durability(&n.to_le_bytes(), journeyman_store::Durability::Later).unwrap()
+                })
                 .collect();
             let state_of = |n: u64| {
                 let hash = kept.get(usize::try_from(n % 2_000).unwrap()).copied();
@@ -434,7 +438,7 @@ mod tests {
                 let id = record.id;
                 lines.extend([JournalLine::Change(record), JournalLine::Done(id)]);
             }
-            journal.append(&lines, Sync::Later).unwrap();
+            journal.append(&lines, LineDurability::Later).unwrap();
             let bytes = std::fs::metadata(state.join("journal/log")).unwrap().len();
             let last = (count - 1) / 100;
             std::fs::create_dir_all(root.join("src/some/directory")).unwrap();

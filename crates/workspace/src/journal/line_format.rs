@@ -4,10 +4,10 @@ use journeyman_protocol::ContentHash;
 use serde::de::DeserializeOwned;
 
 /// Digits of the checksum before each line.
-pub(crate) const SUM_DIGITS: usize = 16;
+pub(crate) const CHECKSUM_DIGITS: usize = 16;
 
-fn checksum(json: &[u8]) -> [u8; SUM_DIGITS] {
-    let mut digits = [b'0'; SUM_DIGITS];
+fn checksum(json: &[u8]) -> [u8; CHECKSUM_DIGITS] {
+    let mut digits = [b'0'; CHECKSUM_DIGITS];
     let hash = ContentHash::of(json).to_string();
     for (digit, byte) in digits.iter_mut().zip(hash.bytes()) {
         *digit = byte;
@@ -24,8 +24,8 @@ pub(crate) fn push_line(text: &mut Vec<u8>, json: &[u8]) {
 }
 
 /// Reads back what [`push_line`] wrote, without the line's end; `None` where the checksum is wrong.
-pub(crate) fn parse<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
-    let (sum, rest) = line.split_at_checked(SUM_DIGITS)?;
+pub(crate) fn parse_checked_line<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
+    let (sum, rest) = line.split_at_checked(CHECKSUM_DIGITS)?;
     let json = rest.strip_prefix(b" ")?;
     if checksum(json) != sum {
         return None;

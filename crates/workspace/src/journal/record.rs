@@ -41,7 +41,7 @@ impl ChangeCause {
     }
 
     /// Returns true if it takes other changes back, and does nothing of its own.
-    pub(crate) fn takes_back(self) -> bool {
+    pub(crate) fn is_undo_or_redo(self) -> bool {
         matches!(self, Self::Undo | Self::Redo)
     }
 
@@ -131,7 +131,7 @@ pub(crate) struct ChangeRecord {
 impl ChangeRecord {
     /// Returns the outermost of the directories that make room, each with the name that it has
     /// until the change is complete.
-    pub(crate) fn set_aside(&self) -> impl Iterator<Item = (&DirRecord, RelPath)> {
+    pub(crate) fn dirs_set_aside(&self) -> impl Iterator<Item = (&DirRecord, RelPath)> {
         let is_inner = |dir: &DirRecord| self.cleared.iter().any(|top| is_beneath(&dir.path, &top.path));
         let tops = self.cleared.iter().filter(move |dir| !is_inner(dir));
         tops.filter_map(|dir| {
@@ -146,7 +146,7 @@ impl ChangeRecord {
     }
 
     /// Returns `top` and the record's directories beneath it, outermost first.
-    pub(crate) fn cleared_with<'a>(&'a self, top: &'a DirRecord) -> Vec<&'a DirRecord> {
+    pub(crate) fn dirs_cleared_with<'a>(&'a self, top: &'a DirRecord) -> Vec<&'a DirRecord> {
         let with = |dir: &&DirRecord| dir.path == top.path || is_beneath(&dir.path, &top.path);
         self.cleared.iter().filter(with).collect()
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use journeyman_protocol::{FileChange, RelPath, SessionId};
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Applied, CheckpointId};
+use crate::change::{AppliedChanges, CheckpointId};
 use crate::journal::record::DirRecord;
-use crate::snapshot::differences::kind_of;
+use crate::snapshot::differences::change_kind;
 use crate::snapshot::entry::FileState;
 
 /// The exact changes of a copy against the tree it was made from: additions, edits, deletions,
@@ -78,10 +78,10 @@ pub struct LandOptions {
 
 /// The result of landing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Landing {
+pub struct LandingReport {
     /// The change in the journal; with nothing landed it is
     /// [`ChangeId::NONE`](crate::change::ChangeId::NONE).
-    pub applied: Applied,
+    pub applied: AppliedChanges,
     /// Files that both changed, and that were merged line by line: nobody has checked the result
     /// yet.
     pub merged: Vec<RelPath>,
@@ -104,7 +104,7 @@ pub struct Landing {
 impl CopyChanges {
     /// Removes the files for which `unwanted` returns true, given their path and true if they
     /// existed before. Returns their paths. These files stay unchanged when the rest is landed.
-    pub fn leave_out(&mut self, unwanted: impl Fn(&RelPath, bool) -> bool) -> Vec<RelPath> {
+    pub fn exclude_files(&mut self, unwanted: impl Fn(&RelPath, bool) -> bool) -> Vec<RelPath> {
         let left_out: BTreeSet<RelPath> = self
             .files
             .iter()
@@ -126,7 +126,7 @@ impl CopyChanges {
     pub fn files(&self) -> Vec<FileChange> {
         let files = self.files.iter().map(|file| FileChange {
             path: file.path.clone(),
-            kind: kind_of(file.before.is_some(), file.after.is_some()),
+            kind: change_kind(file.before.is_some(), file.after.is_some()),
         });
         files.collect()
     }

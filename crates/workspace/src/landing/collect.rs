@@ -9,16 +9,16 @@ use crate::contents::store::BlobCondition;
 use crate::copies::info::CopyInfo;
 use crate::copies::isolated::IsolatedCopy;
 use crate::error::{WorkspaceError, io_error};
-use crate::files::root_dir::{Links, read_up_to};
+use crate::files::root_dir::{LinkPolicy, read_up_to};
 use crate::files::stat::FileStat;
 use crate::journal::history::History;
 use crate::journal::record::ChangeCause;
 use crate::landing::changes::{CopyChange, CopyChanges};
 use crate::landing::contested::ContestedFiles;
 use crate::landing::large_files::LargeFiles;
+use crate::landing::merge::is_same;
 use crate::landing::refusals::LandingFilter;
-use crate::landing::verdict::is_same;
-use crate::landing::{Landings, contested, stored};
+use crate::landing::{Landings, contested, stored_changes};
 use crate::snapshot::compare::{dir_records, drop_rule_changes};
 use crate::snapshot::differences::{Difference, diff_trees, directories_only_in};
 use crate::snapshot::entry::{FileKind, FileState, TreeEntry};
@@ -26,7 +26,7 @@ use crate::snapshot::observe::observe_file;
 use crate::snapshot::own_changes::is_own_change;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
-use journeyman_ignore_rules::is_git;
+use journeyman_ignore_rules::is_git_directory_name;
 
 impl Landings<'_> {
     /// Returns the changes in a copy of this tree. Ignored files count where an edit, not a
@@ -39,7 +39,7 @@ impl Landings<'_> {
     /// As [`ProjectHistory::changes_since`](crate::ProjectHistory::changes_since);
     /// [`WorkspaceError::Raced`] when the copy is being changed; [`WorkspaceError::State`].
     pub fn changes(&self, copy: &IsolatedCopy) -> Result<CopyChanges, WorkspaceError> {
-        self.changes_of(copy.workspace(), copy.info())
+        self.changes_in_workspace(copy.workspace(), copy.info())
     }
 
     /// Returns the changes in any workspace that was equal to this one at the base.
@@ -47,9 +47,13 @@ impl Landings<'_> {
     /// # Errors
     /// As [`Landings::changes`].
     #[doc(hidden)]
-    pub fn changes_of(&self, copy: &Workspace, info: &CopyInfo) -> Result<CopyChanges, WorkspaceError> {
+    pub fn changes_in_workspace(
+        &self,
+        copy: &Workspace,
+        info: &CopyInfo,
+    ) -> Result<CopyChanges, WorkspaceError> {
         // Until they are written down beside the copy, nothing says that the contents are needed.
-        let _using = self.workspace.project.blob_store.blobs().using()?;
+        let _using = self.workspace.project.blob_store.blobs().lock_for_use()?;
         let base = self.workspace.transactions.checkpoint_tree(&info.base)?;
         let now = copy.snapshots.snapshot_after(&base, false)?;
         let compared = ComparedCopy { user: self.workspace, copy, base: &base, now: &now };
@@ -60,11 +64,13 @@ impl Landings<'_> {
         compared.add_edited(&mut found)?;
         compared.compare_contested(
             &mut found,
-            contested::read(&self.workspace.project.copy_dir(&info.session))?,
+            contested::read_contested(&self.workspace.project.copy_dir(&info.session))?,
         )?;
-        let mounted = copy.base();
+        let mounted = copy.project_copy();
         let is_own = |path: &RelPath| is_own_change(mounted.as_ref(), path);
-        found.retain(|difference| !difference.path.components().any(is_git) && is_own(&difference.path));
+        found.retain(|difference| {
+            !difference.path.components().any(is_git_directory_name) && is_own(&difference.path)
+        });
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
         let mut large = LargeFiles::of(&self.workspace.project.copy_dir(&info.session));
         for difference in &mut found {
@@ -93,7 +99,7 @@ impl Landings<'_> {
             objections,
             removed: dir_records(&copy.project.root_dir, &removed, false),
         };
-        stored::write(&self.workspace.project.copy_dir(&changes.session), &changes)?;
+        stored_changes::write_changes(&self.workspace.project.copy_dir(&changes.session), &changes)?;
         Ok(changes)
     }
 
@@ -104,12 +110,12 @@ impl Landings<'_> {
     /// # Errors
     /// [`WorkspaceError::State`].
     pub fn stored_changes(&self, session: &SessionId) -> Result<Option<CopyChanges>, WorkspaceError> {
-        stored::read(&self.workspace.project.copy_dir(session), session)
+        stored_changes::read_changes(&self.workspace.project.copy_dir(session), session)
     }
 
     /// Forgets them: the copy is about to be changed.
     pub(crate) fn forget_changes(&self, session: &SessionId) -> Result<(), WorkspaceError> {
-        stored::remove(&self.workspace.project.copy_dir(session))
+        stored_changes::remove_changes(&self.workspace.project.copy_dir(session))
     }
 }
 
@@ -159,7 +165,7 @@ impl ComparedCopy<'_> {
     fn add_edited(&self, found: &mut Vec<Difference>) -> Result<(), WorkspaceError> {
         let mut first: BTreeMap<RelPath, Option<FileState>> = BTreeMap::new();
         let history = History::new(self.copy.project.journal().lines()?);
-        for record in history.into_done().into_iter().filter(|record| record.cause == ChangeCause::Edit) {
+        for record in history.into_changes().into_iter().filter(|record| record.cause == ChangeCause::Edit) {
             for file in record.files {
                 first.entry(file.path).or_insert(file.before);
             }
@@ -251,7 +257,7 @@ impl ComparedCopy<'_> {
         if state.kind == FileKind::Link {
             return root_dir.read_link(path).map_err(|errno| root_dir.error_for("read", path, errno));
         }
-        let (file, seen) = root_dir.read_file(path, Links::Refuse)?;
+        let (file, seen) = root_dir.open_file(path, LinkPolicy::Refuse)?;
         let bytes =
             read_up_to(&file, seen.size, state.size).map_err(|source| io_error("read", path, source))?;
         bytes.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })
@@ -261,7 +267,7 @@ impl ComparedCopy<'_> {
 /// Returns true if only a signature says that the file differs.
 fn is_uncertain(difference: &Difference) -> bool {
     match (&difference.before, &difference.after) {
-        (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+        (Some(before), Some(after)) => before.has_same_content(after) && before.mode == after.mode,
         _ => false,
     }
 }

@@ -13,7 +13,7 @@ use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
 
 use crate::error::WorkspaceError;
-use crate::landing::changes::{CopyChange, CopyChanges, Landing};
+use crate::landing::changes::{CopyChange, CopyChanges, LandingReport};
 use crate::snapshot::entry::FileState;
 
 /// The state of each file before both sides changed it.
@@ -34,9 +34,9 @@ struct ContestedLine {
 pub(crate) fn note_contested(
     dir: &Path,
     changes: &CopyChanges,
-    landing: &Landing,
+    landing: &LandingReport,
 ) -> Result<(), WorkspaceError> {
-    let known = read(dir)?;
+    let known = read_contested(dir)?;
     let apart: HashSet<&RelPath> = landing.conflicts.iter().map(|(path, _)| path).collect();
     let merged: HashSet<&RelPath> = landing.merged.iter().collect();
     let files: HashMap<&RelPath, &CopyChange> = changes.files.iter().map(|file| (&file.path, file)).collect();
@@ -55,13 +55,13 @@ pub(crate) fn note_contested(
     }
     let lines: Vec<ContestedLine> =
         noted.into_iter().map(|(path, before)| ContestedLine { path, before }).collect();
-    line_file::write_to(dir, line_file::CONTESTED_FILE, &lines)
+    line_file::write_line_file(dir, line_file::CONTESTED_FILE, &lines)
 }
 
 /// Reads the contested files.
-pub(crate) fn read(dir: &Path) -> Result<ContestedFiles, WorkspaceError> {
+pub(crate) fn read_contested(dir: &Path) -> Result<ContestedFiles, WorkspaceError> {
     let damaged = || WorkspaceError::Lost { what: "the list of contested files".to_owned() };
-    let Some(text) = line_file::read_from(dir, line_file::CONTESTED_FILE)? else {
+    let Some(text) = line_file::read_line_file(dir, line_file::CONTESTED_FILE)? else {
         return Ok(ContestedFiles::new());
     };
     let lines: Vec<ContestedLine> = line_file::parse_line(&text).ok_or_else(damaged)?;

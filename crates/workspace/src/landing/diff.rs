@@ -10,7 +10,7 @@ use crate::error::WorkspaceError;
 use crate::files::diff::{Diff, DiffSide, FileDiff, file_diff, git_mode, quote_path};
 use crate::landing::Landings;
 use crate::landing::changes::{CopyChange, CopyChanges};
-use crate::limits::DIFF_FILE_BYTES;
+use crate::limits::MAX_DIFF_FILE_BYTES;
 use crate::snapshot::entry::FileState;
 
 /// The size of changes, to compare them.
@@ -54,18 +54,18 @@ impl Landings<'_> {
         for change in &changes.files {
             let (before, after) = self.read_sides(change)?;
             let bytes = |side: Option<DiffContent>| side.map(|content| content.bytes);
-            contents.extend(ChangedContent::read(change.path.clone(), bytes(before), bytes(after)));
+            contents.extend(ChangedContent::from_sides(change.path.clone(), bytes(before), bytes(after)));
         }
         Ok(contents)
     }
 
     /// Counts the files and lines of those changes. A line counts with its end, so that a line feed
     /// added to the last line removes one line and adds one, as git counts. Binary files, and those
-    /// over [`DIFF_FILE_BYTES`], have no lines.
+    /// over [`MAX_DIFF_FILE_BYTES`], have no lines.
     ///
     /// # Errors
     /// As [`Landings::diff`].
-    pub fn stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
+    pub fn diff_stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
         let mut stat = DiffStat::default();
         for (change, renamed) in shown_changes(changes) {
             stat.files += 1;
@@ -74,7 +74,7 @@ impl Landings<'_> {
             }
             let (before, after) = self.read_sides(change)?;
             if let (Some(before), Some(after)) =
-                (countable_bytes(before.as_ref()), countable_bytes(after.as_ref()))
+                (line_counted_bytes(before.as_ref()), line_counted_bytes(after.as_ref()))
             {
                 let counts = count_changed_lines(before, after);
                 stat.added += counts.added;
@@ -91,7 +91,7 @@ impl Landings<'_> {
     ) -> Result<(Option<DiffContent>, Option<DiffContent>), WorkspaceError> {
         let content = |state: &Option<FileState>| -> Result<Option<DiffContent>, WorkspaceError> {
             let Some(state) = state else { return Ok(None) };
-            let largest = self.workspace.project.limits().kept_file_bytes.min(DIFF_FILE_BYTES as u64);
+            let largest = self.workspace.project.limits().kept_file_bytes.min(MAX_DIFF_FILE_BYTES as u64);
             let bytes = match state.hash {
                 Some(hash) if state.size <= largest => {
                     let lost = || WorkspaceError::Lost { what: change.path.to_string() };
@@ -146,7 +146,7 @@ fn diff_side(content: &Option<DiffContent>) -> Option<DiffSide<'_>> {
 }
 
 /// Returns the bytes whose lines are counted; `None` if there are none.
-fn countable_bytes(content: Option<&DiffContent>) -> Option<&[u8]> {
+fn line_counted_bytes(content: Option<&DiffContent>) -> Option<&[u8]> {
     match content {
         None => Some(&[]),
         Some(content) => content.bytes.as_deref().filter(|bytes| !bytes.contains(&0)),

@@ -4,21 +4,21 @@ use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 
-use crate::change::{Applied, ChangeId};
+use crate::change::{AppliedChanges, ChangeId};
 use crate::error::WorkspaceError;
 use crate::journal::record::ChangeCause;
 use crate::landing::Landings;
-use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, Landing, OnConflict};
+use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, LandingReport, OnConflict};
 use crate::landing::collect::find_renames;
+use crate::landing::merge::is_about_size;
+use crate::landing::merge::is_same;
 use crate::landing::plan::{ExtraOperations, LandingPlanner};
-use crate::landing::verdict::is_about_size;
-use crate::landing::verdict::is_same;
 use crate::snapshot::capture::ContentMode;
 use crate::snapshot::compare::drop_rule_changes;
-use crate::snapshot::differences::{Difference, diff_trees, kind_of};
+use crate::snapshot::differences::{Difference, change_kind, diff_trees};
 use crate::transaction::operation::ChangeIntent;
 use crate::workspace::Workspace;
-use journeyman_ignore_rules::is_git;
+use journeyman_ignore_rules::is_git_directory_name;
 
 impl Workspace {
     /// Brings the changes of a copy into this tree as one transaction, all of it or nothing. What
@@ -36,23 +36,29 @@ impl Workspace {
     /// [`WorkspaceError::Lost`] when contents are gone; [`WorkspaceError::Protected`] for what
     /// belongs to git, [`WorkspaceError::Own`]; [`WorkspaceError::TooManyChanges`] when the journal
     /// couldn't hold it; as [`Workspace::apply`]. In each case the tree is as it was.
-    pub fn land(&self, changes: &CopyChanges, options: &LandOptions) -> Result<Landing, WorkspaceError> {
-        self.landings().land_as(changes, options, (&changes.session, None), ExtraOperations::default())
+    pub fn land(
+        &self,
+        changes: &CopyChanges,
+        options: &LandOptions,
+    ) -> Result<LandingReport, WorkspaceError> {
+        self.landings().land_for_call(changes, options, (&changes.session, None), ExtraOperations::default())
     }
 }
 
 impl Landings<'_> {
     /// Lands the changes on behalf of a session's call, together with other operations of the same
     /// transaction.
-    pub(crate) fn land_as(
+    pub(crate) fn land_for_call(
         &self,
         changes: &CopyChanges,
         options: &LandOptions,
         (session, call): (&SessionId, Option<&CallId>),
         besides: ExtraOperations,
-    ) -> Result<Landing, WorkspaceError> {
+    ) -> Result<LandingReport, WorkspaceError> {
         self.workspace.project.root_dir.check_alive()?;
-        if let Some(file) = changes.files.iter().find(|file| file.path.components().any(is_git)) {
+        if let Some(file) =
+            changes.files.iter().find(|file| file.path.components().any(is_git_directory_name))
+        {
             return Err(WorkspaceError::Protected { path: file.path.clone() });
         }
         if let Some(file) =
@@ -60,7 +66,7 @@ impl Landings<'_> {
         {
             return Err(WorkspaceError::Own { path: file.path.clone() });
         }
-        let moved = self.moved_here(changes)?;
+        let moved = self.find_user_renames(changes)?;
         let landing = self.workspace.transactions.write_locked(|writer, context| {
             let mut plan = LandingPlanner::new(self.workspace, changes, &moved, options, &besides).plan()?;
             if options.on_conflict != OnConflict::Refuse || plan.conflicts.is_empty() {
@@ -71,15 +77,15 @@ impl Landings<'_> {
             }
             let done = plan.operations.iter().map(|operation| FileChange {
                 path: operation.path.clone(),
-                kind: kind_of(operation.before.is_some(), operation.after.is_some()),
+                kind: change_kind(operation.before.is_some(), operation.after.is_some()),
             });
             let is_refused = |path: &RelPath| changes.objections.iter().any(|(other, _)| other == path);
             let refused = plan.conflicts.iter().map(|(path, _)| path).filter(|path| is_refused(path));
             let too_large = plan.conflicts.iter().filter(|(_, reason)| is_about_size(reason));
-            let mut landing = Landing {
+            let mut landing = LandingReport {
                 refused: refused.cloned().collect(),
                 too_large: too_large.map(|(path, _)| path.clone()).collect(),
-                applied: Applied { id: ChangeId::NONE, changes: done.collect() },
+                applied: AppliedChanges { id: ChangeId::NONE, changes: done.collect() },
                 merged: plan.merged,
                 conflicts: plan.conflicts,
                 already: plan.already,
@@ -89,7 +95,7 @@ impl Landings<'_> {
             if options.dry_run || nothing {
                 return Ok(landing);
             }
-            self.workspace.running.journal_meanwhile(writer, &plan.operations)?;
+            self.workspace.running.journal_running_changes(writer, &plan.operations)?;
             let intent = ChangeIntent {
                 session: session.clone(),
                 call: call.cloned(),
@@ -105,13 +111,13 @@ impl Landings<'_> {
             landing.applied.id = context.execute(&mut writer.journal, intent, &plan.operations)?;
             Ok(landing)
         })?;
-        self.workspace.quota().keep_to_quota()?;
+        self.workspace.quota().enforce()?;
         Ok(landing)
     }
 
     /// Finds files that the user renamed since the base and that the copy changed under the old
     /// name. Searches only if a file is gone.
-    fn moved_here(&self, changes: &CopyChanges) -> Result<HashMap<RelPath, RelPath>, WorkspaceError> {
+    fn find_user_renames(&self, changes: &CopyChanges) -> Result<HashMap<RelPath, RelPath>, WorkspaceError> {
         let is_gone = |file: &&CopyChange| {
             file.before.is_some()
                 && !matches!(self.workspace.project.root_dir.stat(&file.path), Ok(Some(seen)) if !seen.is_dir())

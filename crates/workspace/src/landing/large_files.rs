@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Links, RootDir};
-use crate::limits::LARGE_BYTES;
+use crate::files::root_dir::{LinkPolicy, RootDir};
+use crate::limits::MAX_LARGE_FILES_BYTES;
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::state::lock::{make_private_dir, state_error};
-use crate::transaction::staging::copy_pieces;
+use crate::transaction::staging::copy_and_hash;
 
 /// The directory in the copy's.
 const LARGE_FILES_DIR: &str = "large";
@@ -35,7 +35,7 @@ impl LargeFiles {
     }
 
     /// Returns the path of a content, if it is kept.
-    pub(crate) fn path(&self, hash: &ContentHash, size: u64) -> Option<PathBuf> {
+    pub(crate) fn kept_path(&self, hash: &ContentHash, size: u64) -> Option<PathBuf> {
         let path = self.dir.join(hash.to_string());
         let found = fs::symlink_metadata(&path).ok()?;
         (found.is_file() && found.len() == size).then_some(path)
@@ -51,21 +51,21 @@ impl LargeFiles {
     ) -> Result<(), WorkspaceError> {
         let Some(hash) = state.hash.filter(|_| state.kind == FileKind::File) else { return Ok(()) };
         let bytes = self.bytes.saturating_add(state.size);
-        if bytes > LARGE_BYTES {
+        if bytes > MAX_LARGE_FILES_BYTES {
             return Ok(());
         }
         self.bytes = bytes;
         self.wanted.insert(hash.to_string());
-        if self.path(&hash, state.size).is_some() {
+        if self.kept_path(&hash, state.size).is_some() {
             return Ok(());
         }
         make_private_dir(&self.dir)?;
         let target = self.dir.join(hash.to_string());
         let new = target.with_extension("new");
-        let (file, _) = root_dir.read_file(path, Links::Refuse)?;
+        let (file, _) = root_dir.open_file(path, LinkPolicy::Refuse)?;
         let made = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new);
         let made: OwnedFd = made.map_err(|source| state_error("write", &new, source))?.into();
-        let copied = copy_pieces(&file, &made)
+        let copied = copy_and_hash(&file, &made)
             .map_err(std::io::Error::from)
             .and_then(|copied| fs::File::from(made).sync_all().map(|()| copied));
         match copied {

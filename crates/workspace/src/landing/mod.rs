@@ -14,10 +14,10 @@ pub(crate) mod diff;
 pub(crate) mod land;
 pub(crate) mod large_files;
 pub(crate) mod line_file;
+pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod refusals;
-pub(crate) mod stored;
-pub(crate) mod verdict;
+pub(crate) mod stored_changes;
 
 impl Workspace {
     /// Returns access to the changes of copies of this tree.

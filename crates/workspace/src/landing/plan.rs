@@ -8,34 +8,34 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 
 use journeyman_protocol::{ContentHash, RelPath};
-use journeyman_text_diff::merge::Labels;
+use journeyman_text_diff::merge::ConflictLabels;
 use rustix::fs::Dir;
 use rustix::io::Errno;
 
 use crate::contents::store::BlobStore;
 use crate::error::io_error;
 use crate::error::{NotAFile, WorkspaceError};
-use crate::files::root_dir::{Links, RootDir, read_up_to};
+use crate::files::root_dir::{LinkPolicy, RootDir, read_up_to};
 use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
 use crate::landing::changes::{CopyChange, CopyChanges, LandOptions, OnConflict};
 use crate::landing::large_files::LargeFiles;
-use crate::landing::verdict::{
-    ContentSource, CurrentFile, FileMerger, LandingConflict, LandingVerdict, MergeSides, is_beyond_undo,
+use crate::landing::merge::{
+    ContentSource, CurrentFile, FileMerger, LandingConflict, MergeOutcome, MergeSides, is_beyond_undo,
 };
 use crate::limits::MAX_DEPTH;
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe_file;
 use crate::transaction::operation::Operation;
 use crate::workspace::Workspace;
-use journeyman_ignore_rules::is_git;
+use journeyman_ignore_rules::is_git_directory_name;
 
 /// Bytes that the journal takes for one file of a change besides its names: two states with a hash
 /// each.
-const JOURNALED_BYTES: u64 = 400;
+const JOURNAL_BYTES_PER_FILE: u64 = 400;
 /// Number of times that the journal stores a file's name: itself, its sibling's, each as base 64
 /// where need be.
-const JOURNALED_NAMES: u64 = 3;
+const JOURNAL_NAMES_PER_FILE: u64 = 3;
 
 /// The plan of a landing, and the report of it.
 #[derive(Debug, Default)]
@@ -62,7 +62,7 @@ struct ChangeOutcome {
 }
 
 /// The files that are to be gone and to be there.
-struct TargetNames<'o> {
+struct TargetPaths<'o> {
     removed: HashSet<&'o RelPath>,
     placed: BTreeSet<&'o [u8]>,
     /// Directories that go as well.
@@ -135,17 +135,17 @@ impl<'a> LandingPlanner<'a> {
             return Ok(plan);
         }
         plan.operations.sort_by(|one, other| one.path.cmp(&other.path));
-        self.check_size(&plan.operations)?;
+        self.check_journal_size(&plan.operations)?;
         (plan.make, plan.remove) = self.plan_directories(&plan.operations)?;
         Ok(plan)
     }
 
     /// Refuses a change that the journal can't hold, or would lose when it is cut to its newer
     /// half, because it couldn't be undone.
-    fn check_size(&self, operations: &[Operation]) -> Result<(), WorkspaceError> {
+    fn check_journal_size(&self, operations: &[Operation]) -> Result<(), WorkspaceError> {
         let names: u64 = operations.iter().map(|operation| operation.path.as_bytes().len() as u64).sum();
         let count = operations.len() as u64;
-        let size = count * JOURNALED_BYTES + names * JOURNALED_NAMES;
+        let size = count * JOURNAL_BYTES_PER_FILE + names * JOURNAL_NAMES_PER_FILE;
         let most = self.journal_bytes / 2;
         if size <= most {
             return Ok(());
@@ -201,12 +201,12 @@ impl<'a> LandingPlanner<'a> {
     }
 
     fn merger(&self) -> FileMerger<'_, ContentStores<'a>> {
-        let labels = Labels { ours: "here", base: None, theirs: &self.label };
+        let labels = ConflictLabels { ours: "here", base: None, theirs: &self.label };
         FileMerger { contents: &self.contents, labels, kept_file_bytes: self.kept_file_bytes }
     }
 
     /// Judges a file that kept its name in the copy. Returns its path in the user's tree, too.
-    fn judge_file(&self, file: &CopyChange) -> Result<(RelPath, LandingVerdict), WorkspaceError> {
+    fn judge_file(&self, file: &CopyChange) -> Result<(RelPath, MergeOutcome), WorkspaceError> {
         let path = self.moved.get(&file.path).unwrap_or(&file.path);
         let here = current_file(self.root_dir, path)?;
         let sides = MergeSides { base: file.before.as_ref(), here: &here, copy: file.after.as_ref() };
@@ -214,28 +214,24 @@ impl<'a> LandingPlanner<'a> {
             let reason = format!("it was given the name `{path}` here, and deleted in the copy");
             return Ok((
                 file.path.clone(),
-                LandingVerdict::Conflict(LandingConflict { reason, theirs: None, marked: None }),
+                MergeOutcome::Conflict(LandingConflict { reason, theirs: None, marked: None }),
             ));
         }
         Ok((path.clone(), self.merger().merge_file(path, sides)?))
     }
 
-    fn judge_renamed(
-        &self,
-        source: &CopyChange,
-        file: &CopyChange,
-    ) -> Result<LandingVerdict, WorkspaceError> {
+    fn judge_renamed(&self, source: &CopyChange, file: &CopyChange) -> Result<MergeOutcome, WorkspaceError> {
         let (from, to) = (&source.path, &file.path);
         if let Some(elsewhere) = self.moved.get(from).filter(|elsewhere| *elsewhere != to) {
             let reason = format!("`{from}` was given this name in the copy, and the name `{elsewhere}` here");
-            return Ok(LandingVerdict::Conflict(LandingConflict { reason, theirs: None, marked: None }));
+            return Ok(MergeOutcome::Conflict(LandingConflict { reason, theirs: None, marked: None }));
         }
         let (at_from, at_to) = (current_file(self.root_dir, from)?, current_file(self.root_dir, to)?);
         let sides = MergeSides { base: source.before.as_ref(), here: &at_to, copy: file.after.as_ref() };
         self.merger().merge_renamed((from, &at_from), to, sides)
     }
 
-    fn make_outcome(&self, path: RelPath, verdict: LandingVerdict) -> ChangeOutcome {
+    fn make_outcome(&self, path: RelPath, verdict: MergeOutcome) -> ChangeOutcome {
         let nothing = ChangeOutcome {
             path,
             operations: Vec::new(),
@@ -245,17 +241,17 @@ impl<'a> LandingPlanner<'a> {
             left: false,
         };
         match verdict {
-            LandingVerdict::Land { merged: true, .. } if self.options.as_checked => {
+            MergeOutcome::Land { merged: true, .. } if self.options.as_checked => {
                 ChangeOutcome { conflict: Some("both changed it".to_owned()), ..nothing }
             }
-            LandingVerdict::Already => ChangeOutcome { already: true, ..nothing },
-            LandingVerdict::Land { operations, merged } => ChangeOutcome { operations, merged, ..nothing },
-            LandingVerdict::Conflict(LandingConflict { reason, theirs: Some(operations), .. })
+            MergeOutcome::Already => ChangeOutcome { already: true, ..nothing },
+            MergeOutcome::Land { operations, merged } => ChangeOutcome { operations, merged, ..nothing },
+            MergeOutcome::Conflict(LandingConflict { reason, theirs: Some(operations), .. })
                 if self.options.beyond_undo && is_beyond_undo(&reason) =>
             {
                 ChangeOutcome { operations, ..nothing }
             }
-            LandingVerdict::Conflict(LandingConflict { reason, theirs, marked }) => {
+            MergeOutcome::Conflict(LandingConflict { reason, theirs, marked }) => {
                 let (operations, left) = match self.options.on_conflict {
                     OnConflict::Refuse | OnConflict::Mine => (None, false),
                     OnConflict::Markers => (marked, true),
@@ -272,7 +268,7 @@ impl<'a> LandingPlanner<'a> {
     /// blocked now.
     fn block_obstructed(&self, outcomes: &mut [ChangeOutcome]) -> Result<bool, WorkspaceError> {
         let mut blocked: BTreeMap<usize, String> = BTreeMap::new();
-        let aims = TargetNames::of(outcomes, &self.changes.removed).with(self.besides);
+        let aims = TargetPaths::of(outcomes, &self.changes.removed).with(self.besides);
         let mut taken: HashMap<&RelPath, usize> = HashMap::new();
         for (index, outcome) in outcomes.iter().enumerate() {
             for operation in &outcome.operations {
@@ -301,7 +297,7 @@ impl<'a> LandingPlanner<'a> {
     fn find_obstruction(
         &self,
         operation: &Operation,
-        aims: &TargetNames<'_>,
+        aims: &TargetPaths<'_>,
     ) -> Result<Option<String>, WorkspaceError> {
         let path = &operation.path;
         if let Some(above) = directories_above(path).find(|above| aims.placed.contains(above.as_bytes())) {
@@ -333,7 +329,7 @@ impl<'a> LandingPlanner<'a> {
     fn is_emptied(
         &self,
         dir: &RelPath,
-        aims: &TargetNames<'_>,
+        aims: &TargetPaths<'_>,
         depth: usize,
     ) -> Result<bool, WorkspaceError> {
         let failed = |errno| self.root_dir.error_for("look at", dir, errno);
@@ -363,7 +359,7 @@ impl<'a> LandingPlanner<'a> {
         &self,
         operations: &[Operation],
     ) -> Result<(Vec<DirRecord>, Vec<DirRecord>), WorkspaceError> {
-        let aims = TargetNames::of_all(operations.iter(), &[]).with(self.besides);
+        let aims = TargetPaths::of_all(operations.iter(), &[]).with(self.besides);
         let files: BTreeSet<&[u8]> = self
             .changes
             .files
@@ -371,7 +367,7 @@ impl<'a> LandingPlanner<'a> {
             .filter(|file| file.after.is_some())
             .map(|file| file.path.as_bytes())
             .collect();
-        let is_ours = |dir: &&DirRecord| !dir.path.components().any(is_git);
+        let is_ours = |dir: &&DirRecord| !dir.path.components().any(is_git_directory_name);
         let look = |path: &RelPath| -> Result<Option<FileStat>, WorkspaceError> {
             match self.root_dir.stat(path) {
                 Err(Errno::ACCESS) => Ok(None),
@@ -407,7 +403,7 @@ impl<'a> LandingPlanner<'a> {
     }
 }
 
-impl<'o> TargetNames<'o> {
+impl<'o> TargetPaths<'o> {
     fn with(mut self, besides: &'o ExtraOperations) -> Self {
         let gone = besides.operations.iter().filter(|operation| operation.after.is_none());
         self.removed.extend(gone.map(|operation| &operation.path));
@@ -486,7 +482,7 @@ impl ContentSource for ContentStores<'_> {
     }
 
     fn large_file(&self, hash: &ContentHash, size: u64) -> Option<PathBuf> {
-        self.large.path(hash, size)
+        self.large.kept_path(hash, size)
     }
 
     fn read_current(&self, path: &RelPath, state: &FileState) -> Result<Vec<u8>, WorkspaceError> {
@@ -496,7 +492,7 @@ impl ContentSource for ContentStores<'_> {
                 self.root_dir.read_link(path).map_err(|errno| self.root_dir.error_for("read", path, errno))?
             }
             FileKind::File => {
-                let (file, seen) = self.root_dir.read_file(path, Links::Refuse)?;
+                let (file, seen) = self.root_dir.open_file(path, LinkPolicy::Refuse)?;
                 let read = read_up_to(&file, seen.size, state.size);
                 read.map_err(|source| io_error("read", path, source))?.ok_or_else(raced)?
             }

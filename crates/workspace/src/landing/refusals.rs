@@ -11,7 +11,7 @@ use journeyman_protocol::{GuardRules, RelPath};
 
 use crate::error::WorkspaceError;
 use crate::files::root_dir::RootDir;
-use crate::guarded::look::BuildProducts;
+use crate::guarded::scan::BuildProducts;
 use crate::journal::record::ChangeCause;
 use crate::snapshot::differences::Difference;
 use crate::snapshot::entry::{FileKind, FileState};
@@ -45,7 +45,7 @@ impl<'a> LandingFilter<'a> {
     }
 
     /// Returns the reason to refuse any change of a path.
-    pub(crate) fn path(&self, path: &RelPath) -> Option<&'static str> {
+    pub(crate) fn refuse_path(&self, path: &RelPath) -> Option<&'static str> {
         let is_guarded = (self.guards.guarded)(path)
             && ((self.guards.on_entering)(path) || !self.products.contains(path.as_bytes()));
         is_guarded.then_some(GUARDED_REASON)
@@ -60,9 +60,9 @@ impl<'a> LandingFilter<'a> {
         target: Option<&[u8]>,
     ) -> Option<&'static str> {
         if let Some(target) = target {
-            return leads_out(self.user.root(), path, target).then_some(LEADS_OUT_REASON);
+            return is_link_outside(self.user.root(), path, target).then_some(LEADS_OUT_REASON);
         }
-        if is_new && !is_readable(path.as_bytes()) {
+        if is_new && !is_printable_name(path.as_bytes()) {
             return Some(NAME_REASON);
         }
         let new_rights = mode & !before.unwrap_or_default() & 0o6000;
@@ -80,7 +80,7 @@ impl<'a> LandingFilter<'a> {
         let mut edited = None;
         for difference in found {
             let path = &difference.path;
-            if self.path(path).is_some() {
+            if self.refuse_path(path).is_some() {
                 // An edit's content was authorized by itself.
                 let edited = match &edited {
                     Some(edited) => edited,
@@ -110,7 +110,8 @@ impl<'a> LandingFilter<'a> {
             }
         }
         let changed: Vec<&RelPath> = found.iter().map(|difference| &difference.path).collect();
-        for path in in_bare_repositories(&self.user.project.root_dir, &copy.project.root_dir, &changed, made)
+        for path in
+            files_in_bare_repositories(&self.user.project.root_dir, &copy.project.root_dir, &changed, made)
         {
             objections.insert(path, REPOSITORY_REASON);
         }
@@ -133,7 +134,7 @@ fn is_bare(root_dir: &RootDir, dir: Option<&RelPath>) -> bool {
 
 /// Returns the changed files of repositories without a `.git`: all files of a new one, and of an
 /// existing one the files that git runs or obeys.
-fn in_bare_repositories(
+fn files_in_bare_repositories(
     user: &RootDir,
     copy: &RootDir,
     changed: &[&RelPath],
@@ -178,7 +179,7 @@ fn in_bare_repositories(
 pub(crate) fn edited_files(copy: &Workspace) -> Result<BTreeMap<RelPath, Option<FileState>>, WorkspaceError> {
     let history = crate::journal::history::History::new(copy.project.journal().lines()?);
     let mut edited = BTreeMap::new();
-    for record in history.into_done().into_iter().filter(|record| record.cause == ChangeCause::Edit) {
+    for record in history.into_changes().into_iter().filter(|record| record.cause == ChangeCause::Edit) {
         for file in record.files {
             edited.insert(file.path, file.after);
         }
@@ -194,13 +195,13 @@ fn is_same_state(left: Option<&FileState>, now: Option<&FileState>) -> bool {
     }
 }
 
-fn is_readable(path: &[u8]) -> bool {
+fn is_printable_name(path: &[u8]) -> bool {
     std::str::from_utf8(path).is_ok_and(|path| !path.chars().any(char::is_control))
 }
 
 /// Returns true if a link at `path` points out of the project at `root`. No link leads within its
 /// directory. A target that can't be judged by its names alone counts as outside.
-fn leads_out(root: &Path, path: &RelPath, target: &[u8]) -> bool {
+fn is_link_outside(root: &Path, path: &RelPath, target: &[u8]) -> bool {
     use std::os::unix::ffi::OsStrExt as _;
     let target = Path::new(std::ffi::OsStr::from_bytes(target));
     let plain =
@@ -252,7 +253,7 @@ mod tests {
         for (path, target, expected) in table {
             let path = RelPath::parse(path).unwrap();
             assert_eq!(
-                leads_out(Path::new("/home/p"), &path, target.as_bytes()),
+                is_link_outside(Path::new("/home/p"), &path, target.as_bytes()),
                 expected,
                 "{path} -> {target}"
             );

@@ -13,28 +13,28 @@ use journeyman_sandbox::Sandbox;
 
 use crate::copies::info::{CopyInfo, CopyTools};
 use crate::copies::location::CopyLocation;
-use crate::copies::record::CopyBase;
-use crate::copies::tier::Tier;
-use crate::copies::tiers::making::{CopyRequest, MadeCopy};
+use crate::copies::record::CopyPlacement;
+use crate::copies::tier::IsolationTier;
+use crate::copies::tiers::copy_request::{CopyRequest, MadeCopy};
 use crate::copies::tiers::overlay;
 use crate::copies::{Copies, location};
 use crate::error::WorkspaceError;
 use crate::files::root_dir::RootDir;
 use crate::landing::changes::{CopyChanges, LandOptions};
-use crate::landing::verdict::is_beyond_undo;
+use crate::landing::merge::is_beyond_undo;
 use crate::preview::uncovered::{DestructiveChange, UncoveredChanges};
 use crate::snapshot::capture::ContentMode;
 use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::OwnedLockGuard;
 use crate::workspace::Workspace;
-use journeyman_ignore_rules::is_git;
+use journeyman_ignore_rules::is_git_directory_name;
 
-pub(crate) mod carry;
 pub(crate) mod fingerprint;
 pub(crate) mod pending;
 pub(crate) mod scan;
 pub(crate) mod uncovered;
+pub(crate) mod uncovered_moves;
 
 /// The label of the checkpoint that a layer lies over, where the step's own isn't the same.
 const BASE_LABEL: &str = "before a command that is tried out";
@@ -44,7 +44,7 @@ const BASE_LABEL: &str = "before a command that is tried out";
 pub struct OverlayRun {
     workspace: Arc<Workspace>,
     info: CopyInfo,
-    beside: CopyBase,
+    beside: CopyPlacement,
     /// The tree that it lies over, with signatures.
     tree: Arc<Tree>,
     place: CopyLocation,
@@ -107,14 +107,14 @@ impl Previews<'_> {
     /// [`Workspace::checkpoint`].
     pub fn start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<OverlayRun, WorkspaceError> {
         location::sweep_copies(self.workspace);
-        let id = trial_of(session);
+        let id = preview_copy_name(session);
         let place = CopyLocation::of(self.workspace, &id);
         let held = place.acquire()?;
         place.clear()?;
         let base = self.workspace.checkpoint(session, BASE_LABEL)?;
         let tree = self.workspace.snapshots.newest_tree().unwrap_or_default();
         let opened = self.mount_layer(&tree, &place, sandbox).and_then(|made| {
-            let workspace = Copies { workspace: self.workspace }.open_as_copy(made.base, &place)?;
+            let workspace = Copies { workspace: self.workspace }.open_copy_workspace(made.base, &place)?;
             workspace.snapshots.seed_with(made.seed)?;
             Ok((workspace, made.beside))
         });
@@ -129,7 +129,7 @@ impl Previews<'_> {
             .clock
             .as_ref()
             .map_or(UnixMillis(0), journeyman_protocol::Clock::now);
-        let info = CopyInfo { session: id, tier: Tier::Overlay, created, base, holder: None };
+        let info = CopyInfo { session: id, tier: IsolationTier::Overlay, created, base, holder: None };
         Ok(OverlayRun { workspace: Arc::new(workspace), info, beside, tree, place, _held: held })
     }
 
@@ -139,7 +139,7 @@ impl Previews<'_> {
     /// As [`Previews::start`].
     pub fn can_start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<(), WorkspaceError> {
         location::sweep_copies(self.workspace);
-        let place = CopyLocation::of(self.workspace, &trial_of(session));
+        let place = CopyLocation::of(self.workspace, &preview_copy_name(session));
         let _held = place.acquire()?;
         place.clear()?;
         let made = self.mount_layer(&Arc::default(), &place, sandbox).map(drop);
@@ -153,10 +153,11 @@ impl Previews<'_> {
         place: &CopyLocation,
         sandbox: &Sandbox,
     ) -> Result<MadeCopy, WorkspaceError> {
-        let means = CopyTools { sandbox, git: None, tiers: &[Tier::Overlay], max_copied_files: usize::MAX };
+        let means =
+            CopyTools { sandbox, git: None, tiers: &[IsolationTier::Overlay], max_copied_files: usize::MAX };
         let making = CopyRequest { workspace: self.workspace, tree, place, means: &means };
-        let made = crate::copies::tiers::make_copy(making, Tier::Overlay);
-        made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(Tier::Overlay, reason.0)] })
+        let made = crate::copies::tiers::make_copy(making, IsolationTier::Overlay);
+        made.map_err(|reason| WorkspaceError::NoCopy { reasons: vec![(IsolationTier::Overlay, reason.0)] })
     }
 
     /// Returns the file or directory at `path` if no checkpoint covers it, according to the newest
@@ -170,7 +171,7 @@ impl Previews<'_> {
             .snapshots
             .newest_tree()
             .or_else(|| self.workspace.snapshots.take_snapshot(ContentMode::Contents, None).ok())?;
-        if path.components().any(is_git) || self.workspace.project.rules.is_own_file(path) {
+        if path.components().any(is_git_directory_name) || self.workspace.project.rules.is_own_file(path) {
             return None;
         }
         let bytes = path.as_bytes();
@@ -182,7 +183,7 @@ impl Previews<'_> {
         (!is_known).then(|| UncoveredPath {
             directory: seen.is_dir(),
             executable,
-            remade: scan::is_remade(self.workspace, path),
+            remade: scan::is_regenerable(self.workspace, path),
         })
     }
 
@@ -207,7 +208,7 @@ impl OverlayRun {
     /// As [`Landings::changes`](crate::Landings::changes); [`WorkspaceError::TooManyFiles`] when
     /// the layer holds more than anybody would land.
     pub fn examine(&self, user: &Workspace) -> Result<OverlayChanges, WorkspaceError> {
-        let mut changes = user.landings().changes_of(&self.workspace, &self.info)?;
+        let mut changes = user.landings().changes_in_workspace(&self.workspace, &self.info)?;
         self.hash_unkept(user, &mut changes)?;
         let now = self.workspace.snapshots.newest_tree().unwrap_or_default();
         let looked = user.land(&changes, &LandOptions { dry_run: true, ..exact_options() })?;
@@ -235,14 +236,14 @@ impl OverlayRun {
     }
 
     fn upper_dir(&self) -> Result<RootDir, WorkspaceError> {
-        let files = self.files()?;
+        let files = self.files_dir()?;
         RootDir::open(&overlay::upper_dir(&files, 1))
     }
 
-    fn files(&self) -> Result<std::path::PathBuf, WorkspaceError> {
+    fn files_dir(&self) -> Result<std::path::PathBuf, WorkspaceError> {
         let gone =
             || crate::state::lock::state_error("find", self.place.dir(), std::io::ErrorKind::NotFound.into());
-        self.place.files(self.beside).map(std::path::Path::to_owned).ok_or_else(gone)
+        self.place.files_dir(self.beside).map(std::path::Path::to_owned).ok_or_else(gone)
     }
 
     /// Brings what was examined into `user`'s tree: what an undo brings back as one transaction of
@@ -260,10 +261,10 @@ impl OverlayRun {
         call: &CallId,
     ) -> Result<OverlayLanding, WorkspaceError> {
         let upper = self.upper_dir()?;
-        let files = self.files()?;
+        let files = self.files_dir()?;
         // Nobody changes a layer under its mount. Its workspace goes with `self`, its descriptor
         // now.
-        self.workspace.project.close_base()?;
+        self.workspace.project.close_project_copy()?;
         let mut landing = OverlayLanding { left: tried.refusals(), ..OverlayLanding::default() };
         if !landing.left.is_empty() {
             return Ok(landing);
@@ -276,13 +277,13 @@ impl OverlayRun {
             }
         };
         // What can fail, fails before anything is landed.
-        let carry = carry::prepare(self.place.dir(), &files, &tried.rest)?;
-        landing.left = carry.changed_since(user);
+        let carry = uncovered_moves::prepare(self.place.dir(), &files, &tried.rest)?;
+        landing.left = carry.find_changed_paths(user);
         if !landing.left.is_empty() {
             return Ok(landing);
         }
         let options = LandOptions { beyond_undo: !tried.beyond.is_empty(), ..exact_options() };
-        let done = user.landings().land_as(&tried.changes, &options, (session, Some(call)), besides)?;
+        let done = user.landings().land_for_call(&tried.changes, &options, (session, Some(call)), besides)?;
         if !done.conflicts.is_empty() {
             landing.left = done.conflicts;
             return Ok(landing);
@@ -290,7 +291,7 @@ impl OverlayRun {
         landing.changes = done.applied.changes;
         landing.landed = true;
         landing.left = carry.run(user, &upper);
-        carry::remove_emptied(&user.project.root_dir, &tried.changes.removed);
+        uncovered_moves::remove_emptied(&user.project.root_dir, &tried.changes.removed);
         Ok(landing)
     }
 
@@ -301,7 +302,7 @@ impl OverlayRun {
 impl Drop for OverlayRun {
     fn drop(&mut self) {
         // A mount that is still in use keeps files alive, not names.
-        let _next_time = self.workspace.project.close_base();
+        let _next_time = self.workspace.project.close_project_copy();
         let _next_time = self.place.remove();
     }
 }
@@ -352,7 +353,7 @@ impl OverlayChanges {
 
     /// Pipes, sockets and devices, which aren't landed.
     #[must_use]
-    pub fn left_out(&self) -> &[RelPath] {
+    pub fn left_out_paths(&self) -> &[RelPath] {
         &self.rest.left_out
     }
 
@@ -369,7 +370,7 @@ fn exact_options() -> LandOptions {
 }
 
 /// Returns the name of a session's layer among copies. Its time is zero, which no session has.
-fn trial_of(session: &SessionId) -> SessionId {
+fn preview_copy_name(session: &SessionId) -> SessionId {
     let hash = ContentHash::of(session.as_str().as_bytes());
     let mut entropy = [0; 8];
     for (to, from) in entropy.iter_mut().zip(hash.as_bytes()) {

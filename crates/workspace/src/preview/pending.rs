@@ -45,13 +45,13 @@ impl PendingMoves {
     }
 
     /// Returns the name under which the file of `path` is kept.
-    pub(crate) fn name(&self, path: &RelPath) -> Option<String> {
+    pub(crate) fn moved_name(&self, path: &RelPath) -> Option<String> {
         self.paths.iter().position(|other| other == path).map(|at| at.to_string())
     }
 }
 
 /// Ends a landing: deletes the files that it moved away.
-pub(crate) fn finish_landing(dir: &Path) -> Result<(), WorkspaceError> {
+pub(crate) fn delete_moved(dir: &Path) -> Result<(), WorkspaceError> {
     let at = dir.join(PENDING_FILE);
     match fs::remove_file(&at) {
         Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
@@ -63,7 +63,7 @@ pub(crate) fn finish_landing(dir: &Path) -> Result<(), WorkspaceError> {
 
 /// Puts back into the tree at `root` what a landing that was cut off had moved away. If a path is
 /// taken by now, its file is kept, and with it all of the layer's directory.
-pub(crate) fn put_back(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
+pub(crate) fn restore_moved(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
     let at = dir.join(PENDING_FILE);
     let text = match fs::read(&at) {
         Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -71,18 +71,18 @@ pub(crate) fn put_back(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
     };
     let Ok(pending) = serde_json::from_slice::<PendingMoves>(&text) else {
         // A crash while it was written: nothing had been moved yet.
-        return finish_landing(dir);
+        return delete_moved(dir);
     };
     let gone = match open_directory(&pending.gone) {
         Err(WorkspaceError::State { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
-            return finish_landing(dir);
+            return delete_moved(dir);
         }
         other => other?,
     };
     let root_dir = RootDir::open(root)?;
     for (number, path) in pending.paths.iter().enumerate() {
         let name = number.to_string();
-        let back = root_dir.parent(path).and_then(|parent| {
+        let back = root_dir.open_parent(path).and_then(|parent| {
             renameat_with(&gone, name.as_bytes(), &parent, path.file_name(), RenameFlags::NOREPLACE)
         });
         match back {
@@ -92,7 +92,7 @@ pub(crate) fn put_back(dir: &Path, root: &Path) -> Result<(), WorkspaceError> {
         }
     }
     rustix::fs::fsync(root_dir.root()).map_err(|errno| state_error("flush", root, errno.into()))?;
-    finish_landing(dir)
+    delete_moved(dir)
 }
 
 fn is_there(path: &Path) -> bool {

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
 use crate::files::directory::entry_names;
-use crate::files::root_dir::{Links, RootDir};
+use crate::files::root_dir::{LinkPolicy, RootDir};
 use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
 use crate::landing::changes::CopyChanges;
@@ -23,13 +23,13 @@ use crate::landing::refusals::{LandingFilter, is_repository};
 use crate::limits::MAX_DEPTH;
 use crate::preview::fingerprint::TreeFingerprint;
 use crate::preview::uncovered::{
-    DirTotals, JOURNALED_FILES, UncoveredChange, UncoveredChanges, UncoveredKind,
+    DirTotals, MAX_JOURNALED_FILES, UncoveredChange, UncoveredChanges, UncoveredKind,
 };
 use crate::snapshot::observe::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
-use journeyman_ignore_rules::tool_directories::is_skipped;
-use journeyman_ignore_rules::{is_git, is_tagged_cache};
+use journeyman_ignore_rules::tool_directories::is_skipped_directory;
+use journeyman_ignore_rules::{is_git_directory_name, is_tagged_cache};
 
 /// The kernel's marks on a layer.
 const OPAQUE_ATTRIBUTE: &str = "user.overlay.opaque";
@@ -40,11 +40,11 @@ const DISGUISING_ATTRIBUTES: [&str; 2] = ["user.overlay.redirect", "user.overlay
 const MAX_OBJECTIONS: usize = 1_000;
 
 const REPOSITORY_REASON: &str = "it is a repository that the command made: git would run what it says";
-const GIT_GONE: &str = "it is git's own, and the command removed it";
+const GIT_REMOVED_REASON: &str = "it is git's own, and the command removed it";
 const DISGUISED_REASON: &str = "its layer says that it is something else than it looks";
 const NOT_COMPARABLE_REASON: &str =
     "not all that is in it can be looked at, so nobody could tell whether it changes meanwhile";
-const TOO_DEEP: &str = "it is nested deeper than anybody looks";
+const TOO_DEEP_REASON: &str = "it is nested deeper than anybody looks";
 
 /// Reads the layer of a command over `user`'s tree. What `changes` has is left out.
 pub(crate) fn scan_layer(
@@ -64,7 +64,7 @@ pub(crate) fn scan_layer(
         looked_at: 0,
         rest: UncoveredChanges::default(),
     };
-    scan.scan_directory(None, LowerDir::Shows, 0)?;
+    scan.scan_directory(None, LowerVisibility::Shows, 0)?;
     let mut rest = scan.rest;
     rest.objections.sort();
     rest.objections.truncate(MAX_OBJECTIONS);
@@ -88,7 +88,7 @@ struct LayerScan<'a> {
 
 /// True if the tree's directory shows through the layer's.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum LowerDir {
+enum LowerVisibility {
     Shows,
     Hidden,
 }
@@ -116,7 +116,7 @@ impl LayerScan<'_> {
     }
 
     fn push(&mut self, path: &RelPath, what: UncoveredKind) {
-        let remade = is_remade(self.user, path);
+        let remade = is_regenerable(self.user, path);
         self.rest.changes.push(UncoveredChange { path: path.clone(), what, journaled: false, remade });
     }
 
@@ -124,11 +124,11 @@ impl LayerScan<'_> {
     fn scan_directory(
         &mut self,
         dir: Option<&RelPath>,
-        lower: LowerDir,
+        lower: LowerVisibility,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
         if let Some(dir) = dir.filter(|_| depth > MAX_DEPTH) {
-            self.refuse(dir, TOO_DEEP);
+            self.refuse(dir, TOO_DEEP_REASON);
             return Ok(());
         }
         let open = self.upper.open_directory(dir).map_err(|errno| self.scan_error(dir, errno))?;
@@ -142,7 +142,7 @@ impl LayerScan<'_> {
             let Ok(path) = path else { continue };
             self.scan_entry(&open, name, &path, lower, depth)?;
         }
-        if lower == LowerDir::Hidden {
+        if lower == LowerVisibility::Hidden {
             let names: HashSet<Vec<u8>> = names.into_iter().collect();
             self.scan_hidden(dir, &names, depth)?;
         }
@@ -154,7 +154,7 @@ impl LayerScan<'_> {
         open: &OwnedFd,
         name: &[u8],
         path: &RelPath,
-        lower: LowerDir,
+        lower: LowerVisibility,
         depth: usize,
     ) -> Result<(), WorkspaceError> {
         let stat = statat(open, name, AtFlags::SYMLINK_NOFOLLOW)
@@ -163,8 +163,8 @@ impl LayerScan<'_> {
         let here =
             self.user.project.root_dir.stat(path).map_err(|errno| self.scan_error(Some(path), errno))?;
         let is_gone = seen.file_type() == FileType::CharacterDevice && stat.st_rdev == 0;
-        if is_git(name) {
-            let why = if is_gone { GIT_GONE } else { REPOSITORY_REASON };
+        if is_git_directory_name(name) {
+            let why = if is_gone { GIT_REMOVED_REASON } else { REPOSITORY_REASON };
             if here.is_some() || !is_gone {
                 self.refuse(path, why);
             }
@@ -172,12 +172,12 @@ impl LayerScan<'_> {
         }
         if is_gone {
             return match here {
-                Some(here) if lower == LowerDir::Shows => self.scan_removed(path, &here, depth),
+                Some(here) if lower == LowerVisibility::Shows => self.scan_removed(path, &here, depth),
                 _ => Ok(()),
             };
         }
         if seen.is_dir() {
-            return self.made_or_merged(path, &seen, here.as_ref(), depth);
+            return self.scan_subdirectory(path, &seen, here.as_ref(), depth);
         }
         if let Some(here) = here.as_ref().filter(|here| here.is_dir()) {
             self.scan_removed(path, here, depth)?;
@@ -190,7 +190,7 @@ impl LayerScan<'_> {
     }
 
     /// Scans a directory of the layer.
-    fn made_or_merged(
+    fn scan_subdirectory(
         &mut self,
         path: &RelPath,
         seen: &FileStat,
@@ -218,21 +218,21 @@ impl LayerScan<'_> {
         }
         let was_dir = here.is_some_and(FileStat::is_dir);
         if self.dirs.contains(path.as_bytes()) {
-            let lower = if was_dir && opaque { LowerDir::Hidden } else { LowerDir::Shows };
+            let lower = if was_dir && opaque { LowerVisibility::Hidden } else { LowerVisibility::Shows };
             return self.scan_directory(Some(path), lower, depth + 1);
         }
         // Out of every checkpoint's sight, with all that is in it.
         if was_dir && !opaque {
-            return self.scan_directory(Some(path), LowerDir::Shows, depth + 1);
+            return self.scan_directory(Some(path), LowerVisibility::Shows, depth + 1);
         }
         if was_dir {
-            let tally = self.totals_of_removed(path)?;
+            let tally = self.count_removed_directory(path)?;
             self.push(path, UncoveredKind::RemovedTree(tally));
         }
-        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
+        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.refuse_path(path)) {
             self.refuse(path, why);
         }
-        let mut tally = self.totals_of(path, TreeSide::Layer)?;
+        let mut tally = self.count_directory(path, TreeSide::Layer)?;
         tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(seen.permissions()) });
         self.push(path, UncoveredKind::AddedTree(tally));
         Ok(())
@@ -268,13 +268,13 @@ impl LayerScan<'_> {
     /// Records a path of the tree that the command removed.
     fn scan_removed(&mut self, path: &RelPath, here: &FileStat, depth: usize) -> Result<(), WorkspaceError> {
         self.count_entry()?;
-        if is_git(path.file_name()) {
-            self.refuse(path, GIT_GONE);
+        if is_git_directory_name(path.file_name()) {
+            self.refuse(path, GIT_REMOVED_REASON);
             return Ok(());
         }
         if !here.is_dir() {
             if !self.covered.contains(path) {
-                if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
+                if let Some(why) = self.filter.as_ref().and_then(|filter| filter.refuse_path(path)) {
                     self.refuse(path, why);
                 }
                 self.push(path, UncoveredKind::Removed(*here));
@@ -284,10 +284,10 @@ impl LayerScan<'_> {
         if self.dirs.contains(path.as_bytes()) && depth <= MAX_DEPTH {
             return self.scan_hidden(Some(path), &HashSet::new(), depth);
         }
-        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path(path)) {
+        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.refuse_path(path)) {
             self.refuse(path, why);
         }
-        let mut tally = self.totals_of_removed(path)?;
+        let mut tally = self.count_removed_directory(path)?;
         tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(here.permissions()) });
         self.push(path, UncoveredKind::RemovedTree(tally));
         Ok(())
@@ -301,7 +301,7 @@ impl LayerScan<'_> {
         here: Option<&FileStat>,
     ) -> Result<(), WorkspaceError> {
         if seen.is_file() {
-            let (file, _) = self.upper.read_file(path, Links::Refuse)?;
+            let (file, _) = self.upper.open_file(path, LinkPolicy::Refuse)?;
             if DISGUISING_ATTRIBUTES.iter().any(|name| read_attribute(&file, name).is_some()) {
                 self.refuse(path, DISGUISED_REASON);
                 return Ok(());
@@ -334,8 +334,9 @@ impl LayerScan<'_> {
             false => None,
         };
         let modes = (here.map(FileStat::permissions), seen.permissions());
-        let why =
-            filter.path(path).or_else(|| filter.refuse_file(path, here.is_none(), modes, target.as_deref()));
+        let why = filter
+            .refuse_path(path)
+            .or_else(|| filter.refuse_file(path, here.is_none(), modes, target.as_deref()));
         if let Some(why) = why {
             self.refuse(path, why);
         }
@@ -363,12 +364,12 @@ impl LayerScan<'_> {
         Ok(ours.is_some() && ours == hash(self.upper)?)
     }
 
-    /// Counts a directory of the tree that is removed, as [`LayerScan::totals_of`] does. Refuses a
-    /// directory that can't be compared later.
-    fn totals_of_removed(&mut self, dir: &RelPath) -> Result<DirTotals, WorkspaceError> {
+    /// Counts a directory of the tree that is removed, as [`LayerScan::count_directory`] does.
+    /// Refuses a directory that can't be compared later.
+    fn count_removed_directory(&mut self, dir: &RelPath) -> Result<DirTotals, WorkspaceError> {
         // Before it is counted: what comes while that is done is a change.
         let print = TreeFingerprint::of(&self.user.project.root_dir, dir);
-        let mut tally = self.totals_of(dir, TreeSide::User)?;
+        let mut tally = self.count_directory(dir, TreeSide::User)?;
         tally.print = print;
         if tally.print.is_none() {
             self.refuse(dir, NOT_COMPARABLE_REASON);
@@ -377,7 +378,7 @@ impl LayerScan<'_> {
     }
 
     /// Counts what is in a directory that no checkpoint looks into.
-    fn totals_of(&mut self, dir: &RelPath, side: TreeSide) -> Result<DirTotals, WorkspaceError> {
+    fn count_directory(&mut self, dir: &RelPath, side: TreeSide) -> Result<DirTotals, WorkspaceError> {
         let mut tally = DirTotals::default();
         let mut open = vec![(dir.clone(), 0)];
         let (user, upper) = (self.user, self.upper);
@@ -415,14 +416,14 @@ impl LayerScan<'_> {
                     if self.is_whiteout(&path, &seen) {
                         continue;
                     }
-                    if is_git(&name) {
+                    if is_git_directory_name(&name) {
                         self.refuse(&path, REPOSITORY_REASON);
                     } else if seen.is_file() || seen.is_link() {
                         self.check_file(&path, &seen, None)?;
                     }
                 }
                 if seen.is_dir() {
-                    if (tally.dirs.len() as u64) < JOURNALED_FILES {
+                    if (tally.dirs.len() as u64) < MAX_JOURNALED_FILES {
                         tally.dirs.push(DirRecord { path: path.clone(), mode: Some(seen.permissions()) });
                     } else {
                         tally.odd = true;
@@ -432,8 +433,9 @@ impl LayerScan<'_> {
                 }
                 tally.files += 1;
                 tally.bytes = tally.bytes.saturating_add(seen.size);
-                tally.odd |= !(seen.is_file() || seen.is_link()) || seen.size > most || is_git(&name);
-                if tally.files <= JOURNALED_FILES {
+                tally.odd |=
+                    !(seen.is_file() || seen.is_link()) || seen.size > most || is_git_directory_name(&name);
+                if tally.files <= MAX_JOURNALED_FILES {
                     tally.list.push((path, seen));
                 }
             }
@@ -443,7 +445,7 @@ impl LayerScan<'_> {
 
     /// Returns true if an entry of the layer only says that something is gone.
     fn is_whiteout(&self, path: &RelPath, seen: &FileStat) -> bool {
-        let parent = || self.upper.parent(path).ok();
+        let parent = || self.upper.open_parent(path).ok();
         seen.file_type() == FileType::CharacterDevice
             && parent()
                 .and_then(|dir| statat(&dir, path.file_name(), AtFlags::SYMLINK_NOFOLLOW).ok())
@@ -452,9 +454,9 @@ impl LayerScan<'_> {
 }
 
 /// Returns true if `path`, or a directory above it, is one that tools make and can make again.
-pub(crate) fn is_remade(user: &Workspace, path: &RelPath) -> bool {
+pub(crate) fn is_regenerable(user: &Workspace, path: &RelPath) -> bool {
     std::iter::successors(Some(path.clone()), RelPath::parent).any(|dir| {
-        is_skipped(dir.file_name())
+        is_skipped_directory(dir.file_name())
             || user.project.root_dir.open_directory(Some(&dir)).is_ok_and(|dir| is_tagged_cache(dir.as_fd()))
     })
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::error::{WorkspaceError, io_error};
-use crate::files::root_dir::{Links, RootDir, read_up_to};
+use crate::files::root_dir::{LinkPolicy, RootDir, read_up_to};
 use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
 use crate::landing::plan::ExtraOperations;
@@ -19,9 +19,9 @@ use crate::workspace::Workspace;
 /// Maximum number of files outside of checkpoints that one transaction lands, the smallest first,
 /// with their earlier content kept for an undo: settings, keys and small data are fewer; a build's
 /// directory has more.
-pub(crate) const JOURNALED_FILES: u64 = 1_000;
+pub(crate) const MAX_JOURNALED_FILES: u64 = 1_000;
 /// Maximum bytes of those files, old and new together.
-const JOURNALED_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_JOURNALED_BYTES: u64 = 64 * 1024 * 1024;
 
 /// One thing that was done.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl UncoveredKind {
     }
 
     /// Returns true if the journal can hold it, whatever else it holds.
-    fn fits(&self, most: u64) -> bool {
+    fn fits_journal(&self, most: u64) -> bool {
         let plain = |seen: &FileStat| (seen.is_file() || seen.is_link()) && seen.size <= most;
         match self {
             Self::Removed(seen) | Self::Added(seen) => plain(seen),
@@ -113,14 +113,14 @@ impl UncoveredChanges {
         for (at, change) in self.changes.iter().enumerate() {
             let (files, bytes) = change.what.journal_cost();
             let unit = units.entry(change.path.clone()).or_insert((true, 0, 0, Vec::new()));
-            unit.0 &= change.what.fits(kept_file_bytes);
+            unit.0 &= change.what.fits_journal(kept_file_bytes);
             unit.1 = unit.1.saturating_add(files);
             unit.2 = unit.2.saturating_add(bytes);
             unit.3.push(at);
         }
         let mut units: Vec<_> = units.into_values().filter(|(fits, ..)| *fits).collect();
         units.sort_by_key(|(_, files, bytes, _)| (*bytes, *files));
-        let (mut files_left, mut bytes_left) = (JOURNALED_FILES, JOURNALED_BYTES);
+        let (mut files_left, mut bytes_left) = (MAX_JOURNALED_FILES, MAX_JOURNALED_BYTES);
         for (_, files, bytes, places) in units {
             let room = files_left.checked_sub(files).zip(bytes_left.checked_sub(bytes));
             let Some((files, bytes)) = room else { continue };
@@ -202,7 +202,7 @@ impl UncoveredChanges {
             };
             let same = match (&old, &now) {
                 (None, None) => true,
-                (Some(old), Some((_, seen))) => old.same_content(seen),
+                (Some(old), Some((_, seen))) => old.has_same_content(seen),
                 _ => false,
             };
             if !same {
@@ -229,7 +229,7 @@ fn layer_file(upper: &RootDir, path: &RelPath, new: &FileStat) -> Result<FileAft
     let (kind, bytes, mode) = if new.is_link() {
         (FileKind::Link, upper.read_link(path).map_err(|errno| upper.error_for("read", path, errno))?, 0o777)
     } else {
-        let (file, seen) = upper.read_file(path, Links::Refuse)?;
+        let (file, seen) = upper.open_file(path, LinkPolicy::Refuse)?;
         let read = read_up_to(&file, seen.size, new.size).map_err(|source| io_error("read", path, source))?;
         let bytes = read.ok_or_else(|| WorkspaceError::Raced { path: path.clone() })?;
         (FileKind::File, bytes, seen.permissions())

@@ -7,17 +7,17 @@ use journeyman_protocol::{ContentHash, RelPath};
 use journeyman_store::Durability;
 use rustix::io::Errno;
 
-use crate::contents::store::{BlobStore, PACK_FROM, PackBuilder};
+use crate::contents::store::{BlobStore, MIN_FILES_TO_PACK, PackBuilder};
 use crate::error::{NotAFile, WorkspaceError};
-use crate::files::root_dir::{Links, RootDir, read_up_to};
-use crate::files::stat::{FileStat, file_clock, is_settled};
+use crate::files::root_dir::{LinkPolicy, RootDir, read_up_to};
+use crate::files::stat::{FileStat, file_clock, is_change_settled};
 use crate::limits::Limits;
 use crate::snapshot::entry::{EntryContent, TreeEntry};
 use crate::snapshot::tree::{Tree, TreeBudget};
 use crate::walk::plan::{Walked, WalkedFile};
 
 /// Minimum number of files to read for which a second thread is worth its start.
-pub(crate) const HELP_FROM: usize = 48;
+pub(crate) const MIN_PARALLEL_FILES: usize = 48;
 
 /// True if contents are kept or only looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) struct Capture<'a> {
 }
 
 /// The result of [`Capture::take_snapshot`].
-pub(crate) struct Captured {
+pub(crate) struct CapturedTree {
     pub(crate) tree: Arc<Tree>,
     /// The number of files read.
     pub(crate) read: usize,
@@ -46,12 +46,16 @@ pub(crate) struct Captured {
 impl Capture<'_> {
     /// Makes a snapshot of what a walk found. When nothing differs from `last`, it is `last`
     /// itself.
-    pub(crate) fn take_snapshot(&self, walked: Walked, last: &Arc<Tree>) -> Result<Captured, WorkspaceError> {
+    pub(crate) fn take_snapshot(
+        &self,
+        walked: Walked,
+        last: &Arc<Tree>,
+    ) -> Result<CapturedTree, WorkspaceError> {
         if walked.overflow {
             return Err(WorkspaceError::TooManyFiles { limit: self.limits.max_files });
         }
         if walked.same {
-            return Ok(Captured { tree: last.clone(), read: 0 });
+            return Ok(CapturedTree { tree: last.clone(), read: 0 });
         }
         let now = file_clock();
         let mut reused = 0_usize;
@@ -61,7 +65,7 @@ impl Capture<'_> {
         for WalkedFile { path, seen, known } in walked.files {
             let Some(seen) = seen else { continue };
             let known = known.and_then(|at| last.entries.get(at as usize));
-            let fits = room.fits(seen.size);
+            let fits = room.try_reserve(seen.size);
             let reusable =
                 known.filter(|entry| entry.seen == seen && entry.settled).map(|entry| entry.content);
             match reusable {
@@ -97,7 +101,7 @@ impl Capture<'_> {
             && walked.repositories == last.repositories
             && walked.rules == last.rules;
         if same {
-            return Ok(Captured { tree: last.clone(), read: 0 });
+            return Ok(CapturedTree { tree: last.clone(), read: 0 });
         }
         let read = to_read.len();
         let gone = self.read_all(&mut entries, &to_read, now)?;
@@ -111,7 +115,7 @@ impl Capture<'_> {
         }
         let Walked { dirs, unreadable, repositories, rules, .. } = walked;
         let tree = Tree { entries, dirs, unreadable, repositories, rules, ..Tree::default() };
-        Ok(Captured { tree: Arc::new(tree), read })
+        Ok(CapturedTree { tree: Arc::new(tree), read })
     }
 
     /// Reads the files at these places. Returns the places of those that are gone by now, in order.
@@ -123,7 +127,7 @@ impl Capture<'_> {
     ) -> Result<Vec<usize>, WorkspaceError> {
         let next = AtomicUsize::new(0);
         let shared: &[TreeEntry] = entries;
-        let packs = self.keep == ContentMode::Contents && places.len() >= PACK_FROM;
+        let packs = self.keep == ContentMode::Contents && places.len() >= MIN_FILES_TO_PACK;
         let work = || {
             let mut pack = if packs { self.blob_store.begin_pack() } else { None };
             let mut done = Vec::new();
@@ -136,7 +140,7 @@ impl Capture<'_> {
             }
             Ok::<_, WorkspaceError>(done)
         };
-        let mut done = if places.len() < HELP_FROM {
+        let mut done = if places.len() < MIN_PARALLEL_FILES {
             work()?
         } else {
             std::thread::scope(|scope| {
@@ -173,13 +177,13 @@ impl Capture<'_> {
         if entry.seen.is_link() {
             return match self.root_dir.read_link(&path) {
                 Ok(target) => {
-                    self.capture_entry(entry, &target, entry.seen, is_settled(&entry.seen, now), pack)
+                    self.capture_entry(entry, &target, entry.seen, is_change_settled(&entry.seen, now), pack)
                 }
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::INVAL) => Ok(None),
                 Err(errno) => Err(self.root_dir.error_for("read", &path, errno)),
             };
         }
-        let (file, before) = match self.root_dir.read_file(&path, Links::Refuse) {
+        let (file, before) = match self.root_dir.open_file(&path, LinkPolicy::Refuse) {
             Ok(opened) => opened,
             Err(WorkspaceError::NotFound { .. } | WorkspaceError::Raced { .. }) => return Ok(None),
             Err(WorkspaceError::NotAFile { kind, .. }) if kind != NotAFile::Other => return Ok(None),
@@ -198,7 +202,7 @@ impl Capture<'_> {
             rustix::fs::fstat(&file).map(|stat| FileStat::of(&stat)).map_err(|errno| failed(errno.into()))?;
         // A rule file that changed since the walk isn't the one whose rules held in it.
         let stood_still = entry.seen == before && before == after && bytes.len() as u64 == before.size;
-        let settled = is_settled(&before, now) && stood_still;
+        let settled = is_change_settled(&before, now) && stood_still;
         self.capture_entry(entry, &bytes, before, settled, pack)
     }
 

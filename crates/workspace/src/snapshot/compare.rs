@@ -7,12 +7,12 @@ use journeyman_protocol::{FileChange, RelPath, SessionId};
 use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
 use crate::files::paths::last_component;
-use crate::files::root_dir::{Links, RootDir, read_up_to};
+use crate::files::root_dir::{LinkPolicy, RootDir, read_up_to};
 use crate::journal::history::History;
 use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine, ModeRecord};
-use crate::limits::IGNORE_FILE_BYTES;
+use crate::limits::MAX_IGNORE_FILE_BYTES;
 use crate::rules::{FixedRules, RuleCache};
-use crate::snapshot::differences::{Difference, kind_of};
+use crate::snapshot::differences::{Difference, change_kind};
 use crate::snapshot::entry::WalkedDir;
 use crate::snapshot::entry::{EntryContent, FileKind, FileState};
 use crate::snapshot::observe::observe_file;
@@ -57,7 +57,7 @@ pub(crate) fn drop_rule_changes(
                     Err(other) => return Err(other),
                 };
                 match now {
-                    Some(now) if now.same_content(before) && now.mode == before.mode => {}
+                    Some(now) if now.has_same_content(before) && now.mode == before.mode => {}
                     now => {
                         difference.after = now;
                         kept.push(difference);
@@ -72,7 +72,7 @@ pub(crate) fn drop_rule_changes(
 
 /// Drops differences caused by changed ignore rules between two earlier trees, whose own ignore
 /// rules are used.
-pub(crate) fn filtered_between(
+pub(crate) fn drop_rule_changes_between(
     inputs: CompareInputs<'_>,
     before: &Tree,
     after: &Tree,
@@ -106,8 +106,8 @@ pub(crate) fn is_ignored_now(inputs: CompareInputs<'_>, path: &RelPath) -> bool 
         })
     });
     let texts = rule_files.filter_map(|path| {
-        let (file, seen) = inputs.root_dir.read_file(&path, Links::Refuse).ok()?;
-        Some((path.as_bytes().to_vec(), read_up_to(&file, seen.size, IGNORE_FILE_BYTES).ok()??))
+        let (file, seen) = inputs.root_dir.open_file(&path, LinkPolicy::Refuse).ok()?;
+        Some((path.as_bytes().to_vec(), read_up_to(&file, seen.size, MAX_IGNORE_FILE_BYTES).ok()??))
     });
     let texts: Vec<_> = texts.collect();
     FixedRules::new(&texts, inputs.rules.outer_rules(inputs.root_dir.path())).is_ignored(path.as_bytes())
@@ -131,7 +131,7 @@ pub(crate) struct JournaledChanges {
 
 impl JournaledChanges {
     pub(crate) fn of(lines: Vec<JournalLine>) -> Self {
-        Self { records: History::new(lines).into_done() }
+        Self { records: History::new(lines).into_changes() }
     }
 
     /// Removes the journaled changes from the differences.
@@ -150,7 +150,9 @@ impl JournaledChanges {
                 });
                 let same = match (&difference.before, &difference.after) {
                     (None, None) => true,
-                    (Some(before), Some(after)) => before.same_content(after) && before.mode == after.mode,
+                    (Some(before), Some(after)) => {
+                        before.has_same_content(after) && before.mode == after.mode
+                    }
                     _ => false,
                 };
                 if same {
@@ -185,10 +187,10 @@ impl JournaledChanges {
     }
 
     /// Returns changes that other sessions journaled and that this session may have made as well.
-    pub(crate) fn by_other_sessions(&self, session: &SessionId) -> Vec<FileChange> {
+    pub(crate) fn changes_by_other_sessions(&self, session: &SessionId) -> Vec<FileChange> {
         let beside = self.records.iter().filter(|record| record.beside.contains(session));
         let files = beside.flat_map(|record| &record.files);
-        let kind = |file: &FileRecord| kind_of(file.before.is_some(), file.after.is_some());
+        let kind = |file: &FileRecord| change_kind(file.before.is_some(), file.after.is_some());
         let files = files.map(|file| FileChange { path: file.path.clone(), kind: kind(file) });
         let modes = self.records.iter().filter(|record| record.beside.contains(session));
         files.chain(modes.flat_map(|record| &record.modes).map(ModeRecord::file_change)).collect()

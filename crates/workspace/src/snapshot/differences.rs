@@ -18,12 +18,12 @@ pub(crate) struct Difference {
 
 impl Difference {
     pub(crate) fn file_change(&self) -> FileChange {
-        FileChange { path: self.path.clone(), kind: kind_of(self.before.is_some(), self.after.is_some()) }
+        FileChange { path: self.path.clone(), kind: change_kind(self.before.is_some(), self.after.is_some()) }
     }
 }
 
 /// Returns the kind of change of a file that was there before or is there after.
-pub(crate) fn kind_of(before: bool, after: bool) -> FileChangeKind {
+pub(crate) fn change_kind(before: bool, after: bool) -> FileChangeKind {
     match (before, after) {
         (false, _) => FileChangeKind::Added,
         (true, false) => FileChangeKind::Deleted,

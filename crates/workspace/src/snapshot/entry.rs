@@ -46,7 +46,7 @@ pub(crate) struct FileState {
 
 impl FileState {
     /// Returns true if kind and content are the same; without a hash, the size decides.
-    pub(crate) fn same_content(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_content(&self, other: &Self) -> bool {
         self.kind == other.kind
             && match (self.hash, other.hash) {
                 (Some(ours), Some(theirs)) => ours == theirs,
@@ -75,7 +75,9 @@ impl TreeEntry {
             }
             _ => false,
         };
-        content || !ours.same_content(&theirs) || (ours.mode != theirs.mode && ours.kind == FileKind::File)
+        content
+            || !ours.has_same_content(&theirs)
+            || (ours.mode != theirs.mode && ours.kind == FileKind::File)
     }
 }
 

@@ -3,7 +3,7 @@
 use journeyman_protocol::{ContentHash, RelPath};
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Links, RootDir, hash_pieces};
+use crate::files::root_dir::{LinkPolicy, RootDir, hash_file};
 use crate::files::stat::FileStat;
 use crate::snapshot::entry::{FileKind, FileState};
 
@@ -31,12 +31,12 @@ pub(crate) fn observe_file(
                 seen,
             )));
         }
-        let (file, seen) = match root_dir.read_file(path, Links::Refuse) {
+        let (file, seen) = match root_dir.open_file(path, LinkPolicy::Refuse) {
             // Gone, or a link by now: the next look tells.
             Err(WorkspaceError::NotFound { .. } | WorkspaceError::Raced { .. }) => continue,
             other => other?,
         };
-        let hash = hash_pieces(&file).map_err(|source| WorkspaceError::Io {
+        let hash = hash_file(&file).map_err(|source| WorkspaceError::Io {
             action: "read",
             path: path.clone(),
             source,

@@ -4,7 +4,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use journeyman_protocol::RelPath;
-use journeyman_sandbox::Base;
+use journeyman_sandbox::ProjectCopy;
 use rustix::fs::{AtFlags, Mode, OFlags, fgetxattr, openat, statat};
 use rustix::io::Errno;
 
@@ -15,7 +15,7 @@ const OPAQUE_ATTRIBUTE: &str = "user.overlay.opaque";
 
 /// Keeps only the differences that the copy's upper layer makes. The others are saves by the user
 /// in the lower layer, which the next refresh takes over.
-pub(crate) fn retain_own(base: Option<&Base>, found: &mut TreeDifferences) {
+pub(crate) fn retain_own(base: Option<&ProjectCopy>, found: &mut TreeDifferences) {
     let is_own = |path: &RelPath| is_own_change(base, path);
     found.files.retain(|difference| is_own(&difference.path));
     found.made.retain(|dir| is_own(&dir.path));
@@ -25,13 +25,13 @@ pub(crate) fn retain_own(base: Option<&Base>, found: &mut TreeDifferences) {
 
 /// Returns true if a difference of a copy at the path is the copy's own, rather than the user's
 /// save that shows through. A copy without a layer shows nothing of the user's tree.
-pub(crate) fn is_own_change(base: Option<&Base>, path: &RelPath) -> bool {
-    let Some(Base::Mounted(mounted)) = base else { return true };
-    mounted.upper().is_none_or(|upper| decides_path(upper, path))
+pub(crate) fn is_own_change(base: Option<&ProjectCopy>, path: &RelPath) -> bool {
+    let Some(ProjectCopy::Mounted(mounted)) = base else { return true };
+    mounted.upper().is_none_or(|upper| is_decided_by_layer(upper, path))
 }
 
 /// Returns true if the layer decides what is at the path. In doubt it does.
-fn decides_path(upper: BorrowedFd<'_>, path: &RelPath) -> bool {
+fn is_decided_by_layer(upper: BorrowedFd<'_>, path: &RelPath) -> bool {
     let mut names = path.components().peekable();
     let mut at: Option<OwnedFd> = None;
     while let Some(name) = names.next() {

@@ -16,7 +16,7 @@ use crate::snapshot::compare::{dir_records, drop_rule_changes, mode_records};
 use crate::snapshot::differences::{TreeDifferences, diff_trees, directories_only_in};
 use crate::snapshot::entry::{EntryContent, WalkedDir};
 use crate::snapshot::own_changes::retain_own;
-use crate::snapshot::stored::{cache_bytes, read_cache};
+use crate::snapshot::stored_tree::{encode_cache, read_cache};
 use crate::snapshot::tree::Tree;
 use crate::state::lock::make_private_dir;
 use crate::walk::plan::{ListedDir, WalkPlan, Walked};
@@ -24,10 +24,10 @@ use crate::walk::walk;
 
 /// The stat cache is saved when one file in so many was read: writing it down costs as much as
 /// reading those again.
-const SAVE_ONE_IN: usize = 128;
+const SAVE_DIVISOR: usize = 128;
 
 /// Permission bits without which a directory hides what is in it from its owner.
-const OWNER_LOOKS: u32 = 0o500;
+const OWNER_READ_PERMISSIONS: u32 = 0o500;
 /// Owner's permission bits that are set on a new directory that lacks them.
 const OWNER_PERMISSIONS: u32 = 0o700;
 
@@ -68,22 +68,22 @@ impl Snapshots {
         before: Option<&Tree>,
     ) -> Result<Arc<Tree>, WorkspaceError> {
         let _using = match keep {
-            ContentMode::Contents => Some(self.project.blob_store.blobs().using()?),
+            ContentMode::Contents => Some(self.project.blob_store.blobs().lock_for_use()?),
             ContentMode::Hashes => None,
         };
         let mut newest = lock(&self.newest);
-        let removals = self.project.blob_store.blobs().removals();
+        let removals = self.project.blob_store.blobs().removal_count();
         if newest.removals.is_some_and(|known| known != removals)
             && let Some(tree) = newest.tree.take()
         {
-            self.project.blob_store.forget_packs();
-            newest.tree = Some(looked_over(&self.project.blob_store, tree)?);
+            self.project.blob_store.invalidate_packs();
+            newest.tree = Some(mark_lost_contents(&self.project.blob_store, tree)?);
         }
         newest.removals = Some(removals);
         // What this process has looked into stays in sight from one command to the next.
         let known = [before, newest.tree.as_deref()].map(|tree| tree.map_or(&[][..], |tree| &tree.dirs));
         let end = self.project.journal().end();
-        let siblings = || self.project.open_siblings(end);
+        let siblings = || self.project.siblings_in_use(end);
         let last = match &newest.tree {
             Some(tree) => tree.clone(),
             None => Arc::new(self.saved_tree().unwrap_or_default()),
@@ -102,7 +102,7 @@ impl Snapshots {
             known: &known,
             last: Some(&last),
             listed,
-            may_be_same: last.is_steady(self.project.limits()),
+            may_be_same: last.is_reusable(self.project.limits()),
             siblings: &siblings,
         };
         let mut walked = walk(&plan).map_err(|errno| WorkspaceError::Root {
@@ -191,7 +191,7 @@ impl Snapshots {
     pub(crate) fn save_cache(&self, at_least: usize) -> Result<(), WorkspaceError> {
         let mut newest = lock(&self.newest);
         let unsaved = newest.unsaved;
-        let worth = |tree: &Arc<Tree>| unsaved >= at_least.max(tree.entries.len() / SAVE_ONE_IN);
+        let worth = |tree: &Arc<Tree>| unsaved >= at_least.max(tree.entries.len() / SAVE_DIVISOR);
         let Some(tree) = newest.tree.clone().filter(worth) else { return Ok(()) };
         make_private_dir(&self.project.options.state_dir)?;
         let path = self.cache_path();
@@ -201,7 +201,7 @@ impl Snapshots {
         let saved = crate::state::lock::replace_file(
             &new,
             &path,
-            &cache_bytes(&tree, !self.project.blob_store.is_unsynced()),
+            &encode_cache(&tree, !self.project.blob_store.is_unsynced()),
         );
         saved.map_err(|source| crate::state::lock::state_error("save", &path, source))?;
         newest.unsaved = 0;
@@ -215,7 +215,7 @@ impl Snapshots {
     }
 
     /// Notes that a snapshot was given out.
-    pub(crate) fn note_given(&self, tree: &Arc<Tree>) {
+    pub(crate) fn track_in_use(&self, tree: &Arc<Tree>) {
         let mut newest = lock(&self.newest);
         newest.given.retain(|given| given.strong_count() > 0);
         newest.given.push(Arc::downgrade(tree));
@@ -265,7 +265,7 @@ impl Snapshots {
             let wanted = then.or(made.then_some(now | OWNER_PERMISSIONS)).filter(|wanted| *wanted != now);
             if let Some(wanted) = wanted
                 && seen.is_dir()
-                && now & OWNER_LOOKS != OWNER_LOOKS
+                && now & OWNER_READ_PERMISSIONS != OWNER_READ_PERMISSIONS
             {
                 opened |= self.project.root_dir.set_permissions(&path, wanted).is_ok();
             }
@@ -274,7 +274,7 @@ impl Snapshots {
     }
 
     /// Returns what differs between two looks, the second of which was just taken.
-    pub(crate) fn compare_looks(
+    pub(crate) fn compare_snapshots(
         &self,
         before: &Tree,
         after: &Tree,
@@ -290,7 +290,7 @@ impl Snapshots {
             modes: mode_records(before, after),
             beside: Vec::new(),
         };
-        retain_own(self.project.base().as_ref(), &mut found);
+        retain_own(self.project.project_copy().as_ref(), &mut found);
         Ok(found)
     }
 
@@ -308,12 +308,15 @@ impl Snapshots {
 }
 
 /// Returns the tree with contents that are lost marked as not kept.
-pub(crate) fn looked_over(blob_store: &BlobStore, tree: Arc<Tree>) -> Result<Arc<Tree>, WorkspaceError> {
-    let mut holdings = blob_store.reader();
+pub(crate) fn mark_lost_contents(
+    blob_store: &BlobStore,
+    tree: Arc<Tree>,
+) -> Result<Arc<Tree>, WorkspaceError> {
+    let mut holdings = blob_store.lookup();
     let mut lost = HashSet::new();
     for entry in &tree.entries {
         if let EntryContent::Hashed { hash, kept: true } = &entry.content
-            && !holdings.has(hash)?
+            && !holdings.contains(hash)?
         {
             lost.insert(*hash);
         }

@@ -12,7 +12,7 @@ use journeyman_protocol::ContentHash;
 
 use crate::limits::Limits;
 use crate::snapshot::entry::{EntryContent, FileKind, TreeEntry, WalkedDir};
-use crate::snapshot::index::TreeIndex;
+use crate::snapshot::tree_index::TreeIndex;
 
 /// The tree at one moment.
 #[derive(Debug, Default)]
@@ -64,11 +64,11 @@ impl Tree {
 
     /// Returns true if the same signatures mean this very tree, with every content kept that may
     /// be.
-    pub(crate) fn is_steady(&self, limits: &Limits) -> bool {
+    pub(crate) fn is_reusable(&self, limits: &Limits) -> bool {
         *self.steady.get_or_init(|| {
             let mut room = TreeBudget::of(limits);
             self.entries.iter().all(|entry| {
-                let fits = room.fits(entry.seen.size);
+                let fits = room.try_reserve(entry.seen.size);
                 entry.settled
                     && match entry.content {
                         EntryContent::Hashed { kept, .. } => fits && kept,
@@ -100,7 +100,7 @@ impl<'a> TreeBudget<'a> {
     }
 
     /// Returns true if the next file, in the order of paths, is kept.
-    pub(crate) fn fits(&mut self, size: u64) -> bool {
+    pub(crate) fn try_reserve(&mut self, size: u64) -> bool {
         let taken = self.taken.saturating_add(size);
         let most = self.limits.kept_project_bytes.min(self.limits.project_bytes);
         let fits = size <= self.limits.kept_file_bytes && taken <= most;

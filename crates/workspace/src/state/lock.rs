@@ -16,7 +16,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum time for which another process holds the lock only to test it.
 const MAX_PROBE: Duration = Duration::from_millis(50);
 /// The lock file holds `pid` and a number; whatever is longer wasn't written by us.
-const HOLDER_BYTES: u64 = 64;
+const MAX_HOLDER_BYTES: u64 = 64;
 
 /// The lock file; locked while a [`LockGuard`] of it lives.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl FileLock {
     pub(crate) fn open(state_dir: &Path) -> Result<Self, WorkspaceError> {
         make_private_dir(state_dir)?;
         let path = state_dir.join("lock");
-        let file = own_file().read(true).write(true).create(true).truncate(false).open(&path);
+        let file = private_file_options().read(true).write(true).create(true).truncate(false).open(&path);
         let file = file.map_err(|source| state_error("open", &path, source))?;
         Ok(Self { path, file })
     }
@@ -100,7 +100,7 @@ impl FileLock {
     }
 
     /// Returns the holder of the lock, if there is one. Nothing is written.
-    pub(crate) fn held_by(&self) -> Option<String> {
+    pub(crate) fn current_holder(&self) -> Option<String> {
         match flock(&self.file, FlockOperation::NonBlockingLockShared) {
             Ok(()) => {
                 drop(LockGuard(self));
@@ -126,7 +126,7 @@ impl FileLock {
     fn holder(&self) -> String {
         let mut text = String::new();
         let read =
-            fs::File::open(&self.path).and_then(|file| file.take(HOLDER_BYTES).read_to_string(&mut text));
+            fs::File::open(&self.path).and_then(|file| file.take(MAX_HOLDER_BYTES).read_to_string(&mut text));
         match read {
             Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
             _ => "unknown".to_owned(),
@@ -137,7 +137,7 @@ impl FileLock {
 /// Replaces a file that is checked when it is read, through a temporary file. Does nothing while
 /// another process replaces it.
 pub(crate) fn replace_file(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let file = own_file().write(true).create(true).truncate(false).open(new)?;
+    let file = private_file_options().write(true).create(true).truncate(false).open(new)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(()),
@@ -156,24 +156,24 @@ pub(crate) fn replace_file(new: &Path, path: &Path, bytes: &[u8]) -> std::io::Re
 }
 
 /// Replaces a file of our own whole, by way of one beside it whose name ends in `.new`; its content
-/// is on the disk when this returns. One writer at a time: the caller sees to it. [`sync_above`] is
-/// for who needs the name there as well.
+/// is on the disk when this returns. One writer at a time: the caller sees to it.
+/// [`sync_parent_dir`] is for who needs the name there as well.
 pub(crate) fn replace_durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let new = path.with_extension("new");
-    let file = own_file().write(true).create(true).truncate(true).open(&new);
+    let file = private_file_options().write(true).create(true).truncate(true).open(&new);
     file.and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .and_then(|()| fs::rename(&new, path))
         .inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
 /// Waits until the names in the directory of `path` are on the disk.
-pub(crate) fn sync_above(path: &Path) -> std::io::Result<()> {
+pub(crate) fn sync_parent_dir(path: &Path) -> std::io::Result<()> {
     fs::File::open(path.parent().unwrap_or(path))?.sync_all()
 }
 
 /// Returns options for a private file in the state directory, never opened through a link, whose
 /// target may be a foreign file.
-pub(crate) fn own_file() -> OpenOptions {
+pub(crate) fn private_file_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
     options

@@ -65,7 +65,7 @@ pub(crate) enum OperationKind {
 }
 
 impl FileRecord {
-    pub(crate) fn kind_of_move(&self) -> OperationKind {
+    pub(crate) fn operation_kind(&self) -> OperationKind {
         match (&self.before, &self.after) {
             (None, _) => OperationKind::Create,
             (Some(_), None) => OperationKind::Remove,
@@ -77,7 +77,7 @@ impl FileRecord {
     /// Returns true if the file gets other permissions alone.
     pub(crate) fn is_mode_change(&self) -> bool {
         let both = self.before.as_ref().zip(self.after.as_ref());
-        both.is_some_and(|(before, after)| before.same_content(after) && before.hash.is_some())
+        both.is_some_and(|(before, after)| before.has_same_content(after) && before.hash.is_some())
     }
 }
 

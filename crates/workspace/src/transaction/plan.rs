@@ -5,11 +5,11 @@ use std::collections::btree_map::Entry as Slot;
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use crate::change::{Change, Expected};
+use crate::change::{Change, ExpectedState};
 use crate::error::io_error;
 use crate::error::{ActualState, NotAFile, WorkspaceError};
 use crate::files::paths::is_beneath;
-use crate::files::root_dir::{FinalLink, Links, RootDir, read_up_to};
+use crate::files::root_dir::{FinalLinkPolicy, LinkPolicy, RootDir, read_up_to};
 use crate::files::stat::FileStat;
 use crate::limits::{Limits, MAX_CHANGES};
 use crate::snapshot::entry::{FileKind, FileState};
@@ -17,7 +17,7 @@ use crate::snapshot::observe::observe_file;
 use crate::transaction::moves::actual_state;
 use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::transaction::staging::executable_mode;
-use journeyman_ignore_rules::is_git;
+use journeyman_ignore_rules::is_git_directory_name;
 
 /// The state of a file after the changes so far.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ struct FileDrafts<'a> {
 }
 
 /// Plans a change set. Nothing is written; a precondition that doesn't hold is a conflict.
-pub(crate) fn plan(
+pub(crate) fn plan_changes(
     root_dir: &RootDir,
     limits: &Limits,
     changes: Vec<Change>,
@@ -64,8 +64,8 @@ pub(crate) fn plan(
     for change in changes {
         drafts.add(change)?;
     }
-    drafts.check_expected()?;
-    Ok(drafts.finish())
+    drafts.check_no_nested_files()?;
+    Ok(drafts.into_operations())
 }
 
 impl FileDrafts<'_> {
@@ -79,13 +79,13 @@ impl FileDrafts<'_> {
     }
 
     /// Returns the draft of the file that `path` resolves to, which is read once.
-    fn draft_of(
+    fn draft_for_path(
         &mut self,
         path: &RelPath,
-        last: FinalLink,
+        last: FinalLinkPolicy,
     ) -> Result<(RelPath, &mut FileDraft), WorkspaceError> {
-        let canonical = self.root_dir.canonical(path, last)?;
-        if path.components().chain(canonical.components()).any(is_git) {
+        let canonical = self.root_dir.canonicalize(path, last)?;
+        if path.components().chain(canonical.components()).any(is_git_directory_name) {
             return Err(WorkspaceError::Protected { path: path.clone() });
         }
         let draft = match self.files.entry(canonical.clone()) {
@@ -102,8 +102,13 @@ impl FileDrafts<'_> {
         Ok((canonical, draft))
     }
 
-    fn write(&mut self, path: &RelPath, bytes: Vec<u8>, expected: Expected) -> Result<(), WorkspaceError> {
-        let (canonical, draft) = self.draft_of(path, FinalLink::Follow)?;
+    fn write(
+        &mut self,
+        path: &RelPath,
+        bytes: Vec<u8>,
+        expected: ExpectedState,
+    ) -> Result<(), WorkspaceError> {
+        let (canonical, draft) = self.draft_for_path(path, FinalLinkPolicy::Follow)?;
         check_expected(path, draft.state(), expected)?;
         let state = draft.state().copied();
         let hash = ContentHash::of(&bytes);
@@ -129,19 +134,21 @@ impl FileDrafts<'_> {
         Ok(())
     }
 
-    fn delete(&mut self, path: &RelPath, expected: Expected) -> Result<(), WorkspaceError> {
-        let (canonical, draft) = self.draft_of(path, FinalLink::Keep)?;
+    fn delete(&mut self, path: &RelPath, expected: ExpectedState) -> Result<(), WorkspaceError> {
+        let (canonical, draft) = self.draft_for_path(path, FinalLinkPolicy::Keep)?;
         let Some(state) = draft.state().copied() else {
             return Err(match expected {
-                Expected::Hash(hash) => conflict_error(path, Some(hash), ActualState::Nothing),
-                Expected::Anything | Expected::Absent => WorkspaceError::NotFound { path: path.clone() },
+                ExpectedState::Hash(hash) => conflict_error(path, Some(hash), ActualState::Nothing),
+                ExpectedState::Anything | ExpectedState::Absent => {
+                    WorkspaceError::NotFound { path: path.clone() }
+                }
             });
         };
         draft.now = DraftState::Absent;
         match (expected, state.kind) {
             // What was read through the link is what it points to.
-            (Expected::Hash(hash), FileKind::Link) => {
-                let target = self.root_dir.canonical(path, FinalLink::Follow)?;
+            (ExpectedState::Hash(hash), FileKind::Link) => {
+                let target = self.root_dir.canonicalize(path, FinalLinkPolicy::Follow)?;
                 let there = observe_file(self.root_dir, &target)?;
                 if there.and_then(|(there, _)| there.hash) == Some(hash) || state.hash == Some(hash) {
                     return Ok(());
@@ -155,7 +162,7 @@ impl FileDrafts<'_> {
     fn rename(&mut self, from: &RelPath, to: &RelPath) -> Result<(), WorkspaceError> {
         let limit = self.limits.kept_file_bytes;
         let root_dir = self.root_dir;
-        let (source, draft) = self.draft_of(from, FinalLink::Keep)?;
+        let (source, draft) = self.draft_for_path(from, FinalLinkPolicy::Keep)?;
         let Some(state) = draft.state().copied() else {
             return Err(WorkspaceError::NotFound { path: from.clone() });
         };
@@ -165,13 +172,13 @@ impl FileDrafts<'_> {
                 source: NewContent::Bytes(bytes), mode, executable, like, ..
             }) => (bytes, mode, executable, like),
             DraftState::File(FileAfter { mode, .. }) => {
-                (planned_contents(root_dir, &source, &state, limit)?, mode, false, like)
+                (read_contents(root_dir, &source, &state, limit)?, mode, false, like)
             }
             DraftState::AsBefore | DraftState::Absent => {
-                (planned_contents(root_dir, &source, &state, limit)?, Some(state.mode), false, like)
+                (read_contents(root_dir, &source, &state, limit)?, Some(state.mode), false, like)
             }
         };
-        let (target, draft) = self.draft_of(to, FinalLink::Keep)?;
+        let (target, draft) = self.draft_for_path(to, FinalLinkPolicy::Keep)?;
         if let Some(there) = draft.state() {
             let there = match (there.kind, there.hash) {
                 (FileKind::File, Some(hash)) => ActualState::Content { hash, size: there.size },
@@ -193,7 +200,7 @@ impl FileDrafts<'_> {
     }
 
     fn set_executable(&mut self, path: &RelPath, executable: bool) -> Result<(), WorkspaceError> {
-        let (_, draft) = self.draft_of(path, FinalLink::Follow)?;
+        let (_, draft) = self.draft_for_path(path, FinalLinkPolicy::Follow)?;
         let Some(mut state) = draft.state().copied() else {
             return Err(WorkspaceError::NotFound { path: path.clone() });
         };
@@ -216,7 +223,7 @@ impl FileDrafts<'_> {
     }
 
     /// Refuses a file beneath another one.
-    fn check_expected(&self) -> Result<(), WorkspaceError> {
+    fn check_no_nested_files(&self) -> Result<(), WorkspaceError> {
         let mut above: Option<&RelPath> = None;
         let there = self.files.iter().filter(|(_, draft)| draft.state().is_some()).map(|(path, _)| path);
         let mut there: Vec<&RelPath> = there.collect();
@@ -232,7 +239,7 @@ impl FileDrafts<'_> {
         Ok(())
     }
 
-    fn finish(self) -> Vec<Operation> {
+    fn into_operations(self) -> Vec<Operation> {
         let mut operations = Vec::new();
         for (path, FileDraft { before, now }) in self.files {
             let after = match now {
@@ -243,7 +250,7 @@ impl FileDrafts<'_> {
             };
             let mut operation = Operation { path, before, after };
             if let (Some((before, _)), Some(after)) = (&operation.before, &mut operation.after)
-                && before.same_content(&after.state)
+                && before.has_same_content(&after.state)
             {
                 if before.mode == after.state.mode || before.kind == FileKind::Link {
                     continue;
@@ -256,7 +263,7 @@ impl FileDrafts<'_> {
     }
 }
 
-fn planned_contents(
+fn read_contents(
     root_dir: &RootDir,
     path: &RelPath,
     state: &FileState,
@@ -265,7 +272,7 @@ fn planned_contents(
     if state.kind == FileKind::Link {
         return root_dir.read_link(path).map_err(|errno| root_dir.error_for("read", path, errno));
     }
-    let (file, seen) = root_dir.read_file(path, Links::Refuse)?;
+    let (file, seen) = root_dir.open_file(path, LinkPolicy::Refuse)?;
     let bytes = read_up_to(&file, seen.size, limit).map_err(|source| io_error("read", path, source))?;
     bytes.ok_or_else(|| WorkspaceError::TooLarge { path: path.clone(), size: seen.size, limit })
 }
@@ -277,7 +284,7 @@ fn conflict_error(path: &RelPath, expected: Option<ContentHash>, found: ActualSt
 fn check_expected(
     path: &RelPath,
     state: Option<&FileState>,
-    expected: Expected,
+    expected: ExpectedState,
 ) -> Result<(), WorkspaceError> {
     let there = match state {
         None => ActualState::Nothing,
@@ -287,9 +294,9 @@ fn check_expected(
         Some(_) => ActualState::Other,
     };
     match (expected, &there) {
-        (Expected::Anything, _) | (Expected::Absent, ActualState::Nothing) => Ok(()),
-        (Expected::Hash(wanted), ActualState::Content { hash, .. }) if wanted == *hash => Ok(()),
-        (Expected::Absent, _) => Err(conflict_error(path, None, there)),
-        (Expected::Hash(wanted), _) => Err(conflict_error(path, Some(wanted), there)),
+        (ExpectedState::Anything, _) | (ExpectedState::Absent, ActualState::Nothing) => Ok(()),
+        (ExpectedState::Hash(wanted), ActualState::Content { hash, .. }) if wanted == *hash => Ok(()),
+        (ExpectedState::Absent, _) => Err(conflict_error(path, None, there)),
+        (ExpectedState::Hash(wanted), _) => Err(conflict_error(path, Some(wanted), there)),
     }
 }

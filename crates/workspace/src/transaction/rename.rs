@@ -6,13 +6,13 @@ use rustix::fs::{AtFlags, linkat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 
 /// Renames a file; fails with `EEXIST` if the new name is taken.
-pub(crate) fn move_new(
+pub(crate) fn rename_no_replace(
     from_dir: BorrowedFd<'_>,
     from: &[u8],
     to_dir: BorrowedFd<'_>,
     to: &[u8],
 ) -> Result<(), Errno> {
-    match rename_new(from_dir, from, to_dir, to) {
+    match try_rename_no_replace(from_dir, from, to_dir, to) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
         other => return other,
     }
@@ -39,6 +39,11 @@ pub(crate) fn exchange_files(
     rustix::fs::renameat_with(one_dir, one, other_dir, other, rustix::fs::RenameFlags::EXCHANGE)
 }
 
-fn rename_new(from_dir: BorrowedFd<'_>, from: &[u8], to_dir: BorrowedFd<'_>, to: &[u8]) -> Result<(), Errno> {
+fn try_rename_no_replace(
+    from_dir: BorrowedFd<'_>,
+    from: &[u8],
+    to_dir: BorrowedFd<'_>,
+    to: &[u8],
+) -> Result<(), Errno> {
     rustix::fs::renameat_with(from_dir, from, to_dir, to, rustix::fs::RenameFlags::NOREPLACE)
 }

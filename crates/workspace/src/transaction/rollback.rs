@@ -10,16 +10,16 @@ use rustix::fs::{AtFlags, Mode, OFlags, fchmod, fsync, mkdirat, openat, renameat
 use rustix::io::Errno;
 
 use crate::contents::store::BlobCondition;
-use crate::error::{WorkspaceError, may_pass};
-use crate::files::root_dir::Links;
-use crate::files::stat::mode_of;
+use crate::error::{WorkspaceError, is_transient_errno};
+use crate::files::root_dir::LinkPolicy;
+use crate::files::stat::to_mode;
 use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine, ModeRecord, path_after_move};
-use crate::journal::{Journal, Sync, UnfinishedChange};
+use crate::journal::{Journal, LineDurability, UnfinishedChange};
 use crate::snapshot::entry::{FileKind, FileState};
 use crate::snapshot::observe::observe_file;
 use crate::transaction::moves::{OwnerAccess, grants_more};
 use crate::transaction::operation::{OperationKind, TransactionContext};
-use crate::transaction::rename::move_new;
+use crate::transaction::rename::rename_no_replace;
 
 /// Reverts or completes a change, from its record and the state of the disk.
 pub(crate) struct Rollback<'a> {
@@ -47,23 +47,23 @@ impl<'a> Rollback<'a> {
                 || matches!(self.context.root_dir.stat(&dir.path), Ok(Some(seen)) if seen.permissions() == dir.after)
         };
         let is_complete = || {
-            record.files.iter().all(|file| self.is_after(file))
+            record.files.iter().all(|file| self.has_new_state(file))
                 && record.made.iter().all(is_made)
                 && record.modes.iter().all(has_mode)
         };
         if open.placed || is_complete() {
             if !open.placed {
-                journal.append(&[JournalLine::Placed(record.id)], Sync::Now)?;
+                journal.append(&[JournalLine::Placed(record.id)], LineDurability::Now)?;
             }
             // What can't be cleaned up stays open for the next one who looks, and keeps nobody from
             // working.
             return match self.remove_leftovers(record) {
-                Ok(()) => journal.append(&[JournalLine::Done(record.id)], Sync::Later),
+                Ok(()) => journal.append(&[JournalLine::Done(record.id)], LineDurability::Later),
                 Err(_) => Ok(()),
             };
         }
         self.revert(record)?;
-        journal.append(&[JournalLine::Void(record.id)], Sync::Now)
+        journal.append(&[JournalLine::Void(record.id)], LineDurability::Now)
     }
 
     /// Removes what was moved aside, and directories that are to go once they are empty. What can't
@@ -73,7 +73,7 @@ impl<'a> Rollback<'a> {
         let mut first = None;
         let mut note = |path: &RelPath, result: Result<(), Errno>| {
             if let Err(errno) = result
-                && may_pass(errno)
+                && is_transient_errno(errno)
             {
                 first.get_or_insert_with(|| self.context.root_dir.error_for("clean up beside", path, errno));
             }
@@ -83,8 +83,8 @@ impl<'a> Rollback<'a> {
                 note(&file.path, self.unlink(sibling));
             }
         }
-        for (top, aside) in record.set_aside() {
-            for dir in record.cleared_with(top).into_iter().rev() {
+        for (top, aside) in record.dirs_set_aside() {
+            for dir in record.dirs_cleared_with(top).into_iter().rev() {
                 if let Some(place) = path_after_move(&dir.path, &top.path, &aside) {
                     note(&dir.path, self.remove_dir(&place));
                 }
@@ -95,7 +95,7 @@ impl<'a> Rollback<'a> {
                 // Not empty: another process put something there, and it stays.
                 note(&dir.path, self.remove_dir(&dir.path));
             }
-            for (path, from, to) in OwnerAccess::Taken.of(record.permission_changes()) {
+            for (path, from, to) in OwnerAccess::Taken.select_changes(record.permission_changes()) {
                 note(path, self.context.set_permissions(path, from, to).map(drop));
             }
         }
@@ -112,25 +112,25 @@ impl<'a> Rollback<'a> {
             }
         };
         let modes = || record.permission_changes().map(|(path, before, after)| (path, after, before));
-        for (path, from, to) in OwnerAccess::Given.of(modes()) {
+        for (path, from, to) in OwnerAccess::Given.select_changes(modes()) {
             note(self.context.set_dir_mode(path, from, to).map(drop));
         }
         let (removals, others): (Vec<&FileRecord>, Vec<&FileRecord>) =
-            record.files.iter().partition(|file| file.kind_of_move() == OperationKind::Remove);
+            record.files.iter().partition(|file| file.operation_kind() == OperationKind::Remove);
         for file in others.into_iter().rev() {
             note(self.revert_file(file));
         }
         for dir in record.made.iter().rev() {
             match self.remove_dir(&dir.path) {
-                Err(errno) if may_pass(errno) => {
+                Err(errno) if is_transient_errno(errno) => {
                     note(Err(self.context.root_dir.error_for("remove", &dir.path, errno)))
                 }
                 // Not there, or not empty any more: another process uses it now.
                 _ => {}
             }
         }
-        for (top, aside) in record.set_aside() {
-            note(self.bring_back(&top.path, &aside));
+        for (top, aside) in record.dirs_set_aside() {
+            note(self.restore_set_aside(&top.path, &aside));
         }
         for dir in &record.cleared {
             note(self.restore_dir(&dir.path, dir.mode));
@@ -138,7 +138,7 @@ impl<'a> Rollback<'a> {
         for file in removals.into_iter().rev() {
             note(self.revert_file(file));
         }
-        for (path, from, to) in OwnerAccess::Taken.of(modes()) {
+        for (path, from, to) in OwnerAccess::Taken.select_changes(modes()) {
             note(self.context.set_dir_mode(path, from, to).map(drop));
         }
         first.map_or(Ok(()), Err)
@@ -152,15 +152,15 @@ impl<'a> Rollback<'a> {
         }
     }
 
-    fn is_after(&self, file: &FileRecord) -> bool {
-        self.current_state(&file.path).is_ok_and(|now| is_at(file, now, file.after))
+    fn has_new_state(&self, file: &FileRecord) -> bool {
+        self.current_state(&file.path).is_ok_and(|now| is_in_state(file, now, file.after))
     }
 
     fn revert_file(&self, file: &FileRecord) -> Result<(), WorkspaceError> {
         let now = self.current_state(&file.path)?;
-        let is_after = is_at(file, now, file.after);
+        let is_after = is_in_state(file, now, file.after);
         let failed = |errno| self.context.root_dir.error_for("restore", &file.path, errno);
-        if file.kind_of_move() == OperationKind::Chmod {
+        if file.operation_kind() == OperationKind::Chmod {
             return match (&file.before, is_after) {
                 (Some(before), true) => self.set_mode(&file.path, before.mode),
                 _ => Ok(()),
@@ -168,32 +168,36 @@ impl<'a> Rollback<'a> {
         }
         let Some(sibling) = &file.sibling else { return Ok(()) };
         let aside = self.context.root_dir.stat(sibling).map_err(failed)?;
-        match (file.kind_of_move(), aside) {
+        match (file.operation_kind(), aside) {
             // Staged and not placed.
             (OperationKind::Create, Some(_)) => self.unlink(sibling).map_err(failed),
             (OperationKind::Create, None) if is_after && now.is_some() => {
                 self.unlink(&file.path).map_err(failed)
             }
-            (OperationKind::Remove, Some(_)) => match self.put_back(sibling, &file.path) {
+            (OperationKind::Remove, Some(_)) => match self.restore_sibling(sibling, &file.path) {
                 // Another process made a file of that name since.
-                Err(Errno::EXIST) => self.give_up(file, sibling),
+                Err(Errno::EXIST) => self.abandon_file(file, sibling),
                 other => other.map_err(failed),
             },
             (OperationKind::Replace, Some(_)) => {
                 let aside = self.current_state(sibling)?;
-                let is = |then: Option<FileState>| aside.is_some() && is_at(file, aside, then);
+                let is = |then: Option<FileState>| aside.is_some() && is_in_state(file, aside, then);
                 // What is neither, with the new content in place, is what somebody wrote in the
                 // last instant.
                 let is_old = is(file.before) || (is_after && !is(file.after));
                 match (is_old, is_after || now.is_none()) {
-                    (true, true) => match self.replace_back(sibling, &file.path) {
+                    (true, true) => match self.replace_with_sibling(sibling, &file.path) {
                         // Another process made a directory of that name since.
-                        Err(Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY) => self.give_up(file, sibling),
+                        Err(Errno::ISDIR | Errno::EXIST | Errno::NOTEMPTY) => {
+                            self.abandon_file(file, sibling)
+                        }
                         other => other.map_err(failed),
                     },
                     // Both are the old file: the sibling was about to get its new permissions.
-                    (true, false) if is_at(file, now, file.before) => self.unlink(sibling).map_err(failed),
-                    (true, false) => self.give_up(file, sibling),
+                    (true, false) if is_in_state(file, now, file.before) => {
+                        self.unlink(sibling).map_err(failed)
+                    }
+                    (true, false) => self.abandon_file(file, sibling),
                     _ => self.unlink(sibling).map_err(failed),
                 }
             }
@@ -208,7 +212,7 @@ impl<'a> Rollback<'a> {
 
     /// Leaves a file that another process made. The old file is removed if its content is among the
     /// blobs; else it stays too, under the sibling's name.
-    fn give_up(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
+    fn abandon_file(&self, file: &FileRecord, sibling: &RelPath) -> Result<(), WorkspaceError> {
         match file.before.and_then(|before| before.hash) {
             Some(hash) if self.context.blob_store.verify(&hash)? == BlobCondition::Whole => self
                 .unlink(sibling)
@@ -217,13 +221,15 @@ impl<'a> Rollback<'a> {
         }
     }
 
-    fn put_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
-        let (room, dir) = (self.context.root_dir.parent(sibling)?, self.context.root_dir.parent(path)?);
-        move_new(room.as_fd(), sibling.file_name(), dir.as_fd(), path.file_name())
+    fn restore_sibling(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
+        let (room, dir) =
+            (self.context.root_dir.open_parent(sibling)?, self.context.root_dir.open_parent(path)?);
+        rename_no_replace(room.as_fd(), sibling.file_name(), dir.as_fd(), path.file_name())
     }
 
-    fn replace_back(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
-        let (room, dir) = (self.context.root_dir.parent(sibling)?, self.context.root_dir.parent(path)?);
+    fn replace_with_sibling(&self, sibling: &RelPath, path: &RelPath) -> Result<(), Errno> {
+        let (room, dir) =
+            (self.context.root_dir.open_parent(sibling)?, self.context.root_dir.open_parent(path)?);
         renameat(&room, sibling.file_name(), &dir, path.file_name())
     }
 
@@ -234,26 +240,26 @@ impl<'a> Rollback<'a> {
         let hash = before.hash.ok_or_else(lost)?;
         let bytes = self.context.blob_store.get(&hash)?.ok_or_else(lost)?;
         let failed = |errno| self.context.root_dir.error_for("restore", &file.path, errno);
-        let dir = self.context.root_dir.parent(sibling).map_err(failed)?;
+        let dir = self.context.root_dir.open_parent(sibling).map_err(failed)?;
         if before.kind == FileKind::Link {
             symlinkat(bytes.as_slice(), &dir, sibling.file_name()).map_err(failed)?;
         } else {
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let new = openat(&dir, sibling.file_name(), flags, Mode::from_raw_mode(0o600)).map_err(failed)?;
             crate::transaction::staging::write_all(&new, &bytes).map_err(failed)?;
-            fchmod(&new, mode_of(before.mode)).map_err(failed)?;
+            fchmod(&new, to_mode(before.mode)).map_err(failed)?;
             fsync(&new).map_err(failed)?;
         }
-        self.replace_back(sibling, &file.path).map_err(failed)
+        self.replace_with_sibling(sibling, &file.path).map_err(failed)
     }
 
     fn set_mode(&self, path: &RelPath, mode: u32) -> Result<(), WorkspaceError> {
-        let (file, _) = self.context.root_dir.read_file(path, Links::Refuse)?;
-        fchmod(&file, mode_of(mode)).map_err(|errno| self.context.root_dir.error_for("restore", path, errno))
+        let (file, _) = self.context.root_dir.open_file(path, LinkPolicy::Refuse)?;
+        fchmod(&file, to_mode(mode)).map_err(|errno| self.context.root_dir.error_for("restore", path, errno))
     }
 
     fn unlink(&self, path: &RelPath) -> Result<(), Errno> {
-        let dir = self.context.root_dir.parent(path)?;
+        let dir = self.context.root_dir.open_parent(path)?;
         match unlinkat(&dir, path.file_name(), AtFlags::empty()) {
             Err(Errno::NOENT) => Ok(()),
             other => other,
@@ -261,13 +267,13 @@ impl<'a> Rollback<'a> {
     }
 
     fn remove_dir(&self, path: &RelPath) -> Result<(), Errno> {
-        let dir = self.context.root_dir.parent(path)?;
+        let dir = self.context.root_dir.open_parent(path)?;
         unlinkat(&dir, path.file_name(), AtFlags::REMOVEDIR)
     }
 
     /// Gives a directory that was set aside its name back.
-    fn bring_back(&self, path: &RelPath, aside: &RelPath) -> Result<(), WorkspaceError> {
-        match self.put_back(aside, path) {
+    fn restore_set_aside(&self, path: &RelPath, aside: &RelPath) -> Result<(), WorkspaceError> {
+        match self.restore_sibling(aside, path) {
             // It wasn't set aside, or another process took its name since.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::EXIST) => Ok(()),
             Err(errno) => Err(self.context.root_dir.error_for("restore the directory", path, errno)),
@@ -276,24 +282,24 @@ impl<'a> Rollback<'a> {
 
     fn restore_dir(&self, path: &RelPath, mode: Option<u32>) -> Result<(), WorkspaceError> {
         let failed = |errno| self.context.root_dir.error_for("restore the directory", path, errno);
-        let dir = self.context.root_dir.parent(path).map_err(failed)?;
+        let dir = self.context.root_dir.open_parent(path).map_err(failed)?;
         match mkdirat(&dir, path.file_name(), Mode::from_raw_mode(0o777)) {
             Err(Errno::EXIST) => return Ok(()),
             other => other.map_err(failed)?,
         }
         let Some(mode) = mode else { return Ok(()) };
         let made = self.context.root_dir.open_directory(Some(path)).map_err(failed)?;
-        fchmod(&made, mode_of(mode)).map_err(failed)
+        fchmod(&made, to_mode(mode)).map_err(failed)
     }
 }
 
 /// Returns true if `now` is the state `then` of a file. Permissions count where they are all that
 /// the change is about: those of new content may be set later than its bytes.
-fn is_at(file: &FileRecord, now: Option<FileState>, then: Option<FileState>) -> bool {
+fn is_in_state(file: &FileRecord, now: Option<FileState>, then: Option<FileState>) -> bool {
     match (now, then) {
         (None, None) => true,
         (Some(now), Some(then)) => {
-            now.same_content(&then) && (!file.is_mode_change() || now.mode == then.mode)
+            now.has_same_content(&then) && (!file.is_mode_change() || now.mode == then.mode)
         }
         _ => false,
     }

@@ -8,16 +8,16 @@ use rustix::fs::{CWD, Mode, OFlags, fchmod, fchown, fsync, openat, symlinkat};
 use rustix::io::Errno;
 
 use crate::error::WorkspaceError;
-use crate::files::root_dir::{Links, RootDir};
-use crate::files::stat::{FileStat, mode_of};
+use crate::files::root_dir::{LinkPolicy, RootDir};
+use crate::files::stat::{FileStat, to_mode};
 use crate::journal::record::{ChangeRecord, FileRecord};
 use crate::snapshot::entry::FileKind;
 use crate::transaction::operation::{FileAfter, NewContent, Operation, TransactionContext};
 
 /// From so many files on, one flush of the whole file system is cheaper than one of each.
-pub(crate) const FLUSH_ALL_FROM: usize = 32;
+pub(crate) const MIN_FILES_TO_FLUSH_ALL: usize = 32;
 /// Extended attributes larger than this aren't copied; the kernel's own bound is 64 KiB.
-const ATTRIBUTE_BYTES: usize = 64 * 1024;
+const MAX_ATTRIBUTE_BYTES: usize = 64 * 1024;
 /// The size of one read while a large file is copied, in bytes.
 const READ_SIZE: usize = 128 * 1024;
 /// The flags to open a file to copy from.
@@ -34,7 +34,7 @@ impl TransactionContext<'_> {
     ) -> Result<Option<OwnedFd>, WorkspaceError> {
         let path = &operation.path;
         let failed = |errno| self.root_dir.error_for("write", path, errno);
-        let dir = self.root_dir.parent(sibling).map_err(failed)?;
+        let dir = self.root_dir.open_parent(sibling).map_err(failed)?;
         let name = sibling.file_name();
         let loaded;
         let bytes = match &after.source {
@@ -69,33 +69,33 @@ impl TransactionContext<'_> {
             NewContent::File(from) => {
                 let from = openat(CWD, from, SOURCE_FLAGS, Mode::empty())
                     .map_err(|errno| crate::state::lock::state_error("read", from, errno.into()))?;
-                if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
+                if Some(copy_and_hash(&from, &file).map_err(failed)?) != after.state.hash {
                     return Err(WorkspaceError::Lost { what: path.to_string() });
                 }
             }
             NewContent::Unchanged => {
-                let (from, _) = self.root_dir.read_file(path, Links::Refuse)?;
-                if Some(copy_pieces(&from, &file).map_err(failed)?) != after.state.hash {
+                let (from, _) = self.root_dir.open_file(path, LinkPolicy::Refuse)?;
+                if Some(copy_and_hash(&from, &file).map_err(failed)?) != after.state.hash {
                     return Err(WorkspaceError::Raced { path: path.clone() });
                 }
             }
             NewContent::Bytes(_) | NewContent::Blob(_) => {}
         }
         if let Some((path, seen)) = old {
-            self.copy_nature(path, seen, &file);
+            self.copy_metadata(path, seen, &file);
         }
         if let Some(mode) = after.mode {
-            fchmod(&file, mode_of(mode)).map_err(failed)?;
+            fchmod(&file, to_mode(mode)).map_err(failed)?;
         } else if after.executable {
             let made =
                 rustix::fs::fstat(&file).map(|stat| FileStat::of(&stat)).map_err(failed)?.permissions();
-            fchmod(&file, mode_of(executable_mode(made, true))).map_err(failed)?;
+            fchmod(&file, to_mode(executable_mode(made, true))).map_err(failed)?;
         }
         Ok(Some(file))
     }
 
     /// Copies the old file's owner and attributes to the new one, as far as the system allows.
-    fn copy_nature(&self, path: &RelPath, old: &FileStat, new: &OwnedFd) {
+    fn copy_metadata(&self, path: &RelPath, old: &FileStat, new: &OwnedFd) {
         let ours = rustix::fs::fstat(new).map(|stat| FileStat::of(&stat).owner);
         if ours.is_ok_and(|ours| ours != old.owner) {
             let (user, group) = old.owner;
@@ -105,7 +105,7 @@ impl TransactionContext<'_> {
                 let _best_effort = fchown(new, None, Some(owner.1));
             }
         }
-        if let Ok((file, _)) = self.root_dir.read_file(path, Links::Refuse) {
+        if let Ok((file, _)) = self.root_dir.open_file(path, LinkPolicy::Refuse) {
             // Attributes that we may not set, or that the file system hasn't, are the system's to
             // give.
             let _best_effort = copy_attributes(&file, new);
@@ -113,8 +113,8 @@ impl TransactionContext<'_> {
     }
 
     pub(crate) fn flush(&self, staged: &[OwnedFd], files: &[FileRecord]) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.not_flushed(files, errno);
-        if files.len() >= FLUSH_ALL_FROM {
+        let failed = |errno| self.flush_error(files, errno);
+        if files.len() >= MIN_FILES_TO_FLUSH_ALL {
             return flush_file_system(self.root_dir).map_err(failed);
         }
         staged.iter().try_for_each(fsync).map_err(failed)
@@ -122,7 +122,7 @@ impl TransactionContext<'_> {
 
     /// Returns the error for a failed flush. It names the first file, as the disk doesn't say which
     /// one it refused.
-    fn not_flushed(&self, files: &[FileRecord], errno: Errno) -> WorkspaceError {
+    fn flush_error(&self, files: &[FileRecord], errno: Errno) -> WorkspaceError {
         match files.first() {
             Some(file) => self.root_dir.error_for("flush", &file.path, errno),
             None => WorkspaceError::Root { path: self.root_dir.path().to_owned(), source: errno.into() },
@@ -130,8 +130,8 @@ impl TransactionContext<'_> {
     }
 
     pub(crate) fn flush_directories(&self, record: &ChangeRecord) -> Result<(), WorkspaceError> {
-        let failed = |errno| self.not_flushed(&record.files, errno);
-        if record.files.len() >= FLUSH_ALL_FROM {
+        let failed = |errno| self.flush_error(&record.files, errno);
+        if record.files.len() >= MIN_FILES_TO_FLUSH_ALL {
             return flush_file_system(self.root_dir).map_err(failed);
         }
         let siblings = record.files.iter().filter_map(|file| file.sibling.as_ref());
@@ -169,7 +169,7 @@ pub(crate) fn write_all(file: &OwnedFd, mut bytes: &[u8]) -> Result<(), Errno> {
 }
 
 /// Copies the rest of a file, and returns its hash.
-pub(crate) fn copy_pieces(from: &OwnedFd, to: &OwnedFd) -> Result<ContentHash, Errno> {
+pub(crate) fn copy_and_hash(from: &OwnedFd, to: &OwnedFd) -> Result<ContentHash, Errno> {
     let mut hasher = blake3::Hasher::new();
     let mut piece = Vec::with_capacity(READ_SIZE);
     loop {
@@ -188,13 +188,13 @@ pub(crate) fn copy_pieces(from: &OwnedFd, to: &OwnedFd) -> Result<ContentHash, E
 
 fn copy_attributes(old: &OwnedFd, new: &OwnedFd) -> Result<(), Errno> {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-    let mut names = vec![0_u8; ATTRIBUTE_BYTES];
+    let mut names = vec![0_u8; MAX_ATTRIBUTE_BYTES];
     let length = flistxattr(old, names.as_mut_slice())?;
     names.truncate(length);
     if names.is_empty() {
         return Ok(());
     }
-    let mut value = vec![0_u8; ATTRIBUTE_BYTES];
+    let mut value = vec![0_u8; MAX_ATTRIBUTE_BYTES];
     for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
         let length = fgetxattr(old, name, value.as_mut_slice())?;
         let value = value.get(..length).unwrap_or_default();

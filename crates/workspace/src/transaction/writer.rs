@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex};
 use journeyman_protocol::{ContentHash, SessionId};
 
 use crate::change::CheckpointId;
-use crate::commands::heartbeat::{CommandSpan, command_spans};
+use crate::commands::heartbeat::{CommandSpan, list_command_spans};
 use crate::error::WorkspaceError;
-use crate::failpoint::Step;
+use crate::failpoint::TransactionStep;
 use crate::journal::record::{CheckpointRecord, JournalLine};
 use crate::journal::{Journal, JournalEnd, JournalMark};
 use crate::mutex::lock;
 use crate::project::Project;
-use crate::snapshot::stored::load_tree;
+use crate::snapshot::stored_tree::load_tree;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::FileLock;
 use crate::transaction::operation::TransactionContext;
@@ -36,12 +36,12 @@ pub(crate) struct LastCheckpoint {
 }
 
 /// The writer of one project. Changes run one after the other under the project's lock.
-pub(crate) struct Transactions {
+pub(crate) struct TransactionWriter {
     pub(crate) project: Arc<Project>,
     pub(crate) writer: Mutex<WriterState>,
 }
 
-impl Transactions {
+impl TransactionWriter {
     pub(crate) fn new(project: Arc<Project>) -> Self {
         let (state_dir, limits) = (&project.options.state_dir, &project.options.limits);
         let journal = Journal::new(state_dir, limits.journal_bytes).with_clock(project.options.clock.clone());
@@ -54,9 +54,9 @@ impl Transactions {
         &self,
         work: impl FnOnce(&mut WriterState, &TransactionContext<'_>) -> Result<T, WorkspaceError>,
     ) -> Result<T, WorkspaceError> {
-        let _using = self.project.blob_store.blobs().using()?;
+        let _using = self.project.blob_store.blobs().lock_for_use()?;
         let mut writer = lock(&self.writer);
-        self.notice_removals(&mut writer);
+        self.invalidate_removed_blobs(&mut writer);
         let lock = match writer.lock.take() {
             Some(lock) => lock,
             None => FileLock::open(&self.project.options.state_dir)?,
@@ -74,10 +74,10 @@ impl Transactions {
 
     /// Discards cached knowledge of blobs if blobs were removed since. The right to
     /// [use](journeyman_store::Blobs::using) them is held.
-    pub(crate) fn notice_removals(&self, writer: &mut WriterState) {
-        let removals = self.project.blob_store.blobs().removals();
+    pub(crate) fn invalidate_removed_blobs(&self, writer: &mut WriterState) {
+        let removals = self.project.blob_store.blobs().removal_count();
         if writer.removals != removals {
-            self.project.blob_store.forget_packs();
+            self.project.blob_store.invalidate_packs();
             writer.base = None;
             writer.removals = removals;
         }
@@ -120,32 +120,32 @@ impl Transactions {
 
     /// Takes a snapshot while no change is open. Returns it with the journal's mark of that moment.
     /// Waits for the project's lock only if another process is changing the tree.
-    pub(crate) fn look_settled(
+    pub(crate) fn snapshot_at_rest(
         &self,
         take: impl Fn() -> Result<Arc<Tree>, WorkspaceError>,
     ) -> Result<(Arc<Tree>, JournalMark), WorkspaceError> {
-        if let Some(before) = self.mark_at_rest()? {
+        if let Some(before) = self.mark_if_at_rest()? {
             let tree = take()?;
-            self.project.transaction_context().reach_failpoint(Step::Look, None)?;
-            if self.mark_at_rest()? == Some(before) {
+            self.project.transaction_context().reach_failpoint(TransactionStep::Look, None)?;
+            if self.mark_if_at_rest()? == Some(before) {
                 return Ok((tree, before));
             }
         }
         self.write_locked(|writer, _| Ok((take()?, writer.journal.current_mark()?)))
     }
 
-    pub(crate) fn mark_at_rest(&self) -> Result<Option<JournalMark>, WorkspaceError> {
-        lock(&self.writer).journal.mark_at_rest()
+    pub(crate) fn mark_if_at_rest(&self) -> Result<Option<JournalMark>, WorkspaceError> {
+        lock(&self.writer).journal.mark_if_at_rest()
     }
 
     /// Returns when calls of other sessions ran, or may have run, since a command of this session
     /// began. Calls that ended since by themselves are in the journal.
-    pub(crate) fn others_at_work(
+    pub(crate) fn other_command_spans(
         &self,
         session: &SessionId,
         began: i64,
     ) -> Result<Vec<CommandSpan>, WorkspaceError> {
-        let mut spans = command_spans(&self.project.options.state_dir, began)?;
+        let mut spans = list_command_spans(&self.project.options.state_dir, began)?;
         spans.retain(|span| span.session != *session);
         Ok(spans)
     }

@@ -1,13 +1,13 @@
 //! The entries of each directory, put together in the order of full paths.
 
 use crate::snapshot::entry::WalkedDir;
-use crate::snapshot::index::{DirNumber, EntryRef};
-use crate::walk::known::LastTree;
+use crate::snapshot::tree_index::{DirNumber, EntryRef};
+use crate::walk::last_tree::LastTree;
 use crate::walk::plan::{ListedDir, WalkPlan, Walked, WalkedFile};
 use crate::walk::visited::{VisitedContent, VisitedDir, VisitedItem};
 
 /// The rest of one directory that is still to be emitted.
-enum OpenDir<'a> {
+enum PendingEntries<'a> {
     Read { prefix: Vec<u8>, items: std::vec::IntoIter<VisitedItem> },
     Same { refs: std::slice::Iter<'a, EntryRef> },
 }
@@ -53,11 +53,11 @@ pub(crate) fn flatten(
 impl<'a> Flattening<'a> {
     fn emit_directory(&mut self, plan: &WalkPlan<'_>) {
         // The next one to be emitted last; deep trees don't recurse.
-        let mut open: Vec<(usize, OpenDir<'a>)> = Vec::new();
+        let mut open: Vec<(usize, PendingEntries<'a>)> = Vec::new();
         open.extend(self.begin_directory(0, plan));
         while let Some((at, top)) = open.last_mut() {
             let slot = match top {
-                OpenDir::Read { prefix, items } => match items.next() {
+                PendingEntries::Read { prefix, items } => match items.next() {
                     Some(VisitedItem::New { name, seen }) => {
                         let path = [prefix.as_slice(), &name].concat();
                         self.walked.files.push(WalkedFile { path, seen, known: None });
@@ -73,7 +73,7 @@ impl<'a> Flattening<'a> {
                     Some(VisitedItem::Dir { index }) => Some(index),
                     None => None,
                 },
-                OpenDir::Same { refs } => match refs.next() {
+                PendingEntries::Same { refs } => match refs.next() {
                     Some(EntryRef::File(at)) => {
                         let entry = self.known.and_then(|known| known.entry(*at));
                         let file = entry.map(|entry| WalkedFile {
@@ -103,7 +103,7 @@ impl<'a> Flattening<'a> {
 
     /// Opens a directory. Returns its place among the signatures too; `None` if nothing of it is
     /// known.
-    fn begin_directory(&mut self, slot: usize, plan: &WalkPlan<'_>) -> Option<(usize, OpenDir<'a>)> {
+    fn begin_directory(&mut self, slot: usize, plan: &WalkPlan<'_>) -> Option<(usize, PendingEntries<'a>)> {
         let at = self.walked.listed.len();
         let VisitedDir { path, content, listed, .. } = self.slots.get_mut(slot)?.take()?;
         match content {
@@ -113,13 +113,13 @@ impl<'a> Flattening<'a> {
                 if !prefix.is_empty() {
                     prefix.push(b'/');
                 }
-                Some((at, OpenDir::Read { prefix, items: items.into_iter() }))
+                Some((at, PendingEntries::Read { prefix, items: items.into_iter() }))
             }
             VisitedContent::Same { number } => {
                 let known = self.known?;
                 let permissions = known.dir(number).map_or(0, |dir| dir.permissions);
                 self.add_directory(&path, permissions, listed, plan);
-                Some((at, OpenDir::Same { refs: known.in_dir(number).iter() }))
+                Some((at, PendingEntries::Same { refs: known.in_dir(number).iter() }))
             }
             VisitedContent::Unreadable => {
                 self.walked.unreadable.push(path);

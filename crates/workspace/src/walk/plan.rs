@@ -37,7 +37,7 @@ pub(crate) struct WalkPlan<'a> {
 impl<'a> WalkPlan<'a> {
     /// Plans a walk of the whole tree for names alone: files that aren't ignored, without their
     /// metadata.
-    pub(crate) fn of_names(root_dir: &'a RootDir, rules: &'a RuleCache, max_files: usize) -> Self {
+    pub(crate) fn names_only(root_dir: &'a RootDir, rules: &'a RuleCache, max_files: usize) -> Self {
         Self {
             root_dir,
             rules,
@@ -78,7 +78,7 @@ pub(crate) struct ListedDir {
 
 impl ListedDir {
     /// Returns true if a name that came or went since must show in the signature.
-    pub(crate) fn shows_changes(&self) -> bool {
+    pub(crate) fn has_reliable_signature(&self) -> bool {
         self.tells
     }
 }

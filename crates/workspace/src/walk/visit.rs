@@ -10,16 +10,16 @@ use std::sync::atomic::Ordering;
 use rustix::fs::{AtFlags, FileType, OFlags, statat};
 use rustix::io::Errno;
 
-use crate::error::may_pass;
-use crate::files::root_dir::Links;
-use crate::files::stat::{FileStat, is_settled};
+use crate::error::is_transient_errno;
+use crate::files::root_dir::LinkPolicy;
+use crate::files::stat::{FileStat, is_change_settled};
 use crate::limits::MAX_DEPTH;
 use crate::rules::RuleLayer;
-use crate::snapshot::index::EntryRef;
-use crate::walk::known::LastTree;
+use crate::snapshot::tree_index::EntryRef;
+use crate::walk::last_tree::LastTree;
 use crate::walk::plan::ListedDir;
-use crate::walk::shared::WalkState;
 use crate::walk::visited::{DirTask, VisitedContent, VisitedDir, VisitedItem};
+use crate::walk::walk_state::WalkState;
 use journeyman_ignore_rules::walk::{DirNames, compare_paths};
 use journeyman_ignore_rules::{CACHE_TAG_FILE, RULE_FILES, RuleSource, Rules, is_ignored};
 
@@ -58,7 +58,7 @@ impl RuleSource<FileStat> for WalkState<'_> {
     fn load(&self, dir: &[u8], files: &[(&'static [u8], FileStat)]) -> Arc<Rules> {
         let path: &[u8] = if dir.is_empty() { b"." } else { dir };
         let Ok(opened) =
-            self.plan.root_dir.open_beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, Links::Refuse)
+            self.plan.root_dir.open_beneath(path, OFlags::RDONLY | OFlags::DIRECTORY, LinkPolicy::Refuse)
         else {
             self.unsure.store(true, Ordering::Relaxed);
             return Arc::new(Rules::default());
@@ -82,7 +82,7 @@ impl WalkState<'_> {
         let path: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         for _ in 0..MAX_LISTINGS {
-            let dir = match self.plan.root_dir.open_beneath(path, flags, Links::Refuse) {
+            let dir = match self.plan.root_dir.open_beneath(path, flags, LinkPolicy::Refuse) {
                 Ok(dir) => dir,
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return (VisitedContent::Nothing, None),
                 Err(errno) => return (unreadable_content(errno), None),
@@ -90,13 +90,13 @@ impl WalkState<'_> {
             let dir = dir.as_fd();
             // Before the names are read: a later change shows in a later signature.
             let listed = self.signature(dir);
-            if let Some(content) = self.read_again(task, dir, listed, below) {
+            if let Some(content) = self.reuse_listing(task, dir, listed, below) {
                 return (content, listed);
             }
             if let Err(errno) = finds.names.read(dir) {
                 return (unreadable_content(errno), None);
             }
-            if finds.names.is_cut() {
+            if finds.names.is_truncated() {
                 self.overflow.store(true, Ordering::Relaxed);
             }
             let known = || self.plan.known.iter().any(|dirs| dirs.iter().any(|dir| dir.path == task.path));
@@ -112,7 +112,7 @@ impl WalkState<'_> {
             match self.select_entries(&reading, &finds.names, below) {
                 Ok(content) => {
                     note_repositories(task, finds);
-                    return (content, listed.filter(|_| finds.names.is_plain()));
+                    return (content, listed.filter(|_| finds.names.has_no_special_names()));
                 }
                 Err(ReadFailure::Closed(errno)) => {
                     below.clear();
@@ -132,13 +132,14 @@ impl WalkState<'_> {
         }
         let stat = rustix::fs::fstat(dir).ok()?;
         let (seen, device) = (FileStat::of(&stat), device_of(&stat));
-        let tells = self.plan.root_dir.lists_by_time() == Some(device) && is_settled(&seen, self.begun);
+        let tells =
+            self.plan.root_dir.stamping_device() == Some(device) && is_change_settled(&seen, self.begun);
         Some(ListedDir { seen, device, tells })
     }
 
     /// Looks at each file of a directory that has the names it had, under rules that are as they
     /// were. `None` where that isn't so.
-    fn read_again(
+    fn reuse_listing(
         &self,
         task: &DirTask,
         dir: BorrowedFd<'_>,
@@ -197,7 +198,7 @@ impl WalkState<'_> {
                 let seen =
                     names.has_file(name).then(|| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()).flatten();
                 let seen = seen.map(|stat| FileStat::of(&stat)).filter(|seen| !seen.is_dir());
-                trusted = trusted && self.is_as_known(task, name, seen.as_ref());
+                trusted = trusted && self.is_rule_file_unchanged(task, name, seen.as_ref());
                 rules.extend(seen.map(|seen| (name, seen)));
             }
         }
@@ -212,7 +213,7 @@ impl WalkState<'_> {
     }
 
     /// Returns true if a rule file, or its absence, is what the last tree had.
-    fn is_as_known(&self, task: &DirTask, name: &[u8], seen: Option<&FileStat>) -> bool {
+    fn is_rule_file_unchanged(&self, task: &DirTask, name: &[u8], seen: Option<&FileStat>) -> bool {
         let Some((last, number)) = self.last.zip(task.known) else { return false };
         match (last.file(number, name), seen) {
             (None, None) => true,
@@ -233,13 +234,13 @@ impl WalkState<'_> {
         let old = last.map_or(&[][..], |(last, number)| last.in_dir(number));
         let mut old = old.iter().copied().peekable();
         let mut same = last.is_some();
-        let mut items = Vec::with_capacity(names.all().len());
+        let mut items = Vec::with_capacity(names.sorted_names().len());
         let mut path = task.path.clone();
         if !path.is_empty() {
             path.push(b'/');
         }
         let prefix = path.len();
-        for name in names.all() {
+        for name in names.sorted_names() {
             let bytes = names.bytes(name);
             let is_dir = name.kind == FileType::Directory;
             let (known, gone) =
@@ -387,11 +388,11 @@ pub(crate) fn device_of(stat: &rustix::fs::Stat) -> u64 {
 }
 
 fn unreadable_content(errno: Errno) -> VisitedContent {
-    if may_pass(errno) { VisitedContent::Failed(errno) } else { VisitedContent::Unreadable }
+    if is_transient_errno(errno) { VisitedContent::Failed(errno) } else { VisitedContent::Unreadable }
 }
 
 fn note_repositories(task: &DirTask, finds: &mut ThreadResults) {
     let slash: &[u8] = if task.path.is_empty() { b"" } else { b"/" };
-    let paths = finds.names.repositories().iter().map(|name| [task.path.as_slice(), slash, name].concat());
+    let paths = finds.names.git_names().iter().map(|name| [task.path.as_slice(), slash, name].concat());
     finds.repositories.extend(paths);
 }

@@ -2,7 +2,7 @@
 
 use crate::files::stat::FileStat;
 use crate::rules::RuleLayer;
-use crate::snapshot::index::DirNumber;
+use crate::snapshot::tree_index::DirNumber;
 use crate::walk::plan::ListedDir;
 use rustix::io::Errno;
 use std::sync::Arc;

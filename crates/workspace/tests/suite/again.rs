@@ -27,24 +27,26 @@ fn settle() {
     }
 }
 
-/// What differs from now on, after `work`: by a process that has looked before, and by one that comes new.
+/// What differs from now on, after `work`: by a process that has looked before, and by one that
+/// comes new.
 fn told(project: &Project, workspace: &Workspace, work: impl FnOnce(&Path)) -> String {
     settle();
     let new = project.open();
     for one in [workspace, &new] {
         one.checkpoint(&session(1), "before").unwrap();
-        one.commands().begin().unwrap();
+        one.command_observer().begin().unwrap();
     }
-    let before = [workspace.commands().begin().unwrap(), new.commands().begin().unwrap()];
+    let before = [workspace.command_observer().begin().unwrap(), new.command_observer().begin().unwrap()];
     work(&project.root());
     let [one, two] = before;
-    let first = shown(&workspace.commands().end(one, &session(1), None).unwrap());
+    let first = shown(&workspace.command_observer().end(one, &session(1), None).unwrap());
     // The first one journaled it; the second finds it to be another's doing, which tells as much.
-    let second = shown(&new.commands().end(two, &session(2), None).unwrap());
+    let second = shown(&new.command_observer().end(two, &session(2), None).unwrap());
     assert_eq!(second, "", "the second one found something else");
     let fresh = project.open();
-    let (ours, theirs) = (workspace.commands().begin().unwrap(), fresh.commands().begin().unwrap());
-    assert_eq!(ours.files(), theirs.files());
+    let (ours, theirs) =
+        (workspace.command_observer().begin().unwrap(), fresh.command_observer().begin().unwrap());
+    assert_eq!(ours.file_count(), theirs.file_count());
     assert_eq!(ours.repositories(), theirs.repositories());
     first
 }
@@ -72,8 +74,8 @@ fn links_that_lead_out_of_the_project_are_found_and_those_within_are_none() {
     link(&root.join("b"), "c");
     let workspace = project.open();
     let found = |workspace: &Workspace| -> (String, String) {
-        let links = workspace.commands().begin().unwrap().hard_links().clone();
-        assert_eq!(workspace.commands().find_hard_links().unwrap(), links);
+        let links = workspace.command_observer().begin().unwrap().hard_links().clone();
+        assert_eq!(workspace.command_observer().find_hard_links().unwrap(), links);
         let names = |paths: &[RelPath]| paths.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         (names(&links.files), names(&links.dependencies))
     };
@@ -178,7 +180,7 @@ fn times_that_are_set_back_hide_nothing() {
 fn other_rules_show_and_hide_in_directories_that_are_as_they_were() {
     let project = Project::with(&[(".gitignore", "*.log\n"), ("a/b/one", "1"), ("a/b/two.log", "2")]);
     let workspace = project.open();
-    let files = |workspace: &Workspace| workspace.commands().begin().unwrap().files();
+    let files = |workspace: &Workspace| workspace.command_observer().begin().unwrap().file_count();
     assert_eq!(files(&workspace), 2);
     for (rules, expected) in [("*.txt\n", 3), ("*.log\n", 2), ("a/b\n", 1), ("a/b/one\n", 2), ("", 3)] {
         settle();
@@ -186,7 +188,8 @@ fn other_rules_show_and_hide_in_directories_that_are_as_they_were() {
         fs::write(project.root().join(".gitignore"), rules).unwrap();
         assert_eq!((files(&workspace), files(&project.open())), (expected, expected), "with {rules:?}");
         settle();
-        // Three times: once while the rules' file is in doubt, once settled, once by the directory's signature.
+        // Three times: once while the rules' file is in doubt, once settled, once by the
+        // directory's signature.
         for _ in 0..3 {
             assert_eq!(files(&workspace), expected, "again with {rules:?}");
         }
@@ -208,7 +211,7 @@ fn a_cache_tag_that_goes_and_a_directory_that_opens_show() {
     let tag = "Signature: 8a477f597d28d172789f06886806bc55\n";
     let project = Project::with(&[("a/cache/CACHEDIR.TAG", tag), ("a/cache/file", "1"), ("a/other", "2")]);
     let workspace = project.open();
-    let files = || workspace.commands().begin().unwrap().files();
+    let files = || workspace.command_observer().begin().unwrap().file_count();
     for _ in 0..3 {
         assert_eq!(files(), 1);
         settle();
@@ -218,7 +221,7 @@ fn a_cache_tag_that_goes_and_a_directory_that_opens_show() {
     settle();
     fs::create_dir_all(project.root().join("a/sub/.git")).unwrap();
     for _ in 0..3 {
-        let found = workspace.commands().begin().unwrap().repositories();
+        let found = workspace.command_observer().begin().unwrap().repositories();
         assert_eq!(found, [support::rel("a/sub/.git")]);
         settle();
     }
@@ -231,7 +234,7 @@ fn a_directory_that_closes_and_opens_again() {
     }
     let project = Project::with(&[("a/b/one", "1"), ("a/two", "2")]);
     let (workspace, closed) = (project.open(), project.root().join("a/b"));
-    let files = || workspace.commands().begin().unwrap().files();
+    let files = || workspace.command_observer().begin().unwrap().file_count();
     for _ in 0..3 {
         assert_eq!(files(), 2);
         settle();

@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
 use journeyman_protocol::ContentHash;
-use journeyman_workspace::{ActualState, Change, ChangeId, Expected, WorkspaceError};
+use journeyman_workspace::{ActualState, Change, ChangeId, ExpectedState, WorkspaceError};
 use support::{Project, apply, delete, mode, rel, set_mode, shown, write};
 
 #[test]
@@ -51,13 +51,13 @@ fn a_set_of_every_kind_of_change() {
 fn later_changes_see_earlier_ones() {
     let project = Project::with(&[("a", "1")]);
     let workspace = project.open();
-    let hash = Expected::Hash(ContentHash::of(b"2"));
+    let hash = ExpectedState::Hash(ContentHash::of(b"2"));
     let changes = vec![
         write("a", "2"),
         Change::Rename { from: rel("a"), to: rel("b") },
         Change::Write { path: rel("b"), content: b"3".to_vec(), expected: hash },
         Change::SetExecutable { path: rel("b"), executable: true },
-        Change::Write { path: rel("a"), content: b"again".to_vec(), expected: Expected::Absent },
+        Change::Write { path: rel("a"), content: b"again".to_vec(), expected: ExpectedState::Absent },
     ];
     let applied = apply(&workspace, changes).unwrap();
     assert_eq!(shown(&applied.changes), "~a +b");
@@ -89,27 +89,27 @@ fn refusals_change_nothing() {
     let with = |path: &str, expected| Change::Write { path: rel(path), content: b"x".to_vec(), expected };
     type Check = fn(&WorkspaceError) -> bool;
     let table: Vec<(Change, Check)> = vec![
-        (with("a", Expected::Absent), |e| {
+        (with("a", ExpectedState::Absent), |e| {
             matches!(e, WorkspaceError::Conflict { found: ActualState::Content { size: 1, .. }, .. })
         }),
-        (with("a", Expected::Hash(other)), |e| {
+        (with("a", ExpectedState::Hash(other)), |e| {
             matches!(e, WorkspaceError::Conflict { expected: Some(_), .. })
         }),
-        (with("new", Expected::Hash(one)), |e| {
+        (with("new", ExpectedState::Hash(one)), |e| {
             matches!(e, WorkspaceError::Conflict { found: ActualState::Nothing, .. })
         }),
-        (Change::Delete { path: rel("a"), expected: Expected::Hash(other) }, |e| {
+        (Change::Delete { path: rel("a"), expected: ExpectedState::Hash(other) }, |e| {
             matches!(e, WorkspaceError::Conflict { .. })
         }),
         (delete("nope"), |e| matches!(e, WorkspaceError::NotFound { .. })),
         (delete("dir"), |e| matches!(e, WorkspaceError::NotAFile { .. })),
-        (with("dir", Expected::Anything), |e| matches!(e, WorkspaceError::NotAFile { .. })),
-        (with("pipe", Expected::Anything), |e| matches!(e, WorkspaceError::NotAFile { .. })),
-        (with("a/below", Expected::Anything), |e| matches!(e, WorkspaceError::Contradiction { .. })),
-        (with("out/passwd", Expected::Anything), |e| matches!(e, WorkspaceError::Outside { .. })),
-        (with(".git/config", Expected::Anything), |e| matches!(e, WorkspaceError::Protected { .. })),
-        (with("sub/.GIT/config", Expected::Anything), |e| matches!(e, WorkspaceError::Protected { .. })),
-        (with("dotgit/config", Expected::Anything), |e| matches!(e, WorkspaceError::Protected { .. })),
+        (with("dir", ExpectedState::Anything), |e| matches!(e, WorkspaceError::NotAFile { .. })),
+        (with("pipe", ExpectedState::Anything), |e| matches!(e, WorkspaceError::NotAFile { .. })),
+        (with("a/below", ExpectedState::Anything), |e| matches!(e, WorkspaceError::Contradiction { .. })),
+        (with("out/passwd", ExpectedState::Anything), |e| matches!(e, WorkspaceError::Outside { .. })),
+        (with(".git/config", ExpectedState::Anything), |e| matches!(e, WorkspaceError::Protected { .. })),
+        (with("sub/.GIT/config", ExpectedState::Anything), |e| matches!(e, WorkspaceError::Protected { .. })),
+        (with("dotgit/config", ExpectedState::Anything), |e| matches!(e, WorkspaceError::Protected { .. })),
         (Change::Rename { from: rel("a"), to: rel("dir/b") }, |e| {
             matches!(e, WorkspaceError::Conflict { .. })
         }),
@@ -168,7 +168,7 @@ fn attributes_owner_and_names_survive() {
     }
     assert_eq!(project.text("odd\nname"), "n");
     let bytes = rel(b"not \xff utf8");
-    let change = Change::Write { path: bytes.clone(), content: vec![1], expected: Expected::Absent };
+    let change = Change::Write { path: bytes.clone(), content: vec![1], expected: ExpectedState::Absent };
     apply(&workspace, vec![change]).unwrap();
     assert_eq!(workspace.read(&bytes, 10).unwrap().size, 1);
 }
@@ -206,14 +206,14 @@ fn a_root_that_vanished_is_named() {
     let gone = |error: WorkspaceError| matches!(error, WorkspaceError::Root { .. });
     assert!(gone(apply(&workspace, vec![write("a", "2")]).unwrap_err()));
     assert!(gone(workspace.read(&rel("a"), 10).unwrap_err()));
-    assert!(gone(workspace.commands().begin().unwrap_err()));
+    assert!(gone(workspace.command_observer().begin().unwrap_err()));
     assert!(gone(workspace.list(journeyman_workspace::ListOptions::default()).unwrap_err()));
     assert!(!project.root().exists());
 }
 
 #[test]
 fn a_refusal_of_the_system_is_named_and_nothing_is_left() {
-    use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
+    use journeyman_workspace::failpoint::{Failpoint, Fault, TransactionStep};
     use rustix::io::Errno;
     type Check = fn(&WorkspaceError) -> bool;
     let table: [(Errno, Check); 5] = [
@@ -224,7 +224,7 @@ fn a_refusal_of_the_system_is_named_and_nothing_is_left() {
         (Errno::IO, |e| matches!(e, WorkspaceError::Io { .. })),
     ];
     for (errno, is_expected) in table {
-        for at in [Step::Stage, Step::Remove, Step::Place] {
+        for at in [TransactionStep::Stage, TransactionStep::Remove, TransactionStep::Place] {
             let project = Project::with(&[("a", "1"), ("b", "2"), ("c", "3")]);
             let before = project.tree();
             let hook = move |step| if step == at { Fault::Fail(errno) } else { Fault::Go };

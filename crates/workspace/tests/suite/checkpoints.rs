@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use journeyman_protocol::{FileChangeKind, UnixMillis};
-use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, TransactionStep};
 use journeyman_workspace::{
     CheckpointId, Checkup, CheckupReport, Clock, Options, UndoTarget, Workspace, WorkspaceError,
 };
@@ -26,7 +26,7 @@ fn an_edit_of_another_session_while_the_tree_is_looked_at_is_in_the_checkpoint()
     let project = Project::with(&[("a", "1")]);
     let (other, looks) = (project.open(), AtomicUsize::new(0));
     let workspace = project.open_failing(Failpoint::new(move |step| {
-        if step == Step::Look && looks.fetch_add(1, Ordering::Relaxed) == 0 {
+        if step == TransactionStep::Look && looks.fetch_add(1, Ordering::Relaxed) == 0 {
             other.apply(set(2, vec![write("theirs", "t")])).unwrap();
         }
         Fault::Go
@@ -64,7 +64,8 @@ fn each_says_when_by_whom_and_what_came_after() {
     assert_eq!(table(&workspace), rows([2, 1]));
     let times: Vec<_> = workspace.checkpoints().unwrap().into_iter().map(|info| info.at).collect();
     assert!(times[0] < times[1] && times[0].is_some(), "{times:?}");
-    // What is taken back is no change any more, and neither is the taking back; another process says the same.
+    // What is taken back is no change any more, and neither is the taking back; another process
+    // says the same.
     workspace.undo(UndoTarget::Session(session(2))).unwrap();
     assert_eq!(table(&project.open()), rows([1, 0]));
     workspace.redo().unwrap();
@@ -214,7 +215,8 @@ fn a_checkpoint_whose_list_of_files_is_damaged_is_named_and_ends_nothing() {
     assert_eq!((listed[0].id, listed[0].readable, listed[0].whole), (first, false, false));
     let refused = workspace.history().diff_since(&first, 1000).unwrap_err().to_string();
     assert!(refused.contains(&format!("checkpoint {first}")) && refused.contains("damaged"), "{refused}");
-    // The same tree is written anew, so that a later run can rely on it, and the first checkpoint is mended by it.
+    // The same tree is written anew, so that a later run can rely on it, and the first checkpoint
+    // is mended by it.
     let second = workspace.checkpoint(&session(2), "before the run").unwrap();
     project.write("a", "changed");
     drop(workspace);
@@ -231,7 +233,8 @@ fn with_state() -> Project {
     for number in 0..140 {
         project.write(&format!("dir/file{number}"), format!("content {number}"));
     }
-    // Files that were just written are read again by the next checkpoint, which packs them with what is new.
+    // Files that were just written are read again by the next checkpoint, which packs them with
+    // what is new.
     settle();
     let workspace = project.open();
     workspace.checkpoint(&session(1), "before the run").unwrap();
@@ -243,7 +246,8 @@ fn with_state() -> Project {
 #[test]
 fn a_checkup_finds_damage_of_each_kind_and_a_repair_leaves_none() {
     let clock = Clock::new(|| UnixMillis(1_800_000_000_000));
-    // A file of the project's state, where it is damaged in hundredths of its length, and what is said.
+    // A file of the project's state, where it is damaged in hundredths of its length, and what is
+    // said.
     let table = [
         ("journal/log", 50, "the journal is damaged in 1 place"),
         ("packs", 50, "the index of packed contents is damaged in 1 place"),
@@ -296,7 +300,7 @@ fn a_repair_moves_damaged_contents_out_of_the_way_and_waits_for_nobody() {
     let found = checkup.check(&project.state()).unwrap();
     assert_eq!(found.damage.iter().map(|one| &one.path).collect::<Vec<_>>(), [&path], "{found:?}");
     assert!(found.damage[0].cost.contains("dir/file1 in checkpoint"), "{found:?}");
-    let using = blobs.using().unwrap();
+    let using = blobs.lock_for_use().unwrap();
     let busy = checkup.repair(&project.state(), &clock).unwrap_err();
     assert!(matches!(busy, WorkspaceError::Busy { .. }), "{busy:?}");
     assert!(path.exists());

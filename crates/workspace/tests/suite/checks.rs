@@ -11,9 +11,9 @@ use support::{Project, apply, session, set, shown, write};
 const KEPT: &str = "changed while checks ran; kept";
 
 fn check(workspace: &Workspace, number: u64, work: impl FnOnce()) -> String {
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     work();
-    shown(&workspace.commands().end_checks(before, &session(number)).unwrap())
+    shown(&workspace.command_observer().end_checks(before, &session(number)).unwrap())
 }
 
 fn conflicts(report: &UndoReport) -> Vec<String> {
@@ -59,9 +59,9 @@ fn a_command_of_the_session_makes_a_file_its_own() {
     let project = Project::with(&[("a", "1")]);
     let workspace = project.open();
     check(&workspace, 1, || project.write("a", "2"));
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     project.write("a", "3");
-    workspace.commands().end(before, &session(1), None).unwrap();
+    workspace.command_observer().end(before, &session(1), None).unwrap();
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((shown(&report.restored), report.conflicts.len()), ("~a".to_owned(), 0));
     assert_eq!(project.text("a"), "1");

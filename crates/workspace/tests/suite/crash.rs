@@ -128,12 +128,12 @@ fn an_undo() {
     let prepare = |project: &Project| {
         let workspace = project.open();
         apply(&workspace, changes()).unwrap();
-        let begun = workspace.commands().begin().unwrap();
+        let begun = workspace.command_observer().begin().unwrap();
         fs::remove_dir_all(project.root().join("dir")).unwrap();
         project.write("dir", "a file now");
         fs::remove_file(project.root().join("link")).unwrap();
         project.write("link/was/here", "x");
-        workspace.commands().end(begun, &session(1), None).unwrap();
+        workspace.command_observer().end(begun, &session(1), None).unwrap();
     };
     at_every_step(prepare, |workspace| workspace.undo(UndoTarget::LastRun).map(drop));
 }
@@ -242,9 +242,9 @@ fn permissions_of_directories_go_back_with_the_files_in_them_or_not_at_all() {
     for step in 0.. {
         let (project, workspace) = with_directories();
         let before = modes(&project);
-        let begun = workspace.commands().begin_call(&session(1), &call).unwrap();
+        let begun = workspace.command_observer().begin_call(&session(1), &call).unwrap();
         set_permissions(&project);
-        let told = workspace.commands().end(begun, &session(1), Some(&call)).unwrap();
+        let told = workspace.command_observer().end(begun, &session(1), Some(&call)).unwrap();
         assert_eq!(shown(&told), "~closed ~closed/b -closed/c ~open ~open/inner ~open/inner/a");
         let done = modes(&project);
         let (hook, _) = after(step, Fault::Cut);
@@ -280,7 +280,7 @@ fn permissions_of_directories_stay_where_somebody_set_them_since() {
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let before = modes(&project);
     // A command that is cut off: they go back with what else it did.
-    let begun = workspace.commands().begin_call(&session(1), &call).unwrap();
+    let begun = workspace.command_observer().begin_call(&session(1), &call).unwrap();
     set_permissions(&project);
     drop(begun);
     let done = modes(&project);
@@ -297,9 +297,9 @@ fn permissions_of_directories_stay_where_somebody_set_them_since() {
     assert_eq!(modes(&project).1, [0o500, 0o711, 0o755]);
     // Another session's edit in between isn't taken for the command's.
     workspace.apply(set(2, vec![write("open/new", "n")])).unwrap();
-    let begun = workspace.commands().begin_call(&session(3), &call).unwrap();
+    let begun = workspace.command_observer().begin_call(&session(3), &call).unwrap();
     set_mode(&project.root().join("open"), 0o755);
-    assert_eq!(shown(&workspace.commands().end(begun, &session(3), Some(&call)).unwrap()), "~open");
+    assert_eq!(shown(&workspace.command_observer().end(begun, &session(3), Some(&call)).unwrap()), "~open");
     workspace.undo(UndoTarget::Session(session(3))).unwrap();
     assert_eq!(modes(&project).1, [0o500, 0o711, 0o755]);
 }

@@ -8,16 +8,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use journeyman_store::Blobs;
-use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, TransactionStep};
 use journeyman_workspace::{ListOptions, Options, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, is_ordinary_user, mode, session, set_mode, shown, write};
 
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
 
 fn command(workspace: &Workspace, work: impl FnOnce()) -> Result<String, WorkspaceError> {
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     work();
-    Ok(shown(&workspace.commands().end(before, &session(1), None)?))
+    Ok(shown(&workspace.command_observer().end(before, &session(1), None)?))
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn siblings_of_an_open_transaction_are_seen_by_nobody() {
     let begins = begun.clone();
     let root = project.root();
     let hook = Failpoint::new(move |step| {
-        if matches!(step, Step::Staged | Step::Placed | Step::Clean) {
+        if matches!(step, TransactionStep::Staged | TransactionStep::Placed | TransactionStep::Clean) {
             let names = fs::read_dir(&root).unwrap().map(|entry| entry.unwrap().file_name());
             let hidden = names.filter(|name| name.to_string_lossy().contains(".jm-")).count();
             count.fetch_add(hidden, Ordering::Relaxed);
@@ -143,13 +143,13 @@ fn siblings_of_an_open_transaction_are_seen_by_nobody() {
             begins
                 .lock()
                 .unwrap()
-                .push(std::thread::spawn(move || beside.commands().begin().unwrap().files()));
+                .push(std::thread::spawn(move || beside.command_observer().begin().unwrap().file_count()));
         }
         Fault::Go
     });
     apply(&project.open_failing(hook), vec![write("a", "2"), write("dir/b", "2")]).unwrap();
     assert!(looks.load(Ordering::Relaxed) > 0, "there were siblings to be seen");
-    let after = other.commands().begin().unwrap().files();
+    let after = other.command_observer().begin().unwrap().file_count();
     for begun in std::mem::take(&mut *begun.lock().unwrap()) {
         assert_eq!(begun.join().unwrap(), after);
     }

@@ -6,12 +6,12 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 
 use journeyman_protocol::RelPath;
-use journeyman_workspace::{Change, Expected, ListOptions, NameTrouble, UndoTarget};
+use journeyman_workspace::{Change, ExpectedState, ListOptions, NameTrouble, UndoTarget};
 use support::{Project, apply, rel};
 
 fn write(path: &[u8]) -> Change {
     let path = RelPath::parse(path).unwrap();
-    Change::Write { path, content: b"content\n".to_vec(), expected: Expected::Absent }
+    Change::Write { path, content: b"content\n".to_vec(), expected: ExpectedState::Absent }
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn names_that_other_systems_cant_have_are_told_of() {
     let workspace = project.open();
     let changes = [b"src/lib.rs".as_slice(), b"README.md", b"docs/aux.md", b"fine.rs", b"what?.txt"];
     let applied = apply(&workspace, changes.map(write).to_vec()).unwrap();
-    let told = workspace.commands().name_troubles(&applied.changes);
+    let told = workspace.command_observer().name_troubles(&applied.changes);
     let expected = [
         (rel("README.md"), NameTrouble::Collision(rel("Readme.md"))),
         (rel("docs/aux.md"), NameTrouble::Reserved),

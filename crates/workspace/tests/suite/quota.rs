@@ -1,4 +1,5 @@
-//! What the past may take of the disk: bounded whatever is done, oldest first, and never what is still needed.
+//! What the past may take of the disk: bounded whatever is done, oldest first, and never what is
+//! still needed.
 
 use crate::support;
 
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use journeyman_protocol::ContentHash;
 use journeyman_store::Blobs;
-use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, TransactionStep};
 use journeyman_workspace::{CheckpointId, Options, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, session, set, shown, write};
 
@@ -51,11 +52,11 @@ fn noise(number: u64, bytes: usize) -> String {
 }
 
 fn command(project: &Project, workspace: &Workspace, number: u64, files: &[(String, String)]) {
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     for (path, content) in files {
         project.write(path, content);
     }
-    workspace.commands().end(begun, &session(number), None).unwrap();
+    workspace.command_observer().end(begun, &session(number), None).unwrap();
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn disk_use_stays_bounded_over_hundreds_of_changes_and_the_newest_can_be_taken_b
         }
         most = most.max(blobs(&project));
     }
-    let storage = workspace.history().storage().unwrap();
+    let storage = workspace.history().storage_usage().unwrap();
     assert_eq!(storage.limit_bytes, QUOTA);
     assert!(storage.bytes <= QUOTA, "{storage:?}");
     // The last change before a sweep, and the directories.
@@ -111,7 +112,8 @@ fn what_was_dropped_is_said() {
     let error = workspace.undo(UndoTarget::Session(session(1))).unwrap_err();
     assert!(matches!(error, WorkspaceError::HistoryDropped { session: Some(_) }), "{error}");
     assert!(error.to_string().contains("aren't kept any more"));
-    // The newest checkpoint stays, and what differs from it can be seen; but not all of it can be gone back to.
+    // The newest checkpoint stays, and what differs from it can be seen; but not all of it can be
+    // gone back to.
     assert_eq!(shown(&workspace.history().changes_since(&first).unwrap()), "~a +b");
     let error = workspace.undo(UndoTarget::To(first)).unwrap_err();
     assert!(matches!(error, WorkspaceError::SinceDropped { checkpoint } if checkpoint == first), "{error}");
@@ -137,7 +139,7 @@ fn the_same_content_is_kept_once_and_packed() {
         workspace.checkpoint(&session(number), "same").unwrap();
         command(&project, &workspace, number, &[("changed".to_owned(), format!("{number}"))]);
     }
-    let (raw, taken) = (text.len() as u64 * 40, workspace.history().storage().unwrap().bytes);
+    let (raw, taken) = (text.len() as u64 * 40, workspace.history().storage_usage().unwrap().bytes);
     println!("{raw} bytes of files, 20 checkpoints of them: {taken} bytes");
     assert!(taken < raw / 10, "{taken} of {raw}");
     assert!(taken <= blobs(&project));
@@ -150,13 +152,13 @@ fn a_tree_larger_than_the_quota_is_kept_as_far_as_it_fits_and_the_rest_is_named(
         project.write(&format!("f{number:02}"), noise(number, 64 * 1024));
     }
     let workspace = project.open();
-    let begun = workspace.commands().begin().unwrap();
-    let unkept: Vec<String> = begun.not_undoable().iter().map(ToString::to_string).collect();
+    let begun = workspace.command_observer().begin().unwrap();
+    let unkept: Vec<String> = begun.not_undoable_files().iter().map(ToString::to_string).collect();
     assert_eq!(unkept.len(), 12, "{unkept:?}");
     for number in 0..20 {
         project.write(&format!("f{number:02}"), "gone");
     }
-    workspace.commands().end(begun, &session(1), None).unwrap();
+    workspace.command_observer().end(begun, &session(1), None).unwrap();
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((report.restored.len(), report.conflicts.len()), (8, 12));
     assert!(report.conflicts.iter().all(|(_, why)| why.contains("too large")));
@@ -174,7 +176,8 @@ fn a_tree_larger_than_the_quota_is_kept_as_far_as_it_fits_and_the_rest_is_named(
 #[test]
 fn packs_stay_as_long_as_anything_in_them_is_needed_and_are_packed_anew() {
     let project = project(QUOTA);
-    // Packs that are nearly all garbage afterwards: a few files of the first snapshot stay as they are.
+    // Packs that are nearly all garbage afterwards: a few files of the first snapshot stay as they
+    // are.
     for number in 0..600 {
         project.write(&format!("d{}/f{number}", number % 10), noise(number, 500));
     }
@@ -221,7 +224,7 @@ fn what_another_project_put_first_or_needs_too_is_left_alone() {
     ours.apply(set(1, vec![write("shared", "1")])).unwrap();
     theirs.apply(set(1, vec![write("shared", "1")])).unwrap();
     assert!(
-        ours.history().storage().unwrap().bytes > theirs.history().storage().unwrap().bytes,
+        ours.history().storage_usage().unwrap().bytes > theirs.history().storage_usage().unwrap().bytes,
         "counted where it was put first"
     );
     for number in 0..300 {
@@ -244,9 +247,9 @@ fn a_running_command_keeps_what_it_began_with() {
     project.write("watched", noise(1, 30_000));
     let (running, other) = (project.open(), project.open());
     let call = journeyman_protocol::CallId::new("long");
-    let with_beat = running.commands().begin_background(&session(1), &call).unwrap();
+    let with_beat = running.command_observer().begin_background(&session(1), &call).unwrap();
     project.write("plain", noise(2, 30_000));
-    let without = running.commands().begin().unwrap();
+    let without = running.command_observer().begin().unwrap();
     for number in 0..200 {
         // By the same process, and by another one.
         let workspace = if number % 2 == 0 { &running } else { &other };
@@ -254,9 +257,9 @@ fn a_running_command_keeps_what_it_began_with() {
     }
     assert!(blobs(&project) < 2 * QUOTA);
     fs::remove_file(project.root().join("watched")).unwrap();
-    running.commands().end(with_beat, &session(1), Some(&call)).unwrap();
+    running.command_observer().end(with_beat, &session(1), Some(&call)).unwrap();
     fs::remove_file(project.root().join("plain")).unwrap();
-    running.commands().end(without, &session(3), None).unwrap();
+    running.command_observer().end(without, &session(3), None).unwrap();
     let report = running.undo(UndoTarget::Session(session(3))).unwrap();
     assert_eq!(project.text("plain"), noise(2, 30_000), "{report:?}");
     let hash = ContentHash::of(noise(1, 30_000).as_bytes());
@@ -304,10 +307,11 @@ fn copies_and_the_checkpoints_they_were_made_from_are_kept() {
     assert_eq!(copied.text("p"), precious);
 }
 
-/// Killed at any step of a sweep: the newest changes can be taken back all the same, and the next sweep ends the work.
+/// Killed at any step of a sweep: the newest changes can be taken back all the same, and the next
+/// sweep ends the work.
 #[test]
 fn a_sweep_that_is_cut_off_loses_nothing_that_is_needed() {
-    for step in [Step::Forget, Step::Sweep, Step::Swept] {
+    for step in [TransactionStep::Forget, TransactionStep::Sweep, TransactionStep::Swept] {
         let project = project(QUOTA);
         let hit = Arc::new(AtomicUsize::new(0));
         let count = hit.clone();
@@ -335,7 +339,7 @@ fn a_sweep_that_is_cut_off_loses_nothing_that_is_needed() {
         }
         assert!(cut, "{step:?}");
         assert!(blobs(&project) <= QUOTA + 256 * 4096 + 64 * 1024, "{step:?}: {}", blobs(&project));
-        assert!(workspace.history().storage().unwrap().bytes <= QUOTA);
+        assert!(workspace.history().storage_usage().unwrap().bytes <= QUOTA);
     }
 }
 
@@ -367,7 +371,7 @@ fn two_processes_keep_to_one_quota() {
     }
     let workspace = project.open();
     workspace.apply(set(99_999, vec![write("last", "x")])).unwrap();
-    assert!(workspace.history().storage().unwrap().bytes <= QUOTA);
+    assert!(workspace.history().storage_usage().unwrap().bytes <= QUOTA);
     assert!(blobs(&project) <= QUOTA + 256 * 4096 + 64 * 1024);
     assert!(matches!(
         workspace.undo(UndoTarget::To(CheckpointId(1))),

@@ -83,7 +83,7 @@ fn a_huge_file_is_refused_unread() {
     let workspace = project.open();
     let error = workspace.read(&rel("huge"), 1 << 20).unwrap_err();
     assert!(matches!(error, WorkspaceError::TooLarge { size: 5_368_709_120, .. }));
-    assert_eq!(workspace.commands().begin().unwrap().not_undoable(), [rel("huge")]);
+    assert_eq!(workspace.command_observer().begin().unwrap().not_undoable_files(), [rel("huge")]);
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_racing_writer_loses_nothing() {
             let change = journeyman_workspace::Change::Write {
                 path: rel("file"),
                 content: format!("ours {round}").into_bytes(),
-                expected: journeyman_workspace::Expected::Hash(content.hash),
+                expected: journeyman_workspace::ExpectedState::Hash(content.hash),
             };
             match apply(&workspace, vec![change]) {
                 Ok(_) => applied += 1,

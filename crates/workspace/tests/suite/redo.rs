@@ -16,9 +16,9 @@ use rustix::io::Errno;
 use support::{Node, Project, apply, delete, mode, rel, session, set, set_mode, shown, write};
 
 fn command(workspace: &Workspace, number: u64, work: impl FnOnce()) -> String {
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     work();
-    shown(&workspace.commands().end(before, &session(number), None).unwrap())
+    shown(&workspace.command_observer().end(before, &session(number), None).unwrap())
 }
 
 fn checkpoint(workspace: &Workspace) -> CheckpointId {
@@ -345,7 +345,8 @@ fn after(steps: usize, fault: Fault) -> (Failpoint, Arc<AtomicUsize>) {
     (Failpoint::new(hook), seen)
 }
 
-/// Cut off and failed at each of its steps: all of it has happened or nothing, and it can be done again.
+/// Cut off and failed at each of its steps: all of it has happened or nothing, and it can be done
+/// again.
 fn at_every_step(
     prepare: impl Fn(&Project, &Workspace),
     work: impl Fn(&Workspace) -> Result<UndoReport, WorkspaceError>,

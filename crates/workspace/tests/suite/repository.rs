@@ -32,14 +32,14 @@ fn repositories_are_found_at_any_depth_and_in_any_letter_case() {
     let workspace = project.open();
     let expected = [".git", "a/.GIT", "b/c/.git", "d/.Git"];
     assert_eq!(names(&workspace.repositories().unwrap()), expected);
-    assert_eq!(names(&workspace.commands().begin().unwrap().repositories()), expected);
+    assert_eq!(names(&workspace.command_observer().begin().unwrap().repositories()), expected);
     // One that appears where nothing else changes is seen too.
     project.write("a/.git/config", "x");
-    let after = workspace.commands().begin().unwrap();
+    let after = workspace.command_observer().begin().unwrap();
     assert_eq!(names(&after.repositories()), [".git", "a/.GIT", "a/.git", "b/c/.git", "d/.Git"]);
     // As is one that is in the tree which the stat cache holds.
     workspace.checkpoint(&session(1), "x").unwrap();
-    assert_eq!(project.open().commands().begin().unwrap().repositories(), after.repositories());
+    assert_eq!(project.open().command_observer().begin().unwrap().repositories(), after.repositories());
 }
 
 #[test]
@@ -57,15 +57,15 @@ fn the_canonical_path_is_where_a_write_lands() {
         ("not/there", "not/there"),
     ];
     for (given, expected) in table {
-        assert_eq!(workspace.canonical(&rel(given)).unwrap(), rel(expected), "{given}");
+        assert_eq!(workspace.canonicalize(&rel(given)).unwrap(), rel(expected), "{given}");
     }
-    let outside = workspace.canonical(&rel("out/passwd")).unwrap_err();
+    let outside = workspace.canonicalize(&rel("out/passwd")).unwrap_err();
     assert!(matches!(outside, WorkspaceError::Outside { .. }), "{outside}");
 }
 
 /// Ends a command, and returns what was moved out of the tree, with its new place.
 fn moved_away(workspace: &Workspace, guard: GuardedState) -> BTreeMap<String, PathBuf> {
-    let (_, forbidden) = guard.end(workspace, false, || Ok(Vec::new()));
+    let (_, forbidden) = guard.revert_and_journal(workspace, false, || Ok(Vec::new()));
     assert_eq!(forbidden.problem, None);
     let moved = |one: GuardViolation| Some((one.path.to_string(), PathBuf::from(one.moved_to?)));
     forbidden.violations.into_iter().filter_map(moved).collect()
@@ -75,7 +75,7 @@ fn moved_away(workspace: &Workspace, guard: GuardedState) -> BTreeMap<String, Pa
 fn a_planted_repository_is_moved_out_of_the_tree() {
     let project = Project::with(&[(".git/HEAD", "own"), ("a/file", "1"), ("b/file", "1")]);
     let workspace = project.open();
-    let guard = GuardedState::before(&workspace, GUARDS).unwrap();
+    let guard = GuardedState::capture(&workspace, GUARDS).unwrap();
     project.write("a/.git/hooks/pre-commit", "evil");
     project.write("b/.GIT", "gitdir: /tmp/evil");
     symlink("/etc", project.root().join("a/.Git")).unwrap();
@@ -96,14 +96,14 @@ fn nothing_but_planted_repositories_is_moved() {
     let project = Project::with(&[(".git/HEAD", "own"), ("file", "1"), ("real/.git/HEAD", "h")]);
     symlink("real", project.root().join("link")).unwrap();
     let workspace = project.open();
-    let guard = GuardedState::before(&workspace, GUARDS).unwrap();
+    let guard = GuardedState::capture(&workspace, GUARDS).unwrap();
     project.write("file", "2");
     assert_eq!(moved_away(&workspace, guard), BTreeMap::new());
     assert_eq!((project.text(".git/HEAD"), project.text("real/.git/HEAD")), ("own".into(), "h".into()));
     // Where there was none when the workspace was opened, the root's is a planted one as well.
     let bare = Project::with(&[("file", "1")]);
     let workspace = bare.open();
-    let guard = GuardedState::before(&workspace, GUARDS).unwrap();
+    let guard = GuardedState::capture(&workspace, GUARDS).unwrap();
     bare.write(".git/config", "evil");
     assert_eq!(moved_away(&workspace, guard).keys().collect::<Vec<_>>(), [".git"]);
     assert_eq!(workspace.repositories().unwrap(), vec![]);
@@ -113,14 +113,14 @@ fn nothing_but_planted_repositories_is_moved() {
 fn a_repository_behind_new_rules_or_tags_is_found() {
     let project = Project::with(&[("src/a", "1"), ("lib/deep/b", "1")]);
     let workspace = project.open();
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     project.write(".gitignore", "src/\n");
     project.write("src/.git/config", "evil");
     project.write("lib/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
     project.write("lib/deep/.git/config", "evil");
     project.write("new/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n");
     project.write("new/.git/config", "evil");
-    workspace.commands().end(before, &session(1), None).unwrap();
+    workspace.command_observer().end(before, &session(1), None).unwrap();
     let expected = ["lib/deep/.git", "new/.git", "src/.git"];
     assert_eq!(names(&workspace.repositories().unwrap()), expected);
 }
@@ -133,7 +133,7 @@ fn permissions_keep_no_repository_in_the_tree() {
     let project = Project::with(&[("a/file", "1"), ("b/file", "1")]);
     let root = project.root();
     let workspace = project.open();
-    let guard = GuardedState::before(&workspace, GUARDS).unwrap();
+    let guard = GuardedState::capture(&workspace, GUARDS).unwrap();
     project.write("a/.git/config", "evil");
     symlink("/etc", root.join("b/.git")).unwrap();
     for (path, mode) in [("a/.git", 0o000), ("a", 0o555), ("b", 0o555)] {
@@ -162,12 +162,12 @@ fn a_name_that_comes_into_a_known_directory_is_found_from_command_to_command() {
     ]);
     let workspace = project.open();
     for round in 0..3 {
-        let guard = GuardedState::before(&workspace, GUARDS).unwrap();
+        let guard = GuardedState::capture(&workspace, GUARDS).unwrap();
         for dir in ["cache/a/b", "src", "node_modules/p"] {
             project.write(&format!("{dir}/.envrc"), "evil");
             project.write(&format!("{dir}/.vscode/tasks.json"), "evil");
         }
-        let (_, aftermath) = guard.end(&workspace, true, || Ok(Vec::new()));
+        let (_, aftermath) = guard.revert_and_journal(&workspace, true, || Ok(Vec::new()));
         let mut found: Vec<String> = aftermath.violations.iter().map(|one| one.path.to_string()).collect();
         found.sort();
         let expected =
@@ -191,6 +191,6 @@ fn no_command_begins_where_not_every_directory_can_be_looked_at() {
         project.write(&format!("cache/{number}/file"), "1");
     }
     project.limits.max_files = 10;
-    let refused = GuardedState::before(&project.open(), GUARDS).unwrap_err();
+    let refused = GuardedState::capture(&project.open(), GUARDS).unwrap_err();
     assert!(matches!(refused, WorkspaceError::TooManyDirectories { limit: 10 }), "{refused}");
 }

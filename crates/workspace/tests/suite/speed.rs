@@ -1,4 +1,5 @@
-//! Figures, not verdicts: `cargo test --release -p journeyman-workspace --test suite speed:: -- --ignored --nocapture`.
+//! Figures, not verdicts: `cargo test --release -p journeyman-workspace --test suite speed:: --
+//! --ignored --nocapture`.
 
 use crate::support;
 use journeyman_testkit::skip;
@@ -107,8 +108,8 @@ fn figures() {
     println!(
         "begin + end, unchanged, 5,000 files: {:?}",
         best(10, || {
-            let begun = workspace.commands().begin().unwrap();
-            assert!(workspace.commands().end(begun, &session(1), None).unwrap().is_empty());
+            let begun = workspace.command_observer().begin().unwrap();
+            assert!(workspace.command_observer().end(begun, &session(1), None).unwrap().is_empty());
         })
     );
     for n in 0..10 {
@@ -136,8 +137,8 @@ fn on_five_files() {
     let rounds = 200;
     let (begin, before) = (Instant::now(), cpu());
     for _ in 0..rounds {
-        let begun = workspace.commands().begin().unwrap();
-        assert!(workspace.commands().end(begun, &session(1), None).unwrap().is_empty());
+        let begun = workspace.command_observer().begin().unwrap();
+        assert!(workspace.command_observer().end(begun, &session(1), None).unwrap().is_empty());
     }
     println!(
         "begin + end on 5 files: {:?} wall, {:?} cpu",

@@ -1,6 +1,8 @@
-//! A program traced by `ptrace`, whose k-th system call between two marks is its last one, or fails.
+//! A program traced by `ptrace`, whose k-th system call between two marks is its last one, or
+//! fails.
 //!
-//! The program says `begin` and `end` by signals to itself that never reach it. Calls of all its threads count.
+//! The program says `begin` and `end` by signals to itself that never reach it. Calls of all its
+//! threads count.
 #![allow(unsafe_code, reason = "system calls that no safe library has")]
 
 use std::collections::HashSet;

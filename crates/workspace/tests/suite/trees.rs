@@ -13,13 +13,14 @@ use std::time::{Duration, SystemTime};
 
 use journeyman_git::Git;
 use journeyman_sandbox::{Outcome, Request, Sandbox, SandboxSettings};
-use journeyman_workspace::{CopyTools, IsolatedCopy, Tier, Workspace};
+use journeyman_workspace::{CopyTools, IsolatedCopy, IsolationTier, Workspace};
 use rustix::fs::XattrFlags;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Project, session};
 
-/// All of what a copy has to have of a file: its kind, mode, time, content or target, and attributes.
+/// All of what a copy has to have of a file: its kind, mode, time, content or target, and
+/// attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fact {
     mode: u32,
@@ -165,13 +166,13 @@ impl Tools {
         Self { sandbox, git }
     }
 
-    pub(crate) fn means<'a>(&'a self, tiers: &'a [Tier]) -> CopyTools<'a> {
+    pub(crate) fn means<'a>(&'a self, tiers: &'a [IsolationTier]) -> CopyTools<'a> {
         CopyTools { sandbox: &self.sandbox, git: Some(&self.git), tiers, max_copied_files: usize::MAX }
     }
 }
 
 /// Makes a copy in this one way; `None` where this machine can't, which is said.
-pub(crate) fn isolate(workspace: &Workspace, tools: &Tools, tier: Tier) -> Option<IsolatedCopy> {
+pub(crate) fn isolate(workspace: &Workspace, tools: &Tools, tier: IsolationTier) -> Option<IsolatedCopy> {
     match workspace.copies().create(&session(1), &tools.means(&[tier])) {
         Ok(mut copy) => {
             assert_eq!(copy.info().tier, tier);
@@ -179,7 +180,7 @@ pub(crate) fn isolate(workspace: &Workspace, tools: &Tools, tier: Tier) -> Optio
             Some(copy)
         }
         // Few file systems have it, and none of those that tests run on by default.
-        Err(error) if tier == Tier::Reflink => {
+        Err(error) if tier == IsolationTier::Reflink => {
             println!("skipped: {error}");
             None
         }
@@ -192,8 +193,8 @@ pub(crate) fn isolate(workspace: &Workspace, tools: &Tools, tier: Tier) -> Optio
 
 /// Runs a shell command in the sandbox, where the workspace's root is; its output.
 pub(crate) fn run(tools: &Tools, workspace: &Workspace, command: &str) -> String {
-    let mut request = Request::shell(workspace.root(), command);
-    request.base = workspace.base();
+    let mut request = Request::for_shell_command(workspace.root(), command);
+    request.base = workspace.project_copy();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let report = runtime.block_on(async {
         let running = tools.sandbox.spawn(request, CancellationToken::new()).await.unwrap();

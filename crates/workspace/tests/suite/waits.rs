@@ -1,7 +1,8 @@
-//! What a one-file edit asks of the disk, and in which order: seen from outside, system call by system call.
+//! What a one-file edit asks of the disk, and in which order: seen from outside, system call by
+//! system call.
 
 use crate::support;
-use journeyman_testkit::again;
+use journeyman_testkit::rerun_test;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,7 +53,7 @@ fn traced() {
 }
 
 fn calls(dir: &Path, what: &str) -> String {
-    let mut command = again!("traced");
+    let mut command = rerun_test!("traced");
     command.env(WHERE, dir).env(WHAT, what);
     let trace = trace(&mut command, Plan::Watch).unwrap();
     assert_eq!(trace.code, Some(0), "{what}");

@@ -2,7 +2,7 @@
 
 /// Maximum number of unknown names that are reported. In a text with more, `@` hardly marks
 /// mentions.
-const MAX_UNKNOWN: usize = 100;
+const MAX_UNKNOWN_MENTIONS: usize = 100;
 
 /// The mentions of a text, each name once, in the order of the text.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) fn find_mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>
     let mut names: Vec<&str> = names.collect();
     names.sort_by_key(|name| std::cmp::Reverse(name.len()));
     let mut found = Mentions::default();
-    let code = code_spans(text);
+    let code = find_code_spans(text);
     let mut until = 0;
     for (at, _) in text.match_indices('@') {
         let (before, after) = (text.get(..at).unwrap_or_default(), text.get(at + 1..).unwrap_or_default());
@@ -37,7 +37,7 @@ pub(super) fn find_mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>
         };
         // A name can't contain `@`, but the text behind `@` in an address can.
         until = at + 1 + name.len();
-        let room = list.len() < MAX_UNKNOWN.max(names.len());
+        let room = list.len() < MAX_UNKNOWN_MENTIONS.max(names.len());
         if !name.is_empty() && room && !list.iter().any(|other| other == name) {
             list.push(name.to_owned());
         }
@@ -48,7 +48,7 @@ pub(super) fn find_mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>
 /// Returns true if an `@` behind this character belongs to a word or an address. Scripts without
 /// spaces between words have none before a mention either.
 fn belongs_to_word(character: char) -> bool {
-    (character.is_alphanumeric() && !is_unspaced(character))
+    (character.is_alphanumeric() && !is_unspaced_script(character))
         || matches!(character, '_' | '%' | '+' | '-' | '@' | '/')
 }
 
@@ -64,7 +64,7 @@ fn can_end_before(name: &str, rest: &str) -> bool {
         _ if next.is_alphanumeric() => {
             // Without spaces the end of the name is ambiguous: a member's name is taken as
             // complete.
-            is_unspaced(next) || name.chars().next_back().is_some_and(is_unspaced)
+            is_unspaced_script(next) || name.chars().next_back().is_some_and(is_unspaced_script)
         }
         _ => true,
     }
@@ -97,7 +97,7 @@ fn is_name_character(character: char) -> bool {
 
 /// Returns true for scripts without spaces between words (Chinese, Japanese, Thai, Lao, Khmer,
 /// Burmese) and for Korean, which appends particles to names.
-fn is_unspaced(character: char) -> bool {
+fn is_unspaced_script(character: char) -> bool {
     matches!(character,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1100}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}'
         | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{31ff}' | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}'
@@ -106,7 +106,7 @@ fn is_unspaced(character: char) -> bool {
 
 /// Returns the byte ranges of code: the text between runs of equally many backticks. A run that is
 /// never closed starts no code.
-fn code_spans(text: &str) -> Vec<(usize, usize)> {
+fn find_code_spans(text: &str) -> Vec<(usize, usize)> {
     let mut spans = Vec::new();
     let mut open: Option<(usize, usize)> = None;
     let mut rest = 0;

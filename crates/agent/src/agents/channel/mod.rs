@@ -16,11 +16,11 @@ use futures_util::future::join_all;
 use journeyman_protocol::MessageKind;
 
 use crate::AgentError;
-use crate::agents::session_registry::Member;
+use crate::agents::session_registry::RegisteredSession;
 use mentions::find_mentions;
 
 /// Maximum number of characters of a member's name.
-const MAX_NAME: usize = 100;
+const MAX_NAME_CHARS: usize = 100;
 
 /// The reason why a name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,16 +30,16 @@ pub enum ChannelError {
     Taken(String),
     /// The name can't be mentioned, or could be mistaken for another sender.
     #[error(
-        "`{}` can't be a member's name: it must have 1 to {MAX_NAME} characters, none of them a control character, \
+        "`{}` can't be a member's name: it must have 1 to {MAX_NAME_CHARS} characters, none of them a control character, \
          `@`, `[` or `]`, and no blank at either end",
-        shown(.0)
+        escape_name(.0)
     )]
     Name(String),
 }
 
 /// The result of sending a message.
 #[derive(Debug, Default)]
-pub struct Delivery {
+pub struct MessageDelivery {
     /// The members that have the message in their queue, in the order in which they joined.
     pub to: Vec<String>,
     /// Mentioned names that no member has. If a message mentions no member beside these, it is
@@ -61,7 +61,7 @@ impl<M> Clone for AgentChannel<M> {
     }
 }
 
-impl<M: Member> AgentChannel<M> {
+impl<M: RegisteredSession> AgentChannel<M> {
     /// Creates an empty channel. Messages of kind [`MessageKind::User`] wake their receivers;
     /// messages of kind [`MessageKind::System`] wait for the receivers' next turn.
     #[must_use]
@@ -109,7 +109,7 @@ impl<M: Member> AgentChannel<M> {
     /// # Errors
     /// [`ChannelError::Name`] if the sender's name is invalid. The [`Delivery`] lists the members
     /// that could not be reached.
-    pub async fn send_message(&self, from: &str, text: &str) -> Result<Delivery, ChannelError> {
+    pub async fn send_message(&self, from: &str, text: &str) -> Result<MessageDelivery, ChannelError> {
         check_name(from)?;
         let (receivers, unknown) = {
             let members = self.lock();
@@ -123,7 +123,7 @@ impl<M: Member> AgentChannel<M> {
                 members.iter().filter(|(name, _)| name != from && meant(name)).cloned().collect();
             (receivers, found.unknown)
         };
-        let mut delivery = Delivery { unknown, ..Delivery::default() };
+        let mut delivery = MessageDelivery { unknown, ..MessageDelivery::default() };
         let line = format!("[from:{from}] {text}");
         let sent =
             join_all(receivers.iter().map(|(_, member)| member.send_as(self.kind, line.clone()))).await;
@@ -147,7 +147,7 @@ impl<M: Member> AgentChannel<M> {
 /// [`ChannelError::Name`].
 pub(crate) fn check_name(name: &str) -> Result<(), ChannelError> {
     let odd = |character: char| character.is_control() || matches!(character, '@' | '[' | ']');
-    let long = name.chars().nth(MAX_NAME).is_some();
+    let long = name.chars().nth(MAX_NAME_CHARS).is_some();
     if name.is_empty() || long || name.trim() != name || name.contains(odd) {
         return Err(ChannelError::Name(name.to_owned()));
     }
@@ -155,7 +155,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), ChannelError> {
 }
 
 /// Returns a refused name, shortened and escaped for an error message.
-fn shown(name: &str) -> String {
-    let more = if name.chars().nth(MAX_NAME).is_some() { "…" } else { "" };
-    format!("{}{more}", name.chars().take(MAX_NAME).collect::<String>().escape_debug())
+fn escape_name(name: &str) -> String {
+    let more = if name.chars().nth(MAX_NAME_CHARS).is_some() { "…" } else { "" };
+    format!("{}{more}", name.chars().take(MAX_NAME_CHARS).collect::<String>().escape_debug())
 }

@@ -16,7 +16,7 @@ struct MemberDouble {
     stuck: bool,
 }
 
-impl Member for MemberDouble {
+impl RegisteredSession for MemberDouble {
     type Status = ();
 
     fn send_as(&self, kind: MessageKind, text: String) -> BoxFuture<'_, Result<(), AgentError>> {

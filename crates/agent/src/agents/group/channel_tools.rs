@@ -10,7 +10,7 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::seat::GroupChannel;
+use super::channel::GroupChannel;
 
 /// Names of the tools.
 const SEND_MESSAGE: &str = "send_message";
@@ -20,7 +20,7 @@ const MAX_SUMMARY_CHARS: usize = 80;
 /// Maximum bytes of a message: findings and a piece of code, not a file.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 /// Default and maximum time to wait for a message.
-const WAIT: Duration = Duration::from_secs(60);
+const DEFAULT_WAIT: Duration = Duration::from_secs(60);
 const MAX_WAIT: Duration = Duration::from_secs(600);
 
 /// Sends a message to other members.
@@ -113,8 +113,8 @@ impl WaitForMessage {
 
     async fn wait(&self, context: &ToolContext, input: &Value) -> Result<ToolOutput, ToolError> {
         let seconds = input.get("timeout_s").and_then(Value::as_u64).map(Duration::from_secs);
-        let time = seconds.unwrap_or(WAIT).min(MAX_WAIT);
-        if self.channel.0.members().iter().all(|other| *other == self.name) && !self.has_arrived() {
+        let time = seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
+        if self.channel.0.members().iter().all(|other| *other == self.name) && !self.has_new_message() {
             return Ok(ToolOutput::failure("nobody else is in the group any more"));
         }
         tokio::select! {
@@ -128,7 +128,7 @@ impl WaitForMessage {
     }
 
     /// Returns true if a message came that nobody has waited for. It stays so.
-    fn has_arrived(&self) -> bool {
+    fn has_new_message(&self) -> bool {
         let has = self.arrived.notified().now_or_never().is_some();
         if has {
             self.arrived.notify_one();
@@ -143,7 +143,7 @@ impl Tool for WaitForMessage {
             name: WAIT_FOR_MESSAGE.to_owned(),
             description: format!(
                 "Waits for a message of another member, {} s unless told, where you can't go on without.",
-                WAIT.as_secs()
+                DEFAULT_WAIT.as_secs()
             ),
             input_schema: json!({
                 "type": "object",
@@ -164,7 +164,7 @@ impl Tool for WaitForMessage {
         true
     }
 
-    fn limit(&self) -> Option<Duration> {
+    fn time_limit(&self) -> Option<Duration> {
         None
     }
 

@@ -1,6 +1,6 @@
 //! A model that starts the members of a group.
 
-use journeyman_model::{DeltaStream, Model, ModelRequest, Reply, reply_at_once};
+use journeyman_model::{DeltaStream, Model, ModelRequest, Reply, stream_whole_reply};
 use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, ToolUse, Usage};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -33,14 +33,14 @@ impl GroupDirector {
                 _ => None,
             };
             match group {
-                Some(group) => start_members(&group, messages),
+                Some(group) => member_calls(&group, messages),
                 None => vec![Block::text(
                     "A group works by what it was started with; `jm agents run` starts another one.",
                 )],
             }
         } else {
             let text =
-                |(call, text): (&CallId, String)| format!("## {}\n\n{text}", member_of(messages, call));
+                |(call, text): (&CallId, String)| format!("## {}\n\n{text}", member_name(messages, call));
             vec![Block::text(results.into_iter().map(text).collect::<Vec<_>>().join("\n\n"))]
         };
         let stop = match content.iter().any(|block| matches!(block, Block::ToolUse(_))) {
@@ -52,7 +52,7 @@ impl GroupDirector {
     }
 }
 
-fn start_members(group: &Group, messages: &[Message]) -> Vec<Block> {
+fn member_calls(group: &Group, messages: &[Message]) -> Vec<Block> {
     let before = messages.iter().flat_map(Message::tool_uses).count();
     let call = |(place, member): (usize, &GroupMember)| {
         let reminders: Vec<_> = group.reminders_of(&member.name).collect();
@@ -92,11 +92,11 @@ pub(crate) fn failed_members(messages: &[Message]) -> Vec<&str> {
     let is_member = |call: &&CallId| {
         messages.iter().flat_map(Message::tool_uses).any(|it| it.id == **call && it.name == GROUP_MEMBER)
     };
-    failed.filter(is_member).map(|call| member_of(messages, call)).collect()
+    failed.filter(is_member).map(|call| member_name(messages, call)).collect()
 }
 
 /// Returns the name of the member that a call started.
-fn member_of<'a>(messages: &'a [Message], call: &'a CallId) -> &'a str {
+fn member_name<'a>(messages: &'a [Message], call: &'a CallId) -> &'a str {
     let uses = messages.iter().rev().flat_map(Message::tool_uses);
     let name = uses.filter(|it| it.id == *call).find_map(|it| it.input.get("name")?.as_str());
     name.unwrap_or(call.as_str())
@@ -108,6 +108,6 @@ impl Model for GroupDirector {
     }
 
     fn stream<'a>(&'a self, request: &'a ModelRequest, cancel: CancellationToken) -> DeltaStream<'a> {
-        reply_at_once(cancel, || Ok(self.reply(&request.messages)))
+        stream_whole_reply(cancel, || Ok(self.reply(&request.messages)))
     }
 }

@@ -10,10 +10,10 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::channel::GroupChannel;
 use super::membership::Membership;
-use super::seat::GroupChannel;
 use super::spec::{GroupMember, GroupReminder};
-use crate::agents::delegate::{DelegatedTask, DelegatingSession};
+use crate::agents::delegation::{DelegatedTask, DelegatingSession};
 use crate::agents::task_tool::describe_end;
 
 /// The name of the tool.
@@ -105,7 +105,7 @@ impl Tool for GroupMemberTool {
         true
     }
 
-    fn limit(&self) -> Option<Duration> {
+    fn time_limit(&self) -> Option<Duration> {
         None
     }
 

@@ -8,8 +8,8 @@ use journeyman_tools::Tool;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
+use super::channel::{GroupChannel, GroupChannelMember, MemberSession};
 use super::channel_tools::{SendMessage, WaitForMessage};
-use super::seat::{GroupChannel, GroupSeat, Seat};
 use super::spec::GroupReminder;
 
 /// The place of one agent in a group.
@@ -44,8 +44,8 @@ impl Membership {
     ///
     /// # Errors
     /// A sentence if the name can't be a member's.
-    pub(crate) fn join(&mut self, seat: Arc<dyn Seat>) -> Result<(), String> {
-        let member = GroupSeat { seat: Arc::clone(&seat), arrived: Arc::clone(&self.arrived) };
+    pub(crate) fn join(&mut self, seat: Arc<dyn MemberSession>) -> Result<(), String> {
+        let member = GroupChannelMember { seat: Arc::clone(&seat), arrived: Arc::clone(&self.arrived) };
         self.channel.0.join(self.name.clone(), member).map_err(|error| error.to_string())?;
         for (place, reminder) in self.reminders.iter().enumerate() {
             let text = reminder.text.clone();

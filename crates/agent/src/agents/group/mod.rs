@@ -4,16 +4,16 @@
 //! sums up their results. So a group has one log, one budget and one verification, and continues
 //! after a crash as any session does.
 
+mod channel;
 mod channel_tools;
 mod director;
 mod member_tool;
 mod membership;
-mod seat;
 mod spec;
 
+pub(crate) use channel::MemberSession;
 pub use director::GroupDirector;
 pub(crate) use director::failed_members;
 pub(crate) use member_tool::GroupMemberTool;
 pub(crate) use membership::Membership;
-pub(crate) use seat::Seat;
 pub use spec::{Group, GroupMember, GroupReminder, MAX_MEMBERS};

@@ -13,9 +13,9 @@ pub const MAX_MEMBERS: usize = 4;
 /// Maximum reminders of a group.
 const MAX_REMINDERS: usize = 16;
 /// The beginning of the message that starts a group, before the names of the members.
-const HEADING: &str = "A group of agents: ";
+const MESSAGE_HEADING: &str = "A group of agents: ";
 /// The texts around the group in this message. A blank line is in no name.
-const MARKS: [&str; 2] = ["\n\n<group>", "</group>"];
+const GROUP_TAGS: [&str; 2] = ["\n\n<group>", "</group>"];
 
 /// Agents that work at once.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -120,14 +120,14 @@ impl Group {
     pub fn to_message(&self) -> String {
         let names: Vec<&str> = self.members.iter().map(|member| member.name.as_str()).collect();
         let json = serde_json::to_string(self).unwrap_or_default();
-        format!("{HEADING}{}{}{json}{}", names.join(", "), MARKS[0], MARKS[1])
+        format!("{MESSAGE_HEADING}{}{}{json}{}", names.join(", "), GROUP_TAGS[0], GROUP_TAGS[1])
     }
 
     /// Parses a message that starts a group. Returns `None` for a message with any other text,
     /// which may quote the tags.
     pub(super) fn from_message(text: &str) -> Option<Self> {
-        let (_, rest) = text.strip_prefix(HEADING)?.split_once(MARKS[0])?;
-        let json = rest.strip_suffix(MARKS[1])?;
+        let (_, rest) = text.strip_prefix(MESSAGE_HEADING)?.split_once(GROUP_TAGS[0])?;
+        let json = rest.strip_suffix(GROUP_TAGS[1])?;
         let group: Self = serde_json::from_str(json).ok()?;
         group.check().is_ok().then_some(group)
     }

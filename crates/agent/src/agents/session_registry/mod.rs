@@ -23,7 +23,7 @@ use crate::AgentError;
 pub const DEFAULT_CAPACITY: usize = 50;
 
 /// The interface of a session to its registry and its channels. Clones are the same session.
-pub trait Member: Clone + Send + Sync + 'static {
+pub trait RegisteredSession: Clone + Send + Sync + 'static {
     /// The type that [`Member::status`] returns.
     type Status: Send;
 
@@ -80,13 +80,13 @@ impl<M> Clone for SessionRegistry<M> {
     }
 }
 
-impl<M: Member> Default for SessionRegistry<M> {
+impl<M: RegisteredSession> Default for SessionRegistry<M> {
     fn default() -> Self {
         Self::new(DEFAULT_CAPACITY)
     }
 }
 
-impl<M: Member> SessionRegistry<M> {
+impl<M: RegisteredSession> SessionRegistry<M> {
     /// Creates an empty registry for at most `capacity` sessions.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
@@ -247,7 +247,7 @@ impl<M: Member> SessionRegistry<M> {
 
     /// Ends every session, all at once, and returns the failures. The registry is empty then and
     /// can be used again.
-    pub async fn close(&self) -> Vec<(String, RegistryError)> {
+    pub async fn close_all(&self) -> Vec<(String, RegistryError)> {
         let names: Vec<String> = self.lock().keys().cloned().collect();
         let ended = join_all(names.iter().map(|name| self.remove(name))).await;
         let failed =
@@ -311,7 +311,7 @@ struct Reservation<M> {
     _over: watch::Sender<()>,
 }
 
-impl<M: Member> Reservation<M> {
+impl<M: RegisteredSession> Reservation<M> {
     fn set_member(mut self, member: M) -> M {
         self.shared.lock().insert(self.name.clone(), Slot::Live(member.clone()));
         self.filled = true;

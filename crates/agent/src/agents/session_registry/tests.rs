@@ -15,7 +15,7 @@ struct SessionDouble {
     refuses: bool,
 }
 
-impl Member for SessionDouble {
+impl RegisteredSession for SessionDouble {
     type Status = usize;
 
     fn send_as(&self, _: MessageKind, _: String) -> BoxFuture<'_, Result<(), AgentError>> {
@@ -158,7 +158,7 @@ async fn one_that_ends_badly_is_out_all_the_same() {
     let given = bad.clone();
     pool.create("bad", || async move { Ok(given) }).await.unwrap();
     pool.create("good", || made(2)).await.unwrap();
-    let failed = pool.close().await;
+    let failed = pool.close_all().await;
     assert!(matches!(&failed[..], [(name, RegistryError::Session(_))] if name == "bad"));
     assert!(bad.closed.load(Ordering::SeqCst) && pool.is_empty());
 }

@@ -2,14 +2,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_protocol::{CheckKind, Strength};
-use journeyman_testkit::has_program;
+use journeyman_testkit::has_program_or_skip;
 use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
 
 use super::*;
 use crate::session::settings::StrengthSettings;
 use crate::supervision::schedule::Schedule;
-use crate::supervision::todos::Todos;
+use crate::supervision::todos::SharedTodoList;
 use crate::test_context::TestContext;
 
 /// The stages that keep something from one round of checks to the next.
@@ -21,7 +21,7 @@ struct Stages {
 
 impl Stages {
     /// Makes the stages of a session with this check, which policy allows.
-    fn new(test: &mut TestContext, checks: Checks) -> Self {
+    fn new(test: &mut TestContext, checks: ChecksSetting) -> Self {
         let allowed: &[&[&str]] = &[
             &["true"],
             &["false"],
@@ -38,7 +38,7 @@ impl Stages {
             allowed.iter().map(|words| format!("[[rule]]\ncommand = {words:?}\ndecision = 'allow'\n"));
         test.set_rules(&rules.collect::<String>());
         test.cx.settings.checks = checks;
-        let todos = Arc::new(Todos::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
+        let todos = Arc::new(SharedTodoList::new(crate::Clock::new(|| journeyman_protocol::UnixMillis(1))));
         let supervision = Supervision::new(todos, Arc::new(Schedule::default()), 0);
         let runner = ToolRunner::new(Arc::new(Registry::default()), Arc::clone(&test.inbox));
         let programs = |name: &str| {
@@ -67,7 +67,7 @@ impl Stages {
 }
 
 /// Verifies the changes of a task once with this check, which policy allows.
-async fn verify(test: &mut TestContext, checks: Checks) -> Option<TaskEnd> {
+async fn verify(test: &mut TestContext, checks: ChecksSetting) -> Option<TaskEnd> {
     Stages::new(test, checks).run(test).await
 }
 
@@ -78,8 +78,8 @@ async fn with_change() -> TestContext {
     test
 }
 
-fn only(command: &str) -> Checks {
-    Checks::Custom(vec![command.to_owned()])
+fn only(command: &str) -> ChecksSetting {
+    ChecksSetting::Custom(vec![command.to_owned()])
 }
 
 #[tokio::test]
@@ -95,9 +95,9 @@ async fn a_task_without_changes_runs_no_check() {
 async fn passed_checks_verify_a_change_and_missing_checks_do_not() {
     for (checks, outcome, summary) in [
         (only("true"), RunOutcome::Verified, "verified by `true`, which can't fail"),
-        (Checks::Off, RunOutcome::Unverified, "finished; no check was run (--no-check)"),
+        (ChecksSetting::Off, RunOutcome::Unverified, "finished; no check was run (--no-check)"),
         (
-            Checks::Found,
+            ChecksSetting::Found,
             RunOutcome::Unverified,
             "finished; no check was found in the project, so nothing verified it (name one with --check)",
         ),
@@ -162,7 +162,7 @@ async fn checks_that_change_the_tree_whenever_they_run_verify_nothing() {
 
 #[tokio::test]
 async fn what_blocked_checks_need_is_not_fetched_unasked() {
-    if !has_program("npm") {
+    if !has_program_or_skip("npm") {
         return;
     }
     let manifest = r#"{"scripts": {"test": "node --test"}, "dependencies": {"local": "file:./local"}}"#;
@@ -181,7 +181,7 @@ async fn what_blocked_checks_need_is_not_fetched_unasked() {
     let mut test = TestContext::new(&files).await;
     test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
     test.write("a.js", "module.exports = 2;\n");
-    let end = verify(&mut test, Checks::Found).await.unwrap();
+    let end = verify(&mut test, ChecksSetting::Found).await.unwrap();
     assert_eq!(end.outcome, RunOutcome::Unverified, "{}", end.summary);
     assert!(!test.root.join("node_modules").exists());
     let said = "`npm ci --no-audit --no-fund` would fetch what is missing, but it was not allowed";
@@ -194,7 +194,7 @@ const LINT: &str = "if [ \"$1\" ]; then sed -i 's/var /const /' a.js; fi\n! grep
 
 #[tokio::test]
 async fn a_linter_repairs_what_it_newly_finds_before_the_model_is_told() {
-    if !has_program("npm") {
+    if !has_program_or_skip("npm") {
         return;
     }
     let twice = "var one = 1;\nvar two = 2;\n";
@@ -212,7 +212,7 @@ async fn a_linter_repairs_what_it_newly_finds_before_the_model_is_told() {
         test.cx.settings.max_iterations = 0;
         test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         test.write("a.js", after);
-        let end = verify(&mut test, Checks::Found).await.unwrap();
+        let end = verify(&mut test, ChecksSetting::Found).await.unwrap();
         let started: Vec<String> = test
             .events()
             .await
@@ -275,7 +275,7 @@ async fn change_project(changes: &[(&str, &str)]) -> (TaskEnd, Vec<Evidence>) {
 
 #[tokio::test]
 async fn tests_that_were_changed_until_they_pass_verify_nothing() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let weaker = tests_of(&[("sum", 0)]);
@@ -306,7 +306,7 @@ async fn tests_that_were_changed_until_they_pass_verify_nothing() {
 
 #[tokio::test]
 async fn tests_that_were_extended_or_added_verify_a_change() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let more = tests_of(&[("sum", 4), ("again", 4)]);
@@ -322,7 +322,7 @@ async fn tests_that_were_extended_or_added_verify_a_change() {
 
 #[tokio::test]
 async fn tests_that_follow_a_renamed_or_moved_product_verify_it() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let tests = tests_of(&[("sum", 4)]);
@@ -352,7 +352,7 @@ async fn tests_that_follow_a_renamed_or_moved_product_verify_it() {
 
 #[tokio::test]
 async fn new_set_up_of_tests_is_left_out_of_the_run_with_the_original_tests() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let tests = tests_of(&[("sum", 4)]);
@@ -380,7 +380,7 @@ async fn new_set_up_of_tests_is_left_out_of_the_run_with_the_original_tests() {
 
 #[tokio::test]
 async fn data_that_only_tests_read_has_its_original_content() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let test_of = |read: &str| {
@@ -407,7 +407,7 @@ async fn data_that_only_tests_read_has_its_original_content() {
 
 #[tokio::test]
 async fn tests_that_failed_before_the_task_are_no_excuse_for_the_original_ones() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let tests = tests_of(&[("sum", 4)]);
@@ -431,7 +431,7 @@ async fn verify_python(files: &[(&str, &str)], changes: &[(&str, &str)]) -> (Tas
         test.write(name, text);
     }
     test.cx.settings.max_iterations = 0;
-    let end = verify(&mut test, Checks::Found).await.unwrap();
+    let end = verify(&mut test, ChecksSetting::Found).await.unwrap();
     assert!(test.cx.workspace.copies().list().unwrap().is_empty());
     let mut evidence: Vec<Evidence> = Vec::new();
     for event in test.events().await {
@@ -445,7 +445,7 @@ async fn verify_python(files: &[(&str, &str)], changes: &[(&str, &str)]) -> (Tas
 
 #[tokio::test]
 async fn failures_from_before_the_task_neither_block_it_nor_hide_new_ones() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let tests = tests_of(&[("sum", 4)]);
@@ -479,7 +479,7 @@ async fn failures_from_before_the_task_neither_block_it_nor_hide_new_ones() {
 
 #[tokio::test]
 async fn affected_tests_alone_also_run_as_they_were_before() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let (tests, weaker) = (tests_of(&[("sum", 4)]), tests_of(&[("sum", 0)]));
@@ -492,14 +492,14 @@ async fn affected_tests_alone_also_run_as_they_were_before() {
     test.write("calc.py", WRONG);
     test.write("test_calc.py", &weaker);
     test.cx.settings.max_iterations = 0;
-    let end = verify(&mut test, Checks::Found).await.unwrap();
+    let end = verify(&mut test, ChecksSetting::Found).await.unwrap();
     let said = "with test_calc.py as before the change, `python3 -m unittest discover -p test_calc.py` fails";
     assert!(end.outcome == RunOutcome::Unverified && end.summary.contains(said), "{}", end.summary);
 }
 
 #[tokio::test]
 async fn a_test_that_passes_when_it_runs_again_is_named_as_flaky() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let tests = "import os, unittest\nfrom calc import add\n\n\nclass Sums(unittest.TestCase):\n    \
@@ -515,7 +515,7 @@ async fn a_test_that_passes_when_it_runs_again_is_named_as_flaky() {
 
 #[tokio::test]
 async fn a_user_who_needs_tests_that_notice_gets_them_or_no_verified_end() {
-    if !has_program("python3") {
+    if !has_program_or_skip("python3") {
         return;
     }
     let product = "def add(a, b):\n    if a > 9:\n        return 9\n    return a + b\n";

@@ -14,8 +14,8 @@
 //!
 //! - [`PROSE`]: the same words of prose. Gemini CLI ends a reply at 10 repetitions of 50
 //!   characters.
-//! - [`COUNTED_PROSE`]: prose that differs only in its numbers, such as a counter. Lists are
-//!   written so too, hence the bounds are those of a list that nobody would read.
+//! - [`NUMBERED_PROSE_BOUNDS`]: prose that differs only in its numbers, such as a counter. Lists
+//!   are written so too, hence the bounds are those of a list that nobody would read.
 //! - [`DATA`]: everything else that is the same, character by character. Tables, test data and
 //!   generated code within these bounds end no reply.
 //!
@@ -30,7 +30,7 @@ mod tests;
 
 use std::collections::VecDeque;
 
-use unit::{Unit, UnitSplitter};
+use unit::{TextUnit, UnitSplitter};
 
 /// Maximum number of units in a period: some 60 lines or sentences, which is more than a screen.
 const MAX_PERIOD: usize = 64;
@@ -49,18 +49,18 @@ struct RepetitionBounds {
 
 /// Bounds for prose: some 100 tokens of the same words, a dozen short sentences or six paragraphs.
 /// Songs and oaths that repeat a line stay below.
-const PROSE: RepetitionBounds = RepetitionBounds { repetitions: 6, bytes: 400 };
+const PROSE_BOUNDS: RepetitionBounds = RepetitionBounds { repetitions: 6, bytes: 400 };
 /// Bounds for prose that differs only in its numbers: some 2,000 tokens.
-const COUNTED_PROSE: RepetitionBounds = RepetitionBounds { repetitions: 32, bytes: 8 * 1024 };
+const NUMBERED_PROSE_BOUNDS: RepetitionBounds = RepetitionBounds { repetitions: 32, bytes: 8 * 1024 };
 /// Bounds for all other text: some 8,000 tokens, as much as many models may write in one reply.
-const DATA: RepetitionBounds = RepetitionBounds { repetitions: 64, bytes: 32 * 1024 };
+const DATA_BOUNDS: RepetitionBounds = RepetitionBounds { repetitions: 64, bytes: 32 * 1024 };
 
 /// Detects that a streamed text repeats itself. One detector reads one block of a reply.
 #[derive(Debug)]
 pub(crate) struct RepetitionDetector {
     splitter: UnitSplitter,
     /// The last units, the newest at the back.
-    units: VecDeque<Unit>,
+    units: VecDeque<TextUnit>,
     /// The repetitions of each period, from 1 unit on.
     repeats: Vec<PeriodRepeats>,
 }
@@ -69,20 +69,20 @@ pub(crate) struct RepetitionDetector {
 #[derive(Debug, Clone, Copy, Default)]
 struct PeriodRepeats {
     /// Units that equal the unit one period before.
-    same: Repeats,
+    same: RepeatCount,
     /// Units that equal the unit one period before but for numbers.
-    same_shape: Repeats,
+    same_shape: RepeatCount,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Repeats {
+struct RepeatCount {
     /// Number of units in a row that equal the unit one period before.
     units: usize,
     /// The offset where the second repetition ends.
     second_end: usize,
 }
 
-impl Repeats {
+impl RepeatCount {
     fn count(&mut self, equal: bool, period: usize, end: usize) {
         self.units = if equal { self.units.saturating_add(1) } else { 0 };
         if self.units == period {
@@ -113,7 +113,7 @@ impl RepetitionDetector {
     pub(crate) fn push(&mut self, piece: &str) -> Option<usize> {
         for character in piece.chars() {
             if let Some(unit) = self.splitter.push(character)
-                && let Some(second_end) = self.observe(unit)
+                && let Some(second_end) = self.observe_unit(unit)
             {
                 return Some(second_end);
             }
@@ -121,7 +121,7 @@ impl RepetitionDetector {
         None
     }
 
-    fn observe(&mut self, unit: Unit) -> Option<usize> {
+    fn observe_unit(&mut self, unit: TextUnit) -> Option<usize> {
         let end = unit.end;
         let earlier = self.units.iter().rev();
         for ((place, before), repeats) in earlier.enumerate().zip(&mut self.repeats) {
@@ -139,7 +139,7 @@ impl RepetitionDetector {
     /// Returns the end of the second repetition of the shortest period that repeats often enough.
     fn find_repetition(&self, end: usize) -> Option<usize> {
         // A multiple of a period repeats too, so only the shortest tells whether it is prose.
-        let shortest = |repeats_of: fn(&PeriodRepeats) -> Repeats, minimum: RepetitionBounds| {
+        let shortest = |repeats_of: fn(&PeriodRepeats) -> RepeatCount, minimum: RepetitionBounds| {
             let all = self
                 .repeats
                 .iter()
@@ -148,14 +148,15 @@ impl RepetitionDetector {
             let often = RepetitionBounds { bytes: 0, ..minimum };
             all.into_iter().find(|(period, repeats)| repeats.reaches(often, *period, end))
         };
-        if let Some((period, repeats)) = shortest(|all| all.same, PROSE) {
-            let bounds = if self.is_prose(period) { PROSE } else { DATA };
+        if let Some((period, repeats)) = shortest(|all| all.same, PROSE_BOUNDS) {
+            let bounds = if self.is_prose(period) { PROSE_BOUNDS } else { DATA_BOUNDS };
             if repeats.reaches(bounds, period, end) {
                 return Some(repeats.second_end);
             }
         }
-        let (period, repeats) = shortest(|all| all.same_shape, COUNTED_PROSE)?;
-        (self.is_prose(period) && repeats.reaches(COUNTED_PROSE, period, end)).then_some(repeats.second_end)
+        let (period, repeats) = shortest(|all| all.same_shape, NUMBERED_PROSE_BOUNDS)?;
+        (self.is_prose(period) && repeats.reaches(NUMBERED_PROSE_BOUNDS, period, end))
+            .then_some(repeats.second_end)
     }
 
     /// Returns true if the last units of a period have words, and what is no code consists mostly

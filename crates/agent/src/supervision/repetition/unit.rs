@@ -30,7 +30,7 @@ const CODE_ENDINGS: &str = "|,;{}[](\\";
 
 /// A piece of text, as the detector compares it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Unit {
+pub(super) struct TextUnit {
     /// Hash of the text, with all white space alike.
     pub(super) hash: u64,
     /// The hash of the text with every number replaced by the same digit.
@@ -61,7 +61,7 @@ pub(super) struct UnitSplitter {
 
 impl UnitSplitter {
     /// Reads the next character. Returns the unit that ends with it, if any.
-    pub(super) fn push(&mut self, character: char) -> Option<Unit> {
+    pub(super) fn push(&mut self, character: char) -> Option<TextUnit> {
         self.offset = self.offset.saturating_add(character.len_utf8());
         if character == '\n' {
             let in_code =
@@ -191,10 +191,10 @@ impl UnitDraft {
         }
     }
 
-    fn finish(&mut self, is_code: bool, end: usize) -> Unit {
+    fn finish(&mut self, is_code: bool, end: usize) -> TextUnit {
         self.end_word();
         let done = std::mem::take(self);
-        Unit {
+        TextUnit {
             hash: done.hash.finish(),
             shape: done.shape.finish(),
             words: done.words,

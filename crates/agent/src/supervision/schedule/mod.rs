@@ -22,24 +22,24 @@ use tokio::sync::Notify;
 /// Maximum number of tasks of one session. Each is examined in every step.
 const MAX_TASKS: usize = 1_000;
 /// Maximum number of waiting runs. A longer queue means that nothing runs it.
-const MAX_WAITING: usize = 1_000;
+const MAX_WAITING_RUNS: usize = 1_000;
 
 /// A closure that a task runs. It gets the step's number and returns a text to remind the model of,
 /// nothing, or an error.
-pub type Closure = dyn Fn(u64) -> BoxFuture<'static, Result<Option<String>, String>> + Send + Sync;
+pub type JobClosure = dyn Fn(u64) -> BoxFuture<'static, Result<Option<String>, String>> + Send + Sync;
 
 /// The action of a task.
 #[derive(Clone)]
-pub enum Job {
+pub enum ScheduledJob {
     /// Reminds the model with this text.
     Reminder(String),
     /// Runs this closure.
-    Run(Arc<Closure>),
+    Run(Arc<JobClosure>),
 }
 
-impl Job {
+impl ScheduledJob {
     /// Creates a job from a closure.
-    pub fn run<F, Fut>(job: F) -> Self
+    pub fn from_closure<F, Fut>(job: F) -> Self
     where
         F: Fn(u64) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Option<String>, String>> + Send + 'static,
@@ -104,7 +104,7 @@ struct ScheduledTask {
     name: String,
     /// The interval in steps, or `None` for a task that runs only when it is triggered.
     every: Option<NonZeroU64>,
-    job: Job,
+    job: ScheduledJob,
 }
 
 struct DueTask {
@@ -114,7 +114,7 @@ struct DueTask {
     spec: String,
     kind: ScheduleKind,
     step: u64,
-    job: Job,
+    job: ScheduledJob,
 }
 
 impl Schedule {
@@ -132,7 +132,7 @@ impl Schedule {
         &self,
         name: impl Into<String>,
         steps: NonZeroU64,
-        job: Job,
+        job: ScheduledJob,
     ) -> Result<TaskId, ScheduleError> {
         self.add(name.into(), Some(steps), job)
     }
@@ -141,11 +141,16 @@ impl Schedule {
     ///
     /// # Errors
     /// As [`Schedule::every`].
-    pub fn on_trigger(&self, name: impl Into<String>, job: Job) -> Result<TaskId, ScheduleError> {
+    pub fn on_trigger(&self, name: impl Into<String>, job: ScheduledJob) -> Result<TaskId, ScheduleError> {
         self.add(name.into(), None, job)
     }
 
-    fn add(&self, name: String, every: Option<NonZeroU64>, job: Job) -> Result<TaskId, ScheduleError> {
+    fn add(
+        &self,
+        name: String,
+        every: Option<NonZeroU64>,
+        job: ScheduledJob,
+    ) -> Result<TaskId, ScheduleError> {
         let mut inner = self.lock();
         if name.trim().is_empty() {
             return Err(ScheduleError::Unnamed);
@@ -166,7 +171,7 @@ impl Schedule {
     ///
     /// # Errors
     /// [`ScheduleError::TooMany`] if the queue is full.
-    pub fn enqueue(&self, name: impl Into<String>, job: Job) -> Result<(), ScheduleError> {
+    pub fn enqueue(&self, name: impl Into<String>, job: ScheduledJob) -> Result<(), ScheduleError> {
         let mut inner = self.lock();
         let (name, spec, step) = (name.into(), "once".to_owned(), inner.step);
         inner.push(DueTask { id: None, name, spec, kind: ScheduleKind::External, step, job })?;
@@ -185,8 +190,9 @@ impl Schedule {
         let mut inner = self.lock();
         let step = inner.step;
         let task = inner.tasks.iter().find(|task| task.name == name);
-        let due =
-            task.ok_or_else(|| ScheduleError::Unknown(name.to_owned()))?.due(ScheduleKind::External, step);
+        let due = task
+            .ok_or_else(|| ScheduleError::Unknown(name.to_owned()))?
+            .to_due_task(ScheduleKind::External, step);
         inner.push(due)?;
         drop(inner);
         self.due.notify_one();
@@ -219,7 +225,7 @@ impl Schedule {
             .tasks
             .iter()
             .filter(|task| task.every.is_some_and(|every| step / every > last / every))
-            .map(|task| task.due(ScheduleKind::Steps, step))
+            .map(|task| task.to_due_task(ScheduleKind::Steps, step))
             .collect();
         let any = !due.is_empty();
         for due in due {
@@ -236,7 +242,7 @@ impl Schedule {
     }
 
     /// Waits until a run may be due.
-    pub async fn due(&self) {
+    pub async fn wait_until_due(&self) {
         while self.lock().waiting.is_empty() {
             self.due.notified().await;
         }
@@ -244,17 +250,17 @@ impl Schedule {
 
     /// Runs everything that waits, one after another, including runs that are queued in the
     /// meantime. If the future is dropped, the current run is lost and the others keep waiting.
-    pub async fn run(&self) -> Vec<FiredTask> {
+    pub async fn run_waiting(&self) -> Vec<FiredTask> {
         let _one_at_a_time = self.running.lock().await;
         let mut fired = Vec::new();
         // Runs that a task queues are included, but a task that queues itself must not block the
         // session forever.
-        while fired.len() < MAX_WAITING {
-            let Some(due) = self.next() else { break };
+        while fired.len() < MAX_WAITING_RUNS {
+            let Some(due) = self.take_next() else { break };
             let DueTask { name, spec, kind, step, job, .. } = due;
             let outcome = match job {
-                Job::Reminder(text) => Ok(Some(text)),
-                Job::Run(job) => AssertUnwindSafe(async move { job(step).await })
+                ScheduledJob::Reminder(text) => Ok(Some(text)),
+                ScheduledJob::Run(job) => AssertUnwindSafe(async move { job(step).await })
                     .catch_unwind()
                     .await
                     .unwrap_or_else(|_| Err("the task panicked".to_owned())),
@@ -264,7 +270,7 @@ impl Schedule {
         fired
     }
 
-    fn next(&self) -> Option<DueTask> {
+    fn take_next(&self) -> Option<DueTask> {
         self.lock().waiting.pop_front()
     }
 
@@ -274,7 +280,7 @@ impl Schedule {
 }
 
 impl ScheduledTask {
-    fn due(&self, kind: ScheduleKind, step: u64) -> DueTask {
+    fn to_due_task(&self, kind: ScheduleKind, step: u64) -> DueTask {
         let spec = match self.every {
             Some(every) if every.get() == 1 => "every step".to_owned(),
             Some(every) => format!("every {every} steps"),
@@ -289,8 +295,8 @@ impl ScheduleInner {
         if due.id.is_some() && self.waiting.iter().any(|waits| waits.id == due.id) {
             return Ok(());
         }
-        if self.waiting.len() >= MAX_WAITING {
-            return Err(ScheduleError::TooMany(MAX_WAITING));
+        if self.waiting.len() >= MAX_WAITING_RUNS {
+            return Err(ScheduleError::TooMany(MAX_WAITING_RUNS));
         }
         self.waiting.push_back(due);
         Ok(())

@@ -15,7 +15,7 @@ async fn fired(schedule: &Schedule, steps: impl IntoIterator<Item = u64>) -> Vec
     let mut all = Vec::new();
     for step in steps {
         schedule.advance(step);
-        let names: Vec<String> = schedule.run().await.into_iter().map(|fired| fired.task).collect();
+        let names: Vec<String> = schedule.run_waiting().await.into_iter().map(|fired| fired.task).collect();
         if !names.is_empty() {
             all.push((step, names));
         }
@@ -23,8 +23,8 @@ async fn fired(schedule: &Schedule, steps: impl IntoIterator<Item = u64>) -> Vec
     all
 }
 
-fn noted(text: &str) -> Job {
-    Job::Reminder(text.to_owned())
+fn noted(text: &str) -> ScheduledJob {
+    ScheduledJob::Reminder(text.to_owned())
 }
 
 /// Case 24: a task of every second step runs at 2 and 4 of 1 to 4, and not after it is cancelled.
@@ -50,7 +50,7 @@ async fn case_24_queued_tasks_run_one_after_the_other() {
     let (running, order) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
     for number in 0..5 {
         let (running, order) = (Arc::clone(&running), Arc::clone(&order));
-        let job = Job::run(move |_| {
+        let job = ScheduledJob::from_closure(move |_| {
             let (running, order) = (Arc::clone(&running), Arc::clone(&order));
             async move {
                 assert_eq!(running.fetch_add(1, Ordering::SeqCst), 0);
@@ -62,7 +62,7 @@ async fn case_24_queued_tasks_run_one_after_the_other() {
         });
         schedule.enqueue(number.to_string(), job).unwrap();
     }
-    let (one, other) = tokio::join!(schedule.run(), schedule.run());
+    let (one, other) = tokio::join!(schedule.run_waiting(), schedule.run_waiting());
     assert_eq!(one.len() + other.len(), 5);
     assert!(one.iter().chain(&other).all(|fired| fired.outcome == Ok(None)));
     assert_eq!(*order.lock().unwrap(), [0, 1, 2, 3, 4]);
@@ -71,12 +71,14 @@ async fn case_24_queued_tasks_run_one_after_the_other() {
 #[tokio::test]
 async fn one_that_fails_or_panics_costs_itself() {
     let schedule = Schedule::default();
-    schedule.enqueue("fails", Job::run(|_| async { Err("no".to_owned()) })).unwrap();
-    schedule.enqueue("panics", Job::run(|_| async { panic!("on purpose") })).unwrap();
-    let at_once: Arc<Closure> = Arc::new(|_| panic!("on purpose, before there is a future"));
-    schedule.enqueue("panics at once", Job::Run(at_once)).unwrap();
-    schedule.enqueue("works", Job::run(|step| async move { Ok(Some(format!("step {step}"))) })).unwrap();
-    let outcomes: Vec<_> = schedule.run().await.into_iter().map(|fired| fired.outcome).collect();
+    schedule.enqueue("fails", ScheduledJob::from_closure(|_| async { Err("no".to_owned()) })).unwrap();
+    schedule.enqueue("panics", ScheduledJob::from_closure(|_| async { panic!("on purpose") })).unwrap();
+    let at_once: Arc<JobClosure> = Arc::new(|_| panic!("on purpose, before there is a future"));
+    schedule.enqueue("panics at once", ScheduledJob::Run(at_once)).unwrap();
+    schedule
+        .enqueue("works", ScheduledJob::from_closure(|step| async move { Ok(Some(format!("step {step}"))) }))
+        .unwrap();
+    let outcomes: Vec<_> = schedule.run_waiting().await.into_iter().map(|fired| fired.outcome).collect();
     let panicked = Err("the task panicked".to_owned());
     assert_eq!(outcomes, [Err("no".to_owned()), panicked.clone(), panicked, Ok(Some("step 0".to_owned()))]);
 }
@@ -87,11 +89,11 @@ async fn an_outside_trigger_runs_a_task_once_and_leaves_its_rhythm() {
     schedule.every("look", every(5), noted("look")).unwrap();
     schedule.on_trigger("deploy", noted("deployed")).unwrap();
     assert_eq!(schedule.trigger("other"), Err(ScheduleError::Unknown("other".to_owned())));
-    assert!(schedule.due().now_or_never().is_none());
+    assert!(schedule.wait_until_due().now_or_never().is_none());
     for name in ["deploy", "look", "deploy"] {
         schedule.trigger(name).unwrap();
     }
-    schedule.due().await;
+    schedule.wait_until_due().await;
     let outcome = |text: &str| Ok(Some(text.to_owned()));
     let (deploy, look) = (("deploy", "on trigger"), ("look", "every 5 steps"));
     let of = |(task, spec): (&str, &str), kind, outcome| FiredTask {
@@ -101,14 +103,14 @@ async fn an_outside_trigger_runs_a_task_once_and_leaves_its_rhythm() {
         outcome,
     };
     assert_eq!(
-        schedule.run().await,
+        schedule.run_waiting().await,
         [
             of(deploy, ScheduleKind::External, outcome("deployed")),
             of(look, ScheduleKind::External, outcome("look"))
         ]
     );
     schedule.advance(10);
-    assert_eq!(schedule.run().await, [of(look, ScheduleKind::Steps, outcome("look"))]);
+    assert_eq!(schedule.run_waiting().await, [of(look, ScheduleKind::Steps, outcome("look"))]);
 }
 
 /// Whoever waits for something to run hears of a step, a trigger and a job.
@@ -117,7 +119,7 @@ async fn waiting_ends_when_something_is_due() {
     let schedule = Arc::new(Schedule::default());
     schedule.every("look", every(1), noted("look")).unwrap();
     let waiting = Arc::clone(&schedule);
-    let waits = tokio::spawn(async move { waiting.due().await });
+    let waits = tokio::spawn(async move { waiting.wait_until_due().await });
     tokio::task::yield_now().await;
     assert!(!waits.is_finished());
     schedule.advance(1);
@@ -127,17 +129,17 @@ async fn waiting_ends_when_something_is_due() {
 #[tokio::test]
 async fn a_run_that_is_cut_off_loses_one_task() {
     let schedule = Schedule::default();
-    schedule.enqueue("hangs", Job::run(|_| std::future::pending())).unwrap();
+    schedule.enqueue("hangs", ScheduledJob::from_closure(|_| std::future::pending())).unwrap();
     schedule.enqueue("waits", noted("still here")).unwrap();
-    assert!(schedule.run().now_or_never().is_none());
-    let names: Vec<String> = schedule.run().await.into_iter().map(|fired| fired.task).collect();
+    assert!(schedule.run_waiting().now_or_never().is_none());
+    let names: Vec<String> = schedule.run_waiting().await.into_iter().map(|fired| fired.task).collect();
     assert_eq!(names, ["waits"]);
 }
 
 #[tokio::test]
 async fn a_task_that_queues_itself_gives_the_session_back() {
-    fn again(schedule: Arc<Schedule>) -> Job {
-        Job::run(move |_| {
+    fn again(schedule: Arc<Schedule>) -> ScheduledJob {
+        ScheduledJob::from_closure(move |_| {
             let schedule = Arc::clone(&schedule);
             async move {
                 let next = again(Arc::clone(&schedule));
@@ -147,7 +149,7 @@ async fn a_task_that_queues_itself_gives_the_session_back() {
     }
     let schedule = Arc::new(Schedule::default());
     schedule.enqueue("again", again(Arc::clone(&schedule))).unwrap();
-    assert_eq!(schedule.run().await.len(), MAX_WAITING);
+    assert_eq!(schedule.run_waiting().await.len(), MAX_WAITING_RUNS);
 }
 
 #[test]
@@ -160,11 +162,11 @@ fn names_are_unique_and_tasks_bounded() {
         schedule.on_trigger(number.to_string(), noted("")).unwrap();
     }
     assert_eq!(schedule.on_trigger("more", noted("")), Err(ScheduleError::TooMany(MAX_TASKS)));
-    for _ in 0..MAX_WAITING {
+    for _ in 0..MAX_WAITING_RUNS {
         schedule.enqueue("x", noted("")).unwrap();
     }
-    assert_eq!(schedule.enqueue("x", noted("")), Err(ScheduleError::TooMany(MAX_WAITING)));
-    assert_eq!(schedule.trigger("a"), Err(ScheduleError::TooMany(MAX_WAITING)));
+    assert_eq!(schedule.enqueue("x", noted("")), Err(ScheduleError::TooMany(MAX_WAITING_RUNS)));
+    assert_eq!(schedule.trigger("a"), Err(ScheduleError::TooMany(MAX_WAITING_RUNS)));
 }
 
 proptest! {

@@ -27,7 +27,7 @@
 //! comes closer to its goal: by its state, such a run makes progress. The limits on turns, time and
 //! budget end those runs. The detector keeps nothing over a restart.
 
-mod fact;
+mod call_fingerprint;
 
 #[cfg(test)]
 mod tests;
@@ -36,9 +36,9 @@ use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use fact::{hash_pair, split_lasting_words};
+use call_fingerprint::{hash_pair, split_lasting_words};
 
-pub use fact::{CallFact, checks_key};
+pub use call_fingerprint::{CallFingerprint, hash_checks};
 
 /// Cost of a step that is worth nothing.
 pub const NO_VALUE_COST: u32 = 3;
@@ -62,11 +62,11 @@ pub const STEPS_TO_FORGIVE: u32 = 10;
 #[derive(Debug, Clone, Default)]
 pub struct StepFacts {
     /// The calls, in order, with their results.
-    pub calls: Vec<CallFact>,
+    pub calls: Vec<CallFingerprint>,
     /// The files that differ after the step, with the hash of their present content, or `None` for
     /// a deleted file. A file that changed more than once has its last content.
     pub changes: Vec<(RelPath, Option<ContentHash>)>,
-    /// The results of checks that ran in this step, as a key from [`checks_key`].
+    /// The results of checks that ran in this step, as a key from [`hash_checks`].
     pub checks: Option<u64>,
     /// True if a person sent a message.
     pub user_message: bool,
@@ -139,7 +139,7 @@ impl StallDetector {
             // A person may ask for the same work once more, so a message starts the count anew.
             *self = Self::default();
         }
-        let mut worth = self.step_progress(step);
+        let mut worth = self.measure_progress(step);
         if step.user_message {
             worth = StepProgress::State;
         }
@@ -177,13 +177,13 @@ impl StallDetector {
     }
 
     /// Returns the best value among a step's parts, and records all of them as seen.
-    fn step_progress(&mut self, step: &StepFacts) -> StepProgress {
+    fn measure_progress(&mut self, step: &StepFacts) -> StepProgress {
         let mut best = StepProgress::Nothing;
-        let new_tree = self.take_changes(step);
+        let new_tree = self.record_changes(step);
         let mut changed_anew = false;
         for call in &step.calls {
             let new_call = self.seen.insert(hash_pair("call", call.call));
-            best = best.max(self.take_result(call, new_call));
+            best = best.max(self.record_result(call, new_call));
             changed_anew |= call.changed && new_call;
             if call.changed && new_tree {
                 best = best.max(StepProgress::Little);
@@ -205,7 +205,7 @@ impl StallDetector {
     }
 
     /// Records a result and returns its value compared with the results before it.
-    fn take_result(&mut self, call: &CallFact, new_call: bool) -> StepProgress {
+    fn record_result(&mut self, call: &CallFingerprint, new_call: bool) -> StepProgress {
         let new_pair = self.seen.insert(hash_pair("pair", hash_pair(call.call, call.whole)));
         let new_whole = self.seen.insert(hash_pair("whole", hash_pair(&call.tool, call.whole)));
         let new_said = self.seen.insert(hash_pair("said", hash_pair(&call.tool, call.said)));
@@ -229,14 +229,14 @@ impl StallDetector {
     }
 
     /// Applies the step's changes to the state of the tree. Returns true if the state is new.
-    fn take_changes(&mut self, step: &StepFacts) -> bool {
+    fn record_changes(&mut self, step: &StepFacts) -> bool {
         // The task begins in a state without changes.
         self.trees.insert(self.tree);
         for (path, hash) in &step.changes {
             if let Some(old) = self.files.insert(path.clone(), *hash) {
-                self.tree = self.tree.wrapping_sub(file_key(path, old));
+                self.tree = self.tree.wrapping_sub(hash_file_state(path, old));
             }
-            self.tree = self.tree.wrapping_add(file_key(path, *hash));
+            self.tree = self.tree.wrapping_add(hash_file_state(path, *hash));
         }
         self.trees.insert(self.tree)
     }
@@ -276,6 +276,6 @@ impl StallDetector {
     }
 }
 
-fn file_key(path: &RelPath, hash: Option<ContentHash>) -> u64 {
+fn hash_file_state(path: &RelPath, hash: Option<ContentHash>) -> u64 {
     hash_pair(path.as_bytes(), hash)
 }

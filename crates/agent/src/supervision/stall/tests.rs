@@ -10,35 +10,35 @@ use serde_json::{Value, json};
 use super::*;
 
 /// A call with its result.
-fn call(tool: &str, input: Value, result: &str, is_error: bool, read_only: bool) -> CallFact {
+fn call(tool: &str, input: Value, result: &str, is_error: bool, read_only: bool) -> CallFingerprint {
     let call =
         ToolUse { id: CallId::new("x"), name: tool.to_owned(), input, malformed: None, signature: None };
-    CallFact::new(&call, &[ResultPart::Text { text: result.to_owned() }], is_error, read_only)
+    CallFingerprint::new(&call, &[ResultPart::Text { text: result.to_owned() }], is_error, read_only)
 }
 
-fn read(path: &str, text: &str) -> CallFact {
+fn read(path: &str, text: &str) -> CallFingerprint {
     call("read_file", json!({ "path": path }), text, false, true)
 }
 
-fn run(command: &str, result: &str) -> CallFact {
+fn run(command: &str, result: &str) -> CallFingerprint {
     call("run_command", json!({ "command": command }), result, !result.starts_with("exit code 0"), false)
 }
 
-fn edit(path: &str, search: &str, replace: &str) -> CallFact {
+fn edit(path: &str, search: &str, replace: &str) -> CallFingerprint {
     let input = json!({ "path": path, "search": search, "replace": replace });
     call("edit_file", input, &format!("Edited {path}\n7 | let it = {replace};"), false, false).mark_changing()
 }
 
-fn failed_edit(search: &str, error: &str) -> CallFact {
+fn failed_edit(search: &str, error: &str) -> CallFingerprint {
     call("edit_file", json!({ "path": "a.rs", "search": search, "replace": "x" }), error, true, false)
 }
 
-fn step(calls: Vec<CallFact>) -> StepFacts {
+fn step(calls: Vec<CallFingerprint>) -> StepFacts {
     StepFacts { calls, ..StepFacts::default() }
 }
 
 /// A step that leaves files with these contents.
-fn leaving(call: CallFact, files: &[(&str, &str)]) -> StepFacts {
+fn leaving(call: CallFingerprint, files: &[(&str, &str)]) -> StepFacts {
     let changes = files.iter().map(|(path, text)| {
         (RelPath::parse(path).unwrap(), (!text.is_empty()).then(|| ContentHash::of(text.as_bytes())))
     });
@@ -492,7 +492,7 @@ fn what_counts_as_the_same_result() {
             malformed: None,
             signature: None,
         };
-        CallFact::new(&call, &[part], false, true)
+        CallFingerprint::new(&call, &[part], false, true)
     };
     assert_eq!(image("a"), image("a"));
     assert_ne!(image("a").whole, image("b").whole);
@@ -507,11 +507,11 @@ fn checks_are_the_same_by_what_they_find() {
         ..Evidence::new(CheckKind::Test, "cargo test", outcome)
     };
     let failed = || CheckOutcome::Failed { exit_code: Some(101), reason: String::new() };
-    let key = |outcome, message, ms| checks_key(&[evidence(outcome, message, ms)]);
+    let key = |outcome, message, ms| hash_checks(&[evidence(outcome, message, ms)]);
     assert_eq!(key(failed(), "a", 1), key(failed(), "a", 2));
     assert_ne!(key(failed(), "a", 1), key(failed(), "b", 1));
     assert_ne!(key(failed(), "a", 1), key(CheckOutcome::Passed, "a", 1));
-    assert_ne!(checks_key(&[]), key(failed(), "a", 1));
+    assert_ne!(hash_checks(&[]), key(failed(), "a", 1));
 }
 
 #[derive(Debug, Clone)]

@@ -7,11 +7,11 @@ use journeyman_protocol::{Todo, TodoStatus, UnixMillis};
 /// Maximum number of todos. Nobody follows a longer plan, and each look at it costs tokens.
 pub const MAX_TODOS: usize = 100;
 /// Maximum number of bytes of a title: a sentence or two.
-pub const MAX_TITLE: usize = 500;
+pub const MAX_TITLE_BYTES: usize = 500;
 /// Maximum number of bytes of notes: a paragraph.
-pub const MAX_NOTES: usize = 2_000;
+pub const MAX_NOTES_BYTES: usize = 2_000;
 /// Maximum number of bytes of an id or an assignee.
-const MAX_NAME: usize = 100;
+const MAX_NAME_BYTES: usize = 100;
 
 /// The reason why a change was refused, in words that the model reads too.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -228,10 +228,10 @@ fn check_rules(todos: &[Todo]) -> Result<(), TodoError> {
             return Err(TodoError::Blank(todo.id.clone()));
         }
         let bounds = [
-            ("an id", Some(&todo.id), MAX_NAME),
-            ("an assignee", todo.assignee.as_ref(), MAX_NAME),
-            ("a title", Some(&todo.title), MAX_TITLE),
-            ("notes", todo.notes.as_ref(), MAX_NOTES),
+            ("an id", Some(&todo.id), MAX_NAME_BYTES),
+            ("an assignee", todo.assignee.as_ref(), MAX_NAME_BYTES),
+            ("a title", Some(&todo.title), MAX_TITLE_BYTES),
+            ("notes", todo.notes.as_ref(), MAX_NOTES_BYTES),
         ];
         for (what, text, limit) in bounds {
             if text.is_some_and(|text| text.len() > limit) {

@@ -20,8 +20,8 @@ use tokio::sync::Notify;
 
 use crate::Clock;
 
-pub use list::{MAX_NOTES, MAX_TITLE, MAX_TODOS, TodoDraft, TodoError, TodoList};
-pub use remind::{Reminders, TodoReminder};
+pub use list::{MAX_NOTES_BYTES, MAX_TITLE_BYTES, MAX_TODOS, TodoDraft, TodoError, TodoList};
+pub use remind::{TodoReminder, TodoReminderTimer};
 pub use tools::{TodoRead, TodoWrite};
 
 /// A change of the list, to be logged.
@@ -34,7 +34,7 @@ pub struct TodoChange {
 }
 
 /// The list that a session, its tools and its handle share.
-pub struct Todos {
+pub struct SharedTodoList {
     clock: Clock,
     change_notify: Notify,
     inner: Mutex<TodosInner>,
@@ -46,7 +46,7 @@ struct TodosInner {
     changes: Vec<TodoChange>,
 }
 
-impl Todos {
+impl SharedTodoList {
     /// Creates an empty list that takes its times from `clock`.
     #[must_use]
     pub fn new(clock: Clock) -> Self {

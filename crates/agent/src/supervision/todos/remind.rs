@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use journeyman_protocol::{Todo, TodoReminderReason, TodoStatus};
 
 /// Maximum number of todos in a reminder. `todo_read` returns the rest.
-const MAX_LISTED: usize = 10;
+const MAX_LISTED_TODOS: usize = 10;
 
 /// A reminder for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,13 +20,13 @@ pub struct TodoReminder {
 
 /// Counts the steps between reminders.
 #[derive(Debug, Clone)]
-pub struct Reminders {
+pub struct TodoReminderTimer {
     every: Option<NonZeroU32>,
     /// Steps since the last change or reminder.
     steps: u32,
 }
 
-impl Reminders {
+impl TodoReminderTimer {
     /// Creates reminders after every `every` steps without a change, or none with `None`.
     #[must_use]
     pub fn new(every: Option<NonZeroU32>) -> Self {
@@ -39,7 +39,7 @@ impl Reminders {
     pub fn start_reminder(&self, todos: &[Todo]) -> TodoReminder {
         let text = match count_open(todos) {
             0 => "Your todo list is empty. Use todo_write if the task has several steps.".to_owned(),
-            _ => format!("Your todo list:\n{}", format_todos(todos, MAX_LISTED)),
+            _ => format!("Your todo list:\n{}", format_todos(todos, MAX_LISTED_TODOS)),
         };
         TodoReminder { reason: TodoReminderReason::Startup, text, todos: todos.to_vec() }
     }
@@ -57,7 +57,7 @@ impl Reminders {
             reason: TodoReminderReason::Interval,
             text: format!(
                 "Your todo list has not changed for {every} steps. Keep it true:\n{}",
-                format_todos(todos, MAX_LISTED)
+                format_todos(todos, MAX_LISTED_TODOS)
             ),
             todos: todos.to_vec(),
         })

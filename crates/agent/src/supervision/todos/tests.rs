@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::session::settings::DEFAULT_TODO_INTERVAL;
 
-fn todos() -> Arc<Todos> {
+fn todos() -> Arc<SharedTodoList> {
     let ticks = AtomicU64::new(0);
-    Arc::new(Todos::new(crate::Clock::new(move || UnixMillis(ticks.fetch_add(1, Ordering::SeqCst)))))
+    Arc::new(SharedTodoList::new(crate::Clock::new(move || UnixMillis(ticks.fetch_add(1, Ordering::SeqCst)))))
 }
 
 fn draft(id: &str, title: &str, status: TodoStatus) -> TodoDraft {
@@ -49,7 +49,7 @@ fn case_22_what_breaks_a_rule_is_refused_and_changes_nothing() {
         ),
         (vec![draft(" ", "one", Pending)], TodoError::Unknown(" ".into())),
         (
-            vec![draft("x", &"t".repeat(MAX_TITLE + 1), Pending)],
+            vec![draft("x", &"t".repeat(MAX_TITLE_BYTES + 1), Pending)],
             TodoError::TooLarge { what: "a title", limit: "500 bytes long".into() },
         ),
         (
@@ -77,13 +77,13 @@ fn case_22_what_breaks_a_rule_is_refused_and_changes_nothing() {
 #[test]
 fn case_22_reminders() {
     let list = todos();
-    let mut reminders = Reminders::new(NonZeroU32::new(3));
-    let steps = |reminders: &mut Reminders, count: usize| -> Vec<bool> {
+    let mut reminders = TodoReminderTimer::new(NonZeroU32::new(3));
+    let steps = |reminders: &mut TodoReminderTimer, count: usize| -> Vec<bool> {
         (0..count).map(|_| reminders.count_step(&list.get()).is_some()).collect()
     };
     assert_eq!(steps(&mut reminders, 7), [false; 7], "nothing is open");
     list.set(vec![draft("a", "first", InProgress), draft("b", "second", Pending)]).unwrap();
-    let tell = |reminders: &mut Reminders| {
+    let tell = |reminders: &mut TodoReminderTimer| {
         list.take_changes()
             .into_iter()
             .find_map(|change| reminders.observe_change(&change.previous, &change.current))
@@ -100,13 +100,13 @@ fn case_22_reminders() {
     list.set(vec![]).unwrap();
     let empty = tell(&mut reminders).unwrap();
     assert_eq!((empty.reason, empty.todos), (TodoReminderReason::Empty, vec![]));
-    assert!(Reminders::new(None).count_step(&list.get()).is_none());
+    assert!(TodoReminderTimer::new(None).count_step(&list.get()).is_none());
 }
 
 #[test]
 fn the_words_of_reminders() {
     let list = todos();
-    let reminders = Reminders::new(NonZeroU32::new(DEFAULT_TODO_INTERVAL));
+    let reminders = TodoReminderTimer::new(NonZeroU32::new(DEFAULT_TODO_INTERVAL));
     assert!(reminders.start_reminder(&list.get()).text.contains("empty"));
     let drafts = (1..=12).map(|nth| {
         draft(&format!("t{nth}"), &format!("thing\n{nth}"), if nth == 2 { InProgress } else { Pending })
@@ -120,7 +120,7 @@ fn the_words_of_reminders() {
         start.text
     );
     assert!(start.text.ends_with("\n10. [pending] thing 10\n… 2 more"), "{}", start.text);
-    let mut reminders = Reminders::new(NonZeroU32::new(DEFAULT_TODO_INTERVAL));
+    let mut reminders = TodoReminderTimer::new(NonZeroU32::new(DEFAULT_TODO_INTERVAL));
     let told: Vec<_> = (1..=10).filter_map(|_| reminders.count_step(&list.get())).collect();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].reason, TodoReminderReason::Interval);
@@ -129,7 +129,7 @@ fn the_words_of_reminders() {
 /// Case 23: without a list every change is refused.
 #[test]
 fn case_23_a_session_without_todos_says_so() {
-    let list = Todos::disabled(crate::Clock::new(|| UnixMillis(0)));
+    let list = SharedTodoList::disabled(crate::Clock::new(|| UnixMillis(0)));
     let one = || draft("a", "first", Pending);
     assert!(!list.is_enabled());
     for refused in [list.set(vec![one()]), list.merge(vec![one()]), list.update(one()), list.delete("a")] {
@@ -193,7 +193,7 @@ fn a_restored_list_is_no_change() {
 }
 
 /// A call of `todo_write`, without the context that it doesn't use.
-fn write(list: &Arc<Todos>, input: Value) -> Result<(String, bool), String> {
+fn write(list: &Arc<SharedTodoList>, input: Value) -> Result<(String, bool), String> {
     let output = TodoWrite::new(Arc::clone(list)).write_list(&input).map_err(|error| error.to_string())?;
     match &output.parts[..] {
         [ResultPart::Text { text }] => Ok((text.clone(), output.is_error)),

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::remind::{one_line, status_name};
-use super::{TodoDraft, Todos};
+use super::{SharedTodoList, TodoDraft};
 
 const READ_TOOL: &str = "todo_read";
 const WRITE_TOOL: &str = "todo_write";
@@ -18,7 +18,7 @@ const INPUT_SIGNATURE: &str = "{todos: [{id?, title, status?, notes?}], merge?: 
 
 /// The tool that shows the list.
 pub struct TodoRead {
-    todos: Arc<Todos>,
+    todos: Arc<SharedTodoList>,
 }
 
 /// The tool that changes the list.
@@ -26,7 +26,7 @@ pub struct TodoRead {
 /// The tool counts as read-only: it doesn't touch the project, needs no checkpoint and is allowed
 /// in every mode.
 pub struct TodoWrite {
-    todos: Arc<Todos>,
+    todos: Arc<SharedTodoList>,
 }
 
 #[derive(Deserialize)]
@@ -62,7 +62,7 @@ enum TodoItem {
 impl TodoRead {
     /// Creates the tool for a list.
     #[must_use]
-    pub fn new(todos: Arc<Todos>) -> Self {
+    pub fn new(todos: Arc<SharedTodoList>) -> Self {
         Self { todos }
     }
 }
@@ -70,7 +70,7 @@ impl TodoRead {
 impl TodoWrite {
     /// Creates the tool for a list.
     #[must_use]
-    pub fn new(todos: Arc<Todos>) -> Self {
+    pub fn new(todos: Arc<SharedTodoList>) -> Self {
         Self { todos }
     }
 
@@ -99,11 +99,11 @@ fn parse_drafts(input: &Value) -> Result<(Vec<TodoDraft>, bool), String> {
             serde_json::from_str(&text).map_err(|_| "`todos` must be a list of todos".to_owned())?
         }
     };
-    let drafts: Result<Vec<TodoDraft>, String> = items.into_iter().map(draft_of).collect();
+    let drafts: Result<Vec<TodoDraft>, String> = items.into_iter().map(parse_draft).collect();
     Ok((drafts?, arguments.merge.unwrap_or(false)))
 }
 
-fn draft_of(item: TodoItem) -> Result<TodoDraft, String> {
+fn parse_draft(item: TodoItem) -> Result<TodoDraft, String> {
     match item {
         TodoItem::Title(title) => Ok(TodoDraft { title: Some(title), ..TodoDraft::default() }),
         TodoItem::Fields { id, title, status, assignee, notes } => {
@@ -114,13 +114,13 @@ fn draft_of(item: TodoItem) -> Result<TodoDraft, String> {
                 Some(Value::Number(id)) => Some(id.to_string()),
                 Some(_) => return Err("`id` must be a string".to_owned()),
             };
-            let status = status.as_deref().map(status_of).transpose()?;
+            let status = status.as_deref().map(parse_status).transpose()?;
             Ok(TodoDraft { id, title, status, assignee, notes })
         }
     }
 }
 
-fn status_of(word: &str) -> Result<TodoStatus, String> {
+fn parse_status(word: &str) -> Result<TodoStatus, String> {
     match word.trim().to_ascii_lowercase().replace(['-', ' '], "_").as_str() {
         "pending" | "todo" | "open" => Ok(TodoStatus::Pending),
         "in_progress" | "doing" => Ok(TodoStatus::InProgress),

@@ -1,7 +1,7 @@
 //! Appends queued entries to the store, and resolves appends with an unknown outcome.
 
 use journeyman_protocol::{Envelope, Event, Seq, UnixMillis};
-use journeyman_store::{Entry, NewEntry, NewSession, Origin, STATUS_NEW, StoreError};
+use journeyman_store::{Entry, NewEntry, NewSession, STATUS_NEW, SessionOrigin, StoreError};
 
 use super::core::{LogCore, lock};
 use super::queue::{PushTicket, SessionBeginning, WriterState, positions_after};
@@ -39,7 +39,7 @@ impl LogCore {
     }
 
     /// Makes the next append create the session, unless it exists already.
-    pub(super) async fn set_beginning(&self, beginning: Option<SessionBeginning>) {
+    pub(super) async fn set_session_beginning(&self, beginning: Option<SessionBeginning>) {
         let mut writer = self.writer.lock().await;
         writer.beginning = beginning.filter(|_| writer.last == Seq::START);
     }
@@ -100,13 +100,17 @@ impl LogCore {
     ) -> Result<Seq, StoreError> {
         match (&writer.beginning, status) {
             (Some(SessionBeginning { root, title, lease }), status) => {
-                let (id, origin) = (self.session.clone(), Origin::Root(root.clone()));
+                let (id, origin) = (self.session.clone(), SessionOrigin::Root(root.clone()));
                 let (title, now) = (title.clone(), self.clock.now());
                 let status = status.unwrap_or_else(|| STATUS_NEW.to_owned());
                 let lease = Some(lease.clone());
-                self.store.begin(NewSession { id, origin, title, now, status, lease, entries }).await
+                self.store
+                    .create_with_entries(NewSession { id, origin, title, now, status, lease, entries })
+                    .await
             }
-            (None, Some(status)) => self.store.append_as(&self.session, writer.last, entries, &status).await,
+            (None, Some(status)) => {
+                self.store.append_and_set_status(&self.session, writer.last, entries, &status).await
+            }
             (None, None) => self.store.append(&self.session, writer.last, entries).await,
         }
     }

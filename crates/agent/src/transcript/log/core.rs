@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
-use super::prepared::PreparedEntry;
+use super::prepared_entry::PreparedEntry;
 use super::queue::{EntryQueue, PushTicket, WriterState};
 use super::timeline::Timeline;
 use crate::Clock;

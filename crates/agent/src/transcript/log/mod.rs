@@ -24,27 +24,27 @@ use tokio::sync::Notify;
 use crate::transcript::record::Record;
 use crate::{AgentError, Clock};
 use core::{LogCore, lock};
-use prepared::PreparedEntry;
+use prepared_entry::PreparedEntry;
 use queue::{PushTicket, WriterState};
 use timeline::Timeline;
 
 mod append;
 mod core;
 mod entry;
-mod prepared;
+mod prepared_entry;
 mod queue;
-mod reference;
 mod subscription;
 #[cfg(test)]
 mod tests;
+mod text_references;
 mod timeline;
 
 pub(crate) use core::{LiveSink, LogEntry, redact_value};
 pub use entry::{envelope_of, message_of};
 pub(crate) use queue::SessionBeginning;
-pub(crate) use reference::PAGE_BYTES;
-pub use reference::{EventPages, events};
 pub use subscription::{EventFilter, Since, Subscription};
+pub(crate) use text_references::PAGE_BYTES;
+pub use text_references::{EventPages, load_events};
 pub(crate) use timeline::LogBounds;
 
 /// The writing end of a session's log. Cheap to clone. Subscriptions end when the last clone is
@@ -75,12 +75,12 @@ impl Log {
         redactor: Arc<Redactor>,
         bounds: LogBounds,
     ) -> Self {
-        Self::of_agent(store, session, Vec::new(), last, clock, redactor, bounds)
+        Self::open_for_agent(store, session, Vec::new(), last, clock, redactor, bounds)
     }
 
     /// Opens the writing end of an agent's session. `agent` is the path of agent names to the
     /// session.
-    pub(crate) fn of_agent(
+    pub(crate) fn open_for_agent(
         store: Arc<dyn Store>,
         session: SessionId,
         agent: Vec<String>,
@@ -157,8 +157,8 @@ impl Log {
     }
 
     /// Makes the next append create the session, atomically with its entries; `None` cancels that.
-    pub(crate) async fn set_beginning(&self, beginning: Option<SessionBeginning>) {
-        self.shared.set_beginning(beginning).await;
+    pub(crate) async fn set_session_beginning(&self, beginning: Option<SessionBeginning>) {
+        self.shared.set_session_beginning(beginning).await;
     }
 
     /// Returns the number of queued entries that are not durable.
@@ -185,8 +185,8 @@ impl Log {
 
     /// Returns the number of subscribers that have not taken all shown events.
     #[cfg(test)]
-    pub(crate) fn subscribers_behind(&self) -> usize {
-        lock(&self.shared.timeline).subscribers_behind()
+    pub(crate) fn count_subscribers_behind(&self) -> usize {
+        lock(&self.shared.timeline).count_subscribers_behind()
     }
 
     /// Frees memory while the session is idle, except for events that subscribers have not taken.
@@ -213,7 +213,7 @@ impl Log {
         if lock(&self.shared.queue).is_settled() {
             return Ok(());
         }
-        match tokio::spawn(self.clone().write(ticket)).await {
+        match tokio::spawn(self.clone().write_owned(ticket)).await {
             Ok(written) => written,
             Err(died) => match ticket {
                 // Only this append removes its entries unwritten, so entries that have left the
@@ -229,7 +229,7 @@ impl Log {
 
     /// Writes queued entries. Takes the writing end by value, so that subscribers get the events
     /// before the log closes.
-    async fn write(self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
+    async fn write_owned(self, ticket: Option<PushTicket>) -> Result<(), AgentError> {
         self.shared.write_all(ticket).await
     }
 }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use journeyman_protocol::Seq;
 use journeyman_store::NewEntry;
 
-use super::prepared::PreparedEntry;
-use super::reference::KnownPieces;
+use super::prepared_entry::PreparedEntry;
+use super::text_references::KnownPieces;
 
 /// The id of a group of entries that were pushed together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use futures_util::stream::unfold;
 use journeyman_protocol::{Channel, Envelope, Event, Seq};
 
 use super::core::{LogCore, lock};
-use super::reference::{PAGE_BYTES, Resolver};
+use super::text_references::{PAGE_BYTES, ReferenceResolver};
 use super::timeline::{LiveStart, NextItem, SubscriberId};
 
 use crate::AgentError;
@@ -83,7 +83,7 @@ pub struct Subscription {
 struct StoredHistory {
     /// The end of the stored entries, and what follows them.
     cut: LiveStart,
-    resolver: Resolver,
+    resolver: ReferenceResolver,
 }
 
 impl Subscription {
@@ -160,13 +160,13 @@ impl Subscription {
 
     fn begin_history(&mut self, cut: LiveStart) {
         if self.last < cut.position {
-            self.history = Some(StoredHistory { cut, resolver: Resolver::default() });
+            self.history = Some(StoredHistory { cut, resolver: ReferenceResolver::default() });
         } else {
-            self.show_open(cut);
+            self.show_open_blocks(cut);
         }
     }
 
-    fn show_open(&mut self, cut: LiveStart) {
+    fn show_open_blocks(&mut self, cut: LiveStart) {
         let live = |event| Arc::new(self.shared.live_envelope(event));
         let open = cut.open.into_iter().map(live).chain(cut.questions);
         let is_wanted =
@@ -205,7 +205,7 @@ impl Subscription {
             // Reading took so long that the timeline has dropped the next events. The subscriber
             // was never live, so it isn't reported as behind.
             Some(cut) => self.begin_history(cut),
-            None => self.show_open(history.cut),
+            None => self.show_open_blocks(history.cut),
         }
         Ok(())
     }

@@ -225,7 +225,7 @@ impl Timeline {
 
     /// Returns the number of subscribers that have envelopes to take.
     #[cfg(test)]
-    pub(super) fn subscribers_behind(&self) -> usize {
+    pub(super) fn count_subscribers_behind(&self) -> usize {
         self.readers.values().filter(|next| **next < self.next_number()).count()
     }
 

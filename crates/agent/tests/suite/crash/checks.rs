@@ -17,10 +17,10 @@ pub(crate) async fn problems(place: &Place, wanted: &BTreeMap<String, String>) -
     let store = place.log();
     let entries = store.read(&session(), Seq::START, usize::MAX).await.unwrap();
     in_order(&entries, &mut problems);
-    if let Err(error) = store.lease(&session(), "the checks", now(), 1_000).await {
+    if let Err(error) = store.acquire_lease(&session(), "the checks", now(), 1_000).await {
         problems.push(format!("the lease is not free: {error}"));
     }
-    store.release(&session(), "the checks").await.unwrap();
+    store.release_lease(&session(), "the checks").await.unwrap();
     match State::load(&*store, &session()).await {
         Ok(state) => settled(&state, &mut problems),
         Err(error) => problems.push(format!("the log can't be folded: {error}")),
@@ -141,9 +141,10 @@ fn once(entries: &[Entry], problems: &mut Vec<String>) {
     }
 }
 
-/// Each channel on its own gives every one of its entries, in order, from the beginning; so do all together.
+/// Each channel on its own gives every one of its entries, in order, from the beginning; so do all
+/// together.
 async fn channels(store: &dyn Store, entries: &[Entry], problems: &mut Vec<String>) {
-    let replayed = match journeyman_agent::events(store, &session(), Seq::START, usize::MAX).await {
+    let replayed = match journeyman_agent::load_events(store, &session(), Seq::START, usize::MAX).await {
         Ok(replayed) => replayed,
         Err(error) => {
             problems.push(format!("the events can't be read: {error}"));

@@ -13,7 +13,7 @@ use journeyman_agent::{
 };
 use journeyman_protocol::{RunOutcome, UnixMillis};
 use journeyman_store::{NewEntry, Store, StoreError};
-use journeyman_workspace::failpoint::{Failpoint, Step};
+use journeyman_workspace::failpoint::{Failpoint, TransactionStep};
 use serde::{Deserialize, Serialize};
 
 use crate::crash::gated::{Gate, Gated, Op};
@@ -180,7 +180,7 @@ async fn work(plan: &Plan) -> Said {
     let place = Place(plan.place.clone());
     let (writes, steps) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (kill, counter) = (plan.kill, Arc::clone(&steps));
-    let failpoint = Failpoint::new(move |_: Step| {
+    let failpoint = Failpoint::new(move |_: TransactionStep| {
         if Kill::AtStep(counter.fetch_add(1, Ordering::SeqCst) + 1) == kill {
             die();
         }
@@ -243,7 +243,7 @@ async fn to_its_end(
     said: &mut Said,
 ) -> Result<(), String> {
     let words = |error: journeyman_agent::AgentError| error.to_string();
-    let known = !store.find(session().as_str()).await.map_err(|error| error.to_string())?.is_empty();
+    let known = !store.find_sessions(session().as_str()).await.map_err(|error| error.to_string())?.is_empty();
     let (handle, told) = if known {
         let state = State::load(store, &session()).await.map_err(words)?;
         let handle = resume(parts, settings(), session(), CutOffPolicy::Continue).await.map_err(words)?;

@@ -37,7 +37,8 @@ fn none_wrong(found: Vec<Vec<String>>) {
     println!("  {runs} runs");
 }
 
-/// Before and after every write to the log. Every third is cut off a second time, soon after it was opened again.
+/// Before and after every write to the log. Every third is cut off a second time, soon after it was
+/// opened again.
 fn at_durable_boundaries() {
     let writes = reference().said.writes;
     let kills = (1..=writes).flat_map(|write| [Kill::BeforeWrite(write), Kill::AfterWrite(write)]);

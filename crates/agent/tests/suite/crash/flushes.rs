@@ -1,7 +1,8 @@
-//! A disk that fails when it matters: the kernel is told to answer flushes of this process with an error.
+//! A disk that fails when it matters: the kernel is told to answer flushes of this process with an
+//! error.
 
-/// From now on every flush by any thread of this process, and of what it starts, fails with `EIO`; false where that
-/// can't be had.
+/// From now on every flush by any thread of this process, and of what it starts, fails with `EIO`;
+/// false where that can't be had.
 #[allow(unsafe_code)]
 pub(crate) fn fail() -> bool {
     let step = |code: u32, jt, jf, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };

@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use journeyman_store::{Entry, NewEntry, Store, StoreError};
-use journeyman_testkit::pass_on_store;
+use journeyman_testkit::forward_store_methods;
 
 /// What is asked of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl<G: Gate> Gated<G> {
 }
 
 impl<G: Gate> Store for Gated<G> {
-    pass_on_store!(inner: fork, read_records, read_chunk, changed, sessions, find, delete);
+    forward_store_methods!(inner: fork, read_records, read_chunk, wait_for_entry, sessions, find_sessions, delete);
 
     fn create(
         &self,
@@ -111,7 +111,7 @@ impl<G: Gate> Store for Gated<G> {
         })
     }
 
-    fn lease(
+    fn acquire_lease(
         &self,
         session: &SessionId,
         holder: &str,
@@ -120,14 +120,14 @@ impl<G: Gate> Store for Gated<G> {
     ) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, holder) = (session.clone(), holder.to_owned());
         self.pass(Op::Lease, &[], move |store| {
-            async move { store.lease(&session, &holder, now, ttl_ms).await }.boxed()
+            async move { store.acquire_lease(&session, &holder, now, ttl_ms).await }.boxed()
         })
     }
 
-    fn release(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn release_lease(&self, session: &SessionId, holder: &str) -> BoxFuture<'_, Result<(), StoreError>> {
         let (session, holder) = (session.clone(), holder.to_owned());
         self.pass(Op::Release, &[], move |store| {
-            async move { store.release(&session, &holder).await }.boxed()
+            async move { store.release_lease(&session, &holder).await }.boxed()
         })
     }
 }

@@ -1,6 +1,7 @@
 //! A task of 30 calls that is cut off anywhere, and the faults of a disk and a clock.
 //!
-//! `JM_CRASH_RUNS=300` and `JM_CRASH_ALL=1` for the full volume, which `cargo xtask soak crash` does.
+//! `JM_CRASH_RUNS=300` and `JM_CRASH_ALL=1` for the full volume, which `cargo xtask soak crash`
+//! does.
 
 mod checks;
 pub(crate) mod child;

@@ -6,12 +6,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_agent::{Approver, Checks, RunSettings, SessionParts};
+use journeyman_agent::{Approver, ChecksSetting, RunSettings, SessionParts};
 use journeyman_model::Model;
 use journeyman_policy::Policy;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Mode, SessionId, UnixMillis};
-use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, find_toolchains};
 use journeyman_store::{Blobs, SqliteStore, Store};
 use journeyman_tools::{Registry, SharedIndex};
 use journeyman_workspace::failpoint::Failpoint;
@@ -69,7 +69,7 @@ impl Place {
             copy: None,
             planned_copy: None,
             sandbox: Arc::new(sandbox(&self.0)),
-            toolchains: Arc::new(toolchains(&host, &self.root())),
+            toolchains: Arc::new(find_toolchains(&host, &self.root())),
             registry: Registry::with_builtin_at(&self.root()),
             policy: Policy::default(),
             lasting_answers: Default::default(),
@@ -124,7 +124,7 @@ pub(crate) fn settings() -> RunSettings {
     RunSettings {
         mode: Mode::Auto,
         approver: Approver::Handle,
-        checks: Checks::Custom(vec![task::CHECK.to_owned()]),
+        checks: ChecksSetting::Custom(vec![task::CHECK.to_owned()]),
         ..RunSettings::default()
     }
 }

@@ -1,4 +1,5 @@
-//! The task that every child works at: 30 calls, and a model that finds its place from the transcript alone.
+//! The task that every child works at: 30 calls, and a model that finds its place from the
+//! transcript alone.
 
 use std::collections::HashMap;
 

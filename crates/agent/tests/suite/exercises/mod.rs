@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use journeyman_agent::{Checks, RunSettings};
+use journeyman_agent::{ChecksSetting, RunSettings};
 use journeyman_protocol::{Message, RunOutcome};
 use journeyman_testkit::{is_installed, skip};
 
@@ -105,8 +105,11 @@ async fn run(language: &'static Language, exercise: &Exercise, number: usize, to
         }
     });
     let label = format!("{}: {} ({} -> {})", language.name, exercise.signature, damaged.name, format.name);
-    let settings =
-        RunSettings { tool_calling, checks: Checks::Custom(vec![language.check.to_owned()]), ..auto() };
+    let settings = RunSettings {
+        tool_calling,
+        checks: ChecksSetting::Custom(vec![language.check.to_owned()]),
+        ..auto()
+    };
     let task = format!("Fix {}: the test fails.", language.file);
     let report = bench.run_task(&task, &model, settings).await;
     let heard = model.heard();

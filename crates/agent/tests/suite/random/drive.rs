@@ -18,7 +18,8 @@ const STEPS: usize = 160;
 /// Steps that letting go may take.
 const MOST_STEPS: usize = 4_000;
 
-/// Runs one seed; gives what went wrong, and what led there. With it, what happened, to compare runs by.
+/// Runs one seed; gives what went wrong, and what led there. With it, what happened, to compare
+/// runs by.
 pub(crate) async fn run(seed: u64, dir: &std::path::Path) -> (Vec<String>, Result<(), String>) {
     let mut random = Rng::with_seed(seed);
     let setting = Setting {

@@ -1,4 +1,5 @@
-//! Where everything that a session waits for waits for the driver: one gate each, opened one at a time.
+//! Where everything that a session waits for waits for the driver: one gate each, opened one at a
+//! time.
 
 use std::sync::{Arc, Mutex};
 

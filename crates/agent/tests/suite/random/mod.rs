@@ -1,9 +1,9 @@
-//! A session under a driver that lets one thing happen at a time, in an order that a seed decides: messages, answers,
-//! interrupts, ends of calls, replies, time, failures of the store, deaths of the process. After every step the
-//! session's promises are checked. A seed always plays the same.
+//! A session under a driver that lets one thing happen at a time, in an order that a seed decides:
+//! messages, answers, interrupts, ends of calls, replies, time, failures of the store, deaths of
+//! the process. After every step the session's promises are checked. A seed always plays the same.
 //!
-//! `JM_SEED=7 cargo test -p journeyman-agent --test suite random` plays one and tells its story; `JM_SEEDS=10000` plays that
-//! many, which `cargo xtask soak session` does.
+//! `JM_SEED=7 cargo test -p journeyman-agent --test suite random` plays one and tells its story;
+//! `JM_SEEDS=10000` plays that many, which `cargo xtask soak session` does.
 
 blocking_cases![any_order_of_things_keeps_the_promises, a_seed_always_plays_the_same];
 
@@ -25,7 +25,8 @@ const TWICE: u64 = 10;
 /// How often a seed is played, at most, until it has played the same twice.
 const PLAYS: u64 = 6;
 
-/// Where projects lie: in memory where that is to be had, for there is no crash of the machine in here.
+/// Where projects lie: in memory where that is to be had, for there is no crash of the machine in
+/// here.
 fn places() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() { memory } else { std::env::temp_dir() }
@@ -81,8 +82,8 @@ fn any_order_of_things_keeps_the_promises() {
 
 fn a_seed_always_plays_the_same() {
     for seed in 1..=TWICE {
-        // A machine that is busy with other things may let an append be two: seldom, in the first run as in others, and not
-        // twice in the same way.
+        // A machine that is busy with other things may let an append be two: seldom, in the first
+        // run as in others, and not twice in the same way.
         let mut stories: Vec<Vec<String>> = Vec::new();
         let again = (0..PLAYS).any(|_| {
             let story = play(seed).0;

@@ -1,4 +1,5 @@
-//! What is looked at after every step: the log as far as it is durable, and what subscribers were shown of it.
+//! What is looked at after every step: the log as far as it is durable, and what subscribers were
+//! shown of it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -43,7 +44,8 @@ pub(crate) struct Log {
     results: HashSet<CallId>,
     /// Messages of the transcript that have been found to be in order.
     checked: usize,
-    /// Messages that a closed task was to begin with: taken without a word, and the task is ended by the next record.
+    /// Messages that a closed task was to begin with: taken without a word, and the task is ended
+    /// by the next record.
     given_up: Vec<String>,
     taken_silently: Vec<String>,
 }
@@ -142,7 +144,8 @@ impl Log {
         self.states.get(call).and_then(|trail| trail.last()) == Some(&CallState::Executing)
     }
 
-    /// User and model by turns; every call answered by the next message, in order, before anything else.
+    /// User and model by turns; every call answered by the next message, in order, before anything
+    /// else.
     fn transcript(&mut self) -> Result<(), String> {
         let messages = &self.state.messages;
         let from = self.checked.min(messages.len()).saturating_sub(2);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use journeyman_agent::hooks::Hooks;
 use journeyman_agent::{
-    AgentError, Approver, Checks, CutOffPolicy, EventFilter, MessageId, RunSettings, SessionHandle,
+    AgentError, Approver, ChecksSetting, CutOffPolicy, EventFilter, MessageId, RunSettings, SessionHandle,
     SessionParts, Since, resume, start,
 };
 use journeyman_policy::Policy;
@@ -321,7 +321,7 @@ impl World {
             return Err("closing hangs".to_owned());
         }
         let now = UnixMillis(self.clock.load(Ordering::SeqCst));
-        match self.store.lease(&session(), "somebody else", now, 1_000).await {
+        match self.store.acquire_lease(&session(), "somebody else", now, 1_000).await {
             Err(error) if !self.log.entries.is_empty() => Err(format!("the lease is not free: {error}")),
             _ => Ok(()),
         }
@@ -335,7 +335,7 @@ fn settings(setting: Setting) -> RunSettings {
         approval_timeout: setting.approval_timeout.then_some(APPROVAL),
         concurrency: setting.concurrency,
         loop_guard: setting.loop_guard,
-        checks: Checks::Off,
+        checks: ChecksSetting::Off,
         max_turns: 12,
         ..RunSettings::default()
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
+use journeyman_agent::{Approver, ChecksSetting, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{AgentState, CallId, CallState, Event, Mode, RunOutcome};
 use serde_json::json;
 
@@ -21,7 +21,7 @@ cases![
 ];
 
 fn settings() -> RunSettings {
-    RunSettings { approver: Approver::Handle, checks: Checks::Off, todos: None, ..in_mode(Mode::Ask) }
+    RunSettings { approver: Approver::Handle, checks: ChecksSetting::Off, todos: None, ..in_mode(Mode::Ask) }
 }
 
 /// Writes of files that are named after their calls.
@@ -195,7 +195,8 @@ async fn the_first_answer_wins() {
     assert_eq!(decided, [format!("surface {winner}")]);
 }
 
-/// Three are asked; one is allowed and one denied when the machine dies. Only the third is asked again.
+/// Three are asked; one is allowed and one denied when the machine dies. Only the third is asked
+/// again.
 async fn answers_before_a_crash_hold_after_it() {
     let mut bench = Bench::new(&[]);
     let told = Told::new([writes(&["c1", "c2", "c3"]), says("done")]);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use journeyman_agent::{Checks, RunSettings};
+use journeyman_agent::{ChecksSetting, RunSettings};
 use journeyman_model::ModelRequest;
 use journeyman_policy::GUARD_RULES;
 use journeyman_protocol::{CallId, CallState, Event, RunOutcome};
@@ -239,7 +239,8 @@ async fn a_tool_that_says_nothing_has_the_settings_limit() {
         says("done"),
     ]);
     // Long enough for a file to be read on a loaded machine.
-    let settings = RunSettings { tool_timeout: Duration::from_millis(1500), checks: Checks::Off, ..auto() };
+    let settings =
+        RunSettings { tool_timeout: Duration::from_millis(1500), checks: ChecksSetting::Off, ..auto() };
     let report = bench.run(&told, settings).await;
     assert_eq!(report.text, "done");
     let heard = &told.requests()[1];
@@ -274,7 +275,7 @@ async fn a_tool_that_does_not_listen_is_ended_all_the_same() {
         });
         let mut bench = Bench::new(&[]).with_tool(Does { limit, ..deaf });
         let told = Told::new([calls([("c1", "deaf", json!({}))]), says("done"), says("answered")]);
-        let session = bench.start(&told, RunSettings { checks: Checks::Off, ..auto() });
+        let session = bench.start(&told, RunSettings { checks: ChecksSetting::Off, ..auto() });
         session.handle.send("do it").await.unwrap();
         if limit.is_none() {
             bench.log.executing("c1").await;
@@ -298,8 +299,9 @@ async fn a_call_that_is_ended_names_what_it_left_and_what_was_moved_away() {
     let deaf = Does::reading("deaf", |context, _| async move {
         let root = context.workspace.root().to_owned();
         std::fs::write(root.join("a.txt"), "a person's").unwrap();
-        let before = context.workspace.commands().begin_call(&context.session, &context.call).unwrap();
-        GuardedState::before_command(&context.workspace, &before, GUARD_RULES).unwrap();
+        let before =
+            context.workspace.command_observer().begin_call(&context.session, &context.call).unwrap();
+        GuardedState::capture_for_recovery(&context.workspace, &before, GUARD_RULES).unwrap();
         for path in ["b.txt", ".envrc"] {
             std::fs::write(root.join(path), "the call's").unwrap();
         }
@@ -310,7 +312,7 @@ async fn a_call_that_is_ended_names_what_it_left_and_what_was_moved_away() {
     let deaf = Does { limit: Some(Duration::from_millis(1)), ..deaf.writing() };
     let mut bench = Bench::new(&[("a.txt", "a\n"), ("b.txt", "b\n")]).with_tool(deaf);
     let told = Told::new([calls([("c1", "deaf", json!({}))]), says("done")]);
-    let report = bench.run(&told, RunSettings { checks: Checks::Off, ..auto() }).await;
+    let report = bench.run(&told, RunSettings { checks: ChecksSetting::Off, ..auto() }).await;
     let text = result(told.requests().last().unwrap(), "c1");
     for part in [
         "a.txt differs and was left as it is: it was changed before the command began; kept.",

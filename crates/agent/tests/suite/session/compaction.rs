@@ -31,7 +31,7 @@ cases![
 const WINDOW: Tokens = Tokens(12_000);
 
 fn limits(window: Tokens) -> ModelLimits {
-    ModelLimits { window, source: LimitSource::Configured, ..ModelLimits::careful_default(false) }
+    ModelLimits { window, source: LimitSource::Configured, ..ModelLimits::conservative_default(false) }
 }
 
 fn settings(window: Tokens, summarize: bool) -> RunSettings {

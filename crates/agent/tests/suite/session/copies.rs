@@ -9,12 +9,12 @@ use journeyman_agent::isolation::{
     CheckRunner, CommitOptions, Committer, Isolation, LandContext, LandOutcome, LandRequest,
     UnverifiedPolicy, WorkCopy, discard_copy, finish_copy, land_copy,
 };
-use journeyman_agent::{AgentError, Checks, RunSettings, start};
+use journeyman_agent::{AgentError, ChecksSetting, RunSettings, start};
 use journeyman_model::ModelRequest;
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{CopyState, Event, RunOutcome, RunReport, SessionId};
 use journeyman_store::{Blobs, Store};
-use journeyman_workspace::{CheckpointId, OnConflict, Tier, UndoTarget, WorkspaceError};
+use journeyman_workspace::{CheckpointId, IsolationTier, OnConflict, UndoTarget, WorkspaceError};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -38,7 +38,7 @@ fn write(id: &'static str, path: &str, content: &str) -> Step {
     calls([(id, "write_file", json!({ "path": path, "content": content }))])
 }
 
-fn context(bench: &Bench, checks: Checks) -> LandContext {
+fn context(bench: &Bench, checks: ChecksSetting) -> LandContext {
     let parts = bench.parts(&Told::new([]));
     LandContext {
         store: Arc::clone(&bench.log) as Arc<dyn Store>,
@@ -49,7 +49,7 @@ fn context(bench: &Bench, checks: Checks) -> LandContext {
             origin: Arc::clone(&bench.workspace),
             sandbox: Arc::clone(&bench.sandbox),
             git: None,
-            tiers: vec![Tier::Overlay, Tier::Reflink, Tier::Copy],
+            tiers: vec![IsolationTier::Overlay, IsolationTier::Reflink, IsolationTier::Copy],
             max_copied_files: usize::MAX,
         },
         proof: CheckRunner {
@@ -71,7 +71,7 @@ async fn isolated(
     settings: RunSettings,
 ) -> RunReport {
     let copy = context.isolation.open_or_create(&id()).unwrap();
-    let session = bench.shown_by(start(bench.parts(told).in_copy(copy), settings, id()));
+    let session = bench.shown_by(start(bench.parts(told).move_into_copy(copy), settings, id()));
     session.handle.send("do it").await.unwrap();
     let report = session.handle.wait_until_finished().await.unwrap();
     session.handle.close().await;
@@ -89,7 +89,7 @@ async fn steps_that_change_something_have_a_checkpoint() {
         write("c3", "c.txt", "c\n"),
         says("done"),
     ]);
-    bench.run(&told, RunSettings { checks: Checks::Off, ..auto() }).await;
+    bench.run(&told, RunSettings { checks: ChecksSetting::Off, ..auto() }).await;
     let checkpoints: Vec<(u64, String, Option<u64>)> = bench
         .log
         .events()
@@ -115,7 +115,7 @@ async fn verified_work_is_landed_when_the_session_is_over() {
         return;
     }
     let mut bench = Bench::new(&[("a.txt", "a\n")]);
-    let context = context(&bench, Checks::Custom(vec!["test -e b.txt".to_owned()]));
+    let context = context(&bench, ChecksSetting::Custom(vec!["test -e b.txt".to_owned()]));
     let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
     let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
     let mut report = isolated(&mut bench, &context, &told, settings).await;
@@ -142,7 +142,7 @@ async fn changed_tests_verify_nothing_in_a_copy() {
     let tests = "set -e\n. ./calc.sh\ntest \"$(add 2 2)\" = 4\n";
     let run_tests = "for one in tests/*.sh; do sh \"$one\" || exit 1; done";
     let mut bench = Bench::new(&[("calc.sh", "add() { echo $(($1 + $2)); }\n"), ("tests/sums.sh", tests)]);
-    let context = context(&bench, Checks::Custom(vec![run_tests.to_owned()]));
+    let context = context(&bench, ChecksSetting::Custom(vec![run_tests.to_owned()]));
     let told = Told::new([
         calls([
             ("r1", "read_file", json!({ "path": "calc.sh" })),
@@ -175,11 +175,11 @@ async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
     let bench = Bench::new(&[("a.txt", "a\n")]);
     // It passes only on both together.
     let check = "grep -q mine a.txt && grep -q b b.txt".to_owned();
-    let context = context(&bench, Checks::Custom(vec![check]));
+    let context = context(&bench, ChecksSetting::Custom(vec![check]));
     let copy = context.isolation.open_or_create(&id()).unwrap();
     let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
     let settings = RunSettings { checks: context.proof.checks.clone(), ..auto() };
-    let mut session = bench.shown_by(start(bench.parts(&told).in_copy(copy), settings, id()));
+    let mut session = bench.shown_by(start(bench.parts(&told).move_into_copy(copy), settings, id()));
     // As editors save: nobody ever sees half of it.
     std::fs::write(bench.outside.join("mine"), "mine\n").unwrap();
     std::fs::rename(bench.outside.join("mine"), bench.root.join("a.txt")).unwrap();
@@ -200,11 +200,11 @@ async fn what_the_user_changes_is_in_the_copy_before_it_is_verified() {
 
 async fn unverified_work_is_kept_until_somebody_says_so() {
     let mut bench = Bench::new(&[("a.txt", "a\n")]);
-    let context = context(&bench, Checks::Off);
+    let context = context(&bench, ChecksSetting::Off);
     let read = calls([("r1", "read_file", json!({ "path": "a.txt" }))]);
     let told = Told::new([read, write("c1", "a.txt", "other\n"), says("done")]);
     let mut report =
-        isolated(&mut bench, &context, &told, RunSettings { checks: Checks::Off, ..auto() }).await;
+        isolated(&mut bench, &context, &told, RunSettings { checks: ChecksSetting::Off, ..auto() }).await;
     let stop = CancellationToken::new();
     let wish = LandRequest::default();
     finish_copy(&context, &mut report, Some(&wish), &stop).await.unwrap();
@@ -230,11 +230,11 @@ async fn unverified_work_is_kept_until_somebody_says_so() {
 
 async fn a_copy_is_held_while_its_session_lives() {
     let bench = Bench::new(&[]);
-    let context = context(&bench, Checks::Off);
+    let context = context(&bench, ChecksSetting::Off);
     let copy = context.isolation.open_or_create(&id()).unwrap();
     let told = Told::new([write("c1", "b.txt", "b\n"), says("done")]);
-    let settings = RunSettings { checks: Checks::Off, ..auto() };
-    let session = bench.shown_by(start(bench.parts(&told).in_copy(copy), settings, id()));
+    let settings = RunSettings { checks: ChecksSetting::Off, ..auto() };
+    let session = bench.shown_by(start(bench.parts(&told).move_into_copy(copy), settings, id()));
     session.handle.send("do it").await.unwrap();
     session.handle.wait_until_finished().await.unwrap();
     let held = context.isolation.open(&id()).map(|copy: WorkCopy| copy.was_reopened());
@@ -250,12 +250,12 @@ async fn a_copy_in_which_no_session_began_does_not_stay() {
         return;
     }
     let mut bench = Bench::new(&[("a.txt", "a\n")]);
-    let context = context(&bench, Checks::Off);
+    let context = context(&bench, ChecksSetting::Off);
     let copies = || context.isolation.origin.copies().list().unwrap().len();
     drop(context.isolation.open_or_create(&id()).unwrap());
     assert_eq!(copies(), 0);
     let told = Told::new([says("nothing to do")]);
-    isolated(&mut bench, &context, &told, RunSettings { checks: Checks::Off, ..auto() }).await;
+    isolated(&mut bench, &context, &told, RunSettings { checks: ChecksSetting::Off, ..auto() }).await;
     assert_eq!(copies(), 1);
 }
 
@@ -264,7 +264,7 @@ async fn candidates_begin_with_the_same_bytes() {
         return;
     }
     let bench = Bench::new(&[("a.txt", "a\n")]);
-    let checks = Checks::Custom(vec!["test -e b.txt".to_owned()]);
+    let checks = ChecksSetting::Custom(vec!["test -e b.txt".to_owned()]);
     let context = context(&bench, checks.clone());
     let first = |request: &ModelRequest| request.messages.len() == 1;
     let begun = AtomicUsize::new(0);
@@ -318,13 +318,13 @@ async fn candidates_begin_with_the_same_bytes() {
 
 async fn an_interrupt_ends_all_candidates() {
     let bench = Bench::new(&[("a.txt", "a\n")]);
-    let context = context(&bench, Checks::Off);
+    let context = context(&bench, ChecksSetting::Off);
     let told =
         Told::new([crate::session::support::model::stalls(), crate::session::support::model::stalls()]);
     let race = CandidateOptions {
         context: &context,
         parts: &|_| bench.parts(&told),
-        settings: RunSettings { checks: Checks::Off, ..auto() },
+        settings: RunSettings { checks: ChecksSetting::Off, ..auto() },
         adjust_settings: &|_, settings| settings,
         parent: id(),
         candidates: vec![SessionId::new(NOW, 21), SessionId::new(NOW, 22)],
@@ -364,7 +364,7 @@ async fn what_is_landed_can_be_committed() {
     for arguments in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "one"]] {
         git(arguments);
     }
-    let mut context = context(&bench, Checks::Custom(vec!["true".to_owned()]));
+    let mut context = context(&bench, ChecksSetting::Custom(vec!["true".to_owned()]));
     let reader = Git::new(&bench.root, Arc::clone(&bench.sandbox));
     let named = ["AUTHOR_NAME", "AUTHOR_EMAIL", "COMMITTER_NAME", "COMMITTER_EMAIL"];
     let named = named.map(|name| (format!("GIT_{name}").into(), "jo@example.org".into()));

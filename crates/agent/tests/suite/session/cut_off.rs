@@ -1,4 +1,5 @@
-//! Replies that end before the model is done: the part that arrived is kept, and the session goes on.
+//! Replies that end before the model is done: the part that arrived is kept, and the session goes
+//! on.
 
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Checks, EventFilter, RunSettings, Since, events};
+use journeyman_agent::{ChecksSetting, EventFilter, RunSettings, Since, load_events};
 use journeyman_model::Delta;
 use journeyman_protocol::{Envelope, Event, Mode, Seq};
 use serde_json::json;
@@ -41,7 +41,7 @@ async fn busy() -> (Bench, Session) {
         calls([("c3", "write_file", write("b.txt"))]),
         says("repaired"),
     ]);
-    let settings = RunSettings { checks: Checks::Custom(vec!["test -f b.txt".to_owned()]), ..auto() };
+    let settings = RunSettings { checks: ChecksSetting::Custom(vec!["test -f b.txt".to_owned()]), ..auto() };
     let mut session = bench.start(&told, settings);
     session.handle.send("do it").await.unwrap();
     session.done().await;
@@ -50,7 +50,7 @@ async fn busy() -> (Bench, Session) {
 
 /// The log's own view of a session's events.
 async fn logged(bench: &Bench, session: &Session) -> Vec<Envelope> {
-    events(&*bench.log, session.handle.id(), Seq::START, usize::MAX).await.unwrap()
+    load_events(&*bench.log, session.handle.id(), Seq::START, usize::MAX).await.unwrap()
 }
 
 fn numbered(shown: &[Arc<Envelope>]) -> Vec<Envelope> {
@@ -77,7 +77,7 @@ async fn entries_are_numbered_and_deltas_are_not() {
 async fn the_way_of_a_run() {
     let mut bench = Bench::new(&[]);
     let told = Told::new([calls([("c1", "write_file", write("a.txt"))]), says("written")]);
-    let settings = RunSettings { checks: Checks::Off, ..in_mode(Mode::Edit) };
+    let settings = RunSettings { checks: ChecksSetting::Off, ..in_mode(Mode::Edit) };
     let mut session = bench.start(&told, settings);
     session.handle.send("do it").await.unwrap();
     session.done().await;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{AgentError, Checks, CutOffPolicy, ForkPoint, RunSettings, State, fork};
+use journeyman_agent::{AgentError, ChecksSetting, CutOffPolicy, ForkPoint, RunSettings, State, fork};
 use journeyman_protocol::{CallState, MessageKind, RunOutcome, Seq, SessionId};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -14,7 +14,7 @@ use crate::session::support::tools::{Meet, Trail};
 cases![in_the_middle_of_a_task, at_every_place_of_a_log, of_a_fork, of_nothing];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, ..auto() }
 }
 
 fn child(number: u64) -> SessionId {

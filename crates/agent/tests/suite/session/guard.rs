@@ -1,6 +1,7 @@
-//! A run that goes in circles is told so twice and then stopped; one that comes forward is left alone.
+//! A run that goes in circles is told so twice and then stopped; one that comes forward is left
+//! alone.
 
-use journeyman_agent::{Checks, RunSettings};
+use journeyman_agent::{ChecksSetting, RunSettings};
 use journeyman_protocol::{Event, ReminderCategory, RunOutcome};
 use serde_json::json;
 
@@ -15,7 +16,7 @@ cases![
 ];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, todos: None, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, todos: None, ..auto() }
 }
 
 fn warnings(bench: &Bench) -> usize {

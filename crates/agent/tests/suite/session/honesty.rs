@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journeyman_agent::{Checks, RunSettings, StrengthSettings};
+use journeyman_agent::{ChecksSetting, RunSettings, StrengthSettings};
 use journeyman_protocol::{Event, HonestyKind, RunOutcome, RunReport};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ async fn run_in(
     }
     let mut bench = Bench::new(files);
     let settings = RunSettings {
-        checks: Checks::Custom(vec![check.to_owned()]),
+        checks: ChecksSetting::Custom(vec![check.to_owned()]),
         accepted_findings: accepted.iter().map(|text| text.parse().unwrap()).collect(),
         strength: StrengthSettings { budget: Duration::from_secs(60), ..StrengthSettings::default() },
         ..auto()

@@ -1,7 +1,7 @@
-//! Intent is durable before effect (invariant 5): whichever write to the log fails, nothing has happened that
-//! the log doesn't know of.
+//! Intent is durable before effect (invariant 5): whichever write to the log fails, nothing has
+//! happened that the log doesn't know of.
 
-use journeyman_agent::{AgentError, Checks, RunSettings};
+use journeyman_agent::{AgentError, ChecksSetting, RunSettings};
 use journeyman_protocol::{CallState, Event, RunOutcome};
 use serde_json::json;
 
@@ -35,7 +35,7 @@ fn steps() -> Vec<Step> {
 }
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Custom(vec!["echo x > checked".to_owned()]), ..auto() }
+    RunSettings { checks: ChecksSetting::Custom(vec!["echo x > checked".to_owned()]), ..auto() }
 }
 
 fn assert_intended(bench: &Bench, failing: Failing) {
@@ -79,8 +79,8 @@ async fn whichever_append_fails() {
     assert_eq!(sent.matches("do it").count(), 1, "{sent}");
 }
 
-/// After one failed write the same session takes another message: every call got a result, so the model can
-/// be asked again.
+/// After one failed write the same session takes another message: every call got a result, so the
+/// model can be asked again.
 async fn a_session_goes_on_after_the_log_recovers() {
     if !confined().await {
         return;

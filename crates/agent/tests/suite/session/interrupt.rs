@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
+use journeyman_agent::{Approver, ChecksSetting, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{Block, CallId, CallState, Event, Mode, RunOutcome};
 use journeyman_tools::{ToolContext, ToolOutput};
 use serde_json::{Value, json};
@@ -26,7 +26,8 @@ cases![
     dropping_the_handle_ends_the_command,
 ];
 
-/// The next message on the same handle is answered, and the model gets a transcript that it can take.
+/// The next message on the same handle is answered, and the model gets a transcript that it can
+/// take.
 async fn goes_on(bench: &Bench, session: &mut Session, told: &Told) {
     let before = told.requests().len();
     session.handle.send("and now this").await.unwrap();
@@ -121,7 +122,7 @@ async fn while_a_command_runs_and_others_wait() {
     let marker = Marker::new();
     let mut bench = Bench::new(&[]);
     let told = Told::new([sleeps(&marker), says("answered")]);
-    let settings = RunSettings { checks: Checks::Off, ..auto() };
+    let settings = RunSettings { checks: ChecksSetting::Off, ..auto() };
     let mut session = bench.start(&told, settings);
     session.handle.send("do it").await.unwrap();
     session.until(begun).await;
@@ -171,7 +172,7 @@ async fn while_checks_run() {
     let mut bench = Bench::new(&[]);
     let write = calls([("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }))]);
     let told = Told::new([write, says("written")]);
-    let settings = RunSettings { checks: Checks::Custom(vec![marker.command()]), ..auto() };
+    let settings = RunSettings { checks: ChecksSetting::Custom(vec![marker.command()]), ..auto() };
     let mut session = bench.start(&told, settings);
     session.handle.send("do it").await.unwrap();
     session.until(|event| matches!(event, Event::CheckStarted { .. })).await;
@@ -193,7 +194,8 @@ async fn what_was_interrupted_is_verified_when_the_session_goes_on() {
         let write = calls([("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }))]);
         let told = Told::new([write, says("written"), says("so be it"), says("nothing to add"), says("bye")]);
         let check = format!("test -e ready || exec {}; test {passes} = true", marker.command());
-        let settings = RunSettings { checks: Checks::Custom(vec![check]), max_iterations: 0, ..auto() };
+        let settings =
+            RunSettings { checks: ChecksSetting::Custom(vec![check]), max_iterations: 0, ..auto() };
         let mut session = bench.start(&told, settings.clone());
         session.handle.send("do it").await.unwrap();
         session.until(|event| matches!(event, Event::CheckStarted { .. })).await;
@@ -211,7 +213,8 @@ async fn what_was_interrupted_is_verified_when_the_session_goes_on() {
         let changed: Vec<String> = report.changes.iter().map(|change| change.path.to_string()).collect();
         assert_eq!(changed, ["a.txt", "ready"]);
         assert!(report.diff.contains("+++ b/a.txt"), "{}", report.diff);
-        // What is verified need not be verified again; what failed is looked at until it passes, or is gone.
+        // What is verified need not be verified again; what failed is looked at until it passes, or
+        // is gone.
         session.handle.send("and now?").await.unwrap();
         let report = session.handle.wait_until_finished().await.unwrap();
         let expected = if passes { RunOutcome::Unverified } else { RunOutcome::ChecksFail };

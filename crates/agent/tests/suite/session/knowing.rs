@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use journeyman_agent::isolation::Isolation;
 use journeyman_agent::{RunSettings, start};
-use journeyman_workspace::Tier;
+use journeyman_workspace::IsolationTier;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -74,7 +74,7 @@ async fn a_copy_is_searched_and_not_the_project() {
         origin: Arc::clone(&bench.workspace),
         sandbox: Arc::clone(&bench.sandbox),
         git: None,
-        tiers: vec![Tier::Copy],
+        tiers: vec![IsolationTier::Copy],
         max_copied_files: usize::MAX,
     };
     let told = Told::new([
@@ -83,7 +83,7 @@ async fn a_copy_is_searched_and_not_the_project() {
         says("done"),
     ]);
     let copy = isolation.open_or_create(&id()).unwrap();
-    let session = start(bench.parts(&told).in_copy(copy), auto(), id());
+    let session = start(bench.parts(&told).move_into_copy(copy), auto(), id());
     session.send("do it").await.unwrap();
     session.wait_until_finished().await.unwrap();
     session.close().await;

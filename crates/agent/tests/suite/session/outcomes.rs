@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journeyman_agent::{Checks, RunSettings};
+use journeyman_agent::{ChecksSetting, RunSettings};
 use journeyman_model::{ModelError, Price};
 use journeyman_protocol::{
     Block, FileChange, FileChangeKind, Mode, RelPath, RunOutcome, RunReport, SessionId, StopReason, Tokens,
@@ -51,7 +51,7 @@ fn cut_off(text: &str) -> Step {
 }
 
 fn checked(command: &str) -> RunSettings {
-    RunSettings { checks: Checks::Custom(vec![command.to_owned()]), ..auto() }
+    RunSettings { checks: ChecksSetting::Custom(vec![command.to_owned()]), ..auto() }
 }
 
 const ADDED: FileChangeKind = FileChangeKind::Added;
@@ -107,7 +107,7 @@ fn unverified() -> Vec<Row> {
         Row {
             name: "no check wanted",
             steps: vec![write("c1", "a.txt"), says("written")],
-            settings: RunSettings { checks: Checks::Off, ..auto() },
+            settings: RunSettings { checks: ChecksSetting::Off, ..auto() },
             end: (RunOutcome::Unverified, 4, "finished; no check was run (--no-check)"),
             text: "written",
             changes: &[("a.txt", ADDED)],
@@ -116,7 +116,7 @@ fn unverified() -> Vec<Row> {
         Row {
             name: "no check found",
             steps: vec![write("c1", "a.txt"), says("written")],
-            settings: RunSettings { checks: Checks::Found, ..auto() },
+            settings: RunSettings { checks: ChecksSetting::Found, ..auto() },
             end: (
                 RunOutcome::Unverified,
                 4,
@@ -305,7 +305,8 @@ fn times(replies: u64) -> Usage {
     Usage { input: by(USAGE.input), output: by(USAGE.output), ..Usage::default() }
 }
 
-/// Whatever the task is at when its time is over: nothing has begun, the model thinks, a command runs.
+/// Whatever the task is at when its time is over: nothing has begun, the model thinks, a command
+/// runs.
 async fn time_is_a_limit_too() {
     let marker = Marker::new();
     let command = marker.command();
@@ -325,7 +326,7 @@ async fn time_is_a_limit_too() {
 
 async fn the_report_is_the_last_entry_of_the_log() {
     let mut bench = Bench::new(&[]);
-    let settings = RunSettings { checks: Checks::Off, ..in_mode(Mode::Edit) };
+    let settings = RunSettings { checks: ChecksSetting::Off, ..in_mode(Mode::Edit) };
     let report = bench.run(&Told::new([write("c1", "a.txt"), says("written")]), settings).await;
     let last = bench.log.events().pop().unwrap();
     assert_eq!(last, journeyman_protocol::Event::Done { report: Box::new((*report).clone()) });
@@ -347,7 +348,7 @@ async fn the_evidence_is_of_the_last_round() {
     }
     let mut bench = Bench::new(&[]);
     let commands = vec!["test -f b.txt".to_owned(), "echo seen; test -f a.txt".to_owned()];
-    let settings = RunSettings { checks: Checks::Custom(commands), ..auto() };
+    let settings = RunSettings { checks: ChecksSetting::Custom(commands), ..auto() };
     let told = Told::new([write("c1", "a.txt"), says("one"), write("c2", "b.txt"), says("two")]);
     let report = bench.run(&told, settings).await;
     let ran: Vec<(&str, bool)> =
@@ -450,7 +451,7 @@ async fn a_second_task_reports_its_own_changes_only() {
         says("two"),
         says("three"),
     ]);
-    let session = bench.start(&told, RunSettings { checks: Checks::Off, ..auto() });
+    let session = bench.start(&told, RunSettings { checks: ChecksSetting::Off, ..auto() });
     let mut reports = Vec::new();
     for task in ["first", "second", "third"] {
         session.handle.send(task).await.unwrap();

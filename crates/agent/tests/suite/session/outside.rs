@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use journeyman_agent::hooks::{HookCommand, HookEvent, HooksBuilder};
-use journeyman_agent::{Approver, Checks, PermissionAnswer, RunSettings};
+use journeyman_agent::{Approver, ChecksSetting, PermissionAnswer, RunSettings};
 use journeyman_protocol::{Event, Mode, RunOutcome};
 use serde_json::json;
 
@@ -29,7 +29,7 @@ cases![
 ];
 
 fn settings(approver: Approver) -> RunSettings {
-    RunSettings { approver, checks: Checks::Off, todos: None, ..in_mode(Mode::Auto) }
+    RunSettings { approver, checks: ChecksSetting::Off, todos: None, ..in_mode(Mode::Auto) }
 }
 
 fn write(id: &'static str, path: &str, content: &str) -> (&'static str, &'static str, serde_json::Value) {

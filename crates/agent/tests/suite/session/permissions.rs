@@ -1,6 +1,6 @@
 //! Who may do what: every mode with every kind of call, and what a person's answer reaches.
 
-use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, Record, RunSettings};
+use journeyman_agent::{Approver, ChecksSetting, CutOffPolicy, PermissionAnswer, Record, RunSettings};
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{CallId, CallState, Decision, Event, Mode, RunOutcome};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn kinds() -> [(&'static str, &'static str, Value, [Decision; 4]); 6] {
 }
 
 fn settings(mode: Mode, approver: Approver) -> RunSettings {
-    let checks = Checks::Custom(vec!["test -f a.txt".to_owned()]);
+    let checks = ChecksSetting::Custom(vec!["test -f a.txt".to_owned()]);
     RunSettings { approver, checks, ..in_mode(mode) }
 }
 
@@ -103,7 +103,8 @@ async fn nobody_is_asked_about_an_edit_that_cannot_be_made() {
         calls([("good", "edit_file", edit(right)), ("after it", "edit_file", edit(wrong))]),
         says("done"),
     ]);
-    let settings = RunSettings { approver: Approver::Handle, checks: Checks::Off, ..in_mode(Mode::Ask) };
+    let settings =
+        RunSettings { approver: Approver::Handle, checks: ChecksSetting::Off, ..in_mode(Mode::Ask) };
     let mut session = bench.start(&told, settings);
     session.handle.send("do it").await.unwrap();
     let asked = answering(&mut session, &PermissionAnswer::allow()).await;
@@ -141,7 +142,8 @@ async fn nobody_is_never_waited_for() {
     }
 }
 
-/// Runs these calls one a turn, answering every question alike; gives the ids of those that were asked.
+/// Runs these calls one a turn, answering every question alike; gives the ids of those that were
+/// asked.
 async fn asked_of(
     mode: Mode,
     inputs: &[(&str, &str, Value)],

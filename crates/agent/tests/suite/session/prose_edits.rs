@@ -1,6 +1,6 @@
 //! Edits in the text of a reply, beside tool calling and in its place.
 
-use journeyman_agent::{Checks, RunSettings};
+use journeyman_agent::{ChecksSetting, RunSettings};
 use journeyman_protocol::{Block, Message, Mode};
 
 use crate::session::support::bench::{Bench, auto, in_mode};
@@ -22,7 +22,7 @@ fn whole(content: &str) -> String {
 }
 
 fn settings(tool_calling: bool) -> RunSettings {
-    RunSettings { tool_calling, checks: Checks::Off, ..auto() }
+    RunSettings { tool_calling, checks: ChecksSetting::Off, ..auto() }
 }
 
 /// Runs a task in a project with `a.txt`. Returns the file, and what the model heard at last.
@@ -53,7 +53,7 @@ async fn the_model_is_told_of_an_edit_that_does_not_fit_before_any_check_runs() 
     for tool_calling in [true, false] {
         let mut bench = Bench::new(&[("a.txt", OLD)]);
         let told = Told::new([says(&wrong), says(DIFF), says("done")]);
-        let checks = Checks::Custom(vec!["grep -q new a.txt".to_owned()]);
+        let checks = ChecksSetting::Custom(vec!["grep -q new a.txt".to_owned()]);
         let report = bench.run(&told, RunSettings { checks, ..settings(tool_calling) }).await;
         let heard = told.requests()[1].messages.last().unwrap().text();
         assert!(heard.contains("Nothing was changed"), "{heard}");

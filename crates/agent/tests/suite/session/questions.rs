@@ -1,6 +1,6 @@
 //! Questions of the model's: who answers them, and runs that end in one.
 
-use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
+use journeyman_agent::{Approver, ChecksSetting, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{AgentState, CallId, CallState, Event, Mode, RunOutcome};
 use serde_json::json;
 
@@ -16,7 +16,7 @@ cases![
 ];
 
 fn settings(approver: Approver) -> RunSettings {
-    RunSettings { approver, checks: Checks::Off, todos: None, ..in_mode(Mode::Edit) }
+    RunSettings { approver, checks: ChecksSetting::Off, todos: None, ..in_mode(Mode::Edit) }
 }
 
 fn asks() -> Step {

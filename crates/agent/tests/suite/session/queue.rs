@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{AgentError, Checks, CutOffPolicy, EventFilter, RunSettings, Since, State};
+use journeyman_agent::{AgentError, ChecksSetting, CutOffPolicy, EventFilter, RunSettings, Since, State};
 use journeyman_protocol::{MessageKind, ReminderCategory};
 use journeyman_store::{SqliteStore, Store};
 use serde_json::json;
@@ -23,7 +23,7 @@ cases![
 ];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, todos: None, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, todos: None, ..auto() }
 }
 
 async fn one_is_durable_when_send_returns() {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use journeyman_agent::hooks::{GateDecision, HooksBuilder, PreToolAnswer, PreToolDecision};
-use journeyman_agent::schedule::Job;
+use journeyman_agent::schedule::ScheduledJob;
 use journeyman_agent::todos::TodoDraft;
-use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
+use journeyman_agent::{Approver, ChecksSetting, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_model::{Delta, ModelError};
 use journeyman_protocol::{ContentHash, Event, MessageKind, Mode, ReminderCategory, RunReport};
 use journeyman_store::{SqliteStore, Store};
@@ -111,7 +111,7 @@ async fn wherever_a_secret_stands() {
         let files = [("secret.txt", line.as_str())];
         let write = || calls([("c1", "write_file", json!({ "path": "a.txt", "content": "a\n" }))]);
         let steps = vec![write(), says("written"), says("done")];
-        let checks = Checks::Custom(vec!["cat secret.txt; false".to_owned()]);
+        let checks = ChecksSetting::Custom(vec!["cat secret.txt; false".to_owned()]);
         let settings = RunSettings { checks, max_iterations: 1, ..auto() };
         traces(&files, "do it", steps, settings).await.assert_clean("a check's output", &secret);
 
@@ -123,12 +123,13 @@ async fn wherever_a_secret_stands() {
     }
 }
 
-/// The model's own words go back to it as they came, because proofs cover them; they are kept nowhere.
+/// The model's own words go back to it as they came, because proofs cover them; they are kept
+/// nowhere.
 async fn what_the_model_says_is_not_kept() {
     for secret in secrets() {
         let input = json!({ "path": format!("{secret}.txt"), "content": secret });
         let steps = vec![calls([("c1", "write_file", input)]), says(&format!("I wrote {secret}"))];
-        let settings = RunSettings { checks: Checks::Off, ..auto() };
+        let settings = RunSettings { checks: ChecksSetting::Off, ..auto() };
         let mut traces = traces(&[], "do it", steps, settings).await;
         traces.heard = String::new();
         traces.assert_clean("the model's words", &secret);
@@ -195,7 +196,8 @@ fn put_together(shown: &str) -> String {
     blocks.join("\n")
 }
 
-/// Whatever there is that takes a text: all of it with the secret, and none of it in any file beside the project.
+/// Whatever there is that takes a text: all of it with the secret, and none of it in any file
+/// beside the project.
 async fn no_file_of_the_program_has_one() {
     if !confined().await {
         return;
@@ -217,7 +219,7 @@ async fn no_file_of_the_program_has_one() {
         ]);
         let settings = RunSettings {
             approver: Approver::Handle,
-            checks: Checks::Custom(vec!["cat secret.txt; true".to_owned()]),
+            checks: ChecksSetting::Custom(vec!["cat secret.txt; true".to_owned()]),
             instructions: Some(format!("log in with {secret}")),
             ..in_mode(Mode::Ask)
         };
@@ -226,7 +228,7 @@ async fn no_file_of_the_program_has_one() {
         let title = Some(format!("hide {secret}"));
         handle.todos().set(vec![TodoDraft { title, ..TodoDraft::default() }]).unwrap();
         let every = std::num::NonZeroU64::MIN;
-        handle.schedule().every("remind", every, Job::Reminder(format!("{secret} is due"))).unwrap();
+        handle.schedule().every("remind", every, ScheduledJob::Reminder(format!("{secret} is due"))).unwrap();
         handle.remind(ReminderCategory::General, format!("remember {secret}")).await.unwrap();
         handle.send_as(MessageKind::System, format!("[from:x] {secret}")).await.unwrap();
         handle.send(format!("{secret} is the key")).await.unwrap();
@@ -255,7 +257,8 @@ async fn no_file_of_the_program_has_one() {
         assert!(state.snapshots.keys().all(|name| name.starts_with("before ")), "{:?}", state.snapshots);
         let mut looked = 0;
         for file in files_below(&bench.outside) {
-            // The project is the user's own, and so is the copy of its files that undoing puts back.
+            // The project is the user's own, and so is the copy of its files that undoing puts
+            // back.
             if file.starts_with(&bench.root) || is_pre_image(&file, &secret) {
                 continue;
             }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use journeyman_agent::isolation::CommitOptions;
 use journeyman_agent::{
-    AgentError, Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings, Setting, StartOptions, State,
+    AgentError, Approver, ChecksSetting, CutOffPolicy, PermissionAnswer, RecordedSettings, RunSettings,
+    StartOptions, State,
 };
 use journeyman_protocol::{CallId, CallState, Event, Mode, RelPath, RunOutcome};
 use journeyman_store::{NewEntry, StoreError};
@@ -29,7 +30,7 @@ cases![
 ];
 
 fn settings(mode: Mode) -> RunSettings {
-    RunSettings { approver: Approver::Handle, checks: Checks::Off, ..in_mode(mode) }
+    RunSettings { approver: Approver::Handle, checks: ChecksSetting::Off, ..in_mode(mode) }
 }
 
 async fn ask(session: &Session, text: &str) -> String {
@@ -178,7 +179,7 @@ async fn the_first_append_says_how_the_session_is_set() {
     let mut bench = Bench::failing(&[], Failing::From(2));
     let asked = StartOptions {
         base_url: Some("http://localhost:1".to_owned()),
-        checks: Some(Checks::Off),
+        checks: Some(ChecksSetting::Off),
         isolate: Some(true),
         keep: true,
         commit: Some(CommitOptions {
@@ -197,7 +198,7 @@ async fn the_first_append_says_how_the_session_is_set() {
     assert_eq!(kinds, ["setting", "queued"]);
     let state = bench.state().await;
     let model = "test/told".to_owned();
-    assert_eq!(state.setting, Some(Setting { model, mode: Mode::Plan, tool_calling: false, asked }));
+    assert_eq!(state.setting, Some(RecordedSettings { model, mode: Mode::Plan, tool_calling: false, asked }));
     assert_eq!(state.queue.len(), 1);
 }
 
@@ -234,7 +235,8 @@ async fn what_cannot_be_opened_says_why() {
     assert!(text.contains("the test"), "it says who: {text}");
 }
 
-/// Another process takes the session over: the first one's next write is refused, and it writes nothing more.
+/// Another process takes the session over: the first one's next write is refused, and it writes
+/// nothing more.
 async fn whoever_loses_the_session_stops() {
     let mut bench = Bench::new(&[]);
     let gate = Arc::new(Notify::new());

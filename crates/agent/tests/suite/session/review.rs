@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use futures_util::{FutureExt as _, StreamExt as _};
 use journeyman_agent::hooks::{GateDecision, Hooks, HooksBuilder, PreToolAnswer, PreToolDecision};
 use journeyman_agent::{
-    AgentError, Approver, Checks, CutOffPolicy, ForkPoint, MessageId, QueuedMessage, Record, RunSettings,
-    SessionHandle, SessionParts, Setting, State, fork, resume, start,
+    AgentError, Approver, ChecksSetting, CutOffPolicy, ForkPoint, MessageId, QueuedMessage, Record,
+    RecordedSettings, RunSettings, SessionHandle, SessionParts, State, fork, resume, start,
 };
 use journeyman_model::{DeltaStream, Model, ModelError, ModelRequest, SystemPart};
 use journeyman_protocol::{
@@ -66,7 +66,7 @@ async fn left_behind(bench: &Bench, records: Vec<Record>) {
 }
 
 fn setting(mode: Mode, tool_calling: bool) -> Record {
-    Record::Setting(Setting {
+    Record::Setting(RecordedSettings {
         model: "test/told".to_owned(),
         mode,
         tool_calling,
@@ -200,7 +200,7 @@ async fn what_is_said_at_a_limit_is_the_next_task() {
 }
 
 fn asking(mode: Mode) -> RunSettings {
-    RunSettings { approver: Approver::Nobody, checks: Checks::Off, ..in_mode(mode) }
+    RunSettings { approver: Approver::Nobody, checks: ChecksSetting::Off, ..in_mode(mode) }
 }
 
 /// What `auto` had allowed when the program was killed is asked for in `ask`.
@@ -464,7 +464,7 @@ async fn a_session_that_cannot_be_read_is_left_free() {
     let parts = SessionParts { store: Arc::clone(&store), ..bench.parts(&Told::new([])) };
     let opened = resume(parts, asking(Mode::Auto), id(), CutOffPolicy::Continue).await;
     assert!(matches!(opened, Err(AgentError::NewerRecord { .. })));
-    store.lease(&id(), "somebody else", NOW, 1_000).await.unwrap();
+    store.acquire_lease(&id(), "somebody else", NOW, 1_000).await.unwrap();
     bench.secrets.clear();
 }
 
@@ -599,7 +599,7 @@ async fn nothing_is_written_after_the_end() {
     session.handle.send("do it").await.unwrap();
     session.handle.wait_until_finished().await.unwrap();
     session.handle.close().await;
-    bench.log.lease(&id(), "somebody else", NOW, 1_000).await.unwrap();
+    bench.log.acquire_lease(&id(), "somebody else", NOW, 1_000).await.unwrap();
     let before = bench.log.entries().len();
     assert!(matches!(session.handle.snapshot("late").await, Err(AgentError::Ended)));
     assert!(matches!(session.handle.send("late").await, Err(AgentError::Ended)));
@@ -618,7 +618,7 @@ async fn a_handle_that_is_dropped_writes_to_the_end_and_no_further() {
         let mut parts = bench.parts(&told);
         parts.holder = "somebody else".to_owned();
         drop(session);
-        while bench.log.lease(&id(), "somebody else", NOW, 1_000).await.is_err() {
+        while bench.log.acquire_lease(&id(), "somebody else", NOW, 1_000).await.is_err() {
             tokio::task::yield_now().await;
         }
         let before = bench.log.entries().len();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Checks, RunSettings, State};
+use journeyman_agent::{ChecksSetting, RunSettings, State};
 use journeyman_protocol::{Message, Seq};
 use journeyman_store::{Entry, MemoryStore, SqliteStore, Store};
 use serde_json::json;
@@ -16,10 +16,11 @@ cases![a_log_on_disk_holds_what_one_in_memory_does, a_scripted_model_drives_a_se
 const DATABASE: &str = "sessions.db";
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, ..auto() }
 }
 
-/// Takes two tasks; gives the log, read back, what the model was told last, and the state that a restart finds.
+/// Takes two tasks; gives the log, read back, what the model was told last, and the state that a
+/// restart finds.
 async fn two_tasks(
     mut bench: Bench,
     read_back: impl FnOnce(&Bench) -> Arc<dyn Store>,

@@ -1,6 +1,6 @@
 //! Models without tool calling: edits and calls as blocks of text.
 
-use journeyman_agent::{Checks, RunSettings};
+use journeyman_agent::{ChecksSetting, RunSettings};
 use journeyman_model::ModelError;
 use journeyman_protocol::{Block, CallState, Event, Mode, RunOutcome, StopReason};
 use serde_json::json;
@@ -18,7 +18,7 @@ cases![
 ];
 
 fn in_text(checks: &str) -> RunSettings {
-    RunSettings { tool_calling: false, checks: Checks::Custom(vec![checks.to_owned()]), ..auto() }
+    RunSettings { tool_calling: false, checks: ChecksSetting::Custom(vec![checks.to_owned()]), ..auto() }
 }
 
 fn edit(path: &str, body: &str) -> String {
@@ -31,7 +31,7 @@ const SEARCH: &str = "<search>\nold\n</search>\n<replace>\nnew\n</replace>";
 async fn after(reply: &str) -> ([Option<String>; 3], String) {
     let mut bench = Bench::new(&[("a.txt", "one\nold\nthree\n"), ("b.txt", "b\n")]);
     let told = Told::new([says(reply), says("done")]);
-    let settings = RunSettings { checks: Checks::Off, ..in_text("") };
+    let settings = RunSettings { checks: ChecksSetting::Off, ..in_text("") };
     let report = bench.run(&told, settings).await;
     assert_eq!(report.text, "done", "{}", report.summary);
     let request = &told.requests()[1];
@@ -136,7 +136,7 @@ async fn a_model_that_takes_no_tools_is_spoken_to_in_text() {
     let mut bench = Bench::new(&[("a.txt", "old\n")]);
     let refused = ModelError::ToolsUnsupported { message: "no tools here".to_owned() };
     let told = Told::new([fails(refused), says(&edit("a.txt", SEARCH)), says("done")]);
-    let settings = RunSettings { checks: Checks::Off, ..auto() };
+    let settings = RunSettings { checks: ChecksSetting::Off, ..auto() };
     let report = bench.run(&told, settings).await;
     assert_eq!(
         (report.outcome, report.text.as_str()),

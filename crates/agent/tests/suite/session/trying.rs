@@ -1,7 +1,7 @@
-//! Commands that may destroy what undoing can't bring back: tried out, asked about with what they would really take,
-//! landed or dropped.
+//! Commands that may destroy what undoing can't bring back: tried out, asked about with what they
+//! would really take, landed or dropped.
 
-use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
+use journeyman_agent::{Approver, ChecksSetting, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{CallId, CallState, Event, Mode, RunOutcome, Verdict};
 use serde_json::json;
 
@@ -45,7 +45,7 @@ fn built(files: usize) -> Bench {
 }
 
 fn settings(mode: Mode, approver: Approver) -> RunSettings {
-    RunSettings { approver, checks: Checks::Off, ..in_mode(mode) }
+    RunSettings { approver, checks: ChecksSetting::Off, ..in_mode(mode) }
 }
 
 fn told(command: &str) -> std::sync::Arc<Told> {

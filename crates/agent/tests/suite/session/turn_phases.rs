@@ -1,11 +1,12 @@
-//! An interrupt at every place of a turn leaves READY, one result a call, and a session that answers.
+//! An interrupt at every place of a turn leaves READY, one result a call, and a session that
+//! answers.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use journeyman_agent::hooks::{GateDecision, HooksBuilder, PreToolDecision};
-use journeyman_agent::schedule::Job;
-use journeyman_agent::{Approver, Checks, PermissionAnswer, RunSettings, SessionHandle};
+use journeyman_agent::schedule::ScheduledJob;
+use journeyman_agent::{Approver, ChecksSetting, PermissionAnswer, RunSettings, SessionHandle};
 use journeyman_protocol::{AgentState, Mode, RunOutcome, TurnPhase};
 use journeyman_tools::ToolOutput;
 use serde_json::json;
@@ -23,7 +24,8 @@ async fn linger() {
     }
 }
 
-/// A project, and a model whose task goes through every turn phase twice, with room to be seen at each.
+/// A project, and a model whose task goes through every turn phase twice, with room to be seen at
+/// each.
 fn busy() -> (Bench, Arc<Told>) {
     let hooks = HooksBuilder::new()
         .on_pre_model_async(|_, _| {
@@ -69,7 +71,7 @@ fn busy() -> (Bench, Arc<Told>) {
 }
 
 fn settings() -> RunSettings {
-    RunSettings { approver: Approver::Handle, checks: Checks::Off, ..in_mode(Mode::Ask) }
+    RunSettings { approver: Approver::Handle, checks: ChecksSetting::Off, ..in_mode(Mode::Ask) }
 }
 
 /// Says yes to everything, a little later.
@@ -87,7 +89,8 @@ async fn consent(handle: SessionHandle) {
     }
 }
 
-/// Interrupts at a visit of a turn phase. In a task of its own, it has its turn whenever the session waits.
+/// Interrupts at a visit of a turn phase. In a task of its own, it has its turn whenever the
+/// session waits.
 async fn stop_at(handle: SessionHandle, turn_phase: TurnPhase, visit: usize) {
     let mut status = handle.watch_status();
     for number in 1..=visit {
@@ -130,7 +133,7 @@ async fn at_every_turn_phase() {
             let (mut bench, told) = busy();
             let session = bench.start(&told, settings());
             let consenting = tokio::spawn(consent(session.handle.clone()));
-            let lingering = Job::run(|_| async {
+            let lingering = ScheduledJob::from_closure(|_| async {
                 linger().await;
                 Ok(None)
             });

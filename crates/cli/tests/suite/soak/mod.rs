@@ -1,8 +1,9 @@
-//! `jm` is ended at random instants while it runs, resumes, takes back and lands; then everything that it says is
-//! compared with the files, and with what the model's server saw. It knows nothing of the engine's inside.
+//! `jm` is ended at random instants while it runs, resumes, takes back and lands; then everything
+//! that it says is compared with the files, and with what the model's server saw. It knows nothing
+//! of the engine's inside.
 //!
-//! A few seeds are in the suite. `cargo xtask soak runs` plays them by the hundred; `JM_SOAK_SEED` plays one and says
-//! all that happened.
+//! A few seeds are in the suite. `cargo xtask soak runs` plays them by the hundred; `JM_SOAK_SEED`
+//! plays one and says all that happened.
 
 mod scenario;
 mod words;

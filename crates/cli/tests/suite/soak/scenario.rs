@@ -333,8 +333,8 @@ impl Case {
         }
     }
 
-    /// Takes back all that was taken back: the user's lines that went with it are there again, but in a file that the
-    /// user changed since, which is named.
+    /// Takes back all that was taken back: the user's lines that went with it are there again, but
+    /// in a file that the user changed since, which is named.
     fn give_back(&mut self) {
         if self.gone.is_empty() {
             return;
@@ -421,7 +421,8 @@ impl Case {
                 }
             }
             let there = self.in_place(task);
-            // The model doesn't run a command again of which it was told that nothing tracked is in place.
+            // The model doesn't run a command again of which it was told that nothing tracked is in
+            // place.
             let void = shared.void.lock().unwrap();
             let done = (0..5).filter(|nth| !void.contains(&(task, *nth)));
             let whole = done.flat_map(|nth| effects_of(task, nth)).filter(|effect| !effect.ignored).count();

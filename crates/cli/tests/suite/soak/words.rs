@@ -1,5 +1,5 @@
-//! Sentences, compared with the files. Each has a known shape; one that names a file and has none is a violation
-//! too, so that no sentence comes in unchecked.
+//! Sentences, compared with the files. Each has a known shape; one that names a file and has none
+//! is a violation too, so that no sentence comes in unchecked.
 
 use super::scenario::{Act, Case, Reach};
 use super::world::{Ended, PutBack, USERS, effects, ignored_ledger};
@@ -19,7 +19,8 @@ const IGNORED: &str = "; ignored files of the run: ";
 const SHARED: &str =
     "; ignored files that this run or another one changed at the same time, so that undo leaves them: ";
 
-/// Beginnings of lines that quote what is done, or is in a file, and say nothing of what there is now.
+/// Beginnings of lines that quote what is done, or is in a file, and say nothing of what there is
+/// now.
 const QUOTED: [&str; 16] = [
     "denied: ",
     "●",
@@ -133,8 +134,8 @@ pub fn ignored_of_the_run(text: &str) -> Vec<String> {
     entries.filter_map(|entry| entry.split_once(" (")).map(|(path, _)| path.to_owned()).collect()
 }
 
-/// Compares the ignored files that a report names with the tree: they are one task's, and were changed; all of them
-/// are small, so undo brings back each.
+/// Compares the ignored files that a report names with the tree: they are one task's, and were
+/// changed; all of them are small, so undo brings back each.
 fn ignored_changes(case: &Case, act: Act, text: &str) -> Verdict {
     let named = ignored_of_the_run(text);
     let is_of = |task: &usize| named.iter().all(|path| *path == ignored_ledger(*task));
@@ -152,7 +153,8 @@ fn ignored_changes(case: &Case, act: Act, text: &str) -> Verdict {
     untrue(is_now && !of_it.any(|effect| case.world.shared.is_there(&effect)), "it is as it was")
 }
 
-/// Compares the ignored files that may be either run's with the tree: there are two runs, and one of them changed each.
+/// Compares the ignored files that may be either run's with the tree: there are two runs, and one
+/// of them changed each.
 fn shared_changes(case: &Case, act: Act, named: &str) -> Verdict {
     let paths: Vec<&str> = names(named);
     let is_changed = |path: &&str| {
@@ -246,7 +248,8 @@ fn sealed_though_it_ended(case: &Case, ended: &Ended) {
     }
 }
 
-/// A session without anything to finish isn't listed as cut off, and work that waits to be landed is named.
+/// A session without anything to finish isn't listed as cut off, and work that waits to be landed
+/// is named.
 fn nothing_to_finish(case: &Case, ended: &Ended) {
     let sessions = case.world.sessions();
     let said = format!("{}{}", ended.out, ended.err);

@@ -1,5 +1,5 @@
-//! What a case plays in: a git repository with tracked, untracked and ignored files, a model that makes five calls a
-//! task, and a user who saves lines meanwhile.
+//! What a case plays in: a git repository with tracked, untracked and ignored files, a model that
+//! makes five calls a task, and a user who saves lines meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions};
@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 use super::Violation;
 use crate::support::{House, KEY, Reply, Seen, Server, Step, call, say};
 
-/// The check that every case asks for, unless it asks for none. The project's own, which `jm` would find, fails.
+/// The check that every case asks for, unless it asks for none. The project's own, which `jm` would
+/// find, fails.
 pub const CHECK: &str = "sh check.sh";
 /// Writes into both ledgers of a task.
 const NOTE_SCRIPT: &str = "for f in ledger$2.txt ignored/ledger$2.db; do echo \"$1 of $2\" >> $f; done\n";
@@ -106,8 +107,8 @@ fn reply(task: usize, nth: usize, is_script: bool) -> Reply {
 pub struct Saved {
     pub file: &'static str,
     pub line: String,
-    /// A command of a session ran then, or had just been killed: undo and crash recovery may take the line back with
-    /// it, as `docs/workspace.md` says.
+    /// A command of a session ran then, or had just been killed: undo and crash recovery may take
+    /// the line back with it, as `docs/workspace.md` says.
     pub beside_command: bool,
 }
 
@@ -124,7 +125,8 @@ pub struct Shared {
     pub told_cut_off: AtomicUsize,
     /// Calls, by task, of whose changes the model was told that none to tracked files are in place.
     pub void: Mutex<BTreeSet<(usize, usize)>>,
-    /// Two sessions are at work: a command of the one may run whenever the model of the other is asked.
+    /// Two sessions are at work: a command of the one may run whenever the model of the other is
+    /// asked.
     pub is_pair: AtomicBool,
 }
 

@@ -83,7 +83,8 @@ impl Jm {
         self.beneath("unshare", &["-Urm", "sh", "-c", &script, "sh"])
     }
 
-    /// The same command line with so much address space at most, and so for each process that it starts.
+    /// The same command line with so much address space at most, and so for each process that it
+    /// starts.
     pub fn within_memory(self, kib: u64) -> Self {
         self.beneath("sh", &["-c", &format!("ulimit -v {kib} && exec \"$@\""), "sh"])
     }
@@ -128,7 +129,8 @@ impl Jm {
     }
 }
 
-/// Collects both outputs until the process has ended, passing the lines of standard output on as they come.
+/// Collects both outputs until the process has ended, passing the lines of standard output on as
+/// they come.
 fn watch(mut child: Child, show: &mpsc::Sender<String>) -> Ran {
     let mut errors = child.stderr.take().unwrap();
     let stderr = std::thread::spawn(move || {

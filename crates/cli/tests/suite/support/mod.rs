@@ -1,5 +1,5 @@
-//! What every case stands on: a user's house with a project in it, `jm` run in it as a user would, and a
-//! model server on the loopback that speaks the four wire protocols from a script.
+//! What every case stands on: a user's house with a project in it, `jm` run in it as a user would,
+//! and a model server on the loopback that speaks the four wire protocols from a script.
 
 mod house;
 mod jm;

@@ -57,7 +57,8 @@ pub struct Person {
 }
 
 impl Person {
-    /// Starts the command with this terminal as its own, standard output apart (`jm run … > result`).
+    /// Starts the command with this terminal as its own, standard output apart (`jm run … >
+    /// result`).
     pub fn start(command: Command) -> Self {
         Self::start_at(command, 100, Output::Apart)
     }

@@ -268,7 +268,8 @@ fn gemini(reply: &Reply, nth: usize) -> Vec<String> {
     events
 }
 
-/// What a request's conversation holds after the model's own last words: the task, tool results, feedback.
+/// What a request's conversation holds after the model's own last words: the task, tool results,
+/// feedback.
 pub fn newest(body: &Value) -> String {
     let list = ["messages", "input", "contents"].iter().find_map(|key| body[*key].as_array());
     let list = list.map(Vec::as_slice).unwrap_or_default();

@@ -180,7 +180,8 @@ fn lazy() -> Vec<Class> {
     ]
 }
 
-/// The lines afterwards that a rewrite shows: each change with some lines of context that aren't blank.
+/// The lines afterwards that a rewrite shows: each change with some lines of context that aren't
+/// blank.
 fn windows(change: &Change) -> Vec<bool> {
     let lines = change.after_lines();
     let mut shown: Vec<bool> = lines.iter().map(|(_, shown)| *shown).collect();
@@ -209,7 +210,8 @@ fn windows(change: &Change) -> Vec<bool> {
     shown
 }
 
-/// Each change with the definition around it, and the headers and ends of those around that, by indentation.
+/// Each change with the definition around it, and the headers and ends of those around that, by
+/// indentation.
 fn definitions(change: &Change) -> Option<Vec<bool>> {
     let lines: Vec<(String, bool)> = change.after_lines();
     let depth = |at: usize| {

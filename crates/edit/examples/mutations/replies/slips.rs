@@ -100,7 +100,8 @@ fn typo(hunk: &Hunk, dice: &mut Dice) -> Option<Case> {
     Some(case_of(&lines))
 }
 
-/// Inner lines of context that have context on both sides, of a hunk that is long enough to be known.
+/// Inner lines of context that have context on both sides, of a hunk that is long enough to be
+/// known.
 fn inner_context(hunk: &Hunk) -> Vec<usize> {
     let common = |at: usize| hunk.lines.get(at).is_some_and(|line| line.kind == Kind::Common);
     let filled = |at: usize| hunk.lines.get(at).is_some_and(|line| line.text.trim().len() >= 4);

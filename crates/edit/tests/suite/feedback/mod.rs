@@ -1,4 +1,5 @@
-//! What a model is told when an edit can't be made: word for word in `expected.md`, and what holds for any.
+//! What a model is told when an edit can't be made: word for word in `expected.md`, and what holds
+//! for any.
 
 mod any;
 
@@ -189,7 +190,8 @@ fn what_was_made_before_is_told_from_what_is_there_by_chance() {
             "    return None;\n",
             false,
         ),
-        // What only takes lines away shows nothing new: a search text that was misquoted looks the same.
+        // What only takes lines away shows nothing new: a search text that was misquoted looks the
+        // same.
         (
             "a deletion with lines on both sides",
             "one();\nthree();\nfour();\n",

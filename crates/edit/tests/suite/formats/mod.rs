@@ -1,4 +1,5 @@
-//! Every format: what a reply asks for, what is refused, and that a part of a reply never asks for more than the whole.
+//! Every format: what a reply asks for, what is refused, and that a part of a reply never asks for
+//! more than the whole.
 
 mod arguments;
 mod blocks;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use journeyman_agent::hooks::{Dialect, HookCommand, HookEvent, HookSandbox, HooksBuilder, PreToolDecision};
-use journeyman_host::config::{ProjectTrust, load};
+use journeyman_host::config::{ProjectTrust, load_config};
 use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{Network, Sandbox, SandboxSettings};
 
@@ -18,7 +18,7 @@ fn load_from(
 ) -> Result<Vec<HookCommand>, String> {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     std::fs::write(file, text).unwrap();
-    let loaded = load(&project.environment(), &project.root(), &[], trust, None);
+    let loaded = load_config(&project.environment(), &project.root(), &[], trust, None);
     loaded.map(|it| it.config.hooks).map_err(|error| error.to_string())
 }
 
@@ -85,7 +85,8 @@ fn events_and_kinds_of_claude_code_that_do_not_exist_here_are_ignored_aloud() {
     let text = "[[hooks.Notification]]\nhooks = [{ type = \"command\", command = \"x\" }]\n[[hooks.SubagentStop]]\nhooks = []\n[[hooks.Stop]]\nhooks = [{ type = \"prompt\", prompt = \"is it done?\" }]\n";
     let hooks = project.hooks(text);
     assert!(HookEvent::ALL.into_iter().all(|event| hooks.is_empty(event)));
-    let loaded = load(&project.environment(), &project.root(), &[], ProjectTrust::Nothing, None).unwrap();
+    let loaded =
+        load_config(&project.environment(), &project.root(), &[], ProjectTrust::Nothing, None).unwrap();
     let parts = ["hooks.Notification never runs", "hooks of hooks.Stop", "hooks.SubagentStop never runs"];
     assert_eq!(loaded.warnings.len(), parts.len(), "{:?}", loaded.warnings);
     assert!(
@@ -102,13 +103,18 @@ fn a_projects_hooks_need_trust_in_the_file_and_in_the_scripts_it_runs() {
     let text = configured("PreToolUse", "", "sh guard.sh", "");
     let store = journeyman_host::config::TrustStore::new(&project.place.path().join("state"));
     let trusted = || ProjectTrust::Remembered(&store);
-    let untrusted =
-        |project: &Project| match load(&project.environment(), &project.root(), &[], trusted(), None) {
-            Err(journeyman_host::config::ConfigError::Untrusted { path, keys, values, hash }) => {
-                (path, keys, values, hash)
-            }
-            other => panic!("{other:?}"),
-        };
+    let untrusted = |project: &Project| match load_config(
+        &project.environment(),
+        &project.root(),
+        &[],
+        trusted(),
+        None,
+    ) {
+        Err(journeyman_host::config::ConfigError::Untrusted { path, keys, values, hash }) => {
+            (path, keys, values, hash)
+        }
+        other => panic!("{other:?}"),
+    };
     load_from(&project, &file, &text, trusted()).unwrap_err();
     let (path, keys, values, hash) = untrusted(&project);
     assert_eq!(keys, ["hooks.PreToolUse"]);
@@ -156,10 +162,11 @@ async fn what_a_project_calls_secret_is_hidden_from_no_guard() {
     load_from(&project, &users, &text, ProjectTrust::Nothing).unwrap();
     let file = project.root().join(".journeyman/config.toml");
     load_from(&project, &file, "secrets = [\"MINE\"]\n", ProjectTrust::Nothing).unwrap();
-    let loaded = load(&project.environment(), &project.root(), &[], ProjectTrust::Nothing, None).unwrap();
+    let loaded =
+        load_config(&project.environment(), &project.root(), &[], ProjectTrust::Nothing, None).unwrap();
     let names: Vec<&str> = loaded.config.redacted_variables().map(String::as_str).collect();
     assert_eq!(names, ["STAGING_TOKEN", "MINE"]);
-    let hooks = journeyman_host::configured_hooks(
+    let hooks = journeyman_host::add_configured_hooks(
         HooksBuilder::new(),
         &loaded.config,
         &project.environment(),
@@ -206,10 +213,10 @@ async fn a_script_that_changed_in_the_copy_is_no_guard_there() {
         protected: None,
     });
     let (call, effects) = bash("ls");
-    let said = hooks.pre_tool(&at, &call, &effects).await;
+    let said = hooks.run_pre_tool(&at, &call, &effects).await;
     assert!(reason_of(&said.decision).contains("guard.sh has changed"), "{said:?}");
     // As it was it is started, as far as there is a sandbox.
     std::fs::write(copy.join("guard.sh"), "exit 2").unwrap();
-    let said = hooks.pre_tool(&at, &call, &effects).await;
+    let said = hooks.run_pre_tool(&at, &call, &effects).await;
     assert!(reason_of(&said.decision).contains("could not be started"), "{said:?}");
 }

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 
-use journeyman_agent::hooks::{HOOK_OUTPUT_BYTES, HOOK_TEXT_CHARS, PreToolDecision, PreToolResult};
+use journeyman_agent::hooks::{MAX_HOOK_OUTPUT_BYTES, MAX_HOOK_TEXT_CHARS, PreToolDecision, PreToolResult};
 use rustix::fs::OFlags;
 
 use super::support::{Project, bash, before, configured, denied, pipe, reason_of};
@@ -12,7 +12,8 @@ use super::support::{Project, bash, before, configured, denied, pipe, reason_of}
 async fn a_hook_that_hangs_denies_the_call_and_its_processes_end() {
     let project = Project::new();
     let path = pipe(&project, "alive");
-    // Without waiting for a writer: on a busy machine the hook may be stopped before it has become one.
+    // Without waiting for a writer: on a busy machine the hook may be stopped before it has become
+    // one.
     let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap();
     let mut alive = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path).unwrap();
     let hooks = project.hooks(&configured(
@@ -52,11 +53,11 @@ async fn an_interrupt_and_a_dropped_session_end_a_hooks_processes() {
                 begun.await.unwrap();
                 at.cancel.cancel();
             };
-            let (said, ()) = tokio::join!(hooks.pre_tool(&at, &call, &effects), stop);
+            let (said, ()) = tokio::join!(hooks.run_pre_tool(&at, &call, &effects), stop);
             assert_eq!(said.decision, denied("interrupted"));
         } else {
             tokio::select! {
-                said = hooks.pre_tool(&at, &call, &effects) => panic!("{said:?}"),
+                said = hooks.run_pre_tool(&at, &call, &effects) => panic!("{said:?}"),
                 begun = begun => begun.unwrap(),
             }
         }
@@ -90,7 +91,7 @@ async fn a_hook_that_dies_or_cannot_start_denies_and_one_that_merely_fails_warns
     let mut at = project.at();
     at.root = project.root().join("gone");
     let (call, effects) = bash("ls");
-    let said = hooks.pre_tool(&at, &call, &effects).await;
+    let said = hooks.run_pre_tool(&at, &call, &effects).await;
     assert!(reason_of(&said.decision).contains("could not be started"), "{said:?}");
 }
 
@@ -101,20 +102,20 @@ async fn output_is_bounded_and_a_cut_json_answer_counts_as_a_failure() {
     let hooks = project.hook("PreToolUse", much);
     let said = before(&project, &hooks, bash("ls")).await;
     let length = said.notes.context[0].chars().count();
-    assert!((HOOK_TEXT_CHARS..HOOK_TEXT_CHARS + 100).contains(&length), "{length}");
+    assert!((MAX_HOOK_TEXT_CHARS..MAX_HOOK_TEXT_CHARS + 100).contains(&length), "{length}");
     assert_eq!(said.decision, PreToolDecision::Go);
 
     let hooks = project.hook("PreToolUse", &format!("{{ {much}; }} >&2; exit 2"));
     let said = before(&project, &hooks, bash("ls")).await;
     assert!(
-        reason_of(&said.decision).len() < HOOK_TEXT_CHARS + 100
+        reason_of(&said.decision).len() < MAX_HOOK_TEXT_CHARS + 100
             && reason_of(&said.decision).starts_with("xxx")
     );
 
     let hooks = project
         .hook("PreToolUse", &format!("printf '{{\"decision\":\"block\",\"reason\":\"'; {much}; echo '\"}}'"));
     let said = before(&project, &hooks, bash("ls")).await;
-    assert!(reason_of(&said.decision).contains(&HOOK_OUTPUT_BYTES.to_string()), "{said:?}");
+    assert!(reason_of(&said.decision).contains(&MAX_HOOK_OUTPUT_BYTES.to_string()), "{said:?}");
 }
 
 #[tokio::test]

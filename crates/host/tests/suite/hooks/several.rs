@@ -139,15 +139,15 @@ async fn a_closure_that_panics_or_hangs_costs_its_call_and_nothing_else() {
         .build();
     let at = project.at();
     assert_eq!(
-        hooks.pre_tool(&at, &call, &effects).await.decision,
+        hooks.run_pre_tool(&at, &call, &effects).await.decision,
         denied("a pre_tool hook of the program panicked")
     );
     let mut result = result("whole", false);
-    let notes = hooks.post_tool(&at, &call, &effects, &mut result).await;
+    let notes = hooks.run_post_tool(&at, &call, &effects, &mut result).await;
     assert_eq!((notes.warnings.len(), result.text().as_str()), (1, "whole"));
-    let said = hooks.turn_end(&at, "", 0).await;
+    let said = hooks.run_turn_end(&at, "", 0).await;
     assert_eq!((said.decision, said.notes.warnings.len()), (TurnEndDecision::Stop, 1));
-    assert!(hooks.prompt(&at, "").await.denied.unwrap().contains("did not answer within 0.05 s"));
+    assert!(hooks.run_prompt(&at, "").await.denied.unwrap().contains("did not answer within 0.05 s"));
 }
 
 #[tokio::test]
@@ -173,13 +173,13 @@ async fn closures_change_results_requests_and_replies_in_turn() {
     let at = project.at();
     let (call, effects) = bash("ls");
     let mut changed = result("ok", false);
-    let notes = hooks.post_tool(&at, &call, &effects, &mut changed).await;
+    let notes = hooks.run_post_tool(&at, &call, &effects, &mut changed).await;
     assert_eq!((changed.text().as_str(), notes.context), ("OK!", vec!["one".to_owned(), "two".to_owned()]));
     let mut request = ModelRequest::default();
-    hooks.pre_model(&at, &mut request).await;
+    hooks.run_pre_model(&at, &mut request).await;
     assert_eq!(request.temperature, Some(0.0));
     let mut reply = Message::assistant_text("hello");
-    hooks.post_model(&at, &mut reply).await;
+    hooks.run_post_model(&at, &mut reply).await;
     assert_eq!(reply.text(), "hello\n-- signed");
 }
 
@@ -202,12 +202,12 @@ fn waiting_for_hooks_can_move_between_threads() {
     let (hooks, at, (call, effects)) = (Hooks::none(), project.at(), bash("ls"));
     let (mut result, mut request, mut reply) =
         (result("", false), ModelRequest::default(), Message::assistant_text(""));
-    sendable(hooks.prompt(&at, ""));
-    sendable(hooks.pre_tool(&at, &call, &effects));
-    sendable(hooks.post_tool(&at, &call, &effects, &mut result));
-    sendable(hooks.pre_model(&at, &mut request));
-    sendable(hooks.post_model(&at, &mut reply));
-    sendable(hooks.post_append(&at, &[]));
-    sendable(hooks.turn_end(&at, "", 0));
-    sendable(hooks.session_end(&at, ""));
+    sendable(hooks.run_prompt(&at, ""));
+    sendable(hooks.run_pre_tool(&at, &call, &effects));
+    sendable(hooks.run_post_tool(&at, &call, &effects, &mut result));
+    sendable(hooks.run_pre_model(&at, &mut request));
+    sendable(hooks.run_post_model(&at, &mut reply));
+    sendable(hooks.run_post_append(&at, &[]));
+    sendable(hooks.run_turn_end(&at, "", 0));
+    sendable(hooks.run_session_end(&at, ""));
 }

@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use journeyman_agent::hooks::{
-    HookContext, HookResult, Hooks, HooksBuilder, PreToolDecision, PreToolResult, UnseenChanges,
+    HookCallResult, HookContext, Hooks, HooksBuilder, PreToolDecision, PreToolResult, UnseenChanges,
 };
-use journeyman_host::config::{Environment, ProjectTrust, load};
+use journeyman_host::config::{Environment, ProjectTrust, load_config};
 use journeyman_protocol::{CallId, Effects, Mode, RelPath, ResultPart, SessionId, ToolUse, UnixMillis};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -33,8 +33,9 @@ impl Project {
     pub(crate) fn script(self, name: &str, text: &str) -> Self {
         let path = self.root().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // Another process writes it: a descriptor of this one's could leak into a test that starts a program at
-        // the same time, and a file that somebody has open for writing can't be executed.
+        // Another process writes it: a descriptor of this one's could leak into a test that starts
+        // a program at the same time, and a file that somebody has open for writing can't be
+        // executed.
         let mut writer = std::process::Command::new("sh")
             .args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"])
             .arg(&path)
@@ -73,8 +74,8 @@ impl Project {
         std::fs::create_dir_all(&dir).unwrap();
         std::fs::write(dir.join("config.toml"), config).unwrap();
         let environment = self.environment();
-        let loaded = load(&environment, &self.root(), &[], ProjectTrust::Nothing, None).unwrap();
-        journeyman_host::configured_hooks(HooksBuilder::new(), &loaded.config, &environment, &self.root())
+        let loaded = load_config(&environment, &self.root(), &[], ProjectTrust::Nothing, None).unwrap();
+        journeyman_host::add_configured_hooks(HooksBuilder::new(), &loaded.config, &environment, &self.root())
     }
 
     /// One command for an event, in Claude Code's form.
@@ -118,8 +119,8 @@ pub(crate) fn call(tool: &str, input: Value) -> ToolUse {
     ToolUse { id: CallId::new("c1"), name: tool.to_owned(), input, malformed: None, signature: None }
 }
 
-pub(crate) fn result(text: &str, is_error: bool) -> HookResult {
-    HookResult { parts: vec![ResultPart::Text { text: text.to_owned() }], is_error }
+pub(crate) fn result(text: &str, is_error: bool) -> HookCallResult {
+    HookCallResult { parts: vec![ResultPart::Text { text: text.to_owned() }], is_error }
 }
 
 pub(crate) async fn before(
@@ -127,7 +128,7 @@ pub(crate) async fn before(
     hooks: &Hooks,
     (call, effects): (ToolUse, Effects),
 ) -> PreToolResult {
-    hooks.pre_tool(&project.at(), &call, &effects).await
+    hooks.run_pre_tool(&project.at(), &call, &effects).await
 }
 
 pub(crate) fn denied(reason: &str) -> PreToolDecision {
@@ -144,7 +145,7 @@ pub(crate) fn reason_of(decision: &PreToolDecision) -> &str {
 }
 
 pub(crate) fn has_python() -> bool {
-    journeyman_testkit::has_program("python3")
+    journeyman_testkit::has_program_or_skip("python3")
 }
 
 /// A pipe by name: reading it to its end waits for every process that has it open.

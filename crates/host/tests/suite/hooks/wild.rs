@@ -199,13 +199,13 @@ async fn a_formatter_runs_after_good_edits_and_says_what_it_did() {
     std::fs::write(project.root().join("a.rs"), "x\n").unwrap();
     let hooks = project.hooks(&configured("PostToolUse", "Edit|Write", "./fmt.sh", ""));
     let (call, effects) = edit("a.rs");
-    let notes = hooks.post_tool(&project.at(), &call, &effects, &mut result("Edited a.rs", false)).await;
+    let notes = hooks.run_post_tool(&project.at(), &call, &effects, &mut result("Edited a.rs", false)).await;
     assert_eq!(notes, HookNotes { context: vec!["formatted a.rs".to_owned()], ..HookNotes::default() });
     assert_eq!(project.read("a.rs"), "x\nformatted\n");
-    let notes = hooks.post_tool(&project.at(), &call, &effects, &mut result("no such text", true)).await;
+    let notes = hooks.run_post_tool(&project.at(), &call, &effects, &mut result("no such text", true)).await;
     assert_eq!((notes, project.read("a.rs").as_str()), (HookNotes::default(), "x\nformatted\n"));
     let (call, effects) = bash("ls");
-    let notes = hooks.post_tool(&project.at(), &call, &effects, &mut result("", false)).await;
+    let notes = hooks.run_post_tool(&project.at(), &call, &effects, &mut result("", false)).await;
     assert_eq!(notes, HookNotes::default());
 }
 
@@ -216,7 +216,7 @@ async fn a_hook_after_a_call_gives_feedback_and_changes_results_and_never_denies
     let after = async |event: &str, command: &str, is_error| {
         let mut result = result("out", is_error);
         let hooks = project.hook(event, command);
-        let notes = hooks.post_tool(&project.at(), &call, &effects, &mut result).await;
+        let notes = hooks.run_post_tool(&project.at(), &call, &effects, &mut result).await;
         (notes, result.text())
     };
     let context = |text: &str| HookNotes { context: vec![text.to_owned()], ..HookNotes::default() };
@@ -251,17 +251,17 @@ async fn a_stop_hook_sends_the_model_back_to_work_once() {
          echo '{\"decision\":\"block\",\"reason\":\"run the tests first\"}'\n",
     );
     let hooks = project.hook("Stop", "./stop.sh");
-    let first = hooks.turn_end(&project.at(), "done", 0).await;
+    let first = hooks.run_turn_end(&project.at(), "done", 0).await;
     assert_eq!(first.decision, TurnEndDecision::GoOn { reason: "run the tests first".to_owned() });
-    assert_eq!(hooks.turn_end(&project.at(), "done", 1).await.decision, TurnEndDecision::Stop);
+    assert_eq!(hooks.run_turn_end(&project.at(), "done", 1).await.decision, TurnEndDecision::Stop);
     let hooks = project.hook("Stop", "echo 'todo is not empty' >&2; exit 2");
-    let said = hooks.turn_end(&project.at(), "done", 0).await;
+    let said = hooks.run_turn_end(&project.at(), "done", 0).await;
     assert_eq!(said.decision, TurnEndDecision::GoOn { reason: "todo is not empty".to_owned() });
     let hooks = project.hook("Stop", r#"echo '{"continue":false,"decision":"block","reason":"x"}'"#);
-    assert_eq!(hooks.turn_end(&project.at(), "done", 0).await.decision, TurnEndDecision::Stop);
+    assert_eq!(hooks.run_turn_end(&project.at(), "done", 0).await.decision, TurnEndDecision::Stop);
     // A broken one doesn't keep a turn from ending.
     let hooks = project.hook("Stop", "exit 127");
-    let said = hooks.turn_end(&project.at(), "done", 0).await;
+    let said = hooks.run_turn_end(&project.at(), "done", 0).await;
     assert_eq!((said.decision, said.notes.warnings.len()), (TurnEndDecision::Stop, 1));
 }
 
@@ -287,11 +287,11 @@ async fn prompts_and_session_starts_get_context_and_prompts_can_be_refused() {
         .concat(),
     );
     let at = project.at();
-    let said = hooks.prompt(&at, "add a test").await;
+    let said = hooks.run_prompt(&at, "add a test").await;
     assert_eq!((said.denied, said.notes.context), (None, vec!["on main".to_owned()]));
-    assert_eq!(hooks.prompt(&at, "my password is x").await.denied.as_deref(), Some("has a password"));
-    assert_eq!(hooks.session_start(&at, StartedBy::Startup).await.context, ["branch main"]);
-    assert_eq!(hooks.session_start(&at, StartedBy::Resume).await.context, ["again"]);
+    assert_eq!(hooks.run_prompt(&at, "my password is x").await.denied.as_deref(), Some("has a password"));
+    assert_eq!(hooks.run_session_start(&at, StartedBy::Startup).await.context, ["branch main"]);
+    assert_eq!(hooks.run_session_start(&at, StartedBy::Resume).await.context, ["again"]);
 }
 
 #[tokio::test]
@@ -308,12 +308,12 @@ async fn the_other_events_reach_commands_too() {
     );
     let at = project.at();
     let mut request = ModelRequest { messages: vec![Message::user_text("hi")], ..ModelRequest::default() };
-    assert_eq!(hooks.pre_model(&at, &mut request).await.denied, None);
+    assert_eq!(hooks.run_pre_model(&at, &mut request).await.denied, None);
     assert_eq!(project.read_json("pre_model.json")["messages"], json!([Message::user_text("hi")]));
-    hooks.post_model(&at, &mut Message::assistant_text("hello")).await;
+    hooks.run_post_model(&at, &mut Message::assistant_text("hello")).await;
     assert_eq!(project.read_json("post_model.json")["message"], json!(Message::assistant_text("hello")));
-    hooks.post_append(&at, &[Message::user_text("more")]).await;
+    hooks.run_post_append(&at, &[Message::user_text("more")]).await;
     assert_eq!(project.read_json("post_append.json")["messages"], json!([Message::user_text("more")]));
-    hooks.session_end(&at, "exit").await;
+    hooks.run_session_end(&at, "exit").await;
     assert_eq!(project.read_json("session_end.json")["reason"], json!("exit"));
 }

@@ -122,7 +122,7 @@ impl Symbols {
     }
 
     /// Returns the types defined here with a name.
-    pub(super) fn types_called(&self, name: &str) -> impl Iterator<Item = u32> {
+    pub(super) fn types_named(&self, name: &str) -> impl Iterator<Item = u32> {
         let is_meant = move |symbol: &Symbol| {
             symbol.name == name && is_type(symbol.kind) && symbol.kind != SymbolKind::Impl
         };

@@ -15,9 +15,9 @@ use hashbrown::HashMap;
 use crate::bit_set::BitSet;
 
 /// Maximum recorded uses: beyond that all reached tests count.
-const MAX_LINKS: usize = 4_000_000;
+const MAX_RECORDED_USES: usize = 4_000_000;
 /// Maximum words of 64 tests, for all places.
-const MAX_WORDS: usize = 8_000_000;
+const MAX_BITSET_WORDS: usize = 8_000_000;
 
 /// The tests of a place, by those of its users.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,7 +71,7 @@ impl<K: Copy + Eq + Hash> TestPaths<K> {
     }
 
     /// Sets the current place, whose users are recorded next.
-    pub(super) fn follow_from(&mut self, place: K) {
+    pub(super) fn set_current_place(&mut self, place: K) {
         self.here = self.number_of(place);
     }
 
@@ -84,7 +84,7 @@ impl<K: Copy + Eq + Hash> TestPaths<K> {
 
     /// Records that a place uses the current one.
     pub(super) fn add_user(&mut self, user: K, kind: LinkKind) {
-        if self.links.len() >= MAX_LINKS {
+        if self.links.len() >= MAX_RECORDED_USES {
             self.is_cut = true;
             return;
         }
@@ -96,14 +96,14 @@ impl<K: Copy + Eq + Hash> TestPaths<K> {
 
     /// Returns which tests reach the first place, by their numbers below `count`; `None` if there
     /// are too many links or tests. `test_at` returns the test that a place belongs to.
-    pub(super) fn tests_of_first(
+    pub(super) fn tests_reaching_first(
         mut self,
         count: u32,
         test_at: impl Fn(&K) -> Option<u32>,
     ) -> Option<BitSet> {
         let width = (count as usize).div_ceil(u64::BITS as usize);
         let sets = self.rules.len().saturating_mul(width);
-        if self.is_cut || sets > MAX_WORDS {
+        if self.is_cut || sets > MAX_BITSET_WORDS {
             return None;
         }
         self.links.sort_unstable();
@@ -155,7 +155,7 @@ struct TestSets {
 }
 
 impl TestSets {
-    fn row(&self, place: u32) -> Range<usize> {
+    fn word_range(&self, place: u32) -> Range<usize> {
         let start = place as usize * self.width;
         start..start + self.width
     }
@@ -175,7 +175,7 @@ impl TestSets {
     /// Adds the tests of a user to those of the used place, and returns true if that has more now.
     fn add_user(&mut self, link: PlaceUse, rule: TestRule) -> bool {
         let mut has_more = false;
-        for (used, user) in self.row(link.used).zip(self.row(link.user)) {
+        for (used, user) in self.word_range(link.used).zip(self.word_range(link.user)) {
             let added = self.all.get(user).copied().unwrap_or_default();
             let Self { by_name, by_type, all, .. } = self;
             let (Some(by_name), Some(by_type), Some(all)) =

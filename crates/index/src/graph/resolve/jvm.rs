@@ -90,7 +90,7 @@ impl FileResolver<'_> {
     pub(super) fn resolve_swift(&mut self, import: &Import) -> ImportTarget {
         let mut files = Vec::new();
         for folder in self.lookup.folders_ending_with(&import.target) {
-            if super::last(super::parent(&folder)) == "Sources" || super::parent(&folder).is_empty() {
+            if super::last_part(super::parent(&folder)) == "Sources" || super::parent(&folder).is_empty() {
                 files.extend(self.lookup.files_in_folder(&folder, &[".swift"]));
             }
         }

@@ -2,8 +2,8 @@
 
 use hashbrown::HashSet;
 
-use super::path::{MAX_PATH_BYTES, join_path, last, parent};
-use super::path_set::{Paths, PlaceKey};
+use super::path::{MAX_PATH_BYTES, join_path, last_part, parent};
+use super::path_set::{LookupKey, Paths};
 
 /// Maximum files of one import: a longer list of a package's files is useless.
 pub(super) const MAX_IMPORTED_FILES: usize = 200;
@@ -13,7 +13,7 @@ const MAX_LOOKUPS: usize = 200_000;
 /// The files of a project, and the record of looked-up places.
 pub(super) struct PathLookup<'a> {
     paths: &'a dyn Paths,
-    looked: HashSet<PlaceKey>,
+    looked: HashSet<LookupKey>,
 }
 
 impl<'a> PathLookup<'a> {
@@ -22,14 +22,14 @@ impl<'a> PathLookup<'a> {
     }
 
     /// Returns the sorted keys of the looked-up places.
-    pub(super) fn into_keys(self) -> Vec<PlaceKey> {
-        let mut keys: Vec<PlaceKey> = self.looked.into_iter().collect();
+    pub(super) fn into_keys(self) -> Vec<LookupKey> {
+        let mut keys: Vec<LookupKey> = self.looked.into_iter().collect();
         keys.sort_unstable();
         keys
     }
 
     /// Records the key of a place; false beyond the maximum of look-ups.
-    fn record_lookup(&mut self, key: PlaceKey) -> bool {
+    fn record_lookup(&mut self, key: LookupKey) -> bool {
         if self.looked.len() >= MAX_LOOKUPS {
             return false;
         }
@@ -42,7 +42,7 @@ impl<'a> PathLookup<'a> {
         let there = !path.is_empty()
             && path.len() <= MAX_PATH_BYTES
             && self.has_files_beneath(parent(&path))
-            && self.record_lookup(PlaceKey::of_path(&path))
+            && self.record_lookup(LookupKey::of_path(&path))
             && self.paths.has_file(&path);
         there.then_some(path)
     }
@@ -51,7 +51,7 @@ impl<'a> PathLookup<'a> {
     /// key.
     pub(super) fn has_files_beneath(&mut self, folder: &str) -> bool {
         self.paths.has_files_beneath(folder) || {
-            self.record_lookup(PlaceKey::of_empty_folder(folder));
+            self.record_lookup(LookupKey::of_empty_folder(folder));
             false
         }
     }
@@ -68,7 +68,7 @@ impl<'a> PathLookup<'a> {
     /// Returns a folder's own files with one of these endings.
     pub(super) fn files_in_folder(&mut self, folder: &str, endings: &[&str]) -> Vec<String> {
         let mut found = Vec::new();
-        if self.record_lookup(PlaceKey::of_folder(folder)) {
+        if self.record_lookup(LookupKey::of_folder(folder)) {
             self.paths.visit_files_in(folder, &mut |path| {
                 if found.len() < MAX_IMPORTED_FILES && endings.iter().any(|ending| path.ends_with(ending)) {
                     found.push(path.to_owned());
@@ -82,8 +82,8 @@ impl<'a> PathLookup<'a> {
     pub(super) fn files_ending_with(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
         let end = end.trim_start_matches('/');
-        if !end.is_empty() && self.record_lookup(PlaceKey::of_name(last(end))) {
-            self.paths.visit_files_named(last(end), &mut |path| {
+        if !end.is_empty() && self.record_lookup(LookupKey::of_name(last_part(end))) {
+            self.paths.visit_files_named(last_part(end), &mut |path| {
                 if found.len() < MAX_IMPORTED_FILES && ends_with_parts(path, end) {
                     found.push(path.to_owned());
                 }
@@ -95,8 +95,8 @@ impl<'a> PathLookup<'a> {
     /// Returns the folders with files whose path ends with these parts.
     pub(super) fn folders_ending_with(&mut self, end: &str) -> Vec<String> {
         let mut found = Vec::new();
-        if !end.is_empty() && self.record_lookup(PlaceKey::of_folder_name(last(end))) {
-            self.paths.visit_folders_named(last(end), &mut |path| {
+        if !end.is_empty() && self.record_lookup(LookupKey::of_folder_name(last_part(end))) {
+            self.paths.visit_folders_named(last_part(end), &mut |path| {
                 if found.len() < MAX_IMPORTED_FILES && ends_with_parts(path, end) {
                     found.push(path.to_owned());
                 }

@@ -9,7 +9,7 @@ pub(in crate::graph) fn parent(path: &str) -> &str {
 }
 
 /// Returns the last part of a path.
-pub(in crate::graph) fn last(path: &str) -> &str {
+pub(in crate::graph) fn last_part(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 

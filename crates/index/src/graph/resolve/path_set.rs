@@ -18,9 +18,9 @@ pub trait Paths {
 
 /// The key of a looked-up place: a stable number that may be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PlaceKey(pub u64);
+pub struct LookupKey(pub u64);
 
-impl PlaceKey {
+impl LookupKey {
     pub(super) fn of_path(path: &str) -> Self {
         Self::hash_key(b'p', path)
     }
@@ -50,15 +50,15 @@ impl PlaceKey {
 }
 
 /// Returns the keys of the places that a file's appearance or disappearance changes.
-pub fn keys_changed_by(path: &str) -> impl Iterator<Item = PlaceKey> {
+pub fn keys_changed_by(path: &str) -> impl Iterator<Item = LookupKey> {
     let folder = super::parent(path);
     let own = [
-        PlaceKey::of_path(path),
-        PlaceKey::of_name(super::last(path)),
-        PlaceKey::of_folder(folder),
-        PlaceKey::of_folder_name(super::last(folder)),
+        LookupKey::of_path(path),
+        LookupKey::of_name(super::last_part(path)),
+        LookupKey::of_folder(folder),
+        LookupKey::of_folder_name(super::last_part(folder)),
     ];
-    own.into_iter().chain(super::folder_and_ancestors(folder).map(PlaceKey::of_empty_folder))
+    own.into_iter().chain(super::folder_and_ancestors(folder).map(LookupKey::of_empty_folder))
 }
 
 /// Paths in memory.
@@ -81,19 +81,19 @@ impl PathSet {
 
     /// Adds a file.
     pub fn add(&mut self, path: &str) {
-        let (folder, name) = (super::parent(path).to_owned(), super::last(path).to_owned());
+        let (folder, name) = (super::parent(path).to_owned(), super::last_part(path).to_owned());
         self.names.entry(name.clone()).or_default().insert(folder.clone());
-        self.folder_names.entry(super::last(&folder).to_owned()).or_default().insert(folder.clone());
+        self.folder_names.entry(super::last_part(&folder).to_owned()).or_default().insert(folder.clone());
         self.folders.entry(folder).or_default().insert(name);
     }
 
     /// Removes a file.
     pub fn remove(&mut self, path: &str) {
-        let (folder, name) = (super::parent(path), super::last(path));
+        let (folder, name) = (super::parent(path), super::last_part(path));
         remove_value(&mut self.names, name, folder);
         remove_value(&mut self.folders, folder, name);
         if !self.folders.contains_key(folder) {
-            remove_value(&mut self.folder_names, super::last(folder), folder);
+            remove_value(&mut self.folder_names, super::last_part(folder), folder);
         }
     }
 }
@@ -113,7 +113,7 @@ fn join_name(folder: &str, name: &str) -> String {
 
 impl Paths for PathSet {
     fn has_file(&self, path: &str) -> bool {
-        self.folders.get(super::parent(path)).is_some_and(|names| names.contains(super::last(path)))
+        self.folders.get(super::parent(path)).is_some_and(|names| names.contains(super::last_part(path)))
     }
 
     fn has_files_beneath(&self, folder: &str) -> bool {

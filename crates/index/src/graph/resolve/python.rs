@@ -31,7 +31,7 @@ impl FileResolver<'_> {
             if !files.is_empty() {
                 if import.names.is_empty() {
                     // `import a.b` imports `a` as well, and brings in its name.
-                    files.extend(packages_around(&mut self.lookup, root, &parts));
+                    files.extend(enclosing_packages(&mut self.lookup, root, &parts));
                 }
                 return ImportTarget::Files(files);
             }
@@ -147,7 +147,7 @@ fn files_of_module(lookup: &mut PathLookup<'_>, root: &str, parts: &[&str], name
 }
 
 /// Returns the files of the packages that enclose a module.
-fn packages_around(lookup: &mut PathLookup<'_>, root: &str, parts: &[&str]) -> Vec<String> {
+fn enclosing_packages(lookup: &mut PathLookup<'_>, root: &str, parts: &[&str]) -> Vec<String> {
     let enclosing = (1..parts.len()).filter_map(|long| join_path(root, &parts.get(..long)?.join("/")));
     let file = |folder: String| lookup.first_existing(&folder, ["__init__.py", "__init__.pyi"]);
     enclosing.filter_map(file).collect()

@@ -4,7 +4,7 @@ use journeyman_syntax::imports::Import;
 
 use super::lookup::PathLookup;
 use super::{
-    FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, last, parent,
+    FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, last_part, parent,
     to_files_target,
 };
 
@@ -69,21 +69,21 @@ impl FileResolver<'_> {
 
     /// Returns the folder of the file's submodules.
     fn module_folder(&self) -> String {
-        let stem = last(self.path).trim_end_matches(".rs");
-        let begins = matches!(stem, "mod" | "lib" | "main" | "build") || self.is_target();
+        let stem = last_part(self.path).trim_end_matches(".rs");
+        let begins = matches!(stem, "mod" | "lib" | "main" | "build") || self.is_crate_target();
         if begins { self.folder.to_owned() } else { join_path(self.folder, stem).unwrap_or_default() }
     }
 
     /// Returns true if the file is a test, an example or a program of its own.
-    fn is_target(&self) -> bool {
-        matches!(last(self.folder), "tests" | "examples" | "benches" | "bin")
+    fn is_crate_target(&self) -> bool {
+        matches!(last_part(self.folder), "tests" | "examples" | "benches" | "bin")
             && (self.settings.crates.contains_key(parent(self.folder))
-                || last(self.folder) == "bin" && last(parent(self.folder)) == "src")
+                || last_part(self.folder) == "bin" && last_part(parent(self.folder)) == "src")
     }
 
     /// Returns the folder of the modules of the file's crate.
     fn crate_root(&mut self) -> String {
-        if self.is_target() {
+        if self.is_crate_target() {
             return self.folder.to_owned();
         }
         let own = folder_and_ancestors(self.folder)

@@ -2,7 +2,7 @@
 
 use journeyman_syntax::imports::Import;
 
-use super::settings::ScriptPackage;
+use super::import_settings::ScriptPackage;
 use super::{FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, to_files_target};
 
 /// Extensions that may be left out, the likeliest first.

@@ -7,22 +7,22 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use journeyman_index::source::WorkTree;
-use journeyman_index::store::{Options, Report};
+use journeyman_index::store::{IndexReport, RefreshOptions};
 use journeyman_index::{Index, Snapshot};
 use journeyman_protocol::RelPath;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// Options with two threads, without cancellation.
-pub(crate) fn options() -> Options<'static> {
-    Options { threads: NonZero::new(2).unwrap(), wait: true, progress: &|_| {}, stop: &NEVER }
+pub(crate) fn options() -> RefreshOptions<'static> {
+    RefreshOptions { threads: NonZero::new(2).unwrap(), wait: true, progress: &|_| {}, stop: &NEVER }
 }
 
-pub(crate) fn refresh(index: &Index, tree: &Path) -> Report {
+pub(crate) fn refresh(index: &Index, tree: &Path) -> IndexReport {
     index.refresh(&WorkTree::new(tree, 2), options()).unwrap()
 }
 
-pub(crate) fn update(index: &Index, tree: &Path, paths: &[&str]) -> Report {
+pub(crate) fn update(index: &Index, tree: &Path, paths: &[&str]) -> IndexReport {
     let paths: Vec<RelPath> = paths.iter().map(|path| RelPath::parse(path).unwrap()).collect();
     index.update_files(&WorkTree::new(tree, 2), &paths, options()).unwrap()
 }

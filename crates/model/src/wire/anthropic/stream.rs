@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde_json::Value;
 
-use super::super::assembly::Assembly;
-use super::super::signature::OpaqueKind;
-use super::super::{failure, json};
+use super::super::message_builder::MessageBuilder;
+use super::super::opaque_value::OpaqueValueKind;
+use super::super::{json, provider_error};
 use crate::codec::Decoder;
 use crate::sse::SseEvent;
 use crate::{Delta, ModelError, Reply};
@@ -15,7 +15,7 @@ use crate::{Delta, ModelError, Reply};
 /// The decoder of one response.
 #[derive(Debug, Default)]
 pub(super) struct AnthropicDecoder {
-    assembly: Assembly,
+    assembly: MessageBuilder,
     /// The server's open blocks, by its own index.
     blocks: HashMap<u64, OpenBlock>,
     usage: Usage,
@@ -42,21 +42,21 @@ enum OpenBlock {
 }
 
 impl Decoder for AnthropicDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
+    fn handle_event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
         if event.data.trim().is_empty() || self.ended {
             return Ok(Vec::new());
         }
         self.assembly.add_to_digest(&event.data);
-        let value = json::event(&event.data)?;
-        let kind = json::text(&value, "type").or(event.event.as_deref()).unwrap_or_default();
+        let value = json::parse_event(&event.data)?;
+        let kind = json::get_text(&value, "type").or(event.event.as_deref()).unwrap_or_default();
         match kind {
-            "message_start" => self.start(&value),
-            "content_block_start" => self.block_start(&value)?,
-            "content_block_delta" => self.block_delta(&value)?,
-            "content_block_stop" => self.block_stop(index(&value)?)?,
-            "message_delta" => self.message_delta(&value),
+            "message_start" => self.handle_message_start(&value),
+            "content_block_start" => self.handle_block_start(&value)?,
+            "content_block_delta" => self.handle_block_delta(&value)?,
+            "content_block_stop" => self.handle_block_stop(block_index(&value)?)?,
+            "message_delta" => self.handle_message_delta(&value),
             "message_stop" => self.ended = true,
-            "error" => return Err(failure::from_event(&value)),
+            "error" => return Err(provider_error::error_from_event(&value)),
             _ => {}
         }
         Ok(self.assembly.take_deltas())
@@ -65,7 +65,7 @@ impl Decoder for AnthropicDecoder {
     fn is_complete(&self) -> bool {
         // Some servers omit `message_stop`; the stop reason and the end of every block mean the
         // same.
-        self.ended || (self.stop.is_some() && self.assembly.all_closed())
+        self.ended || (self.stop.is_some() && self.assembly.has_all_blocks_closed())
     }
 
     fn usage(&self) -> Usage {
@@ -83,55 +83,55 @@ impl Decoder for AnthropicDecoder {
     }
 }
 
-fn index(value: &Value) -> Result<u64, ModelError> {
-    json::count(value, "index")
+fn block_index(value: &Value) -> Result<u64, ModelError> {
+    json::get_count(value, "index")
         .ok_or_else(|| ModelError::Protocol("an event of a content block without its index".to_owned()))
 }
 
 impl AnthropicDecoder {
-    fn start(&mut self, value: &Value) {
-        self.assembly.begin();
-        let Some(message) = json::present(value, "message") else { return };
-        if let Some(model) = json::text(message, "model") {
+    fn handle_message_start(&mut self, value: &Value) {
+        self.assembly.begin_message();
+        let Some(message) = json::get_present(value, "message") else { return };
+        if let Some(model) = json::get_text(message, "model") {
             model.clone_into(&mut self.model);
         }
-        if let Some(usage) = json::present(message, "usage") {
-            self.count(usage);
+        if let Some(usage) = json::get_present(message, "usage") {
+            self.update_usage(usage);
         }
     }
 
-    fn block_start(&mut self, value: &Value) -> Result<(), ModelError> {
-        let index = index(value)?;
-        let Some(block) = json::present(value, "content_block") else { return Ok(()) };
-        let part = match json::text(block, "type").unwrap_or_default() {
-            "text" => match json::text(block, "text") {
+    fn handle_block_start(&mut self, value: &Value) -> Result<(), ModelError> {
+        let index = block_index(value)?;
+        let Some(block) = json::get_present(value, "content_block") else { return Ok(()) };
+        let part = match json::get_text(block, "type").unwrap_or_default() {
+            "text" => match json::get_text(block, "text") {
                 None => OpenBlock::EmptyText,
                 Some(text) => {
                     let place = self.assembly.open_text()?;
-                    self.assembly.text(place, text)?;
+                    self.assembly.append_text(place, text)?;
                     OpenBlock::Text(place)
                 }
             },
             "thinking" => {
                 let place = self.assembly.open_thinking()?;
-                self.assembly.text(place, json::text(block, "thinking").unwrap_or_default())?;
+                self.assembly.append_text(place, json::get_text(block, "thinking").unwrap_or_default())?;
                 self.assembly.append_signature(
                     place,
-                    OpaqueKind::Anthropic,
-                    json::text(block, "signature").unwrap_or_default(),
+                    OpaqueValueKind::Anthropic,
+                    json::get_text(block, "signature").unwrap_or_default(),
                 )?;
                 OpenBlock::Thinking(place)
             }
             "redacted_thinking" => {
-                let data = json::text(block, "data").unwrap_or_default();
-                self.assembly.add_hidden_thinking(OpaqueKind::AnthropicRedacted.close(data))?;
+                let data = json::get_text(block, "data").unwrap_or_default();
+                self.assembly.add_hidden_thinking(OpaqueValueKind::AnthropicRedacted.add_prefix(data))?;
                 OpenBlock::Redacted
             }
             "tool_use" => {
-                let id = json::text(block, "id").unwrap_or_default();
-                let name = json::text(block, "name").unwrap_or_default();
+                let id = json::get_text(block, "id").unwrap_or_default();
+                let name = json::get_text(block, "name").unwrap_or_default();
                 // Servers that don't stream arguments put them here; others put `{}`.
-                let initial = json::present(block, "input")
+                let initial = json::get_present(block, "input")
                     .filter(|input| input.as_object().is_none_or(|members| !members.is_empty()))
                     .map(Value::to_string)
                     .unwrap_or_default();
@@ -145,32 +145,33 @@ impl AnthropicDecoder {
         Ok(())
     }
 
-    fn block_delta(&mut self, value: &Value) -> Result<(), ModelError> {
-        let index = index(value)?;
-        let Some(delta) = json::present(value, "delta") else { return Ok(()) };
+    fn handle_block_delta(&mut self, value: &Value) -> Result<(), ModelError> {
+        let index = block_index(value)?;
+        let Some(delta) = json::get_present(value, "delta") else { return Ok(()) };
         let part = self.blocks.get_mut(&index);
         let part = part
             .ok_or_else(|| ModelError::Protocol(format!("content block {index} goes on before it begins")))?;
-        match (part, json::text(delta, "type").unwrap_or_default()) {
+        match (part, json::get_text(delta, "type").unwrap_or_default()) {
             (part @ OpenBlock::EmptyText, "text_delta") => {
-                if let Some(text) = json::text(delta, "text") {
+                if let Some(text) = json::get_text(delta, "text") {
                     let place = self.assembly.open_text()?;
-                    self.assembly.text(place, text)?;
+                    self.assembly.append_text(place, text)?;
                     *part = OpenBlock::Text(place);
                 }
             }
             (OpenBlock::Text(block), "text_delta") => {
-                self.assembly.text(*block, json::text(delta, "text").unwrap_or_default())?;
+                self.assembly.append_text(*block, json::get_text(delta, "text").unwrap_or_default())?;
             }
             (OpenBlock::Thinking(block), "thinking_delta") => {
-                self.assembly.text(*block, json::text(delta, "thinking").unwrap_or_default())?;
+                self.assembly.append_text(*block, json::get_text(delta, "thinking").unwrap_or_default())?;
             }
             (OpenBlock::Thinking(block), "signature_delta") => {
-                let more = json::text(delta, "signature").unwrap_or_default();
-                self.assembly.append_signature(*block, OpaqueKind::Anthropic, more)?;
+                let more = json::get_text(delta, "signature").unwrap_or_default();
+                self.assembly.append_signature(*block, OpaqueValueKind::Anthropic, more)?;
             }
             (OpenBlock::Call { block, .. }, "input_json_delta") => {
-                self.assembly.arguments(*block, json::text(delta, "partial_json").unwrap_or_default())?;
+                self.assembly
+                    .append_arguments(*block, json::get_text(delta, "partial_json").unwrap_or_default())?;
             }
             (OpenBlock::Ended, _) => {
                 return Err(ModelError::Protocol(format!("content block {index} goes on after its end")));
@@ -180,35 +181,35 @@ impl AnthropicDecoder {
         Ok(())
     }
 
-    fn block_stop(&mut self, index: u64) -> Result<(), ModelError> {
+    fn handle_block_stop(&mut self, index: u64) -> Result<(), ModelError> {
         let Some(part) = self.blocks.get_mut(&index) else { return Ok(()) };
         match std::mem::replace(part, OpenBlock::Ended) {
-            OpenBlock::Text(block) | OpenBlock::Thinking(block) => self.assembly.close(block),
+            OpenBlock::Text(block) | OpenBlock::Thinking(block) => self.assembly.close_block(block),
             OpenBlock::Call { block, initial } => {
                 if self.assembly.arguments_so_far(block).is_empty() {
-                    self.assembly.arguments(block, &initial)?;
+                    self.assembly.append_arguments(block, &initial)?;
                 }
-                self.assembly.close(block);
+                self.assembly.close_block(block);
             }
             OpenBlock::EmptyText | OpenBlock::Redacted | OpenBlock::Unknown | OpenBlock::Ended => {}
         }
         Ok(())
     }
 
-    fn message_delta(&mut self, value: &Value) {
-        if let Some(word) = value.get("delta").and_then(|delta| json::text(delta, "stop_reason")) {
+    fn handle_message_delta(&mut self, value: &Value) {
+        if let Some(word) = value.get("delta").and_then(|delta| json::get_text(delta, "stop_reason")) {
             self.stop = Some(stop_reason(word));
         }
-        if let Some(usage) = json::present(value, "usage") {
-            self.count(usage);
+        if let Some(usage) = json::get_present(value, "usage") {
+            self.update_usage(usage);
         }
     }
 
     /// Updates the usage. Counts are cumulative, and some servers send zeros first or last, so the
     /// largest is the newest.
-    fn count(&mut self, usage: &Value) {
+    fn update_usage(&mut self, usage: &Value) {
         let newest = |known: &mut Tokens, path: &[&str]| {
-            if let Some(count) = json::count_at(usage, path) {
+            if let Some(count) = json::get_count_at(usage, path) {
                 known.0 = known.0.max(count);
             }
         };

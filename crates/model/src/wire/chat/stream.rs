@@ -7,9 +7,9 @@
 use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde_json::{Map, Value};
 
-use super::super::assembly::{Assembly, MAX_BLOCKS};
-use super::super::signature::OpaqueKind;
-use super::super::{failure, json};
+use super::super::message_builder::{MAX_BLOCKS, MessageBuilder};
+use super::super::opaque_value::OpaqueValueKind;
+use super::super::{json, provider_error};
 use crate::codec::Decoder;
 use crate::sse::SseEvent;
 use crate::{Delta, ModelError, Reply};
@@ -17,7 +17,7 @@ use crate::{Delta, ModelError, Reply};
 /// The decoder of one response.
 #[derive(Debug, Default)]
 pub(super) struct ChatDecoder {
-    assembly: Assembly,
+    assembly: MessageBuilder,
     /// The text or thinking block to which the last piece belonged.
     current: Option<CurrentBlock>,
     calls: Vec<PartialCall>,
@@ -50,34 +50,34 @@ struct PartialCall {
 }
 
 impl Decoder for ChatDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
+    fn handle_event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
         }
         self.assembly.add_to_digest(data);
-        let chunk = json::event(data)?;
+        let chunk = json::parse_event(data)?;
         let is_error =
-            json::text(&chunk, "object") == Some("error") || event.event.as_deref() == Some("error");
-        if is_error || json::present(&chunk, "error").is_some() {
-            return Err(failure::from_event(&chunk));
+            json::get_text(&chunk, "object") == Some("error") || event.event.as_deref() == Some("error");
+        if is_error || json::get_present(&chunk, "error").is_some() {
+            return Err(provider_error::error_from_event(&chunk));
         }
-        if let Some(model) = json::text(&chunk, "model") {
+        if let Some(model) = json::get_text(&chunk, "model") {
             model.clone_into(&mut self.model);
         }
         // Moonshot reports usage inside the choice, Groq in a member of its own.
-        let choice = json::elements(&chunk, "choices")
+        let choice = json::get_elements(&chunk, "choices")
             .iter()
-            .find(|choice| json::count(choice, "index").unwrap_or(0) == 0);
-        let elsewhere = || choice.and_then(|choice| json::present(choice, "usage"));
-        let groq = || chunk.get("x_groq").and_then(|extra| json::present(extra, "usage"));
-        if let Some(usage) = json::present(&chunk, "usage").or_else(elsewhere).or_else(groq) {
+            .find(|choice| json::get_count(choice, "index").unwrap_or(0) == 0);
+        let elsewhere = || choice.and_then(|choice| json::get_present(choice, "usage"));
+        let groq = || chunk.get("x_groq").and_then(|extra| json::get_present(extra, "usage"));
+        if let Some(usage) = json::get_present(&chunk, "usage").or_else(elsewhere).or_else(groq) {
             self.usage = read_usage(usage);
         }
         if let Some(choice) = choice {
-            self.assembly.begin();
+            self.assembly.begin_message();
             if self.stop.is_none() {
-                self.choice(choice)?;
+                self.handle_choice(choice)?;
             }
         }
         Ok(self.assembly.take_deltas())
@@ -103,55 +103,58 @@ impl Decoder for ChatDecoder {
 }
 
 impl ChatDecoder {
-    fn choice(&mut self, choice: &Value) -> Result<(), ModelError> {
-        if let Some(error) = json::present(choice, "error") {
-            return Err(failure::from_event(error));
+    fn handle_choice(&mut self, choice: &Value) -> Result<(), ModelError> {
+        if let Some(error) = json::get_present(choice, "error") {
+            return Err(provider_error::error_from_event(error));
         }
-        let delta = json::present(choice, "delta").or_else(|| json::present(choice, "message"));
+        let delta = json::get_present(choice, "delta").or_else(|| json::get_present(choice, "message"));
         if let Some(delta) = delta {
-            self.reasoning(delta)?;
+            self.handle_reasoning(delta)?;
             match delta.get("content") {
-                Some(Value::String(text)) => self.text(text)?,
-                Some(Value::Array(parts)) => parts.iter().try_for_each(|part| self.part(part))?,
+                Some(Value::String(text)) => self.append_text(text)?,
+                Some(Value::Array(parts)) => {
+                    parts.iter().try_for_each(|part| self.handle_content_part(part))?
+                }
                 _ => {}
             }
-            if let Some(refusal) = json::text(delta, "refusal") {
+            if let Some(refusal) = json::get_text(delta, "refusal") {
                 self.refused = true;
-                self.text(refusal)?;
+                self.append_text(refusal)?;
             }
-            for (place, call) in json::elements(delta, "tool_calls").iter().enumerate() {
-                self.call(call, place)?;
+            for (place, call) in json::get_elements(delta, "tool_calls").iter().enumerate() {
+                self.handle_call(call, place)?;
             }
-            if let Some(function) = json::present(delta, "function_call") {
-                self.call(&serde_json::json!({"index": 0, "function": function}), 0)?;
+            if let Some(function) = json::get_present(delta, "function_call") {
+                self.handle_call(&serde_json::json!({"index": 0, "function": function}), 0)?;
             }
         }
-        if let Some(reason) = json::text(choice, "finish_reason") {
-            self.end(reason)?;
+        if let Some(reason) = json::get_text(choice, "finish_reason") {
+            self.handle_finish_reason(reason)?;
         }
         Ok(())
     }
 
-    fn reasoning(&mut self, delta: &Value) -> Result<(), ModelError> {
-        let details = json::elements(delta, "reasoning_details");
+    fn handle_reasoning(&mut self, delta: &Value) -> Result<(), ModelError> {
+        let details = json::get_elements(delta, "reasoning_details");
         for detail in details {
-            self.detail(detail)?;
+            self.add_reasoning_detail(detail)?;
         }
         let named =
-            ["reasoning_content", "reasoning", "thinking"].iter().find_map(|key| json::text(delta, key));
+            ["reasoning_content", "reasoning", "thinking"].iter().find_map(|key| json::get_text(delta, key));
         match named {
-            Some(text) => self.thinking(text),
+            Some(text) => self.append_thinking(text),
             None => {
-                let shown = |detail| json::text(detail, "text").or_else(|| json::text(detail, "summary"));
+                let shown =
+                    |detail| json::get_text(detail, "text").or_else(|| json::get_text(detail, "summary"));
                 let texts: Vec<&str> = details.iter().filter_map(shown).collect();
-                self.thinking(&texts.concat())
+                self.append_thinking(&texts.concat())
             }
         }
     }
 
     /// Collects reasoning details, which arrive in pieces of the same type and index and are sent
     /// back joined.
-    fn detail(&mut self, detail: &Value) -> Result<(), ModelError> {
+    fn add_reasoning_detail(&mut self, detail: &Value) -> Result<(), ModelError> {
         let Some(members) = detail.as_object() else { return Ok(()) };
         self.assembly.count_bytes(detail.to_string().len())?;
         let detail = members;
@@ -180,7 +183,7 @@ impl ChatDecoder {
         Ok(())
     }
 
-    fn thinking(&mut self, text: &str) -> Result<(), ModelError> {
+    fn append_thinking(&mut self, text: &str) -> Result<(), ModelError> {
         if text.is_empty() {
             return Ok(());
         }
@@ -194,10 +197,10 @@ impl ChatDecoder {
                 block
             }
         };
-        self.assembly.text(block, text)
+        self.assembly.append_text(block, text)
     }
 
-    fn text(&mut self, text: &str) -> Result<(), ModelError> {
+    fn append_text(&mut self, text: &str) -> Result<(), ModelError> {
         if text.is_empty() {
             return Ok(());
         }
@@ -210,18 +213,18 @@ impl ChatDecoder {
                 block
             }
         };
-        self.assembly.text(block, text)
+        self.assembly.append_text(block, text)
     }
 
     /// Handles a part of a content that is a list, as Mistral's thinking models send it.
-    fn part(&mut self, part: &Value) -> Result<(), ModelError> {
-        match json::text(part, "type").unwrap_or_default() {
-            "text" => self.text(json::text(part, "text").unwrap_or_default()),
+    fn handle_content_part(&mut self, part: &Value) -> Result<(), ModelError> {
+        match json::get_text(part, "type").unwrap_or_default() {
+            "text" => self.append_text(json::get_text(part, "text").unwrap_or_default()),
             "thinking" => match part.get("thinking") {
-                Some(Value::String(text)) => self.thinking(text),
-                _ => json::elements(part, "thinking")
-                    .iter()
-                    .try_for_each(|inner| self.thinking(json::text(inner, "text").unwrap_or_default())),
+                Some(Value::String(text)) => self.append_thinking(text),
+                _ => json::get_elements(part, "thinking").iter().try_for_each(|inner| {
+                    self.append_thinking(json::get_text(inner, "text").unwrap_or_default())
+                }),
             },
             _ => Ok(()),
         }
@@ -229,21 +232,23 @@ impl ChatDecoder {
 
     fn close_current(&mut self) {
         match self.current.take() {
-            Some(CurrentBlock::Text(block) | CurrentBlock::Thinking(block)) => self.assembly.close(block),
+            Some(CurrentBlock::Text(block) | CurrentBlock::Thinking(block)) => {
+                self.assembly.close_block(block)
+            }
             None => {}
         }
     }
 
-    fn call(&mut self, piece: &Value, place: usize) -> Result<(), ModelError> {
-        let function = json::present(piece, "function").unwrap_or(&Value::Null);
-        let name = json::text(function, "name").unwrap_or_default();
-        let id = json::text(piece, "id").unwrap_or_default();
+    fn handle_call(&mut self, piece: &Value, place: usize) -> Result<(), ModelError> {
+        let function = json::get_present(piece, "function").unwrap_or(&Value::Null);
+        let name = json::get_text(function, "name").unwrap_or_default();
+        let id = json::get_text(piece, "id").unwrap_or_default();
         let arguments = match function.get("arguments") {
             Some(Value::String(text)) => text.clone(),
             None | Some(Value::Null) => String::new(),
             Some(other) => other.to_string(),
         };
-        let index = json::count(piece, "index");
+        let index = json::get_count(piece, "index");
         let known =
             self.find_call(index, id, name, place).filter(|at| !self.is_new_call(*at, id, name, &arguments));
         let at = match known {
@@ -273,22 +278,22 @@ impl ChatDecoder {
                 if let Some(call) = self.calls.get_mut(at) {
                     call.block = Some(block);
                 }
-                self.assembly.arguments(block, &early_arguments)?;
+                self.assembly.append_arguments(block, &early_arguments)?;
                 block
             }
         };
         // Some servers end a call by repeating it as a whole.
         if name.is_empty() || arguments != self.assembly.arguments_so_far(block) {
-            self.assembly.arguments(block, &arguments)?;
+            self.assembly.append_arguments(block, &arguments)?;
         }
-        if let Some(extra) = json::present(piece, "extra_content") {
-            self.assembly.attach_signature(block, OpaqueKind::Chat.close(&extra.to_string()))?;
+        if let Some(extra) = json::get_present(piece, "extra_content") {
+            self.assembly.attach_signature(block, OpaqueValueKind::Chat.add_prefix(&extra.to_string()))?;
         }
         Ok(())
     }
 
     /// Opens a call that ended without a name. The tool's result will say that no such tool exists.
-    fn open_nameless(&mut self, at: usize) -> Result<(), ModelError> {
+    fn open_nameless_call(&mut self, at: usize) -> Result<(), ModelError> {
         let Some(call) = self.calls.get_mut(at).filter(|call| call.block.is_none()) else { return Ok(()) };
         let (id, early_arguments) = (call.id.clone(), std::mem::take(&mut call.early_arguments));
         self.close_current();
@@ -296,7 +301,7 @@ impl ChatDecoder {
         if let Some(call) = self.calls.get_mut(at) {
             call.block = Some(block);
         }
-        self.assembly.arguments(block, &early_arguments)
+        self.assembly.append_arguments(block, &early_arguments)
     }
 
     /// Returns the call to which a piece seems to belong.
@@ -328,7 +333,7 @@ impl ChatDecoder {
         arguments.trim_start().starts_with('{') && is_complete_object(so_far)
     }
 
-    fn end(&mut self, reason: &str) -> Result<(), ModelError> {
+    fn handle_finish_reason(&mut self, reason: &str) -> Result<(), ModelError> {
         let stop = match reason {
             "stop" | "eos" | "end_turn" | "eos_token" => StopReason::EndTurn,
             "tool_calls" | "function_call" | "tool_use" => StopReason::ToolUse,
@@ -346,18 +351,18 @@ impl ChatDecoder {
             other => StopReason::Other(other.to_owned()),
         };
         for at in 0..self.calls.len() {
-            self.open_nameless(at)?;
+            self.open_nameless_call(at)?;
         }
         if !self.details.is_empty() {
             let details =
                 Value::Array(std::mem::take(&mut self.details).into_iter().map(Value::Object).collect());
-            let signature = OpaqueKind::Chat.close(&details.to_string());
+            let signature = OpaqueValueKind::Chat.add_prefix(&details.to_string());
             match self.thinking {
                 Some(block) => self.assembly.attach_signature(block, signature)?,
                 None => self.assembly.add_hidden_thinking(signature)?,
             }
         }
-        self.assembly.close_all();
+        self.assembly.close_all_blocks();
         self.stop = Some(stop);
         Ok(())
     }
@@ -371,7 +376,7 @@ fn is_complete_object(arguments: &str) -> bool {
 /// Reads the usage. Most servers include the cached tokens in the input and the thinking in the
 /// output.
 fn read_usage(usage: &Value) -> Usage {
-    let count = |path: &[&str]| json::count_at(usage, path);
+    let count = |path: &[&str]| json::get_count_at(usage, path);
     let input = count(&["prompt_tokens"]).unwrap_or(0);
     // The members of OpenAI, DeepSeek and Moonshot.
     let cached = count(&["prompt_tokens_details", "cached_tokens"])

@@ -3,9 +3,9 @@
 use journeyman_protocol::{StopReason, Tokens, Usage};
 use serde_json::Value;
 
-use super::super::assembly::Assembly;
-use super::super::signature::OpaqueKind;
-use super::super::{failure, json};
+use super::super::message_builder::MessageBuilder;
+use super::super::opaque_value::OpaqueValueKind;
+use super::super::{json, provider_error};
 use crate::codec::Decoder;
 use crate::sse::SseEvent;
 use crate::{Delta, ModelError, Reply};
@@ -13,7 +13,7 @@ use crate::{Delta, ModelError, Reply};
 /// The decoder of one response.
 #[derive(Debug, Default)]
 pub(super) struct GeminiDecoder {
-    assembly: Assembly,
+    assembly: MessageBuilder,
     current: Option<CurrentPart>,
     usage: Usage,
     model: String,
@@ -28,37 +28,39 @@ enum CurrentPart {
 }
 
 impl Decoder for GeminiDecoder {
-    fn event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
+    fn handle_event(&mut self, event: &SseEvent) -> Result<Vec<Delta>, ModelError> {
         let data = event.data.trim();
         if data.is_empty() || data == "[DONE]" {
             return Ok(Vec::new());
         }
         self.assembly.add_to_digest(data);
-        let chunk = json::event(data)?;
+        let chunk = json::parse_event(data)?;
         let first = chunk.as_array().and_then(|all| all.first()).unwrap_or(&chunk);
-        if json::present(first, "error").is_some() {
-            return Err(failure::from_event(&chunk));
+        if json::get_present(first, "error").is_some() {
+            return Err(provider_error::error_from_event(&chunk));
         }
-        self.assembly.begin();
-        if let Some(model) = json::text(&chunk, "modelVersion") {
+        self.assembly.begin_message();
+        if let Some(model) = json::get_text(&chunk, "modelVersion") {
             model.clone_into(&mut self.model);
         }
-        if let Some(usage) = json::present(&chunk, "usageMetadata") {
+        if let Some(usage) = json::get_present(&chunk, "usageMetadata") {
             self.usage = read_usage(usage);
         }
         if self.stop.is_some() {
             return Ok(self.assembly.take_deltas());
         }
-        let is_first = |candidate: &&Value| json::count(candidate, "index").unwrap_or(0) == 0;
-        if let Some(candidate) = json::elements(&chunk, "candidates").iter().find(is_first) {
-            for part in candidate.get("content").map_or(&[][..], |content| json::elements(content, "parts")) {
-                self.part(part)?;
+        let is_first = |candidate: &&Value| json::get_count(candidate, "index").unwrap_or(0) == 0;
+        if let Some(candidate) = json::get_elements(&chunk, "candidates").iter().find(is_first) {
+            for part in
+                candidate.get("content").map_or(&[][..], |content| json::get_elements(content, "parts"))
+            {
+                self.handle_part(part)?;
             }
-            if let Some(reason) = json::text(candidate, "finishReason") {
-                self.end(reason, json::text(candidate, "finishMessage"))?;
+            if let Some(reason) = json::get_text(candidate, "finishReason") {
+                self.handle_finish_reason(reason, json::get_text(candidate, "finishMessage"))?;
             }
         } else if let Some(reason) =
-            chunk.get("promptFeedback").and_then(|feedback| json::text(feedback, "blockReason"))
+            chunk.get("promptFeedback").and_then(|feedback| json::get_text(feedback, "blockReason"))
             && reason != "BLOCK_REASON_UNSPECIFIED"
         {
             self.stop = Some(StopReason::Refusal);
@@ -84,13 +86,13 @@ impl Decoder for GeminiDecoder {
 }
 
 impl GeminiDecoder {
-    fn part(&mut self, part: &Value) -> Result<(), ModelError> {
+    fn handle_part(&mut self, part: &Value) -> Result<(), ModelError> {
         let signature =
-            json::text(part, "thoughtSignature").or_else(|| json::text(part, "thought_signature"));
-        if let Some(call) = json::present(part, "functionCall") {
-            return self.call(call, signature);
+            json::get_text(part, "thoughtSignature").or_else(|| json::get_text(part, "thought_signature"));
+        if let Some(call) = json::get_present(part, "functionCall") {
+            return self.handle_call(call, signature);
         }
-        let text = json::text(part, "text").unwrap_or_default();
+        let text = json::get_text(part, "text").unwrap_or_default();
         if part.get("thought") == Some(&Value::Bool(true)) {
             if text.is_empty() && signature.is_none() {
                 return Ok(());
@@ -104,10 +106,10 @@ impl GeminiDecoder {
                     block
                 }
             };
-            self.assembly.text(block, text)?;
+            self.assembly.append_text(block, text)?;
             if let Some(signature) = signature {
                 // A signature ends the block that it signs.
-                self.assembly.attach_signature(block, OpaqueKind::Gemini.close(signature))?;
+                self.assembly.attach_signature(block, OpaqueValueKind::Gemini.add_prefix(signature))?;
                 self.close_current();
             }
             return Ok(());
@@ -122,38 +124,38 @@ impl GeminiDecoder {
                     block
                 }
             };
-            self.assembly.text(block, text)?;
+            self.assembly.append_text(block, text)?;
         }
         if let Some(signature) = signature {
             self.close_current();
-            self.assembly.add_hidden_thinking(OpaqueKind::Gemini.close(signature))?;
+            self.assembly.add_hidden_thinking(OpaqueValueKind::Gemini.add_prefix(signature))?;
         }
         Ok(())
     }
 
-    fn call(&mut self, call: &Value, signature: Option<&str>) -> Result<(), ModelError> {
+    fn handle_call(&mut self, call: &Value, signature: Option<&str>) -> Result<(), ModelError> {
         self.close_current();
         // A call without a name is kept: the model is told that no such tool exists.
-        let name = json::text(call, "name").unwrap_or_default();
-        let block = self.assembly.open_call(json::text(call, "id").unwrap_or_default(), name)?;
-        if let Some(arguments) = json::present(call, "args") {
-            self.assembly.arguments(block, &arguments.to_string())?;
+        let name = json::get_text(call, "name").unwrap_or_default();
+        let block = self.assembly.open_call(json::get_text(call, "id").unwrap_or_default(), name)?;
+        if let Some(arguments) = json::get_present(call, "args") {
+            self.assembly.append_arguments(block, &arguments.to_string())?;
         }
         if let Some(signature) = signature {
-            self.assembly.attach_signature(block, OpaqueKind::Gemini.close(signature))?;
+            self.assembly.attach_signature(block, OpaqueValueKind::Gemini.add_prefix(signature))?;
         }
-        self.assembly.close(block);
+        self.assembly.close_block(block);
         Ok(())
     }
 
     fn close_current(&mut self) {
         match self.current.take() {
-            Some(CurrentPart::Text(block) | CurrentPart::Thinking(block)) => self.assembly.close(block),
+            Some(CurrentPart::Text(block) | CurrentPart::Thinking(block)) => self.assembly.close_block(block),
             None => {}
         }
     }
 
-    fn end(&mut self, reason: &str, message: Option<&str>) -> Result<(), ModelError> {
+    fn handle_finish_reason(&mut self, reason: &str, message: Option<&str>) -> Result<(), ModelError> {
         let stop = match reason {
             "FINISH_REASON_UNSPECIFIED" => return Ok(()),
             "STOP" => StopReason::EndTurn,
@@ -176,7 +178,7 @@ impl GeminiDecoder {
             }
             other => StopReason::Other(other.to_owned()),
         };
-        self.assembly.close_all();
+        self.assembly.close_all_blocks();
         self.current = None;
         self.stop = Some(stop);
         Ok(())
@@ -186,7 +188,7 @@ impl GeminiDecoder {
 /// Reads the usage. Gemini includes the cached tokens in the input, and counts thinking separately
 /// from the output.
 fn read_usage(usage: &Value) -> Usage {
-    let count = |key: &str| json::count(usage, key).unwrap_or(0);
+    let count = |key: &str| json::get_count(usage, key).unwrap_or(0);
     let cached = count("cachedContentTokenCount");
     let thinking = count("thoughtsTokenCount");
     Usage {

@@ -5,8 +5,8 @@ use crate::{Effort, Thinking};
 
 const BASE: &str = "https://api.anthropic.com";
 
-/// Thinking with a signature, redacted thinking, text with a character of four bytes, two calls (the second
-/// without arguments), pings, unknown events and members, usage with caches.
+/// Thinking with a signature, redacted thinking, text with a character of four bytes, two calls
+/// (the second without arguments), pings, unknown events and members, usage with caches.
 const FULL: &str = r#"event: message_start
 data: {"type":"message_start","message":{"id":"msg_01","type":"message","role":"assistant","model":"claude-sonnet-4-5-20250929","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":12,"cache_creation_input_tokens":300,"cache_read_input_tokens":4000,"cache_creation":{"ephemeral_5m_input_tokens":300},"output_tokens":1,"service_tier":"standard"}}}
 
@@ -347,7 +347,7 @@ fn a_rich_request() {
 #[test]
 fn headers_carry_key_and_version() {
     let codec = codec(Wire::Anthropic, BASE);
-    assert_eq!(codec.auth(&crate::Secret::new("k")), [("x-api-key", "k".to_owned())]);
+    assert_eq!(codec.auth_headers(&crate::Secret::new("k")), [("x-api-key", "k".to_owned())]);
     assert_eq!(codec.fixed_headers(), [("anthropic-version", "2023-06-01".to_owned())]);
 }
 
@@ -473,8 +473,8 @@ fn a_decoded_reply_goes_back_unchanged() {
 #[test]
 fn names_of_models() {
     let body = json!({"data": [{"type": "model", "id": "claude-a"}, {"id": "claude-b"}, {"x": 1}], "has_more": false});
-    assert_eq!(codec(Wire::Anthropic, BASE).model_names(&body), ["claude-a", "claude-b"]);
-    assert!(codec(Wire::Anthropic, BASE).model_names(&json!([1])).is_empty());
+    assert_eq!(codec(Wire::Anthropic, BASE).parse_model_names(&body), ["claude-a", "claude-b"]);
+    assert!(codec(Wire::Anthropic, BASE).parse_model_names(&json!([1])).is_empty());
 }
 
 /// What the API refuses, as far as its documents say so.

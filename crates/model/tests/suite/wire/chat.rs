@@ -6,7 +6,8 @@ use crate::{Effort, Thinking};
 const OPENAI: &str = "https://api.openai.com/v1";
 const LOCAL: &str = "http://localhost:8080";
 
-/// Thinking, text and two calls whose arguments come interleaved, as OpenAI, DeepSeek and vLLM write them.
+/// Thinking, text and two calls whose arguments come interleaved, as OpenAI, DeepSeek and vLLM
+/// write them.
 const FULL: &str = r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"gpt-x-2025","choices":[{"index":0,"delta":{"role":"assistant","content":null,"reasoning_content":""},"finish_reason":null}],"usage":null}
 
 data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"reasoning_content":"Two "},"finish_reason":null}]}
@@ -448,12 +449,12 @@ fn what_a_call_carries_extra_goes_back_with_it() {
 #[test]
 fn keys_and_names_of_models() {
     let key = crate::Secret::new("k");
-    assert_eq!(codec(Wire::Chat, OPENAI).auth(&key), [("authorization", "Bearer k".to_owned())]);
+    assert_eq!(codec(Wire::Chat, OPENAI).auth_headers(&key), [("authorization", "Bearer k".to_owned())]);
     assert_eq!(
-        codec(Wire::Chat, "https://x.openai.azure.com/openai/v1").auth(&key),
+        codec(Wire::Chat, "https://x.openai.azure.com/openai/v1").auth_headers(&key),
         [("api-key", "k".to_owned())]
     );
-    let names = |body: Value| codec(Wire::Chat, LOCAL).model_names(&body);
+    let names = |body: Value| codec(Wire::Chat, LOCAL).parse_model_names(&body);
     assert_eq!(names(json!({"object": "list", "data": [{"id": "a"}, {"id": "b"}]})), ["a", "b"]);
     assert_eq!(names(json!([{"id": "a"}])), ["a"]);
     assert_eq!(names(json!({"models": [{"name": "a"}]})), ["a"]);

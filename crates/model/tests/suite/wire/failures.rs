@@ -297,7 +297,7 @@ const CASES: &[(u16, &str, Meaning)] = &[
 fn error_bodies() {
     for (status, body, expected) in CASES {
         for wire in Wire::ALL {
-            let error = codec(wire, "http://localhost").error(*status, body.as_bytes());
+            let error = codec(wire, "http://localhost").parse_error(*status, body.as_bytes());
             assert_eq!(&meaning(&error), expected, "{status} {body}");
         }
     }
@@ -305,14 +305,15 @@ fn error_bodies() {
 
 #[test]
 fn messages_are_the_provider_s_in_one_bounded_line() {
-    let message = |status: u16, body: &str| match codec(Wire::Chat, "").error(status, body.as_bytes()) {
+    let message = |status: u16, body: &str| match codec(Wire::Chat, "").parse_error(status, body.as_bytes()) {
         ModelError::Http { status: same, message } => {
             assert_eq!(same, status);
             message
         }
         other => panic!("{other:?}"),
     };
-    // A character that nobody sees goes without a trace: one inside of a key must not keep it from being found.
+    // A character that nobody sees goes without a trace: one inside of a key must not keep it from
+    // being found.
     assert_eq!(message(400, r#"{"error":{"message":"a\n b\u0000c"}}"#), "a bc");
     assert_eq!(message(502, "<html><title>502 Bad Gateway</title></html>"), "502 Bad Gateway");
     assert_eq!(message(404, "<html><body><h1>404</h1><p>Not Found</p></body></html>"), "404 Not Found");
@@ -332,7 +333,7 @@ fn messages_are_the_provider_s_in_one_bounded_line() {
 #[test]
 fn what_is_tried_again_and_what_is_not() {
     let retried =
-        |status: u16, body: &str| codec(Wire::Chat, "").error(status, body.as_bytes()).is_retryable();
+        |status: u16, body: &str| codec(Wire::Chat, "").parse_error(status, body.as_bytes()).is_retryable();
     for status in [408, 409, 429, 500, 502, 503, 504, 529] {
         assert!(retried(status, "{}"), "{status}");
     }

@@ -312,7 +312,7 @@ fn paths_keys_and_names_of_models() {
     assert_eq!(path("tunedModels/g"), "/v1beta/tunedModels/g:streamGenerateContent?alt=sse");
     assert_eq!(path("a b?c#d"), "/v1beta/models/a%20b%3Fc%23d:streamGenerateContent?alt=sse");
     assert_eq!(
-        codec(Wire::Gemini, BASE).auth(&crate::Secret::new("k")),
+        codec(Wire::Gemini, BASE).auth_headers(&crate::Secret::new("k")),
         [("x-goog-api-key", "k".to_owned())]
     );
     let body = json!({"models": [
@@ -320,7 +320,7 @@ fn paths_keys_and_names_of_models() {
         {"name": "models/embedder", "supportedGenerationMethods": ["embedContent"]},
         {"name": "models/gemini-b"},
     ]});
-    assert_eq!(codec(Wire::Gemini, BASE).model_names(&body), ["gemini-a", "gemini-b"]);
+    assert_eq!(codec(Wire::Gemini, BASE).parse_model_names(&body), ["gemini-a", "gemini-b"]);
 }
 
 /// What the API refuses, as far as its documents say so.

@@ -1,5 +1,6 @@
-//! Tests of the wire protocols: streams decoded, requests encoded, and both held against the rules of their
-//! providers. They live here for their length and are part of the library's own tests for their reach.
+//! Tests of the wire protocols: streams decoded, requests encoded, and both held against the rules
+//! of their providers. They live here for their length and are part of the library's own tests for
+//! their reach.
 
 mod anthropic;
 mod chat;
@@ -35,12 +36,12 @@ fn read<'a>(wire: Wire, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
     for piece in pieces {
         parser.push(piece, &mut events).unwrap();
         while let Some(event) = events.pop_front() {
-            deltas.extend(decoder.event(&event)?);
+            deltas.extend(decoder.handle_event(&event)?);
         }
     }
     parser.finish(&mut events).unwrap();
     while let Some(event) = events.pop_front() {
-        deltas.extend(decoder.event(&event)?);
+        deltas.extend(decoder.handle_event(&event)?);
     }
     if !decoder.is_complete() {
         assert!(decoder.finish().is_err(), "an incomplete answer has no reply");
@@ -182,8 +183,9 @@ fn read_file_spec() -> ToolSpec {
     }
 }
 
-/// A conversation with everything in it: images from a person and a tool, two calls at once with results in
-/// the wrong order, an error, arguments that aren't JSON, empty blocks, thinking of another provider.
+/// A conversation with everything in it: images from a person and a tool, two calls at once with
+/// results in the wrong order, an error, arguments that aren't JSON, empty blocks, thinking of
+/// another provider.
 fn rich_request(model: &str) -> ModelRequest {
     let malformed = Block::ToolUse(ToolUse {
         id: CallId::new("call_3"),
@@ -254,8 +256,8 @@ fn string(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("not a string: {value}"))
 }
 
-/// Each prefix of a conversation that ends with a user's turn, encoded: the messages of the shorter one must
-/// be the first of the longer one, byte for byte, but for what moves by design.
+/// Each prefix of a conversation that ends with a user's turn, encoded: the messages of the shorter
+/// one must be the first of the longer one, byte for byte, but for what moves by design.
 fn assert_stable_prefix(wire: Wire, base: &str, request: &ModelRequest, messages: &str, moving: &str) {
     let mut shorter: Option<Vec<String>> = None;
     for end in 1..=request.messages.len() {

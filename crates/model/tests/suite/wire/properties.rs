@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::assembly::{MAX_BLOCKS, MAX_MESSAGE_BYTES};
+use super::super::message_builder::{MAX_BLOCKS, MAX_MESSAGE_BYTES};
 use super::*;
 use crate::sse::SseEvent;
 
@@ -85,7 +85,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 fn feed(wire: Wire, events: &[SseEvent]) {
     let mut decoder = codec(wire, "").decoder();
     for event in events {
-        if decoder.event(event).is_err() {
+        if decoder.handle_event(event).is_err() {
             return;
         }
     }
@@ -142,16 +142,16 @@ proptest! {
         any_json().prop_map(|value| json!({"error": value}).to_string().into_bytes()),
     ]) {
         for wire in Wire::ALL {
-            prop_assert!(!codec(wire, "").error(status, &body).to_string().is_empty());
+            prop_assert!(!codec(wire, "").parse_error(status, &body).to_string().is_empty());
         }
     }
 
     #[test]
     fn any_list_of_models_and_any_schema(value in any_json()) {
         for wire in Wire::ALL {
-            let _ = codec(wire, "").model_names(&value).len();
+            let _ = codec(wire, "").parse_model_names(&value).len();
         }
-        if let Some(converted) = super::super::schema::parameters(&value) {
+        if let Some(converted) = super::super::gemini_schema::convert_parameters(&value) {
             prop_assert_eq!(converted.get("properties").is_some(), true);
         }
     }
@@ -225,9 +225,9 @@ fn a_reply_of_too_many_blocks_is_refused() {
         ),
     };
     for _ in 0..MAX_BLOCKS {
-        decoder.event(&event("list")).unwrap();
+        decoder.handle_event(&event("list")).unwrap();
     }
-    assert!(matches!(decoder.event(&event("list")), Err(ModelError::Protocol(_))));
+    assert!(matches!(decoder.handle_event(&event("list")), Err(ModelError::Protocol(_))));
 }
 
 #[test]
@@ -236,6 +236,6 @@ fn a_reply_of_too_many_bytes_is_refused() {
     let piece = "x".repeat(4 * 1024 * 1024);
     let event =
         SseEvent { event: None, data: format!(r#"{{"choices":[{{"delta":{{"content":"{piece}"}}}}]}}"#) };
-    let taken = (0..).take_while(|_| decoder.event(&event).is_ok()).count();
+    let taken = (0..).take_while(|_| decoder.handle_event(&event).is_ok()).count();
     assert_eq!(taken, MAX_MESSAGE_BYTES / piece.len());
 }

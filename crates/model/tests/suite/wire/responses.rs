@@ -5,7 +5,8 @@ use crate::{Effort, Thinking};
 
 const BASE: &str = "https://api.openai.com/v1";
 
-/// Thinking in two summary parts with its encrypted form, a message with a phase, two calls at once.
+/// Thinking in two summary parts with its encrypted form, a message with a phase, two calls at
+/// once.
 const FULL: &str = r#"event: response.created
 data: {"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","status":"in_progress","model":"gpt-5-2025-08-07","output":[]}}
 
@@ -377,7 +378,7 @@ fn a_decoded_reply_goes_back_unchanged() {
 #[test]
 fn names_of_models() {
     let body = json!({"object": "list", "data": [{"id": "gpt-a"}]});
-    assert_eq!(codec(Wire::Responses, BASE).model_names(&body), ["gpt-a"]);
+    assert_eq!(codec(Wire::Responses, BASE).parse_model_names(&body), ["gpt-a"]);
 }
 
 /// What the API refuses, as far as its documents say so.

@@ -1,6 +1,6 @@
 //! JSON Schema for Gemini.
 
-use super::super::schema::parameters;
+use super::super::gemini_schema::convert_parameters;
 use super::*;
 
 /// The schema of one property, converted.
@@ -9,7 +9,7 @@ fn property(schema: Value) -> Value {
         "Word": {"type": "string", "title": "Word", "description": "a word"},
         "Tree": {"type": "object", "properties": {"left": {"$ref": "#/$defs/Tree"}}},
     }});
-    parameters(&whole).unwrap()["properties"]["x"].clone()
+    convert_parameters(&whole).unwrap()["properties"]["x"].clone()
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn an_object_without_members_is_no_parameters() {
     for schema in
         [json!({"type": "object"}), json!({"type": "object", "properties": {}}), json!({}), json!(true)]
     {
-        assert_eq!(parameters(&schema), None);
+        assert_eq!(convert_parameters(&schema), None);
     }
 }
 
@@ -102,5 +102,5 @@ fn schemas_without_end_have_one() {
             (0..8).map(|n| (format!("p{n}"), json!({"$ref": next}))).collect();
         schema["$defs"][format!("d{level}")] = json!({"type": "object", "properties": properties});
     }
-    assert!(parameters(&schema).unwrap().to_string().len() < 200_000);
+    assert!(convert_parameters(&schema).unwrap().to_string().len() < 200_000);
 }

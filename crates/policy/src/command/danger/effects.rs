@@ -12,7 +12,7 @@ pub(in crate::command) struct Danger {
 }
 
 impl Danger {
-    pub(in crate::command) fn outside(&mut self, why: impl FnOnce() -> String) {
+    pub(in crate::command) fn add_outside_effect(&mut self, why: impl FnOnce() -> String) {
         self.outside.get_or_insert_with(why);
     }
 
@@ -22,10 +22,10 @@ impl Danger {
     }
 
     /// Merges the findings of another part.
-    pub(in crate::command) fn add(&mut self, other: &Self) {
+    pub(in crate::command) fn merge(&mut self, other: &Self) {
         self.beyond_undo |= other.beyond_undo;
         if let Some(outside) = &other.outside {
-            self.outside(|| outside.clone());
+            self.add_outside_effect(|| outside.clone());
         }
         if let Some(destroys) = &other.destroys {
             self.add_removal(|| destroys.clone());

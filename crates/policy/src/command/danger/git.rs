@@ -1,8 +1,8 @@
 //! Recognizes git commands that send data or lose it.
 
 use super::effects::Danger;
-use super::names::REACHES_NETWORK;
-use crate::command::options::{has_cluster, has_option};
+use super::program_table::REACHES_NETWORK;
+use crate::command::options::{has_option, has_short_option};
 
 /// Checks the words after `git`.
 pub(super) fn check_git(arguments: &[&str], danger: &mut Danger) {
@@ -27,7 +27,7 @@ pub(super) fn check_git(arguments: &[&str], danger: &mut Danger) {
     let hidden =
         REMOTE_COMMANDS.iter().find(|verb| arguments.iter().any(|argument| argument.contains(**verb)));
     if let (true, Some(verb)) = (configured, hidden) {
-        danger.outside(|| format!("`git {verb}` {REACHES_NETWORK}"));
+        danger.add_outside_effect(|| format!("`git {verb}` {REACHES_NETWORK}"));
     }
     let mut rest = arguments;
     let command = loop {
@@ -48,7 +48,7 @@ pub(super) fn check_git(arguments: &[&str], danger: &mut Danger) {
         }
     };
     if REMOTE_COMMANDS.contains(&command) {
-        danger.outside(|| format!("`git {command}` {REACHES_NETWORK}"));
+        danger.add_outside_effect(|| format!("`git {command}` {REACHES_NETWORK}"));
     }
     let remote_part = match command {
         "remote" => rest.iter().any(|word| matches!(*word, "update" | "show" | "prune" | "set-head")),
@@ -59,21 +59,21 @@ pub(super) fn check_git(arguments: &[&str], danger: &mut Danger) {
         _ => false,
     };
     if remote_part {
-        danger.outside(|| format!("`git {command}` {REACHES_NETWORK}"));
+        danger.add_outside_effect(|| format!("`git {command}` {REACHES_NETWORK}"));
     }
     if command.starts_with("credential") {
-        danger.outside(|| format!("`git {command}` handles what git signs in with"));
+        danger.add_outside_effect(|| format!("`git {command}` handles what git signs in with"));
     }
-    if let Some(lost) = lost_by_git(command, rest) {
+    if let Some(lost) = find_git_loss(command, rest) {
         // A stash is kept by git, and unchanged tracked files are in the checkpoints.
         let kept = match command {
             "stash" => {
                 !rest.iter().any(|word| {
                     matches!(*word, "drop" | "clear" | "pop" | "apply" | "branch" | "store")
                         || word.len() > 2 && "--all".starts_with(word)
-                }) && !has_cluster(rest, 'a')
+                }) && !has_short_option(rest, 'a')
             }
-            "rm" => !has_option(rest, 'f', "--force") && !has_cluster(rest, 'r'),
+            "rm" => !has_option(rest, 'f', "--force") && !has_short_option(rest, 'r'),
             _ => false,
         };
         match kept {
@@ -83,7 +83,7 @@ pub(super) fn check_git(arguments: &[&str], danger: &mut Danger) {
     }
 }
 
-fn lost_by_git(command: &str, rest: &[&str]) -> Option<&'static str> {
+fn find_git_loss(command: &str, rest: &[&str]) -> Option<&'static str> {
     let has = |word: &str| rest.contains(&word);
     let force = || has_option(rest, 'f', "--force");
     let lost = match command {
@@ -103,7 +103,7 @@ fn lost_by_git(command: &str, rest: &[&str]) -> Option<&'static str> {
             "changes that aren't committed"
         }
         "switch" if force() || has("--discard-changes") => "changes that aren't committed",
-        "branch" if has_cluster(rest, 'D') || (force() && has_option(rest, 'd', "--delete")) => {
+        "branch" if has_short_option(rest, 'D') || (force() && has_option(rest, 'd', "--delete")) => {
             "commits that only this branch holds"
         }
         "push"

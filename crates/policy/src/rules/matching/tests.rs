@@ -6,28 +6,32 @@ use super::*;
 use crate::Rules;
 use crate::command::analyse_command;
 
-impl Compiled {
+impl CompiledRule {
     /// As [`Compiled::hit`], with nothing passed over.
-    fn hit_plainly(&self, subject: &Subject<'_>) -> Hit {
-        if !self.applies(subject, LetterCase::Ignored) {
-            return Hit::No;
+    fn hit_plainly(&self, subject: &MatchSubject<'_>) -> MatchCertainty {
+        if !self.applies_to_call(subject, LetterCase::Ignored) {
+            return MatchCertainty::No;
         }
         if self.command.is_empty() {
             if !self.hosts.is_empty() && !self.hits_host(subject) {
-                return Hit::No;
+                return MatchCertainty::No;
             }
             let named = self.paths.is_empty()
-                || subject.any_text(|text| {
-                    in_word(text).any(|(names, elsewhere)| self.touches_path(&names, elsewhere))
+                || subject.any_path_text(|text| {
+                    paths_in_word(text).any(|(names, elsewhere)| self.touches_path(&names, elsewhere))
                 });
-            return if named { Hit::Yes } else { self.match_shapes(subject.shapes(), subject.has_dots()) };
+            return if named {
+                MatchCertainty::Yes
+            } else {
+                self.match_shapes(subject.shapes(), subject.has_dots())
+            };
         }
         if subject.effects.command.is_none() {
-            return Hit::No;
+            return MatchCertainty::No;
         }
-        let parts = subject.parts().iter().map(|part| self.hits_part(part, subject));
-        let text = subject.is_opaque().then(|| self.hits_text(subject));
-        parts.chain(text).max().unwrap_or(Hit::No)
+        let parts = subject.parts().iter().map(|part| self.match_part(part, subject));
+        let text = subject.is_opaque().then(|| self.match_raw_text(subject));
+        parts.chain(text).max().unwrap_or(MatchCertainty::No)
     }
 }
 
@@ -136,7 +140,7 @@ proptest! {
         let command = pieces.join(" ");
         let analysis = analyse_command(&command, &[]);
         let effects = Effects { command: Some(command.clone()), ..Effects::default() };
-        let subject = Subject::new("run_command", "main".into(), Mode::Edit, &effects, Some(&analysis));
+        let subject = MatchSubject::new("run_command", "main".into(), Mode::Edit, &effects, Some(&analysis));
         for rule in rules.compiled_rules() {
             let (fast, slow) = (rule.match_restricting(&subject), rule.hit_plainly(&subject));
             prop_assert_eq!(fast, slow, "{:?} of `{}`", rule.rule.command, command);

@@ -1,6 +1,6 @@
-//! Commands that are written to look like less than they are, with the level that a careful engineer gives when they
-//! have seen through it: 1 for what changes files of the project by its own words, 2 for what does else in the sandbox, 3
-//! for what reaches beyond.
+//! Commands that are written to look like less than they are, with the level that a careful
+//! engineer gives when they have seen through it: 1 for what changes files of the project by its
+//! own words, 2 for what does else in the sandbox, 3 for what reaches beyond.
 
 #[rustfmt::skip] // One command a line, with its level before it.
 pub(crate) const DECEPTIVE: &[(u8, &str)] = &[

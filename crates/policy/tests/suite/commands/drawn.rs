@@ -1,5 +1,5 @@
-//! Two lists that were drawn before anybody looked at what they ask: what a coding agent runs all day, builds and
-//! tests among them, and what only looks like a build.
+//! Two lists that were drawn before anybody looked at what they ask: what a coding agent runs all
+//! day, builds and tests among them, and what only looks like a build.
 
 use journeyman_policy::{Call, Policy, analyse_command};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, SandboxNeeds, SandboxTier};
@@ -43,8 +43,8 @@ const HARMLESS: &[&str] = &[
     "cargo build 2>&1 | grep -E '^(warning|error)' | sort | uniq -c",
 ];
 
-/// Those that ask in `edit`: programs that are run for themselves, because nothing says what they do to files that undo
-/// doesn't cover, and what changes git's history.
+/// Those that ask in `edit`: programs that are run for themselves, because nothing says what they
+/// do to files that undo doesn't cover, and what changes git's history.
 const ASKING: &[&str] = &[
     "git commit -m \"parser: accept empty input\"",
     "git checkout -b fix-empty-input",
@@ -56,8 +56,8 @@ const ASKING: &[&str] = &[
     "node -e 'console.log(1+1)'",
 ];
 
-/// Build tools that run another program, lead out of the project or do more than build, and builds in bad company, each
-/// with the level that it has at least.
+/// Build tools that run another program, lead out of the project or do more than build, and builds
+/// in bad company, each with the level that it has at least.
 #[rustfmt::skip] // One command a line would be a thousand lines.
 const TRICKY: &[(u8, &str)] = &[
     (2, "cargo build --config 'build.rustc-wrapper=\"./x\"'"), (2, "cargo --config x.toml test"),

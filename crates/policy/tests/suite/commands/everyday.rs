@@ -1,5 +1,6 @@
-//! What developers type all day to look at things, each with the level of a careful engineer: 0 for what reads here,
-//! 1 for what changes a file or asks a tool about the project, 2 for what runs the project's code, 3 for what reaches beyond.
+//! What developers type all day to look at things, each with the level of a careful engineer: 0 for
+//! what reads here, 1 for what changes a file or asks a tool about the project, 2 for what runs the
+//! project's code, 3 for what reaches beyond.
 
 #[rustfmt::skip] // One command a line would be a thousand lines.
 pub(crate) const EVERYDAY: &[(u8, &str)] = &[
@@ -62,7 +63,8 @@ pub(crate) const EVERYDAY: &[(u8, &str)] = &[
     // What is installed.
     (0, "node -v"), (0, "node --version"), (0, "npm -v"), (0, "npm --version"), (0, "python -V"), (0, "python3 --version"), (0, "java -version"), (0, "java -version 2>&1 | head -1"), (0, "javac -version"), (0, "gcc --version | head -1"), (0, "gcc -dumpversion"), (0, "gcc -dumpmachine"), (0, "g++ --version"), (0, "clang --version"),
     (0, "make --version"), (0, "make -v | head -1"), (0, "cmake --version"), (0, "ruby -v"), (0, "perl -v"), (0, "php -v"), (0, "lua -v"), (0, "docker --version"), (0, "git --version && jq --version"), (0, "bash --version | head -1"), (0, "sort --version"), (0, "grep --help | head"), (0, "find --help"), (0, "sed --help"), (0, "awk --version"), (0, "python3 --help"),
-    // The project chooses which of these runs: a toolchain's file may name a program of its own, or one to be fetched.
+    // The project chooses which of these runs: a toolchain's file may name a program of its own, or
+    // one to be fetched.
     (1, "rustc --version"), (1, "cargo --version"), (1, "go version"),
     (1, "yarn --version"), (1, "cargo tree"), (1, "cargo metadata --no-deps"), (1, "npm ls --depth=0"), (1, "npm run"), (1, "pip list"), (1, "python3 -m pip show x"), (1, "go list ./..."), (1, "go env"), (2, "python3 -c 'print(1)'"), (2, "node -p process.version"), (1, "make -n"), (1, "cargo check"),
     // Other machines and services.

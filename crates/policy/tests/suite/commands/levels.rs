@@ -1,6 +1,6 @@
 //! Every command of the tables has the level that it should have.
 
-use journeyman_policy::{analyse_command, in_directory};
+use journeyman_policy::{analyse_command, format_in_directory};
 use journeyman_protocol::Level;
 
 use crate::commands::checks;
@@ -211,10 +211,11 @@ fn the_projects_own_checks_are_level_1() {
 #[test]
 fn a_directory_counts_as_part_of_the_command() {
     let known = checks();
-    let level =
-        |directory: &str, command: &str| analyse_command(&in_directory(directory, command), &known).level;
-    assert_eq!(in_directory("a b", "ls"), "cd -- 'a b' && ls");
-    assert_eq!(in_directory("it's", "ls"), "cd -- 'it'\\''s' && ls");
+    let level = |directory: &str, command: &str| {
+        analyse_command(&format_in_directory(directory, command), &known).level
+    };
+    assert_eq!(format_in_directory("a b", "ls"), "cd -- 'a b' && ls");
+    assert_eq!(format_in_directory("it's", "ls"), "cd -- 'it'\\''s' && ls");
     let cases = [
         ("sub", "ls -l", Level::ReadOnly),
         ("it's", "ls", Level::ReadOnly),

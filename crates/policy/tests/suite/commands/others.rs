@@ -73,7 +73,8 @@ pub(crate) const WRITERS: &[&str] = &[
     "python -m http.server",
 ];
 
-/// What changes files of the project by its own words, or asks a tool about the project: level 1, no more and no less.
+/// What changes files of the project by its own words, or asks a tool about the project: level 1,
+/// no more and no less.
 #[rustfmt::skip] // One command a line would be a thousand lines.
 pub(crate) const EDITS: &[&str] = &[
     "mkdir -p a/b", "touch x", "touch new.txt", "cp a b", "mv a b", "mv src/a.rs src/b.rs", "mv docker-compose.yml x", "cp -r a /tmp/b", "echo x > y",
@@ -90,8 +91,8 @@ pub(crate) const EDITS: &[&str] = &[
     "cmake -S . -B build && cmake --build build -j4", "cargo test > /dev/null 2> errors", "cd sub && make", "patch -p1 < x",
 ];
 
-/// What looks like those, and isn't one of them: it writes elsewhere, through names that aren't among its words, or runs
-/// what it is told.
+/// What looks like those, and isn't one of them: it writes elsewhere, through names that aren't
+/// among its words, or runs what it is told.
 #[rustfmt::skip] // One command a line would be a thousand lines.
 pub(crate) const NO_EDITS: &[&str] = &[
     "touch ../x", "touch /srv/x", "touch ~/x", "touch $x", "touch \"$x\"", "touch *", "touch {a,b}", "touch a/../../b", "cp a ..",

@@ -1,5 +1,5 @@
-//! Harmless commands of everyday work, written down before anybody looked at what is known of them: what they ask in
-//! the modes that people work in.
+//! Harmless commands of everyday work, written down before anybody looked at what is known of them:
+//! what they ask in the modes that people work in.
 
 use journeyman_policy::{Call, Policy};
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, SandboxNeeds, SandboxTier};

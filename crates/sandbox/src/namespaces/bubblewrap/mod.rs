@@ -11,9 +11,9 @@
 //! left out, and a copy that is mounted is refused. [`program`] finds the `bwrap` to use.
 
 mod arguments;
-mod frame;
-mod inner;
-mod outer;
+mod bwrap_helper;
+mod inner_helper;
+mod order;
 mod program;
 
 use std::ffi::CString;
@@ -23,20 +23,20 @@ use std::time::Instant;
 use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use inner::run as run_inner;
-pub(super) use outer::run as run_outer;
+pub(super) use bwrap_helper::run_bwrap_helper as run_outer;
+pub(super) use inner_helper::run_inner_helper as run_inner;
 
-use super::c_string::c_string;
+use super::c_string::to_c_string;
 use super::helper_arguments::BUBBLEWRAP_ARGUMENT;
 use super::job::{HostCache, Job, WatchedProcess, prepare_job};
-use super::launch::{Launched, launch_job, launch_unattended};
-use super::messages::Stage;
-use super::policy::Canary;
-use super::probe::{self, Probed};
-use crate::backend::{Backend, Boxed};
+use super::launch::{LaunchedJob, launch_job, launch_unattended};
+use super::messages::SetupStage;
+use super::policy::CanaryTargets;
+use super::probe::{self, ProbedBackend};
+use crate::backend::{Backend, BackendFuture};
 use crate::request::{Request, WriteMode};
-use crate::run::{Outcome, Running};
-use crate::{Base, Network, SandboxError, SandboxSettings};
+use crate::running_command::{Outcome, RunningCommand};
+use crate::{Network, ProjectCopy, SandboxError, SandboxSettings};
 use program::BwrapProgram;
 
 /// The guarantee that it lacks.
@@ -44,12 +44,12 @@ const LAYERS_GAP: &str = "layered directories, such as build caches, are read-on
 
 /// The back-end, with what it keeps between commands.
 #[derive(Debug)]
-pub(crate) struct Bubblewrap {
+pub(crate) struct BubblewrapBackend {
     settings: SandboxSettings,
     known: HostCache,
 }
 
-impl Bubblewrap {
+impl BubblewrapBackend {
     pub(crate) fn new(settings: SandboxSettings) -> Self {
         Self { settings, known: HostCache::default() }
     }
@@ -58,8 +58,12 @@ impl Bubblewrap {
         program::find_bwrap(&self.settings.programs, rustix::process::geteuid().as_raw())
     }
 
-    fn prepare_job(&self, request: Request, canary: Option<Canary<CString>>) -> Result<Job, SandboxError> {
-        if let Some(Base::Mounted(mounted)) = &request.base {
+    fn prepare_job(
+        &self,
+        request: Request,
+        canary: Option<CanaryTargets<CString>>,
+    ) -> Result<Job, SandboxError> {
+        if let Some(ProjectCopy::Mounted(mounted)) = &request.base {
             return Err(SandboxError::Refused(format!(
                 "the copy of `{}` is mounted in namespaces of its own, which bubblewrap can't join; use another kind of \
                  copy",
@@ -82,7 +86,7 @@ impl Bubblewrap {
             )));
         }
         let told = arguments::build_arguments(&job.plan.steps, &helper, own_network, scratch)?;
-        let mut bytes = frame::encode_order(&c_string(bwrap.path.as_os_str())?, &told);
+        let mut bytes = order::encode_order(&to_c_string(bwrap.path.as_os_str())?, &told);
         bytes.append(&mut job.policy);
         job.policy = bytes;
         job.watched_process = WatchedProcess::Outside(BUBBLEWRAP_ARGUMENT);
@@ -97,7 +101,7 @@ impl Bubblewrap {
             path: std::fs::read_link(&named).unwrap_or(named),
             source,
         })?;
-        c_string(real.as_os_str())
+        to_c_string(real.as_os_str())
     }
 
     async fn start(
@@ -105,13 +109,13 @@ impl Bubblewrap {
         request: Request,
         enforcement: Enforcement,
         cancel: CancellationToken,
-    ) -> Result<Running, SandboxError> {
+    ) -> Result<RunningCommand, SandboxError> {
         let begun = Instant::now();
         let job = self.prepare_job(request, None)?;
-        let Launched { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
+        let LaunchedJob { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
         let completed = async move {
             let seen = watcher.run().await?;
-            let failed = seen.failure.is_some_and(|(stage, _)| stage == Stage::Bubblewrap);
+            let failed = seen.failure.is_some_and(|(stage, _)| stage == SetupStage::Bubblewrap);
             let said = seen.last_line_with("bwrap: ").filter(|_| failed);
             let mut completed = seen.into_completed(enforcement);
             if let (Outcome::SetupFailed(what), Some(said)) = (&mut completed.outcome, said) {
@@ -119,19 +123,19 @@ impl Bubblewrap {
             }
             Ok(completed)
         };
-        Ok(Running::watch(live, stop, completed))
+        Ok(RunningCommand::spawn_watcher(live, stop, completed))
     }
 }
 
-impl Backend for Bubblewrap {
+impl Backend for BubblewrapBackend {
     fn tier(&self) -> SandboxTier {
         SandboxTier::Bubblewrap
     }
 
-    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
+    fn probe(&self) -> BackendFuture<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async {
             let program = Some(self.find_program()?.identity);
-            let probed = Probed {
+            let probed = ProbedBackend {
                 tier: SandboxTier::Bubblewrap,
                 program,
                 gaps: vec![LAYERS_GAP.to_owned()],
@@ -148,7 +152,7 @@ impl Backend for Bubblewrap {
         request: Request,
         enforcement: Enforcement,
         cancel: CancellationToken,
-    ) -> Boxed<'_, Result<Running, SandboxError>> {
+    ) -> BackendFuture<'_, Result<RunningCommand, SandboxError>> {
         Box::pin(self.start(request, enforcement, cancel))
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::super::probe::Identity;
+use super::super::probe::FileIdentity;
 use crate::SandboxError;
 
 /// Everybody may write; only the owner may remove or rename.
@@ -17,7 +17,7 @@ const OTHERS_WRITE: u32 = 0o022;
 pub(super) struct BwrapProgram {
     /// Absolute, without links.
     pub(super) path: PathBuf,
-    pub(super) identity: Identity,
+    pub(super) identity: FileIdentity,
 }
 
 /// Returns the first `bwrap` in these directories that can be trusted.
@@ -39,7 +39,7 @@ pub(super) fn find_bwrap(directories: &[PathBuf], uid: u32) -> Result<BwrapProgr
     })
 }
 
-fn check_program(path: &Path, uid: u32) -> Result<Identity, String> {
+fn check_program(path: &Path, uid: u32) -> Result<FileIdentity, String> {
     let found = fs::metadata(path).map_err(|error| format!("can't be looked at: {error}"))?;
     if !found.is_file() || found.permissions().mode() & 0o111 == 0 {
         return Err("is no program".to_owned());

@@ -6,9 +6,9 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use super::super::c_string::c_string;
-use super::super::restrict::Grant;
-use super::super::steps::{Access, Step};
+use super::super::c_string::to_c_string;
+use super::super::landlock_rules::Grant;
+use super::super::steps::{BindAccess, RootStep};
 use crate::SandboxError;
 
 /// Rules of one command. A directory with something hidden in it takes one for each of its entries.
@@ -26,7 +26,7 @@ pub(super) struct Grants {
 
 impl Grants {
     /// Returns the host's path of a path in the plan.
-    pub(super) fn on_host(&self, path: &Path) -> PathBuf {
+    pub(super) fn to_host_path(&self, path: &Path) -> PathBuf {
         let above = self
             .binds
             .iter()
@@ -45,41 +45,41 @@ impl Grants {
 /// # Errors
 /// [`SandboxError::Refused`] where something can't be hidden: without mounts, what lies where a
 /// command may write can be read by it.
-pub(super) fn grants_for_steps(steps: &[Step<CString>]) -> Result<Grants, SandboxError> {
+pub(super) fn grants_for_steps(steps: &[RootStep<CString>]) -> Result<Grants, SandboxError> {
     let mut out = Grants::default();
     let (mut read, mut written, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
     for step in steps {
         match step {
-            Step::Bind { path, source, access } => {
-                let (at, source) = (absolute_path(path), host_path(source));
+            RootStep::Bind { path, source, access } => {
+                let (at, source) = (to_absolute_path(path), to_path_buf(source));
                 out.binds.push((at, source.clone()));
                 match access {
-                    Access::ReadOnly => read.push(source),
-                    Access::Writable => written.push(source),
-                    Access::Device => out.list.push((source, Grant::Write)),
+                    BindAccess::ReadOnly => read.push(source),
+                    BindAccess::Writable => written.push(source),
+                    BindAccess::Device => out.list.push((source, Grant::Write)),
                 }
             }
-            Step::Layer { path, source } => {
-                out.binds.push((absolute_path(path), host_path(source)));
-                read.push(host_path(source));
+            RootStep::Layer { path, source } => {
+                out.binds.push((to_absolute_path(path), to_path_buf(source)));
+                read.push(to_path_buf(source));
             }
-            Step::Proc { path } => read.push(absolute_path(path)),
+            RootStep::Proc { path } => read.push(to_absolute_path(path)),
             // Without mounts a file can't be shown in part: it is shown whole.
-            Step::Mask { text, .. } if !text.is_empty() => {}
-            Step::Mask { path, .. } => hidden.push(out.on_host(&absolute_path(path))),
-            Step::Guard { path } => out.kept.push(out.on_host(&absolute_path(path))),
-            Step::Base { path, .. } => {
+            RootStep::Mask { text, .. } if !text.is_empty() => {}
+            RootStep::Mask { path, .. } => hidden.push(out.to_host_path(&to_absolute_path(path))),
+            RootStep::Guard { path } => out.kept.push(out.to_host_path(&to_absolute_path(path))),
+            RootStep::Base { path, .. } => {
                 return Err(SandboxError::Refused(format!(
                     "the copy at `/{}` is mounted in namespaces of its own, which a command without any can't see",
-                    host_path(path).display()
+                    to_path_buf(path).display()
                 )));
             }
             // There are no new places: programs find the host's, which nothing grants.
-            Step::Directory { .. }
-            | Step::File { .. }
-            | Step::Link { .. }
-            | Step::Scratch { .. }
-            | Step::Terminals { .. } => {}
+            RootStep::Directory { .. }
+            | RootStep::File { .. }
+            | RootStep::Link { .. }
+            | RootStep::Scratch { .. }
+            | RootStep::Terminals { .. } => {}
         }
     }
     if let Some(open) = hidden.iter().find(|path| written.iter().any(|above| path.starts_with(above))) {
@@ -136,17 +136,17 @@ fn grant_except_hidden(
     Ok(())
 }
 
-fn absolute_path(path: &CString) -> PathBuf {
+fn to_absolute_path(path: &CString) -> PathBuf {
     Path::new("/").join(OsStr::from_bytes(path.as_bytes()))
 }
 
-fn host_path(path: &CString) -> PathBuf {
+fn to_path_buf(path: &CString) -> PathBuf {
     PathBuf::from(OsStr::from_bytes(path.as_bytes()))
 }
 
 /// Converts the grants for the order.
 pub(super) fn encode_grants(list: &[(PathBuf, Grant)]) -> Result<Vec<(CString, Grant)>, SandboxError> {
-    list.iter().map(|(path, grant)| Ok((c_string(path.as_os_str())?, *grant))).collect()
+    list.iter().map(|(path, grant)| Ok((to_c_string(path.as_os_str())?, *grant))).collect()
 }
 
 #[cfg(test)]
@@ -157,12 +157,12 @@ mod tests {
         CString::new(path.as_os_str().as_bytes()).unwrap()
     }
 
-    fn bind(path: &Path, access: Access) -> Step<CString> {
-        Step::Bind { path: c(path.strip_prefix("/").unwrap()), source: c(path), access }
+    fn bind(path: &Path, access: BindAccess) -> RootStep<CString> {
+        RootStep::Bind { path: c(path.strip_prefix("/").unwrap()), source: c(path), access }
     }
 
-    fn mask(path: &Path) -> Step<CString> {
-        Step::Mask {
+    fn mask(path: &Path) -> RootStep<CString> {
+        RootStep::Mask {
             path: c(path.strip_prefix("/").unwrap()),
             directory: path.is_dir(),
             text: CString::default(),
@@ -181,7 +181,8 @@ mod tests {
         std::os::unix::fs::symlink("shown", at("listed/link")).unwrap();
         let listed = |masks: &[&str]| {
             let masks = masks.iter().map(|name| mask(&at(name)));
-            let steps: Vec<_> = [bind(&at("listed"), Access::ReadOnly)].into_iter().chain(masks).collect();
+            let steps: Vec<_> =
+                [bind(&at("listed"), BindAccess::ReadOnly)].into_iter().chain(masks).collect();
             let mut list = grants_for_steps(&steps).unwrap().list;
             list.sort_by(|a, b| a.0.cmp(&b.0));
             list.into_iter()
@@ -208,12 +209,13 @@ mod tests {
     #[test]
     fn what_cant_be_hidden_is_refused_and_what_cant_be_kept_is_known() {
         let root = Path::new("/w");
-        let error = grants_for_steps(&[bind(root, Access::Writable), mask(Path::new("/w/key"))]).unwrap_err();
+        let error =
+            grants_for_steps(&[bind(root, BindAccess::Writable), mask(Path::new("/w/key"))]).unwrap_err();
         assert!(error.to_string().contains("can't hide"), "{error}");
         let steps = [
-            bind(root, Access::Writable),
-            bind(Path::new("/w/listed"), Access::ReadOnly),
-            Step::Guard { path: c(Path::new("w/.git")) },
+            bind(root, BindAccess::Writable),
+            bind(Path::new("/w/listed"), BindAccess::ReadOnly),
+            RootStep::Guard { path: c(Path::new("w/.git")) },
         ];
         let found = grants_for_steps(&steps).unwrap();
         assert_eq!(found.list, [(root.to_owned(), Grant::Write)]);
@@ -223,18 +225,18 @@ mod tests {
     #[test]
     fn a_copy_is_granted_by_its_own_name() {
         let steps = [
-            Step::Bind {
+            RootStep::Bind {
                 path: c(Path::new("w")),
                 source: c(Path::new("/copies/1")),
-                access: Access::Writable,
+                access: BindAccess::Writable,
             },
-            Step::Guard { path: c(Path::new("w/.git")) },
+            RootStep::Guard { path: c(Path::new("w/.git")) },
         ];
         let found = grants_for_steps(&steps).unwrap();
         assert_eq!(found.list, [(PathBuf::from("/copies/1"), Grant::Write)]);
         assert_eq!(found.kept, [Path::new("/copies/1/.git")]);
-        assert_eq!(found.on_host(Path::new("/w/sub")), Path::new("/copies/1/sub"));
-        assert_eq!(found.on_host(Path::new("/w")), Path::new("/copies/1"));
-        assert_eq!(found.on_host(Path::new("/elsewhere")), Path::new("/elsewhere"));
+        assert_eq!(found.to_host_path(Path::new("/w/sub")), Path::new("/copies/1/sub"));
+        assert_eq!(found.to_host_path(Path::new("/w")), Path::new("/copies/1"));
+        assert_eq!(found.to_host_path(Path::new("/elsewhere")), Path::new("/elsewhere"));
     }
 }

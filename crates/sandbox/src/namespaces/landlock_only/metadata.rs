@@ -22,14 +22,14 @@ use rustix::io::Errno;
 use rustix::process::{Gid, Uid};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::super::pass;
+use super::super::descriptor_passing;
 use super::super::sys::{self, HeldCall};
 use crate::syscalls::FCHMODAT2;
 
 /// The thread's deepest calls need a few kilobytes; untouched pages cost nothing.
 const STACK_BYTES: usize = 256 * 1024;
 /// The longest path that the kernel takes, its end included.
-const MAX_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 /// Reads of the command's memory end where pages of this size do, because the next one may be
 /// missing.
 const PAGE_BYTES: u64 = 4096;
@@ -57,7 +57,7 @@ impl MetadataThread {
 
     /// Hands over the descriptor on which held calls arrive.
     pub(super) fn hand_over(&self, listener: &OwnedFd) -> Result<(), Errno> {
-        pass::send(&self.socket, &[0], &[listener.as_fd()]).map(drop)
+        descriptor_passing::send_descriptors(&self.socket, &[0], &[listener.as_fd()]).map(drop)
     }
 
     /// Waits for the thread, which ends when no process of the command is left.
@@ -74,7 +74,7 @@ fn serve_calls(socket: &OwnedFd, writable: &[OwnedFd]) {
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
     let mut passed = Vec::new();
     if rustix::thread::set_capabilities(None, sets).is_err()
-        || pass::receive_exact(socket, &mut [0], &mut passed).is_err()
+        || descriptor_passing::receive_exact_bytes(socket, &mut [0], &mut passed).is_err()
     {
         return;
     }
@@ -93,7 +93,7 @@ fn serve_calls(socket: &OwnedFd, writable: &[OwnedFd]) {
         }
         match sys::receive_call(&listener) {
             Ok(call) => {
-                let result = make_change(&call, &listener, writable);
+                let result = apply_change(&call, &listener, writable);
                 // A process that was killed meanwhile needs no answer.
                 sys::answer_call(&listener, call.id, result).ok();
             }
@@ -105,7 +105,7 @@ fn serve_calls(socket: &OwnedFd, writable: &[OwnedFd]) {
 }
 
 /// Makes the change that a call asks for.
-fn make_change(call: &HeldCall, listener: &OwnedFd, writable: &[OwnedFd]) -> Result<(), Errno> {
+fn apply_change(call: &HeldCall, listener: &OwnedFd, writable: &[OwnedFd]) -> Result<(), Errno> {
     let (target, change) = read_arguments(call)?;
     let file = target.open(call.thread)?;
     // The thread's number may be another's by now, with whose memory and files this would have to
@@ -115,14 +115,16 @@ fn make_change(call: &HeldCall, listener: &OwnedFd, writable: &[OwnedFd]) -> Res
     }
     let file = check_writable(file, writable)?;
     match change {
-        Change::Mode(mode) => sys::change_mode(&file, mode),
-        Change::Times(times) => rustix::fs::utimensat(&file, c"", &times, AtFlags::EMPTY_PATH),
-        Change::Owner(user, group) => rustix::fs::chownat(&file, c"", user, group, AtFlags::EMPTY_PATH),
+        MetadataChange::Mode(mode) => sys::change_mode(&file, mode),
+        MetadataChange::Times(times) => rustix::fs::utimensat(&file, c"", &times, AtFlags::EMPTY_PATH),
+        MetadataChange::Owner(user, group) => {
+            rustix::fs::chownat(&file, c"", user, group, AtFlags::EMPTY_PATH)
+        }
     }
 }
 
 /// A change of a file's metadata.
-enum Change {
+enum MetadataChange {
     Mode(u32),
     Times(Timestamps),
     Owner(Option<Uid>, Option<Gid>),
@@ -140,10 +142,10 @@ impl ChangedFile {
     /// Opens the file with `O_PATH`.
     fn open(&self, thread: u32) -> Result<OwnedFd, Errno> {
         match self {
-            Self::Open(number) => open_of(thread, Some(*number)),
-            Self::Path { directory, path, .. } if path.is_empty() => open_of(thread, *directory),
-            Self::Path { path, follow: true, .. } if let Some(number) = own_descriptor(path) => {
-                open_of(thread, Some(number))
+            Self::Open(number) => open_caller_file(thread, Some(*number)),
+            Self::Path { directory, path, .. } if path.is_empty() => open_caller_file(thread, *directory),
+            Self::Path { path, follow: true, .. } if let Some(number) = parse_own_descriptor(path) => {
+                open_caller_file(thread, Some(number))
             }
             Self::Path { directory, path, follow } => {
                 let links = if *follow { OFlags::empty() } else { OFlags::NOFOLLOW };
@@ -153,7 +155,7 @@ impl ChangedFile {
                 if path.starts_with(b"/") {
                     return rustix::fs::openat2(CWD, path, flags, Mode::empty(), resolve);
                 }
-                let directory = open_of(thread, *directory)?;
+                let directory = open_caller_file(thread, *directory)?;
                 rustix::fs::openat2(&directory, path, flags, Mode::empty(), resolve)
             }
         }
@@ -161,7 +163,7 @@ impl ChangedFile {
 }
 
 /// Opens what a thread has open under this number, or its working directory.
-fn open_of(thread: u32, number: Option<i32>) -> Result<OwnedFd, Errno> {
+fn open_caller_file(thread: u32, number: Option<i32>) -> Result<OwnedFd, Errno> {
     let path = match number {
         Some(..0) => return Err(Errno::BADF),
         Some(number) => format!("/proc/{thread}/fd/{number}"),
@@ -176,7 +178,7 @@ fn open_of(thread: u32, number: Option<i32>) -> Result<OwnedFd, Errno> {
 
 /// Returns the number in a path that names an open file of the caller's own, as C libraries write
 /// it.
-fn own_descriptor(path: &[u8]) -> Option<i32> {
+fn parse_own_descriptor(path: &[u8]) -> Option<i32> {
     let prefixes: [&[u8]; 3] = [b"/proc/self/fd/", b"/proc/thread-self/fd/", b"/dev/fd/"];
     let number = prefixes.iter().find_map(|prefix| path.strip_prefix(*prefix))?;
     str::from_utf8(number).ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?.parse().ok()
@@ -190,14 +192,14 @@ fn own_descriptor(path: &[u8]) -> Option<i32> {
 fn check_writable(file: OwnedFd, writable: &[OwnedFd]) -> Result<OwnedFd, Errno> {
     let found = rustix::fs::fstat(&file)?;
     for _ in 0..MAX_LOOKUPS {
-        let at = path_of(&file)?;
+        let at = descriptor_path(&file)?;
         let mut is_beneath = false;
         for place in writable {
-            let above = path_of(place)?;
-            let Ok(rest) = Path::new(at_os(&at)).strip_prefix(at_os(&above)) else { continue };
+            let above = descriptor_path(place)?;
+            let Ok(rest) = Path::new(to_os_str(&at)).strip_prefix(to_os_str(&above)) else { continue };
             is_beneath = true;
             let place_found = rustix::fs::fstat(place)?;
-            if is_same(&found, &place_found) {
+            if is_same_file(&found, &place_found) {
                 return Ok(file);
             }
             if found.st_nlink == 0 && found.st_dev == place_found.st_dev {
@@ -207,7 +209,7 @@ fn check_writable(file: OwnedFd, writable: &[OwnedFd]) -> Result<OwnedFd, Errno>
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
             if let Ok(again) = rustix::fs::openat2(place, rest, flags, Mode::empty(), resolve)
-                && is_same(&found, &rustix::fs::fstat(&again)?)
+                && is_same_file(&found, &rustix::fs::fstat(&again)?)
             {
                 return Ok(again);
             }
@@ -219,65 +221,69 @@ fn check_writable(file: OwnedFd, writable: &[OwnedFd]) -> Result<OwnedFd, Errno>
     Err(Errno::PERM)
 }
 
-fn at_os(path: &[u8]) -> &std::ffi::OsStr {
+fn to_os_str(path: &[u8]) -> &std::ffi::OsStr {
     std::ffi::OsStr::from_bytes(path)
 }
 
 /// Returns the kernel's path of what a descriptor stands for.
-fn path_of(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
+fn descriptor_path(file: &OwnedFd) -> Result<Vec<u8>, Errno> {
     let link = format!("/proc/self/fd/{}", file.as_raw_fd());
     rustix::fs::readlink(link, Vec::with_capacity(256)).map(std::ffi::CString::into_bytes)
 }
 
-fn is_same(one: &Stat, other: &Stat) -> bool {
+fn is_same_file(one: &Stat, other: &Stat) -> bool {
     (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 }
 
 /// Returns true if metadata may be changed at or beneath what is granted: devices are granted for
 /// writing to them.
-pub(super) fn is_place(granted: BorrowedFd<'_>) -> bool {
+pub(super) fn allows_metadata_changes(granted: BorrowedFd<'_>) -> bool {
     let kind = rustix::fs::fstat(granted).map(|found| FileType::from_raw_mode(found.st_mode));
     matches!(kind, Ok(FileType::Directory | FileType::RegularFile))
 }
 
 /// Reads a call's arguments, and what they point to.
-fn read_arguments(call: &HeldCall) -> Result<(ChangedFile, Change), Errno> {
+fn read_arguments(call: &HeldCall) -> Result<(ChangedFile, MetadataChange), Errno> {
     let [first, second, third, fourth, fifth, _] = call.arguments;
-    let memory = Memory { thread: call.thread };
+    let memory = CallerMemory { thread: call.thread };
     let at_first = to_descriptor(first);
     match call.number {
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_chmod => Ok((memory.read_path(libc::AT_FDCWD, first, 0)?, mode_change(second))),
-        libc::SYS_fchmod => Ok((ChangedFile::Open(at_first), mode_change(second))),
-        libc::SYS_fchmodat => Ok((memory.read_path(at_first, second, 0)?, mode_change(third))),
-        FCHMODAT2 => Ok((memory.read_path(at_first, second, fourth)?, mode_change(third))),
+        libc::SYS_chmod => Ok((memory.read_path(libc::AT_FDCWD, first, 0)?, parse_mode_change(second))),
+        libc::SYS_fchmod => Ok((ChangedFile::Open(at_first), parse_mode_change(second))),
+        libc::SYS_fchmodat => Ok((memory.read_path(at_first, second, 0)?, parse_mode_change(third))),
+        FCHMODAT2 => Ok((memory.read_path(at_first, second, fourth)?, parse_mode_change(third))),
         #[cfg(target_arch = "x86_64")]
-        libc::SYS_chown => Ok((memory.read_path(libc::AT_FDCWD, first, 0)?, owner_change(second, third))),
+        libc::SYS_chown => {
+            Ok((memory.read_path(libc::AT_FDCWD, first, 0)?, parse_owner_change(second, third)))
+        }
         #[cfg(target_arch = "x86_64")]
         libc::SYS_lchown => {
             let flags = u64::from(libc::AT_SYMLINK_NOFOLLOW.cast_unsigned());
-            Ok((memory.read_path(libc::AT_FDCWD, first, flags)?, owner_change(second, third)))
+            Ok((memory.read_path(libc::AT_FDCWD, first, flags)?, parse_owner_change(second, third)))
         }
-        libc::SYS_fchown => Ok((ChangedFile::Open(at_first), owner_change(second, third))),
-        libc::SYS_fchownat => Ok((memory.read_path(at_first, second, fifth)?, owner_change(third, fourth))),
+        libc::SYS_fchown => Ok((ChangedFile::Open(at_first), parse_owner_change(second, third))),
+        libc::SYS_fchownat => {
+            Ok((memory.read_path(at_first, second, fifth)?, parse_owner_change(third, fourth)))
+        }
         #[cfg(target_arch = "x86_64")]
         libc::SYS_utime => {
-            let times = memory.read_times(second, Clock::Seconds)?;
-            Ok((memory.times_target(libc::AT_FDCWD, first, 0)?, times))
+            let times = memory.read_times(second, TimeUnit::Seconds)?;
+            Ok((memory.read_times_target(libc::AT_FDCWD, first, 0)?, times))
         }
         #[cfg(target_arch = "x86_64")]
         libc::SYS_utimes => {
-            let times = memory.read_times(second, Clock::Microseconds)?;
-            Ok((memory.times_target(libc::AT_FDCWD, first, 0)?, times))
+            let times = memory.read_times(second, TimeUnit::Microseconds)?;
+            Ok((memory.read_times_target(libc::AT_FDCWD, first, 0)?, times))
         }
         #[cfg(target_arch = "x86_64")]
         libc::SYS_futimesat => {
-            let times = memory.read_times(third, Clock::Microseconds)?;
-            Ok((memory.times_target(at_first, second, 0)?, times))
+            let times = memory.read_times(third, TimeUnit::Microseconds)?;
+            Ok((memory.read_times_target(at_first, second, 0)?, times))
         }
         libc::SYS_utimensat => {
-            let times = memory.read_times(third, Clock::Nanoseconds)?;
-            Ok((memory.times_target(at_first, second, fourth)?, times))
+            let times = memory.read_times(third, TimeUnit::Nanoseconds)?;
+            Ok((memory.read_times_target(at_first, second, fourth)?, times))
         }
         _ => Err(Errno::NOSYS),
     }
@@ -292,18 +298,18 @@ const fn to_descriptor(argument: u64) -> i32 {
     low_bits(argument).cast_signed()
 }
 
-const fn mode_change(argument: u64) -> Change {
-    Change::Mode(low_bits(argument) & MODE_BITS)
+const fn parse_mode_change(argument: u64) -> MetadataChange {
+    MetadataChange::Mode(low_bits(argument) & MODE_BITS)
 }
 
-fn owner_change(user: u64, group: u64) -> Change {
+fn parse_owner_change(user: u64, group: u64) -> MetadataChange {
     let given = |id| (id != u32::MAX).then_some(id);
-    Change::Owner(given(low_bits(user)).map(Uid::from_raw), given(low_bits(group)).map(Gid::from_raw))
+    MetadataChange::Owner(given(low_bits(user)).map(Uid::from_raw), given(low_bits(group)).map(Gid::from_raw))
 }
 
 /// The units of a call's two times.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Clock {
+enum TimeUnit {
     #[cfg(target_arch = "x86_64")]
     Seconds,
     #[cfg(target_arch = "x86_64")]
@@ -312,11 +318,11 @@ enum Clock {
 }
 
 /// The memory of the process that makes a call.
-struct Memory {
+struct CallerMemory {
     thread: u32,
 }
 
-impl Memory {
+impl CallerMemory {
     /// Reads a path, and how the call takes it.
     fn read_path(&self, directory: i32, path: u64, flags: u64) -> Result<ChangedFile, Errno> {
         let known = libc::AT_SYMLINK_NOFOLLOW | libc::AT_EMPTY_PATH;
@@ -324,7 +330,7 @@ impl Memory {
         if flags & !known != 0 {
             return Err(Errno::INVAL);
         }
-        let path = self.path(path)?;
+        let path = self.read_path_bytes(path)?;
         if path.is_empty() && flags & libc::AT_EMPTY_PATH == 0 {
             return Err(Errno::NOENT);
         }
@@ -334,7 +340,7 @@ impl Memory {
 
     /// Reads a target as [`read_path`](Self::read_path) does, for calls that take no path for the
     /// open file itself.
-    fn times_target(&self, directory: i32, path: u64, flags: u64) -> Result<ChangedFile, Errno> {
+    fn read_times_target(&self, directory: i32, path: u64, flags: u64) -> Result<ChangedFile, Errno> {
         match (path, flags) {
             (0, 0) => Ok(ChangedFile::Open(directory)),
             (0, _) => Err(Errno::INVAL),
@@ -342,13 +348,13 @@ impl Memory {
         }
     }
 
-    fn path(&self, address: u64) -> Result<Vec<u8>, Errno> {
+    fn read_path_bytes(&self, address: u64) -> Result<Vec<u8>, Errno> {
         let mut text = Vec::new();
-        let mut buffer = [0; MAX_PATH];
-        while text.len() < MAX_PATH {
+        let mut buffer = [0; MAX_PATH_BYTES];
+        while text.len() < MAX_PATH_BYTES {
             let from = address.checked_add(text.len() as u64).ok_or(Errno::FAULT)?;
             let to_border = usize::try_from(PAGE_BYTES - from % PAGE_BYTES).map_err(|_| Errno::FAULT)?;
-            let wanted = to_border.min(MAX_PATH - text.len());
+            let wanted = to_border.min(MAX_PATH_BYTES - text.len());
             let part = buffer.get_mut(..wanted).ok_or(Errno::FAULT)?;
             sys::read_memory(self.thread, from, part)?;
             if let Some(end) = part.iter().position(|byte| *byte == 0) {
@@ -361,10 +367,10 @@ impl Memory {
     }
 
     /// Reads two times. Without any the file is given the present one.
-    fn read_times(&self, address: u64, clock: Clock) -> Result<Change, Errno> {
+    fn read_times(&self, address: u64, clock: TimeUnit) -> Result<MetadataChange, Errno> {
         if address == 0 {
             let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-            return Ok(Change::Times(Timestamps { last_access: now, last_modification: now }));
+            return Ok(MetadataChange::Times(Timestamps { last_access: now, last_modification: now }));
         }
         let mut numbers = [0; 32];
         let (length, stride) = if clock.is_seconds() { (16, 8) } else { (32, 16) };
@@ -377,12 +383,12 @@ impl Memory {
             let fraction = if clock.is_seconds() { 0 } else { number(at + 8).ok_or(Errno::FAULT)? };
             Ok(Timespec { tv_sec: seconds, tv_nsec: clock.nanoseconds(fraction)? })
         };
-        Ok(Change::Times(Timestamps { last_access: time(0)?, last_modification: time(stride)? }))
+        Ok(MetadataChange::Times(Timestamps { last_access: time(0)?, last_modification: time(stride)? }))
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Clock {
+impl TimeUnit {
     fn is_seconds(self) -> bool {
         self == Self::Seconds
     }
@@ -400,7 +406,7 @@ impl Clock {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-impl Clock {
+impl TimeUnit {
     fn is_seconds(self) -> bool {
         false
     }
@@ -424,14 +430,15 @@ mod tests {
 
     #[test]
     fn arguments_are_read_as_the_kernel_reads_them() {
-        let memory = Memory { thread: here() };
+        let memory = CallerMemory { thread: here() };
         let path = c"some/path";
-        assert_eq!(memory.path(path.as_ptr().addr() as u64).unwrap(), b"some/path");
-        assert_eq!(memory.path(8).unwrap_err(), Errno::FAULT);
-        let long = vec![b'x'; 2 * MAX_PATH];
-        assert_eq!(memory.path(long.as_ptr().addr() as u64).unwrap_err(), Errno::NAMETOOLONG);
+        assert_eq!(memory.read_path_bytes(path.as_ptr().addr() as u64).unwrap(), b"some/path");
+        assert_eq!(memory.read_path_bytes(8).unwrap_err(), Errno::FAULT);
+        let long = vec![b'x'; 2 * MAX_PATH_BYTES];
+        assert_eq!(memory.read_path_bytes(long.as_ptr().addr() as u64).unwrap_err(), Errno::NAMETOOLONG);
         let times: [i64; 4] = [1, 2, 3, 4];
-        let Ok(Change::Times(found)) = memory.read_times(times.as_ptr().addr() as u64, Clock::Nanoseconds)
+        let Ok(MetadataChange::Times(found)) =
+            memory.read_times(times.as_ptr().addr() as u64, TimeUnit::Nanoseconds)
         else {
             panic!("no times")
         };
@@ -447,12 +454,12 @@ mod tests {
 
     #[test]
     fn own_descriptors_are_told_by_their_paths() {
-        assert_eq!(own_descriptor(b"/proc/self/fd/7"), Some(7));
-        assert_eq!(own_descriptor(b"/dev/fd/12"), Some(12));
+        assert_eq!(parse_own_descriptor(b"/proc/self/fd/7"), Some(7));
+        assert_eq!(parse_own_descriptor(b"/dev/fd/12"), Some(12));
         for other in
             [&b"/proc/self/fd/"[..], b"/proc/self/fd/7/x", b"/proc/self/fd/-1", b"/proc/1/fd/7", b"7"]
         {
-            assert_eq!(own_descriptor(other), None);
+            assert_eq!(parse_own_descriptor(other), None);
         }
     }
 

@@ -14,9 +14,9 @@
 //!
 //! [`DenialKind::Breach`]: crate::DenialKind::Breach
 
-mod frame;
 mod grants;
 mod metadata;
+mod order;
 mod snapshot;
 mod supervisor;
 
@@ -31,23 +31,25 @@ use std::time::Instant;
 use journeyman_protocol::{Enforcement, SandboxTier};
 use tokio_util::sync::CancellationToken;
 
-pub(super) use supervisor::{Children, EndReason, kill_descendants, run as run_supervisor, wait_for_end};
+pub(super) use supervisor::{
+    ChildProcesses, EndReason, kill_descendants, run_supervisor_helper as run_supervisor, wait_for_end,
+};
 
-use super::c_string::c_string;
-use super::filter::{self, Confinement};
+use super::c_string::to_c_string;
 use super::helper_arguments::LANDLOCK_ARGUMENT;
 use super::job::{HostCache, Job, WatchedProcess, prepare_job};
-use super::launch::{Launched, launch_job, launch_unattended};
-use super::policy::Canary;
-use super::probe::{self, METADATA_GAP, Probed};
-use super::restrict;
-use super::watch::Watcher;
-use crate::backend::{Backend, Boxed};
-use crate::request::{Request, Streams, WriteMode};
-use crate::run::Running;
-use crate::{Base, Network, SandboxError, SandboxSettings};
-use frame::{HOME_NAME, SupervisorOrder};
-use snapshot::Snapshot;
+use super::landlock_rules;
+use super::launch::{LaunchedJob, launch_job, launch_unattended};
+use super::policy::CanaryTargets;
+use super::probe::{self, METADATA_GAP, ProbedBackend};
+use super::seccomp_filter::{self, Confinement};
+use super::watcher::Watcher;
+use crate::backend::{Backend, BackendFuture};
+use crate::request::{Request, StdioMode, WriteMode};
+use crate::running_command::RunningCommand;
+use crate::{Network, ProjectCopy, SandboxError, SandboxSettings};
+use order::{HOME_NAME, SupervisorOrder};
+use snapshot::ProtectedSnapshot;
 
 /// The version that has scopes (Linux 6.12): before it a command could kill whatever the user runs,
 /// what watches it included.
@@ -65,7 +67,7 @@ pub(crate) struct LandlockOnly {
 }
 
 /// A command to start, and what is compared when it is over.
-struct Prepared {
+struct PreparedJob {
     job: Job,
     kept: Vec<PathBuf>,
     root: PathBuf,
@@ -79,17 +81,17 @@ impl LandlockOnly {
     fn prepare_job(
         &self,
         mut request: Request,
-        canary: Option<Canary<CString>>,
+        canary: Option<CanaryTargets<CString>>,
         notify: bool,
-    ) -> Result<Prepared, SandboxError> {
-        if let Some(Base::Mounted(mounted)) = &request.base {
+    ) -> Result<PreparedJob, SandboxError> {
+        if let Some(ProjectCopy::Mounted(mounted)) = &request.base {
             return Err(SandboxError::Refused(format!(
                 "the copy of `{}` is mounted in namespaces of its own, which a command without any can't see; use \
                  another kind of copy",
                 mounted.path.display()
             )));
         }
-        if matches!(request.streams, Streams::Terminal { .. }) {
+        if matches!(request.streams, StdioMode::Terminal { .. }) {
             let reason =
                 "without namespaces a command can't be given a terminal of its own; use another back-end";
             return Err(SandboxError::Refused(reason.to_owned()));
@@ -109,14 +111,15 @@ impl LandlockOnly {
         // Reading the state of a repository needn't write to it.
         request.env.insert("GIT_OPTIONAL_LOCKS".into(), "0".into());
         let internet = request.network == Network::Host;
-        let filter = filter::build_filter(Confinement::Landlock { internet, notify }).ok_or_else(|| {
-            SandboxError::Unavailable {
+        let filter =
+            seccomp_filter::build_filter(Confinement::Landlock { internet, notify }).ok_or_else(|| {
+                SandboxError::Unavailable {
                 reason:
                     "there is no system call filter for this processor, and Landlock alone closes no network"
                         .to_owned(),
                 fix: "Use a container, or another machine".to_owned(),
             }
-        })?;
+            })?;
         let uid = rustix::process::geteuid();
         if !uid.is_root() {
             // The kernel counts all that the user runs.
@@ -128,7 +131,7 @@ impl LandlockOnly {
         let root = request.root.clone();
         let mut job = prepare_job(&self.settings, request, None, canary, &self.known)?;
         let granted = grants::grants_for_steps(&job.plan.steps)?;
-        let root = granted.on_host(&root.canonicalize().unwrap_or(root));
+        let root = granted.to_host_path(&root.canonicalize().unwrap_or(root));
         let mut kept = granted.kept.clone();
         if writes {
             // Also paths that don't exist yet: they mustn't be created.
@@ -136,13 +139,13 @@ impl LandlockOnly {
         }
         kept.sort();
         kept.dedup();
-        let cwd = granted.on_host(Path::new(OsStr::from_bytes(job.plan.cwd.as_bytes())));
+        let cwd = granted.to_host_path(Path::new(OsStr::from_bytes(job.plan.cwd.as_bytes())));
         let mut home = std::ffi::OsString::from("HOME=");
         home.push(private.join(HOME_NAME));
         let order = SupervisorOrder {
-            private: c_string(private.as_os_str())?,
-            home: c_string(&home)?,
-            cwd: c_string(cwd.as_os_str())?,
+            private: to_c_string(private.as_os_str())?,
+            home: to_c_string(&home)?,
+            cwd: to_c_string(cwd.as_os_str())?,
             grants: grants::encode_grants(&granted.list)?,
             filter,
             notify,
@@ -151,7 +154,7 @@ impl LandlockOnly {
         bytes.append(&mut job.policy);
         job.policy = bytes;
         job.watched_process = WatchedProcess::Outside(LANDLOCK_ARGUMENT);
-        Ok(Prepared { job, kept, root })
+        Ok(PreparedJob { job, kept, root })
     }
 
     async fn start(
@@ -159,25 +162,25 @@ impl LandlockOnly {
         request: Request,
         enforcement: Enforcement,
         cancel: CancellationToken,
-    ) -> Result<Running, SandboxError> {
+    ) -> Result<RunningCommand, SandboxError> {
         let begun = Instant::now();
         let notify = !enforcement.gaps.iter().any(|gap| gap == METADATA_GAP);
-        let Prepared { job, kept, root } = self.prepare_job(request, None, notify)?;
+        let PreparedJob { job, kept, root } = self.prepare_job(request, None, notify)?;
         let before = take_snapshot(&kept).await?;
-        let Launched { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
+        let LaunchedJob { watcher, live, stop } = launch_job(&self.settings, job, &cancel, begun)?;
         let completed = async move {
             let mut completed = watcher.run().await?.into_completed(enforcement);
-            completed.denials.extend(before.changes(&take_snapshot(&kept).await?, &root));
+            completed.denials.extend(before.find_changes(&take_snapshot(&kept).await?, &root));
             Ok(completed)
         };
-        Ok(Running::watch(live, stop, completed))
+        Ok(RunningCommand::spawn_watcher(live, stop, completed))
     }
 
     /// Starts the canaries. What is hidden is beside the project, for in it nothing can be.
     fn launch_canaries(
         &self,
         mut request: Request,
-        mut canary: Canary<CString>,
+        mut canary: CanaryTargets<CString>,
         notify: bool,
     ) -> Result<Watcher, SandboxError> {
         let listed = request.root.with_file_name("listed");
@@ -189,7 +192,7 @@ impl LandlockOnly {
         fs::create_dir(&listed).map_err(error)?;
         fs::write(listed.join("masked"), "secret").map_err(error)?;
         fs::write(listed.join("shown"), "shown").map_err(error)?;
-        canary.masked = c_string(listed.join("masked").as_os_str())?;
+        canary.masked = to_c_string(listed.join("masked").as_os_str())?;
         request.masked = vec![listed.join("masked")];
         request.read_only.push(listed);
         request.network = Network::Off;
@@ -197,9 +200,11 @@ impl LandlockOnly {
     }
 }
 
-async fn take_snapshot(kept: &[PathBuf]) -> Result<Snapshot, SandboxError> {
+async fn take_snapshot(kept: &[PathBuf]) -> Result<ProtectedSnapshot, SandboxError> {
     let kept = kept.to_vec();
-    tokio::task::spawn_blocking(move || Snapshot::take(&kept)).await.map_err(|_| SandboxError::Abandoned)
+    tokio::task::spawn_blocking(move || ProtectedSnapshot::take(&kept))
+        .await
+        .map_err(|_| SandboxError::Abandoned)
 }
 
 /// Returns a new name for the private directory of one command.
@@ -242,9 +247,9 @@ impl Backend for LandlockOnly {
         SandboxTier::Landlock
     }
 
-    fn probe(&self) -> Boxed<'_, Result<Enforcement, SandboxError>> {
+    fn probe(&self) -> BackendFuture<'_, Result<Enforcement, SandboxError>> {
         Box::pin(async {
-            let version = restrict::landlock_version();
+            let version = landlock_rules::landlock_version();
             if version < MIN_LANDLOCK_VERSION {
                 return Err(SandboxError::Unavailable {
                     reason: match version {
@@ -259,7 +264,7 @@ impl Backend for LandlockOnly {
                         .to_owned(),
                 });
             }
-            let probed = Probed {
+            let probed = ProbedBackend {
                 tier: SandboxTier::Landlock,
                 program: None,
                 gaps: GAPS.map(str::to_owned).to_vec(),
@@ -281,7 +286,7 @@ impl Backend for LandlockOnly {
         request: Request,
         enforcement: Enforcement,
         cancel: CancellationToken,
-    ) -> Boxed<'_, Result<Running, SandboxError>> {
+    ) -> BackendFuture<'_, Result<RunningCommand, SandboxError>> {
         Box::pin(self.start(request, enforcement, cancel))
     }
 }

@@ -5,20 +5,20 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::clean;
+use crate::clean_output;
 use crate::denial::{Denial, DenialKind};
 
 /// Maximum files that are compared. For more, the comparison is reported as impossible.
 const MAX_FILES: usize = 200_000;
 /// Changes that are named one by one.
-const MAX_NAMED: usize = 20;
+const MAX_NAMED_CHANGES: usize = 20;
 /// Characters of a path that are shown.
-const MAX_SHOWN: usize = 200;
+const MAX_SHOWN_CHARACTERS: usize = 200;
 
 /// The identity and the state of a file. The kernel sets the time of change itself; forging it
 /// takes setting the clock, which commands may not.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Signature {
+struct ProtectedFileState {
     inode: (u64, u64),
     mode: u32,
     owner: (u32, u32),
@@ -28,9 +28,9 @@ struct Signature {
 
 /// The files at one moment. `None` where there were too many.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Snapshot(Option<BTreeMap<PathBuf, Signature>>);
+pub(super) struct ProtectedSnapshot(Option<BTreeMap<PathBuf, ProtectedFileState>>);
 
-impl Snapshot {
+impl ProtectedSnapshot {
     /// Looks at these paths and all beneath them, following no link. Blocks.
     pub(super) fn take(paths: &[PathBuf]) -> Self {
         let mut found = BTreeMap::new();
@@ -46,7 +46,7 @@ impl Snapshot {
                 pending.extend(fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.path()));
             }
             let content = (!seen.is_dir()).then(|| (seen.len(), seen.ctime(), seen.ctime_nsec()));
-            let signature = Signature {
+            let signature = ProtectedFileState {
                 inode: (seen.dev(), seen.ino()),
                 mode: seen.mode(),
                 owner: (seen.uid(), seen.gid()),
@@ -58,7 +58,7 @@ impl Snapshot {
     }
 
     /// Returns the files that changed, came or went since, with names beneath the root.
-    pub(super) fn changes(&self, later: &Self, root: &Path) -> Vec<Denial> {
+    pub(super) fn find_changes(&self, later: &Self, root: &Path) -> Vec<Denial> {
         let (Some(before), Some(after)) = (&self.0, &later.0) else {
             return vec![breach_denial("protected paths have too many files to be compared".to_owned())];
         };
@@ -76,15 +76,18 @@ impl Snapshot {
         });
         let mut denials: Vec<Denial> = all
             .iter()
-            .take(MAX_NAMED)
+            .take(MAX_NAMED_CHANGES)
             .map(|(path, what)| {
                 let name = path.strip_prefix(root).unwrap_or(path).display().to_string();
-                let name: String = clean(name.as_bytes()).chars().take(MAX_SHOWN).collect();
+                let name: String = clean_output(name.as_bytes()).chars().take(MAX_SHOWN_CHARACTERS).collect();
                 breach_denial(format!("`{name}` {what}"))
             })
             .collect();
-        if all.len() > MAX_NAMED {
-            denials.push(breach_denial(format!("{} more protected files changed", all.len() - MAX_NAMED)));
+        if all.len() > MAX_NAMED_CHANGES {
+            denials.push(breach_denial(format!(
+                "{} more protected files changed",
+                all.len() - MAX_NAMED_CHANGES
+            )));
         }
         denials
     }
@@ -133,9 +136,9 @@ mod tests {
             fs::write(at(name), "old").unwrap();
         }
         let paths = [at(".git"), at(".journeyman")];
-        let before = Snapshot::take(&paths);
+        let before = ProtectedSnapshot::take(&paths);
         fs::read(at(".git/config")).unwrap();
-        assert_eq!(before.changes(&Snapshot::take(&paths), place.path()), []);
+        assert_eq!(before.find_changes(&ProtectedSnapshot::take(&paths), place.path()), []);
         // The same length, and the time of the last write put back.
         let time = fs::metadata(at(".git/config")).unwrap().modified().unwrap();
         fs::write(at(".git/config"), "new").unwrap();
@@ -143,7 +146,7 @@ mod tests {
         fs::remove_file(at(".git/HEAD")).unwrap();
         fs::write(at(".git/hooks/pre-commit"), "x").unwrap();
         fs::create_dir(at(".journeyman")).unwrap();
-        let changes = before.changes(&Snapshot::take(&paths), place.path());
+        let changes = before.find_changes(&ProtectedSnapshot::take(&paths), place.path());
         let said: Vec<&str> = changes.iter().map(|denial| denial.what.as_str()).collect();
         assert_eq!(
             said,
@@ -164,13 +167,13 @@ mod tests {
         fs::create_dir_all(&hooks).unwrap();
         fs::write(place.path().join(".git/config"), "").unwrap();
         let paths = [place.path().join(".git")];
-        let before = Snapshot::take(&paths);
-        for number in 0..2 * MAX_NAMED {
+        let before = ProtectedSnapshot::take(&paths);
+        for number in 0..2 * MAX_NAMED_CHANGES {
             fs::write(hooks.join(format!("a{number}.sample")), "").unwrap();
         }
         fs::write(hooks.join("pre-commit"), "evil").unwrap();
         fs::write(place.path().join(".git/config"), "evil").unwrap();
-        let changes = before.changes(&Snapshot::take(&paths), place.path());
+        let changes = before.find_changes(&ProtectedSnapshot::take(&paths), place.path());
         let first: Vec<&str> = changes.iter().take(2).map(|denial| denial.what.as_str()).collect();
         assert_eq!(first, ["`.git/hooks/pre-commit` was made", "`.git/config` was changed"]);
     }
@@ -179,12 +182,12 @@ mod tests {
     fn many_changes_are_counted() {
         let place = tempfile::tempdir().unwrap();
         let paths = [place.path().to_owned()];
-        let before = Snapshot::take(&paths);
+        let before = ProtectedSnapshot::take(&paths);
         for number in 0..30 {
             fs::write(place.path().join(number.to_string()), "").unwrap();
         }
-        let changes = before.changes(&Snapshot::take(&paths), place.path());
-        assert_eq!(changes.len(), MAX_NAMED + 1);
+        let changes = before.find_changes(&ProtectedSnapshot::take(&paths), place.path());
+        assert_eq!(changes.len(), MAX_NAMED_CHANGES + 1);
         assert!(changes.last().unwrap().what.starts_with("10 more"));
     }
 }

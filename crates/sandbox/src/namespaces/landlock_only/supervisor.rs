@@ -19,49 +19,51 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, Signal, WaitOptions, WaitStatus};
 
 use super::super::canary;
-use super::super::files::open_without_links;
 use super::super::framing::HEADER_BYTES;
+use super::super::helper_files::open_without_links;
 use super::super::init::{AtStage as _, Init, SetupFailure, drop_privileges, report_failure, send_message};
-use super::super::messages::{HelperMessage, Stage};
+use super::super::landlock_rules::{self, Grant, TcpAccess};
+use super::super::messages::{HelperMessage, SetupStage};
 use super::super::outer_helper::{self, HeldFiles, LaunchRequest};
-use super::super::policy::Policy;
-use super::super::restrict::{self, Grant, Tcp};
+use super::super::policy::SandboxPolicy;
 use super::super::sys::{self, CStringArray};
-use super::frame::{self, SupervisorOrder};
-use super::metadata::{MetadataThread, is_place};
+use super::metadata::{MetadataThread, allows_metadata_changes};
+use super::order::{self, SupervisorOrder};
 
 /// Rounds of killing without a pause. A process that forks and ends without a pause is caught by
 /// being as fast; one that waits for a dead disk isn't worth a processor.
-const FAST_ROUNDS: u32 = 20_000;
+const MAX_FAST_KILL_ROUNDS: u32 = 20_000;
 /// One read of the list of children.
-const LISTED_AT_ONCE: usize = 64 * 1024;
+const CHILD_LIST_BYTES: usize = 64 * 1024;
 /// The pause between two later rounds.
-const ROUND_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+const KILL_ROUND_PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 /// Does the supervisor's whole work; never returns.
-pub(in super::super) fn run(control: &OwnedFd) -> ! {
+pub(in super::super) fn run_supervisor_helper(control: &OwnedFd) -> ! {
     report_failure(control, supervise_command(control));
     sys::exit(125)
 }
 
 fn supervise_command(control: &OwnedFd) -> Result<(), SetupFailure> {
-    let LaunchRequest { signals, order, policy } = outer_helper::receive_order(control, frame::MAGIC)?;
+    let LaunchRequest { signals, order, policy } = outer_helper::receive_order(control, order::ORDER_MAGIC)?;
     let order = order
         .get(HEADER_BYTES..)
         .and_then(SupervisorOrder::decode)
-        .ok_or_else(outer_helper::malformed_frame)?;
-    let policy =
-        policy.get(HEADER_BYTES..).and_then(Policy::decode).ok_or_else(outer_helper::malformed_frame)?;
-    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at_stage(Stage::Supervise)?;
+        .ok_or_else(outer_helper::malformed_frame_failure)?;
+    let policy = policy
+        .get(HEADER_BYTES..)
+        .and_then(SandboxPolicy::decode)
+        .ok_or_else(outer_helper::malformed_frame_failure)?;
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).at_stage(SetupStage::Supervise)?;
     // Nothing leaves this process but by the witness.
     let HeldFiles { witness: _witness, stdin } = outer_helper::announce_start(control, &policy)?;
     let mask = rustix::process::umask(Mode::empty());
-    let private = Private::create(order.private).at_stage(Stage::Private)?;
+    let private = PrivateDirectory::create(order.private).at_stage(SetupStage::Private)?;
     let init = Init { policy: &policy, control, stdin: stdin.as_ref(), mask, gate: None };
-    let children = Children::open().at_stage(Stage::Supervise)?;
-    let granted = open_granted(&order).at_stage(Stage::Landlock)?;
+    let children = ChildProcesses::open().at_stage(SetupStage::Supervise)?;
+    let granted = open_granted(&order).at_stage(SetupStage::Landlock)?;
     let metadata =
-        order.notify.then(|| start_metadata_thread(&granted)).transpose().at_stage(Stage::Supervise)?;
+        order.notify.then(|| start_metadata_thread(&granted)).transpose().at_stage(SetupStage::Supervise)?;
     let mut command = None;
     let outcome = run_command(&init, &order, granted, metadata.as_ref(), &signals, &mut command);
     let swept = kill_descendants(&children, command);
@@ -70,10 +72,10 @@ fn supervise_command(control: &OwnedFd) -> Result<(), SetupFailure> {
     }
     drop(private);
     let ended = outcome?;
-    swept.at_stage(Stage::Watch)?;
+    swept.at_stage(SetupStage::Watch)?;
     match ended {
         EndReason::Command(status) => {
-            let usage = sys::usage_so_far();
+            let usage = sys::total_usage();
             if let Some(code) = status.exit_status() {
                 send_message(control, HelperMessage::Exited { code, usage });
             } else if let Some(signal) = status.terminating_signal() {
@@ -86,18 +88,18 @@ fn supervise_command(control: &OwnedFd) -> Result<(), SetupFailure> {
 }
 
 /// The command's own directory for what is temporary, and for a home.
-struct Private<'a>(&'a Path);
+struct PrivateDirectory<'a>(&'a Path);
 
-impl<'a> Private<'a> {
+impl<'a> PrivateDirectory<'a> {
     fn create(path: &'a CStr) -> Result<Self, Errno> {
         rustix::fs::mkdir(path, Mode::RWXU)?;
         let private = Self(Path::new(OsStr::from_bytes(path.to_bytes())));
-        rustix::fs::mkdir(private.0.join(frame::HOME_NAME), Mode::RWXU)?;
+        rustix::fs::mkdir(private.0.join(order::HOME_NAME), Mode::RWXU)?;
         Ok(private)
     }
 }
 
-impl Drop for Private<'_> {
+impl Drop for PrivateDirectory<'_> {
     fn drop(&mut self) {
         // Nobody writes to it any more. What can't be removed is the user's own, and lies where
         // such things do.
@@ -116,7 +118,7 @@ pub(in super::super) enum EndReason {
 fn run_command(
     init: &Init<'_>,
     order: &SupervisorOrder<&CStr>,
-    granted: Vec<Granted>,
+    granted: Vec<GrantedFile>,
     metadata: Option<&MetadataThread>,
     signals: &OwnedFd,
     command: &mut Option<Pid>,
@@ -142,7 +144,7 @@ fn run_command(
         }));
         125
     })
-    .at_stage(Stage::Execute)?;
+    .at_stage(SetupStage::Execute)?;
     if let Some(failure) = trouble.into_inner() {
         return Err(failure);
     }
@@ -151,9 +153,9 @@ fn run_command(
     }
     drop(granted);
     // The output ends when its last writer does, and that isn't this process.
-    sys::close_standard();
+    sys::close_standard_streams();
     *command = Some(pid);
-    let ended = wait_for_end(init.control, signals, pid).at_stage(Stage::Watch)?;
+    let ended = wait_for_end(init.control, signals, pid).at_stage(SetupStage::Watch)?;
     if matches!(ended, EndReason::Command(_)) {
         *command = None;
     }
@@ -161,18 +163,20 @@ fn run_command(
 }
 
 /// A granted file: open, a path that leads to the descriptor, and the grant.
-type Granted = (OwnedFd, CString, Grant);
+type GrantedFile = (OwnedFd, CString, Grant);
 
 /// Starts the thread that changes metadata where the command may write.
-fn start_metadata_thread(granted: &[Granted]) -> Result<MetadataThread, Errno> {
-    let places = granted.iter().filter(|(place, _, grant)| *grant == Grant::Write && is_place(place.as_fd()));
+fn start_metadata_thread(granted: &[GrantedFile]) -> Result<MetadataThread, Errno> {
+    let places = granted
+        .iter()
+        .filter(|(place, _, grant)| *grant == Grant::Write && allows_metadata_changes(place.as_fd()));
     let places = places.map(|(place, ..)| rustix::io::fcntl_dupfd_cloexec(place, 0));
     MetadataThread::start(places.collect::<Result<_, _>>()?)
 }
 
 /// Opens the granted files, following no link: a file may have been replaced by one since the plan
 /// was made.
-fn open_granted(order: &SupervisorOrder<&CStr>) -> Result<Vec<Granted>, Errno> {
+fn open_granted(order: &SupervisorOrder<&CStr>) -> Result<Vec<GrantedFile>, Errno> {
     let hard = rustix::process::getrlimit(Resource::Nofile).maximum;
     rustix::process::setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
     let private = (order.private, Grant::Write);
@@ -194,25 +198,28 @@ fn open_granted(order: &SupervisorOrder<&CStr>) -> Result<Vec<Granted>, Errno> {
 fn restrict_command(
     init: &Init<'_>,
     order: &SupervisorOrder<&CStr>,
-    granted: &[Granted],
+    granted: &[GrantedFile],
     metadata: Option<&MetadataThread>,
 ) -> Result<(), SetupFailure> {
     // If another process kills the supervisor, this process's parent, the command is killed with
     // it.
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).at_stage(Stage::Supervise)?;
-    rustix::process::chdir(order.cwd).at_stage(Stage::Directory)?;
-    init.set_limits().at_stage(Stage::Limits)?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).at_stage(SetupStage::Supervise)?;
+    rustix::process::chdir(order.cwd).at_stage(SetupStage::Directory)?;
+    init.set_limits().at_stage(SetupStage::Limits)?;
     if rustix::process::geteuid().is_root() {
-        drop_privileges().at_stage(Stage::Privileges)?;
+        drop_privileges().at_stage(SetupStage::Privileges)?;
     } else {
-        drop_user_privileges().at_stage(Stage::Privileges)?;
+        drop_user_privileges().at_stage(SetupStage::Privileges)?;
     }
     let grants = granted.iter().map(|(_, name, grant)| (name.as_c_str(), *grant));
-    let tcp = if init.policy.own_network { Tcp::Denied } else { Tcp::Free };
-    restrict::enforce_landlock(init.policy.landlock, CWD, grants, tcp).at_stage(Stage::Landlock)?;
-    let Some(metadata) = metadata else { return sys::install_filter(&order.filter).at_stage(Stage::Filter) };
-    let listener = sys::install_filter_with_listener(&order.filter).at_stage(Stage::Filter)?;
-    metadata.hand_over(&listener).at_stage(Stage::Filter)
+    let tcp = if init.policy.own_network { TcpAccess::Denied } else { TcpAccess::Free };
+    landlock_rules::enforce_landlock(init.policy.landlock, CWD, grants, tcp)
+        .at_stage(SetupStage::Landlock)?;
+    let Some(metadata) = metadata else {
+        return sys::install_filter(&order.filter).at_stage(SetupStage::Filter);
+    };
+    let listener = sys::install_filter_with_listener(&order.filter).at_stage(SetupStage::Filter)?;
+    metadata.hand_over(&listener).at_stage(SetupStage::Filter)
 }
 
 /// Drops the privileges of a user without capabilities. Such a user can't give up the bounding set;
@@ -254,7 +261,10 @@ pub(in super::super) fn wait_for_end(
 
 /// Kills children until there are none. Orphans of theirs become children. Where they can't be
 /// listed, the command and its group are killed, if they may live, and it is told.
-pub(in super::super) fn kill_descendants(children: &Children, mut command: Option<Pid>) -> Result<(), Errno> {
+pub(in super::super) fn kill_descendants(
+    children: &ChildProcesses,
+    mut command: Option<Pid>,
+) -> Result<(), Errno> {
     let mut round: u32 = 0;
     loop {
         loop {
@@ -279,17 +289,17 @@ pub(in super::super) fn kill_descendants(children: &Children, mut command: Optio
             rustix::process::kill_process(child, Signal::KILL).ok();
         }
         round = round.saturating_add(1);
-        if round > FAST_ROUNDS {
-            poll(&mut [], Some(&ROUND_PAUSE)).ok();
+        if round > MAX_FAST_KILL_ROUNDS {
+            poll(&mut [], Some(&KILL_ROUND_PAUSE)).ok();
         }
     }
 }
 
 /// This process's children, as the kernel lists them. Open before the command begins: later there
 /// may be no descriptor to be had.
-pub(in super::super) struct Children(File);
+pub(in super::super) struct ChildProcesses(File);
 
-impl Children {
+impl ChildProcesses {
     pub(in super::super) fn open() -> Result<Self, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = rustix::fs::open(c"/proc/thread-self/children", flags, Mode::empty())?;
@@ -298,7 +308,7 @@ impl Children {
 
     fn list(&self) -> Result<Vec<Pid>, Errno> {
         // More than the kernel hands out at once, so no number is cut.
-        let mut buffer = vec![0; LISTED_AT_ONCE];
+        let mut buffer = vec![0; CHILD_LIST_BYTES];
         let mut text = Vec::new();
         loop {
             let count =

@@ -4,14 +4,14 @@
 pub(crate) mod place;
 pub(crate) mod world;
 
-use journeyman_testkit::{copy_program, has_program, path_in_crate};
+use journeyman_testkit::{copy_program, has_program_or_skip, test_path_in_crate};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use journeyman_sandbox::{
-    Completed, HostEnvironment, Request, Sandbox, SandboxSettings, Toolchains, toolchains,
+    CompletedCommand, HostEnvironment, Request, Sandbox, SandboxSettings, Toolchains, find_toolchains,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +39,7 @@ pub(crate) fn host() -> HostEnvironment {
 }
 
 pub(crate) fn host_toolchains(root: &Path) -> Toolchains {
-    toolchains(&host(), root)
+    find_toolchains(&host(), root)
 }
 
 /// A project with a protected `.git` and a file to read.
@@ -52,7 +52,7 @@ pub(crate) fn project() -> tempfile::TempDir {
 }
 
 /// Runs to the end on a runtime of its own.
-pub(crate) fn run(request: Request) -> Completed {
+pub(crate) fn run(request: Request) -> CompletedCommand {
     block_on(async {
         sandbox().spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap()
     })
@@ -73,7 +73,7 @@ pub(crate) fn alive(marker: &str) -> usize {
 
 /// Runs every other test of a module again as `nobody`. Does nothing when it is run so itself.
 pub(crate) fn again_unprivileged(module: &str) {
-    let filter = path_in_crate(module, "");
+    let filter = test_path_in_crate(module, "");
     let arguments = [filter.as_str(), "--skip", "unprivileged", "--test-threads", "2"];
     let Some(output) = as_nobody(&arguments, |_| {}) else { return };
     let text = String::from_utf8_lossy(&output.stdout);
@@ -92,7 +92,7 @@ pub(crate) fn as_nobody(arguments: &[&str], prepare: impl FnOnce(&Path)) -> Opti
         println!("this run is the unprivileged one already");
         return None;
     }
-    if !has_program("setpriv") {
+    if !has_program_or_skip("setpriv") {
         return None;
     }
     let place = tempfile::Builder::new().prefix("jm-nobody-").tempdir().unwrap();

@@ -9,7 +9,7 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_sandbox::{Base, Mounted, Outcome, OverlayPlan, Request};
+use journeyman_sandbox::{MountedTree, Outcome, OverlayPlan, ProjectCopy, Request};
 
 use super::{run, sandbox};
 
@@ -61,8 +61,8 @@ impl Place {
     }
 
     /// Mounts an overlay; `None` where the kernel can't, which is said.
-    pub(crate) fn mount(&self, name: &str) -> Option<Arc<Mounted>> {
-        match sandbox().mount(&self.plan(name)) {
+    pub(crate) fn mount(&self, name: &str) -> Option<Arc<MountedTree>> {
+        match sandbox().mount_overlay(&self.plan(name)) {
             Ok(mounted) => Some(Arc::new(mounted)),
             Err(error) => {
                 skip(error.to_string());
@@ -71,14 +71,14 @@ impl Place {
         }
     }
 
-    pub(crate) fn request(&self, mounted: &Arc<Mounted>, command: &str) -> Request {
-        let mut request = Request::shell(&self.root(), command);
-        request.base = Some(Base::Mounted(Arc::clone(mounted)));
+    pub(crate) fn request(&self, mounted: &Arc<MountedTree>, command: &str) -> Request {
+        let mut request = Request::for_shell_command(&self.root(), command);
+        request.base = Some(ProjectCopy::Mounted(Arc::clone(mounted)));
         request
     }
 
     /// The output of a command that must succeed.
-    pub(crate) fn run(&self, mounted: &Arc<Mounted>, command: &str) -> String {
+    pub(crate) fn run(&self, mounted: &Arc<MountedTree>, command: &str) -> String {
         text(self.request(mounted, command))
     }
 }
@@ -91,7 +91,7 @@ pub(crate) fn text(request: Request) -> String {
 }
 
 /// By which this process reaches a file in a mount.
-pub(crate) fn inside(mounted: &Mounted, path: &str) -> PathBuf {
+pub(crate) fn inside(mounted: &MountedTree, path: &str) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", mounted.root().as_raw_fd())).join(path)
 }
 

@@ -1,6 +1,6 @@
 //! A world outside for the proxy: names, and servers on loopback that they lead to.
 
-use journeyman_testkit::eventually;
+use journeyman_testkit::wait_until;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -151,7 +151,7 @@ impl Tls {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        eventually("the TLS server", || TcpStream::connect(address).is_ok());
+        wait_until("the TLS server", || TcpStream::connect(address).is_ok());
         Self { server, address }
     }
 }

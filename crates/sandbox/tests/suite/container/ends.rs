@@ -1,6 +1,6 @@
 //! Nothing is left of a command, however it ended, nor of its container once its owner is gone.
 
-use journeyman_testkit::{again, eventually};
+use journeyman_testkit::{rerun_test, wait_until};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ fn a_cancelled_command_is_gone() {
         let cancel = CancellationToken::new();
         let request = place.request(&format!("{} echo up; sleep {mark}", DAEMONS.replace("MARK", &mark)));
         let mut running = sandbox.spawn(request, cancel.clone()).await.unwrap();
-        assert_eq!(running.next().await.unwrap().bytes, b"up\n");
+        assert_eq!(running.next_chunk().await.unwrap().bytes, b"up\n");
         cancel.cancel();
         assert_eq!(running.wait().await.unwrap().outcome, Outcome::Cancelled);
         assert_eq!(alive(&mark), 0);
@@ -80,9 +80,9 @@ fn a_dropped_command_is_gone() {
         let sandbox = probed(&place).await;
         let request = place.request(&format!("{} echo up; sleep {mark}", DAEMONS.replace("MARK", &mark)));
         let mut running = sandbox.spawn(request, CancellationToken::new()).await.unwrap();
-        assert_eq!(running.next().await.unwrap().bytes, b"up\n");
+        assert_eq!(running.next_chunk().await.unwrap().bytes, b"up\n");
         drop(running);
-        tokio::task::spawn_blocking(move || eventually("the end of a dropped command", || alive(&mark) == 0))
+        tokio::task::spawn_blocking(move || wait_until("the end of a dropped command", || alive(&mark) == 0))
             .await
             .unwrap();
     });
@@ -107,7 +107,7 @@ fn a_warm_container_is_used_again_and_ends_with_its_sandbox() {
         assert_eq!(place.containers().len(), 2);
         drop(sandbox);
     });
-    eventually("the end of the containers", || place.containers().is_empty());
+    wait_until("the end of the containers", || place.containers().is_empty());
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn helper_that_is_killed() {
     block_on(async {
         let sandbox = place.sandbox();
         let mut request = place.request("true");
-        request = journeyman_sandbox::Request::program(
+        request = journeyman_sandbox::Request::for_program(
             root.as_ref(),
             ["/bin/sh", "-c", &format!("{} echo up; sleep {mark}", DAEMONS.replace("MARK", &mark))]
                 .map(Into::into)
@@ -166,7 +166,7 @@ fn helper_that_is_killed() {
         )
         .with_toolchains(&journeyman_sandbox::Toolchains { env: request.env, ..Default::default() });
         let mut running = sandbox.spawn(request, CancellationToken::new()).await.unwrap();
-        running.next().await;
+        running.next_chunk().await;
         println!("started");
         running.wait().await.unwrap();
     });
@@ -176,7 +176,7 @@ fn helper_that_is_killed() {
 fn a_killed_agents_containers_end() {
     let Some(place) = place() else { return };
     let mark = mark();
-    let mut victim = again!("helper_that_is_killed")
+    let mut victim = rerun_test!("helper_that_is_killed")
         .env("JM_TEST_CONTAINER_VICTIM", place.root())
         .env("JM_TEST_CONTAINER_MARK", &mark)
         .stdout(Stdio::piped())
@@ -187,8 +187,8 @@ fn a_killed_agents_containers_end() {
     assert!(started && alive(&mark) > 0);
     victim.kill().unwrap();
     victim.wait().unwrap();
-    eventually("the end of the commands", || alive(&mark) == 0);
-    eventually("the end of the container", || place.containers().is_empty());
+    wait_until("the end of the commands", || alive(&mark) == 0);
+    wait_until("the end of the container", || place.containers().is_empty());
 }
 
 #[test]

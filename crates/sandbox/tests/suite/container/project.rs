@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 
 use journeyman_protocol::RelPath;
-use journeyman_sandbox::{Base, SandboxError, WriteMode};
+use journeyman_sandbox::{ProjectCopy, SandboxError, WriteMode};
 use tokio_util::sync::CancellationToken;
 
 use crate::common::block_on;
@@ -111,7 +111,7 @@ fn a_copy_stands_at_the_projects_own_path() {
     let mut request =
         place.request("pwd; cat file; echo new >new; (echo x >.git/new) 2>/dev/null && echo wrote; true");
     let layers = place.directory.path().join("layers");
-    request.base = Some(Base::Directory { path: copy.clone(), caches: Vec::new(), layers });
+    request.base = Some(ProjectCopy::Directory { path: copy.clone(), caches: Vec::new(), layers });
     assert_eq!(text(place.run_request(request)), format!("{}\nof the copy\n", place.root().display()));
     assert!(copy.join("new").exists() && !place.root().join("new").exists());
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use journeyman_protocol::SandboxTier;
-use journeyman_sandbox::{Limits, Outcome, Stdin, Streams};
+use journeyman_sandbox::{Limits, Outcome, Stdin, StdioMode};
 
 use crate::common::block_on;
 use crate::container::support::{place, run, text};
@@ -30,7 +30,7 @@ fn output_comes_live() {
         let request = place.request("echo first; read -r line <pipe; echo second");
         std::process::Command::new("mkfifo").arg(place.root().join("pipe")).status().unwrap();
         let mut running = sandbox.spawn(request, tokio_util::sync::CancellationToken::new()).await.unwrap();
-        let first = running.next().await.unwrap();
+        let first = running.next_chunk().await.unwrap();
         assert_eq!(first.bytes, b"first\n");
         let pipe = place.root().join("pipe");
         tokio::task::spawn_blocking(move || std::fs::write(pipe, "go\n")).await.unwrap().unwrap();
@@ -54,18 +54,18 @@ fn streams_come_as_asked_for() {
     let Some(place) = place() else { return };
     let both = "for n in 1 2 3 4 5 6 7 8; do echo out $n; echo err $n >&2; done";
     let mut request = place.request(both);
-    request.streams = Streams::Merged;
+    request.streams = StdioMode::Merged;
     let expected: String = (1..=8).map(|n| format!("out {n}\nerr {n}\n")).collect();
     let completed = place.run_request(request);
     assert_eq!((completed.stdout.text, completed.stderr.total_bytes), (expected, 0));
 
     let mut request = place.request(r"printf 'a\000\377b'; echo err >&2");
-    request.streams = Streams::Exact;
+    request.streams = StdioMode::Exact;
     let completed = place.run_request(request);
     assert_eq!((completed.exact.as_slice(), completed.stderr.text.as_str()), (&b"a\0\xffb"[..], "err\n"));
 
     let mut request = place.request("test -t 0 && test -t 1 && stty size; read -r line; echo \"got $line\"");
-    request.streams = Streams::Terminal { columns: 100, rows: 30 };
+    request.streams = StdioMode::Terminal { columns: 100, rows: 30 };
     request.stdin = Stdin::Bytes(b"words\n".to_vec());
     let completed = place.run_request(request);
     assert!(completed.stdout.text.contains("got words"), "{}", completed.stdout.text);
@@ -166,12 +166,12 @@ fn all_of_the_output_goes_to_a_file_where_that_is_asked_for() {
     let Some(place) = place() else { return };
     let mut request = place.request("for n in 1 2 3; do echo out $n; done");
     let path = place.directory.path().join("all");
-    request.spill = Some(journeyman_sandbox::Spill { path: path.clone(), bytes: 1_000 });
+    request.spill = Some(journeyman_sandbox::SpillFile { path: path.clone(), bytes: 1_000 });
     assert_eq!(place.run_request(request).spilled, Some(18));
     assert_eq!(std::fs::read_to_string(path).unwrap(), "out 1\nout 2\nout 3\n");
 
     let mut request = place.request("true");
-    request.spill = Some(journeyman_sandbox::Spill { path: place.root().join("all"), bytes: 1_000 });
+    request.spill = Some(journeyman_sandbox::SpillFile { path: place.root().join("all"), bytes: 1_000 });
     let refused = block_on(place.sandbox().spawn(request, tokio_util::sync::CancellationToken::new()));
     assert!(refused.unwrap_err().to_string().contains("lies where the command sees it"));
 }

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use journeyman_protocol::SandboxTier;
 use journeyman_sandbox::{
-    Completed, ContainerImage, ContainerSettings, Outcome, Request, Sandbox, SandboxSettings,
+    CompletedCommand, ContainerImage, ContainerSettings, Outcome, Request, Sandbox, SandboxSettings,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -81,14 +81,14 @@ impl Place {
     }
 
     pub(crate) fn request(&self, command: &str) -> Request {
-        Request::shell(&self.root(), command)
+        Request::for_shell_command(&self.root(), command)
     }
 
-    pub(crate) fn run(&self, command: &str) -> Completed {
+    pub(crate) fn run(&self, command: &str) -> CompletedCommand {
         self.run_request(self.request(command))
     }
 
-    pub(crate) fn run_request(&self, request: Request) -> Completed {
+    pub(crate) fn run_request(&self, request: Request) -> CompletedCommand {
         let sandbox = self.sandbox();
         block_on(run(&sandbox, request))
     }
@@ -129,11 +129,11 @@ impl Place {
     }
 }
 
-pub(crate) async fn run(sandbox: &Sandbox, request: Request) -> Completed {
+pub(crate) async fn run(sandbox: &Sandbox, request: Request) -> CompletedCommand {
     sandbox.spawn(request, CancellationToken::new()).await.unwrap().wait().await.unwrap()
 }
 
-pub(crate) fn text(completed: Completed) -> String {
+pub(crate) fn text(completed: CompletedCommand) -> String {
     assert_eq!(completed.outcome, Outcome::Exited(0), "{}", completed.combined.text);
     completed.combined.text
 }

@@ -1,6 +1,6 @@
 //! Running a test again as a process of its own.
 
-use journeyman_testkit::again_arguments;
+use journeyman_testkit::test_arguments;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -16,7 +16,7 @@ pub(crate) fn given() -> Option<PathBuf> {
 /// The command that runs one test again, with something given.
 pub(crate) fn again(test: &str, given: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(again_arguments(test)).env(CHILD, given);
+    command.args(test_arguments(test)).env(CHILD, given);
     command
 }
 
@@ -65,8 +65,8 @@ impl Drop for Running {
     }
 }
 
-/// Runs a test again in a user namespace of its own, after a line of shell that has `$1` for `dir`; with what
-/// is said when that can't be had.
+/// Runs a test again in a user namespace of its own, after a line of shell that has `$1` for `dir`;
+/// with what is said when that can't be had.
 pub(crate) fn in_namespace(flags: &[&str], shell: &str, test: &str, dir: &Path) -> Result<String, String> {
     let script = format!("{{ {shell}; }} || exit 77; shift; exec \"$@\"");
     let output = Command::new("unshare")
@@ -74,7 +74,7 @@ pub(crate) fn in_namespace(flags: &[&str], shell: &str, test: &str, dir: &Path) 
         .args(["sh", "-c", &script, "sh"])
         .arg(dir)
         .arg(std::env::current_exe().unwrap())
-        .args(again_arguments(test))
+        .args(test_arguments(test))
         .env(CHILD, dir)
         .output();
     match output {

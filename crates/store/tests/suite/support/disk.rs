@@ -1,5 +1,5 @@
-//! A disk that counts what is asked of it and fails when told to: SQLite's own file layer, with a look at
-//! each flush and write. It becomes the default of this process.
+//! A disk that counts what is asked of it and fails when told to: SQLite's own file layer, with a
+//! look at each flush and write. It becomes the default of this process.
 #![allow(unsafe_code, reason = "a file layer of SQLite is a table of C functions")]
 
 use std::ffi::{c_int, c_void};
@@ -27,8 +27,8 @@ static METHODS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 pub(crate) fn install() {
     static DONE: Once = Once::new();
     DONE.call_once(|| {
-        // SAFETY: the layers live for ever, and the copy differs from the original in its name and in how
-        // files are opened only.
+        // SAFETY: the layers live for ever, and the copy differs from the original in its name and
+        // in how files are opened only.
         unsafe {
             let below = ffi::sqlite3_vfs_find(std::ptr::null());
             BELOW.store(below, Ordering::SeqCst);
@@ -49,8 +49,8 @@ unsafe extern "C" fn open(
     flags: c_int,
     out: *mut c_int,
 ) -> c_int {
-    // SAFETY: SQLite's arguments are handed on as they are, and the methods of a file that was opened are
-    // valid for ever.
+    // SAFETY: SQLite's arguments are handed on as they are, and the methods of a file that was
+    // opened are valid for ever.
     unsafe {
         let below = BELOW.load(Ordering::SeqCst);
         let Some(open) = (*below).xOpen else { return ffi::SQLITE_ERROR };

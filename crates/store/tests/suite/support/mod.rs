@@ -47,8 +47,8 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(format!("{}{suffix}", path.display()))
 }
 
-/// A directory in memory where there is such a place, for tests that make many files and no point of when
-/// they reach a disk.
+/// A directory in memory where there is such a place, for tests that make many files and no point
+/// of when they reach a disk.
 pub(crate) fn quick_dir() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }
@@ -67,7 +67,7 @@ pub(crate) fn follow<'a>(
             while read.is_empty() {
                 read = store.read_chunk(&session, after, 4 * 1024).await?.into();
                 if read.is_empty() {
-                    store.changed(&session, after).await?;
+                    store.wait_for_entry(&session, after).await?;
                 }
             }
             Ok(read.pop_front())

@@ -7,7 +7,8 @@ use journeyman_protocol::{CallId, ResultPart, SandboxNeeds, SandboxTier, Session
 use journeyman_sandbox::{Sandbox, SandboxSettings, Toolchains};
 use journeyman_store::Blobs;
 use journeyman_tools::{
-    Background, Outputs, Registry, Seen, SharedIndex, ToolContext, ToolError, ToolLimits, ToolOutput,
+    BackgroundCommands, Outputs, Registry, SeenFiles, SharedIndex, ToolContext, ToolError, ToolLimits,
+    ToolOutput,
 };
 use journeyman_workspace::{Limits, Options, Workspace};
 use serde_json::Value;
@@ -69,10 +70,10 @@ impl Bench {
             output: Arc::new(move |text| sink.lock().unwrap().push_str(&text)),
             emit: Arc::new(|_, _| {}),
             limits: ToolLimits::default(),
-            seen: Arc::new(Seen::default()),
+            seen: Arc::new(SeenFiles::default()),
             may_show: Arc::new(|_| true),
             outputs: Arc::new(Outputs::default()),
-            background: Arc::new(Background::default()),
+            background: Arc::new(BackgroundCommands::default()),
             needs: SandboxNeeds::NONE,
         };
         Self {

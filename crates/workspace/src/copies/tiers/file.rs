@@ -8,11 +8,11 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::files::stat::{FileStat, mode_of};
+use crate::files::stat::{FileStat, to_mode};
 use crate::transaction::staging::write_all;
 
 /// Up to this size one read and one write are the cheapest; beyond it the kernel copies by itself.
-const SMALL_BYTES: u64 = 64 * 1024;
+const MAX_SMALL_FILE_BYTES: u64 = 64 * 1024;
 /// Bytes that one call asks the kernel to copy.
 const COPY_CHUNK: usize = 16 * 1024 * 1024;
 /// Bytes that one read takes where the kernel doesn't copy.
@@ -20,7 +20,7 @@ const BUFFER_SIZE: usize = 128 * 1024;
 /// Names of attributes that fit without a second call; most files have none.
 const FEW_NAMES: usize = 512;
 /// The kernel's own bound for the names, and for one value.
-const ATTRIBUTE_BYTES: usize = 64 * 1024;
+const MAX_ATTRIBUTE_BYTES: usize = 64 * 1024;
 /// `st_blocks` counts in these.
 const BLOCK_BYTES: u64 = 512;
 
@@ -59,7 +59,7 @@ pub(crate) fn copy_bytes(from: &OwnedFd, stat: &Stat, to: &OwnedFd, how: CopyMet
     if how == CopyMethod::Share && share_blocks(from, to).is_ok() {
         return Ok(());
     }
-    if seen.size <= SMALL_BYTES {
+    if seen.size <= MAX_SMALL_FILE_BYTES {
         return copy_by_reading(from, to, seen.size);
     }
     #[allow(clippy::unnecessary_cast, clippy::cast_lossless, trivial_numeric_casts)]
@@ -103,10 +103,10 @@ fn copy_range(from: &OwnedFd, to: &OwnedFd, begin: u64, length: u64) -> Result<(
         let piece = usize::try_from(end - source).unwrap_or(COPY_CHUNK).min(COPY_CHUNK);
         match rustix::fs::copy_file_range(from, Some(&mut source), to, Some(&mut target), piece) {
             // Shorter by now, or a file system that has no such call and says so in this way.
-            Ok(0) => return pump_from(from, to, source, end),
+            Ok(0) => return copy_range_by_reading(from, to, source, end),
             Ok(_) | Err(Errno::INTR) => {}
             Err(Errno::XDEV | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL | Errno::PERM) => {
-                return pump_from(from, to, source, end);
+                return copy_range_by_reading(from, to, source, end);
             }
             Err(errno) => return Err(errno),
         }
@@ -114,7 +114,7 @@ fn copy_range(from: &OwnedFd, to: &OwnedFd, begin: u64, length: u64) -> Result<(
     Ok(())
 }
 
-fn pump_from(from: &OwnedFd, to: &OwnedFd, begin: u64, end: u64) -> Result<(), Errno> {
+fn copy_range_by_reading(from: &OwnedFd, to: &OwnedFd, begin: u64, end: u64) -> Result<(), Errno> {
     use rustix::fs::{SeekFrom, seek};
     seek(from, SeekFrom::Start(begin))?;
     seek(to, SeekFrom::Start(begin))?;
@@ -142,18 +142,18 @@ fn copy_by_reading(from: &OwnedFd, to: &OwnedFd, mut left: u64) -> Result<(), Er
 }
 
 /// Copies the owner, mode, attributes and modification time of a file, as far as the system allows.
-pub(crate) fn copy_nature(from: &OwnedFd, old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
+pub(crate) fn copy_metadata(from: &OwnedFd, old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
     copy_attributes(from, to);
-    give_nature(old, to)
+    set_metadata(old, to)
 }
 
 /// Sets the owner, mode and modification time of a copy, but not its attributes, for an original
 /// that can't be read.
-pub(crate) fn give_nature(old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
+pub(crate) fn set_metadata(old: &FileStat, to: &OwnedFd) -> Result<(), Errno> {
     let made = FileStat::of(&fstat(to)?);
     give_owner(made.owner, old.owner, to);
     if made.permissions() != old.permissions() || made.owner != old.owner {
-        fchmod(to, mode_of(old.permissions()))?;
+        fchmod(to, to_mode(old.permissions()))?;
     }
     set_modified(to, old.mtime)
 }
@@ -164,20 +164,20 @@ pub(crate) fn set_modified(file: &OwnedFd, mtime: i64) -> Result<(), Errno> {
 }
 
 /// Copies the owner, mode, attributes and times of a directory, as far as the system allows.
-pub(crate) fn copy_directory_nature(from: BorrowedFd<'_>, to: &OwnedFd) {
+pub(crate) fn copy_directory_metadata(from: BorrowedFd<'_>, to: &OwnedFd) {
     copy_attributes(from, to);
-    look_like(from, to);
+    set_directory_metadata(from, to);
 }
 
 /// Copies the owner, mode and times of a directory, without its attributes.
-pub(crate) fn look_like(from: BorrowedFd<'_>, to: &OwnedFd) {
+pub(crate) fn set_directory_metadata(from: BorrowedFd<'_>, to: &OwnedFd) {
     if let Ok(stat) = fstat(from) {
-        let _best_effort = give_nature(&FileStat::of(&stat), to);
+        let _best_effort = set_metadata(&FileStat::of(&stat), to);
     }
 }
 
 /// Copies the owner and time of a link to its copy.
-pub(crate) fn give_link_nature(dir: BorrowedFd<'_>, name: &[u8], old: &FileStat) -> Result<(), Errno> {
+pub(crate) fn set_link_metadata(dir: BorrowedFd<'_>, name: &[u8], old: &FileStat) -> Result<(), Errno> {
     let us = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     if us != old.owner {
         let owner = (Uid::from_raw(old.owner.0), Gid::from_raw(old.owner.1));
@@ -214,13 +214,13 @@ fn copy_attributes(from: impl AsFd, to: &OwnedFd) {
         Ok(0) => return,
         Ok(length) => few.get(..length).unwrap_or_default(),
         Err(Errno::RANGE) => {
-            many.resize(ATTRIBUTE_BYTES, 0);
+            many.resize(MAX_ATTRIBUTE_BYTES, 0);
             let Ok(length) = flistxattr(&from, many.as_mut_slice()) else { return };
             many.get(..length).unwrap_or_default()
         }
         Err(_) => return,
     };
-    let mut value = vec![0_u8; ATTRIBUTE_BYTES];
+    let mut value = vec![0_u8; MAX_ATTRIBUTE_BYTES];
     for name in names.split(|&byte| byte == 0).filter(|name| !name.is_empty()) {
         let Ok(length) = fgetxattr(&from, name, value.as_mut_slice()) else { continue };
         let value = value.get(..length).unwrap_or_default();

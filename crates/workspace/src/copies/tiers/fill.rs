@@ -21,10 +21,10 @@ use crate::copies::tiers::file;
 use crate::copies::tiers::file::CopyMethod;
 use crate::error::WorkspaceError;
 use crate::files::paths::last_component;
-use crate::files::remove::{open_directory, remove_in};
-use crate::files::root_dir::{Links, RootDir, hash_pieces};
-use crate::files::stat::{FileStat, mode_of};
-use crate::files::stat::{file_clock, is_settled};
+use crate::files::remove::{open_directory, remove_entry};
+use crate::files::root_dir::{LinkPolicy, RootDir, hash_file};
+use crate::files::stat::{FileStat, to_mode};
+use crate::files::stat::{file_clock, is_change_settled};
 use crate::snapshot::entry::{EntryContent, TreeEntry};
 use crate::snapshot::tree::Tree;
 use crate::transaction::staging::write_all;
@@ -33,7 +33,7 @@ use crate::workspace::Workspace;
 /// Maximum number of files in one batch.
 const MAX_BATCH_FILES: usize = 64;
 /// Minimum number of files for which a second thread is worth its start.
-const HELP_FROM: usize = 48;
+const MIN_PARALLEL_FILES: usize = 48;
 
 /// The way to fill the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,14 +86,14 @@ impl<'a> FillJob<'a> {
 
     pub(crate) fn run(self) -> Result<FillReport, UnavailableReason> {
         if self.how == FillMethod::Clone {
-            self.can_share()?;
+            self.check_block_sharing()?;
         }
-        let mut caches = crate::copies::tiers::caches::caches_of(self.from, self.tree);
+        let mut caches = crate::copies::tiers::caches::find_caches(self.from, self.tree);
         let mut left_out = self.make_directories(&caches)?;
         let pieces = self.batches();
-        let mut placed = self.files(&pieces)?;
+        let mut placed = self.copy_batches(&pieces)?;
         placed.sort_unstable_by_key(|(at, _)| *at);
-        caches.extend(self.place_repositories()?);
+        caches.extend(self.make_repository_mount_points()?);
         self.finish_directories();
         let now = file_clock();
         let mut entries = Vec::with_capacity(placed.len());
@@ -109,7 +109,7 @@ impl<'a> FillJob<'a> {
                 continue;
             }
             if let Some(seen) = seen {
-                let settled = entry.settled && is_settled(&seen, now);
+                let settled = entry.settled && is_change_settled(&seen, now);
                 entries.push(TreeEntry { path: entry.path.clone(), seen, content: entry.content, settled });
             }
         }
@@ -118,15 +118,15 @@ impl<'a> FillJob<'a> {
     }
 
     /// Tries whether the tree's files can share their blocks with what is made here.
-    fn can_share(&self) -> Result<(), UnavailableReason> {
+    fn check_block_sharing(&self) -> Result<(), UnavailableReason> {
         let with_content = |entry: &&TreeEntry| entry.seen.is_file() && entry.seen.size > 0;
         for entry in self.tree.entries.iter().filter(with_content) {
             let Ok(path) = RelPath::parse(&entry.path) else { continue };
-            let Ok((from, _)) = self.from.read_file(&path, Links::Refuse) else { continue };
+            let Ok((from, _)) = self.from.open_file(&path, LinkPolicy::Refuse) else { continue };
             let probe = b".probe";
             let to = file::create(self.to.as_fd(), probe).map_err(unavailable_reason)?;
             let shared = file::share_blocks(&from, &to);
-            remove_in(self.to.as_fd(), probe).map_err(unavailable_reason)?;
+            remove_entry(self.to.as_fd(), probe).map_err(unavailable_reason)?;
             return match shared {
                 Ok(()) => Ok(()),
                 Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL | Errno::NOSYS) => {
@@ -139,7 +139,7 @@ impl<'a> FillJob<'a> {
     }
 
     fn make_directories(&self, caches: &[RelPath]) -> Result<Vec<(RelPath, String)>, WorkspaceError> {
-        let make = |path: &[u8], mode: u32| match mkdirat(&self.to, path, mode_of(mode)) {
+        let make = |path: &[u8], mode: u32| match mkdirat(&self.to, path, to_mode(mode)) {
             Err(Errno::EXIST) if matches!(self.how, FillMethod::Complete(_)) => Ok(()),
             other => other.map_err(|errno| copy_error(path, errno)),
         };
@@ -178,7 +178,10 @@ impl<'a> FillJob<'a> {
         pieces
     }
 
-    fn files(&self, pieces: &[std::ops::Range<usize>]) -> Result<Vec<(usize, FileOutcome)>, WorkspaceError> {
+    fn copy_batches(
+        &self,
+        pieces: &[std::ops::Range<usize>],
+    ) -> Result<Vec<(usize, FileOutcome)>, WorkspaceError> {
         let work = || {
             let mut done = Vec::new();
             while let Some(piece) = pieces.get(self.next.fetch_add(1, Ordering::Relaxed)) {
@@ -189,7 +192,7 @@ impl<'a> FillJob<'a> {
             }
             Ok::<_, WorkspaceError>(done)
         };
-        if self.tree.entries.len() < HELP_FROM {
+        if self.tree.entries.len() < MIN_PARALLEL_FILES {
             return work();
         }
         std::thread::scope(|scope| {
@@ -215,14 +218,14 @@ impl<'a> FillJob<'a> {
         let begin: &[u8] = if dir.is_empty() { b"." } else { dir };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         // Where the directory is gone or a link by now, each file says so.
-        let from = self.from.open_beneath(begin, flags, Links::Refuse).ok();
+        let from = self.from.open_beneath(begin, flags, LinkPolicy::Refuse).ok();
         let to = openat(&self.to, begin, flags | OFlags::NOFOLLOW, Mode::empty());
         let to = to.map_err(|errno| copy_error(begin, errno))?;
         for at in range {
             let Some(entry) = self.tree.entries.get(at) else { continue };
             let from = from.as_ref().map(AsFd::as_fd);
             let placed = self.place_file(from, to.as_fd(), entry);
-            done.push((at, placed.map_err(|trouble| trouble.of(&entry.path))?));
+            done.push((at, placed.map_err(|trouble| trouble.into_error(&entry.path))?));
         }
         Ok(())
     }
@@ -235,10 +238,10 @@ impl<'a> FillJob<'a> {
     ) -> Result<FileOutcome, CopyFailure> {
         let name = last_component(&entry.path);
         if let FillMethod::Complete(others) = &self.how {
-            if let Some(placed) = from.and_then(|from| is_there(from, to, name, entry, others)) {
+            if let Some(placed) = from.and_then(|from| reuse_existing_file(from, to, name, entry, others)) {
                 return Ok(placed);
             }
-            remove_in(to, name)?;
+            remove_entry(to, name)?;
         }
         if entry.seen.is_link() {
             return self.place_link(from, to, name, entry);
@@ -249,7 +252,7 @@ impl<'a> FillJob<'a> {
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
                 return self.restore_file(to, name, entry);
             }
-            Err(Errno::ACCESS | Errno::PERM) => return stand_in(to, name, entry),
+            Err(Errno::ACCESS | Errno::PERM) => return create_placeholder(to, name, entry),
             Err(errno) => return Err(errno.into()),
         };
         let kept = matches!(entry.content, EntryContent::Hashed { .. });
@@ -261,10 +264,10 @@ impl<'a> FillJob<'a> {
         let how = if self.how == FillMethod::Clone { CopyMethod::Share } else { CopyMethod::Copy };
         file::copy_bytes(&from, &stat, &made, how)?;
         if kept && fstat(&from).map(|stat| FileStat::of(&stat))? != before {
-            remove_in(to, name)?;
+            remove_entry(to, name)?;
             return self.restore_file(to, name, entry);
         }
-        file::copy_nature(&from, &before, &made)?;
+        file::copy_metadata(&from, &before, &made)?;
         Ok(FileOutcome::There(FileStat::of(&fstat(&made)?)))
     }
 
@@ -308,20 +311,20 @@ impl<'a> FillJob<'a> {
         }
         let made = file::create(to, name)?;
         write_all(&made, &bytes)?;
-        file::give_nature(&entry.seen, &made)?;
+        file::set_metadata(&entry.seen, &made)?;
         Ok(FileOutcome::There(FileStat::of(&fstat(&made)?)))
     }
 
     /// Makes mount points at which commands see the tree's repositories, and returns them. A file
     /// or link that points to a repository is copied.
-    fn place_repositories(&self) -> Result<Vec<RelPath>, WorkspaceError> {
+    fn make_repository_mount_points(&self) -> Result<Vec<RelPath>, WorkspaceError> {
         let mut places = Vec::new();
         for path in &self.tree.repositories {
             let dir = parent(path);
             let begin: &[u8] = if dir.is_empty() { b"." } else { dir };
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let (from, to) = (
-                self.from.open_beneath(begin, flags, Links::Refuse),
+                self.from.open_beneath(begin, flags, LinkPolicy::Refuse),
                 openat(&self.to, begin, flags | OFlags::NOFOLLOW, Mode::empty()),
             );
             // Gone by now, or in a directory that isn't part of the copy.
@@ -339,10 +342,10 @@ impl<'a> FillJob<'a> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root: &[u8] = b".";
         for path in self.tree.dirs.iter().rev().map(|dir| dir.path.as_slice()).chain([root]) {
-            let from = self.from.open_beneath(path, flags, Links::Refuse);
+            let from = self.from.open_beneath(path, flags, LinkPolicy::Refuse);
             let to = openat(&self.to, path, flags | OFlags::NOFOLLOW, Mode::empty());
             if let (Ok(from), Ok(to)) = (from, to) {
-                file::copy_directory_nature(from.as_fd(), &to);
+                file::copy_directory_metadata(from.as_fd(), &to);
             }
         }
     }
@@ -364,7 +367,7 @@ impl<'a> FillJob<'a> {
                 let is_dir = FileStat::of(&stat).is_dir();
                 let known = if is_dir { &dirs } else { &files };
                 if !known.contains(full.as_slice()) {
-                    remove_in(dir.as_fd(), &name)?;
+                    remove_entry(dir.as_fd(), &name)?;
                 } else if is_dir {
                     open.push(full);
                 }
@@ -387,7 +390,7 @@ impl From<Errno> for CopyFailure {
 }
 
 impl CopyFailure {
-    fn of(self, path: &[u8]) -> WorkspaceError {
+    fn into_error(self, path: &[u8]) -> WorkspaceError {
         match self {
             Self::One(errno) => copy_error(path, errno),
             Self::Whole(error) => error,
@@ -397,7 +400,7 @@ impl CopyFailure {
 
 /// Returns the existing file in the copy if its content is that of the tree, after setting its
 /// metadata.
-fn is_there(
+fn reuse_existing_file(
     from: BorrowedFd<'_>,
     to: BorrowedFd<'_>,
     name: &[u8],
@@ -413,25 +416,29 @@ fn is_there(
     let there = openat(to, name, flags, Mode::empty()).ok()?;
     let seen = FileStat::of(&fstat(&there).ok()?);
     let alike = FileStat::of(&stat) == entry.seen && seen.is_file() && seen.size == entry.seen.size;
-    if !alike || hash_pieces(&there).ok()? != hash {
+    if !alike || hash_file(&there).ok()? != hash {
         return None;
     }
-    file::copy_nature(&original, &entry.seen, &there).ok()?;
+    file::copy_metadata(&original, &entry.seen, &there).ok()?;
     Some(FileOutcome::There(FileStat::of(&fstat(&there).ok()?)))
 }
 
 /// Creates a file of the same size and mode for one that can't be read, so that it doesn't look
 /// deleted.
-fn stand_in(to: BorrowedFd<'_>, name: &[u8], entry: &TreeEntry) -> Result<FileOutcome, CopyFailure> {
+fn create_placeholder(
+    to: BorrowedFd<'_>,
+    name: &[u8],
+    entry: &TreeEntry,
+) -> Result<FileOutcome, CopyFailure> {
     let made = file::create(to, name)?;
     ftruncate(&made, entry.seen.size)?;
-    file::give_nature(&entry.seen, &made)?;
+    file::set_metadata(&entry.seen, &made)?;
     let trouble = "there is no permission to read it; the copy has zeros in its place".to_owned();
     Ok(FileOutcome::Short(FileStat::of(&fstat(&made)?), trouble))
 }
 
 fn finish_link(to: BorrowedFd<'_>, name: &[u8], entry: &TreeEntry) -> Result<FileOutcome, CopyFailure> {
-    file::give_link_nature(to, name, &entry.seen)?;
+    file::set_link_metadata(to, name, &entry.seen)?;
     let stat = statat(to, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(FileOutcome::There(FileStat::of(&stat)))
 }
@@ -442,14 +449,14 @@ fn place_git_entry(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &[u8]) -> Res
     let Ok(stat) = statat(from, name, AtFlags::SYMLINK_NOFOLLOW) else { return Ok(false) };
     let seen = FileStat::of(&stat);
     if seen.is_dir() {
-        return mkdirat(to, name, mode_of(0o700)).map(|()| true);
+        return mkdirat(to, name, to_mode(0o700)).map(|()| true);
     }
     if seen.is_link() {
         symlinkat(readlinkat(from, name, Vec::new())?.as_c_str(), to, name)?;
     } else if let Ok((pointer, stat)) = file::open(from, name) {
         let made = file::create(to, name)?;
         file::copy_bytes(&pointer, &stat, &made, CopyMethod::Copy)?;
-        file::copy_nature(&pointer, &FileStat::of(&stat), &made)?;
+        file::copy_metadata(&pointer, &FileStat::of(&stat), &made)?;
     }
     Ok(false)
 }

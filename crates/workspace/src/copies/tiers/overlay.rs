@@ -9,14 +9,14 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use journeyman_sandbox::{Base, OverlayPlan};
+use journeyman_sandbox::{OverlayPlan, ProjectCopy};
 use rustix::fs::{Access, AtFlags, Mode, OFlags, accessat, linkat, mkdirat, openat, statat};
 use rustix::io::Errno;
 use rustix::process::{getegid, geteuid};
 
 use crate::copies::info::{CopyTools, UnavailableReason};
-use crate::copies::record::CopyBase;
-use crate::copies::tiers::making::{CopyRequest, MadeCopy};
+use crate::copies::record::CopyPlacement;
+use crate::copies::tiers::copy_request::{CopyRequest, MadeCopy};
 use crate::error::WorkspaceError;
 use crate::files::remove::{open_directory, remove_tree};
 use crate::files::stat::FileStat;
@@ -44,25 +44,28 @@ pub(crate) fn refresh_journal_dir(files: &Path, layer: u32) -> PathBuf {
 
 pub(crate) fn make_overlay(making: CopyRequest<'_>) -> Result<MadeCopy, UnavailableReason> {
     let workspace = making.workspace;
-    check_possible(workspace)?;
+    check_can_overlay(workspace)?;
     check_owners(workspace, making.tree)?;
-    let beside = CopyBase::of(making)?;
-    let files = making.files(beside)?;
-    begin_layer(workspace, &files, 1)?;
+    let beside = CopyPlacement::choose(making)?;
+    let files = making.make_files_dir(beside)?;
+    create_layer(workspace, &files, 1)?;
     let base = mount_layer(workspace, making.means, &files, 1)?;
     // Inode and times of files show through: what is known of the tree's is true of the copy's.
     Ok(MadeCopy { base, beside, seed: Arc::clone(making.tree), left_out: Vec::new() })
 }
 
 /// Makes an empty layer.
-pub(crate) fn begin_layer(workspace: &Workspace, files: &Path, layer: u32) -> Result<(), WorkspaceError> {
+pub(crate) fn create_layer(workspace: &Workspace, files: &Path, layer: u32) -> Result<(), WorkspaceError> {
     let upper = upper_dir(files, layer);
     for dir in [&layer_dir(files, layer), &upper, &layer_dir(files, layer).join("kernel")] {
         let made = DirBuilder::new().mode(0o700).create(dir);
         made.map_err(|source| state_error("create the directory", dir, source))?;
     }
     // What is merged shows the upper root's nature for its own.
-    crate::copies::tiers::file::look_like(workspace.project.root_dir.root(), &open_directory(&upper)?);
+    crate::copies::tiers::file::set_directory_metadata(
+        workspace.project.root_dir.root(),
+        &open_directory(&upper)?,
+    );
     Ok(())
 }
 
@@ -72,21 +75,21 @@ pub(crate) fn mount_layer(
     means: &CopyTools<'_>,
     files: &Path,
     layer: u32,
-) -> Result<Base, UnavailableReason> {
-    check_possible(workspace)?;
+) -> Result<ProjectCopy, UnavailableReason> {
+    check_can_overlay(workspace)?;
     let absolute = |path: &Path| fs::canonicalize(path).map_err(|error| UnavailableReason(error.to_string()));
     let plan = OverlayPlan {
         lower: absolute(workspace.root())?,
         upper: absolute(&upper_dir(files, layer))?,
         work: absolute(&layer_dir(files, layer).join("kernel"))?,
     };
-    let mounted = means.sandbox.mount(&plan).map_err(|error| UnavailableReason(error.to_string()))?;
-    Ok(Base::Mounted(Arc::new(mounted)))
+    let mounted = means.sandbox.mount_overlay(&plan).map_err(|error| UnavailableReason(error.to_string()))?;
+    Ok(ProjectCopy::Mounted(Arc::new(mounted)))
 }
 
 /// Fills an empty layer from another one. Files and marks of removed files are hard-linked, but for
 /// the files at the paths in `own`, which are copied.
-pub(crate) fn share_layer(
+pub(crate) fn link_layer_files(
     files: &Path,
     old: u32,
     new: u32,
@@ -98,20 +101,20 @@ pub(crate) fn share_layer(
     let mut open = vec![Vec::new()];
     let mut dirs = Vec::new();
     while let Some(path) = open.pop() {
-        let below = share_directory(&from, &to, &path, own).map_err(failed)?;
+        let below = link_directory_files(&from, &to, &path, own).map_err(failed)?;
         open.extend(below);
         dirs.push(path);
     }
     // The innermost first: what is made in a directory changes its time.
     for path in dirs.iter().rev() {
         let (from, to) = (open_in(&from, path).map_err(failed)?, open_in(&to, path).map_err(failed)?);
-        crate::copies::tiers::file::copy_directory_nature(from.as_fd(), &to);
+        crate::copies::tiers::file::copy_directory_metadata(from.as_fd(), &to);
     }
     Ok(())
 }
 
 /// Hard-links the files right in a directory. Returns its subdirectories, which are made.
-fn share_directory(
+fn link_directory_files(
     from: &OwnedFd,
     to: &OwnedFd,
     path: &[u8],
@@ -134,7 +137,7 @@ fn share_directory(
                 &made,
                 crate::copies::tiers::file::CopyMethod::Share,
             )?;
-            crate::copies::tiers::file::copy_nature(&file, &seen, &made)?;
+            crate::copies::tiers::file::copy_metadata(&file, &seen, &made)?;
         } else {
             linkat(&from, name.as_slice(), &to, name.as_slice(), AtFlags::empty())?;
         }
@@ -159,12 +162,12 @@ pub(crate) fn remove_other_layers(files: &Path, keep: u32) {
     }
 }
 
-fn check_possible(workspace: &Workspace) -> Result<(), UnavailableReason> {
-    if workspace.base().is_some() {
+fn check_can_overlay(workspace: &Workspace) -> Result<(), UnavailableReason> {
+    if workspace.project_copy().is_some() {
         return Err("the tree is a copy itself".into());
     }
     let root = fs::canonicalize(workspace.root()).map_err(|error| UnavailableReason(error.to_string()))?;
-    match mount_beneath(&root) {
+    match find_mount_beneath(&root) {
         // A layer shows one file system: what is mounted in the tree would look deleted.
         Some(at) => Err(UnavailableReason(format!(
             "another file system is mounted in the project, at {}",
@@ -200,7 +203,7 @@ fn check_owners(workspace: &Workspace, tree: &Tree) -> Result<(), UnavailableRea
 }
 
 /// Returns the first mount point beneath `root`.
-fn mount_beneath(root: &Path) -> Option<PathBuf> {
+fn find_mount_beneath(root: &Path) -> Option<PathBuf> {
     let table = fs::read("/proc/self/mountinfo").ok()?;
     let points =
         table.split(|&byte| byte == b'\n').filter_map(|line| line.split(|&byte| byte == b' ').nth(4));

@@ -1,9 +1,11 @@
-//! Killed inside every system call, failed in every system call: the tree is as before or as after, never between.
+//! Killed inside every system call, failed in every system call: the tree is as before or as after,
+//! never between.
 //!
-//! The test runs itself once more under `ptrace`, as a program that opens a project and does one thing. A first
-//! run counts the system calls that this takes, of all threads. Then, for each of them, a fresh project is made,
-//! and the program is killed before that call happens, or right after; or the call fails with an error of the
-//! disk. The suite takes a few of the calls; `JM_CRASH_ALL=1`, as `cargo xtask soak workspace` has it, takes all.
+//! The test runs itself once more under `ptrace`, as a program that opens a project and does one
+//! thing. A first run counts the system calls that this takes, of all threads. Then, for each of
+//! them, a fresh project is made, and the program is killed before that call happens, or right
+//! after; or the call fails with an error of the disk. The suite takes a few of the calls;
+//! `JM_CRASH_ALL=1`, as `cargo xtask soak workspace` has it, takes all.
 
 mod tasks;
 
@@ -13,7 +15,7 @@ use std::path::Path;
 
 use crate::support::{Model, Node, session, set, write};
 use crate::tracer::{self, Plan, Trace, trace};
-use journeyman_testkit::again;
+use journeyman_testkit::rerun_test;
 use journeyman_workspace::{UndoTarget, Workspace};
 use tasks::{Now, Place, TASKS, Task, task};
 
@@ -21,7 +23,8 @@ use tasks::{Now, Place, TASKS, Task, task};
 const SOME: usize = 12;
 const TASK: &str = "JM_CRASH_TASK";
 const DIRECTORY: &str = "JM_CRASH_DIRECTORY";
-/// Set where only the calls of the workspace are to fail, and not those of what stands for a command.
+/// Set where only the calls of the workspace are to fail, and not those of what stands for a
+/// command.
 const SPARED: &str = "JM_CRASH_SPARED";
 
 /// The program that is traced; nothing when the suite runs it.
@@ -58,7 +61,7 @@ impl Try {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let place = Place::new(dir.path());
         (task.prepare)(&place);
-        let mut program = again!("program");
+        let mut program = rerun_test!("program");
         program.env(TASK, task.name).env(DIRECTORY, dir.path());
         if matches!(plan, Plan::Fail(..) | Plan::FailFrom(..)) {
             program.env(SPARED, "1");
@@ -95,7 +98,8 @@ impl Known {
     }
 }
 
-/// Where a crash is what a task begins with, `before` is the tree after going back or forth, and there is one.
+/// Where a crash is what a task begins with, `before` is the tree after going back or forth, and
+/// there is one.
 fn clean(before: Model, done: &Model) -> Model {
     let torn = before.keys().any(|path| path.windows(4).any(|part| part == b".jm-"));
     if torn { done.clone() } else { before }
@@ -163,8 +167,8 @@ fn nothing_left(state: &Path, what: &str) {
     assert_eq!(names, Vec::<String>::new(), "{what}: left in the state directory");
 }
 
-/// The tree without what goes when it is opened the next time: the old files and empty directories that couldn't be
-/// removed just then.
+/// The tree without what goes when it is opened the next time: the old files and empty directories
+/// that couldn't be removed just then.
 fn files_of(tree: &Model, before: &Model) -> Model {
     let mut files = tree.clone();
     files.retain(|path, _| !path.windows(4).any(|part| part == b".jm-"));
@@ -201,7 +205,8 @@ fn killed(task: &Task) {
             let reached = tried.trace.calls.len() > at;
             let what =
                 format!("{}: {:?} of {}, call {:?}", task.name, plan(at), known.calls.len(), known.calls[at]);
-            // Where the last calls come from two threads, one can end the process while the other's call is being killed.
+            // Where the last calls come from two threads, one can end the process while the other's
+            // call is being killed.
             let is_last = at + LAST_CALLS >= tried.trace.calls.len();
             // A call of another thread that waits until the process ends has no moment after it.
             let waits =
@@ -301,8 +306,8 @@ fn failed(task: &Task) {
     println!("{}: {} calls of {}: {seen:?}", task.name, disk.len(), known.calls.len());
 }
 
-/// Permissions that are missing once and then aren't tell nothing of an undo, which leaves alone what it may not
-/// read, nor of cleaning up, which isn't tried again where it was denied.
+/// Permissions that are missing once and then aren't tell nothing of an undo, which leaves alone
+/// what it may not read, nor of cleaning up, which isn't tried again where it was denied.
 fn may_be_denied(task: &Task, known: &Known, at: usize) -> bool {
     let last_move = known.calls.iter().rposition(|call| *call == libc::SYS_renameat2);
     task.settle.is_none() && task.back.is_some() && last_move.is_some_and(|last| at <= last)
@@ -319,7 +324,8 @@ fn check_failed(task: &Task, known: &Known, plan: Plan, what: &str) -> String {
     let typed = ["NoSpace", "Denied", "Io", "State", "Store", "Root"].contains(&variant.as_str());
     assert!(is_ok || typed, "{what}: {outcome}");
     let what = format!("{what}: {outcome}");
-    // What failed was tried again in the same process; that the tree was as before then was looked at there.
+    // What failed was tried again in the same process; that the tree was as before then was looked
+    // at there.
     if known.before != known.done && (is_ok || task.settle.is_none()) {
         let files = |tree: &Model| files_of(tree, &known.before);
         let tree = files(&tree);

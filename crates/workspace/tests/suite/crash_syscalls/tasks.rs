@@ -193,11 +193,11 @@ fn change_set(place: &Place, mark: Mark<'_>) -> Result<()> {
 fn a_directory(place: &Place) {
     basic(place);
     let workspace = place.open().unwrap();
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     fs::remove_file(place.root().join("gone")).unwrap();
     place.write("gone/below/a", "a");
     place.write("gone/b", "b");
-    workspace.commands().end(begun, &session(1), None).unwrap();
+    workspace.command_observer().end(begun, &session(1), None).unwrap();
 }
 
 fn to_a_directory(place: &Place, mark: Mark<'_>) -> Result<()> {
@@ -227,12 +227,12 @@ fn changed(place: &Place) {
     basic(place);
     let workspace = place.open().unwrap();
     workspace.apply(set(1, changes())).unwrap();
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     fs::remove_dir_all(place.root().join("dir")).unwrap();
     place.write("dir", "a file now");
     fs::remove_file(place.root().join("link")).unwrap();
     place.write("link/was/here", "x");
-    workspace.commands().end(begun, &session(1), None).unwrap();
+    workspace.command_observer().end(begun, &session(1), None).unwrap();
 }
 
 fn undo(place: &Place, mark: Mark<'_>) -> Result<()> {
@@ -277,7 +277,7 @@ fn call() -> CallId {
 fn command(place: &Place, mark: Mark<'_>) -> Result<()> {
     let workspace = place.open()?;
     mark(Now::Begins);
-    let begun = workspace.commands().begin_call(&session(1), &call())?;
+    let begun = workspace.command_observer().begin_call(&session(1), &call())?;
     mark(Now::Command);
     let root = place.root();
     let done = fs::write(root.join("edit"), "by a command")
@@ -287,7 +287,7 @@ fn command(place: &Place, mark: Mark<'_>) -> Result<()> {
         .and_then(|()| fs::write(root.join("fresh/file"), "fresh"));
     done.unwrap();
     mark(Now::CommandIsOver);
-    workspace.commands().end(begun, &session(1), Some(&call())).map(drop)
+    workspace.command_observer().end(begun, &session(1), Some(&call())).map(drop)
 }
 
 /// Checkpoints and changes are numbered alike, and this is the second of both.

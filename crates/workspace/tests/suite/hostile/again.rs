@@ -18,7 +18,7 @@ pub(crate) fn role() -> Option<String> {
 }
 
 fn program(test: &str, role: &str) -> Command {
-    let mut program = journeyman_testkit::again_by_path(test);
+    let mut program = journeyman_testkit::test_command(test);
     program.env(ROLE, role);
     program
 }
@@ -37,8 +37,8 @@ pub(crate) fn alone(test: &str, role: &str) -> String {
     said
 }
 
-/// Whether this process may mount what it likes, without anybody else seeing it. If not, the test is run once more in
-/// a process that may, and that is its result.
+/// Whether this process may mount what it likes, without anybody else seeing it. If not, the test
+/// is run once more in a process that may, and that is its result.
 pub(crate) fn may_mount(test: &str) -> bool {
     if role().as_deref() == Some("mounts") {
         return true;

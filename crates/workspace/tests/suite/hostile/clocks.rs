@@ -31,7 +31,8 @@ fn times() -> Vec<(&'static str, SystemTime)> {
     times
 }
 
-/// A change of the same size, with the modification time put back to what it was: never missed, whatever the time.
+/// A change of the same size, with the modification time put back to what it was: never missed,
+/// whatever the time.
 #[test]
 fn a_change_under_any_time_is_seen() {
     for (name, time) in times() {
@@ -43,16 +44,16 @@ fn a_change_under_any_time_is_seen() {
         let before = project.tree();
         let checkpoint = workspace.checkpoint(&session(1), "c").unwrap();
         for round in 0..20 {
-            let begun = workspace.commands().begin().unwrap();
+            let begun = workspace.command_observer().begin().unwrap();
             fs::write(&file, if round % 2 == 0 { "two" } else { "one" }).unwrap();
             set_times(&file, time);
-            let changed = workspace.commands().end(begun, &session(1), None).unwrap();
+            let changed = workspace.command_observer().end(begun, &session(1), None).unwrap();
             assert_eq!(shown(&changed), "~file", "{name}, round {round}");
         }
-        let begun = workspace.commands().begin().unwrap();
+        let begun = workspace.command_observer().begin().unwrap();
         fs::write(&file, "two").unwrap();
         set_times(&file, time);
-        workspace.commands().end(begun, &session(1), None).unwrap();
+        workspace.command_observer().end(begun, &session(1), None).unwrap();
         assert_eq!(shown(&workspace.history().changes_since(&checkpoint).unwrap()), "~file", "{name}");
         // The cache of an earlier process says nothing wrong either.
         assert_eq!(shown(&project.open().history().changes_since(&checkpoint).unwrap()), "~file", "{name}");
@@ -61,7 +62,8 @@ fn a_change_under_any_time_is_seen() {
     }
 }
 
-/// Two files of the same size and time change names: each has the other's signature but for the inode.
+/// Two files of the same size and time change names: each has the other's signature but for the
+/// inode.
 #[test]
 fn files_that_change_names_within_a_tick_are_seen() {
     let project = Project::with(&[("one", "111"), ("two", "222")]);
@@ -71,11 +73,11 @@ fn files_that_change_names_within_a_tick_are_seen() {
     set_times(&root.join("one"), time);
     set_times(&root.join("two"), time);
     for round in 0..50 {
-        let begun = workspace.commands().begin().unwrap();
+        let begun = workspace.command_observer().begin().unwrap();
         fs::rename(root.join("one"), root.join("three")).unwrap();
         fs::rename(root.join("two"), root.join("one")).unwrap();
         fs::rename(root.join("three"), root.join("two")).unwrap();
-        let changed = workspace.commands().end(begun, &session(1), None).unwrap();
+        let changed = workspace.command_observer().end(begun, &session(1), None).unwrap();
         assert_eq!(shown(&changed), "~one ~two", "round {round}");
     }
 }

@@ -45,16 +45,16 @@ fn history() -> (Project, Allowed) {
     workspace.checkpoint(&session(1), "before").unwrap();
     apply(&workspace, vec![write("edit", "new"), delete("gone"), write("made/file", "m")]).unwrap();
     note(&project, &mut allowed);
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     for n in 0..140 {
         project.write(&format!("many/{n}"), format!("by a command {n}"));
     }
-    workspace.commands().end(begun, &session(2), None).unwrap();
+    workspace.command_observer().end(begun, &session(2), None).unwrap();
     note(&project, &mut allowed);
     workspace.undo(UndoTarget::Session(session(2))).unwrap();
     workspace.checkpoint(&session(1), "after").unwrap();
     let call = CallId::new("cut-off");
-    drop(workspace.commands().begin_call(&session(4), &call).unwrap());
+    drop(workspace.command_observer().begin_call(&session(4), &call).unwrap());
     (project, allowed)
 }
 
@@ -134,10 +134,10 @@ fn try_everything(what: &str, project: &Project, allowed: &Allowed) {
             assert_eq!(project.text("fresh"), "f", "{what}");
         }
         if let Some(begun) =
-            is_typed(what, workspace.commands().begin_call(&session(5), &CallId::new("next")))
+            is_typed(what, workspace.command_observer().begin_call(&session(5), &CallId::new("next")))
         {
             project.write("fresh2", "f");
-            is_typed(what, workspace.commands().end(begun, &session(5), Some(&CallId::new("next"))));
+            is_typed(what, workspace.command_observer().end(begun, &session(5), Some(&CallId::new("next"))));
         }
         is_typed(what, workspace.recovery().cut_off_calls(&session(4)));
         is_typed(what, workspace.checkpoint(&session(5), "c"));

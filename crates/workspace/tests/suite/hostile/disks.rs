@@ -126,8 +126,8 @@ fn a_disk_that_takes_no_writes_is_read_and_named() {
     let workspace = project.open();
     assert!(workspace.read(&rel("a"), 1 << 20).is_ok());
     let checkpoint = workspace.checkpoint(&session(1), "c").unwrap();
-    let begun = workspace.commands().begin().unwrap();
-    assert_eq!(workspace.commands().end(begun, &session(1), None).unwrap(), vec![]);
+    let begun = workspace.command_observer().begin().unwrap();
+    assert_eq!(workspace.command_observer().end(begun, &session(1), None).unwrap(), vec![]);
     for change in changes() {
         let error = apply(&workspace, vec![change]).unwrap_err();
         assert!(matches!(error, WorkspaceError::ReadOnly { .. }), "{error:?}");
@@ -153,7 +153,7 @@ fn a_state_directory_that_cant_be_written_stops_changes_and_not_reading() {
     for error in [
         apply(&workspace, vec![write("a", "b")]).unwrap_err(),
         workspace.checkpoint(&session(1), "c").unwrap_err(),
-        workspace.commands().begin().map(drop).unwrap_err(),
+        workspace.command_observer().begin().map(drop).unwrap_err(),
     ] {
         assert!(matches!(error, WorkspaceError::State { .. } | WorkspaceError::Store(_)), "{error:?}");
     }

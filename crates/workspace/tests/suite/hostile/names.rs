@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 
 use journeyman_protocol::RelPath;
-use journeyman_workspace::{Change, Expected, ListOptions, UndoTarget, WorkspaceError};
+use journeyman_workspace::{Change, ExpectedState, ListOptions, UndoTarget, WorkspaceError};
 
 use crate::support::{Project, rel, session, set};
 
@@ -76,7 +76,7 @@ fn any_legal_name_works_in_every_way() {
     let write = |path: &RelPath, text: &str| Change::Write {
         path: path.clone(),
         content: text.as_bytes().to_vec(),
-        expected: Expected::Anything,
+        expected: ExpectedState::Anything,
     };
     let paths: Vec<RelPath> = names
         .iter()
@@ -93,11 +93,11 @@ fn any_legal_name_works_in_every_way() {
     }
     let checkpoint = workspace.checkpoint(&session(1), "c").unwrap();
     let written = project.tree();
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     for path in &paths {
         fs::write(project.root().join(OsStr::from_bytes(path.as_bytes())), "two").unwrap();
     }
-    assert_eq!(workspace.commands().end(begun, &session(2), None).unwrap().len(), paths.len());
+    assert_eq!(workspace.command_observer().end(begun, &session(2), None).unwrap().len(), paths.len());
     let renames = paths.iter().enumerate().map(|(place, path)| {
         let to = rel([format!("moved/{place}/").as_bytes(), path.file_name()].concat());
         Change::Rename { from: path.clone(), to }
@@ -123,10 +123,10 @@ fn gits_own_name_is_refused_in_every_spelling_and_place() {
     for path in [".git", ".GIT/config", "dir/.Git/hooks/x", ".giT", "a/../.git", "x/.gIt"] {
         let Ok(path) = RelPath::parse(path) else { continue };
         for change in [
-            Change::Write { path: path.clone(), content: b"x".to_vec(), expected: Expected::Anything },
+            Change::Write { path: path.clone(), content: b"x".to_vec(), expected: ExpectedState::Anything },
             Change::Rename { from: rel("a"), to: path.clone() },
             Change::Rename { from: path.clone(), to: rel("b") },
-            Change::Delete { path: path.clone(), expected: Expected::Anything },
+            Change::Delete { path: path.clone(), expected: ExpectedState::Anything },
             Change::SetExecutable { path: path.clone(), executable: true },
         ] {
             let error = workspace.apply(set(1, vec![change])).unwrap_err();
@@ -153,15 +153,15 @@ fn the_longest_paths_work_or_are_refused_by_name() {
         let change = |text: &str| Change::Write {
             path: path.clone(),
             content: text.as_bytes().to_vec(),
-            expected: Expected::Anything,
+            expected: ExpectedState::Anything,
         };
         let before = project.tree_through_descriptors();
         match workspace.apply(set(1, vec![change("one")])) {
             Ok(_) => {
                 assert_eq!(workspace.read(&path, 10).unwrap().text(), Some("one"));
                 workspace.apply(set(1, vec![change("two")])).unwrap();
-                let begun = workspace.commands().begin().unwrap();
-                assert_eq!(workspace.commands().end(begun, &session(1), None).unwrap(), vec![]);
+                let begun = workspace.command_observer().begin().unwrap();
+                assert_eq!(workspace.command_observer().end(begun, &session(1), None).unwrap(), vec![]);
                 workspace.checkpoint(&session(1), "c").unwrap();
                 assert_eq!(workspace.undo(UndoTarget::LastRun).unwrap().conflicts, vec![]);
             }
@@ -179,7 +179,7 @@ fn the_longest_paths_work_or_are_refused_by_name() {
             vec![Change::Write {
                 path: rel(vec![b'a'; 256]),
                 content: Vec::new(),
-                expected: Expected::Anything,
+                expected: ExpectedState::Anything,
             }],
         ))
         .unwrap_err();

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, TransactionStep};
 use journeyman_workspace::{Options, UndoTarget, Workspace, WorkspaceError};
 
 use crate::hostile::again::{role, start};
@@ -26,7 +26,7 @@ fn wait_for(path: &Path) {
 fn hold(dir: &Path) {
     let (reached, go) = (dir.join("reached"), dir.join("go"));
     let hook = move |step| {
-        if step == Step::Placed && !reached.exists() {
+        if step == TransactionStep::Placed && !reached.exists() {
             fs::write(&reached, "").unwrap();
             wait_for(&go);
         }
@@ -48,7 +48,8 @@ fn two_processes_wait_for_each_other_or_are_told_who_has_the_tree() {
         let dir = project.dir.path().to_owned();
         let mut holder = start(test_path!(HOLDER), "holder", DIRECTORY, &dir);
         wait_for(&dir.join("reached"));
-        // Who doesn't wait is told who has it; reading goes on, and nothing of the open change is touched.
+        // Who doesn't wait is told who has it; reading goes on, and nothing of the open change is
+        // touched.
         project.limits.lock_wait = Duration::ZERO;
         let hasty = project.open();
         let busy = hasty.apply(set(1, vec![write("c", "mine")])).unwrap_err();
@@ -90,11 +91,11 @@ fn a_process_that_comes_second_waits_for_us() {
     let slot = theirs.clone();
     let hook = move |step| {
         let mut slot = slot.lock().unwrap();
-        if step == Step::Placed && !their_dir.join("started").exists() {
+        if step == TransactionStep::Placed && !their_dir.join("started").exists() {
             fs::write(their_dir.join("started"), "").unwrap();
             *slot = Some(start(test_path!(HOLDER), "holder", DIRECTORY, &their_dir));
-            // As long as it takes them to open the lock file, which nobody can see from outside; the sooner we go
-            // on, the less they wait, and the outcome is the same.
+            // As long as it takes them to open the lock file, which nobody can see from outside;
+            // the sooner we go on, the less they wait, and the outcome is the same.
             std::thread::sleep(LOOK * 50);
         }
         Fault::Go

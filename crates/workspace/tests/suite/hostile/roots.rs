@@ -69,14 +69,14 @@ fn every_question_to_a_root_that_is_gone_is_answered_with_its_name() {
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "c").unwrap();
     apply(&workspace, vec![write("a", "b")]).unwrap();
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     fs::remove_dir_all(project.root()).unwrap();
     let errors = [
         apply(&workspace, vec![write("a", "c")]).map(drop),
         workspace.undo(UndoTarget::LastRun).map(drop),
         workspace.checkpoint(&session(1), "d").map(drop),
-        workspace.commands().begin().map(drop),
-        workspace.commands().end(begun, &session(1), None).map(drop),
+        workspace.command_observer().begin().map(drop),
+        workspace.command_observer().end(begun, &session(1), None).map(drop),
         workspace.history().changes_since(&checkpoint).map(drop),
         workspace.read(&rel("a"), 10).map(drop),
         workspace.list(journeyman_workspace::ListOptions::default()).map(drop),

@@ -1,4 +1,5 @@
-//! Trees and files that are very large, deep or wide: bounded time and memory, and a word on what can't be undone.
+//! Trees and files that are very large, deep or wide: bounded time and memory, and a word on what
+//! can't be undone.
 
 use journeyman_testkit::test_path;
 use std::fs;
@@ -17,8 +18,8 @@ fn whole() -> bool {
     std::env::var_os("JM_CRASH_ALL").is_some()
 }
 
-/// 5 GiB that take no room: looked at by its signature alone around commands, named as not undoable, never held in
-/// memory.
+/// 5 GiB that take no room: looked at by its signature alone around commands, named as not
+/// undoable, never held in memory.
 #[test]
 fn a_file_of_5_gib_is_named_and_not_read() {
     if role().is_none() {
@@ -31,11 +32,11 @@ fn a_file_of_5_gib_is_named_and_not_read() {
     let workspace = project.open();
     let begun = Instant::now();
     workspace.checkpoint(&session(1), "c").unwrap();
-    let before = workspace.commands().begin().unwrap();
-    assert_eq!(before.not_undoable(), [rel("huge")]);
+    let before = workspace.command_observer().begin().unwrap();
+    assert_eq!(before.not_undoable_files(), [rel("huge")]);
     std::os::unix::fs::FileExt::write_all_at(&file, b"changed", 3 * GIB).unwrap();
     project.write("small", "changed");
-    assert_eq!(shown(&workspace.commands().end(before, &session(1), None).unwrap()), "~huge ~small");
+    assert_eq!(shown(&workspace.command_observer().end(before, &session(1), None).unwrap()), "~huge ~small");
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!(shown(&report.restored), "~small");
     assert_eq!(report.conflicts.len(), 1);
@@ -72,9 +73,10 @@ fn two_hundred_thousand_files_are_looked_at_or_refused_by_their_number() {
     }
     project.limits.max_files = count - 1;
     let small = project.open();
-    for error in
-        [small.checkpoint(&session(1), "c").unwrap_err(), small.commands().begin().map(drop).unwrap_err()]
-    {
+    for error in [
+        small.checkpoint(&session(1), "c").unwrap_err(),
+        small.command_observer().begin().map(drop).unwrap_err(),
+    ] {
         assert!(matches!(error, WorkspaceError::TooManyFiles { .. }), "{error:?}");
         assert!(error.to_string().contains(".gitignore"), "{error}");
     }
@@ -88,9 +90,9 @@ fn two_hundred_thousand_files_are_looked_at_or_refused_by_their_number() {
     let checkpoint = workspace.checkpoint(&session(1), "c").unwrap();
     let first = begun.elapsed();
     let begun = Instant::now();
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     project.write("7/7", "changed");
-    assert_eq!(shown(&workspace.commands().end(before, &session(1), None).unwrap()), "~7/7");
+    assert_eq!(shown(&workspace.command_observer().end(before, &session(1), None).unwrap()), "~7/7");
     println!("{count} files: the first look {first:?}, around a command {:?}", begun.elapsed());
     assert_eq!(workspace.history().changes_since(&checkpoint).unwrap().len(), 1);
     workspace.undo(UndoTarget::LastRun).unwrap();
@@ -112,18 +114,19 @@ fn thousands_of_files_in_one_directory_come_and_go() {
     workspace.apply(set(1, changes(0..count))).unwrap();
     assert_eq!(workspace.list(ListOptions::default()).unwrap().paths.len(), count);
     let whole = project.tree();
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     for n in (0..count).step_by(2) {
         fs::remove_file(project.root().join(format!("one/{n:06}"))).unwrap();
     }
-    assert_eq!(workspace.commands().end(begun, &session(2), None).unwrap().len(), count / 2);
+    assert_eq!(workspace.command_observer().end(begun, &session(2), None).unwrap().len(), count / 2);
     assert_eq!(workspace.undo(UndoTarget::LastRun).unwrap().restored.len(), count / 2);
     assert_eq!(project.tree(), whole);
     assert_eq!(workspace.undo(UndoTarget::Session(session(1))).unwrap().restored.len(), count);
     assert_eq!(project.tree().len(), 0);
 }
 
-/// Two thousand directories, one in the other: beyond the bound nothing is looked at, and nothing breaks.
+/// Two thousand directories, one in the other: beyond the bound nothing is looked at, and nothing
+/// breaks.
 #[test]
 fn a_tree_of_two_thousand_levels_breaks_nothing() {
     let project = Project::with(&[("top", "t")]);
@@ -136,10 +139,10 @@ fn a_tree_of_two_thousand_levels_breaks_nothing() {
         assert_eq!(workspace.read(&rel(&path), 10).unwrap().text(), Some("two"));
     }
     workspace.checkpoint(&session(1), "c").unwrap();
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     project.write("top", "changed");
     project.write(&path(120), "made");
-    let changed = workspace.commands().end(begun, &session(2), None).unwrap();
+    let changed = workspace.command_observer().end(begun, &session(2), None).unwrap();
     assert_eq!(changed.len(), 2);
     let listing = workspace.list(ListOptions::default()).unwrap();
     assert!(listing.paths.len() >= 4);

@@ -1,4 +1,5 @@
-//! Things that are no ordinary files: pipes, sockets, devices, hard links, files that nobody may change.
+//! Things that are no ordinary files: pipes, sockets, devices, hard links, files that nobody may
+//! change.
 
 use journeyman_testkit::skip;
 use std::fs;
@@ -39,15 +40,16 @@ fn pipes_sockets_and_devices_are_refused_at_once_and_never_waited_for() {
         }
         assert_eq!(project.text("file"), "f");
     }
-    // A command puts a pipe in a file's place, and in a directory's: the undo leaves it and restores the rest.
+    // A command puts a pipe in a file's place, and in a directory's: the undo leaves it and
+    // restores the rest.
     workspace.checkpoint(&session(1), "c").unwrap();
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     fs::remove_file(root.join("file")).unwrap();
     mkfifoat(CWD, root.join("file"), Mode::RWXU).unwrap();
     fs::remove_dir_all(root.join("dir")).unwrap();
     mkfifoat(CWD, root.join("dir"), Mode::RWXU).unwrap();
     project.write("other", "o");
-    workspace.commands().end(begun, &session(1), None).unwrap();
+    workspace.command_observer().end(begun, &session(1), None).unwrap();
     let report = workspace.undo(UndoTarget::LastRun).unwrap();
     let named: Vec<String> = report.conflicts.iter().map(|(path, _)| path.to_string()).collect();
     assert_eq!(named, ["dir/file", "file"]);
@@ -75,9 +77,9 @@ fn a_file_with_several_names_keeps_the_others_as_they_were() {
     // What a command writes through one name is seen under both.
     fs::remove_file(root.join("one")).unwrap();
     fs::hard_link(root.join("two"), root.join("one")).unwrap();
-    let begun = workspace.commands().begin().unwrap();
+    let begun = workspace.command_observer().begin().unwrap();
     fs::write(root.join("one"), "by a command").unwrap();
-    assert_eq!(workspace.commands().end(begun, &session(2), None).unwrap().len(), 2);
+    assert_eq!(workspace.command_observer().end(begun, &session(2), None).unwrap().len(), 2);
     workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((project.text("one"), project.text("two")), ("old".into(), "old".into()));
     assert_eq!(outside(), "by a command", "what is outside isn't ours to restore");
@@ -154,8 +156,8 @@ fn a_file_or_directory_that_nobody_may_change_stops_the_whole_set() {
     assert_eq!(project.tree(), before);
 }
 
-/// A file that is rewritten all the time, in place and by renaming: every look at the tree ends, and what is kept of
-/// it is something that it was.
+/// A file that is rewritten all the time, in place and by renaming: every look at the tree ends,
+/// and what is kept of it is something that it was.
 #[test]
 fn a_file_that_never_rests_keeps_nobody_waiting() {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -179,9 +181,9 @@ fn a_file_that_never_rests_keeps_nobody_waiting() {
         });
         let _stopping = crate::hostile::swaps::Stopping(&stop);
         for round in 0..200 {
-            let begun = workspace.commands().begin().unwrap();
+            let begun = workspace.command_observer().begin().unwrap();
             fs::write(root.join("calm"), round.to_string()).unwrap();
-            let changed = workspace.commands().end(begun, &session(1), None).unwrap();
+            let changed = workspace.command_observer().end(begun, &session(1), None).unwrap();
             assert!(changed.iter().any(|change| change.path == rel("calm")), "round {round}");
         }
     });

@@ -81,8 +81,8 @@ fn nothing_outside_is_read_or_changed_while_directories_and_links_change_places(
                 assert_ne!(content.text(), Some(SECRET));
                 done[2] += 1;
             }
-            if let Ok(begun) = workspace.commands().begin() {
-                done[3] += usize::from(workspace.commands().end(begun, &session(2), None).is_ok());
+            if let Ok(begun) = workspace.command_observer().begin() {
+                done[3] += usize::from(workspace.command_observer().end(begun, &session(2), None).is_ok());
             }
             if round % 16 == 0 {
                 done[4] += usize::from(workspace.checkpoint(&session(1), "c").is_ok());

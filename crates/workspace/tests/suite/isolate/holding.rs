@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use journeyman_protocol::UnixMillis;
 use journeyman_store::Blobs;
-use journeyman_testkit::{again, skip, test_path};
-use journeyman_workspace::{Clock, CopyInfo, Options, Tier, UndoTarget, Workspace, WorkspaceError};
+use journeyman_testkit::{rerun_test, skip, test_path};
+use journeyman_workspace::{Clock, CopyInfo, IsolationTier, Options, UndoTarget, Workspace, WorkspaceError};
 
 use crate::support::{Project, apply, is_ordinary_user, rel, session, set_mode, write};
 use crate::trees::{Tools, age, facts, isolate, make_repository, project_with, run};
@@ -22,7 +22,8 @@ const CHILD: &str = "JM_ISOLATE_CHILD";
 #[ignore = "started by other tests"]
 fn holder_of_a_copy() {
     let place = PathBuf::from(std::env::var_os(CHILD).unwrap());
-    let tier: Tier = Tier::ALL[std::env::var("JM_ISOLATE_TIER").unwrap().parse::<usize>().unwrap()];
+    let tier: IsolationTier =
+        IsolationTier::ALL[std::env::var("JM_ISOLATE_TIER").unwrap().parse::<usize>().unwrap()];
     let blobs = Arc::new(Blobs::open(&place.join("blobs"), 1 << 30).unwrap());
     let root = place.join("tree");
     let tools = Tools::at(&root);
@@ -41,9 +42,9 @@ fn holder_of_a_copy() {
 }
 
 /// Starts it; `None` where this machine has no such tier.
-fn holder(project: &Project, tier: Tier) -> Option<Child> {
-    let number = Tier::ALL.iter().position(|other| *other == tier).unwrap();
-    let mut child = again!("holder_of_a_copy")
+fn holder(project: &Project, tier: IsolationTier) -> Option<Child> {
+    let number = IsolationTier::ALL.iter().position(|other| *other == tier).unwrap();
+    let mut child = rerun_test!("holder_of_a_copy")
         .env(CHILD, project.dir.path())
         .env("JM_ISOLATE_TIER", number.to_string())
         .stdout(Stdio::piped())
@@ -66,17 +67,17 @@ fn a_copy_is_there_again_after_it_was_closed() {
     make_repository(&project, "file");
     let tools = Tools::of(&project);
     let workspace = project.open();
-    for tier in Tier::ALL {
+    for tier in IsolationTier::ALL {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         apply(copy.workspace(), vec![write("file", "second"), write("new", "new")]).unwrap();
-        let found = facts(&copy.workspace().reach_path().join("."), &["target", ".git"]);
+        let found = facts(&copy.workspace().access_path().join("."), &["target", ".git"]);
         let info = copy.info().clone();
         drop(copy);
         // In another process's eyes: nothing is known from before.
-        let again = project.open().copies().open(&session(1), &tools.means(&Tier::ALL)).unwrap();
+        let again = project.open().copies().open(&session(1), &tools.means(&IsolationTier::ALL)).unwrap();
         assert_eq!(*again.info(), info);
         let inside = again.workspace();
-        assert_eq!(facts(&inside.reach_path().join("."), &["target", ".git"]), found, "{tier}");
+        assert_eq!(facts(&inside.access_path().join("."), &["target", ".git"]), found, "{tier}");
         assert_eq!(inside.root(), project.root());
         // Its journal too.
         let report = inside.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
@@ -84,7 +85,7 @@ fn a_copy_is_there_again_after_it_was_closed() {
         assert_eq!(run(&tools, inside, "cat file target/a"), "firsta", "{tier}");
         drop(again);
         project.open().copies().discard(&session(1)).unwrap();
-        let gone = project.open().copies().open(&session(1), &tools.means(&Tier::ALL)).unwrap_err();
+        let gone = project.open().copies().open(&session(1), &tools.means(&IsolationTier::ALL)).unwrap_err();
         assert!(matches!(gone, WorkspaceError::UnknownCopy { .. }), "{gone}");
     }
     assert_eq!(project.text("file"), "first");
@@ -92,7 +93,7 @@ fn a_copy_is_there_again_after_it_was_closed() {
 
 #[test]
 fn a_copy_is_there_again_after_its_holder_was_killed() {
-    for tier in [Tier::Overlay, Tier::Copy] {
+    for tier in [IsolationTier::Overlay, IsolationTier::Copy] {
         let project = project_with(&[("file", "first")]);
         let tools = Tools::of(&project);
         let Some(mut child) = holder(&project, tier) else { continue };
@@ -118,8 +119,8 @@ fn nobody_else_opens_lands_or_discards_an_open_copy() {
     let project = Project::with(&[("file", "x")]);
     let tools = Tools::of(&project);
     let (ours, theirs) = (project.open(), project.open());
-    let copy = isolate(&ours, &tools, Tier::Copy).unwrap();
-    let means = tools.means(&[Tier::Copy]);
+    let copy = isolate(&ours, &tools, IsolationTier::Copy).unwrap();
+    let means = tools.means(&[IsolationTier::Copy]);
     let us = format!("pid {}", std::process::id());
     let refusals = [
         theirs.copies().open(&session(1), &means).unwrap_err(),
@@ -142,7 +143,7 @@ fn a_session_has_one_copy() {
     let project = Project::with(&[("file", "x")]);
     let tools = Tools::of(&project);
     let workspace = project.open();
-    let means = tools.means(&[Tier::Copy]);
+    let means = tools.means(&[IsolationTier::Copy]);
     workspace.copies().create(&session(1), &means).unwrap().keep().unwrap();
     let refusal = workspace.copies().create(&session(1), &means).unwrap_err();
     assert!(matches!(&refusal, WorkspaceError::CopyExists { session: it } if *it == session(1)), "{refusal}");
@@ -154,7 +155,7 @@ fn a_session_has_one_copy() {
 
 #[test]
 fn a_copy_that_was_never_kept_goes_when_nobody_has_it_open() {
-    for tier in [Tier::Overlay, Tier::Copy] {
+    for tier in [IsolationTier::Overlay, IsolationTier::Copy] {
         let project = Project::with(&[("file", "x")]);
         let tools = Tools::of(&project);
         let workspace = project.open();
@@ -182,7 +183,8 @@ fn copies_are_listed_oldest_first() {
         let clock = Clock::new(move || UnixMillis(time));
         let options = Options { clock: Some(clock), ..project.options() };
         let workspace = Workspace::open(&project.root(), options).unwrap();
-        let mut copy = workspace.copies().create(&session(number), &tools.means(&[Tier::Copy])).unwrap();
+        let mut copy =
+            workspace.copies().create(&session(number), &tools.means(&[IsolationTier::Copy])).unwrap();
         copy.keep().unwrap();
         expected.push((copy.info().created, session(number)));
     }
@@ -211,11 +213,11 @@ fn what_a_crash_left_half_made_is_swept() {
     assert_eq!(workspace.copies().list().unwrap(), []);
     assert_eq!(fs::read_dir(&work).unwrap().count(), 0);
     leave();
-    let unknown = workspace.copies().open(&session(1), &tools.means(&[Tier::Copy])).unwrap_err();
+    let unknown = workspace.copies().open(&session(1), &tools.means(&[IsolationTier::Copy])).unwrap_err();
     assert!(matches!(unknown, WorkspaceError::UnknownCopy { .. }), "{unknown}");
     leave();
-    let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
-    assert_eq!(facts(&copy.workspace().reach_path(), &[]), facts(&project.root(), &[]));
+    let copy = isolate(&workspace, &tools, IsolationTier::Copy).unwrap();
+    assert_eq!(facts(&copy.workspace().access_path(), &[]), facts(&project.root(), &[]));
     assert_eq!(fs::read_dir(&work).unwrap().count(), 1);
     // What isn't a session's is nobody's business here.
     fs::write(work.join("notes"), "mine").unwrap();
@@ -229,10 +231,10 @@ fn a_damaged_record_is_not_taken_for_nothing() {
     let project = Project::with(&[("file", "x")]);
     let tools = Tools::of(&project);
     let workspace = project.open();
-    let means = tools.means(&[Tier::Copy]);
-    let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
+    let means = tools.means(&[IsolationTier::Copy]);
+    let copy = isolate(&workspace, &tools, IsolationTier::Copy).unwrap();
     apply(copy.workspace(), vec![write("file", "work of a day")]).unwrap();
-    let edited = copy.workspace().reach_path().join("file");
+    let edited = copy.workspace().access_path().join("file");
     drop(copy);
     let record = project.state().join("work").join(session(1).as_str()).join("record");
     let text = fs::read_to_string(&record).unwrap();
@@ -260,7 +262,7 @@ fn discarding_takes_away_whatever_a_copy_holds() {
     let outside = project.dir.path().join("outside");
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("precious"), "stays").unwrap();
-    for tier in Tier::ALL {
+    for tier in IsolationTier::ALL {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         let inside = copy.workspace();
         run(
@@ -269,7 +271,7 @@ fn discarding_takes_away_whatever_a_copy_holds() {
             "mkdir -p a/b/c && touch a/b/c/x \"$(printf 'odd\\n\\377')\" && mkfifo pipe && chmod 000 a/b/c && chmod 500 a/b a; \
              i=0; while [ $i -lt 60 ]; do mkdir long-name-of-a-directory; cd long-name-of-a-directory; i=$((i+1)); done; touch end",
         );
-        symlink(&outside, inside.reach_path().join("link")).unwrap();
+        symlink(&outside, inside.access_path().join("link")).unwrap();
         drop(copy);
         workspace.copies().discard(&session(1)).unwrap();
         assert_eq!(fs::read_dir(project.state().join("work")).unwrap().count(), 0, "{tier}");
@@ -296,7 +298,7 @@ fn a_place_beside_the_root_that_is_somebody_elses_is_not_used() {
     let tools = Tools::of(&project);
     let options = Options { state_dir: memory.path().join("state"), ..project.options() };
     let workspace = Workspace::open(&project.root(), options).unwrap();
-    let Some(copy) = isolate(&workspace, &tools, Tier::Overlay) else { return };
+    let Some(copy) = isolate(&workspace, &tools, IsolationTier::Overlay) else { return };
     apply(copy.workspace(), vec![write("file", "changed")]).unwrap();
     let beside = || {
         let names = fs::read_dir(project.dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
@@ -306,7 +308,7 @@ fn a_place_beside_the_root_that_is_somebody_elses_is_not_used() {
     };
     let name = beside().expect("a directory beside the root");
     drop(copy);
-    let copy = workspace.copies().open(&session(1), &tools.means(&[Tier::Overlay])).unwrap();
+    let copy = workspace.copies().open(&session(1), &tools.means(&[IsolationTier::Overlay])).unwrap();
     assert_eq!(copy.workspace().read(&rel("file"), 99).unwrap().text(), Some("changed"));
     drop(copy);
     workspace.copies().discard(&session(1)).unwrap();
@@ -315,7 +317,8 @@ fn a_place_beside_the_root_that_is_somebody_elses_is_not_used() {
     let target = project.dir.path().join("target");
     fs::create_dir(&target).unwrap();
     symlink(&target, project.dir.path().join(&name)).unwrap();
-    let refused = workspace.copies().create(&session(1), &tools.means(&[Tier::Overlay])).unwrap_err();
+    let refused =
+        workspace.copies().create(&session(1), &tools.means(&[IsolationTier::Overlay])).unwrap_err();
     assert!(refused.to_string().contains("somebody else"), "{refused}");
     assert_eq!(fs::read_dir(&target).unwrap().count(), 0);
 }
@@ -326,9 +329,9 @@ fn what_a_power_failure_tore_is_mended() {
     age(&project.root());
     let tools = Tools::of(&project);
     let workspace = project.open();
-    let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
+    let copy = isolate(&workspace, &tools, IsolationTier::Copy).unwrap();
     apply(copy.workspace(), vec![write("edited", "by the run")]).unwrap();
-    let tree = copy.workspace().reach_path();
+    let tree = copy.workspace().access_path();
     drop(copy);
     // The names and times of files are there, what was in them isn't.
     let tear = |path: &str| {
@@ -338,7 +341,7 @@ fn what_a_power_failure_tore_is_mended() {
         file.set_len(0).unwrap();
         file.set_modified(time).unwrap();
     };
-    let means = tools.means(&[Tier::Copy]);
+    let means = tools.means(&[IsolationTier::Copy]);
     ["file", "dir/other"].iter().for_each(|path| tear(path));
     drop(workspace.copies().open(&session(1), &means).unwrap());
     assert_eq!(fs::read_to_string(tree.join("file")).unwrap(), "", "the machine ran on");
@@ -362,7 +365,7 @@ fn a_copy_that_is_handed_over_is_the_other_sessions_with_its_journal() {
     make_repository(&project, "file");
     let tools = Tools::of(&project);
     let workspace = project.open();
-    for tier in Tier::ALL {
+    for tier in IsolationTier::ALL {
         let Some(mut copy) = isolate(&workspace, &tools, tier) else { continue };
         copy.keep().unwrap();
         let before = copy.workspace().checkpoint(&session(1), "before").unwrap();
@@ -399,7 +402,7 @@ fn a_copy_whose_handing_over_was_cut_off_is_one_of_boths() {
     make_repository(&project, "file");
     let tools = Tools::of(&project);
     let workspace = project.open();
-    let Some(mut copy) = isolate(&workspace, &tools, Tier::Copy) else { return };
+    let Some(mut copy) = isolate(&workspace, &tools, IsolationTier::Copy) else { return };
     copy.keep().unwrap();
     apply(copy.workspace(), vec![write("file", "second")]).unwrap();
     drop(copy);
@@ -420,7 +423,7 @@ fn a_copy_whose_handing_over_was_cut_off_is_one_of_boths() {
     // And as the moment after leaves it.
     fs::rename(&one, &two).unwrap();
     assert_eq!(owner(&workspace), session(2));
-    let again = workspace.copies().open(&session(2), &tools.means(&[Tier::Copy])).unwrap();
+    let again = workspace.copies().open(&session(2), &tools.means(&[IsolationTier::Copy])).unwrap();
     assert_eq!(again.workspace().read(&rel("file"), 99).unwrap().text(), Some("second"));
     assert!(!fs::read_to_string(two.join("record")).unwrap().contains("handed_from"));
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Instant;
 
 use journeyman_workspace::limits::Limits;
-use journeyman_workspace::{LandOptions, ListOptions, Tier, UndoTarget, Workspace, WorkspaceError};
+use journeyman_workspace::{IsolationTier, LandOptions, ListOptions, UndoTarget, Workspace, WorkspaceError};
 
 use crate::support::{Project, apply, delete, is_ordinary_user, rel, session, set_mode, shown, write};
 use crate::trees::{Tools, age, facts, isolate, make_repository, odd_tree, pattern, project_with, run};
@@ -17,10 +17,10 @@ fn every_tier_gives_the_same_tree() {
     let tools = Tools::of(&project);
     let original = facts(&project.root(), &[".git"]);
     let workspace = project.open();
-    for tier in Tier::ALL {
+    for tier in IsolationTier::ALL {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
-        assert_eq!(copy.left_out(), [], "{tier}");
-        let found = facts(&copy.workspace().reach_path().join("."), &[".git"]);
+        assert_eq!(copy.left_out_files(), [], "{tier}");
+        let found = facts(&copy.workspace().access_path().join("."), &[".git"]);
         for (path, fact) in &original {
             assert_eq!(found.get(path), Some(fact), "{tier}: {}", String::from_utf8_lossy(path));
         }
@@ -31,9 +31,9 @@ fn every_tier_gives_the_same_tree() {
         assert_eq!(copy.workspace().root(), project.root());
         let ours = workspace.list(ListOptions::default()).unwrap().paths;
         assert_eq!(copy.workspace().list(ListOptions::default()).unwrap().paths, ours);
-        if tier != Tier::Overlay {
+        if tier != IsolationTier::Overlay {
             use std::os::unix::fs::MetadataExt as _;
-            let sparse = fs::metadata(copy.workspace().reach_path().join("sparse")).unwrap();
+            let sparse = fs::metadata(copy.workspace().access_path().join("sparse")).unwrap();
             let blocks = fs::metadata(project.root().join("sparse")).unwrap().blocks();
             assert!(sparse.blocks() <= blocks + 64, "{} instead of {blocks}", sparse.blocks());
         }
@@ -51,20 +51,20 @@ fn nothing_that_happens_in_a_copy_reaches_the_tree() {
     let tools = Tools::of(&project);
     let original = facts(&project.root(), &[".git"]);
     let workspace = project.open();
-    for tier in Tier::ALL {
+    for tier in IsolationTier::ALL {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         let inside = copy.workspace();
         apply(inside, vec![write("main.rs", "changed"), write("new/file", "new"), delete("a/b/c/deep.rs")])
             .unwrap();
         assert_eq!(inside.read(&rel("main.rs"), 99).unwrap().text(), Some("changed"));
         assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: edits");
-        let before = inside.commands().begin().unwrap();
+        let before = inside.command_observer().begin().unwrap();
         run(
             &tools,
             inside,
             "echo more >> main.rs; echo x > made; chmod 755 empty; mv bin/tool bin/moved; rm '..foo'",
         );
-        let changed = inside.commands().end(before, &session(1), None).unwrap();
+        let changed = inside.command_observer().end(before, &session(1), None).unwrap();
         assert_eq!(shown(&changed), "-..foo +bin/moved -bin/tool ~empty +made ~main.rs", "{tier}");
         assert_eq!(inside.read(&rel("main.rs"), 99).unwrap().text(), Some("changedmore\n"));
         assert_eq!(facts(&project.root(), &[".git"]), original, "{tier}: commands");
@@ -92,7 +92,8 @@ fn the_first_snapshot_of_a_copy_reads_nothing_of_an_overlay() {
     panic!("{least:?} bytes were read, at first and when it was opened again");
 }
 
-/// Returns the bytes that the first two snapshots of a new copy read; `None` where none can be made.
+/// Returns the bytes that the first two snapshots of a new copy read; `None` where none can be
+/// made.
 fn read_by_first_snapshots() -> Option<[u64; 2]> {
     let project = Project::new();
     for number in 0..200 {
@@ -104,9 +105,9 @@ fn read_by_first_snapshots() -> Option<[u64; 2]> {
     workspace.checkpoint(&session(9), "x").unwrap();
     while workspace.checkpoint(&session(9), "x").is_ok() && in_doubt(&project) {}
     let tools = Tools::of(&project);
-    let copy = isolate(&workspace, &tools, Tier::Overlay)?;
+    let copy = isolate(&workspace, &tools, IsolationTier::Overlay)?;
     let inside = copy.workspace();
-    Some([(); 2].map(|()| read_by_us(|| drop(inside.commands().begin().unwrap()))))
+    Some([(); 2].map(|()| read_by_us(|| drop(inside.command_observer().begin().unwrap()))))
 }
 
 /// Whether a file was touched so lately that its signature doesn't count yet.
@@ -142,25 +143,25 @@ fn contents_are_found_from_both_sides() {
     }
     let tools = Tools::of(&project);
     let workspace = project.open();
-    let Some(copy) = isolate(&workspace, &tools, Tier::Copy) else { return };
+    let Some(copy) = isolate(&workspace, &tools, IsolationTier::Copy) else { return };
     let inside = copy.workspace();
     // Many at once go into packs.
-    let before = inside.commands().begin().unwrap();
+    let before = inside.command_observer().begin().unwrap();
     for number in 0..300 {
-        fs::write(inside.reach_path().join(format!("g{number:03}")), pattern(900 + number)).unwrap();
+        fs::write(inside.access_path().join(format!("g{number:03}")), pattern(900 + number)).unwrap();
     }
-    inside.commands().end(before, &session(1), None).unwrap();
+    inside.command_observer().end(before, &session(1), None).unwrap();
     let checkpoint = inside.checkpoint(&session(1), "with more").unwrap();
-    fs::remove_file(inside.reach_path().join("g007")).unwrap();
+    fs::remove_file(inside.access_path().join("g007")).unwrap();
     let diff = inside.history().diff_since(&checkpoint, 1 << 20).unwrap();
     assert!(diff.text.contains("g007"), "{}", diff.text);
     inside.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
     // The tree's own are restored in the copy though only the tree's workspace kept them.
-    let before = inside.commands().begin().unwrap();
-    fs::remove_file(inside.reach_path().join("f003")).unwrap();
-    inside.commands().end(before, &session(2), None).unwrap();
+    let before = inside.command_observer().begin().unwrap();
+    fs::remove_file(inside.access_path().join("f003")).unwrap();
+    inside.command_observer().end(before, &session(2), None).unwrap();
     inside.undo(journeyman_workspace::UndoTarget::LastRun).unwrap();
-    assert_eq!(fs::read(inside.reach_path().join("f003")).unwrap(), pattern(503));
+    assert_eq!(fs::read(inside.access_path().join("f003")).unwrap(), pattern(503));
     // No index of packs beside the project's.
     let state = project.state().join("work").join(session(1).as_str()).join("state");
     assert!(state.is_dir() && !state.join("packs").exists());
@@ -192,7 +193,7 @@ fn files_that_change_or_vanish_meanwhile_are_copied_as_the_checkpoint_has_them()
         });
         for _ in 0..4 {
             // Begun anew each time, so that the copy meets changes.
-            let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
+            let copy = isolate(&workspace, &tools, IsolationTier::Copy).unwrap();
             let base = copy.info().base;
             let at_base = workspace.history().diff_between(&base, None, 0).map(|_| ());
             assert!(at_base.is_ok());
@@ -216,13 +217,13 @@ fn what_may_not_be_read_is_reported_and_does_not_look_deleted() {
     set_mode(&project.root().join("closed"), 0o000);
     let tools = Tools::of(&project);
     let workspace = project.open();
-    let copy = isolate(&workspace, &tools, Tier::Copy).unwrap();
-    let named: Vec<String> = copy.left_out().iter().map(|(path, _)| path.to_string()).collect();
+    let copy = isolate(&workspace, &tools, IsolationTier::Copy).unwrap();
+    let named: Vec<String> = copy.left_out_files().iter().map(|(path, _)| path.to_string()).collect();
     assert_eq!(named, ["closed", "secret"]);
     let inside = copy.workspace();
-    let base = workspace.commands().begin().unwrap();
-    assert_eq!(inside.commands().begin().unwrap().files(), base.files());
-    let meta = fs::symlink_metadata(inside.reach_path().join("secret")).unwrap();
+    let base = workspace.command_observer().begin().unwrap();
+    assert_eq!(inside.command_observer().begin().unwrap().file_count(), base.file_count());
+    let meta = fs::symlink_metadata(inside.access_path().join("secret")).unwrap();
     assert_eq!(meta.len(), 6);
     drop(copy);
     workspace.copies().discard(&session(1)).unwrap();
@@ -242,18 +243,18 @@ fn ignored_directories_are_seen_by_commands_and_not_changed() {
     let tools = Tools::of(&project);
     let original = facts(&project.root(), &[]);
     let workspace = project.open();
-    for tier in [Tier::Overlay, Tier::Copy] {
+    for tier in [IsolationTier::Overlay, IsolationTier::Copy] {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         let inside = copy.workspace();
         let said = run(&tools, inside, "cat target/debug/built web/node_modules/dep/index.js cache/blob");
         assert_eq!(said, "builtdepcached", "{tier}");
-        let before = inside.commands().begin().unwrap();
+        let before = inside.command_observer().begin().unwrap();
         run(
             &tools,
             inside,
             "echo new > target/debug/more; echo changed > target/debug/built; rm -rf web/node_modules/dep",
         );
-        assert_eq!(shown(&inside.commands().end(before, &session(1), None).unwrap()), "", "{tier}");
+        assert_eq!(shown(&inside.command_observer().end(before, &session(1), None).unwrap()), "", "{tier}");
         // What one command built the next one finds.
         let said = run(&tools, inside, "cat target/debug/more target/debug/built; ls web/node_modules");
         assert_eq!(said, "new\nchanged\n", "{tier}");
@@ -269,17 +270,17 @@ fn tiers_that_fail_are_cleaned_up_and_give_their_reason() {
     let project = Project::with(&[("file", "x")]);
     let tools = Tools::of(&project);
     let workspace = project.open();
-    let means = tools.means(&[Tier::Reflink, Tier::Worktree, Tier::Copy]);
+    let means = tools.means(&[IsolationTier::Reflink, IsolationTier::Worktree, IsolationTier::Copy]);
     let mut copy = workspace.copies().create(&session(1), &means).unwrap();
     copy.keep().unwrap();
-    assert_eq!(copy.info().tier, Tier::Copy);
+    assert_eq!(copy.info().tier, IsolationTier::Copy);
     let passed: Vec<String> =
         copy.unavailable_tiers().iter().map(|(tier, why)| format!("{tier}: {why}")).collect();
     assert_eq!(passed.len(), 2, "{passed:?}");
     assert_eq!(passed[0], "reflink: the file system can't let files share their blocks");
     assert!(passed[1].starts_with("worktree: "), "{passed:?}");
     drop(copy);
-    let none = workspace.copies().create(&session(2), &tools.means(&[Tier::Reflink])).unwrap_err();
+    let none = workspace.copies().create(&session(2), &tools.means(&[IsolationTier::Reflink])).unwrap_err();
     let WorkspaceError::NoCopy { reasons } = none else { panic!("{none}") };
     assert_eq!(reasons.len(), 1);
     assert_eq!(workspace.copies().list().unwrap().len(), 1);
@@ -293,7 +294,7 @@ fn a_state_directory_inside_the_tree_is_refused() {
     let options =
         journeyman_workspace::Options { state_dir: project.root().join("s/t"), ..project.options() };
     let workspace = Workspace::open(&project.root(), options).unwrap();
-    let refused = workspace.copies().create(&session(1), &tools.means(&Tier::ALL)).unwrap_err();
+    let refused = workspace.copies().create(&session(1), &tools.means(&IsolationTier::ALL)).unwrap_err();
     assert!(refused.to_string().contains("lies in the project itself"), "{refused}");
 }
 
@@ -307,11 +308,11 @@ fn an_overlay_over_another_file_system_is_refused() {
         return skip(format!("can't mount here: {errno}"));
     }
     fs::write(at.join("over"), "y").unwrap();
-    let refused = workspace.copies().create(&session(1), &tools.means(&[Tier::Overlay]));
+    let refused = workspace.copies().create(&session(1), &tools.means(&[IsolationTier::Overlay]));
     let copied = workspace
         .copies()
-        .create(&session(2), &tools.means(&[Tier::Copy]))
-        .map(|copy| fs::read_to_string(copy.workspace().reach_path().join("mounted/over")).unwrap());
+        .create(&session(2), &tools.means(&[IsolationTier::Copy]))
+        .map(|copy| fs::read_to_string(copy.workspace().access_path().join("mounted/over")).unwrap());
     rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH).unwrap();
     assert!(refused.unwrap_err().to_string().contains("another file system is mounted"));
     assert_eq!(copied.unwrap(), "y");
@@ -325,7 +326,7 @@ fn a_copy_that_is_landed_is_told_so_whatever_is_left_of_it() {
     let workspace = project.open();
     let work = project.state().join("work").join(session(1).as_str());
     let copies = || workspace.copies().list().unwrap().len();
-    let land = |path: &str, tier: Tier| {
+    let land = |path: &str, tier: IsolationTier| {
         let copy = match workspace.copies().open(&session(1), &tools.means(&[tier])) {
             Err(WorkspaceError::UnknownCopy { .. }) => isolate(&workspace, &tools, tier)?,
             opened => opened.unwrap(),
@@ -337,7 +338,7 @@ fn a_copy_that_is_landed_is_told_so_whatever_is_left_of_it() {
         assert!(work.exists());
         Some(shown(&landed.applied.changes))
     };
-    for tier in Tier::ALL {
+    for tier in IsolationTier::ALL {
         // Whoever landed it is cut off before the copy is removed, and the work is taken back by
         // somebody.
         let Some(landed) = land("a", tier) else { continue };
@@ -383,9 +384,9 @@ fn files_that_share_blocks() {
     project.write("dir/small", "small");
     age(&project.root());
     let (tools, workspace) = (Tools::of(&project), project.open());
-    let copy = workspace.copies().create(&session(1), &tools.means(&[Tier::Reflink])).unwrap();
-    assert_eq!(copy.info().tier, Tier::Reflink);
-    let found = facts(&copy.workspace().reach_path(), &[]);
+    let copy = workspace.copies().create(&session(1), &tools.means(&[IsolationTier::Reflink])).unwrap();
+    assert_eq!(copy.info().tier, IsolationTier::Reflink);
+    let found = facts(&copy.workspace().access_path(), &[]);
     assert_eq!(found, facts(&project.root(), &[]));
     apply(copy.workspace(), vec![write("large", "short")]).unwrap();
     assert_eq!(fs::read(project.root().join("large")).unwrap(), pattern(8 * 1024 * 1024));
@@ -402,9 +403,9 @@ fn twenty_thousand_files() {
     let tools = Tools::of(&project);
     let workspace = project.open();
     let original = facts(&project.root(), &[]);
-    for tier in [Tier::Overlay, Tier::Copy] {
+    for tier in [IsolationTier::Overlay, IsolationTier::Copy] {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
-        assert_eq!(facts(&copy.workspace().reach_path().join("."), &[]), original, "{tier}");
+        assert_eq!(facts(&copy.workspace().access_path().join("."), &[]), original, "{tier}");
         drop(copy);
         workspace.copies().discard(&session(1)).unwrap();
     }
@@ -444,13 +445,13 @@ fn speed() {
         let begin = Instant::now();
         workspace.checkpoint(&session(1), "before the isolated run").unwrap();
         println!("  checkpoint {:?}", begin.elapsed());
-        for tier in Tier::ALL {
+        for tier in IsolationTier::ALL {
             let begin = Instant::now();
             match workspace.copies().create(&session(1), &tools.means(&[tier])) {
                 Ok(copy) => {
                     println!("  {tier} {:?}", begin.elapsed());
                     let begin = Instant::now();
-                    drop(copy.workspace().commands().begin().unwrap());
+                    drop(copy.workspace().command_observer().begin().unwrap());
                     println!("    first snapshot {:?}", begin.elapsed());
                     drop(copy);
                     let begin = Instant::now();

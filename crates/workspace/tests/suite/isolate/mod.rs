@@ -1,4 +1,5 @@
-//! Copies of the tree: made in every way, the same as the original, and nothing of theirs reaches it.
+//! Copies of the tree: made in every way, the same as the original, and nothing of theirs reaches
+//! it.
 
 mod holding;
 mod making;

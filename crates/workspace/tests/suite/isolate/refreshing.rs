@@ -7,13 +7,13 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use journeyman_protocol::RelPath;
 use journeyman_workspace::limits::Limits;
 use journeyman_workspace::{
-    IsolatedCopy, LandOptions, Options, RefreshReport, Tier, UndoTarget, Workspace, WorkspaceError,
+    IsolatedCopy, IsolationTier, LandOptions, Options, RefreshReport, UndoTarget, Workspace, WorkspaceError,
 };
 
 use crate::support::{apply, delete, model, rel, session, set_mode, shown, write};
 use crate::trees::{Tools, facts, isolate, pattern, project_with, run};
 
-const TIERS: [Tier; 2] = [Tier::Overlay, Tier::Copy];
+const TIERS: [IsolationTier; 2] = [IsolationTier::Overlay, IsolationTier::Copy];
 
 fn paths(paths: &[&str]) -> Vec<RelPath> {
     paths.iter().map(rel).collect()
@@ -179,7 +179,7 @@ fn every_sort_of_change_on_either_side() {
         let taken =
             paths(&["dir/three", "link", "mode", "opaque/users", "to-dir", "to-dir/inner", "to-link"]);
         assert_eq!(refreshed, RefreshReport { taken, ..RefreshReport::default() }, "{tier}");
-        let reach = copy.workspace().reach_path();
+        let reach = copy.workspace().access_path();
         assert_eq!(fs::read_link(reach.join("to-link")).unwrap().to_str(), Some("dir/one"));
         assert_eq!(fs::read_link(reach.join("link")).unwrap().to_str(), Some("elsewhere"));
         assert_eq!(fs::metadata(reach.join("mode")).unwrap().permissions().mode() & 0o7777, 0o755);
@@ -229,11 +229,11 @@ fn what_is_open_follows() {
         let (tools, workspace) = (Tools::of(&project), project.open());
         let Some(mut copy) = isolate(&workspace, &tools, tier) else { continue };
         let inside = copy.workspace().clone();
-        let reach = inside.reach_path();
+        let reach = inside.access_path();
         apply(&inside, vec![write("mine", "m")]).unwrap();
         project.write("file", "2");
         copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
-        assert_eq!(inside.reach_path(), reach);
+        assert_eq!(inside.access_path(), reach);
         assert_eq!(fs::read_to_string(reach.join("file")).unwrap(), "2");
         assert_eq!(inside.read(&rel("file"), 9).unwrap().text(), Some("2"));
         apply(&inside, vec![write("dir/file", "mine")]).unwrap();
@@ -256,7 +256,7 @@ fn again_and_again() {
             let refreshed = copy.refresh(&workspace, &tools.means(&[tier])).unwrap();
             assert_eq!(refreshed.taken, paths(&["counter"]), "{tier}");
             assert_eq!(text(&copy, "counter").unwrap(), format!("{round}\n"));
-            let made = fs::read_dir(copy.workspace().reach_path().join(".")).unwrap().count();
+            let made = fs::read_dir(copy.workspace().access_path().join(".")).unwrap().count();
             assert_eq!(made, 2 + round, "{tier}");
         }
         let place = project.state().join("work").join(session(1).as_str());
@@ -265,7 +265,7 @@ fn again_and_again() {
         let mut names: Vec<String> = names.collect();
         names.sort();
         let expected = match tier {
-            Tier::Overlay => ["layer-9", "lock", "record", "state"],
+            IsolationTier::Overlay => ["layer-9", "lock", "record", "state"],
             _ => ["lock", "record", "state", "tree"],
         };
         names.retain(|name| name != "changes" && name != "caches");
@@ -277,15 +277,15 @@ fn again_and_again() {
 fn not_while_a_command_runs() {
     let project = project_with(&[("file", "1")]);
     let (tools, workspace) = (Tools::of(&project), project.open());
-    let Some(mut copy) = isolate(&workspace, &tools, Tier::Copy) else { return };
+    let Some(mut copy) = isolate(&workspace, &tools, IsolationTier::Copy) else { return };
     let inside = copy.workspace().clone();
     let call = journeyman_protocol::CallId::new("call");
-    let before = inside.commands().begin_call(&session(1), &call).unwrap();
+    let before = inside.command_observer().begin_call(&session(1), &call).unwrap();
     project.write("file", "2");
-    let means = tools.means(&[Tier::Copy]);
+    let means = tools.means(&[IsolationTier::Copy]);
     let busy = copy.refresh(&workspace, &means).unwrap_err();
     assert!(matches!(busy, WorkspaceError::Busy { .. }), "{busy}");
-    assert_eq!(inside.commands().end(before, &session(1), Some(&call)).unwrap(), []);
+    assert_eq!(inside.command_observer().end(before, &session(1), Some(&call)).unwrap(), []);
     assert_eq!(copy.refresh(&workspace, &means).unwrap().taken, paths(&["file"]));
 }
 
@@ -294,16 +294,16 @@ fn what_the_user_saves_beneath_while_a_command_runs() {
     let files = [("mine", "1"), ("both", "1"), ("gone", "1"), ("dir/x", "1"), ("old/y", "1")];
     let project = project_with(&files);
     let (tools, workspace) = (Tools::of(&project), project.open());
-    let Some(copy) = isolate(&workspace, &tools, Tier::Overlay) else { return };
+    let Some(copy) = isolate(&workspace, &tools, IsolationTier::Overlay) else { return };
     let inside = copy.workspace().clone();
     let call = journeyman_protocol::CallId::new("call");
-    let before = inside.commands().begin_call(&session(1), &call).unwrap();
+    let before = inside.command_observer().begin_call(&session(1), &call).unwrap();
     // The command works in the copy, the user beneath it.
     run(&tools, &inside, "echo command >both; echo command >dir/new; rm -r old");
     project.write("mine", "by the user");
     project.write("dir/theirs", "by the user");
     fs::remove_file(project.root().join("gone")).unwrap();
-    let changes = inside.commands().end(before, &session(1), Some(&call)).unwrap();
+    let changes = inside.command_observer().end(before, &session(1), Some(&call)).unwrap();
     assert_eq!(shown(&changes), "~both +dir/new -old/y");
     inside.undo(UndoTarget::Session(session(1))).unwrap();
     assert_eq!((text(&copy, "both").as_deref(), project.text("mine").as_str()), (Some("1"), "by the user"));
@@ -314,7 +314,7 @@ fn what_the_user_saves_beneath_while_a_command_runs() {
 fn what_the_user_goes_on_changing_is_never_the_copys() {
     let project = project_with(&[("log", "0\n"), ("mine", "1"), ("gone", "1")]);
     let (tools, workspace) = (Tools::of(&project), project.open());
-    let Some(mut copy) = isolate(&workspace, &tools, Tier::Overlay) else { return };
+    let Some(mut copy) = isolate(&workspace, &tools, IsolationTier::Overlay) else { return };
     apply(copy.workspace(), vec![write("mine", "copy")]).unwrap();
     let (root, stop) = (project.root(), std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false)));
     let stopped = std::sync::Arc::clone(&stop);
@@ -326,7 +326,7 @@ fn what_the_user_goes_on_changing_is_never_the_copys() {
         }
     });
     for _ in 0..10 {
-        let refreshed = copy.refresh(&workspace, &tools.means(&[Tier::Overlay])).unwrap();
+        let refreshed = copy.refresh(&workspace, &tools.means(&[IsolationTier::Overlay])).unwrap();
         assert_eq!((refreshed.merged, refreshed.conflicts), (vec![], vec![]));
         assert_eq!(differing(&workspace, &copy), "~mine");
     }
@@ -350,7 +350,7 @@ fn a_copy_whose_refresh_was_cut_off() {
         drop(copy);
         // What one leaves that was killed before the record said so.
         let place = project.state().join("work").join(session(1).as_str());
-        if tier == Tier::Overlay {
+        if tier == IsolationTier::Overlay {
             fs::create_dir_all(place.join("layer-2/upper/half")).unwrap();
             fs::create_dir_all(place.join("layer-2/kernel/work")).unwrap();
             set_mode(&place.join("layer-2/kernel/work"), 0o000);
@@ -409,7 +409,7 @@ fn files_beyond_what_is_kept() {
             paths(&["deep/new/large", "large", "large-gone"]),
             "{tier}: {refreshed:?}"
         );
-        let found = facts(&copy.workspace().reach_path().join("."), &[]).into_iter();
+        let found = facts(&copy.workspace().access_path().join("."), &[]).into_iter();
         let files = |(name, fact): (Vec<u8>, crate::trees::Fact)| (name, fact.bytes());
         let original: Vec<_> = facts(&project.root(), &[]).into_iter().map(files).collect();
         assert_eq!(found.map(files).collect::<Vec<_>>(), original, "{tier}");
@@ -420,7 +420,7 @@ fn files_beyond_what_is_kept() {
 fn a_tree_that_cannot_be_mounted_any_more_keeps_the_copy() {
     let project = project_with(&[("file", "1"), ("dir/inner", "1")]);
     let (tools, workspace) = (Tools::of(&project), project.open());
-    let Some(mut copy) = isolate(&workspace, &tools, Tier::Overlay) else { return };
+    let Some(mut copy) = isolate(&workspace, &tools, IsolationTier::Overlay) else { return };
     apply(copy.workspace(), vec![write("file", "mine")]).unwrap();
     let at = project.root().join("dir");
     let flags = rustix::mount::MountFlags::empty();
@@ -428,7 +428,7 @@ fn a_tree_that_cannot_be_mounted_any_more_keeps_the_copy() {
         return skip(format!("can't mount here: {errno}"));
     }
     project.write("other", "2");
-    let means = tools.means(&[Tier::Overlay]);
+    let means = tools.means(&[IsolationTier::Overlay]);
     let refused = copy.refresh(&workspace, &means);
     rustix::mount::unmount(&at, rustix::mount::UnmountFlags::DETACH).unwrap();
     assert!(matches!(refused, Err(WorkspaceError::NoCopy { .. })), "{refused:?}");

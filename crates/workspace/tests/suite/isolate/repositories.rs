@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use journeyman_workspace::{ListOptions, Tier, Workspace};
+use journeyman_workspace::{IsolationTier, ListOptions, Workspace};
 
 use crate::support::{Project, apply, delete, session, shown, write};
 use crate::trees::{Tools, age, facts, git, isolate, odd_tree, project_with, run};
@@ -29,7 +29,7 @@ fn check(project: &Project, root: &Path, without: &[&str]) {
     let tools = Tools::at(root);
     let listed = workspace.list(ListOptions::default()).unwrap().paths;
     let found = workspace.repositories().unwrap();
-    for tier in [Tier::Overlay, Tier::Worktree, Tier::Copy] {
+    for tier in [IsolationTier::Overlay, IsolationTier::Worktree, IsolationTier::Copy] {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         let inside = copy.workspace();
         let out: Vec<&str> = without.iter().copied().chain([".git"]).collect();
@@ -38,7 +38,7 @@ fn check(project: &Project, root: &Path, without: &[&str]) {
             let kept = facts.into_iter().filter(move |(path, _)| !in_git(path));
             kept.collect::<Vec<_>>()
         };
-        let (ours, theirs) = (skip(facts(root, &out)), skip(facts(&inside.reach_path().join("."), &out)));
+        let (ours, theirs) = (skip(facts(root, &out)), skip(facts(&inside.access_path().join("."), &out)));
         assert_eq!(theirs.len(), ours.len(), "{tier}");
         for (ours, theirs) in ours.iter().zip(&theirs) {
             assert_eq!(ours, theirs, "{tier}: {}", String::from_utf8_lossy(&ours.0));
@@ -94,13 +94,13 @@ fn a_repository_without_commits() {
     let tools = Tools::of(&project);
     let workspace = project.open();
     let before = repository(&project.root());
-    for tier in [Tier::Overlay, Tier::Copy] {
+    for tier in [IsolationTier::Overlay, IsolationTier::Copy] {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
         assert_eq!(run(&tools, copy.workspace(), "git status --porcelain"), "?? dir/\n?? file\n", "{tier}");
         drop(copy);
         workspace.copies().discard(&session(1)).unwrap();
     }
-    let means = tools.means(&[Tier::Worktree, Tier::Copy]);
+    let means = tools.means(&[IsolationTier::Worktree, IsolationTier::Copy]);
     let copy = workspace.copies().create(&session(1), &means).unwrap();
     println!("passed over: {:?}", copy.unavailable_tiers());
     assert_eq!(shown(&workspace.landings().changes(&copy).unwrap().files()), "");
@@ -142,9 +142,9 @@ fn a_linked_worktree() {
     let workspace = Workspace::open(&linked, project.options()).unwrap();
     let tools = Tools::at(&linked);
     let before = (repository(&linked), facts(&linked, &[]));
-    for tier in [Tier::Overlay, Tier::Worktree, Tier::Copy] {
+    for tier in [IsolationTier::Overlay, IsolationTier::Worktree, IsolationTier::Copy] {
         let Some(copy) = isolate(&workspace, &tools, tier) else { continue };
-        let found = facts(&copy.workspace().reach_path().join("."), &[]);
+        let found = facts(&copy.workspace().access_path().join("."), &[]);
         assert_eq!(found, before.1, "{tier}");
         apply(copy.workspace(), vec![delete("file")]).unwrap();
         assert_eq!(shown(&workspace.landings().changes(&copy).unwrap().files()), "-file", "{tier}");
@@ -183,7 +183,7 @@ fn a_project_in_a_part_of_a_repository() {
     let tools = Tools::at(&part);
     let before = (repository(&top), facts(&top, &[".git"]));
     let wanted = ["src/file", "src/new"];
-    for tier in [Tier::Overlay, Tier::Worktree, Tier::Copy] {
+    for tier in [IsolationTier::Overlay, IsolationTier::Worktree, IsolationTier::Copy] {
         let copy = match workspace.copies().create(&session(1), &tools.means(&[tier])) {
             Ok(copy) => copy,
             Err(error) => {

@@ -6,7 +6,8 @@ use std::process::Command;
 use journeyman_protocol::{CallId, UnixMillis};
 use journeyman_workspace::failpoint::Failpoint;
 use journeyman_workspace::{
-    CopyChanges, CopyInfo, LandOptions, Landing, OnConflict, Options, Tier, Workspace, WorkspaceError,
+    CopyChanges, CopyInfo, IsolationTier, LandOptions, LandingReport, OnConflict, Options, Workspace,
+    WorkspaceError,
 };
 
 use crate::support::{Model, Project, model, session};
@@ -28,8 +29,13 @@ impl Copied {
         let root = project.dir.path().join("copy");
         let copied = Command::new("cp").arg("-a").arg(project.root()).arg(&root).status().unwrap();
         assert!(copied.success());
-        let info =
-            CopyInfo { session: session(RUN), tier: Tier::Copy, created: UnixMillis(1), base, holder: None };
+        let info = CopyInfo {
+            session: session(RUN),
+            tier: IsolationTier::Copy,
+            created: UnixMillis(1),
+            base,
+            holder: None,
+        };
         let state = project.state().join("work").join(session(RUN).as_str()).join("state");
         let options =
             Options { limits: project.limits.clone(), ..Options::new(state, project.blobs.clone()) };
@@ -46,14 +52,14 @@ impl Copied {
     }
 
     pub(crate) fn changes(&self) -> CopyChanges {
-        self.user.landings().changes_of(&self.copy, &self.info).unwrap()
+        self.user.landings().changes_in_workspace(&self.copy, &self.info).unwrap()
     }
 
-    pub(crate) fn land(&self, on_conflict: OnConflict) -> Landing {
+    pub(crate) fn land(&self, on_conflict: OnConflict) -> LandingReport {
         self.try_land(on_conflict).unwrap()
     }
 
-    pub(crate) fn try_land(&self, on_conflict: OnConflict) -> Result<Landing, WorkspaceError> {
+    pub(crate) fn try_land(&self, on_conflict: OnConflict) -> Result<LandingReport, WorkspaceError> {
         self.user.land(&self.changes(), &LandOptions { on_conflict, ..LandOptions::default() })
     }
 
@@ -64,9 +70,9 @@ impl Copied {
 
     /// Something done in the copy by a command.
     pub(crate) fn command(&self, work: impl FnOnce()) {
-        let before = self.copy.commands().begin().unwrap();
+        let before = self.copy.command_observer().begin().unwrap();
         work();
-        self.copy.commands().end(before, &session(RUN), Some(&CallId::new("shell"))).unwrap();
+        self.copy.command_observer().end(before, &session(RUN), Some(&CallId::new("shell"))).unwrap();
     }
 
     pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) {
@@ -87,6 +93,6 @@ impl Copied {
 }
 
 /// The conflicts' files.
-pub(crate) fn names(landing: &Landing) -> Vec<String> {
+pub(crate) fn names(landing: &LandingReport) -> Vec<String> {
     landing.conflicts.iter().map(|(path, _)| path.to_string()).collect()
 }

@@ -1,6 +1,7 @@
-//! Cut off at every step of a landing, and failed at every step of it, also by a disk that is really full.
+//! Cut off at every step of a landing, and failed at every step of it, also by a disk that is
+//! really full.
 
-use journeyman_testkit::{again_arguments, skip, test_path};
+use journeyman_testkit::{skip, test_arguments, test_path};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -127,7 +128,8 @@ fn before_or_after_and_never_between() {
     }
 }
 
-/// Run by [`a_disk_that_is_really_full`] in namespaces of its own, with the project on a disk of two MiB.
+/// Run by [`a_disk_that_is_really_full`] in namespaces of its own, with the project on a disk of
+/// two MiB.
 #[test]
 fn within_a_small_disk() {
     let Some(disk) = std::env::var_os("JM_TEST_SMALL_DISK") else { return };
@@ -162,7 +164,7 @@ fn within_a_small_disk() {
         fs::write(copy.join(format!("file{n}")), noise(100 + n, 100_000)).unwrap();
     }
     fs::remove_file(copy.join("file3")).unwrap();
-    let changes = copied.user.landings().changes_of(&workspace, &copied.info).unwrap();
+    let changes = copied.user.landings().changes_in_workspace(&workspace, &copied.info).unwrap();
     let before = crate::support::model(&disk.join("tree"));
     let refused = copied.user.land(&changes, &LandOptions::default()).unwrap_err();
     assert!(matches!(refused, WorkspaceError::NoSpace { .. }), "{refused:?}");
@@ -171,7 +173,7 @@ fn within_a_small_disk() {
     for n in 0..30_u64 {
         fs::write(copy.join(format!("file{n}")), noise(200 + n, 20_000)).unwrap();
     }
-    let changes = copied.user.landings().changes_of(&workspace, &copied.info).unwrap();
+    let changes = copied.user.landings().changes_in_workspace(&workspace, &copied.info).unwrap();
     let landing = copied.user.land(&changes, &LandOptions::default()).unwrap();
     assert_eq!((landing.conflicts, landing.applied.changes.len()), (vec![], 30));
     assert_eq!(crate::support::model(&disk.join("tree")), crate::support::model(&copy));
@@ -190,7 +192,7 @@ fn a_disk_that_is_really_full() {
         .args(namespaces)
         .arg(&disk)
         .arg(&us)
-        .args(again_arguments(test_path!("within_a_small_disk")))
+        .args(test_arguments(test_path!("within_a_small_disk")))
         .output();
     match ran {
         Ok(ran) => {

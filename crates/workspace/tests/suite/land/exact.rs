@@ -76,7 +76,8 @@ fn ignored_files_count_where_an_edit_changed_them() {
         ("build/made", "old\n"),
     ];
     let copied = Copied::with(&files);
-    // An edit, a command, an edit that is taken back by hand, a new one, and one that is deleted again.
+    // An edit, a command, an edit that is taken back by hand, a new one, and one that is deleted
+    // again.
     apply(&copied.copy, vec![write("a.log", "edited\n"), write("c.log", "edited\n")]).unwrap();
     copied.command(|| copied.write("b.log", "by a command\n"));
     copied.write("c.log", "old\n");

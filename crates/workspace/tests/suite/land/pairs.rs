@@ -80,8 +80,8 @@ fn act(root: &Path, deed: Deed, who: Who) {
     }
 }
 
-/// Rows are the user's deeds, columns the copy's, in the order of [`DEEDS`]. `u`: the tree stays as the user has it;
-/// `c`: it becomes what the copy has; `+`: both deeds are in it; `x`: a conflict.
+/// Rows are the user's deeds, columns the copy's, in the order of [`DEEDS`]. `u`: the tree stays as
+/// the user has it; `c`: it becomes what the copy has; `+`: both deeds are in it; `x`: a conflict.
 const TABLE: [&str; 10] = [
     "u c c c c c c c c c", // nothing
     "u x + x + + x x + +", // same line

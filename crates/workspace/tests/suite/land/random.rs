@@ -1,6 +1,7 @@
 //! Random work on both sides, against plain maps.
 //!
-//! A file is three blocks far apart, so that merging is a matter of blocks, and the model needs no lines.
+//! A file is three blocks far apart, so that merging is a matter of blocks, and the model needs no
+//! lines.
 
 use journeyman_testkit::skip;
 use std::collections::{BTreeMap, BTreeSet};
@@ -153,7 +154,8 @@ fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     Some(said)
 }
 
-/// What landing is to make of it with conflicts going the user's way and the copy's way, and where those are.
+/// What landing is to make of it with conflicts going the user's way and the copy's way, and where
+/// those are.
 fn wanted(base: &Files, ours: &Files, theirs: &Files) -> ([Files; 2], BTreeSet<String>) {
     let mut wanted = [ours.clone(), ours.clone()];
     let mut conflicts = BTreeSet::new();

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, TransactionStep};
 use journeyman_workspace::{CopyChanges, LandOptions, OnConflict, UndoTarget, WorkspaceError};
 
 use rustix::fs::{XattrFlags, getxattr, setxattr};
@@ -40,7 +40,8 @@ fn nothing_goes_through_a_link() {
         }
         assert!(!outside.join("new").exists());
     }
-    // The link itself was replaced, as asked for; what the user gave another name got the copy's lines.
+    // The link itself was replaced, as asked for; what the user gave another name got the copy's
+    // lines.
     assert_eq!(copied.project.text("file"), "new\n");
     assert!(root.join("dir").symlink_metadata().unwrap().is_symlink());
     assert_eq!(copied.project.text("elsewhere/f"), "new\n");
@@ -205,7 +206,7 @@ fn no_bytes_of_the_list_panic() {
                     LandOptions { on_conflict: OnConflict::Theirs, dry_run: true, ..LandOptions::default() };
                 landed += usize::from(copied.user.land(&changes, &dry).is_ok());
                 let _diff = copied.user.landings().diff(&changes, 1_000);
-                let _stat = copied.user.landings().stat(&changes);
+                let _stat = copied.user.landings().diff_stat(&changes);
             }
         }
     }
@@ -214,7 +215,7 @@ fn no_bytes_of_the_list_panic() {
 
 #[test]
 fn what_the_user_writes_in_the_last_instant_stays() {
-    for step in [Step::Intend, Step::Flush, Step::Place] {
+    for step in [TransactionStep::Intend, TransactionStep::Flush, TransactionStep::Place] {
         let copied = Copied::with(&[("a", "1\n"), ("b", "1\n"), ("c", "1\n")]);
         for name in ["a", "b", "c"] {
             copied.write(name, "copy\n");
@@ -222,7 +223,7 @@ fn what_the_user_writes_in_the_last_instant_stays() {
         let changes = copied.changes();
         let target = copied.project.root().join("c");
         let done = Arc::new(AtomicBool::new(false));
-        let hook = move |now: Step| {
+        let hook = move |now: TransactionStep| {
             if now == step && !done.swap(true, Ordering::SeqCst) {
                 fs::write(&target, "the user's, a moment ago\n").unwrap();
             }
@@ -280,7 +281,8 @@ fn what_the_journal_cannot_hold_is_refused_before_anything() {
 
 #[test]
 fn two_candidates_land_one_after_the_other() {
-    // The second one is against the same base, and finds the first one's work as if a user had done it.
+    // The second one is against the same base, and finds the first one's work as if a user had done
+    // it.
     let copied = Copied::with(&[("f", "1\n2\n3\n4\n5\n6\n7\n8\n")]);
     copied.write("f", "one\n2\n3\n4\n5\n6\n7\n8\n");
     let first = copied.changes();

@@ -48,7 +48,7 @@ fn figures() {
             Some(after) => copied.write("f", after),
             None => fs::remove_file(copied.copy_root().join("f")).unwrap(),
         }
-        let stat = copied.user.landings().stat(&copied.changes()).unwrap();
+        let stat = copied.user.landings().diff_stat(&copied.changes()).unwrap();
         assert_eq!(stat, DiffStat { files: 1, added, removed }, "{before:?} {after:?}");
     }
 }
@@ -110,7 +110,7 @@ fn git_applies_the_diff_and_counts_the_same() {
     git(&copied.copy_root(), &["add", "-A"]);
     let counted = git(&copied.copy_root(), &["diff", "--cached", "--shortstat", "-M100%", "HEAD"]).unwrap();
     let numbers: Vec<usize> = counted.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let stat = copied.user.landings().stat(&changes).unwrap();
+    let stat = copied.user.landings().diff_stat(&changes).unwrap();
     assert_eq!(numbers, [stat.files, stat.added, stat.removed], "{counted}");
     assert_eq!((stat.added, stat.removed), (diff.added, diff.removed));
     git(&copied.copy_root(), &["fsck", "--strict"]);

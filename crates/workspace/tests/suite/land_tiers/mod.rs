@@ -7,11 +7,11 @@ use crate::support::{Project, apply, delete, model, session, set_mode, shown, wr
 use crate::trees::{Tools, git, isolate, project_with, run};
 use journeyman_protocol::CallId;
 use journeyman_workspace::{
-    IsolatedCopy, LandOptions, OnConflict, Tier, UndoTarget, Workspace, WorkspaceError,
+    IsolatedCopy, IsolationTier, LandOptions, OnConflict, UndoTarget, Workspace, WorkspaceError,
 };
 
 fn each_tier(project: impl Fn() -> Project, check: impl Fn(&Project, &Workspace, &Tools, IsolatedCopy)) {
-    for tier in Tier::ALL {
+    for tier in IsolationTier::ALL {
         let project = project();
         git(&project.root(), &["init", "-q"]);
         git(&project.root(), &["add", "-A"]);
@@ -28,9 +28,9 @@ fn each_tier(project: impl Fn() -> Project, check: impl Fn(&Project, &Workspace,
 /// A command of the session, in the sandbox and journaled.
 fn command(tools: &Tools, copy: &IsolatedCopy, text: &str) {
     let workspace = copy.workspace();
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     let said = run(tools, workspace, text);
-    workspace.commands().end(before, &session(1), Some(&CallId::new("shell"))).unwrap();
+    workspace.command_observer().end(before, &session(1), Some(&CallId::new("shell"))).unwrap();
     assert_eq!(said, "", "{text}");
 }
 
@@ -65,7 +65,7 @@ fn what_a_session_does_in_a_copy_comes_to_the_tree() {
         command(tools, &copy, "mv named renamed && chmod 755 tool && rm -r dir && echo file > dir");
         command(tools, &copy, "ln -s a link && mkdir empty && rmdir hollow && echo x > other.log");
         assert_eq!(tree(project), before, "{}", copy.info().tier);
-        let mut wanted = model(&copy.workspace().reach_path().join("."));
+        let mut wanted = model(&copy.workspace().access_path().join("."));
         let changes = workspace.landings().changes(&copy).unwrap();
         assert_eq!(
             shown(&changes.files()),

@@ -1,9 +1,9 @@
-//! Random edits, commands, outside changes, checkpoints, undo and crashes, against a model of plain maps: the tree,
-//! and what is said of it, are always what the model says.
+//! Random edits, commands, outside changes, checkpoints, undo and crashes, against a model of plain
+//! maps: the tree, and what is said of it, are always what the model says.
 //!
-//! The suite runs a few hundred sequences, always the same; `JM_CASES` says how many more there are to be, as
-//! `cargo xtask soak workspace` does. A sequence that fails is made as short as it goes before it is shown;
-//! `JM_SEED` runs one alone.
+//! The suite runs a few hundred sequences, always the same; `JM_CASES` says how many more there are
+//! to be, as `cargo xtask soak workspace` does. A sequence that fails is made as short as it goes
+//! before it is shown; `JM_SEED` runs one alone.
 
 mod acts;
 mod real;

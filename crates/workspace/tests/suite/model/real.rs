@@ -11,7 +11,7 @@ use std::time::Duration;
 use journeyman_protocol::{CallId, FileChange, FileChangeKind, UnixMillis};
 use journeyman_workspace::failpoint::{Failpoint, Fault};
 use journeyman_workspace::{
-    Change, CheckpointId, Expected, UndoReport, UndoTarget, Workspace, WorkspaceError,
+    Change, CheckpointId, ExpectedState, UndoReport, UndoTarget, Workspace, WorkspaceError,
 };
 
 use crate::model::acts::{Act, Deed, Target, Wish};
@@ -124,9 +124,9 @@ impl Run {
             Wish::Write(path, content) => Change::Write {
                 path: rel(path),
                 content: content.clone().into_bytes(),
-                expected: Expected::Anything,
+                expected: ExpectedState::Anything,
             },
-            Wish::Delete(path) => Change::Delete { path: rel(path), expected: Expected::Anything },
+            Wish::Delete(path) => Change::Delete { path: rel(path), expected: ExpectedState::Anything },
             Wish::Rename(from, to) => Change::Rename { from: rel(from), to: rel(to) },
             Wish::Executable(path, flag) => Change::SetExecutable { path: rel(path), executable: *flag },
         };
@@ -191,8 +191,11 @@ impl Run {
 
     fn command(&mut self, number: u64, first: &[Deed], wishes: &[Wish], then: &[Deed]) -> Result<(), String> {
         let call = self.next_call();
-        let begun =
-            self.workspace.commands().begin_call(&session(number), &call).map_err(failed("a command"))?;
+        let begun = self
+            .workspace
+            .command_observer()
+            .begin_call(&session(number), &call)
+            .map_err(failed("a command"))?;
         let (before, since) = (self.world.tree.clone(), self.world.journal.len());
         self.deeds(first);
         let (wishes, changes) = self.changes(wishes);
@@ -208,7 +211,7 @@ impl Run {
             }
         }
         self.deeds(then);
-        let found = self.workspace.commands().end(begun, &session(number), Some(&call));
+        let found = self.workspace.command_observer().end(begun, &session(number), Some(&call));
         let found = found.map_err(failed("the end of a command"))?;
         self.found("a command", number, Cause::Own, (&before, since), &found)
     }
@@ -229,11 +232,15 @@ impl Run {
     }
 
     fn check(&mut self, number: u64, deeds: &[Deed]) -> Result<(), String> {
-        let begun = self.workspace.commands().begin_checks(&session(number)).map_err(failed("checks"))?;
+        let begun =
+            self.workspace.command_observer().begin_checks(&session(number)).map_err(failed("checks"))?;
         let (before, since) = (self.world.tree.clone(), self.world.journal.len());
         self.deeds(deeds);
-        let found =
-            self.workspace.commands().end_checks(begun, &session(number)).map_err(failed("checks"))?;
+        let found = self
+            .workspace
+            .command_observer()
+            .end_checks(begun, &session(number))
+            .map_err(failed("checks"))?;
         self.found("checks", number, Cause::Check, (&before, since), &found)
     }
 
@@ -242,8 +249,11 @@ impl Run {
         let call = self.next_call();
         self.checkpoint(number)?;
         let checkpoint = self.checkpoints.last().unwrap().0;
-        let begun =
-            self.workspace.commands().begin_call(&session(number), &call).map_err(failed("a command"))?;
+        let begun = self
+            .workspace
+            .command_observer()
+            .begin_call(&session(number), &call)
+            .map_err(failed("a command"))?;
         let (before, since) = (self.world.tree.clone(), self.world.journal.len());
         self.deeds(deeds);
         self.deeds(saves);
@@ -278,12 +288,12 @@ impl Run {
     fn beside(&mut self, [one, other]: [u64; 2], deeds: &[Deed], then: &[Deed]) -> Result<(), String> {
         let calls = [self.next_call(), self.next_call()];
         let begin = |number, call| {
-            self.workspace.commands().begin_call(&session(number), call).map_err(failed("a command"))
+            self.workspace.command_observer().begin_call(&session(number), call).map_err(failed("a command"))
         };
         let (first, second) = (begin(one, &calls[0])?, begin(other, &calls[1])?);
         let (before, since) = (self.world.tree.clone(), self.world.journal.len());
         self.deeds(deeds);
-        let found = self.workspace.commands().end(first, &session(one), Some(&calls[0]));
+        let found = self.workspace.command_observer().end(first, &session(one), Some(&calls[0]));
         let found = found.map_err(failed("the end of a command"))?;
         self.found("the first of two commands", one, Cause::Own, (&before, since), &found)?;
         let mut told = BTreeMap::new();
@@ -292,7 +302,7 @@ impl Run {
             told = expected_kinds(shared);
         }
         self.deeds(then);
-        let found = self.workspace.commands().end(second, &session(other), Some(&calls[1]));
+        let found = self.workspace.command_observer().end(second, &session(other), Some(&calls[1]));
         let found = found.map_err(failed("the end of a command"))?;
         let length = self.world.journal.len();
         let is_same = self.world.tree == before;

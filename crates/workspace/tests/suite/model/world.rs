@@ -313,7 +313,8 @@ impl World {
                 if draft.now.is_some() {
                     return None;
                 }
-                // A new file that takes the place of a deleted one gets its mode, as a written one does.
+                // A new file that takes the place of a deleted one gets its mode, as a written one
+                // does.
                 let taken = draft.before.as_ref().filter(|old| !old.link);
                 let taken = taken.map(|old| if flag { executable(old.mode, true) } else { old.mode });
                 draft.mode = mode.or(taken);
@@ -380,7 +381,8 @@ impl World {
         }
     }
 
-    /// The changes that were taken back by something that is in effect itself, as far as this file is concerned.
+    /// The changes that were taken back by something that is in effect itself, as far as this file
+    /// is concerned.
     fn undone_at(&self, path: Option<&str>) -> BTreeSet<usize> {
         let mut undone = BTreeSet::new();
         for (id, entry) in self.journal.iter().enumerate().rev() {
@@ -404,8 +406,8 @@ impl World {
         }
     }
 
-    /// The changes that an undo takes back, newest first; `None` when there are none. `since` is how many changes
-    /// there were before the checkpoint.
+    /// The changes that an undo takes back, newest first; `None` when there are none. `since` is
+    /// how many changes there were before the checkpoint.
     pub(crate) fn selected(&self, target: &Target, since: usize) -> Option<Selected> {
         let is_undoable = |id: &usize| !self.journal[*id].cause.takes_back() && self.is_in_effect(*id);
         let undoable: Vec<usize> = (0..self.journal.len()).rev().filter(is_undoable).collect();
@@ -623,7 +625,8 @@ fn is_left(now: &Option<State>, steps: &[(usize, &Both)]) -> bool {
     now.is_some() && steps.first().is_some_and(|(_, (before, after))| is_left_by(now, before, after))
 }
 
-/// Whether the newest step left the file as the oldest found it, with nothing of anybody else in between.
+/// Whether the newest step left the file as the oldest found it, with nothing of anybody else in
+/// between.
 fn come_to_nothing(steps: &[(usize, &Both)]) -> bool {
     let is_chain = steps.windows(2).all(|pair| match (&pair[0].1.0, &pair[1].1.1) {
         (Some(found), Some(left)) => found.same_content(left),

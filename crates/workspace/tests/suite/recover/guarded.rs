@@ -38,7 +38,7 @@ fn guarding(project: &Project) -> Workspace {
 
 fn begin_guarded(workspace: &Workspace) -> TreeSnapshot {
     let before = begin(workspace);
-    GuardedState::before_command(workspace, &before, GUARDS).unwrap();
+    GuardedState::capture_for_recovery(workspace, &before, GUARDS).unwrap();
     before
 }
 
@@ -115,8 +115,8 @@ fn a_guarded_file_that_a_person_changed_after_the_crash_stays() {
 fn guarded_files_that_cut_off_checks_made_are_moved_away() {
     let project = project();
     let workspace = guarding(&project);
-    let before = workspace.commands().begin_checks(&session(1)).unwrap();
-    GuardedState::before_command(&workspace, &before, GUARDS).unwrap();
+    let before = workspace.command_observer().begin_checks(&session(1)).unwrap();
+    GuardedState::capture_for_recovery(&workspace, &before, GUARDS).unwrap();
     project.write("out/.envrc", "evil");
     drop(before);
     let workspace = guarding(&project);

@@ -5,7 +5,7 @@ mod guarded;
 mod others;
 
 use crate::support;
-use journeyman_testkit::again;
+use journeyman_testkit::rerun_test;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use journeyman_protocol::{CallId, UnixMillis};
 use journeyman_store::Blobs;
-use journeyman_workspace::failpoint::Step as FailStep;
+use journeyman_workspace::failpoint::TransactionStep as FailStep;
 use journeyman_workspace::failpoint::{Failpoint, Fault};
 use journeyman_workspace::{
     CheckpointId, GuardRules, GuardedState, Limits, Options, RecoveredCall, TreeSnapshot, UndoTarget,
@@ -47,7 +47,7 @@ fn recover(workspace: &Workspace, checkpoint: CheckpointId) -> RecoveredCall {
 }
 
 fn begin(workspace: &Workspace) -> TreeSnapshot {
-    workspace.commands().begin_call(&session(1), &call("shell")).unwrap()
+    workspace.command_observer().begin_call(&session(1), &call("shell")).unwrap()
 }
 
 /// `"~a: why; +b: why"`.
@@ -154,7 +154,7 @@ fn victim() {
         step(&dir.join("tree"));
         say("step".to_owned());
     }
-    workspace.commands().end(before, &session(1), Some(&call("shell"))).unwrap();
+    workspace.command_observer().end(before, &session(1), Some(&call("shell"))).unwrap();
     say("ended".to_owned());
 }
 
@@ -169,7 +169,7 @@ enum Kill {
 
 /// Starts the program and kills it; gives its checkpoint.
 fn killed(project: &Project, kill: Kill) -> CheckpointId {
-    let mut victim = again!("victim");
+    let mut victim = rerun_test!("victim");
     victim.env(VICTIM, project.dir.path()).stdout(Stdio::piped());
     let (Kill::After(lines) | Kill::At(lines)) = kill;
     if kill == Kill::At(lines) {
@@ -421,13 +421,13 @@ fn commands_that_overlapped_are_sealed_oldest_first() {
     let before = project.tree();
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
-    let first = workspace.commands().begin_call(&session(1), &call("first")).unwrap();
+    let first = workspace.command_observer().begin_call(&session(1), &call("first")).unwrap();
     project.write("a", "by the first");
-    let second = workspace.commands().begin_call(&session(1), &call("second")).unwrap();
+    let second = workspace.command_observer().begin_call(&session(1), &call("second")).unwrap();
     project.write("a", "by the second");
     project.write("new", "n");
     tick();
-    let others = workspace.commands().begin_call(&session(2), &call("others")).unwrap();
+    let others = workspace.command_observer().begin_call(&session(2), &call("others")).unwrap();
     drop((first, second));
     let calls = workspace.recovery().cut_off_calls(&session(1)).unwrap();
     assert_eq!(calls, [call("first"), call("second")]);
@@ -495,7 +495,7 @@ fn what_a_background_command_did_stays_and_is_known() {
     let project = project();
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
-    let behind = workspace.commands().begin_background(&session(1), &call("behind")).unwrap();
+    let behind = workspace.command_observer().begin_background(&session(1), &call("behind")).unwrap();
     project.write("early", "by the command, or a person");
     project.write("new", "by the command");
     let front = begin(&workspace);
@@ -525,7 +525,7 @@ fn a_call_that_ended_or_never_began_leaves_nothing_to_seal() {
     assert_eq!(recover(&workspace, checkpoint), RecoveredCall::default(), "nothing ran");
     let snapshot = begin(&workspace);
     work(&project.root());
-    let changes = workspace.commands().end(snapshot, &session(1), Some(&call("shell"))).unwrap();
+    let changes = workspace.command_observer().end(snapshot, &session(1), Some(&call("shell"))).unwrap();
     let done = project.tree();
     let recovered = recover(&workspace, checkpoint);
     assert_eq!((recovered.applied, recovered.restored, recovered.left), (changes, vec![], vec![]));
@@ -581,7 +581,7 @@ fn checks_that_were_cut_off_are_journaled_as_checks() {
     let project = project();
     let workspace = project.open();
     apply(&workspace, vec![write("a", "edited")]).unwrap();
-    let snapshot = workspace.commands().begin_checks(&session(1)).unwrap();
+    let snapshot = workspace.command_observer().begin_checks(&session(1)).unwrap();
     project.write("a", "formatted by a test");
     project.write("early", "changed while tests ran");
     project.write("out/snapshot", "made by a test");

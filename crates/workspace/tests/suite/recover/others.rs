@@ -17,7 +17,7 @@ fn recovery_leaves_what_another_session_did_while_the_command_ran() {
         Fault::Go
     };
     tick();
-    let running = workspace.commands().begin_call(&session(2), &call("theirs")).unwrap();
+    let running = workspace.command_observer().begin_call(&session(2), &call("theirs")).unwrap();
     project.write("theirs/command", "by their command");
     let recovered = recover(&project.open_failing(Failpoint::new(hook)), checkpoint);
     let beside =
@@ -31,7 +31,7 @@ fn recovery_leaves_what_another_session_did_while_the_command_ran() {
         expected.insert(path.into(), kept[path.as_bytes()].clone());
     }
     assert_eq!(kept, expected);
-    let theirs = workspace.commands().end(running, &session(2), Some(&call("theirs"))).unwrap();
+    let theirs = workspace.command_observer().end(running, &session(2), Some(&call("theirs"))).unwrap();
     assert_eq!(shown(&theirs), "+theirs/command");
     workspace.undo(UndoTarget::Session(session(2))).unwrap();
     assert!(!project.root().join("theirs").exists());
@@ -43,10 +43,10 @@ fn a_file_left_because_another_session_may_have_changed_it_is_named_at_each_seal
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let cut_off = begin(&workspace);
-    let theirs = workspace.commands().begin_call(&session(2), &call("theirs")).unwrap();
+    let theirs = workspace.command_observer().begin_call(&session(2), &call("theirs")).unwrap();
     project.write("early", "by one of the two commands");
     drop(cut_off);
-    workspace.commands().end(theirs, &session(2), Some(&call("theirs"))).unwrap();
+    workspace.command_observer().end(theirs, &session(2), Some(&call("theirs"))).unwrap();
     let expected = [
         "~early: a command of another session ran at the same time, so it can't be told whose change this is; kept",
     ];
@@ -67,12 +67,12 @@ fn what_a_sealed_command_left_is_not_taken_for_the_work_of_one_that_still_runs()
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let cut_off = begin(&workspace);
-    let theirs = workspace.commands().begin_call(&session(2), &call("theirs")).unwrap();
+    let theirs = workspace.command_observer().begin_call(&session(2), &call("theirs")).unwrap();
     project.write("early", "by the command that is cut off");
     project.write("ignored", "by the command that is cut off");
     drop(cut_off);
     assert_eq!(paths_left(&recover(&workspace, checkpoint)), "~early");
-    workspace.commands().end(theirs, &session(2), Some(&call("theirs"))).unwrap();
+    workspace.command_observer().end(theirs, &session(2), Some(&call("theirs"))).unwrap();
     for number in [1, 2] {
         let ignored = workspace.history().ignored_changes_since(&checkpoint, &session(number)).unwrap();
         let ignored: Vec<_> = ignored.iter().map(|it| (it.change.path.to_string(), it.is_shared)).collect();
@@ -85,5 +85,5 @@ fn what_a_sealed_command_left_is_not_taken_for_the_work_of_one_that_still_runs()
     let next = begin(&workspace);
     let notes = fs::read_dir(project.state().join("running")).unwrap().count();
     assert_eq!(notes, 2, "only the heartbeat and the process_lock of the command that runs");
-    workspace.commands().end(next, &session(1), Some(&call("shell"))).unwrap();
+    workspace.command_observer().end(next, &session(1), Some(&call("shell"))).unwrap();
 }

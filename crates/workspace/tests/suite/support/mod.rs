@@ -1,6 +1,6 @@
 //! A project in a temporary directory, its state beside it, and plain maps to compare it with.
 
-use journeyman_testkit::{again_arguments, copy_program, skip};
+use journeyman_testkit::{copy_program, skip, test_arguments};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -15,7 +15,9 @@ use journeyman_protocol::{CallId, FileChange, FileChangeKind, RelPath, SessionId
 use journeyman_store::Blobs;
 use journeyman_workspace::failpoint::Failpoint;
 use journeyman_workspace::limits::Limits;
-use journeyman_workspace::{Applied, Change, ChangeSet, Expected, Options, Workspace, WorkspaceError};
+use journeyman_workspace::{
+    AppliedChanges, Change, ChangeSet, ExpectedState, Options, Workspace, WorkspaceError,
+};
 
 pub(crate) struct Project {
     pub dir: tempfile::TempDir,
@@ -40,7 +42,8 @@ impl Project {
         Self { dir, blobs, limits }
     }
 
-    /// In memory where the system has such a place: for tests that do much and prove nothing about disks.
+    /// In memory where the system has such a place: for tests that do much and prove nothing about
+    /// disks.
     pub(crate) fn in_memory() -> Self {
         let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         Self::at(dir)
@@ -133,18 +136,18 @@ pub(crate) fn session(number: u64) -> SessionId {
 }
 
 pub(crate) fn write(path: &str, content: &str) -> Change {
-    Change::Write { path: rel(path), content: content.as_bytes().to_vec(), expected: Expected::Anything }
+    Change::Write { path: rel(path), content: content.as_bytes().to_vec(), expected: ExpectedState::Anything }
 }
 
 pub(crate) fn delete(path: &str) -> Change {
-    Change::Delete { path: rel(path), expected: Expected::Anything }
+    Change::Delete { path: rel(path), expected: ExpectedState::Anything }
 }
 
 pub(crate) fn set(number: u64, changes: Vec<Change>) -> ChangeSet {
     ChangeSet { call: Some(CallId::new("call")), session: session(number), description: None, changes }
 }
 
-pub(crate) fn apply(workspace: &Workspace, changes: Vec<Change>) -> Result<Applied, WorkspaceError> {
+pub(crate) fn apply(workspace: &Workspace, changes: Vec<Change>) -> Result<AppliedChanges, WorkspaceError> {
     workspace.apply(set(1, changes))
 }
 
@@ -175,7 +178,8 @@ pub(crate) fn tick() {
     }
 }
 
-/// Waits until the signature of every file that is there tells each later change of it: two ticks of the clock.
+/// Waits until the signature of every file that is there tells each later change of it: two ticks
+/// of the clock.
 pub(crate) fn settle() {
     let now = || {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
@@ -199,8 +203,8 @@ pub(crate) fn set_mode(path: &Path, mode: u32) {
 /// An id that belongs to nobody of importance on any system.
 const NOBODY: u32 = 65_534;
 
-/// Whether permissions mean anything to this process. To root they don't: then the test is run once more as
-/// somebody else, and that is its result.
+/// Whether permissions mean anything to this process. To root they don't: then the test is run once
+/// more as somebody else, and that is its result.
 pub(crate) fn is_ordinary_user(test: &str) -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;
@@ -211,7 +215,7 @@ pub(crate) fn is_ordinary_user(test: &str) -> bool {
     copy_program(&std::env::current_exe().unwrap(), &copy);
     set_mode(&copy, 0o755);
     let ran = Command::new(&copy)
-        .args(again_arguments(test))
+        .args(test_arguments(test))
         .env("TMPDIR", dir.path())
         .current_dir(dir.path())
         .uid(NOBODY)

@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::support::{Project, model, rel, session, set_mode, shown};
 use crate::trees::{Tools, git, project_with, run};
 use journeyman_protocol::{CallId, RelPath, UnixMillis};
-use journeyman_testkit::{again, skip};
+use journeyman_testkit::{rerun_test, skip};
 use journeyman_workspace::{
     DestructiveChange, GuardRules, Options, OverlayChanges, OverlayRun, UndoTarget, Workspace,
 };
@@ -56,9 +56,9 @@ fn try_out(workspace: &Workspace, tools: &Tools) -> Option<OverlayRun> {
 /// Runs a command in a layer; what it said is of no interest.
 fn tried(workspace: &Workspace, tools: &Tools, command: &str) -> Option<(OverlayRun, OverlayChanges)> {
     let trial = try_out(workspace, tools)?;
-    let before = trial.workspace().commands().begin().unwrap();
+    let before = trial.workspace().command_observer().begin().unwrap();
     run(tools, trial.workspace(), command);
-    trial.workspace().commands().end(before, &session(1), Some(&call())).unwrap();
+    trial.workspace().command_observer().end(before, &session(1), Some(&call())).unwrap();
     let tried = trial.examine(workspace).unwrap();
     Some((trial, tried))
 }
@@ -292,7 +292,7 @@ fn what_may_not_come_out() {
     let Some(trial) = try_out(&workspace, &tools) else { return };
     run(&tools, trial.workspace(), "cp /bin/true target/true; cp /bin/true dir/true");
     for path in ["target/true", "dir/true"] {
-        set_mode(&trial.workspace().reach_path().join(path), 0o6755);
+        set_mode(&trial.workspace().access_path().join(path), 0o6755);
     }
     let tried_out = trial.examine(&workspace).unwrap();
     let names: Vec<String> = tried_out.refusals().iter().map(|(path, _)| path.to_string()).collect();
@@ -301,7 +301,7 @@ fn what_may_not_come_out() {
     // What is neither a file nor a link stays behind, and nothing else does.
     let command = "mkfifo dir/pipe target/pipe; mkdir target/p; mkfifo target/p/pipe; echo 2 > a";
     let Some((trial, tried)) = tried(&workspace, &tools, command) else { return };
-    let left_out: Vec<String> = tried.left_out().iter().map(ToString::to_string).collect();
+    let left_out: Vec<String> = tried.left_out_paths().iter().map(ToString::to_string).collect();
     assert_eq!(left_out, ["dir/pipe", "target/pipe"]);
     let landing = trial.land(&workspace, &tried, &session(1), &call()).unwrap();
     assert!(landing.landed, "{landing:?}");
@@ -382,7 +382,7 @@ fn what_a_cut_off_landing_moved_away_comes_back() {
     trial.discard();
     let before = model(&project.root());
     for taken in [false, true] {
-        again!("die_with_a_layer_open").env(PROJECT, project.dir.path()).status().unwrap();
+        rerun_test!("die_with_a_layer_open").env(PROJECT, project.dir.path()).status().unwrap();
         // As it is after the first move of a landing's second half.
         let (layer, target) = (layer(&project), project.root().join("target"));
         let gone = layer.join("gone");
@@ -440,7 +440,7 @@ fn a_crash_drops_the_layer() {
     let (workspace, tools) = (open(&project), Tools::of(&project));
     let Some(trial) = try_out(&workspace, &tools) else { return };
     trial.discard();
-    let died = again!("die_with_a_layer_open").env(PROJECT, project.dir.path()).status().unwrap();
+    let died = rerun_test!("die_with_a_layer_open").env(PROJECT, project.dir.path()).status().unwrap();
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&died), Some(9));
     assert!(fs::read_dir(project.state().join("work")).unwrap().count() > 0, "nothing was left");
     let again = open(&project);

@@ -23,9 +23,9 @@ fn ignored_files_that_a_command_changes_or_deletes_come_back() {
     let workspace = project.open();
     let root = project.root();
     for round in 0..2 {
-        let before = workspace.commands().begin().unwrap();
+        let before = workspace.command_observer().begin().unwrap();
         assert_eq!(
-            before.not_undoable().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            before.not_undoable_files().iter().map(ToString::to_string).collect::<Vec<_>>(),
             [".gitignore", "large.bin"]
         );
         project.write(".env", "KEY=2");
@@ -35,7 +35,7 @@ fn ignored_files_that_a_command_changes_or_deletes_come_back() {
         fs::remove_file(root.join("large.bin")).unwrap();
         fs::remove_dir_all(root.join("data")).unwrap();
         fs::remove_dir_all(root.join("target")).unwrap();
-        let changes = workspace.commands().end(before, &session(round), None).unwrap();
+        let changes = workspace.command_observer().end(before, &session(round), None).unwrap();
         assert_eq!(shown(&changes), "~.env -a.sqlite -data/deep/x -large.bin -sub/b.sqlite");
         let report = workspace.undo(UndoTarget::Session(session(round))).unwrap();
         assert_eq!(shown(&report.restored), "~.env +a.sqlite +data/deep/x +sub/b.sqlite");
@@ -54,9 +54,9 @@ fn ignored_files_that_a_command_changes_or_deletes_come_back() {
 fn an_ignored_file_that_only_got_a_new_time_is_none_that_changed() {
     let project = Project::with(&[(".gitignore", ".env\n"), (".env", "KEY=1")]);
     let workspace = project.open();
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     project.write(".env", "KEY=1");
-    assert_eq!(workspace.commands().end(before, &session(1), None).unwrap(), []);
+    assert_eq!(workspace.command_observer().end(before, &session(1), None).unwrap(), []);
     assert!(workspace.undo(UndoTarget::Session(session(1))).is_err());
 }
 
@@ -68,13 +68,19 @@ fn an_ignored_file_changed_beside_a_command_of_another_session_is_named_as_neith
     let calls = [1, 2].map(|number| {
         (
             number,
-            workspace.commands().begin_call(&session(number), &CallId::new(format!("{number}"))).unwrap(),
+            workspace
+                .command_observer()
+                .begin_call(&session(number), &CallId::new(format!("{number}")))
+                .unwrap(),
         )
     });
     project.write("one.db", "by the first");
     project.write("two.db", "by the second");
     for (number, before) in calls {
-        workspace.commands().end(before, &session(number), Some(&CallId::new(format!("{number}")))).unwrap();
+        workspace
+            .command_observer()
+            .end(before, &session(number), Some(&CallId::new(format!("{number}"))))
+            .unwrap();
     }
     for number in [1, 2] {
         let told = workspace.history().ignored_changes_since(&checkpoint, &session(number)).unwrap();
@@ -89,10 +95,10 @@ fn what_commands_did_to_ignored_files_is_told() {
     let project = Project::with(&[(".gitignore", ".env\n"), (".env", "KEY=1"), ("a", "1")]);
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     fs::remove_file(project.root().join(".env")).unwrap();
     project.write("a", "2");
-    workspace.commands().end(before, &session(1), None).unwrap();
+    workspace.command_observer().end(before, &session(1), None).unwrap();
     let told = workspace.history().ignored_changes_since(&checkpoint, &session(1)).unwrap();
     assert_eq!(shown(&told.iter().map(|it| it.change.clone()).collect::<Vec<_>>()), "-.env");
     assert!(told[0].is_undoable && !told[0].is_shared);

@@ -12,15 +12,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use journeyman_protocol::{CallId, RelPath};
-use journeyman_workspace::failpoint::{Failpoint, Fault, Step};
+use journeyman_workspace::failpoint::{Failpoint, Fault, TransactionStep};
 use journeyman_workspace::{CheckpointId, UndoReport, UndoTarget, Workspace, WorkspaceError};
 use support::{Project, apply, delete, mode, rel, session, set, set_mode, shown, tick, write};
 
 fn command(workspace: &Workspace, number: u64, work: impl FnOnce()) -> String {
-    let before = workspace.commands().begin().unwrap();
+    let before = workspace.command_observer().begin().unwrap();
     work();
     let call = CallId::new("shell");
-    shown(&workspace.commands().end(before, &session(number), Some(&call)).unwrap())
+    shown(&workspace.command_observer().end(before, &session(number), Some(&call)).unwrap())
 }
 
 fn undo(workspace: &Workspace) -> UndoReport {
@@ -197,7 +197,7 @@ fn what_others_journal_during_a_command_is_theirs() {
 fn open_with_an_edit_at(project: &Project, at: usize, path: &'static str) -> Workspace {
     let (other, looks) = (project.open(), AtomicUsize::new(0));
     project.open_failing(Failpoint::new(move |step| {
-        if step == Step::Look && looks.fetch_add(1, Ordering::Relaxed) == at {
+        if step == TransactionStep::Look && looks.fetch_add(1, Ordering::Relaxed) == at {
             other.apply(set(2, vec![write(path, "theirs")])).unwrap();
         }
         Fault::Go
@@ -234,8 +234,14 @@ fn nobody_looks_at_the_tree_in_the_middle_of_another_sessions_edit() {
     let (looking, refusals) = (project.open(), std::sync::Arc::new(AtomicUsize::new(0)));
     let refused = refusals.clone();
     let hook = move |step| {
-        if matches!(step, Step::Stage | Step::Placed | Step::Commit | Step::Settle) {
-            let begun = looking.commands().begin_call(&session(1), &CallId::new("shell"));
+        if matches!(
+            step,
+            TransactionStep::Stage
+                | TransactionStep::Placed
+                | TransactionStep::Commit
+                | TransactionStep::Settle
+        ) {
+            let begun = looking.command_observer().begin_call(&session(1), &CallId::new("shell"));
             assert!(matches!(begun, Err(WorkspaceError::Busy { .. })), "{step:?}: {begun:?}");
             refused.fetch_add(1, Ordering::Relaxed);
         }
@@ -252,9 +258,12 @@ fn nobody_looks_at_the_tree_in_the_middle_of_another_sessions_edit() {
 fn what_the_commands_of_two_sessions_may_have_done_is_left_by_an_undo_of_either() {
     let project = Project::with(&[("early", "e"), ("both", "b"), ("gone", "g"), ("late", "l")]);
     let workspace = project.open();
-    let begin = |number| workspace.commands().begin_call(&session(number), &CallId::new("shell")).unwrap();
+    let begin =
+        |number| workspace.command_observer().begin_call(&session(number), &CallId::new("shell")).unwrap();
     let end = |before, number| {
-        shown(&workspace.commands().end(before, &session(number), Some(&CallId::new("shell"))).unwrap())
+        shown(
+            &workspace.command_observer().end(before, &session(number), Some(&CallId::new("shell"))).unwrap(),
+        )
     };
     let first = begin(1);
     project.write("early", "by the first");
@@ -284,16 +293,16 @@ fn a_command_whose_heartbeat_is_late_still_counts_as_running() {
     project.limits.heartbeat = Duration::from_secs(3_600);
     let workspace = project.open();
     let call = CallId::new("shell");
-    let first = workspace.commands().begin_call(&session(1), &call).unwrap();
-    let second = workspace.commands().begin_call(&session(2), &call).unwrap();
+    let first = workspace.command_observer().begin_call(&session(1), &call).unwrap();
+    let second = workspace.command_observer().begin_call(&session(2), &call).unwrap();
     project.write("both", "by either");
     // As after the stop of a process: the heartbeats were renewed before the file changed.
     for heartbeat in fs::read_dir(project.state().join("running")).unwrap() {
         let file = fs::File::options().write(true).open(heartbeat.unwrap().path()).unwrap();
         file.set_modified(SystemTime::now() - Duration::from_secs(86_400)).unwrap();
     }
-    assert_eq!(shown(&workspace.commands().end(first, &session(1), Some(&call)).unwrap()), "~both");
-    assert_eq!(shown(&workspace.commands().end(second, &session(2), Some(&call)).unwrap()), "~both");
+    assert_eq!(shown(&workspace.command_observer().end(first, &session(1), Some(&call)).unwrap()), "~both");
+    assert_eq!(shown(&workspace.command_observer().end(second, &session(2), Some(&call)).unwrap()), "~both");
 }
 
 #[test]
@@ -302,10 +311,10 @@ fn what_two_commands_may_have_done_is_left_when_one_of_them_is_recovered() {
     let workspace = project.open();
     let checkpoint = workspace.checkpoint(&session(1), "before").unwrap();
     let call = CallId::new("shell");
-    let ours = workspace.commands().begin_call(&session(1), &call).unwrap();
-    let theirs = workspace.commands().begin_call(&session(2), &call).unwrap();
+    let ours = workspace.command_observer().begin_call(&session(1), &call).unwrap();
+    let theirs = workspace.command_observer().begin_call(&session(2), &call).unwrap();
     project.write("a", "by either");
-    workspace.commands().end(theirs, &session(2), Some(&call)).unwrap();
+    workspace.command_observer().end(theirs, &session(2), Some(&call)).unwrap();
     project.write("b", "by ours alone");
     drop(ours);
     let now = journeyman_protocol::UnixMillis(u64::MAX);
@@ -335,7 +344,8 @@ fn sessions_that_work_at_once_never_take_back_what_another_did() {
                             continue;
                         }
                         let call = CallId::new(format!("call-{step}"));
-                        let before = workspace.commands().begin_call(&session(number), &call).unwrap();
+                        let before =
+                            workspace.command_observer().begin_call(&session(number), &call).unwrap();
                         project.write(&path, &text);
                         if step == STEPS - 1 {
                             drop(before);
@@ -345,7 +355,7 @@ fn sessions_that_work_at_once_never_take_back_what_another_did() {
                                 .recover_call(&checkpoint, &session(number), &call, now)
                                 .unwrap();
                         } else {
-                            workspace.commands().end(before, &session(number), Some(&call)).unwrap();
+                            workspace.command_observer().end(before, &session(number), Some(&call)).unwrap();
                         }
                     }
                 });
@@ -413,11 +423,11 @@ fn files_over_the_bounds_are_named_and_reported() {
     let mut project = Project::with(&[("big", "0123456789"), ("small", "1")]);
     project.limits.kept_file_bytes = 8;
     let workspace = project.open();
-    let begun = workspace.commands().begin().unwrap();
-    assert_eq!(begun.not_undoable(), [rel("big")]);
+    let begun = workspace.command_observer().begin().unwrap();
+    assert_eq!(begun.not_undoable_files(), [rel("big")]);
     project.write("big", "9876543210 and more");
     project.write("small", "2");
-    let changed = workspace.commands().end(begun, &session(1), None).unwrap();
+    let changed = workspace.command_observer().end(begun, &session(1), None).unwrap();
     assert_eq!(shown(&changed), "~big ~small");
     let report = undo(&workspace);
     assert_eq!((shown(&report.restored), conflicts(&report)), ("~small".into(), vec!["big".into()]));
@@ -426,7 +436,10 @@ fn files_over_the_bounds_are_named_and_reported() {
     apply(&workspace, vec![write("big", "a whole new text")]).unwrap();
     assert_eq!(project.text("big"), "a whole new text");
     project.limits.max_files = 1;
-    assert!(matches!(project.open().commands().begin(), Err(WorkspaceError::TooManyFiles { limit: 1 })));
+    assert!(matches!(
+        project.open().command_observer().begin(),
+        Err(WorkspaceError::TooManyFiles { limit: 1 })
+    ));
 }
 
 #[test]

@@ -194,7 +194,7 @@ impl Run {
                 .collect();
             assert_eq!(watcher.shown, due, "{:?} since {}", watcher.filter, watcher.since);
         }
-        assert_eq!(self.bench.log.subscribers_behind(), 0);
+        assert_eq!(self.bench.log.count_subscribers_behind(), 0);
     }
 }
 

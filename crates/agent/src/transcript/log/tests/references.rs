@@ -110,7 +110,7 @@ async fn everybody_gets(bench: &Bench, live: &mut Subscription, expected: Vec<Ev
     };
     assert_eq!(events(drain(live).await), expected, "live");
     assert_eq!(events(drain(&mut bench.subscribe(Since::Seq(Seq::START))).await), expected, "from the store");
-    let read = crate::events(&*bench.store, &session(), Seq::START, 10_000).await.unwrap();
+    let read = crate::load_events(&*bench.store, &session(), Seq::START, 10_000).await.unwrap();
     assert_eq!(read.into_iter().map(|envelope| envelope.event).collect::<Vec<_>>(), expected, "read");
 }
 
@@ -236,7 +236,7 @@ async fn a_reference_to_what_is_not_there_says_so() {
             let entry = NewEntry { channel: None, kind: "message".into(), at: UnixMillis(1), payload };
             fork.append(&session(), Seq(1), vec![entry]).await.unwrap();
         }
-        let read = crate::events(&fork, &session(), Seq::START, 10).await.unwrap();
+        let read = crate::load_events(&fork, &session(), Seq::START, 10).await.unwrap();
         let Event::TurnFinished { text, .. } = &read[0].event else { panic!("{read:?}") };
         assert_eq!(text, "(kept in entry 2 of the log, which doesn't have it)");
     }
@@ -263,7 +263,7 @@ async fn events_of_a_newer_version_are_passed_over() {
     let mut events = log.subscribe(EventFilter::all(), Since::Seq(Seq::START));
     log.push_and_flush(vec![says("ours")]).await.unwrap();
     assert_eq!(drained(&mut events).await, ["turn_started", "ours"]);
-    assert_eq!(crate::events(&*bench.store, &session(), Seq::START, 10).await.unwrap().len(), 2);
+    assert_eq!(crate::load_events(&*bench.store, &session(), Seq::START, 10).await.unwrap().len(), 2);
 }
 
 fn bytes_on_disk(directory: &Path) -> u64 {
@@ -297,7 +297,7 @@ async fn a_megabyte_of_streamed_text_takes_at_most_three_on_disk() {
         let reply = Reply { text: text.clone(), thinking: String::new(), input: Value::Null };
         log.push_and_flush(vec![reply.done()]).await.unwrap();
         let open = bytes_on_disk(directory.path());
-        let shown = crate::events(&*store, &session(), Seq::START, usize::MAX).await.unwrap();
+        let shown = crate::load_events(&*store, &session(), Seq::START, usize::MAX).await.unwrap();
         let texts: Vec<&String> = shown
             .iter()
             .filter_map(|envelope| match &envelope.event {

@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use journeyman_store::{Entry, MemoryStore, NewEntry, Store, StoreError};
-use journeyman_testkit::pass_on_store;
+use journeyman_testkit::forward_store_methods;
 use tokio::sync::Semaphore;
 
 /// The fate of an append.
@@ -90,7 +90,7 @@ impl Gated {
 }
 
 impl Store for Gated {
-    pass_on_store!(inner: create, read_records, changed, fork, sessions, find, set_status, lease, release, delete);
+    forward_store_methods!(inner: create, read_records, wait_for_entry, fork, sessions, find_sessions, set_status, acquire_lease, release_lease, delete);
 
     fn append(
         &self,

@@ -146,7 +146,7 @@ async fn every_bookmark_gives_the_rest_of_the_log() {
                 future.push((events, since));
             }
         }
-        let read = crate::events(&*bench.store, &session(), since, 7).await.unwrap();
+        let read = crate::load_events(&*bench.store, &session(), since, 7).await.unwrap();
         let read: Vec<u64> = read.iter().map(|envelope| envelope.seq.unwrap().0).collect();
         let all = expected(&entries, &EventFilter::all(), since);
         assert_eq!(read, all[..all.len().min(7)]);
@@ -202,9 +202,9 @@ async fn one_that_is_behind_slows_nobody_and_takes_little() {
     let timeline = lock(&bench.log.shared.timeline);
     assert!(timeline.held_bytes() <= 64 * 1024);
     drop(timeline);
-    assert_eq!(bench.log.subscribers_behind(), 1);
+    assert_eq!(bench.log.count_subscribers_behind(), 1);
     drop(slow);
-    assert_eq!(bench.log.subscribers_behind(), 0);
+    assert_eq!(bench.log.count_subscribers_behind(), 0);
     assert_eq!(lock(&bench.log.shared.timeline).held_bytes(), 0);
 }
 
@@ -215,9 +215,9 @@ async fn a_session_at_rest_keeps_nothing() {
     for number in 0..2_000 {
         bench.log.emit(delta(0, number * 4, "text"));
     }
-    assert_eq!(bench.log.subscribers_behind(), 1);
+    assert_eq!(bench.log.count_subscribers_behind(), 1);
     assert_eq!(drain(&mut events).await.len(), 2_000);
-    assert_eq!(bench.log.subscribers_behind(), 0);
+    assert_eq!(bench.log.count_subscribers_behind(), 0);
     assert_eq!(lock(&bench.log.shared.timeline).held_bytes(), 0, "what all have taken is let go");
     bench.log.release_memory();
     assert_eq!(lock(&bench.log.shared.timeline).capacity(), 0);

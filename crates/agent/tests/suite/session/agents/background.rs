@@ -334,7 +334,8 @@ fn can_be_cut(entries: &[Entry], count: usize, agent_is_whole: bool) -> bool {
     let (before, after) = entries.split_at(count.min(entries.len()));
     let Some(next) = after.first() else { return false };
     let has = |kind: &str| before.iter().any(|entry| entry.kind == kind);
-    // What is never written apart: a call's end and its result, and the end of an agent and its message.
+    // What is never written apart: a call's end and its result, and the end of an agent and its
+    // message.
     let is_in_batch = matches!(record_of(next), Some(Record::Result { .. }))
         || matches!(next.kind.as_str(), "done" | "agent_finished");
     !is_in_batch && (agent_is_whole || !has("agent_finished"))
@@ -352,7 +353,8 @@ async fn a_background_task_goes_on_wherever_the_program_ended() {
         for of_child in [0, 1, all / 2, all - 1, all] {
             let mut bench = bench();
             bench.run(&by_results(), auto()).await;
-            // The agent and its session write at the same time, so the order differs from run to run.
+            // The agent and its session write at the same time, so the order differs from run to
+            // run.
             if !can_be_cut(&bench.log.entries(), count, of_child == all) {
                 continue;
             }
@@ -430,7 +432,7 @@ async fn reports_of_agents_outlive_compactions() {
     let limits = ModelLimits {
         window: Tokens(12_000),
         source: LimitSource::Configured,
-        ..ModelLimits::careful_default(false)
+        ..ModelLimits::conservative_default(false)
     };
     let compaction = CompactionSettings { summarize: false, ..CompactionSettings::default() };
     let settings = RunSettings { limits, compaction, max_turns: 1_000, loop_guard: false, ..auto() };

@@ -101,7 +101,7 @@ async fn a_task_is_given_to_an_agent_whose_result_comes_back() {
 
 async fn an_agent_wraps_into_a_tool_with_its_inputs() {
     let typed = scout().optional_input("level", InputKind::Integer, "How deep.");
-    let mut bench = Bench::new(&[]).with_agents(agents([typed]).as_tools());
+    let mut bench = Bench::new(&[]).with_agents(agents([typed]).offer_as_tools());
     let told = told(
         [
             calls([("t1", "scout", json!({ "question": "Where?", "level": "deep" }))]),
@@ -446,7 +446,7 @@ async fn the_log_of_an_agent_is_whole() {
     assert_eq!(state.completed, Some(json!({ "findings": "in a.txt" })));
     assert!(state.is_settled() && state.counters.usage.input == Tokens(200));
     // Nobody holds it any more.
-    let holder = bench.log.inner().holder(&child, crate::session::support::bench::NOW).await.unwrap();
+    let holder = bench.log.inner().lease_holder(&child, crate::session::support::bench::NOW).await.unwrap();
     assert_eq!(holder, None);
 }
 

@@ -40,10 +40,10 @@ fn bench_with(told: &Arc<Told>, agent: AgentDefinition) -> Bench {
     let model = AgentModel {
         model: Arc::clone(told) as _,
         price: None,
-        limits: ModelLimits { window: ModelLimits::MAX_WINDOW, ..ModelLimits::careful_default(false) },
+        limits: ModelLimits { window: ModelLimits::MAX_WINDOW, ..ModelLimits::conservative_default(false) },
         tool_calling: true,
     };
-    Bench::new(&[("a.txt", "a\n")]).with_agents(Agents::new(vec![agent]).as_group(model))
+    Bench::new(&[("a.txt", "a\n")]).with_agents(Agents::new(vec![agent]).offer_as_group(model))
 }
 
 fn director() -> Arc<GroupDirector> {

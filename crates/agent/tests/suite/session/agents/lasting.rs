@@ -73,7 +73,8 @@ async fn an_answer_at_the_session_holds_for_agents_that_work_already() {
     let (of_session, rule, path) = question(&mut session).await;
     assert!(path.is_empty() && !rule.contains("agents"), "{rule}");
     assert!(session.handle.decide_as(&of_session, PermissionAnswer::allow_rule(), "ada"));
-    // The answer settles the open question of the agent, which asks no more; nor does a later agent.
+    // The answer settles the open question of the agent, which asks no more; nor does a later
+    // agent.
     session.done().await;
     assert_eq!(questions(&session), 2);
     let settled = session.shown.iter().any(|envelope| {

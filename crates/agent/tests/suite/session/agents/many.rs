@@ -135,7 +135,8 @@ async fn a_hundred_agents_with_faults_answer_every_call_and_leave_no_task() {
     let alive = tokio::runtime::Handle::current().metrics();
     let before = alive.num_alive_tasks();
     let ended = bench.run(&told, auto()).await;
-    // The handle is gone: so is everything that it started, and nothing holds the model or the log any more.
+    // The handle is gone: so is everything that it started, and nothing holds the model or the log
+    // any more.
     eventually("the end of all tasks", || alive.num_alive_tasks() == before).await;
     assert_eq!((Arc::strong_count(&told), Arc::strong_count(&bench.log)), (1, 1));
     assert_eq!(ended.turns as usize, AGENTS / AT_ONCE + 1, "{}", ended.summary);

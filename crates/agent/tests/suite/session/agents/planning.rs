@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::agents::{AgentDefinition, AgentOutput, Agents, InputKind};
+use journeyman_agent::agents::{AgentDefinition, AgentOutputSpec, Agents, InputKind};
 use journeyman_agent::{PlanFirst, RunSettings, State, store_plan};
 use journeyman_model::Price;
 use journeyman_protocol::{Event, Plan, PlanComparison, RelPath, RunOutcome, Termination};
@@ -23,7 +23,7 @@ cases![
 ];
 
 fn planner() -> AgentDefinition {
-    let output = AgentOutput {
+    let output = AgentOutputSpec {
         name: "plan".to_owned(),
         description: "The plan.".to_owned(),
         schema: json!({ "type": "object" }),

@@ -1,11 +1,11 @@
-//! Agents under the same cases: what they may do, how deep they go, how they answer, and how they shorten their own
-//! conversations.
+//! Agents under the same cases: what they may do, how deep they go, how they answer, and how they
+//! shorten their own conversations.
 
 use std::sync::Arc;
 
 use journeyman_agent::agents::{AgentDefinition, AgentTools, Agents, InputKind, MAX_AGENT_DEPTH};
 use journeyman_agent::{
-    Approver, Checks, CompactionSettings, PermissionAnswer, Record, RunSettings, State, record_of,
+    Approver, ChecksSetting, CompactionSettings, PermissionAnswer, Record, RunSettings, State, record_of,
 };
 use journeyman_context::counting::{Counter, RequestParts};
 use journeyman_model::ModelRequest;
@@ -29,7 +29,7 @@ cases![
 const ROLE: &str = "You are the worker of a case.";
 
 pub(super) fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, ..auto() }
 }
 
 /// An agent that answers with a text.
@@ -161,7 +161,7 @@ async fn case_32_a_delegated_task_returns_the_agents_text_and_no_question() {
     let write = calls([("w", "write_file", json!({ "path": "b.txt", "content": "x\n" }))]);
     let told = delegating([write, finishes("It is in b.txt.")]);
     // Nobody is asked, so that a call which asks is refused.
-    let mut session = bench.start(&told, RunSettings { checks: Checks::Off, ..in_mode(Mode::Ask) });
+    let mut session = bench.start(&told, RunSettings { checks: ChecksSetting::Off, ..in_mode(Mode::Ask) });
     session.handle.send("do it").await.unwrap();
     let ended = session.done().await;
     assert_eq!(ended.text, "done");
@@ -177,7 +177,8 @@ async fn case_32_a_delegated_task_returns_the_agents_text_and_no_question() {
 }
 
 async fn case_42_an_agent_has_no_tool_that_its_parent_is_denied_and_depth_is_capped() {
-    // What a rule denies to everybody, what the parent's mode denies, and what the parent's own list lacks.
+    // What a rule denies to everybody, what the parent's mode denies, and what the parent's own
+    // list lacks.
     let deny = "[[rule]]\ndecision = \"deny\"\ntools = [\"run_command\"]\nreason = \"no commands\"\n";
     let tries = || {
         calls([
@@ -190,7 +191,7 @@ async fn case_42_an_agent_has_no_tool_that_its_parent_is_denied_and_depth_is_cap
             .with_rules(deny)
             .with_agents(Agents::new(vec![worker().tools(AgentTools::All, Mode::Auto)]));
         let told = delegating([tries(), finishes("tried")]);
-        bench.run(&told, RunSettings { checks: Checks::Off, ..in_mode(mode) }).await;
+        bench.run(&told, RunSettings { checks: ChecksSetting::Off, ..in_mode(mode) }).await;
         let agent = agents_of(&bench).pop().unwrap();
         assert_eq!(states(&bench, &agent, "run").last(), Some(&CallState::Denied), "{mode}");
         assert_eq!((bench.file("c.txt"), bench.file("b.txt").is_some()), (None, writes), "{mode}");
@@ -230,7 +231,11 @@ async fn case_42_an_agent_has_no_tool_that_its_parent_is_denied_and_depth_is_cap
 const WINDOW: Tokens = Tokens(12_000);
 
 fn limits() -> ModelLimits {
-    ModelLimits { window: WINDOW, source: LimitSource::Configured, ..ModelLimits::careful_default(false) }
+    ModelLimits {
+        window: WINDOW,
+        source: LimitSource::Configured,
+        ..ModelLimits::conservative_default(false)
+    }
 }
 
 fn tokens(request: &ModelRequest) -> Tokens {
@@ -245,8 +250,8 @@ fn asks_for_summary(request: &ModelRequest) -> bool {
 
 const FILES: usize = 60;
 
-/// Runs an agent that reads many files in a small window, whose summaries are `summary`. Returns its requests, and what
-/// its log says of compressions.
+/// Runs an agent that reads many files in a small window, whose summaries are `summary`. Returns
+/// its requests, and what its log says of compressions.
 async fn read_many(summary: &'static str) -> (Vec<ModelRequest>, Vec<Event>, State) {
     let text = |number| format!("// file {number}\n") + &"let value = compute(1, 2, 3);\n".repeat(60);
     let files: Vec<(String, String)> =
@@ -332,7 +337,8 @@ async fn gemini_27_a_summary_that_is_too_large_leaves_an_agents_conversation_as_
             .iter()
             .all(|request| !format!("{:?}", request.messages).contains("leaves_an_agents_conversation"))
     );
-    // The model is asked for a summary every second time: after one that was too large the next one is done without.
+    // The model is asked for a summary every second time: after one that was too large the next one
+    // is done without.
     let methods: Vec<CompressionMethod> = compressions(&events)
         .iter()
         .map(|event| match event {

@@ -3,9 +3,9 @@
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
-use journeyman_agent::schedule::Job;
+use journeyman_agent::schedule::ScheduledJob;
 use journeyman_agent::todos::{TodoDraft, TodoError};
-use journeyman_agent::{Checks, RunSettings, TodoSettings};
+use journeyman_agent::{ChecksSetting, RunSettings, TodoSettings};
 use journeyman_protocol::{Event, ScheduleKind, TodoReminderReason};
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ cases![
 ];
 
 fn settings(todos: Option<TodoSettings>) -> RunSettings {
-    RunSettings { checks: Checks::Off, todos, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, todos, ..auto() }
 }
 
 fn list(step: usize) -> Step {
@@ -77,8 +77,8 @@ async fn case_22_todos_keep_their_rules_and_remind() {
             _ => None,
         })
         .collect();
-    // Three steps after the change that began the list, not counting it; then it becomes empty, and nothing is left
-    // to be reminded of.
+    // Three steps after the change that began the list, not counting it; then it becomes empty, and
+    // nothing is left to be reminded of.
     assert_eq!(reminders, [(TodoReminderReason::Interval, 2), (TodoReminderReason::Empty, 0)]);
     let changes: Vec<(usize, usize)> = bench
         .log
@@ -127,7 +127,7 @@ async fn case_24_every_two_steps_fires_at_two_and_four() {
     let trail: Arc<Mutex<Vec<String>>> = Arc::default();
     let noting = |name: &'static str| {
         let trail = Arc::clone(&trail);
-        Job::run(move |step| {
+        ScheduledJob::from_closure(move |step| {
             let trail = Arc::clone(&trail);
             async move {
                 trail.lock().unwrap().push(format!("{name} begins at {step}"));
@@ -140,7 +140,7 @@ async fn case_24_every_two_steps_fires_at_two_and_four() {
     let two = NonZeroU64::new(2).unwrap();
     let schedule = session.handle.schedule();
     let id = schedule.every("a", two, noting("a")).unwrap();
-    schedule.every("nudge", two, Job::Reminder("look up".to_owned())).unwrap();
+    schedule.every("nudge", two, ScheduledJob::Reminder("look up".to_owned())).unwrap();
     schedule.enqueue("b", noting("b")).unwrap();
     schedule.enqueue("c", noting("c")).unwrap();
     session.handle.send("do it").await.unwrap();

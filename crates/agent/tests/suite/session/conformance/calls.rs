@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use journeyman_agent::{Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
+use journeyman_agent::{Approver, ChecksSetting, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{
     AgentState, CallId, CallState, Event, Mode, ResumeStrategy, RunOutcome, TurnPhase,
 };
@@ -24,11 +24,11 @@ cases![
 ];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, ..auto() }
 }
 
 fn asking() -> RunSettings {
-    RunSettings { approver: Approver::Handle, checks: Checks::Off, ..in_mode(Mode::Ask) }
+    RunSettings { approver: Approver::Handle, checks: ChecksSetting::Off, ..in_mode(Mode::Ask) }
 }
 
 async fn case_25_never_more_than_three_and_a_failure_blocks_nobody() {

@@ -1,6 +1,6 @@
-//! Faults that were found in another agent, each of which is absent here. [`FAULTS`] names the tests that show it; a
-//! test holds the names against the sources. Numbers left out are no faults of a program's own: complaints about
-//! other entries (10), or an installer's (30).
+//! Faults that were found in another agent, each of which is absent here. [`FAULTS`] names the
+//! tests that show it; a test holds the names against the sources. Numbers left out are no faults
+//! of a program's own: complaints about other entries (10), or an installer's (30).
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -242,7 +242,8 @@ const FAULTS: &[Fault] = &[
     ),
 ];
 
-/// A case of another agent's behaviour that an agent here has to pass: its number, and the tests that show it.
+/// A case of another agent's behaviour that an agent here has to pass: its number, and the tests
+/// that show it.
 const CASES_OF_GEMINI: &[(u32, &[&str])] = &[
     (14, &["valid_output_reaches_the_goal_without_a_further_request"]),
     (15, &["output_that_is_missing_or_wrong_goes_back_until_it_is_valid"]),

@@ -1,10 +1,11 @@
-//! Freshness, the sandbox, edits, commands in the background, links. Through the session, as a model gets to them.
+//! Freshness, the sandbox, edits, commands in the background, links. Through the session, as a
+//! model gets to them.
 
 use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 
 use journeyman_agent::hooks::HooksBuilder;
-use journeyman_agent::{Checks, RunSettings};
+use journeyman_agent::{ChecksSetting, RunSettings};
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{Block, CallState, Event};
 use serde_json::{Value, json};
@@ -24,7 +25,7 @@ cases![
 ];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, todos: None, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, todos: None, ..auto() }
 }
 
 async fn ask(session: &Session, text: &str) {
@@ -194,7 +195,8 @@ async fn case_31_a_command_in_the_background_is_read_and_killed() {
     assert!(result(&heard, "again").contains("no new output"), "{}", result(&heard, "again"));
     assert!(result(&heard, "kill").contains("ended"), "{}", result(&heard, "kill"));
     assert_eq!(marker.alive(), 0, "the whole tree has ended");
-    // What was killed is over: its id gives no output, and can't be killed again. An id that never was is not found.
+    // What was killed is over: its id gives no output, and can't be killed again. An id that never
+    // was is not found.
     for call in ["later", "kill again"] {
         let said = format!("{id} ended: stopped, no new output\n");
         assert_eq!((result(&heard, call), is_error(&heard, call)), (said, true), "{call}");

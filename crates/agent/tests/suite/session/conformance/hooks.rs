@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use journeyman_agent::hooks::{GateDecision, HooksBuilder, PreToolDecision};
-use journeyman_agent::{Checks, CutOffPolicy, RunSettings};
+use journeyman_agent::{ChecksSetting, CutOffPolicy, RunSettings};
 use journeyman_protocol::{Block, CallState};
 use serde_json::json;
 
@@ -18,7 +18,7 @@ cases![
 ];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, ..auto() }
 }
 
 /// What ran, in order.

@@ -2,7 +2,7 @@
 
 use journeyman_agent::hooks::HooksBuilder;
 use journeyman_agent::todos::TodoDraft;
-use journeyman_agent::{AgentError, Checks, CutOffPolicy, ForkPoint, RunSettings, State, fork};
+use journeyman_agent::{AgentError, ChecksSetting, CutOffPolicy, ForkPoint, RunSettings, State, fork};
 use journeyman_model::ModelError;
 use journeyman_protocol::{AgentState, Event, ResumeStrategy, Role, RunOutcome, Seq, SessionId, TurnPhase};
 use serde_json::json;
@@ -23,7 +23,7 @@ cases![
 ];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, ..auto() }
 }
 
 /// What the model was told in each message, as text.
@@ -42,7 +42,7 @@ async fn case_01_a_new_session_is_ready() {
     let status = session.handle.status();
     assert_eq!((status.state, status.turn_phase, status.step), (AgentState::Ready, TurnPhase::Ready, 0));
     assert_eq!((status.queued, status.asked.len(), status.unwritten), (0, 0, 0));
-    assert_eq!(session.handle.bookmark(), Seq::START);
+    assert_eq!(session.handle.last_position(), Seq::START);
     assert_eq!(bench.log.appends(), 0, "nothing is written before the first message");
 }
 
@@ -96,7 +96,7 @@ async fn case_05_a_snapshot_has_a_name_and_a_place() {
     let mut bench = Bench::new(&[]);
     let session = bench.start(&Told::new([says("one"), says("two")]), settings());
     ask(&session, "first").await;
-    let unnamed = session.handle.bookmark();
+    let unnamed = session.handle.last_position();
     let place = session.handle.snapshot("before the risky part").await.unwrap();
     assert_eq!(place, unnamed, "a place without a name is the bookmark");
     assert_eq!(bench.state().await.snapshots.get("before the risky part"), Some(&place), "it is durable");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{Checks, CutOffPolicy, EventFilter, RunSettings, Since, events};
+use journeyman_agent::{ChecksSetting, CutOffPolicy, EventFilter, RunSettings, Since, load_events};
 use journeyman_protocol::{Channel, Envelope, Event, RunOutcome, Seq};
 use journeyman_store::{Entry, SqliteStore, Store, StoreError};
 use serde_json::json;
@@ -21,7 +21,7 @@ cases![
 ];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, ..auto() }
 }
 
 async fn ask(session: &Session, text: &str) {
@@ -57,7 +57,7 @@ async fn case_12_a_subscription_gets_its_kinds_only_in_order() {
     assert_eq!(names, ["tool_start", "tool_end", "tool_start", "tool_end"]);
     let shown = all(monitor).await;
     assert!(shown.iter().all(|envelope| envelope.channel == Channel::Monitor));
-    let whole = events(&*bench.log, &id(), Seq::START, usize::MAX).await.unwrap();
+    let whole = load_events(&*bench.log, &id(), Seq::START, usize::MAX).await.unwrap();
     let of_monitor: Vec<Envelope> =
         whole.into_iter().filter(|envelope| envelope.channel == Channel::Monitor).collect();
     let shown: Vec<Envelope> = shown.iter().map(|envelope| (**envelope).clone()).collect();
@@ -69,9 +69,9 @@ async fn case_13_a_bookmark_replays_what_came_after_it() {
     let mut bench = Bench::new(&[]);
     let session = bench.start(&told(), settings());
     ask(&session, "first").await;
-    let bookmark = session.handle.bookmark();
+    let bookmark = session.handle.last_position();
     ask(&session, "second").await;
-    let whole = events(&*bench.log, &id(), Seq::START, usize::MAX).await.unwrap();
+    let whole = load_events(&*bench.log, &id(), Seq::START, usize::MAX).await.unwrap();
     let places: Vec<Seq> = whole.iter().filter_map(|envelope| envelope.seq).collect();
     let from = [Seq::START, Seq(1), bookmark].into_iter().chain(places.iter().copied());
     let open: Vec<_> =
@@ -111,7 +111,7 @@ async fn case_14_what_the_store_refuses_is_kept_and_written_later() {
     }
     // The whole sequence, of what the store refused and of what came after: in the log as it was
     // shown, in order, nothing lost and nothing doubled.
-    let kept = events(&*bench.log, &id(), Seq::START, usize::MAX).await.unwrap();
+    let kept = load_events(&*bench.log, &id(), Seq::START, usize::MAX).await.unwrap();
     let shown = session.shown.iter().filter(|envelope| envelope.seq.is_some());
     let shown: Vec<Envelope> = shown.map(|envelope| (**envelope).clone()).collect();
     assert_eq!(shown, kept);
@@ -168,7 +168,7 @@ async fn case_38_numbers_rise_over_restarts_and_a_bookmark_holds() {
         .map(|envelope| (**envelope).clone())
         .filter(|one| one.seq.is_some())
         .collect();
-    let whole = events(&*bench.log, &id(), Seq::START, usize::MAX).await.unwrap();
+    let whole = load_events(&*bench.log, &id(), Seq::START, usize::MAX).await.unwrap();
     let later: Vec<Envelope> = whole.iter().filter(|one| one.seq > Some(bookmark)).cloned().collect();
     assert_eq!(given, later);
     assert!(whole.windows(2).all(|pair| pair[0].seq < pair[1].seq));
@@ -241,8 +241,9 @@ async fn case_43_a_damaged_file_is_never_silently_empty() {
     assert_eq!(kept, entries.len());
 }
 
-/// The ends of the commits in a SQLite journal. A frame's header has the size of the database if the frame is the last
-/// one of a commit, else 0 (<https://www.sqlite.org/fileformat2.html#walformat>).
+/// The ends of the commits in a SQLite journal. A frame's header has the size of the database if
+/// the frame is the last one of a commit, else 0
+/// (<https://www.sqlite.org/fileformat2.html#walformat>).
 fn commits_of(journal: &[u8]) -> Vec<usize> {
     let number =
         |at: usize| journal.get(at..at + 4).map(|bytes| u32::from_be_bytes(bytes.try_into().unwrap()));

@@ -15,11 +15,12 @@
 //! | faults of another agent | `faults`: the table of all, and those of agents |
 //! | 7, 35, 38, 44 with processes that are killed | the command line's own tests, `conformance` |
 //!
-//! Adapted: in 5 a snapshot is a place of the log with a name, and a place without one is its bookmark; in 9 the
-//! third hook is `post_append`; the list of 17 is an agent's list of tools, and denying and asking are rules' and
-//! hooks'; in 18 and 19 the modes are ours, and one that is unknown refuses; in 30 a call with several edits is all or
-//! nothing; in 31 the id of a command that was killed says that it ended, and one that never was is not found; in 35 a
-//! call that awaits approval is asked for again, and one that ran is interrupted. 29 (a full context) is in
+//! Adapted: in 5 a snapshot is a place of the log with a name, and a place without one is its
+//! bookmark; in 9 the third hook is `post_append`; the list of 17 is an agent's list of tools, and
+//! denying and asking are rules' and hooks'; in 18 and 19 the modes are ours, and one that is
+//! unknown refuses; in 30 a call with several edits is all or nothing; in 31 the id of a command
+//! that was killed says that it ended, and one that never was is not found; in 35 a call that
+//! awaits approval is asked for again, and one that ran is interrupted. 29 (a full context) is in
 //! `compaction`.
 
 pub(crate) mod agents;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_agent::hooks::{HooksBuilder, PreToolDecision};
-use journeyman_agent::{AgentError, Approver, Checks, CutOffPolicy, PermissionAnswer, RunSettings};
+use journeyman_agent::{AgentError, Approver, ChecksSetting, CutOffPolicy, PermissionAnswer, RunSettings};
 use journeyman_protocol::{AgentState, CallId, CallState, Event, Mode, RunOutcome, Seq, TurnPhase};
 use journeyman_store::{NewEntry, SqliteStore, Store, StoreError};
 use serde_json::json;
@@ -22,7 +22,7 @@ cases![
 ];
 
 fn asking(mode: Mode) -> RunSettings {
-    RunSettings { approver: Approver::Handle, checks: Checks::Off, ..in_mode(mode) }
+    RunSettings { approver: Approver::Handle, checks: ChecksSetting::Off, ..in_mode(mode) }
 }
 
 async fn case_17_a_denial_beats_everything_and_a_question_is_asked_in_auto() {
@@ -183,7 +183,7 @@ async fn case_44_no_secret_is_kept_and_one_process_writes() {
     }
     // Another process, as another store is one.
     let other = SqliteStore::open(&bench.outside.join("sessions.db")).unwrap();
-    let refused = other.lease(&id(), "somebody else", NOW, 1_000).await;
+    let refused = other.acquire_lease(&id(), "somebody else", NOW, 1_000).await;
     let Err(StoreError::Leased { holder, .. }) = refused else { panic!("{refused:?}") };
     assert_eq!(holder, "the test");
     let mut parts = bench.parts(&told);

@@ -2,7 +2,7 @@
 
 use journeyman_agent::channel::AgentChannel;
 use journeyman_agent::session_registry::SessionRegistry;
-use journeyman_agent::{AgentError, Checks, CutOffPolicy, RunSettings, SessionHandle, start};
+use journeyman_agent::{AgentError, ChecksSetting, CutOffPolicy, RunSettings, SessionHandle, start};
 use journeyman_protocol::{MessageKind, SessionId};
 
 use crate::session::support::bench::{Bench, NOW, auto};
@@ -11,7 +11,7 @@ use crate::session::support::model::{Told, says};
 cases![case_32_a_pool_is_bounded_and_a_room_reaches_whom_it_names];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, ..auto() }
 }
 
 fn session(number: u64) -> SessionId {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{AgentError, Checks, Record, RunSettings};
+use journeyman_agent::{AgentError, ChecksSetting, Record, RunSettings};
 use journeyman_protocol::{MessageKind, ReminderCategory, RunOutcome};
 use serde_json::json;
 use tokio::sync::Notify;
@@ -19,7 +19,7 @@ cases![
 ];
 
 fn settings() -> RunSettings {
-    RunSettings { checks: Checks::Off, todos: None, ..auto() }
+    RunSettings { checks: ChecksSetting::Off, todos: None, ..auto() }
 }
 
 async fn case_15_a_user_message_wakes_a_reminder_waits_all_in_order() {

@@ -15,7 +15,7 @@ use journeyman_policy::{Policy, RuleLayer, Rules};
 use journeyman_protocol::{
     Envelope, Event, Mode, ModelLimits, RunReport, SandboxNeeds, SandboxTier, Seq, SessionId, UnixMillis,
 };
-use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, toolchains};
+use journeyman_sandbox::{HostEnvironment, Sandbox, SandboxSettings, find_toolchains};
 use journeyman_store::{Blobs, Entry, MemoryStore, NewEntry, Store};
 use journeyman_tools::{Registry, SharedIndex, Tool};
 use journeyman_workspace::{Options, UndoTarget, Workspace, WorkspaceError};
@@ -167,7 +167,7 @@ impl Bench {
             copy: None,
             planned_copy: None,
             sandbox: Arc::clone(&self.sandbox),
-            toolchains: Arc::new(toolchains(&host, &self.root)),
+            toolchains: Arc::new(find_toolchains(&host, &self.root)),
             registry,
             policy: self.policy.clone(),
             lasting_answers: Default::default(),
@@ -194,7 +194,7 @@ impl Bench {
         inputs: serde_json::Value,
     ) -> Session {
         let parts = self.parts(model);
-        let (role, query) = agent.role(inputs.as_object().unwrap(), &parts.registry).unwrap();
+        let (role, query) = agent.build_role(inputs.as_object().unwrap(), &parts.registry).unwrap();
         let session = self.shown_by(start_agent(parts, settings, id(), role));
         session.handle.send(query).await.unwrap();
         session
@@ -360,9 +360,9 @@ impl Session {
 pub(crate) fn auto() -> RunSettings {
     RunSettings {
         mode: Mode::Auto,
-        checks: journeyman_agent::Checks::Custom(vec!["true".to_owned()]),
+        checks: journeyman_agent::ChecksSetting::Custom(vec!["true".to_owned()]),
         // A model that takes whatever it is sent.
-        limits: ModelLimits { window: ModelLimits::MAX_WINDOW, ..ModelLimits::careful_default(false) },
+        limits: ModelLimits { window: ModelLimits::MAX_WINDOW, ..ModelLimits::conservative_default(false) },
         ..RunSettings::default()
     }
 }

@@ -1,4 +1,5 @@
-//! What holds after every append (invariants 5 and 6), checked on the state that a restart would find.
+//! What holds after every append (invariants 5 and 6), checked on the state that a restart would
+//! find.
 
 use std::collections::{HashMap, HashSet};
 

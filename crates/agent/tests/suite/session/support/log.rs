@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use journeyman_agent::{Record, record_of};
 use journeyman_protocol::{CallId, CallState, Event, Message, Seq, SessionId, UnixMillis};
 use journeyman_store::{Entry, NewEntry, Store, StoreError};
-use journeyman_testkit::pass_on_store;
+use journeyman_testkit::forward_store_methods;
 
 use super::invariants::Fold;
 
@@ -24,8 +24,8 @@ pub(crate) enum Failing {
     From(usize),
 }
 
-/// Passes everything on, keeps what was appended, and folds it after each append as a restart would: what it finds
-/// must be a session that can go on.
+/// Passes everything on, keeps what was appended, and folds it after each append as a restart
+/// would: what it finds must be a session that can go on.
 pub(crate) struct Watched {
     inner: Arc<dyn Store>,
     failing: Mutex<Failing>,
@@ -179,7 +179,7 @@ impl Watched {
 }
 
 impl Store for Watched {
-    pass_on_store!(inner: create, read, read_records, read_chunk, changed, sessions, find, set_status, lease, release, delete);
+    forward_store_methods!(inner: create, read, read_records, read_chunk, wait_for_entry, sessions, find_sessions, set_status, acquire_lease, release_lease, delete);
 
     fn fork(
         &self,

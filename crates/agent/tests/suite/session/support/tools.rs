@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
-use journeyman_tools::{CALL_TIME, Tool, ToolContext, ToolError, ToolOutput};
+use journeyman_tools::{DEFAULT_CALL_TIME, Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Value, json};
 use tokio::sync::{Barrier, Notify};
 
@@ -31,8 +31,8 @@ impl Tool for Lent {
         self.0.is_read_only()
     }
 
-    fn limit(&self) -> Option<Duration> {
-        self.0.limit()
+    fn time_limit(&self) -> Option<Duration> {
+        self.0.time_limit()
     }
 
     fn call<'a>(
@@ -44,7 +44,8 @@ impl Tool for Lent {
     }
 }
 
-/// Does nothing. Its calls meet at a barrier, or wait at a gate, if there is one; what begins and ends is noted.
+/// Does nothing. Its calls meet at a barrier, or wait at a gate, if there is one; what begins and
+/// ends is noted.
 pub(crate) struct Meet {
     pub(crate) name: &'static str,
     pub(crate) read_only: bool,
@@ -134,7 +135,7 @@ impl Does {
         Fut: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
     {
         let work: Arc<Work> = Arc::new(move |context, input| work(context, input).boxed());
-        Self { name, read_only: true, limit: Some(CALL_TIME), work }
+        Self { name, read_only: true, limit: Some(DEFAULT_CALL_TIME), work }
     }
 
     /// The same, as one that changes the files that its argument `path` names.
@@ -165,7 +166,7 @@ impl Tool for Does {
         self.read_only
     }
 
-    fn limit(&self) -> Option<Duration> {
+    fn time_limit(&self) -> Option<Duration> {
         self.limit
     }
 

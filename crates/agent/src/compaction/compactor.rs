@@ -1,0 +1,472 @@
+//! Shortens the conversation so that the next request fits the model's window.
+
+use std::sync::Arc;
+
+use journeyman_context::compaction::{
+    CompactedTranscript, CompactionInput, StateFacts, age_results, compact,
+};
+use journeyman_model::ModelError;
+use journeyman_protocol::{
+    Block, CheckOutcome, CompressionMethod, CompressionPhase, CompressionReason, ErrorPhase, Event, Evidence,
+    LimitSource, ModelLimits, ResultPart, TodoStatus, Tokens, ToolSpec,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::input_room::{InputRoom, RequestSize};
+use super::summary::request_summary;
+use crate::AgentError;
+use crate::hooks::change_review::ChangeReview;
+use crate::hooks::dispatch::HookDispatch;
+use crate::session::context::SessionContext;
+use crate::transcript::log_reader::{KeptTexts, read_kept_texts};
+use crate::transcript::record::{Compaction, Record};
+
+/// Maximum size of the shortened messages, in hundredths of their former size. If they are longer,
+/// the model's summary is left out.
+const MAX_SHRUNK_PERCENT: u64 = 70;
+/// The window that is assumed after a refusal, in hundredths of the refused request.
+const REFUSED_WINDOW_PERCENT: u64 = 90;
+/// Minimum number of messages of a conversation that can be shortened: the task, a reply, and one
+/// more.
+const MIN_SHORTENABLE_MESSAGES: usize = 3;
+/// Minimum bytes per token of a longer text, in any language.
+const MIN_BYTES_PER_TOKEN: u64 = 2;
+/// Bytes of text that have as many tokens as a large image.
+const IMAGE_BYTES: usize = 10_000;
+/// Bytes of a number, `true`, `false` or `null` in arguments, with what separates it.
+const NUMBER_BYTES: usize = 24;
+/// Bytes of the quotation marks or brackets around a value, with what separates it.
+const SEPARATOR_BYTES: usize = 4;
+/// Part of the input room for the conversation that the model summarizes, in hundredths.
+const SUMMARIZED_PERCENT: u64 = 60;
+/// Summaries in a row that may fail before no more are asked for.
+const MAX_FAILED_SUMMARIES: u32 = 2;
+/// Tokens of older messages, as they are counted here, from which a summary is worth a request.
+const MIN_SUMMARIZED_TOKENS: Tokens = Tokens(2_000);
+/// The newest messages, which a compaction doesn't leave out: a reply and its results.
+const KEPT_NEWEST_MESSAGES: usize = 2;
+/// Hexadecimal digits of a file's hash in the state: enough to tell versions apart.
+const HASH_DIGITS: usize = 12;
+
+/// Keeps the requests of a session within the model's window.
+#[derive(Debug, Default)]
+pub(crate) struct Compactor {
+    /// The size of the smallest request that the provider refused as too long.
+    refused: Option<Tokens>,
+    /// True if results of calls left the transcript and nobody has asked since.
+    removed_results: bool,
+    /// The turn in which the transcript was last shortened, counted over the session.
+    shortened_in: Option<(u64, u32)>,
+    /// Summaries in a row that the model failed to write.
+    failed_summaries: u32,
+}
+
+/// The stages that shortening a conversation needs.
+pub(crate) struct CompactionStages<'a> {
+    pub(crate) cx: &'a mut SessionContext,
+    pub(crate) hooks: &'a mut HookDispatch,
+    pub(crate) review: ChangeReview<'a>,
+    /// The newest results of the project's checks.
+    pub(crate) evidence: &'a [Evidence],
+    /// The tools whose results are reports of agents.
+    pub(crate) reporting: Vec<String>,
+    pub(crate) stop: &'a CancellationToken,
+}
+
+impl Compactor {
+    /// Makes the next request fit: first old results age, then the conversation is shortened.
+    pub(crate) async fn make_room(
+        &mut self,
+        mut stages: CompactionStages<'_>,
+        tools: &[ToolSpec],
+    ) -> Result<(), AgentError> {
+        let room = InputRoom::for_model(stages.cx);
+        if surely_fits(stages.cx, room.aging_start()) {
+            return Ok(());
+        }
+        let mut size = RequestSize::measure_next(stages.cx, tools);
+        if size.predicted > room.aging_start() {
+            size = self.age_results(stages.cx, room, size, tools);
+        }
+        let threshold = room.compaction_start(stages.cx.settings.compaction.threshold);
+        // The task itself isn't shortened before a provider refuses it.
+        let is_first = stages.cx.transcript.state().messages.len() < MIN_SHORTENABLE_MESSAGES;
+        if size.predicted <= threshold || is_first || self.has_shortened(stages.cx) {
+            return Ok(());
+        }
+        match self.shorten(&mut stages, CompressionReason::Threshold, room, tools).await {
+            // The request may still fit. If it doesn't, the provider says so.
+            Err(AgentError::HookDenied { reason, .. }) => {
+                let message = format!("the conversation was not shortened: a hook forbids it: {reason}");
+                stages.cx.transcript.emit_warning(ErrorPhase::System, message);
+                Ok(())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Shortens the conversation after a provider refused the last request as too long. Returns
+    /// false if that can't help.
+    pub(crate) async fn make_room_after_refusal(
+        &mut self,
+        mut stages: CompactionStages<'_>,
+        tools: &[ToolSpec],
+    ) -> Result<bool, AgentError> {
+        let sent = RequestSize::measure_next(stages.cx, tools);
+        if self.refused.is_some_and(|refused| sent.predicted >= refused) {
+            return Ok(false);
+        }
+        self.refused = Some(sent.predicted);
+        let (known, input) = (stages.cx.meter.limits(), InputRoom::for_model(stages.cx).input);
+        if let Some(window) = assumed_window(known, input, sent.predicted) {
+            stages.cx.meter.set_refused_window(window);
+        }
+        let room = InputRoom::for_model(stages.cx);
+        self.age_results(stages.cx, room, sent, tools);
+        let after = self.shorten(&mut stages, CompressionReason::Overflow, room, tools).await?;
+        Ok(after.predicted < sent.predicted)
+    }
+
+    /// Shortens the conversation because a person asked for it. Returns the tokens of the next
+    /// request before and after.
+    pub(crate) async fn shorten_on_request(
+        &mut self,
+        mut stages: CompactionStages<'_>,
+        tools: &[ToolSpec],
+    ) -> Result<(Tokens, Tokens), AgentError> {
+        let before = RequestSize::measure_next(stages.cx, tools);
+        // A conversation that is far from the limit is shortened too.
+        let room = InputRoom { input: InputRoom::for_model(stages.cx).input.min(before.predicted) };
+        self.age_results(stages.cx, room, before, tools);
+        let after = self.shorten(&mut stages, CompressionReason::Manual, room, tools).await?;
+        Ok((before.predicted, after.predicted))
+    }
+
+    /// Returns true if results of calls left the transcript since the last call of this function.
+    pub(crate) fn take_results_removed(&mut self) -> bool {
+        std::mem::take(&mut self.removed_results)
+    }
+
+    /// Returns true if the transcript was shortened in this turn already.
+    fn has_shortened(&self, cx: &SessionContext) -> bool {
+        self.shortened_in == Some(step_and_turn(cx))
+    }
+
+    /// Shortens the conversation. Returns the size of the next request.
+    async fn shorten(
+        &mut self,
+        stages: &mut CompactionStages<'_>,
+        reason: CompressionReason,
+        room: InputRoom,
+        tools: &[ToolSpec],
+    ) -> Result<RequestSize, AgentError> {
+        // Also if a hook forbids it: it isn't asked again in this turn.
+        self.shortened_in = Some(step_and_turn(stages.cx));
+        let size = RequestSize::measure_next(stages.cx, tools);
+        let before = size.predicted;
+        let trigger = if reason == CompressionReason::Manual { "manual" } else { "auto" };
+        let review = stages.review.reborrow();
+        let notes = stages.hooks.run_pre_compact(stages.cx, review, trigger, stages.stop).await?;
+        let cx = &mut *stages.cx;
+        cx.transcript.emit(Event::ContextCompression {
+            phase: CompressionPhase::Start,
+            reason,
+            before,
+            after: None,
+            method: None,
+            summary: None,
+            failure: None,
+        });
+        // The user's words and the reports of agents are read from the log.
+        cx.transcript.flush().await?;
+        let texts = read_kept_texts(&**cx.transcript.log().store(), &cx.session, &stages.reporting).await?;
+        let prose = if self.is_summary_worthwhile(cx, reason) {
+            let material = size.to_counted(Tokens(room.input.0 * SUMMARIZED_PERCENT / 100));
+            self.summarize(cx, material, stages.stop).await
+        } else {
+            None
+        };
+        let fixed = size.to_predicted(size.fixed);
+        let limit = match reason {
+            // The window isn't known well: the request has to become shorter by far.
+            CompressionReason::Overflow => room.target_after_compaction(fixed),
+            _ => room.limit_after_compaction(fixed),
+        };
+        let facts = CompactionFacts {
+            texts,
+            evidence: stages.evidence,
+            notes,
+            room: size.to_counted(room.target_after_compaction(fixed)),
+            limit: size.to_counted(limit),
+        };
+        let plain = facts.compact(cx, None);
+        let with_prose = prose.map(|prose| facts.compact(cx, Some(&prose)));
+        let helps = |it: &CompactedTranscript| {
+            it.shows_prose && it.tokens.0.saturating_mul(100) <= size.messages.0 * MAX_SHRUNK_PERCENT
+        };
+        let inflated = with_prose.as_ref().is_some_and(|it| !helps(it));
+        let (result, method) = match with_prose.filter(helps) {
+            Some(result) => (result, CompressionMethod::Summary),
+            None => (plain, CompressionMethod::State),
+        };
+        if result.tokens >= size.messages {
+            let failure = Some("there is nothing to leave out".to_owned());
+            emit_compaction_end(cx, reason, before, (None, None), None, failure);
+            return Ok(size);
+        }
+        let CompactedTranscript { mut head, opening, kept, tail, state, .. } = result;
+        redact_blocks(cx, &mut head);
+        let summary = head.get(opening).and_then(|block| match block {
+            Block::Text { text } => Some(text.clone()),
+            _ => None,
+        });
+        let compaction = Compaction { head, opening, kept, tail, state, inflated };
+        cx.transcript.record(Record::Compacted(Box::new(compaction)));
+        self.removed_results = true;
+        let after = RequestSize::measure_next(cx, tools);
+        emit_compaction_end(cx, reason, before, (Some(after.predicted), Some(method)), summary, None);
+        Ok(after)
+    }
+
+    /// Returns true if a summary by the model is worth a request.
+    fn is_summary_worthwhile(&self, cx: &SessionContext, reason: CompressionReason) -> bool {
+        if !cx.settings.compaction.summarize {
+            return false;
+        }
+        let state = cx.transcript.state();
+        match reason {
+            // The model may refuse the material too.
+            CompressionReason::Overflow => false,
+            CompressionReason::Manual => true,
+            CompressionReason::Threshold => {
+                let inflated = state.compaction.as_ref().is_some_and(|last| last.inflated);
+                let older = state.messages.iter().skip(1).rev().skip(KEPT_NEWEST_MESSAGES);
+                let tokens = older.map(|message| cx.meter.counter().count_message(message)).sum::<Tokens>();
+                !inflated && self.failed_summaries < MAX_FAILED_SUMMARIES && tokens >= MIN_SUMMARIZED_TOKENS
+            }
+        }
+    }
+
+    /// Asks the model for a summary. If that fails, the conversation is shortened without one.
+    async fn summarize(
+        &mut self,
+        cx: &mut SessionContext,
+        material: Tokens,
+        stop: &CancellationToken,
+    ) -> Option<String> {
+        let model = Arc::clone(&cx.model);
+        let asked = request_summary(
+            &*model,
+            cx.settings.prompts.compaction(),
+            &cx.transcript.state().messages,
+            material,
+            stop,
+        )
+        .await;
+        match asked {
+            Ok((text, usage)) => {
+                self.failed_summaries = 0;
+                let mut counters = cx.transcript.state().counters;
+                counters.usage += usage;
+                cx.transcript.record(Record::Counters(counters));
+                cx.record_usage(&usage, cx.settings.price.as_ref().map(|price| price.cost(&usage)));
+                Some(cx.redactor.redact(&text).into_owned())
+            }
+            Err(ModelError::Cancelled) => None,
+            Err(error) => {
+                self.failed_summaries += 1;
+                let from_now_on = if self.failed_summaries == MAX_FAILED_SUMMARIES {
+                    "; from now on none is asked for"
+                } else {
+                    ""
+                };
+                let message = format!("the model wrote no summary of the conversation: {error}{from_now_on}");
+                cx.transcript.emit_warning(ErrorPhase::Model, message);
+                None
+            }
+        }
+    }
+
+    /// Replaces old results by lines, if that frees enough. Returns the size of the next request.
+    fn age_results(
+        &mut self,
+        cx: &mut SessionContext,
+        room: InputRoom,
+        size: RequestSize,
+        tools: &[ToolSpec],
+    ) -> RequestSize {
+        let keep = size.to_counted(room.kept_results());
+        let (results, freed) = age_results(&cx.transcript.state().messages, keep, cx.meter.counter());
+        let freed = size.to_predicted(freed);
+        if results.is_empty() || freed < room.min_aging_gain() {
+            return size;
+        }
+        let calls = results.iter().map(|result| result.call.clone()).collect();
+        cx.transcript.record(Record::Aged { results });
+        self.removed_results = true;
+        cx.transcript.emit(Event::ResultsAged { calls, freed });
+        RequestSize::measure_next(cx, tools)
+    }
+}
+
+/// Returns true if a request certainly fits, judged only by lengths of texts, so that the first
+/// requests don't wait for a vocabulary to be unpacked.
+fn surely_fits(cx: &SessionContext, tokens: Tokens) -> bool {
+    let part = |part: &ResultPart| match part {
+        ResultPart::Text { text } => text.len(),
+        ResultPart::Image(_) => IMAGE_BYTES,
+    };
+    let block = |block: &Block| match block {
+        Block::Text { text } | Block::Thinking { text, .. } => text.len(),
+        Block::ToolUse(call) => max_argument_bytes(&call.input),
+        Block::ToolResult { content, .. } => content.iter().map(part).sum(),
+        Block::Image(_) => IMAGE_BYTES,
+    };
+    let messages = cx.transcript.state().messages.iter();
+    let bytes: usize = messages.flat_map(|message| &message.content).map(block).sum();
+    // The other half is for the system prompt and the tools.
+    bytes as u64 / MIN_BYTES_PER_TOKEN <= tokens.0 / 2
+}
+
+/// Returns an upper bound of the bytes that a model writes for arguments, by the lengths of their
+/// texts.
+fn max_argument_bytes(value: &Value) -> usize {
+    // A text is written with escapes, which double it at most unless it has control characters.
+    let text = |text: &str| 2 * text.len() + SEPARATOR_BYTES;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => NUMBER_BYTES,
+        Value::String(it) => text(it),
+        Value::Array(items) => SEPARATOR_BYTES + items.iter().map(max_argument_bytes).sum::<usize>(),
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| text(name) + max_argument_bytes(value));
+            SEPARATOR_BYTES + fields.sum::<usize>()
+        }
+    }
+}
+
+/// Returns the window to assume after a refusal; `None` if the window that the refusal named
+/// explains it.
+fn assumed_window(known: &ModelLimits, input: Tokens, refused: Tokens) -> Option<Tokens> {
+    let explains = known.source == LimitSource::Refusal && refused > input;
+    (!explains).then(|| Tokens(refused.min(known.window).0 * REFUSED_WINDOW_PERCENT / 100))
+}
+
+fn step_and_turn(cx: &SessionContext) -> (u64, u32) {
+    let counters = &cx.transcript.state().counters;
+    (counters.step, counters.turns)
+}
+
+/// The parts of a compaction besides the conversation.
+struct CompactionFacts<'a> {
+    texts: KeptTexts,
+    evidence: &'a [Evidence],
+    notes: Vec<String>,
+    /// Tokens of the messages, as they are counted here.
+    room: Tokens,
+    /// Maximum tokens of the messages, as they are counted here.
+    limit: Tokens,
+}
+
+impl CompactionFacts<'_> {
+    fn compact(&self, cx: &SessionContext, prose: Option<&str>) -> CompactedTranscript {
+        let state = cx.transcript.state();
+        let last = state.compaction.as_ref();
+        let first = state.messages.first().map_or(0, |message| message.content.len());
+        let todos = state.todos.iter().map(|todo| {
+            let status = match todo.status {
+                TodoStatus::Pending => "pending",
+                TodoStatus::InProgress => "in progress",
+                TodoStatus::Completed => "done",
+            };
+            format!("[{status}] {}", todo.title)
+        });
+        let hashes = state.seen.values().filter_map(|file| {
+            let hash = file.known?.to_string();
+            Some((file.path.to_string(), hash.get(..HASH_DIGITS).unwrap_or(&hash).to_owned()))
+        });
+        let checks = self.evidence.iter().map(|one| {
+            let with = if one.original_tests { " with the original tests" } else { "" };
+            match &one.outcome {
+                CheckOutcome::Passed => format!("`{}`{with} passed", one.command),
+                CheckOutcome::Failed { reason, .. } => format!("`{}`{with} failed: {reason}", one.command),
+                CheckOutcome::NotRun { reason } => {
+                    format!("`{}`{with} could not run: {reason}", one.command)
+                }
+            }
+        });
+        let facts = StateFacts {
+            said: &self.texts.said,
+            reports: &self.texts.reports,
+            todos: todos.collect(),
+            evidence: checks.collect(),
+            hashes: hashes.collect(),
+        };
+        compact(CompactionInput {
+            messages: &state.messages,
+            opening: last.map_or(first, |last| last.opening),
+            state: last.map(|last| last.state.clone()).unwrap_or_default(),
+            facts,
+            prose,
+            notes: &self.notes,
+            room: self.room,
+            limit: self.limit,
+            counter: cx.meter.counter(),
+        })
+    }
+}
+
+fn redact_blocks(cx: &SessionContext, head: &mut [Block]) {
+    for block in head {
+        if let Block::Text { text } = block
+            && let std::borrow::Cow::Owned(clean) = cx.redactor.redact(text)
+        {
+            *text = clean;
+        }
+    }
+}
+
+fn emit_compaction_end(
+    cx: &mut SessionContext,
+    reason: CompressionReason,
+    before: Tokens,
+    (after, method): (Option<Tokens>, Option<CompressionMethod>),
+    summary: Option<String>,
+    failure: Option<String>,
+) {
+    let phase = CompressionPhase::End;
+    cx.transcript.emit(Event::ContextCompression { phase, reason, before, after, method, summary, failure });
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_window_that_a_refusal_names_is_taken_as_it_is() {
+        let known = |source| ModelLimits {
+            window: Tokens(10_000),
+            source,
+            ..ModelLimits::conservative_default(false)
+        };
+        let after = |source, refused| assumed_window(&known(source), Tokens(8_000), Tokens(refused));
+        assert_eq!(after(LimitSource::Refusal, 9_000), None);
+        assert_eq!(after(LimitSource::Refusal, 7_000), Some(Tokens(6_300)), "it doesn't explain the refusal");
+        assert_eq!(after(LimitSource::Table, 9_000), Some(Tokens(8_100)));
+        assert_eq!(after(LimitSource::Table, 20_000), Some(Tokens(9_000)));
+    }
+
+    #[test]
+    fn arguments_are_never_taken_for_shorter_than_they_are() {
+        let text = "fn main() {\n\tprintln!(\"\\\\\");\n}\n".repeat(50);
+        for value in [
+            json!({ "path": "src/main.rs", "edits": [{ "old": text, "new": "", "all": false }], "at": -1.5e300 }),
+            json!([[], {}, null, true, u64::MAX, "\"\n"]),
+            json!({ "": "" }),
+        ] {
+            assert!(max_argument_bytes(&value) >= value.to_string().len(), "{value}");
+        }
+    }
+}

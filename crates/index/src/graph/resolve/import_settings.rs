@@ -1,0 +1,334 @@
+//! Settings of the project that define names: crates, packages, aliases.
+//!
+//! The files come from the project, so they are untrusted: they are read as data, within bounds,
+//! and unreadable ones are ignored.
+
+use std::collections::BTreeMap;
+
+use journeyman_syntax::language::Language;
+use serde_json::Value;
+
+/// Maximum bytes of a settings file.
+const MAX_SETTINGS_BYTES: usize = 1 << 20;
+/// Maximum entries of one kind in a file.
+const MAX_ENTRIES: usize = 1_000;
+/// Maximum length of a chain of extended configurations.
+const MAX_EXTENDS: usize = 8;
+
+/// The known settings files, by path.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ImportSettings {
+    /// By folder.
+    pub(super) crates: BTreeMap<String, RustCrate>,
+    pub(super) packages: BTreeMap<String, ScriptPackage>,
+    pub(super) modules: BTreeMap<String, GoModule>,
+    pub(super) composers: BTreeMap<String, Vec<(String, String)>>,
+    /// By path.
+    scripts: BTreeMap<String, ScriptConfig>,
+}
+
+/// A crate of Rust.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct RustCrate {
+    /// Its name in code.
+    pub(super) name: String,
+    /// The root file of its library, from the crate's folder.
+    pub(super) library: Option<String>,
+    /// Names of renamed dependencies.
+    pub(super) renamed: BTreeMap<String, String>,
+}
+
+/// A package of JavaScript.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ScriptPackage {
+    pub(super) name: String,
+    /// Candidates for its entry file, the likeliest first.
+    pub(super) entries: Vec<String>,
+    /// Its exports, beginning with `.`, and its internal imports, beginning with `#`.
+    pub(super) exports: Vec<(String, Vec<String>)>,
+}
+
+/// A module of Go.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct GoModule {
+    pub(super) name: String,
+    /// Modules that are replaced by a folder.
+    pub(super) replaced: Vec<(String, String)>,
+}
+
+/// The content of a `tsconfig.json`.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct ScriptConfig {
+    base: Option<String>,
+    aliases: Option<Vec<(String, Vec<String>)>>,
+    extends: Vec<String>,
+}
+
+/// The effective settings under a `tsconfig.json`, including those it extends.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct PathAliases {
+    /// The base folder of names.
+    pub(super) base: Option<String>,
+    /// Patterns with at most one `*`, and their targets, from the root of the project.
+    pub(super) aliases: Vec<(String, Vec<String>)>,
+}
+
+impl ImportSettings {
+    /// Returns the languages that a settings file concerns; none for other files.
+    #[must_use]
+    pub fn languages_of(path: &str) -> &'static [Language] {
+        match super::last_part(path) {
+            "Cargo.toml" => &[Language::Rust],
+            "package.json" => &[Language::JavaScript, Language::TypeScript, Language::Tsx],
+            "go.mod" => &[Language::Go],
+            "composer.json" => &[Language::Php],
+            name if is_script(name) => &[Language::JavaScript, Language::TypeScript, Language::Tsx],
+            _ => &[],
+        }
+    }
+
+    /// Reads a file and replaces its earlier settings. Unreadable ones are ignored.
+    pub fn read_settings(&mut self, path: &str, text: &str) {
+        self.remove_settings(path);
+        if text.len() > MAX_SETTINGS_BYTES {
+            return;
+        }
+        let folder = super::parent(path).to_owned();
+        let json = || serde_json::from_str::<Value>(&strip_json_extensions(text)).ok();
+        match super::last_part(path) {
+            "Cargo.toml" => {
+                if let Some(found) = toml::from_str(text).ok().and_then(|table| parse_cargo(&table)) {
+                    self.crates.insert(folder, found);
+                }
+            }
+            "package.json" => {
+                if let Some(value) = json() {
+                    self.packages.insert(folder, parse_package(&value));
+                }
+            }
+            "go.mod" => {
+                self.modules.insert(folder, parse_go_module(text));
+            }
+            "composer.json" => {
+                if let Some(value) = json() {
+                    self.composers.insert(folder, parse_composer(&value));
+                }
+            }
+            name if is_script(name) => {
+                if let Some(value) = json() {
+                    self.scripts.insert(path.to_owned(), parse_script_config(&value, &folder));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Removes a file's settings.
+    pub fn remove_settings(&mut self, path: &str) {
+        let folder = super::parent(path);
+        match super::last_part(path) {
+            "Cargo.toml" => drop(self.crates.remove(folder)),
+            "package.json" => drop(self.packages.remove(folder)),
+            "go.mod" => drop(self.modules.remove(folder)),
+            "composer.json" => drop(self.composers.remove(folder)),
+            _ => drop(self.scripts.remove(path)),
+        }
+    }
+
+    /// Returns the effective settings for the scripts in a folder: the nearest configuration,
+    /// including those it extends.
+    pub(super) fn aliases_in(&self, folder: &str) -> PathAliases {
+        let mut aliases = PathAliases::default();
+        let nearest = super::folder_and_ancestors(folder).find_map(|folder| {
+            ["tsconfig.json", "jsconfig.json"].iter().find_map(|name| {
+                super::join_path(folder, name).filter(|path| self.scripts.contains_key(path))
+            })
+        });
+        let mut open: Vec<String> = nearest.into_iter().collect();
+        let mut seen = 0;
+        while let Some(path) = open.pop() {
+            seen += 1;
+            let Some(script) = self.scripts.get(&path).filter(|_| seen <= MAX_EXTENDS) else { continue };
+            aliases.base = aliases.base.or_else(|| script.base.clone());
+            if aliases.aliases.is_empty() {
+                aliases.aliases = script.aliases.clone().unwrap_or_default();
+            }
+            let folder = super::parent(&path);
+            // The first in the list is the weakest.
+            for name in &script.extends {
+                let Some(base) = super::join_path(folder, name) else { continue };
+                open.extend([format!("{base}.json"), format!("{base}/tsconfig.json"), base]);
+            }
+        }
+        aliases
+    }
+}
+
+fn is_script(name: &str) -> bool {
+    (name.starts_with("tsconfig") || name.starts_with("jsconfig")) && name.ends_with(".json")
+}
+
+fn parse_cargo(table: &toml::Table) -> Option<RustCrate> {
+    let text = |value: Option<&toml::Value>, key: &str| Some(value?.get(key)?.as_str()?.to_owned());
+    let code = |name: &str| name.replace('-', "_");
+    let name = text(table.get("lib"), "name").or_else(|| text(table.get("package"), "name"))?;
+    let mut renamed = BTreeMap::new();
+    for section in ["dependencies", "dev-dependencies", "build-dependencies"] {
+        let entries = table.get(section).and_then(toml::Value::as_table).into_iter().flatten();
+        for (name, value) in entries.take(MAX_ENTRIES) {
+            if let Some(package) = text(Some(value), "package") {
+                renamed.insert(code(name), code(&package));
+            }
+        }
+    }
+    Some(RustCrate { name: code(&name), library: text(table.get("lib"), "path"), renamed })
+}
+
+fn parse_package(value: &Value) -> ScriptPackage {
+    let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let mut exports = Vec::new();
+    for key in ["exports", "imports"] {
+        match value.get(key) {
+            Some(Value::Object(map)) if map.keys().any(|key| key.starts_with(['.', '#'])) => {
+                for (name, target) in map.iter().take(MAX_ENTRIES) {
+                    exports.push((name.clone(), export_targets(target)));
+                }
+            }
+            Some(other) => exports.push((".".to_owned(), export_targets(other))),
+            None => {}
+        }
+    }
+    ScriptPackage {
+        name: text("name").unwrap_or_default(),
+        entries: ["source", "module", "main", "types", "typings", "browser"]
+            .iter()
+            .filter_map(|key| text(key))
+            .collect(),
+        exports,
+    }
+}
+
+/// Returns all files that conditions may lead to.
+fn export_targets(value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(target) if found.len() < MAX_ENTRIES => found.push(target.clone()),
+            Value::Array(values) => open.extend(values.iter().rev()),
+            Value::Object(map) => open.extend(map.values().rev()),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn parse_go_module(text: &str) -> GoModule {
+    let mut module = GoModule::default();
+    let mut block = "";
+    for line in text.lines().take(MAX_ENTRIES) {
+        let line = line.split("//").next().unwrap_or_default().trim();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["module", name] => name.trim_matches('"').clone_into(&mut module.name),
+            [word, "("] => block = word,
+            [")"] => block = "",
+            ["replace", rest @ ..] => parse_go_replacement(rest, &mut module),
+            rest if block == "replace" => parse_go_replacement(rest, &mut module),
+            _ => {}
+        }
+    }
+    module
+}
+
+fn parse_go_replacement(words: &[&str], module: &mut GoModule) {
+    if let [name, "=>", target, ..] | [name, _, "=>", target, ..] = words
+        && target.starts_with('.')
+    {
+        module.replaced.push(((*name).to_owned(), (*target).to_owned()));
+    }
+}
+
+fn parse_composer(value: &Value) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for section in ["autoload", "autoload-dev"] {
+        let map = value.get(section).and_then(|section| section.get("psr-4")).and_then(Value::as_object);
+        for (prefix, target) in map.into_iter().flatten().take(MAX_ENTRIES) {
+            found.extend(export_targets(target).into_iter().map(|target| (prefix.clone(), target)));
+        }
+    }
+    // The longest prefix first.
+    found.sort_by_key(|(prefix, _)| std::cmp::Reverse(prefix.len()));
+    found
+}
+
+fn parse_script_config(value: &Value, folder: &str) -> ScriptConfig {
+    let options = value.get("compilerOptions");
+    let base = options.and_then(|options| options.get("baseUrl")).and_then(Value::as_str);
+    let base = base.and_then(|base| super::join_path(folder, base));
+    let from = base.clone().unwrap_or_else(|| folder.to_owned());
+    let aliases = options.and_then(|options| options.get("paths")).and_then(Value::as_object).map(|map| {
+        map.iter()
+            .take(MAX_ENTRIES)
+            .map(|(pattern, value)| {
+                let targets = export_targets(value)
+                    .iter()
+                    .filter_map(|target| super::join_path(&from, target))
+                    .collect();
+                (pattern.clone(), targets)
+            })
+            .collect()
+    });
+    let extends = match value.get("extends") {
+        Some(Value::String(one)) => vec![one.clone()],
+        Some(Value::Array(several)) => {
+            several.iter().filter_map(Value::as_str).map(str::to_owned).take(MAX_EXTENDS).collect()
+        }
+        _ => Vec::new(),
+    };
+    ScriptConfig {
+        base,
+        aliases,
+        extends: extends.into_iter().filter(|name| name.starts_with('.')).collect(),
+    }
+}
+
+/// Parses JSON without comments and trailing commas, which these files may have.
+fn strip_json_extensions(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.trim_start_matches('\u{feff}');
+    while let Some(next) = rest.chars().next() {
+        let end = match next {
+            '"' => string_end(rest),
+            '/' if rest.starts_with("//") => {
+                rest = rest.find('\n').and_then(|end| rest.get(end..)).unwrap_or_default();
+                continue;
+            }
+            '/' if rest.starts_with("/*") => {
+                rest = rest.find("*/").and_then(|end| rest.get(end + 2..)).unwrap_or_default();
+                continue;
+            }
+            _ => next.len_utf8(),
+        };
+        if matches!(next, '}' | ']') && out.trim_end().ends_with(',') {
+            out.truncate(out.trim_end().len() - 1);
+        }
+        let (piece, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        out.push_str(piece);
+        rest = after;
+    }
+    out
+}
+
+fn string_end(rest: &str) -> usize {
+    let mut escaped = false;
+    for (at, c) in rest.char_indices().skip(1) {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    rest.len()
+}

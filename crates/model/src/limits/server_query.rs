@@ -1,0 +1,330 @@
+//! Asks servers for the limits of their models.
+//!
+//! | server | question | answer |
+//! |---|---|---|
+//! | llama.cpp | `GET /props` | `default_generation_settings.n_ctx`: what each request has |
+//! | Ollama | `GET /api/ps` | `context_length` of the loaded model |
+//! | | `POST /api/show` | `num_ctx` in `parameters`, else the model's own `context_length` |
+//! | LM Studio | `GET /api/v0/models` | `loaded_context_length`, else `max_context_length` |
+//! | vLLM | `GET /v1/models` | `max_model_len` |
+//! | OpenRouter | `GET /v1/models` | `top_provider.context_length`, `.max_completion_tokens` |
+//!
+//! An answer is read up to a maximum size and used only if its numbers are within bounds; any other
+//! answer counts as none.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use journeyman_protocol::{ModelLimits, Tokens};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::server_limits::ServerLimits;
+use crate::client::{HttpModel, read_bounded};
+use crate::transport::{HttpRequest, Method};
+
+/// Timeout of all requests together.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum size of an answer: OpenRouter's list has between one and two MiB, a description by
+/// Ollama with its licence and tensors about as much.
+const MAX_ANSWER_BYTES: usize = 8 << 20;
+/// The context window in tokens that Ollama gives a model by default on a machine with little video
+/// memory, whatever the model supports. Ollama truncates longer requests silently.
+const OLLAMA_DEFAULT_WINDOW: u64 = 4_096;
+
+/// A kind of server that can be asked for its limits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ServerKind {
+    LlamaCpp,
+    Ollama,
+    LmStudio,
+    Vllm,
+    OpenRouter,
+}
+
+impl ServerKind {
+    /// Returns the kind of a provider's server; `None` for providers that return no more than the
+    /// table has.
+    fn from_provider(provider: &str) -> Option<Self> {
+        match provider {
+            "llamacpp" => Some(Self::LlamaCpp),
+            "ollama" => Some(Self::Ollama),
+            "lmstudio" => Some(Self::LmStudio),
+            "vllm" => Some(Self::Vllm),
+            "openrouter" => Some(Self::OpenRouter),
+            _ => None,
+        }
+    }
+}
+
+/// Asks the model's server for its limits. `None` if the server doesn't return them, isn't running,
+/// or isn't asked, as while recording: a recording has only the conversation's requests.
+pub(crate) async fn query_server_limits(model: &HttpModel) -> Option<ServerLimits> {
+    if !model.transport.is_live() || model.transport.is_recording() {
+        return None;
+    }
+    let server = ServerKind::from_provider(&model.endpoint.provider)?;
+    let told = tokio::time::timeout(QUERY_TIMEOUT, query_server(model, server)).await.ok()??;
+    (ModelLimits::MIN_WINDOW..=ModelLimits::MAX_WINDOW).contains(&told.window).then_some(told)
+}
+
+async fn query_server(model: &HttpModel, server: ServerKind) -> Option<ServerLimits> {
+    match server {
+        ServerKind::LlamaCpp => llama_cpp_limits(&get_json(model, &root_url(model, "/props")).await?),
+        ServerKind::Ollama => ollama_limits(model).await,
+        ServerKind::LmStudio => {
+            lm_studio_limits(&get_json(model, &root_url(model, "/api/v0/models")).await?, &model.model)
+        }
+        ServerKind::Vllm => vllm_limits(&get_json(model, &model.url("/v1/models")).await?, &model.model),
+        ServerKind::OpenRouter => {
+            openrouter_limits(&get_json(model, &model.url("/v1/models")).await?, &model.model)
+        }
+    }
+}
+
+/// Returns the URL of a path beside the protocol's: `/v1` at the end of the base URL is dropped.
+fn root_url(model: &HttpModel, path: &str) -> String {
+    let mut url = model.base_url.clone();
+    let base = url.path().trim_end_matches('/');
+    let base = base.strip_suffix("/v1").unwrap_or(base).to_owned();
+    url.set_path(&format!("{base}{path}"));
+    url.set_query(None);
+    url.set_fragment(None);
+    url.into()
+}
+
+async fn get_json<T: DeserializeOwned>(model: &HttpModel, url: &str) -> Option<T> {
+    fetch_json(model, Method::Get, url, Bytes::new()).await
+}
+
+async fn fetch_json<T: DeserializeOwned>(
+    model: &HttpModel,
+    method: Method,
+    url: &str,
+    body: Bytes,
+) -> Option<T> {
+    let headers = model.headers.iter().filter(|header| header.name != "accept").cloned().collect();
+    let request = HttpRequest { method, url: url.to_owned(), headers, body };
+    let response = model.transport.send(request).await.ok()?;
+    if response.status != 200 {
+        return None;
+    }
+    let body = read_bounded(response.body, MAX_ANSWER_BYTES).await.ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+#[derive(Deserialize)]
+struct LlamaCppProps {
+    default_generation_settings: LlamaCppSettings,
+}
+
+#[derive(Deserialize)]
+struct LlamaCppSettings {
+    n_ctx: u64,
+}
+
+fn llama_cpp_limits(props: &LlamaCppProps) -> Option<ServerLimits> {
+    let window = props.default_generation_settings.n_ctx;
+    (window > 0).then(|| ServerLimits::of_loaded_model(window))
+}
+
+#[derive(Deserialize)]
+struct OllamaProcesses {
+    models: Vec<OllamaProcess>,
+}
+
+#[derive(Deserialize)]
+struct OllamaProcess {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    model: String,
+    context_length: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct OllamaModel {
+    #[serde(default)]
+    parameters: String,
+    #[serde(default)]
+    model_info: BTreeMap<String, Value>,
+}
+
+async fn ollama_limits(model: &HttpModel) -> Option<ServerLimits> {
+    if let Some(processes) = get_json::<OllamaProcesses>(model, &root_url(model, "/api/ps")).await
+        && let Some(window) = ollama_loaded_window(&processes, &model.model)
+    {
+        return Some(ServerLimits::of_loaded_model(window));
+    }
+    let body = serde_json::to_vec(&json!({ "model": model.model })).ok()?;
+    let shown = fetch_json(model, Method::Post, &root_url(model, "/api/show"), body.into()).await?;
+    ollama_limits_to_load(&shown)
+}
+
+/// Returns the window of the model if it is loaded. A name without a tag means `latest`.
+fn ollama_loaded_window(processes: &OllamaProcesses, model: &str) -> Option<u64> {
+    let latest = format!("{model}:latest");
+    let is_it = |name: &str| name == model || name == latest;
+    let loaded = processes.models.iter().find(|process| is_it(&process.name) || is_it(&process.model))?;
+    loaded.context_length.filter(|window| *window > 0)
+}
+
+/// Returns the window that a model will have when it is loaded: the one that its Modelfile sets,
+/// else the server's default, which may be larger than assumed here but not than the model's own.
+fn ollama_limits_to_load(model: &OllamaModel) -> Option<ServerLimits> {
+    let own = model.model_info.iter().find(|(key, _)| key.ends_with(".context_length"));
+    let own = own.and_then(|(_, value)| value.as_u64());
+    let set = model.parameters.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        (words.next() == Some("num_ctx")).then(|| words.next()?.parse::<u64>().ok()).flatten()
+    });
+    match (set, own) {
+        (Some(set), own) => Some(ServerLimits::of_unloaded_model(own.map_or(set, |own| own.min(set)))),
+        (None, Some(own)) => Some(ServerLimits::of_unloaded_model(own.min(OLLAMA_DEFAULT_WINDOW))),
+        (None, None) => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct LmStudioModels {
+    data: Vec<LmStudioModel>,
+}
+
+#[derive(Deserialize)]
+struct LmStudioModel {
+    id: String,
+    loaded_context_length: Option<u64>,
+    max_context_length: Option<u64>,
+}
+
+fn lm_studio_limits(models: &LmStudioModels, name: &str) -> Option<ServerLimits> {
+    let model = models.data.iter().find(|model| model.id == name)?;
+    match (model.loaded_context_length, model.max_context_length) {
+        (Some(loaded), _) if loaded > 0 => Some(ServerLimits::of_loaded_model(loaded)),
+        // LM Studio loads models with less than they support, unless the user chose otherwise.
+        (_, Some(most)) => {
+            Some(ServerLimits::of_unloaded_model(most.min(ModelLimits::DEFAULT_LOCAL_WINDOW.0)))
+        }
+        _ => None,
+    }
+}
+
+#[derive(Deserialize)]
+struct VllmModels {
+    data: Vec<VllmModel>,
+}
+
+#[derive(Deserialize)]
+struct VllmModel {
+    id: String,
+    max_model_len: Option<u64>,
+}
+
+fn vllm_limits(models: &VllmModels, name: &str) -> Option<ServerLimits> {
+    let model = models.data.iter().find(|model| model.id == name)?;
+    model.max_model_len.map(ServerLimits::of_loaded_model)
+}
+
+#[derive(Deserialize)]
+struct OpenRouterModels {
+    data: Vec<OpenRouterModel>,
+}
+
+#[derive(Deserialize)]
+struct OpenRouterModel {
+    id: String,
+    context_length: Option<u64>,
+    top_provider: Option<OpenRouterProvider>,
+}
+
+#[derive(Deserialize)]
+struct OpenRouterProvider {
+    context_length: Option<u64>,
+    max_completion_tokens: Option<u64>,
+}
+
+fn openrouter_limits(models: &OpenRouterModels, name: &str) -> Option<ServerLimits> {
+    let base = name.split_once(':').map_or(name, |(base, _)| base);
+    let find = |wanted: &str| models.data.iter().find(|model| model.id == wanted);
+    let model = find(name).or_else(|| find(base))?;
+    let top = model.top_provider.as_ref();
+    let window = top.and_then(|top| top.context_length).or(model.context_length)?;
+    let most = top.and_then(|top| top.max_completion_tokens).filter(|most| *most > 0);
+    Some(ServerLimits { max_output: most.map(Tokens), ..ServerLimits::of_loaded_model(window) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse<T: DeserializeOwned>(value: Value) -> T {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn an_ollama_model_that_is_not_loaded_has_what_its_modelfile_says() {
+        let own = |window: u64| json!({ "qwen3.context_length": window, "general.architecture": "qwen3" });
+        let cases = [
+            (
+                json!({ "parameters": "stop \"<|im_end|>\"\nnum_ctx   16384", "model_info": own(40_960) }),
+                16_384,
+            ),
+            (json!({ "parameters": "num_ctx 65536", "model_info": own(40_960) }), 40_960),
+            (json!({ "parameters": "num_ctx 2048" }), 2_048),
+            (json!({ "model_info": own(262_144) }), 4_096),
+            (json!({ "model_info": own(2_048) }), 2_048),
+        ];
+        for (answer, window) in cases {
+            let told = ollama_limits_to_load(&parse(answer.clone()));
+            assert_eq!(told, Some(ServerLimits::of_unloaded_model(window)), "{answer}");
+        }
+        for nothing in [
+            json!({}),
+            json!({ "parameters": "num_ctx many\nnum_ctx", "model_info": { "a.context_length": "x" } }),
+        ] {
+            assert_eq!(ollama_limits_to_load(&parse(nothing)), None);
+        }
+    }
+
+    #[test]
+    fn a_loaded_ollama_model_is_found_with_and_without_its_tag() {
+        let processes = parse(json!({ "models": [
+            { "name": "other:latest", "model": "other:latest", "context_length": 1 },
+            { "name": "qwen3:latest", "model": "qwen3:latest", "context_length": 32_768 },
+            { "name": "old:1b" },
+        ] }));
+        for (model, window) in
+            [("qwen3", Some(32_768)), ("qwen3:latest", Some(32_768)), ("qwen3:8b", None), ("old:1b", None)]
+        {
+            assert_eq!(ollama_loaded_window(&processes, model), window, "{model}");
+        }
+    }
+
+    #[test]
+    fn lists_of_models_tell_the_window_of_the_one_that_is_used() {
+        let studio: LmStudioModels = parse(json!({ "object": "list", "data": [
+            { "id": "loaded", "state": "loaded", "max_context_length": 131_072, "loaded_context_length": 16_000 },
+            { "id": "idle", "state": "not-loaded", "max_context_length": 131_072 },
+            { "id": "bare" },
+        ] }));
+        assert_eq!(lm_studio_limits(&studio, "loaded"), Some(ServerLimits::of_loaded_model(16_000)));
+        assert_eq!(lm_studio_limits(&studio, "idle"), Some(ServerLimits::of_unloaded_model(8_192)));
+        assert_eq!(lm_studio_limits(&studio, "bare"), None);
+        assert_eq!(lm_studio_limits(&studio, "another"), None);
+        let vllm = parse(json!({ "data": [{ "id": "m", "max_model_len": 40_960 }] }));
+        assert_eq!(vllm_limits(&vllm, "m"), Some(ServerLimits::of_loaded_model(40_960)));
+        let routed = parse(json!({ "data": [
+            { "id": "a/b", "context_length": 200_000,
+              "top_provider": { "context_length": 128_000, "max_completion_tokens": 32_000 } },
+            { "id": "a/c:free", "context_length": 64_000, "top_provider": { "context_length": null } },
+        ] }));
+        let expected =
+            ServerLimits { max_output: Some(Tokens(32_000)), ..ServerLimits::of_loaded_model(128_000) };
+        assert_eq!(openrouter_limits(&routed, "a/b"), Some(expected));
+        assert_eq!(openrouter_limits(&routed, "a/b:nitro"), Some(expected));
+        assert_eq!(openrouter_limits(&routed, "a/c:free"), Some(ServerLimits::of_loaded_model(64_000)));
+        assert_eq!(openrouter_limits(&routed, "a/c"), None);
+    }
+}

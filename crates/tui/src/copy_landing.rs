@@ -1,0 +1,238 @@
+//! The copy that a session works in: reviewed, landed, dropped, and named where it is left.
+
+use std::time::Instant;
+
+use journeyman_agent::isolation::{LandRequest, discard_copy, finish_copy};
+use journeyman_host::copy_review::{CopyReview, LandingPreview};
+use journeyman_host::format::printable;
+use journeyman_host::landing::land_work;
+use journeyman_host::report_text::format_location;
+use journeyman_host::{Context as _, HostError, WorkLocation};
+use journeyman_protocol::{CopyReport, CopyState, SessionId};
+use journeyman_terminal::{Paint, Style, StyledLine};
+use tokio_util::sync::CancellationToken;
+
+use crate::app::{App, JobResult};
+use crate::copy_decision::{CopyDecision, LAND_WORDS, SettledCopy};
+use crate::open_session::RestingSession;
+use crate::presentation::Overlay;
+use crate::review::{Review, SETTLING_HINT};
+
+impl App {
+    /// Returns true if the session works in a copy.
+    pub(crate) fn is_in_copy(&self) -> bool {
+        match (&self.open_session, &self.resting) {
+            (Some(open), _) => open.template.delivery.work_location() != WorkLocation::Project,
+            (None, Some(resting)) => resting.is_in_copy,
+            (None, None) => false,
+        }
+    }
+
+    /// Closes the session for what needs it closed. Work in the project is delivered as the person
+    /// asked when they began; a copy stays as it is.
+    pub(crate) async fn close_session(&mut self) {
+        let is_in_copy = self.is_in_copy();
+        let Some(open) = &self.open_session else { return };
+        open.session.close().await;
+        // The end of a run may have come meanwhile.
+        while let Some(open) = &mut self.open_session
+            && let Ok(Some(envelope)) = open.events.next().await
+        {
+            self.apply_event(&envelope, Instant::now());
+        }
+        let Some(open) = self.open_session.take() else { return };
+        let crate::open_session::OpenSession { template, session, has_ended_run, has_log, .. } = open;
+        let id = session.id().clone();
+        drop(session);
+        if is_in_copy {
+            let template = Some(template);
+            self.resting = has_log.then_some(RestingSession { id, template, is_in_copy, has_ended_run });
+            return;
+        }
+        // What earlier openings have done was delivered by them.
+        let report =
+            self.conversation.last_report().filter(|report| has_ended_run && !report.changes.is_empty());
+        let Some(report) = report else { return };
+        let report = std::sync::Arc::new(report.clone());
+        match template.deliver(&report, None, &CancellationToken::new()).await {
+            Ok(delivered) => {
+                let now = Instant::now();
+                delivered.events.iter().for_each(|envelope| self.conversation.apply(envelope, now));
+            }
+            Err(error) => self.explain_failure(&error),
+        }
+    }
+
+    /// Leaves the session for another one, or for good. Returns what is to be said about work that
+    /// stays in a copy.
+    pub(crate) async fn leave_session(&mut self) -> Option<String> {
+        self.copy_review = None;
+        self.close_session().await;
+        let settled = self.keep_or_remove_copy().await;
+        let id = self.resting.take().filter(|resting| resting.is_in_copy)?.id;
+        match settled {
+            Ok(None) => None,
+            Ok(Some(copy)) => Some(format_location(&id, Some(&copy), None, "", Paint::PLAIN)),
+            Err(error) => Some(format!("the copy of session {id} stays: {error}")),
+        }
+        .filter(|text| !text.is_empty())
+    }
+
+    /// Keeps the copy of the session that rests, or removes one in which nothing was changed.
+    /// Returns the place of the work; `None` where there is no copy (any more).
+    pub(crate) async fn keep_or_remove_copy(&self) -> Result<Option<CopyReport>, HostError> {
+        let Some(RestingSession { id, template: Some(template), has_ended_run, .. }) = &self.resting else {
+            return Ok(None);
+        };
+        let copies = template.project.workspace.copies().list().context("looking for its copy")?;
+        let Some(kept) = copies.into_iter().find(|copy| copy.session == *id) else { return Ok(None) };
+        let report = self.conversation.last_report().filter(|report| report.copy.is_some() && *has_ended_run);
+        let Some(mut report) = report.cloned() else {
+            let (tier, state) = (kept.tier.to_string(), CopyState::Kept);
+            return Ok(Some(CopyReport { tier, state, merged: Vec::new(), conflicts: Vec::new() }));
+        };
+        let context = template.project.land_context(template.settings.checks.clone());
+        finish_copy(&context, &mut report, None, &CancellationToken::new()).await?;
+        Ok(report.copy)
+    }
+
+    /// Shows the changes of the session's copy, to be landed or dropped.
+    pub(crate) async fn review_copy(&mut self) -> Result<(), HostError> {
+        if self.conversation.is_working() {
+            self.notice = Some("the session works; Esc stops it first".to_owned());
+            return Ok(());
+        }
+        self.close_session().await;
+        match self.open_copy_review().await {
+            Ok(Some((copy, preview))) if !preview.files.is_empty() => {
+                let review = Review::of_copy(preview, self.conversation.last_report().cloned());
+                // Lines are read once, and nothing is held for them.
+                self.copy_review = self.plain.is_none().then_some(copy);
+                self.open_overlay(Overlay::Review(Box::new(review)))?;
+            }
+            Ok(_) => self.notice = Some("nothing is different in the copy".to_owned()),
+            Err(error) => self.notice = Some(printable(&error)),
+        }
+        Ok(())
+    }
+
+    async fn open_copy_review(&self) -> Result<Option<(CopyReview, LandingPreview)>, HostError> {
+        let Some(copy) = self.open_resting_copy().await? else { return Ok(None) };
+        let preview = copy.preview().await?;
+        Ok(Some((copy, preview)))
+    }
+
+    /// Lands the copy as a word says, or drops it.
+    pub(crate) async fn land_or_discard_copy(&mut self, word: &str, is_dropped: bool) {
+        let request = match (is_dropped, CopyDecision::parse_request(word)) {
+            (true, _) if word == "all" => None,
+            (true, _) => {
+                self.notice = Some("/discard all drops every change of the copy for good".to_owned());
+                return;
+            }
+            (false, Some(request)) => Some(request),
+            (false, None) => {
+                self.notice = Some(format!("/land takes nothing, or one of {}", LAND_WORDS.join(", ")));
+                return;
+            }
+        };
+        if !self.is_in_copy() {
+            self.notice = Some("the session works in your files; there is no copy to land".to_owned());
+            return;
+        }
+        self.close_session().await;
+        self.start_landing(request);
+    }
+
+    /// Begins to land the copy of the session that rests, or to drop it.
+    pub(crate) fn start_landing(&mut self, request: Option<LandRequest>) {
+        let copy = self.copy_review.take();
+        let Some(RestingSession { id, template: Some(template), .. }) = &self.resting else {
+            self.notice = Some("nothing was changed in the copy yet".to_owned());
+            return;
+        };
+        // What the person asked for when they began, such as a commit, holds here too.
+        let commit = template.delivery.land_request().and_then(|landing| landing.commit.clone());
+        let (project, id, stop) = (template.project.clone(), id.clone(), CancellationToken::new());
+        let context = project.land_context(template.settings.checks.clone());
+        let (is_reviewed, stopped) = (copy.is_some(), stop.clone());
+        // It is opened again by who lands it.
+        drop(copy);
+        self.jobs.push(Box::pin(async move {
+            let settled = match request {
+                Some(request) => {
+                    let request = LandRequest { commit, ..request };
+                    let landed = land_work(&context, &id, &request, &stopped).await;
+                    landed.map(|report| SettledCopy::Landed(Box::new(report)))
+                }
+                None => discard_copy(&context, &id).await.map(SettledCopy::Dropped).map_err(HostError::from),
+            };
+            let again = match is_reviewed && !settled.as_ref().is_ok_and(SettledCopy::is_over) {
+                true => open_review(&project, &id).await.ok(),
+                false => None,
+            };
+            JobResult::CopySettled(settled, again.map(Box::new))
+        }));
+        if let Some(Overlay::Review(review)) = self.presentation.overlay() {
+            (review.is_settling, review.notice) = (true, Some(SETTLING_HINT.to_owned()));
+        } else {
+            self.notice = Some(SETTLING_HINT.to_owned());
+        }
+        self.landing = Some(stop);
+    }
+
+    /// Returns true, and says so, while the copy is landed or dropped.
+    pub(crate) fn is_landing(&mut self) -> bool {
+        if self.landing.is_some() {
+            self.notice = Some(SETTLING_HINT.to_owned());
+        }
+        self.landing.is_some()
+    }
+
+    /// Stops what is being done to the copy, as far as it can be stopped.
+    pub(crate) fn stop_landing(&mut self) {
+        if let Some(stop) = &self.landing {
+            stop.cancel();
+        }
+    }
+
+    /// Handles the result of landing or dropping the copy.
+    pub(crate) fn finish_landing(
+        &mut self,
+        settled: Result<SettledCopy, HostError>,
+        again: Option<(CopyReview, LandingPreview)>,
+    ) -> Result<(), HostError> {
+        (self.landing, self.notice) = (None, None);
+        let is_over = settled.as_ref().is_ok_and(SettledCopy::is_over);
+        let (style, lines) = match &settled {
+            Ok(settled) => (if is_over { Style::Strong } else { Style::Warning }, settled.to_lines()),
+            Err(error) => (Style::Bad, vec![printable(error)]),
+        };
+        let is_reviewed = matches!(self.presentation.overlay(), Some(Overlay::Review(_)));
+        if is_over && is_reviewed {
+            self.close_overlay()?;
+        }
+        if let (Some(Overlay::Review(review)), Some((copy, preview))) = (self.presentation.overlay(), again) {
+            review.is_settling = false;
+            review.set_preview(preview);
+            review.notice = Some(lines.join("; "));
+            self.copy_review = Some(copy);
+            return Ok(());
+        }
+        if is_reviewed && !is_over {
+            self.close_overlay()?;
+        }
+        self.conversation.push_note(lines.iter().map(|line| StyledLine::new(style, line)).collect());
+        self.presentation.invalidate();
+        Ok(())
+    }
+}
+
+async fn open_review(
+    project: &journeyman_host::ProjectContext,
+    id: &SessionId,
+) -> Result<(CopyReview, LandingPreview), HostError> {
+    let copy = CopyReview::open(project, id).await?;
+    let preview = copy.preview().await?;
+    Ok((copy, preview))
+}

@@ -1,0 +1,51 @@
+//! Test commands narrowed to the tests that a change can affect.
+//!
+//! A command is narrowed by its own words: the runner that it calls and the arguments that this
+//! runner accepts. A command that names tests already, or that does more in a shell than start one
+//! program, is left unchanged.
+
+mod cargo;
+mod command;
+mod javascript;
+mod runner;
+
+use journeyman_protocol::{CheckKind, RelPath};
+
+use crate::Check;
+use command::CheckDirectory;
+pub use command::ReadProjectFile;
+pub(crate) use command::{single_command_words, skip_launcher};
+use runner::NamedTestRunner;
+
+/// Returns the check narrowed to some files: tests that a change can affect, and the changed files
+/// themselves, since they may have tests in them. `None` if the check runs no tests, if its runner
+/// isn't known or takes no names, or if none of the files is a test to it.
+#[must_use]
+pub fn narrow_to_files(check: &Check, files: &[RelPath], read: &ReadProjectFile<'_>) -> Option<Check> {
+    if check.kind != CheckKind::Test && check.kind != CheckKind::Custom {
+        return None;
+    }
+    let place = CheckDirectory { check, read };
+    let runner = detect_runner(&place)?;
+    let inside: Vec<&str> = files.iter().filter_map(|path| place.relative_path(path)).collect();
+    let command = runner.narrow_command(&check.command, &inside, &place)?;
+    Some(Check {
+        command,
+        why: format!("{}; only the tests that the change can affect", check.why),
+        affected_only: true,
+        ..check.clone()
+    })
+}
+
+/// Returns true if a check runs all tests of a runner that accepts the names of some.
+#[must_use]
+pub fn accepts_test_names(check: &Check, read: &ReadProjectFile<'_>) -> bool {
+    detect_runner(&CheckDirectory { check, read }).is_some()
+}
+
+fn detect_runner(place: &CheckDirectory<'_>) -> Option<NamedTestRunner> {
+    NamedTestRunner::detect(&single_command_words(&place.check.command)?, place)
+}
+
+#[cfg(test)]
+mod tests;

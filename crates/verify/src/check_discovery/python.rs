@@ -1,0 +1,214 @@
+//! Python projects.
+
+mod config;
+mod environment;
+
+use journeyman_protocol::CheckKind;
+
+use super::check_runners;
+use super::project::{ProjectDirectory, file_name};
+use crate::Check;
+use config::PythonConfig;
+use environment::PythonEnvironment;
+
+/// The name in evidence.
+const ECOSYSTEM: &str = "python";
+/// Maximum number of test files that are read to find out which runner they need.
+const MAX_PROBED_FILES: usize = 20;
+/// Maximum number of changed files whose syntax one command checks.
+const MAX_SYNTAX_FILES: usize = 100;
+
+/// Files that mark a Python project.
+const PROJECT_MARKERS: [&str; 8] = [
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "pytest.ini",
+    "tox.ini",
+    "noxfile.py",
+    "requirements.txt",
+    "Pipfile",
+];
+
+/// A tool that checks types or style, with the command that repairs what it finds.
+struct PythonTool {
+    kind: CheckKind,
+    name: &'static str,
+    arguments: &'static str,
+    fix: Option<&'static str>,
+}
+
+/// Finds type checkers and linters where configured, then the tests by pytest, or by unittest if
+/// the tests allow it. The syntax of changed files is checked first, but only if tests follow,
+/// because it proves nothing by itself.
+pub(super) fn find_checks(place: &ProjectDirectory<'_>) -> Vec<Check> {
+    let tests: Vec<&[u8]> = place.files().filter(|path| is_test_file(path)).collect();
+    if !place.has_any(&PROJECT_MARKERS) && !tests.iter().any(|path| is_in_usual_directory(path)) {
+        return Vec::new();
+    }
+    let environment = PythonEnvironment::find(place);
+    let config = PythonConfig::from_directory(place);
+    let mut checks: Vec<Check> =
+        configured_tools(&config).into_iter().map(|tool| tool_check(place, &environment, &tool)).collect();
+    if let Some(test) = test_check(place, &config, &environment, &tests) {
+        if test.blocked.is_none() {
+            checks.extend(syntax_check(place, &environment));
+        }
+        checks.push(test);
+    }
+    checks.extend(check_runners::find_tox_and_nox_checks(place, &config.pyproject, &config.tox));
+    let interpreter = environment.required_program();
+    let missing = !place.has_program(interpreter) && environment.is_outside();
+    let block = |check: Check| match check.blocked {
+        _ if !missing => check,
+        _ => check.with_blocked(format!("{interpreter} is not installed")),
+    };
+    checks.into_iter().map(block).collect()
+}
+
+/// Returns the tools that the project configures.
+fn configured_tools(config: &PythonConfig) -> Vec<PythonTool> {
+    let tool = |kind, name, arguments, fix| PythonTool { kind, name, arguments, fix };
+    let (types, lint) = (CheckKind::Types, CheckKind::Lint);
+    let mypy_arguments = if config.mypy_names_files { "" } else { " ." };
+    let rows = [
+        (config.mypy, tool(types, "mypy", mypy_arguments, None)),
+        (config.pyright, tool(types, "pyright", "", None)),
+        (
+            config.ruff,
+            tool(lint, "ruff", " check --no-fix --output-format=concise .", Some(" check --fix .")),
+        ),
+        (config.ruff_format, tool(lint, "ruff", " format --check .", Some(" format ."))),
+        (config.black, tool(lint, "black", " --check --quiet .", Some(" --quiet ."))),
+        (config.flake8 && !config.ruff, tool(lint, "flake8", "", None)),
+        (config.pylint, tool(lint, "pylint", " --recursive=y .", None)),
+    ];
+    rows.into_iter().filter_map(|(configured, tool)| configured.then_some(tool)).collect()
+}
+
+fn tool_check(place: &ProjectDirectory<'_>, environment: &PythonEnvironment, tool: &PythonTool) -> Check {
+    let PythonTool { kind, name, arguments, fix } = tool;
+    let program = environment.program_command(place, name);
+    let command = |arguments: &str| format!("{}{arguments}", program.as_deref().unwrap_or(name));
+    let check =
+        place.new_check(*kind, ECOSYSTEM, command(arguments), format!("the project configures {name}"));
+    let check = match fix {
+        Some(fix) => check.with_fix(command(fix)),
+        None => check,
+    };
+    match program {
+        Some(_) => check,
+        None => check.with_blocked(missing_module_reason(environment, name)),
+    }
+}
+
+fn missing_module_reason(environment: &PythonEnvironment, name: &str) -> String {
+    let python = environment.interpreter();
+    format!("{name} is not installed; `{python} -m pip install {name}` installs it")
+}
+
+fn syntax_check(place: &ProjectDirectory<'_>, environment: &PythonEnvironment) -> Option<Check> {
+    let changed = place.quoted_changed_files(".py", MAX_SYNTAX_FILES);
+    if changed.is_empty() {
+        return None;
+    }
+    let command = format!("{} -m py_compile {}", environment.interpreter(), changed.join(" "));
+    Some(place.new_check(CheckKind::Types, ECOSYSTEM, command, "syntax of the changed files"))
+}
+
+fn test_check(
+    place: &ProjectDirectory<'_>,
+    config: &PythonConfig,
+    environment: &PythonEnvironment,
+    tests: &[&[u8]],
+) -> Option<Check> {
+    // pytest among the development dependencies is no sign of tests.
+    if tests.is_empty() && !config.pytest {
+        return None;
+    }
+    let python = environment.interpreter();
+    if let Some(command) = django_command(place, config, &python) {
+        return Some(place.new_check(
+            CheckKind::Test,
+            ECOSYSTEM,
+            command,
+            "manage.py; Django's own test runner",
+        ));
+    }
+    let pytest = |python: &str| format!("{python} -m pytest -q");
+    let required = config.pytest || config.depends_on("pytest") || needs_pytest(place, tests);
+    // If no test needs pytest, an interpreter without it may well be the project's own.
+    let fits = |it: &String| required || (*it == python && !environment.is_managed());
+    if let Some(interpreter) = environment.pytest_interpreter(place).filter(fits) {
+        let why = environment.extend_reason("tests, and pytest is installed");
+        return Some(place.new_check(CheckKind::Test, ECOSYSTEM, pytest(&interpreter), why));
+    }
+    if required {
+        let why = if config.pytest { "the project configures pytest" } else { "the tests need pytest" };
+        let check = place.new_check(CheckKind::Test, ECOSYSTEM, pytest(&python), why);
+        return Some(check.with_blocked(missing_module_reason(environment, "pytest")));
+    }
+    let command = format!("{python} -m unittest discover{}", unittest_discovery_arguments(place, tests));
+    let why = environment.extend_reason("tests, by the standard library's runner");
+    Some(place.new_check(CheckKind::Test, ECOSYSTEM, command, why))
+}
+
+/// Returns the command for a Django project, whose tests need its settings; pytest-django reads
+/// them by itself.
+fn django_command(place: &ProjectDirectory<'_>, config: &PythonConfig, python: &str) -> Option<String> {
+    let manage = place.read("manage.py")?;
+    let own = manage.contains("DJANGO_SETTINGS_MODULE") && !config.pytest;
+    own.then(|| format!("{python} manage.py test"))
+}
+
+/// Returns true if the test files can't be run by unittest: they import pytest, or none imports
+/// unittest.
+fn needs_pytest(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> bool {
+    let texts: Vec<String> = tests
+        .iter()
+        .take(MAX_PROBED_FILES)
+        .filter_map(|path| place.read(std::str::from_utf8(path).ok()?))
+        .collect();
+    let imports = |text: &String| {
+        text.lines().any(|line| line.starts_with("import pytest") || line.starts_with("from pytest"))
+    };
+    texts.iter().any(imports) || !texts.iter().any(|text| text.contains("unittest"))
+}
+
+/// Returns the arguments of unittest's discovery, which doesn't enter directories that aren't
+/// packages.
+fn unittest_discovery_arguments(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> String {
+    let suffixed = |path: &&[u8]| !file_name(path).starts_with(b"test") && is_test_file(path);
+    // The default pattern is `test*.py`. Where the project names its tests otherwise, all of them
+    // have to match: `*test*.py` does, and then so does `conftest.py`, which defines no tests.
+    let pattern = match (tests.iter().any(suffixed), tests.iter().all(suffixed)) {
+        (false, _) => "",
+        (true, true) => " -p '*_test.py'",
+        (true, false) => " -p '*test*.py'",
+    };
+    format!("{}{pattern}", unittest_start_directory(place, tests))
+}
+
+/// Returns the directory where discovery starts.
+fn unittest_start_directory(place: &ProjectDirectory<'_>, tests: &[&[u8]]) -> &'static str {
+    let at_top = tests.iter().any(|path| !path.contains(&b'/') && is_test_file(path));
+    let beneath = |directory: &str| tests.iter().any(|path| path.starts_with(directory.as_bytes()));
+    match () {
+        () if at_top => "",
+        () if beneath("tests/") && place.has_file("tests/__init__.py") => "",
+        () if beneath("tests/") => " -s tests",
+        () if beneath("test/") && !place.has_file("test/__init__.py") => " -s test",
+        () => "",
+    }
+}
+
+/// Returns true for `test_x.py` and `x_test.py`.
+fn is_test_file(path: &[u8]) -> bool {
+    let name = file_name(path);
+    name.ends_with(b".py") && (name.starts_with(b"test_") || name.ends_with(b"_test.py"))
+}
+
+/// Returns true if a test file lies where a project without a manifest usually keeps its tests.
+fn is_in_usual_directory(path: &[u8]) -> bool {
+    !path.contains(&b'/') || path.starts_with(b"tests/") || path.starts_with(b"test/")
+}

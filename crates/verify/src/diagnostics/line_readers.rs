@@ -1,0 +1,47 @@
+//! Passes each line to the readers in turn.
+
+use journeyman_protocol::clip_to_bytes;
+
+use super::findings::Findings;
+use super::line_reader::LineReader;
+use super::{generic, go, javascript, jvm, python, rust, sections};
+
+/// Maximum bytes of a line that is read: longer lines are minified code or data.
+const MAX_LINE_BYTES: usize = 2_000;
+
+/// A reader of each format.
+pub(super) type LineReaders = [Box<dyn LineReader>; 7];
+
+/// Returns the readers of lines, in the order in which they get each line.
+pub(super) fn new_line_readers() -> LineReaders {
+    [
+        Box::new(rust::RustReader::default()),
+        Box::new(python::PythonReader::default()),
+        Box::new(go::GoReader::default()),
+        Box::new(jvm::JvmReader::default()),
+        Box::new(sections::SectionReader::default()),
+        Box::new(javascript::JavaScriptReader::default()),
+        Box::new(generic::GenericReader),
+    ]
+}
+
+/// Reads the lines of a text that holds no documents.
+pub(super) fn read_lines(text: &str, findings: &mut Findings<'_>) {
+    let mut readers = new_line_readers();
+    for line in text.lines() {
+        read_line(line, &mut readers, findings);
+    }
+    for reader in &mut readers {
+        reader.finish(findings);
+    }
+}
+
+/// Passes a line to each reader in turn, until one claims it.
+pub(super) fn read_line(line: &str, readers: &mut LineReaders, findings: &mut Findings<'_>) {
+    let line = clip_to_bytes(line.trim_end(), MAX_LINE_BYTES);
+    for reader in readers {
+        if reader.read_line(line, findings) {
+            break;
+        }
+    }
+}
