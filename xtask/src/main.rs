@@ -20,6 +20,7 @@ mod licences;
 mod processes;
 mod sizes;
 mod soak;
+mod test_programs;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -78,15 +79,14 @@ fn lint() -> anyhow::Result<()> {
 
 /// All tests.
 fn test() -> anyhow::Result<()> {
-    // Examples are left out, which Clippy has seen: each would be one more program with all
-    // grammars in it. One run names every test that fails, in whichever program.
-    let programs = ["test", "--workspace", "--locked", "--no-fail-fast", "--lib", "--bins", "--tests"];
-    // Many tests wait for a program or a time limit: with one a core, cores are idle meanwhile.
+    // In each of the programs that run at once. Many tests wait for a program or a time limit:
+    // with one a core, cores are idle meanwhile.
     let threads = match std::env::var("RUST_TEST_THREADS") {
-        Ok(wanted) => wanted,
-        Err(_) => (2 * std::thread::available_parallelism()?.get()).to_string(),
+        Ok(wanted) => wanted.parse().context("RUST_TEST_THREADS is no number")?,
+        Err(_) => 3 * std::thread::available_parallelism()?.get() / 2,
     };
-    cargo(&programs, &[("RUST_TEST_THREADS", &threads)])?;
+    step("building and running the tests");
+    test_programs::run(cargo_command(), threads)?;
     cargo(&["test", "--workspace", "--locked", "--doc"], &[])
 }
 
@@ -125,6 +125,14 @@ fn check_tree() -> anyhow::Result<()> {
 
 fn cargo(args: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
     step(&format!("cargo {}", args.join(" ")));
+    let mut command = cargo_command();
+    command.args(args).envs(environment.iter().copied());
+    let status = command.status().context("cargo could not be started")?;
+    if status.success() { Ok(()) } else { bail!("cargo {} failed ({status})", args.join(" ")) }
+}
+
+/// Returns a call of cargo in the repository's root.
+fn cargo_command() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     // What `cargo run` says of this program: build scripts that read it would run again, and what
     // depends on them would be built anew, whenever cargo is called with and without it in turn.
@@ -135,9 +143,8 @@ fn cargo(args: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
     own.for_each(|name| {
         command.env_remove(name);
     });
-    command.args(args).envs(environment.iter().copied()).current_dir(root());
-    let status = command.status().context("cargo could not be started")?;
-    if status.success() { Ok(()) } else { bail!("cargo {} failed ({status})", args.join(" ")) }
+    command.current_dir(root());
+    command
 }
 
 fn step(what: &str) {
