@@ -25,8 +25,8 @@ pub struct CutText {
 }
 
 /// Fits `text` into `budget` tokens. Where it doesn't fit, its head and tail stay; with `around`, a
-/// 1-based line, some of the head and the surroundings of that line stay. At least [`LEAST`] tokens
-/// stay, whatever the budget is, unless lines are too long to be shown.
+/// 1-based line, some of the head and the surroundings of that line stay. At least
+/// [`MIN_CUT_TOKENS`] tokens stay, whatever the budget is, unless lines are too long to be shown.
 #[must_use]
 pub fn cut_to_budget(text: &str, budget: Tokens, around: Option<u32>) -> CutText {
     let budget = budget.max(MIN_CUT_TOKENS);

@@ -1,11 +1,11 @@
 //! Texts for the model: prompts, the repository map, packing within the budget, feedback.
 //!
-//! [`first`] puts together a session's first request: the system prompt in parts of which the first
-//! is the same for every task (providers keep it), and the first message with the task, the
-//! project's own instructions, a map of the repository and the files that the task names, each
-//! within its share of the budget. [`feedback`] words what failed checks say. [`cut()`]
-//! shortens a file for them. [`Estimate`] tells what a text costs in any model, and
-//! [`counting`] what a request costs in one.
+//! [`pack_first_request`] puts together a session's first request: the system prompt in parts of
+//! which the first is the same for every task (providers keep it), and the first message with the
+//! task, the project's own instructions, a map of the repository and the files that the task names,
+//! each within its share of the budget. [`describe_failed_checks`] words what failed checks say.
+//! [`cut_to_budget()`] shortens a file for them. [`TokenEstimator`] tells what a text costs in any
+//! model, and [`counting`] what a request costs in one.
 //!
 //! ```
 //! use journeyman_context::{Estimate, cut_to_budget};
@@ -19,8 +19,8 @@
 //! Text of files, and output of commands, is set apart by tags that it can't contain, so that it
 //! can't pass for ours. Packing is a function of its arguments and of the files it reads through
 //! the workspace; it reads no clock, writes nothing, and starts nothing. What an index finds comes
-//! in as [`gathering::Gathered`], of which [`packing`] selects what fits. [`compaction`] shortens a
-//! conversation that becomes too long.
+//! in as [`gathering::GatheredContext`], of which [`packing`] selects what fits. [`compaction`]
+//! shortens a conversation that becomes too long.
 
 mod check_rounds;
 pub mod compaction;

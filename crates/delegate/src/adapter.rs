@@ -139,7 +139,7 @@ pub struct CommandLine {
     pub argv: Vec<OsString>,
     /// The bytes for standard input. If [`CommandLine::interactive`] is set, more may follow.
     pub stdin: Vec<u8>,
-    /// True if standard input stays open for the replies of [`Conversation::receive`].
+    /// True if standard input stays open for the replies of [`Conversation::receive_line`].
     pub interactive: bool,
     /// Additional variables to set.
     pub environment: Vec<(String, String)>,

@@ -8,11 +8,11 @@
 //! installed and its user logged in, by questions that the caller answers ([`Machine`]).
 //!
 //! Adapters run nothing, open nothing and talk to no network. [`DelegateTool`] runs a CLI as one
-//! call of a session: confined as a command is, with a home of its own ([`Access`] says what of the
-//! user's is in it), its changes recorded as a command's. [`Director`] is a model that gives each
-//! message to one CLI by that tool, so that a whole session (verification, feedback, landing, undo)
-//! is around it. [`DirectRun`] runs a task of low risk without confinement. [`Delegates`] are the
-//! CLIs that the user has, in the order of preference.
+//! call of a session: confined as a command is, with a home of its own ([`CliAccess`] says what of
+//! the user's is in it), its changes recorded as a command's. [`DelegatingModel`] is a model that
+//! gives each message to one CLI by that tool, so that a whole session (verification, feedback,
+//! landing, undo) is around it. [`DirectRun`] runs a task of low risk without confinement.
+//! [`Delegates`] are the CLIs that the user has, in the order of preference.
 //!
 //! Output is hostile input: it is parsed up to named bounds ([`bounds`]), an unknown line is kept
 //! and never fatal, and a session id that could be read as a flag is none.

@@ -156,7 +156,8 @@ impl PendingBranch {
     /// Removes the worktree. The branch is kept if something was committed on it.
     ///
     /// # Errors
-    /// [`GitError`] if a part could not be removed; [`UserGit::sweep`] removes the rest later.
+    /// [`GitError`] if a part could not be removed; [`UserGit::remove_stale_branches`] removes the
+    /// rest later.
     pub async fn finish(mut self) -> Result<(), GitError> {
         self.done = true;
         self.remove_worktree().await

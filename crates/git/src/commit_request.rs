@@ -11,7 +11,7 @@ pub struct CommitRequest {
     /// The commit message, which hooks may change.
     pub message: String,
     /// Files with earlier changes of the user, as returned by
-    /// [`Git::dirty_before`](crate::Git::dirty_before) before the task. If `paths` contains one of
-    /// them, nothing is committed.
+    /// [`Git::dirty_before`](crate::Git::find_dirty_paths) before the task. If `paths` contains one
+    /// of them, nothing is committed.
     pub mixed: Vec<RelPath>,
 }

@@ -7,14 +7,14 @@
 //! committed change that no person has reviewed. Nothing here pushes, forces, or moves an existing
 //! branch.
 //!
-//! - [`Git`] reads one project's repository: [`Git::state`], [`Git::status`], [`Git::tracked`],
-//!   [`Git::show`], [`Git::log`]. [`Git::check_out`] writes the files of `HEAD` into a directory
-//!   elsewhere. If the user allowed commands without a sandbox, the same settings are disabled
-//!   without one.
+//! - [`Git`] reads one project's repository: [`Git::state`], [`Git::status`],
+//!   [`Git::tracked_files`], [`Git::show`], [`Git::log`]. [`Git::check_out`] writes the files of
+//!   `HEAD` into a directory elsewhere. If the user allowed commands without a sandbox, the same
+//!   settings are disabled without one.
 //! - [`UserGit`], from [`Git::for_user`], has the user's environment: [`UserGit::commit`] commits
 //!   exactly the given files, [`UserGit::begin_branch`] creates a branch beside the work tree, and
-//!   [`UserGit::sweep`] removes what a crash left.
-//! - [`Git::blocking`] is for callers without an async runtime.
+//!   [`UserGit::remove_stale_branches`] removes what a crash left.
+//! - [`Git::run_blocking`] is for callers without an async runtime.
 //!
 //! The crate reads no environment, finds the repository and the checked-out commit ([`Git::head`])
 //! without running git, and ignores the user's

@@ -39,8 +39,8 @@ impl Git {
         files.ok_or(GitError::Malformed { action, what: "a file" }).map(Some)
     }
 
-    /// Returns contents by hash, with the sizes that [`Git::tree`] returned: `None` for a hash that
-    /// the repository lacks or that is not a content.
+    /// Returns contents by hash, with the sizes that [`Git::list_tree`] returned: `None` for a hash
+    /// that the repository lacks or that is not a content.
     ///
     /// # Errors
     /// [`GitError::InvalidRequest`] for text that is not a hash; other [`GitError`]s.

@@ -3,9 +3,9 @@
 //!
 //! [`SessionBuilder`] puts a session together from its parts, each of which has a default.
 //! [`resolve_settings`] merges a user's options with the layers of configuration ([`config`]) and
-//! asks for trust through [`Prompts`]. A [`Surface`] shows the session's events and passes on what
-//! the person says; [`watch_session`] runs it. A finished run's work is landed, kept or committed
-//! as its [`Delivery`] says.
+//! asks for trust through [`Confirmations`]. A [`Surface`] shows the session's events and passes on
+//! what the person says; [`watch_session`] runs it. A finished run's work is landed, kept or
+//! committed as its [`Delivery`] says.
 //!
 //! The modules that aren't needed for a run serve single commands of every surface: [`sessions`]
 //! finds sessions, [`landing`], [`undo`] and [`resume`] decide about their work, and so on.

@@ -252,7 +252,7 @@ impl NoteList {
     /// Returns all notes as JSON.
     ///
     /// # Errors
-    /// As [`NoteList::listed`].
+    /// As [`NoteList::list_notes`].
     pub fn to_json(&self) -> Result<Value, HostError> {
         let notes: Vec<Value> = self
             .list_notes()?

@@ -184,7 +184,7 @@ pub(crate) fn configured_endpoint(
 /// as they are known without asking the server. `None` for a script.
 ///
 /// # Errors
-/// [`ConfigError::Model`] as for [`connect`], except that no key is needed.
+/// [`ConfigError::Model`] as for [`connect_model`], except that no key is needed.
 pub fn configured_limits(
     config: &Config,
     environment: &Environment,

@@ -5,8 +5,8 @@
 //! files. [`segment`] stores analyses in immutable files that are mapped, not loaded; an [`Index`]
 //! is a list of segments with their dead files, and a [`Snapshot`] its state at one moment.
 //! [`graph`] has the dependencies between files, [`docs`] the symbols that documentation mentions,
-//! [`pattern`] narrows regex searches, and [`query`] ranks files for a query. A [`Project`] puts
-//! these together for a work tree; [`watch`] updates it as files change.
+//! [`pattern`] narrows regex searches, and [`query`] ranks files for a query. A [`ProjectIndex`]
+//! puts these together for a work tree; [`watch`] updates it as files change.
 //!
 //! ```no_run
 //! use std::num::NonZero;

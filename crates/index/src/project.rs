@@ -51,7 +51,7 @@ impl ProjectIndex {
         Self::open_with_redactor(root, directory, threads, Arc::default())
     }
 
-    /// Opens the index as [`Project::open`] does, and keeps this redactor's secrets out of it.
+    /// Opens the index as [`ProjectIndex::open`] does, and keeps this redactor's secrets out of it.
     ///
     /// # Errors
     /// [`IndexError::Io`].

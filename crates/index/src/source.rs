@@ -47,7 +47,7 @@ pub struct Listing {
 pub enum SourceContent {
     /// The whole content.
     Whole(Vec<u8>),
-    /// The file is longer than [`MAX_BYTES`].
+    /// The file is longer than [`MAX_FILE_BYTES`].
     TooLong,
 }
 

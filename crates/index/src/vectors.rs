@@ -2,10 +2,11 @@
 //!
 //! An [`Embedder`] turns texts into vectors: `Model2Vec` by a table of tokens on this machine (the
 //! feature `local-embeddings`), others by asking a server (they live above this crate, which opens
-//! no connection). [`Vectors`] stores one model's vectors in immutable mapped files, keyed by the
-//! text of a chunk, follows a [`Snapshot`](crate::Snapshot) and embeds only new texts. A [`View`]
-//! compares every vector with a query's, exactly. The similarity is a ranking signal of weight zero
-//! until a weight is configured; `docs/vectors.md` has the settings and measurements.
+//! no connection). [`VectorStore`] stores one model's vectors in immutable mapped files, keyed by
+//! the text of a chunk, follows a [`Snapshot`](crate::Snapshot) and embeds only new texts. A
+//! [`VectorView`] compares every vector with a query's, exactly. The similarity is a ranking signal
+//! of weight zero until a weight is configured; `docs/vectors.md` has the settings and
+//! measurements.
 //!
 //! Nothing here delays a query: vectors are made when the index is updated, and a query whose
 //! vector isn't ready is answered without.

@@ -6,7 +6,7 @@
 //! lists the common providers, [`builtin_price`] their prices, [`builtin_limits`] their windows;
 //! [`Model::query_limits`] asks the server for its own. [`ScriptedModel`] replies from a
 //! file; [`Recorder`] records the HTTP exchanges, and [`Replayer`] replays them without a network.
-//! [`Embeddings`] requests embedding vectors of texts.
+//! [`EmbeddingsClient`] requests embedding vectors of texts.
 //!
 //! ```
 //! use futures_util::StreamExt as _;

@@ -112,7 +112,7 @@ fn command_after_cd(command: &str) -> Option<&str> {
 /// `known_checks`, known to change only files of the project, or known to build and test it;
 /// [`Level::System`] if the command seems to reach the network, another machine or the system; and
 /// [`Level::Shell`] otherwise. A check counts in any directory of the project that
-/// [`in_directory`] names. Accepts any text, in time linear in its length.
+/// [`format_in_directory`] names. Accepts any text, in time linear in its length.
 #[must_use]
 pub fn analyse_command(command: &str, known_checks: &[String]) -> CommandAnalysis {
     let whole = [Some(command), command_after_cd(command)];

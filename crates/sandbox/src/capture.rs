@@ -29,8 +29,8 @@ pub enum OutputStream {
     Stderr,
 }
 
-/// A piece of raw output for live display. Pass it to [`clean()`](crate::clean()) before showing
-/// it.
+/// A piece of raw output for live display. Pass it to [`clean()`](crate::clean_output()) before
+/// showing it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputChunk {
     /// The stream that the piece was written to.

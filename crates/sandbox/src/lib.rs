@@ -1,11 +1,11 @@
 //! Runs a command confined: namespaces, limits, streamed output, the whole tree killed at its end.
 //!
 //! A [`Request`] says what to run and what it may see; a [`Sandbox`] picks a back-end once, tests
-//! it by trying to break out of it, and runs requests. [`Running`] gives output live and ends in a
-//! [`Completed`]: an [`Outcome`], head and tail of the output ([`Captured`]), and what was
-//! enforced. [`toolchains`] finds what compilers and interpreters of this machine need.
-//! [`Repositories`] finds git repositories that a command may have planted. [`clean()`] makes
-//! output safe to show.
+//! it by trying to break out of it, and runs requests. [`RunningCommand`] gives output live and
+//! ends in a [`CompletedCommand`]: an [`Outcome`], head and tail of the output
+//! ([`CapturedOutput`]), and what was enforced. [`find_toolchains`] finds what compilers and
+//! interpreters of this machine need. [`Repositories`] finds git repositories that a command may
+//! have planted. [`clean_output()`] makes output safe to show.
 //!
 //! A command gets namespaces of its own (user, mount, process, network, IPC, host name, cgroup), a
 //! root made of an allow-list, no capability, Landlock and a seccomp filter beneath the mounts, and
@@ -15,9 +15,9 @@
 //! written for Linux alone. Without its feature `containers`, the container tier is unavailable.
 //!
 //! A command may find a copy at the project's own path, by [`Request::base`]: a directory, or an
-//! overlay that [`Sandbox::mount`] mounts in namespaces of its own. All that confines a command in
-//! the project confines it in the copy. [`Mounted`] keeps the mount by descriptors alone, through
-//! one of which the caller changes the same files.
+//! overlay that [`Sandbox::mount_overlay`] mounts in namespaces of its own. All that confines a
+//! command in the project confines it in the copy. [`MountedTree`] keeps the mount by descriptors
+//! alone, through one of which the caller changes the same files.
 //!
 //! The program re-executes itself as the helper that builds the sandbox, so `main` must begin with
 //! [`run_helper_if_asked`]:

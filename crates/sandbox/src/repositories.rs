@@ -36,7 +36,7 @@ enum GitEntryIdentity {
 
 /// The `.git` entries of a project before a command.
 ///
-/// Where they are stored, [`Repositories::relocated`] has to say where the project is when they are
+/// Where they are stored, [`Repositories::relocate`] has to say where the project is when they are
 /// read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(from = "Vec<(RelPath, GitEntryIdentity)>", into = "Vec<(RelPath, GitEntryIdentity)>")]

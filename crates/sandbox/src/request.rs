@@ -53,8 +53,8 @@ pub enum StdioMode {
     /// standard output.
     Merged,
     /// Each through a pipe of its own, and standard output is for a program, not for a reader: it
-    /// comes back byte for byte in [`Completed::exact`](crate::Completed::exact) and nowhere else.
-    /// A command that writes more than [`Limits::output_bytes`] of it is killed.
+    /// comes back byte for byte in [`Completed::exact`](crate::CompletedCommand::exact) and nowhere
+    /// else. A command that writes more than [`Limits::output_bytes`] of it is killed.
     Exact,
     /// Standard input, output and error are a pseudo-terminal of the command's own, of this size,
     /// whose session it leads; what is written to it counts as standard output. [`Stdin::Bytes`]
@@ -75,8 +75,8 @@ pub enum LiveOutputMode {
     /// The command is never slowed: a reader who lags misses pieces.
     #[default]
     Lossy,
-    /// The command waits for the reader, as with a pipe: [`Running::next`](crate::Running::next)
-    /// gives every byte.
+    /// The command waits for the reader, as with a pipe:
+    /// [`Running::next`](crate::RunningCommand::next_chunk) gives every byte.
     Whole,
 }
 

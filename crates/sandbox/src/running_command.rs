@@ -118,10 +118,10 @@ pub struct CompletedCommand {
     pub stderr: CapturedOutput,
     /// Both, in the order they came.
     pub combined: CapturedOutput,
-    /// Standard output as it was written, with [`Streams::Exact`](crate::Streams::Exact); else
+    /// Standard output as it was written, with [`Streams::Exact`](crate::StdioMode::Exact); else
     /// empty.
     pub exact: Vec<u8>,
-    /// The bytes of output in the [`Spill`](crate::Spill) file, where the request has one.
+    /// The bytes of output in the [`Spill`](crate::SpillFile) file, where the request has one.
     pub spilled: Option<u64>,
     /// The actions that the sandbox denied, as far as they can be known; a bounded number.
     pub denials: Vec<Denial>,
@@ -157,12 +157,12 @@ impl RunningCommand {
 
     /// Returns the next piece of output, or `None` when there will be no more. A reader who lags
     /// misses pieces (at most 8 wait), unless [`Request::live`](crate::Request::live) is
-    /// [`Live::Whole`](crate::Live::Whole); [`Completed`] has all that counts.
+    /// [`Live::Whole`](crate::LiveOutputMode::Whole); [`CompletedCommand`] has all that counts.
     pub async fn next_chunk(&mut self) -> Option<OutputChunk> {
         self.live.recv().await
     }
 
-    /// Waits for the end. Needs no [`next`](Self::next) before it; dropping the future kills the
+    /// Waits for the end. Needs no [`next_chunk`](Self::next_chunk) before it; dropping the future kills the
     /// command.
     ///
     /// # Errors

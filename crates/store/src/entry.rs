@@ -10,8 +10,8 @@ use crate::StoreError;
 /// blobs; the bound keeps reads of a few entries far below the program's memory budget.
 pub const MAX_ENTRY_BYTES: usize = 16 * 1024 * 1024;
 
-/// Maximum sessions returned by [`Store::find`]: enough to report an ambiguous prefix and list
-/// some.
+/// Maximum sessions returned by [`Store::find_sessions`]: enough to report an ambiguous prefix and
+/// list some.
 pub const MAX_FOUND_SESSIONS: usize = 100;
 
 /// The status of a session that was just created.
@@ -77,7 +77,7 @@ pub struct NewSession {
     pub now: UnixMillis,
     /// The status that lists show.
     pub status: String,
-    /// The initial lease, as for [`Store::lease`]: the holder and the milliseconds.
+    /// The initial lease, as for [`Store::acquire_lease`]: the holder and the milliseconds.
     pub lease: Option<(String, u64)>,
     /// Its first entries, after those of the forked session if there is one.
     pub entries: Vec<NewEntry>,
@@ -154,8 +154,8 @@ pub trait Store: Send + Sync {
     /// session without parent and entries counts as an earlier attempt of the same call.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when the session has entries; as [`Store::fork`], [`Store::lease`]
-    /// and [`Store::append`].
+    /// [`StoreError::Conflict`] when the session has entries; as [`Store::fork`],
+    /// [`Store::acquire_lease`] and [`Store::append`].
     fn create_with_entries(&self, new: NewSession) -> BoxFuture<'_, Result<Seq, StoreError>> {
         async move {
             let NewSession { id, origin, title, now, status, lease, entries } = new;

@@ -62,7 +62,8 @@ pub struct SalvagedSession {
     /// The number of placeholders for lost events among them. Events hold neither messages nor
     /// actions.
     pub blank: u64,
-    /// The number of recovered entries after the first lost record. They are in [`Salvage::apart`].
+    /// The number of recovered entries after the first lost record. They are in
+    /// [`SalvageReport::apart`].
     pub apart: u64,
 }
 

@@ -27,7 +27,7 @@ const MAX_ID_BYTES: usize = 80;
 type ExitCallback = Arc<dyn Fn(BackgroundExit) + Send + Sync>;
 
 /// The background commands of a session. Dropping this value kills them with their children; tasks
-/// of their own then journal the changes, and [`Background::close`] waits for these.
+/// of their own then journal the changes, and [`BackgroundCommands::close`] waits for these.
 pub struct BackgroundCommands {
     notice: ExitCallback,
     closed: CancellationToken,
@@ -57,7 +57,7 @@ pub struct BackgroundExit {
     pub problem: Option<String>,
 }
 
-/// A background command, as [`Background::list`] returns it.
+/// A background command, as [`BackgroundCommands::list`] returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackgroundCommand {
     /// The command's id.
@@ -159,7 +159,7 @@ impl BackgroundCommands {
     }
 
     /// Returns and removes the violations found so far: of ended commands, and of running ones up
-    /// to the last [check](Background::check_running).
+    /// to the last [check](BackgroundCommands::check_guarded_files).
     #[must_use]
     pub fn take_violations(&self) -> Vec<GuardViolation> {
         std::mem::take(&mut *self.violations.lock().unwrap_or_else(PoisonError::into_inner))

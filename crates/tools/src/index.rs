@@ -259,7 +259,7 @@ impl SharedIndex {
     }
 
     /// Returns a snapshot to answer from. Blocks shortly while the index is refreshed, longer while
-    /// it is built; files that an answer may lack are named by [`Asked::note`].
+    /// it is built; files that an answer may lack are named by [`QuerySnapshot::note`].
     ///
     /// # Errors
     /// [`ToolError::Index`] where there is none and none can be made; [`ToolError::Cancelled`].

@@ -2,12 +2,12 @@
 //!
 //! A [`Tool`] says what it is ([`Tool::spec`]), what a call of it would do ([`Tool::effects`],
 //! which `policy` judges), and does it ([`Tool::call`]) in a [`ToolContext`]: the workspace for
-//! files, the sandbox for commands, and what the session has [`Seen`] so far. The [`Registry`]
+//! files, the sandbox for commands, and what the session has [`SeenFiles`] so far. The [`Registry`]
 //! holds the tools by name; the built-in ones are `read_file`, `list_files`, `search_text`, those
 //! that ask the [`SharedIndex`] (`search_code`, `get_symbols`, `find_references`,
 //! `get_dependencies`, `git_history`, `git_blame`), `edit_file`, `write_file`,
 //! `apply_patch`, `edit_symbol`, `delete_file`, `move_file`, `run_command`, and for commands in the
-//! [`Background`] `command_output` and `stop_command`.
+//! [`BackgroundCommands`] `command_output` and `stop_command`.
 //!
 //! Schemas come from the Rust types that arguments are read into. Arguments are checked against
 //! them with errors that say what was wrong and what is right; harmless slips (`"5"` for 5, a null

@@ -26,7 +26,7 @@ pub struct SeenFiles {
     state: Mutex<SeenState>,
 }
 
-/// The seen versions of one file, as they are logged and [restored](Seen::restore).
+/// The seen versions of one file, as they are logged and [restored](SeenFiles::restore).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenFile {
     /// The path, as the model wrote it.
@@ -35,8 +35,8 @@ pub struct SeenFile {
     pub seen: ContentHash,
     /// The hash of the content last known to exist; `None` if the file was deleted.
     pub known: Option<ContentHash>,
-    /// True if `known` is an external change that was [reported](Seen::note_external_change) to the
-    /// model.
+    /// True if `known` is an external change that was [reported](SeenFiles::note_external_change)
+    /// to the model.
     #[serde(default)]
     pub outside: bool,
 }
@@ -88,7 +88,8 @@ impl SeenFiles {
         self.lock_state().insert(path, hash, None);
     }
 
-    /// Records seen content as [`Seen::record`] does, and keeps the text to show later changes.
+    /// Records seen content as [`SeenFiles::record`] does, and keeps the text to show later
+    /// changes.
     pub fn record_text(&self, path: RelPath, hash: ContentHash, text: &str) {
         let text = (text.len() <= MAX_TEXT_BYTES).then(|| Arc::from(text));
         self.lock_state().insert(path, hash, text);

@@ -1,14 +1,14 @@
 //! The project's own checks: found, run in the sandbox, read as diagnostics and evidence.
 //!
-//! [`find`] finds the [`Check`]s of a project: Cargo, npm and its kin, Python, Go, CMake, Maven,
-//! Gradle, Make. [`custom`] takes the checks that the user named instead. [`run`] runs them in
-//! order, independent ones at the same time, inside the sandbox and between two snapshots of the
-//! tree, and returns one `Evidence` for each: passed, failed, or not run and why. [`verdict`]
-//! combines the evidence. [`diagnostics::parse`] reads the output of compilers, linters and test
-//! runners. [`guards`] finds where a change makes tests or checks verify less; it is pure.
-//! [`mutation`] measures which faults in the change the tests would notice. [`test_files`]
-//! distinguishes tests and their configuration from the product by their paths; [`test_setup`]
-//! finds the other files that decide about the results of tests.
+//! [`find_project_checks`] finds the [`Check`]s of a project: Cargo, npm and its kin, Python, Go,
+//! CMake, Maven, Gradle, Make. [`custom_checks`] takes the checks that the user named instead.
+//! [`run_checks()`] runs them in order, independent ones at the same time, inside the sandbox and
+//! between two snapshots of the tree, and returns one `Evidence` for each: passed, failed, or not
+//! run and why. [`overall_outcome`] combines the evidence. [`diagnostics::parse_diagnostics`] reads
+//! the output of compilers, linters and test runners. [`honesty`] finds where a change makes tests
+//! or checks verify less; it is pure. [`mutation`] measures which faults in the change the tests
+//! would notice. [`test_files`] distinguishes tests and their configuration from the product by
+//! their paths; [`test_setup`] finds the other files that decide about the results of tests.
 //!
 //! A missing program, a refused sandbox or uninstalled dependencies count neither as a failure nor
 //! as a success; nor does a test command that ran no test. If a check of an earlier kind fails, the

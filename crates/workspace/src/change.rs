@@ -62,7 +62,8 @@ pub enum Change {
     Delete {
         /// The file.
         path: RelPath,
-        /// The state that the file must have before; [`Expected::Absent`] is refused as a conflict.
+        /// The state that the file must have before; [`ExpectedState::Absent`] is refused as a
+        /// conflict.
         expected: ExpectedState,
     },
     /// The file, or the link itself, has another name afterwards. Nothing may have that name

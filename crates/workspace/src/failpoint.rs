@@ -60,7 +60,7 @@ pub enum Fault {
     Fail(Errno),
 }
 
-/// A test's hook, asked at each [`Step`].
+/// A test's hook, asked at each [`TransactionStep`].
 #[derive(Clone)]
 pub struct Failpoint(pub(crate) Arc<dyn Fn(TransactionStep) -> Fault + Send + Sync>);
 

@@ -38,7 +38,7 @@ impl Workspace {
     /// rules or tags hide it now. Sorted. No content is read.
     ///
     /// Directories that can't be read are left out: call this after
-    /// [`Commands::end`](crate::Commands::end), which opens those that a command closed.
+    /// [`Commands::end`](crate::CommandObserver::end), which opens those that a command closed.
     ///
     /// # Errors
     /// [`WorkspaceError::TooManyFiles`]; the root vanished.

@@ -10,7 +10,7 @@
 //! rest. [`land_copy`] and [`discard_copy`] do the same later for a kept copy. Unverified work is
 //! landed only if the caller says so, and a merged result only after the checks have passed on it.
 //!
-//! [`SessionParts::in_copy`]: crate::SessionParts::in_copy
+//! [`SessionParts::in_copy`]: crate::SessionParts::move_into_copy
 
 pub mod candidates;
 mod check_runner;
@@ -201,7 +201,7 @@ impl WorkCopy {
     /// Counts the files and lines of those changes. Blocks.
     ///
     /// # Errors
-    /// As [`Landings::stat`](journeyman_workspace::Landings::stat).
+    /// As [`Landings::stat`](journeyman_workspace::Landings::diff_stat).
     pub fn stat(&self, changes: &CopyChanges) -> Result<DiffStat, WorkspaceError> {
         self.isolation.origin.landings().diff_stat(changes)
     }

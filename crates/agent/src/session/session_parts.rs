@@ -25,7 +25,7 @@ pub struct SessionParts {
     pub model: Arc<dyn Model>,
     /// The project tree, or the copy of it that the session works in.
     pub workspace: Arc<Workspace>,
-    /// The isolated copy that `workspace` belongs to, set by [`SessionParts::in_copy`].
+    /// The isolated copy that `workspace` belongs to, set by [`SessionParts::move_into_copy`].
     pub copy: Option<Arc<WorkCopy>>,
     /// The copy that the session is to work in and that isn't made yet.
     pub planned_copy: Option<PlannedCopy>,

@@ -1,8 +1,8 @@
 //! Candidates for the context from an index: what a search finds for a task, what the task's names
 //! define and who uses them, tests, dependencies, documents and commits.
 //!
-//! Nothing is built or waited for. Texts come through [`Sources::read`], which decides what may be
-//! shown and refuses files that changed since they were indexed.
+//! Nothing is built or waited for. Texts come through [`ContextSources::read`], which decides what
+//! may be shown and refuses files that changed since they were indexed.
 
 mod gather;
 mod likelihood;

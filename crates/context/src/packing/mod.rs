@@ -1,7 +1,7 @@
 //! Choice of the passages of files that go into a request, within a budget.
 //!
 //! [`select`] is pure: the same candidates, texts and budget give the same excerpts. Candidates
-//! come from the task's words ([`bodies`]) or from an index
+//! come from the task's words ([`relevant_parts`]) or from an index
 //! ([`gathering`](crate::gathering)).
 
 mod candidate;

@@ -74,7 +74,7 @@ pub fn load_config(
 /// the project's text.
 ///
 /// # Errors
-/// [`ConfigError`], as [`load`].
+/// [`ConfigError`], as [`load_config`].
 pub fn load_without_project(environment: &Environment, admin: Option<&Path>) -> Result<Config, ConfigError> {
     let mut settings = load_user_layer(environment)?;
     settings.extend(load_variables(environment)?);

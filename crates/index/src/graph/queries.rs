@@ -164,7 +164,7 @@ impl Graph {
     }
 
     /// Returns the files near a file, by their numbers in the snapshot, with their distance: the
-    /// input of [`query::Context`](crate::query::Context). The nearest come first, and among
+    /// input of [`query::Context`](crate::query::QueryContext). The nearest come first, and among
     /// equally near ones the strongest dependencies.
     #[must_use]
     pub fn nearby_files(&self, file: u32) -> Vec<(u32, u32)> {

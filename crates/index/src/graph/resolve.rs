@@ -1,13 +1,13 @@
 //! Resolving imports to files of the project.
 //!
-//! Pure: the input is the set of paths ([`Paths`]) and the project's own settings ([`Settings`]).
-//! Each language has its rule; where that leaves the meaning open (search paths of headers, source
-//! roots), the only fitting file is taken, or the nearest of several.
+//! Pure: the input is the set of paths ([`Paths`]) and the project's own settings
+//! ([`ImportSettings`]). Each language has its rule; where that leaves the meaning open (search
+//! paths of headers, source roots), the only fitting file is taken, or the nearest of several.
 //!
 //! Every place that was looked up is returned as a [`LookupKey`], found or not. So when a file
 //! appears or disappears, only the files with one of its changed keys ([`keys_changed_by`]) have to
 //! be resolved again; and when a settings file changes, those of the languages that it concerns
-//! ([`Settings::languages_of`]).
+//! ([`ImportSettings::languages_of`]).
 //!
 //! ```
 //! use journeyman_index::graph::resolve::{PathSet, ImportTarget, Settings, resolve_imports};

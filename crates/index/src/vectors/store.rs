@@ -61,7 +61,7 @@ pub struct VectorStats {
 
 impl VectorStore {
     /// Opens a model's vectors in an index's directory. Damaged parts are removed, so that they are
-    /// made again: [`Vectors::damage_report`] reports this. Without a part there is nothing on
+    /// made again: [`VectorStore::damage_report`] reports this. Without a part there is nothing on
     /// disk.
     ///
     /// # Errors

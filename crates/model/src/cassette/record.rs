@@ -45,7 +45,7 @@ impl std::fmt::Debug for Recorder {
 impl Recorder {
     /// Creates a cassette that only its owner can read. An older cassette of that name is replaced;
     /// any other file that is not empty is left unchanged. `day` is the date in the prompts, if
-    /// there is one: [`Replayer::day`](crate::Replayer::day) returns it.
+    /// there is one: [`Replayer::day`](crate::Replayer::prompt_date) returns it.
     ///
     /// # Errors
     /// [`ModelError::Cassette`] if the file can't be created or is not a cassette.

@@ -26,11 +26,11 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// A shared lock: while it lives, no [sweep](Blobs::sweeping) runs.
+/// A shared lock: while it lives, no [sweep](Blobs::try_lock_for_sweep) runs.
 #[derive(Debug)]
 pub struct UseLock(File);
 
-/// An exclusive lock: while it lives, nobody holds the lock of [`Blobs::using`].
+/// An exclusive lock: while it lives, nobody holds the lock of [`Blobs::lock_for_use`].
 #[derive(Debug)]
 pub struct SweepLock(File);
 
@@ -69,7 +69,7 @@ impl Blobs {
     }
 
     /// Takes the exclusive lock for removing unreferenced blobs; `None` while the lock of
-    /// [`Blobs::using`] is held.
+    /// [`Blobs::lock_for_use`] is held.
     ///
     /// # Errors
     /// Failures of the medium.

@@ -93,7 +93,7 @@ pub struct SimpleCommand {
     pub redirects: Vec<Redirect>,
 }
 
-/// The kind of a [`Compound`].
+/// The kind of a [`CompoundCommand`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompoundKind {
     /// `( … )`

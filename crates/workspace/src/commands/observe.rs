@@ -62,7 +62,7 @@ pub struct CommandObserver<'a> {
 
 impl CommandObserver<'_> {
     /// Looks at the tree before a command runs. What the command may change is kept, so that it can
-    /// be undone; [`TreeSnapshot::not_undoable`] names the exceptions.
+    /// be undone; [`TreeSnapshot::not_undoable_files`] names the exceptions.
     ///
     /// # Errors
     /// As [`Workspace::checkpoint`]. It waits for another process only while that one changes the
@@ -93,21 +93,21 @@ impl CommandObserver<'_> {
     }
 
     /// Takes the snapshot before a command of this call, and keeps a heartbeat from here on until
-    /// [`Commands::end`]. If a crash comes first, or the snapshot is dropped,
+    /// [`CommandObserver::end`]. If a crash comes first, or the snapshot is dropped,
     /// [`Recovery::recover_call`](crate::Recovery::recover_call) puts back what the command did.
     ///
     /// # Errors
-    /// As [`Commands::begin`], and failures of the state directory.
+    /// As [`CommandObserver::begin`], and failures of the state directory.
     pub fn begin_call(&self, session: &SessionId, call: &CallId) -> Result<TreeSnapshot, WorkspaceError> {
         self.begin_with_heartbeat(session, Some(call), CommandKind::Foreground)
     }
 
     /// Takes the snapshot before a command that runs in the background, perhaps for hours in which
-    /// a person works too. What differs at its [end](Commands::end) is journaled for the call, and
-    /// an undo treats it as it treats what [checks](Commands::end_checks) left.
+    /// a person works too. What differs at its [end](CommandObserver::end) is journaled for the
+    /// call, and an undo treats it as it treats what [checks](CommandObserver::end_checks) left.
     ///
     /// # Errors
-    /// As [`Commands::begin_call`].
+    /// As [`CommandObserver::begin_call`].
     pub fn begin_background(
         &self,
         session: &SessionId,
@@ -116,11 +116,11 @@ impl CommandObserver<'_> {
         self.begin_with_heartbeat(session, Some(call), CommandKind::Background)
     }
 
-    /// Takes the snapshot before checks, which end with [`Commands::end_checks`]. After a crash,
-    /// [`Recovery::recover_checks`](crate::Recovery::recover_checks) journals what they did.
+    /// Takes the snapshot before checks, which end with [`CommandObserver::end_checks`]. After a
+    /// crash, [`Recovery::recover_checks`](crate::Recovery::recover_checks) journals what they did.
     ///
     /// # Errors
-    /// As [`Commands::begin_call`].
+    /// As [`CommandObserver::begin_call`].
     pub fn begin_checks(&self, session: &SessionId) -> Result<TreeSnapshot, WorkspaceError> {
         self.begin_with_heartbeat(session, None, CommandKind::Foreground)
     }
@@ -189,13 +189,13 @@ impl CommandObserver<'_> {
         Ok(changes)
     }
 
-    /// As [`Commands::end`], for checks: commands during which a person may well be working. What
-    /// differs is journaled as found while checks ran, and an undo of the session takes it back
-    /// only where an edit or a command of the session changed the same file, or where the file was
-    /// new. All else is kept and reported.
+    /// As [`CommandObserver::end`], for checks: commands during which a person may well be working.
+    /// What differs is journaled as found while checks ran, and an undo of the session takes it
+    /// back only where an edit or a command of the session changed the same file, or where the file
+    /// was new. All else is kept and reported.
     ///
     /// # Errors
-    /// As [`Commands::end`].
+    /// As [`CommandObserver::end`].
     // By value, as for a command: a snapshot is good for one comparison.
     #[allow(clippy::needless_pass_by_value)]
     pub fn end_checks(

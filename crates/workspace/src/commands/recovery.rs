@@ -99,8 +99,8 @@ pub struct Recovery<'a> {
 
 impl Recovery<'_> {
     /// Lists the calls of a session whose commands were cut off, by a crash or by dropping what
-    /// [`Commands::begin_call`](crate::Commands::begin_call) gave, and which weren't recovered yet,
-    /// in the order to recover them in: oldest first, those in the background last.
+    /// [`Commands::begin_call`](crate::CommandObserver::begin_call) gave, and which weren't
+    /// recovered yet, in the order to recover them in: oldest first, those in the background last.
     ///
     /// # Errors
     /// [`WorkspaceError::State`] when the state directory can't be read.
@@ -145,11 +145,11 @@ impl Recovery<'_> {
     /// If the call is in the journal, it is applied. Otherwise the changes of its command are taken
     /// back, as one change in the journal; changes that others made before or after stay, and so do
     /// changes that can't be attributed. Guarded paths are treated as at a command's
-    /// [end](crate::GuardedState::end). Cut off itself or called again, it leaves the same tree,
-    /// and until [`Recovery::forget_recovered`] says the same.
+    /// [end](crate::GuardedState::revert_and_journal). Cut off itself or called again, it leaves
+    /// the same tree, and until [`Recovery::forget_recovered`] says the same.
     ///
-    /// The changes of a command in the [background](crate::Commands::begin_background) stay: while
-    /// it ran, a person may have changed the same tree for hours. It is journaled as at that
+    /// The changes of a command in the [background](crate::CommandObserver::begin_background) stay:
+    /// while it ran, a person may have changed the same tree for hours. It is journaled as at that
     /// command's end, and given as applied.
     ///
     /// # Errors
@@ -237,12 +237,12 @@ impl Recovery<'_> {
     }
 
     /// Brings checks of a session that were cut off to an end: what they did is journaled as
-    /// [`Commands::end_checks`](crate::Commands::end_checks) does, and given as applied. What was
-    /// changed after them isn't journaled, so that no undo takes it back, and is given as left.
-    /// Checks that still run, in another process, are passed over.
+    /// [`Commands::end_checks`](crate::CommandObserver::end_checks) does, and given as applied.
+    /// What was changed after them isn't journaled, so that no undo takes it back, and is given as
+    /// left. Checks that still run, in another process, are passed over.
     ///
     /// # Errors
-    /// As [`Commands::end_checks`](crate::Commands::end_checks).
+    /// As [`Commands::end_checks`](crate::CommandObserver::end_checks).
     pub fn recover_checks(&self, session: &SessionId) -> Result<RecoveredCall, WorkspaceError> {
         self.workspace.project.root_dir.check_alive()?;
         let mut recovered = RecoveredCall::default();

@@ -9,7 +9,7 @@ use crate::snapshot::tree::Tree;
 use journeyman_protocol::{ContentHash, RelPath};
 use std::sync::Arc;
 
-/// The tree before a command: give it back to [`Commands::end`](crate::Commands::end).
+/// The tree before a command: give it back to [`Commands::end`](crate::CommandObserver::end).
 ///
 /// It is cheap to clone. While one that was made for a call or for checks lives, so does their sign
 /// of life (see [`Recovery::recover_call`](crate::Recovery::recover_call)), which takes

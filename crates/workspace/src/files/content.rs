@@ -79,7 +79,7 @@ pub enum FileBody {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileContent {
     /// The hash of its bytes: what a later write names as
-    /// [`Expected::Hash`](crate::change::Expected::Hash).
+    /// [`Expected::Hash`](crate::change::ExpectedState::Hash).
     pub hash: ContentHash,
     /// The file's size in bytes.
     pub size: u64,

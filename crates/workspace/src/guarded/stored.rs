@@ -38,13 +38,13 @@ pub(crate) struct CutOffWindow {
 }
 
 impl GuardedState {
-    /// Captures the state as [`GuardedState::before`] does, for the command that `before` was made
+    /// Captures the state as [`GuardedState::capture`] does, for the command that `before` was made
     /// for, and stores it with that command's heartbeat: where a crash comes before
-    /// [`GuardedState::end`], `Recovery::recover_call` and `Recovery::recover_checks` move away and
-    /// put back the same.
+    /// [`GuardedState::revert_and_journal`], `Recovery::recover_call` and
+    /// `Recovery::recover_checks` move away and put back the same.
     ///
     /// # Errors
-    /// As [`GuardedState::before`]; failures of the state directory.
+    /// As [`GuardedState::capture`]; failures of the state directory.
     pub fn capture_for_recovery(
         workspace: &Workspace,
         before: &TreeSnapshot,

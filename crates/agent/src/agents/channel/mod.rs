@@ -107,8 +107,8 @@ impl<M: RegisteredSession> AgentChannel<M> {
     /// If several names match, the longest is meant. A mention of the sender itself is ignored.
     ///
     /// # Errors
-    /// [`ChannelError::Name`] if the sender's name is invalid. The [`Delivery`] lists the members
-    /// that could not be reached.
+    /// [`ChannelError::Name`] if the sender's name is invalid. The [`MessageDelivery`] lists the
+    /// members that could not be reached.
     pub async fn send_message(&self, from: &str, text: &str) -> Result<MessageDelivery, ChannelError> {
         check_name(from)?;
         let (receivers, unknown) = {

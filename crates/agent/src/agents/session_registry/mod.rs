@@ -3,8 +3,8 @@
 //!
 //! A [`SessionRegistry`] holds handles and creates none itself: callers pass in how to create,
 //! resume or fork a session. A name is reserved before the first `await`, so two creators of one
-//! name never both get a session. A creator that fails or is dropped releases the name. [`Member`]
-//! is the interface of a session that a registry and a
+//! name never both get a session. A creator that fails or is dropped releases the name.
+//! [`RegisteredSession`] is the interface of a session that a registry and a
 //! [`AgentChannel`](crate::agents::channel::AgentChannel) use.
 
 #[cfg(test)]
@@ -24,7 +24,7 @@ pub const DEFAULT_CAPACITY: usize = 50;
 
 /// The interface of a session to its registry and its channels. Clones are the same session.
 pub trait RegisteredSession: Clone + Send + Sync + 'static {
-    /// The type that [`Member::status`] returns.
+    /// The type that [`RegisteredSession::status`] returns.
     type Status: Send;
 
     /// Queues a message. The message is stored durably when this function returns; no turn is

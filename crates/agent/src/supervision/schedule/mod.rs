@@ -1,10 +1,10 @@
 //! Tasks that run at an interval of steps, once, or when they are triggered from outside.
 //!
 //! A session shares a [`Schedule`] with the code that adds tasks. The session reports its steps
-//! ([`Schedule::advance`]) and runs the due tasks ([`Schedule::run`]) one after another. A task
-//! that fails or panics affects no other. Tasks aren't logged: after a restart their owner adds
-//! them again. Since `every N steps` means steps N, 2N, 3N of the session, a task then keeps its
-//! rhythm.
+//! ([`Schedule::advance`]) and runs the due tasks ([`Schedule::run_waiting`]) one after another. A
+//! task that fails or panics affects no other. Tasks aren't logged: after a restart their owner
+//! adds them again. Since `every N steps` means steps N, 2N, 3N of the session, a task then keeps
+//! its rhythm.
 
 #[cfg(test)]
 mod tests;

@@ -2,9 +2,9 @@
 //! maintains it.
 //!
 //! [`TodoList`] holds the todos and enforces the rules; a refused change leaves it unchanged.
-//! [`Todos`] is the list that a session, its tools and its handle share. It stores changes until
-//! the session logs them ([`Todos::take_changes`]). [`Reminders`] decides when the model is
-//! reminded.
+//! [`SharedTodoList`] is the list that a session, its tools and its handle share. It stores changes
+//! until the session logs them ([`SharedTodoList::take_changes`]). [`TodoReminderTimer`] decides
+//! when the model is reminded.
 
 mod list;
 mod remind;

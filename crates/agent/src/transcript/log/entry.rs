@@ -8,7 +8,7 @@ use crate::transcript::record::{Record, record_of};
 /// Reads an entry as an event. Returns `None` for a record or an entry of a newer version.
 ///
 /// Long texts and inputs that are stored only in a message's record are left empty here.
-/// [`events`](super::events) fills them in.
+/// [`events`](super::load_events) fills them in.
 #[must_use]
 pub fn envelope_of(session: &SessionId, entry: &Entry) -> Option<Envelope> {
     let channel = entry.channel?;
