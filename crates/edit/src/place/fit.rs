@@ -112,6 +112,10 @@ impl<'a> Alignment<'a> {
                 let at = replaced.start + nth;
                 let partner = if at < replaced.end { paired(at) } else { None };
                 let mut line = self.carry_line(new, at, &replaced, &file, pairs, indents)?;
+                if let Some(blanks) = self.blanks_of_moved_line(new, &file, pairs) {
+                    line.truncate(line.trim_end().len());
+                    line.push_str(blanks);
+                }
                 if straight {
                     line = straighten_quotes(&line);
                 }
@@ -131,6 +135,24 @@ impl<'a> Alignment<'a> {
             text.truncate(without_break(&text).len());
         }
         Ok(text)
+    }
+
+    /// The blanks that the file has at the end of a line, where a new line with other ones is a line
+    /// of the search text to the byte: it was copied with them, and moves.
+    fn blanks_of_moved_line<'f>(
+        &self,
+        new: &str,
+        file: &[(&'f str, &str)],
+        pairs: &[Option<usize>],
+    ) -> Option<&'f str> {
+        let code = new.trim_end();
+        if code.len() == new.len() || code.is_empty() {
+            return None;
+        }
+        let at = self.old.iter().position(|old| *old == new)?;
+        let (own, _) = file.get((*pairs.get(at)?)?)?;
+        let blanks = own.get(own.trim_end().len()..)?;
+        (own.trim() == code.trim()).then_some(blanks)
     }
 
     /// A line of the replacement in the file's indentation.

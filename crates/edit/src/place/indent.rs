@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::lines::split_indent;
+use crate::place::fit::is_similar;
 
 /// Maximum number of a file's lines examined to learn its indentation style.
 const MAX_EXAMINED_LINES: usize = 2_000;
@@ -287,6 +288,15 @@ fn is_indented_as_file<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + C
         .map(|(search, _)| search)
         .collect();
     if new.iter().any(|line| shifted.contains(line)) {
+        return false;
+    }
+    // So does a first line that is nearly the search text's first and as deep.
+    let first_old = matched.clone().map(|(search, _)| search).find(|line| !line.trim().is_empty());
+    let first_new = new.iter().find(|line| !line.trim().is_empty());
+    if let (Some(old), Some(new)) = (first_old.filter(|old| shifted.contains(old)), first_new)
+        && split_indent(old).0 == split_indent(new).0
+        && is_similar(old.trim(), new.trim())
+    {
         return false;
     }
     let old = indents(&mut matched.clone().map(|(search, _)| search));
