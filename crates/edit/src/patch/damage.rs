@@ -67,9 +67,9 @@ pub(super) fn is_written_otherwise(line: &str, own: &str, lines: &[PatchLine]) -
 }
 
 /// The lines with a forgotten `+` put back: such as stand between two that are added, without a
-/// prefix, or with a blank in a line that the file hasn't. `None` where there is none. The first and
-/// the last line of context stay: nothing beyond them tells that the file has no other one in its
-/// place.
+/// prefix, or with a blank in a line that the file hasn't. `None` where there is none. The first
+/// and the last line of context stay: nothing beyond them tells that the file has no other one in
+/// its place.
 pub(super) fn with_additions(lines: &[PatchLine], file: &str) -> Option<Vec<PatchLine>> {
     let mut out = lines.to_vec();
     let mut any = false;

@@ -78,13 +78,19 @@ fn stands_around_bytes(text: &str, span: &Range<usize>, old: &str, new: &str) ->
     brings || (!new.contains('\n') && (begins || ends))
 }
 
-/// Refuses a place that was found loosely where the file has the replacement byte for byte: either
-/// the edit was made before, or nobody can tell which of the two places is meant.
+/// Refuses a place that was found loosely where the file has the replacement byte for byte: the
+/// edit was made before, or nobody can tell which of the two places is meant.
 pub(crate) fn refuse_made_before(text: &str, hunk: &Hunk<'_>, placed: &Placed) -> Result<(), Refusal> {
-    // A text that was cleaned first can't be compared with the file's as it stands.
-    let is_comparable = !matches!(
+    // What only ends its lines otherwise is the text itself, and a text that was cleaned first
+    // can't be compared with the file's as it stands.
+    let is_comparable = matches!(
         placed.strategy,
-        Strategy::Exact | Strategy::LineNumbers | Strategy::Prefixes | Strategy::Escapes | Strategy::Elision
+        Strategy::Indentation
+            | Strategy::InnerWhitespace
+            | Strategy::BlankEdges
+            | Strategy::BlankLines
+            | Strategy::LineBreaks
+            | Strategy::Similarity
     );
     if hunk.all || hunk.allow.differences || !is_comparable {
         return Ok(());

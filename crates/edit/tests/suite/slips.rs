@@ -584,3 +584,18 @@ fn a_first_line_as_deep_as_the_search_text_s_says_how_deep_the_others_are() {
         Ok("    ],\n)\ndef test_all(opts):\n    run_one(opts)\n".to_owned())
     );
 }
+
+#[test]
+fn blanks_of_a_new_blank_line_are_carried_over_as_a_line_s() {
+    let file = "\tone();\n\ttwo();\n";
+    let new = "    one();\n    if three() {\n        four();\n        \n        five();\n    }\n    two();";
+    let done = journeyman_edit::replace(file, "    one();\n    two();", new, false);
+    let after = "\tone();\n\tif three() {\n\t\tfour();\n\t\t\n\t\tfive();\n\t}\n\ttwo();\n";
+    assert_eq!(done.map(|applied| applied.text), Ok(after.to_owned()));
+    // Blank lines that are the file's while the others are shifted weren't shifted.
+    let file = "\tone();\n\t\n\ttwo();\n";
+    let new = "\t\tone();\n\t\n\t\tnew();\n\t\t\n\t\tother();\n\t\ttwo();";
+    let done = journeyman_edit::replace(file, "\t\tone();\n\t\n\t\ttwo();", new, false);
+    let after = "\tone();\n\t\n\tnew();\n\t\t\n\tother();\n\ttwo();\n";
+    assert_eq!(done.map(|applied| applied.text), Ok(after.to_owned()));
+}
