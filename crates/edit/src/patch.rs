@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use crate::edit::{LineKind, OpContext, PatchHunk, PatchLine};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
-use crate::place::{Hunk, IndexedText, find_in, placeholders};
+use crate::place::{Hunk, IndexedText, already_made, find_in, placeholders};
 use lines::{FileLines, LineComparison};
 use script::PatchScript;
 use tie_breaking::PlaceHints;
@@ -59,10 +59,14 @@ pub(crate) fn find_hunk(
     if first_script.old_lines().is_empty() {
         return place.place_insertion(&first_script);
     }
-    place
+    let placed = place
         .place_by_lines(&readings)
         .or_else(|| place.place_by_mixed_prefixes(first))
-        .unwrap_or_else(|| place.place_loosely(&readings))
+        .unwrap_or_else(|| place.place_loosely(&readings))?;
+    let (search, replace) = (first_script.old_text(), first_script.new_text());
+    let whole = Hunk { whole_lines: true, allow: context.allow, ..Hunk::new(&search, &replace) };
+    already_made::refuse_made_before(text, &whole, &placed)?;
+    Ok(placed)
 }
 
 /// The content of a file that isn't there yet, from a hunk that only adds.
@@ -212,6 +216,11 @@ impl PatchPlace<'_, '_> {
         let chosen = self.hints(file).choose_start(&starts, count, level.strategy());
         Some(chosen.and_then(|start| {
             if script.only_adds_at_an_edge() && self.is_applied_at(file, script, start, level) {
+                return Err(Refusal::applied_before());
+            }
+            let (search, replace) = (script.old_text(), script.new_text());
+            let (whole, span) = (Hunk::new(&search, &replace), file.span(start..start + count));
+            if already_made::stands_around(self.text, &span, &whole, Strategy::Similarity) {
                 return Err(Refusal::applied_before());
             }
             self.to_placed(file, script, start, level, None)
@@ -391,14 +400,20 @@ impl PatchPlace<'_, '_> {
     }
 
     fn place_by_text(&self, script: &PatchScript<'_>) -> Result<Placed, Refusal> {
-        let (search, replace) = (script.old_text(), script.new_text());
+        let (mut search, mut replace) = (script.old_text(), script.new_text());
+        // Without its line break a new side of one blank line would be none.
+        let leaves_blank_line = script.new_lines() == [""];
+        if leaves_blank_line {
+            search.push('\n');
+            replace.push('\n');
+        }
         let anchors: Vec<String> =
             self.hunk.anchors.iter().filter(|anchor| !anchor.trim().is_empty()).cloned().collect();
         let placed = find_in(
             self.file,
             &Hunk {
                 near: self.hunk.near,
-                whole_lines: true,
+                whole_lines: !leaves_blank_line,
                 anchors: &anchors,
                 after: self.after,
                 at_end: self.hunk.at_end,
@@ -407,6 +422,10 @@ impl PatchPlace<'_, '_> {
                 ..Hunk::new(&search, &replace)
             },
         )?;
+        if leaves_blank_line && !placed.pieces.iter().all(|(span, _)| self.begins_line(span.start)) {
+            let difference = "the hunk's old side is only a part of the line there".to_owned();
+            return Err(Refusal::GuardedMismatch { line: placed.line, difference });
+        }
         // A patch's line is one line: an escaped line break in it is text, whatever else is
         // escaped.
         let breaks = |text: &str| text.lines().filter(|line| !line.trim().is_empty()).count();
@@ -418,6 +437,10 @@ impl PatchPlace<'_, '_> {
             return Err(Refusal::Malformed { message: message.to_owned() });
         }
         Ok(placed)
+    }
+
+    fn begins_line(&self, at: usize) -> bool {
+        self.text.get(..at).is_some_and(|before| before.is_empty() || before.ends_with('\n'))
     }
 
     /// A new line whose indentation the old lines say nothing of, because theirs contradict each

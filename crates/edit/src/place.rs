@@ -1,5 +1,6 @@
 //! Finding the one place that a hunk means.
 
+pub(crate) mod already_made;
 mod artifacts;
 mod attempts;
 mod blank_edges;

@@ -162,8 +162,8 @@ impl RunningCommand {
         self.live.recv().await
     }
 
-    /// Waits for the end. Needs no [`next_chunk`](Self::next_chunk) before it; dropping the future kills the
-    /// command.
+    /// Waits for the end. Needs no [`next_chunk`](Self::next_chunk) before it; dropping the future
+    /// kills the command.
     ///
     /// # Errors
     /// [`SandboxError`] when the program isn't a sandbox helper or the command could not be

@@ -167,8 +167,8 @@ impl GuardedState {
 
     /// Moves away and puts back what a command did until now that still runs;
     /// [`GuardedState::revert_and_journal`] looks again. Whether the sandbox keeps
-    /// [protected](GuardedState::protected_paths) paths from being changed is known only at the end, so
-    /// those are left until then: a person may have changed them.
+    /// [protected](GuardedState::protected_paths) paths from being changed is known only at the
+    /// end, so those are left until then: a person may have changed them.
     #[must_use]
     pub fn revert_while_running(&self, workspace: &Workspace) -> ForbiddenChanges {
         self.handle_violations(workspace, true, None).aftermath
@@ -176,8 +176,8 @@ impl GuardedState {
 
     /// Moves away what the command made, puts back what it changed or deleted, and journals by
     /// `end` what else it did, in this order, so that the journal has none of what is taken back.
-    /// `kept` says that the sandbox kept [protected](GuardedState::protected_paths) paths from being
-    /// changed.
+    /// `kept` says that the sandbox kept [protected](GuardedState::protected_paths) paths from
+    /// being changed.
     ///
     /// # Errors
     /// In place of the changes, those of `end`.

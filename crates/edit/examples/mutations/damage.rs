@@ -66,7 +66,8 @@ pub(crate) fn cases(hunk: &Hunk) -> Vec<Case> {
     let of = |(name, way): &(&str, Way)| -> Option<Case> {
         let damaged = way(hunk, &mut hunk.dice(name))?;
         let hurt = damaged.search != plain || damaged.files.is_some() || *name == "none";
-        let lost = matches!(*name, "indent shifted" | "tabs for spaces") && loses_depth(hunk, &damaged);
+        let lost = matches!(*name, "indent shifted" | "tabs for spaces")
+            && (loses_depth(hunk, &damaged) || loses_new_blanks(hunk, &damaged));
         // Text that by chance is another place's, letter by letter, means that place.
         let misleads =
             damaged.files.is_none() && *name != "none" && elsewhere(hunk, &before, &damaged.search);
@@ -94,6 +95,15 @@ fn loses_depth(hunk: &Hunk, damaged: &Damaged) -> bool {
             let (own, hurt) = (split(&own.text).0, split(&hurt.text).0);
             *depths.entry(hurt).or_insert(own) != own
         })
+}
+
+/// Whether a new line of nothing but blanks has none after the damage: the file doesn't have them,
+/// so that nobody could put them back.
+fn loses_new_blanks(hunk: &Hunk, damaged: &Damaged) -> bool {
+    let mut lines = hunk.lines.iter().zip(damaged.patch.iter().flatten());
+    lines.any(|(own, hurt)| {
+        own.kind == Kind::New && own.text.trim().is_empty() && !own.text.is_empty() && hurt.text.is_empty()
+    })
 }
 
 /// Whether the text is in the file once, or once as whole lines, and not where the hunk is. A
@@ -520,6 +530,10 @@ fn truncated(hunk: &Hunk, dice: &mut Dice) -> Option<Damaged> {
         let count = 1 + dice.below(run.min(2));
         let replace = joined(new_lines(&lines), "\n");
         lines.truncate(lines.len() - count);
+        // One blank line in place of lines that end with it, and without it, is none.
+        if replace.is_empty() {
+            return None;
+        }
         return Some(Damaged::texts("old, whole lines", joined(old_lines(&lines), "\n"), replace));
     }
     let last = lines.pop().filter(|line| line.kind == Kind::Common && line.text.trim().len() >= 6)?;

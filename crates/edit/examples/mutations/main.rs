@@ -6,6 +6,8 @@
 //! - `mutations run WRONG < tasks` gives every task to this crate's engine in every format and
 //!   prints the tables. Each wrong write is a JSON line of the file WRONG. It ends with 1 where
 //!   there are more than the bound.
+//! - `mutations again WRONG < tasks` sends the undamaged hunks to files that have them already, or
+//!   half of them (`again.rs`).
 //! - `mutations grade NAME TASKS WRONG < answers` holds another engine's answers against the tasks:
 //!   for each task a line `{"id", "answers": [{"text"} | {"error"}]}`, an answer for each of the
 //!   task's cases, `null` where it can't be asked.
@@ -21,6 +23,7 @@
     reason = "a program that prints figures"
 )]
 
+mod again;
 mod damage;
 mod formats;
 mod hunk;
@@ -53,9 +56,12 @@ fn main() -> Result<ExitCode, Error> {
         ["replies", keep] => {
             replies::run(keep).map(|holds| if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
+        ["again", wrong] => again(wrong).map(|()| ExitCode::SUCCESS),
         ["grade", name, tasks, wrong] => grade(name, tasks, wrong).map(|()| ExitCode::SUCCESS),
         _ => {
-            eprintln!("usage: mutations cases N | run WRONG | replies KEEP | grade NAME TASKS WRONG");
+            eprintln!(
+                "usage: mutations cases N | run WRONG | again WRONG | replies KEEP | grade NAME TASKS WRONG"
+            );
             Ok(ExitCode::from(2))
         }
     }
@@ -126,6 +132,19 @@ fn run(wrong: &str) -> Result<ExitCode, Error> {
     println!("wrong: {bad} of {all}, one in {} (asked: at most one in {ONE_WRONG_IN})", all / bad.max(1));
     println!("json {}", summary.json());
     Ok(if bad * ONE_WRONG_IN <= all && panics == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What becomes of hunks that the file has already.
+fn again(wrong: &str) -> Result<(), Error> {
+    let mut wrong = BufWriter::new(std::fs::File::create(wrong)?);
+    let mut summary = Summary::default();
+    for line in std::io::stdin().lock().lines() {
+        again::run(&serde_json::from_str(&line?)?, &mut summary, &mut wrong)?;
+    }
+    wrong.flush()?;
+    summary.print("jm, sent again");
+    println!("json {}", summary.json());
+    Ok(())
 }
 
 /// A reply that the token limit ended writes nothing, whatever of it came.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use crate::again;
 use crate::damage::WAYS;
 use crate::formats::Answer;
 use crate::hunk::{Case, Task};
@@ -93,7 +94,7 @@ impl Summary {
     /// A table of the damages, and one of the formats where there are several.
     pub(crate) fn print(&self, title: &str) {
         println!("\n| {title} | cases | right | refused | wrong | no-op |\n|---|---|---|---|---|---|");
-        let damages = WAYS.iter().map(|(name, _)| *name).chain([CUT_OFF]);
+        let damages = WAYS.iter().map(|(name, _)| *name).chain([CUT_OFF]).chain(again::ROWS);
         for damage in damages {
             row(damage, self.sum(|one, _| one == damage));
         }

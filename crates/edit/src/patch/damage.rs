@@ -67,14 +67,16 @@ pub(super) fn is_written_otherwise(line: &str, own: &str, lines: &[PatchLine]) -
 }
 
 /// The lines with a forgotten `+` put back: such as stand between two that are added, without a
-/// prefix, or with a blank in a line that the file hasn't. `None` where there is none. The last
-/// line of context stays: nothing behind it tells that the file has no other one in its place.
+/// prefix, or with a blank in a line that the file hasn't. `None` where there is none. The first
+/// and the last line of context stay: nothing beyond them tells that the file has no other one in
+/// its place.
 pub(super) fn with_additions(lines: &[PatchLine], file: &str) -> Option<Vec<PatchLine>> {
     let mut out = lines.to_vec();
     let mut any = false;
     let mut added = false;
     let is_old = |line: &PatchLine| !matches!(line.kind, LineKind::Add | LineKind::Bare);
-    let last_old = lines.iter().rposition(is_old);
+    let (first_old, last_old) = (lines.iter().position(is_old), lines.iter().rposition(is_old));
+    let is_inner = |nth: usize| first_old < Some(nth) && last_old > Some(nth);
     for (nth, line) in lines.iter().enumerate() {
         let goes_on = || {
             let next = lines.iter().skip(nth + 1).find(|line| line.kind != LineKind::Bare);
@@ -82,9 +84,7 @@ pub(super) fn with_additions(lines: &[PatchLine], file: &str) -> Option<Vec<Patc
         };
         let text = match line.kind {
             LineKind::Bare if added && goes_on() => Some(line.text.clone()),
-            LineKind::Context if added && goes_on() && last_old > Some(nth) => {
-                text_of_addition(line, lines, file)
-            }
+            LineKind::Context if added && goes_on() && is_inner(nth) => text_of_addition(line, lines, file),
             _ => None,
         };
         added = line.kind == LineKind::Add || text.is_some();

@@ -168,9 +168,11 @@ impl<'a> PatchScript<'a> {
         line_break: Option<&'static str>,
     ) -> Option<(Range<usize>, String)> {
         let mut span = file.span(removed.clone());
+        let mut keeps_mark = false;
         if level != LineComparison::Exact && span.start == 0 && file.text.starts_with(BOM) {
             // The byte order mark belongs to no line.
             span = BOM.len()..span.end.max(BOM.len());
+            keeps_mark = true;
         }
         let mut piece = String::new();
         let mut old = removed.clone();
@@ -180,10 +182,15 @@ impl<'a> PatchScript<'a> {
                 went += 1;
                 continue;
             }
-            piece.push_str(if level == LineComparison::Exact {
-                &line.text
+            let text = if keeps_mark && piece.is_empty() {
+                line.text.strip_prefix(BOM).unwrap_or(&line.text)
             } else {
-                line.text.strip_suffix('\r').unwrap_or(&line.text)
+                &line.text
+            };
+            piece.push_str(if level == LineComparison::Exact {
+                text
+            } else {
+                text.strip_suffix('\r').unwrap_or(text)
             });
             let partner = old.next().or_else(|| removed.end.checked_sub(1).filter(|_| went > 0));
             let partner = partner.or_else(|| removed.start.checked_sub(1));

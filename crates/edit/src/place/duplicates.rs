@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::lines::line_at;
 use crate::outcome::{Refusal, Strategy};
+use crate::place::already_made;
 use crate::place::hunk::Hunk;
 
 /// Lines with fewer characters that aren't blank (closing brackets, `end`) stand next to each other
@@ -24,6 +25,9 @@ pub(super) fn refuse_duplicates(
     let (before, after) =
         (text.get(..span.start).unwrap_or_default(), text.get(span.end..).unwrap_or_default());
     let (search, replacement) = (hunk.search, hunk.replace);
+    if already_made::stands_around(text, span, hunk, strategy) {
+        return Err(Refusal::applied_before());
+    }
     let below = LinesBelow::at_match_end(text, span, after, hunk, strategy);
     let (below, filled_below) = below.map_or((0, 0), |below| {
         let (all, filled) = (below.count_repeated(), below.count_repeated_nonblank());
@@ -47,7 +51,12 @@ pub(super) fn refuse_duplicates(
     // To the last blank: an edit that takes blanks away from the ends of lines as well isn't made.
     let same_start = || replacement.lines().zip(search.lines()).all(|(one, other)| one == other);
     let same_end = || replacement.lines().rev().zip(search.lines().rev()).all(|(one, other)| one == other);
-    if (telling_below > 0 && is_made(filled_below) && same_start()) || (is_made(above) && same_end()) {
+    let made_below =
+        || already_made::begins_with_replacement(text.get(span.start..).unwrap_or_default(), hunk);
+    let made_above = || already_made::ends_with_replacement(text.get(..span.end).unwrap_or_default(), hunk);
+    if (telling_below > 0 && is_made(filled_below) && same_start() && made_below())
+        || (is_made(above) && same_end() && made_above())
+    {
         return Err(Refusal::applied_before());
     }
     let (which, place) = if below > 0 { ("last", "after") } else { ("first", "before") };

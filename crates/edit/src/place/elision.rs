@@ -1,5 +1,6 @@
 //! A search text that leaves lines out.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::lines::split_with_breaks;
@@ -21,7 +22,13 @@ const MAX_PARTS: usize = 8;
 const MAX_CHAINS: usize = 32;
 
 /// A part of the search text with what is put there.
-type Part<'a> = (&'a str, &'a str);
+struct Part<'a> {
+    search: Cow<'a, str>,
+    replace: Cow<'a, str>,
+    /// Both are given with the last line's break: without it a replacement of one blank line would
+    /// be none.
+    closed: bool,
+}
 
 /// Finds the parts between the gaps in order, and keeps what the file has in the gaps. `None` where
 /// search and replacement don't leave out as many times, or the parts aren't there.
@@ -29,10 +36,10 @@ pub(super) fn find_with_gaps(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option
     let parts = split_parts(hunk)?;
     let text = haystack.text;
     let hunks = parts.iter().map(|part| Hunk {
-        search: part.0,
-        replace: part.1,
+        search: &part.search,
+        replace: &part.replace,
         all: false,
-        whole_lines: true,
+        whole_lines: !part.closed,
         ..*hunk
     });
     let hunks: Vec<Hunk<'_>> = hunks.collect();
@@ -72,20 +79,26 @@ fn split_parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
     if hunk.all || !(hunk.search.contains("...") || hunk.search.contains('…')) {
         return None;
     }
-    let (searched, replaced) = (split_at_gaps(hunk.search), split_at_gaps(hunk.replace));
+    let (mut searched, mut replaced) = (split_at_gaps(hunk.search), split_at_gaps(hunk.replace));
     if searched.len() != replaced.len() || !(2..=MAX_PARTS).contains(&searched.len()) {
         return None;
     }
-    let mut parts: Vec<Part<'a>> = searched.into_iter().zip(replaced).collect();
-    if let Some((search, replace)) = parts.last_mut()
+    if let (Some(Some(search)), Some(Some(replace))) = (searched.last_mut(), replaced.last_mut())
         && let (Some(one), Some(other)) = (search.strip_suffix('\n'), replace.strip_suffix('\n'))
     {
         // A rest that only one of them has is a blank line.
         (*search, *replace) = (one, other);
     }
+    if !hunk.whole_lines && hunk.search.ends_with('\n') {
+        // What the replacement ends with is the break of the line that stands for others.
+        replaced.last_mut().and_then(|last| last.take_if(|last| last.is_empty()));
+    }
+    let mut parts: Vec<(Option<&'a str>, Option<&'a str>)> = searched.into_iter().zip(replaced).collect();
     // At the edges nothing is said of where they end.
-    let empty = |part: Option<&Part<'_>>| {
-        part.is_some_and(|(search, replace)| search.is_empty() && replace.is_empty())
+    let empty = |part: Option<&(Option<&str>, Option<&str>)>| {
+        part.is_some_and(|(search, replace)| {
+            [search, replace].iter().all(|text| text.unwrap_or_default().is_empty())
+        })
     };
     if empty(parts.first()) {
         parts.remove(0);
@@ -93,24 +106,45 @@ fn split_parts<'a>(hunk: &Hunk<'a>) -> Option<Vec<Part<'a>>> {
     if empty(parts.last()) {
         parts.pop();
     }
-    let whole = parts.iter().all(|(search, _)| !search.trim().is_empty());
+    let parts: Vec<Part<'a>> =
+        parts.into_iter().map(|(search, replace)| Some(to_part(search?, replace))).collect::<Option<_>>()?;
+    let whole = parts.iter().all(|part| !part.search.trim().is_empty());
     (whole && !parts.is_empty()).then_some(parts)
 }
 
+/// A part of both texts, `None` in the replacement for no line at all.
+fn to_part<'a>(search: &'a str, replace: Option<&'a str>) -> Part<'a> {
+    match replace {
+        Some("") => {
+            Part { search: Cow::Owned(format!("{search}\n")), replace: Cow::Borrowed("\n"), closed: true }
+        }
+        _ => {
+            let replace = replace.unwrap_or_default();
+            Part { search: Cow::Borrowed(search), replace: Cow::Borrowed(replace), closed: false }
+        }
+    }
+}
+
 /// A text cut at its lines that stand for others, without those and the line breaks around them;
-/// what ends the text stays.
-fn split_at_gaps(text: &str) -> Vec<&str> {
+/// what ends the text stays. `None` stands for a part without any line.
+fn split_at_gaps(text: &str) -> Vec<Option<&str>> {
     let mut parts = Vec::new();
     let (mut from, mut at) = (0, 0);
+    let mut open = false;
     for (line, line_break) in split_with_breaks(text) {
         let next = at + line.len() + line_break.len();
         if placeholders::is_gap_line(line) {
-            parts.push(text.get(from..at).map_or("", |part| part.strip_suffix('\n').unwrap_or(part)));
+            parts.push(
+                text.get(from..at)
+                    .filter(|part| !part.is_empty())
+                    .map(|part| part.strip_suffix('\n').unwrap_or(part)),
+            );
             from = next;
+            open = line_break.is_empty();
         }
         at = next;
     }
-    parts.push(text.get(from..).unwrap_or_default());
+    parts.push(text.get(from..).filter(|_| !open));
     parts
 }
 
@@ -118,7 +152,10 @@ fn split_at_gaps(text: &str) -> Vec<&str> {
 fn locate_whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
     let mut exact = exact::locate_exactly(haystack.text, hunk);
     if let Some(matches) = &mut exact {
-        matches.places.retain(|place| is_whole_lines(haystack.text, &place.span));
+        let closed = !hunk.whole_lines;
+        matches.places.retain(|place| {
+            is_whole_lines(haystack.text, &(place.span.start..place.span.end - usize::from(closed)))
+        });
     }
     exact
         .filter(|matches| !matches.places.is_empty())

@@ -9,11 +9,14 @@ use journeyman_text_diff::{DiffOp, diff_within};
 use crate::lines::{split_indent, split_with_breaks, without_break};
 use crate::place::indent::IndentMap;
 use crate::place::normalize::{compose_accents, leading_cluster, plain_chars};
-use crate::place::tokens;
+use crate::place::tokens::{self, is_similar};
 
 /// Beyond this many changed lines on both sides together the search and replacement are not
 /// aligned, because aligning takes time with their product; the replacement is then taken as it is.
 const MAX_ALIGNED_LINES: usize = 4_000;
+
+/// Maximum number of new lines whose indentation a blank one is compared with.
+const MAX_COMPARED_LEVELS: usize = 1_000;
 
 /// A search text and its replacement, aligned line by line.
 pub(crate) struct Alignment<'a> {
@@ -112,6 +115,10 @@ impl<'a> Alignment<'a> {
                 let at = replaced.start + nth;
                 let partner = if at < replaced.end { paired(at) } else { None };
                 let mut line = self.carry_line(new, at, &replaced, &file, pairs, indents)?;
+                if let Some(blanks) = self.blanks_of_moved_line(new, &file, pairs) {
+                    line.truncate(line.trim_end().len());
+                    line.push_str(blanks);
+                }
                 if straight {
                     line = straighten_quotes(&line);
                 }
@@ -133,6 +140,24 @@ impl<'a> Alignment<'a> {
         Ok(text)
     }
 
+    /// The blanks that the file has at the end of a line, where a new line with other ones is a
+    /// line of the search text to the byte: it was copied with them, and moves.
+    fn blanks_of_moved_line<'f>(
+        &self,
+        new: &str,
+        file: &[(&'f str, &str)],
+        pairs: &[Option<usize>],
+    ) -> Option<&'f str> {
+        let code = new.trim_end();
+        if code.len() == new.len() || code.is_empty() {
+            return None;
+        }
+        let at = self.old.iter().position(|old| *old == new)?;
+        let (own, _) = file.get((*pairs.get(at)?)?)?;
+        let blanks = own.get(own.trim_end().len()..)?;
+        (own.trim() == code.trim()).then_some(blanks)
+    }
+
     /// A line of the replacement in the file's indentation.
     fn carry_line(
         &self,
@@ -148,7 +173,10 @@ impl<'a> Alignment<'a> {
         }
         let (indent, rest) = split_indent(new);
         if rest.trim().is_empty() {
-            return Ok(indents.carry_blank_line(indent));
+            let is_level = |line: &&str| !line.trim().is_empty() && split_indent(line).0 == indent;
+            return Ok(
+                indents.carry_blank_line(indent, self.new.iter().take(MAX_COMPARED_LEVELS).any(is_level))
+            );
         }
         let pair = |index: usize| {
             let (old, (found, _)) = (self.old.get(index)?, file.get((*pairs.get(index)?)?)?);
@@ -219,15 +247,6 @@ impl<'a> FittedLines<'a> {
         }
         out
     }
-}
-
-/// Returns true if two lines share at least half of the longer one at their ends.
-pub(crate) fn is_similar(one: &str, other: &str) -> bool {
-    let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
-    let rest = |line: &str| line.len() - head;
-    let tail = one.bytes().rev().zip(other.bytes().rev()).take_while(|(one, other)| one == other).count();
-    let shared = head + tail.min(rest(one)).min(rest(other));
-    2 * shared >= one.len().max(other.len())
 }
 
 /// The new line with the beginning and the end that it shares with the old one as the file has

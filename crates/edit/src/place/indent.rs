@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::lines::split_indent;
+use crate::place::tokens::is_similar;
 
 /// Maximum number of a file's lines examined to learn its indentation style.
 const MAX_EXAMINED_LINES: usize = 2_000;
@@ -24,6 +25,8 @@ pub(crate) struct IndentMap {
     contradicted: Vec<String>,
     identical: bool,
     file_tabs: bool,
+    /// A line of nothing but blanks is the file's to the byte: such lines weren't shifted.
+    keeps_blank_lines: bool,
     styles: IndentStyles,
 }
 
@@ -112,6 +115,7 @@ impl IndentMap {
         let mut map = Self { identical: true, styles, ..Self::default() };
         for (search, found) in matched {
             if search.trim().is_empty() || found.trim().is_empty() {
+                map.keeps_blank_lines |= !search.is_empty() && search == found;
                 continue;
             }
             let (from, to) = (split_indent(search).0, split_indent(found).0);
@@ -184,15 +188,17 @@ impl IndentMap {
     }
 
     /// Returns the text of a new line that has only blanks: they are carried over where they are an
-    /// indentation that matched, kept where they are one of the file's, and left away elsewhere.
-    pub(crate) fn carry_blank_line(&self, blanks: &str) -> String {
-        if blanks.is_empty() {
-            return String::new();
+    /// indentation that matched or that another new line has (`is_level`), kept where they are one
+    /// of the file's, and left away elsewhere.
+    pub(crate) fn carry_blank_line(&self, blanks: &str, is_level: bool) -> String {
+        if blanks.is_empty() || self.keeps_blank_lines {
+            return blanks.to_owned();
         }
         let known = |(from, _): &&(String, String)| from == blanks && !self.contradicted.contains(from);
         match self.pairs.iter().find(known) {
             Some((_, to)) => to.clone(),
             None if self.pairs.iter().any(|(_, to)| to == blanks) => blanks.to_owned(),
+            None if is_level => self.carry_indent(blanks, None).unwrap_or_default(),
             None => String::new(),
         }
     }
@@ -287,6 +293,15 @@ fn is_indented_as_file<'a>(matched: impl Iterator<Item = (&'a str, &'a str)> + C
         .map(|(search, _)| search)
         .collect();
     if new.iter().any(|line| shifted.contains(line)) {
+        return false;
+    }
+    // So does a first line that is nearly the search text's first and as deep.
+    let first_old = matched.clone().map(|(search, _)| search).find(|line| !line.trim().is_empty());
+    let first_new = new.iter().find(|line| !line.trim().is_empty());
+    if let (Some(old), Some(new)) = (first_old.filter(|old| shifted.contains(old)), first_new)
+        && split_indent(old).0 == split_indent(new).0
+        && is_similar(old.trim(), new.trim())
+    {
         return false;
     }
     let old = indents(&mut matched.clone().map(|(search, _)| search));

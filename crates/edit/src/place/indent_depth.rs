@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::lines::{line_at, split_indent};
 use crate::outcome::Refusal;
-use crate::place::fit::is_similar;
+use crate::place::tokens::is_similar;
 
 /// Ends of lines after which the next line is indented deeper.
 const BLOCK_OPENERS: [char; 4] = ['{', '(', '[', ':'];

@@ -6,6 +6,7 @@ use journeyman_text_diff::DiffOp;
 
 use crate::lines::{Line, split_with_breaks};
 use crate::outcome::{Candidate, MAX_FEEDBACK_BYTES, Refusal, truncate};
+use crate::place::already_made;
 use crate::place::attempts::explain_attempts;
 use crate::place::explain::excerpt_region;
 use crate::place::hunk::Hunk;
@@ -13,6 +14,7 @@ use crate::place::indexed_text::Haystack;
 use crate::place::line_profiles::{
     LineProfile, LineProfiles, MAX_LINE_BYTES, MAX_PROFILED_LINES, MIN_VOTE_SIMILARITY,
 };
+use crate::place::occurrences::has_blank_lines_at_edges;
 use crate::place::region::{Region, diff_trimmed_lines};
 
 /// Only this many lines of the search text vote for a place; the longest tell most.
@@ -39,6 +41,11 @@ pub(super) fn not_found_refusal(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Ref
     let region = nearest_region(lines, profiles, &wanted);
     let already_applied = find_replacement(text, &haystack.lines, lines, hunk).is_some_and(|at| {
         let there = at..at + hunk.replace.lines().count();
+        let around = hunk.search.lines().take(MAX_COMPARED_LINES).count();
+        let window = lines.iter().take(there.end + around).skip(at.saturating_sub(around));
+        if already_made::has_removed_lines(hunk, window.copied()) {
+            return false;
+        }
         match &region {
             Some(near) if near.start < there.end && there.start < near.end => true,
             Some(near) => {
@@ -87,10 +94,15 @@ fn find_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -
     if replacement.lines().map(str::trim).all(|line| line.is_empty() || old.contains(line)) {
         return None;
     }
+    // Then a last blank line of the replacement is one, and not the end of the line before it.
+    let lines_end_open = hunk.whole_lines || !hunk.search.ends_with('\n');
     let mut places = text.match_indices(replacement);
     match (places.next(), places.next()) {
         (Some(_), Some(_)) => return None,
-        (Some((at, _)), None) if is_at_word_edges(text, at, replacement) => {
+        (Some((at, _)), None)
+            if is_at_word_edges(text, at, replacement)
+                && (!lines_end_open || has_blank_lines_at_edges(text, at, replacement)) =>
+        {
             return Some(all.partition_point(|line| line.next_start() <= at));
         }
         (Some(_), None) => return None,
@@ -99,6 +111,8 @@ fn find_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -
     let new: Vec<&str> =
         split_with_breaks(replacement.trim_end()).into_iter().map(|(line, _)| line.trim()).collect();
     let first = new.first()?;
+    let ends = replacement.get(replacement.trim_end().len()..).unwrap_or_default().matches('\n').count();
+    let blank_last = ends.saturating_sub(usize::from(!lines_end_open));
     let mut found = None;
     let mut work = 0;
     for (index, line) in lines.iter().enumerate() {
@@ -113,7 +127,7 @@ fn find_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -
         if work > MAX_PROFILED_LINES {
             return None;
         }
-        if same == new.len() {
+        if same == new.len() && (blank_last == 0 || has_blank_lines(lines, index + same, blank_last)) {
             if found.is_some() {
                 return None;
             }
@@ -121,6 +135,12 @@ fn find_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hunk<'_>) -
         }
     }
     found
+}
+
+/// Returns true if so many blank lines stand there.
+fn has_blank_lines(lines: &[&str], from: usize, count: usize) -> bool {
+    let there = lines.iter().skip(from).take(count);
+    there.filter(|line| line.trim().is_empty()).count() == count
 }
 
 /// Returns true if what is found begins and ends where words do: `sum(rows)` isn't in

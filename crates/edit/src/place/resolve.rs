@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::lines::{first_break_of, line_at, split_indent, split_with_breaks};
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::fit::{Alignment, count_curled_quotes, is_curled, is_similar, straighten_quotes};
+use crate::place::fit::{Alignment, count_curled_quotes, is_curled, straighten_quotes};
 use crate::place::hunk::Hunk;
 use crate::place::indent::{IndentMap, IndentStyles};
 use crate::place::matches::{Match, Matches};
@@ -288,7 +288,7 @@ impl<'a> HunkWriter<'a> {
             let at = at?;
             let old = self.alignment.old_lines().get(at)?;
             let new = self.alignment.new_lines().get(new.start + (at - replaced.start))?;
-            Some(is_similar(old.trim(), new.trim()))
+            Some(tokens::is_similar(old.trim(), new.trim()))
         };
         alike(above) == Some(true) && alike(below) == Some(true)
     }

@@ -10,11 +10,10 @@ use journeyman_text_diff::{DiffOp, diff_within};
 
 use crate::lines::split_with_breaks;
 use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::fit::is_similar;
 use crate::place::hunk::Hunk;
 use crate::place::indexed_text::Haystack;
 use crate::place::matches::{Match, Matches};
-use crate::place::tokens::{LineParts, words};
+use crate::place::tokens::{LineParts, is_similar, words};
 use crate::place::{artifacts, resolve};
 
 /// Longer search texts aren't looked over for one slip.

@@ -3,7 +3,7 @@
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal};
 use crate::place::hunk::Hunk;
 use crate::place::indexed_text::IndexedText;
-use crate::place::{blank_edges, exact, insert, placeholders, resolve};
+use crate::place::{already_made, blank_edges, exact, insert, placeholders, resolve};
 
 /// Finds where a hunk goes by the strictest strategy that finds a place. `None` if no strategy
 /// does.
@@ -32,5 +32,9 @@ pub(super) fn find_by_strategies(file: &IndexedText<'_>, hunk: &Hunk<'_>) -> Opt
     if let Some(matches) = exact::locate_exactly(text, hunk) {
         return Some(resolve::resolve_matches(text, &matches));
     }
-    blank_edges::find_with_blank_edges(file.haystack(), hunk)
+    let found = blank_edges::find_with_blank_edges(file.haystack(), hunk)?;
+    Some(match found {
+        Ok(placed) => already_made::refuse_made_before(text, hunk, &placed).map(|()| placed),
+        Err(refusal) => Err(already_made::explain_refusal(text, hunk, refusal)),
+    })
 }

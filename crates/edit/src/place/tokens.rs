@@ -100,6 +100,15 @@ pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !is_word(c)).filter(|word| !word.is_empty())
 }
 
+/// Returns true if two lines share at least half of the longer one at their ends.
+pub(crate) fn is_similar(one: &str, other: &str) -> bool {
+    let head = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count();
+    let rest = |line: &str| line.len() - head;
+    let tail = one.bytes().rev().zip(other.bytes().rev()).take_while(|(one, other)| one == other).count();
+    let shared = head + tail.min(rest(one)).min(rest(other));
+    2 * shared >= one.len().max(other.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -520,3 +520,83 @@ fn edits_that_share_only_lines_that_stay_are_both_made() {
     let crlf = block("one\ntwo", "ONE\ntwo") + &block("one\ntwo", "one\nTWO");
     assert_eq!(text(Format::Blocks, "one\r\ntwo\r\n", &crlf).as_deref(), Ok("ONE\r\nTWO\r\n"));
 }
+
+#[test]
+fn one_blank_line_in_place_of_others_stays_a_line() {
+    // As a patch the new side is one blank line, which is something.
+    let file = "#define OLD_NAME 1\n\n/* a remark */\n";
+    for reply in [
+        "*** Begin Patch\n*** Update File: f.txt\n@@\n-    #define OLD_NAME 1\n \n*** End Patch\n",
+        "--- a/f.txt\n+++ b/f.txt\n@@ ... @@\n-    #define OLD_NAME 1\n \n",
+    ] {
+        let format = if reply.starts_with('*') { Format::Patch } else { Format::Udiff };
+        assert_eq!(text(format, file, reply).as_deref(), Ok("\n/* a remark */\n"), "{reply}");
+    }
+    // And so is a part of a search text that leaves lines out.
+    let file = "start();\na1();\na2();\na3();\n\nold();\nlast();\n";
+    let after = "start();\na1();\na2();\na3();\n\nlast();\n";
+    let block =
+        |old: &str, new: &str| format!("f.txt\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n");
+    let reply = block("a1();\n...\n\nold();", "a1();\n...\n");
+    assert_eq!(text(Format::Blocks, file, &reply).as_deref(), Ok(after));
+    let done = journeyman_edit::replace(file, "a1();\n...\n\nold();", "a1();\n...\n", false);
+    assert_eq!(done.map(|applied| applied.text), Ok(after.to_owned()));
+    // With the last line's break on both sides nothing is what it was.
+    let done = journeyman_edit::replace(file, "a1();\n...\n\nold();\n", "a1();\n...\n", false);
+    assert_eq!(done.map(|applied| applied.text), Ok(after.replace("\n\n", "\n")));
+    let file = "x();\n\nb();\nc();\nd();\n";
+    let reply = block("x();\n\n...\nd();", "\n...\nd();");
+    assert_eq!(text(Format::Blocks, file, &reply).as_deref(), Ok("\nb();\nc();\nd();\n"));
+}
+
+#[test]
+fn the_first_line_of_context_is_no_forgotten_addition() {
+    let file = "node *get_node_by_query(int slot);\nint redirect(int slot);\n";
+    let diff = "--- a/f.txt\n+++ b/f.txt\n@@ ... @@\n+void init(void);\n node *old_get_node_by_query(int slot);\n+node *lookup(int slot);\n int redirect(int slot);\n";
+    assert!(text(Format::Udiff, file, diff).is_err());
+}
+
+#[test]
+fn blanks_that_a_moved_line_was_quoted_with_stay_behind() {
+    let file = "a(\n    one\n)\nb()\nc()\n";
+    let done =
+        journeyman_edit::replace(file, "a(\n    one\n)  \nb()  \nc()", "b()  \nx(\n    two\n)  \nc()", false);
+    assert_eq!(done.map(|applied| applied.text), Ok("b()\nx(\n    two\n)\nc()\n".to_owned()));
+}
+
+#[test]
+fn a_byte_order_mark_stays_one() {
+    let file = "\u{feff}namespace One\n{\n}\n";
+    let diff = "--- a/f.txt\n+++ b/f.txt\n@@ ... @@\n-\u{feff}namespace One  \n+\u{feff}using System;\n+\n+namespace One\n {\n";
+    assert_eq!(
+        text(Format::Udiff, file, diff).as_deref(),
+        Ok("\u{feff}using System;\n\nnamespace One\n{\n}\n")
+    );
+}
+
+#[test]
+fn a_first_line_as_deep_as_the_search_text_s_says_how_deep_the_others_are() {
+    let file = "    ]\n\n    for opts in variations:\n        run(opts)\n";
+    let search = "        ]\n\n        for opts in variations:\n            run(opts)\n";
+    let new = "        ],\n    )\n    def test_all(opts):\n        run_one(opts)\n";
+    let done = journeyman_edit::replace(file, search, new, false);
+    assert_eq!(
+        done.map(|applied| applied.text),
+        Ok("    ],\n)\ndef test_all(opts):\n    run_one(opts)\n".to_owned())
+    );
+}
+
+#[test]
+fn blanks_of_a_new_blank_line_are_carried_over_as_a_line_s() {
+    let file = "\tone();\n\ttwo();\n";
+    let new = "    one();\n    if three() {\n        four();\n        \n        five();\n    }\n    two();";
+    let done = journeyman_edit::replace(file, "    one();\n    two();", new, false);
+    let after = "\tone();\n\tif three() {\n\t\tfour();\n\t\t\n\t\tfive();\n\t}\n\ttwo();\n";
+    assert_eq!(done.map(|applied| applied.text), Ok(after.to_owned()));
+    // Blank lines that are the file's while the others are shifted weren't shifted.
+    let file = "\tone();\n\t\n\ttwo();\n";
+    let new = "\t\tone();\n\t\n\t\tnew();\n\t\t\n\t\tother();\n\t\ttwo();";
+    let done = journeyman_edit::replace(file, "\t\tone();\n\t\n\t\ttwo();", new, false);
+    let after = "\tone();\n\t\n\tnew();\n\t\t\n\tother();\n\ttwo();\n";
+    assert_eq!(done.map(|applied| applied.text), Ok(after.to_owned()));
+}
