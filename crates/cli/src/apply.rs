@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use journeyman_edit::{Allow, ChangeKind, FileChange, Format, Options, Plan};
+use journeyman_edit::{AllowedDifferences, ApplyOptions, ChangeKind, EditPlan, FileChange, Format};
 use journeyman_host::HostError;
 use journeyman_host::apply::{PlacedReply, list_placed_lines, path_in_project, plan_to_json};
 use journeyman_host::config::Environment;
@@ -77,12 +77,12 @@ pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, H
     let dirs = open_state(environment)?;
     let workspace = dirs.open_workspace(&root)?;
     let allows = |what| args.allow.contains(&what);
-    let options = Options {
+    let options = ApplyOptions {
         format: args.format.0,
         path,
         partial: args.partial,
         cut_off: args.cut_off,
-        allow: Allow {
+        allow: AllowedDifferences {
             differences: allows(AllowedRisk::Differences),
             placeholders: allows(AllowedRisk::Placeholders),
             spans: allows(AllowedRisk::Spans),
@@ -111,7 +111,7 @@ fn read_reply() -> Result<String, HostError> {
     })
 }
 
-fn print_plan(args: &ApplyArgs, plan: &Plan) {
+fn print_plan(args: &ApplyArgs, plan: &EditPlan) {
     if args.json {
         outln!("{}", plan_to_json(plan));
         return;

@@ -16,8 +16,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use journeyman_edit::{
-    Allow, EditOp, Format, Hunk, LineKind, OpContext, PatchHunk, PatchLine, Replace, Source, apply_ops,
-    place, read,
+    AllowedDifferences, EditOp, Format, Hunk, LineKind, OpContext, PatchHunk, PatchLine, Replace,
+    ReplySource, apply_hunk, apply_ops, read_reply,
 };
 use journeyman_protocol::RelPath;
 
@@ -227,7 +227,7 @@ fn placing(missed: &mut Vec<String>) {
         let of = |lines: usize, runs: usize| {
             let (file, search, replace) = make(lines);
             let hunk = Hunk::new(&search, &replace);
-            time(runs, || match place(&file, &hunk) {
+            time(runs, || match apply_hunk(&file, &hunk) {
                 Ok(applied) => assert!(applied.text != file),
                 Err(refusal) => assert!(!refusal.to_string().is_empty()),
             })
@@ -260,7 +260,7 @@ fn many_hunks(missed: &mut Vec<String>) {
         "\n| ms: median of all hunks | lines | 10 | 100 | 1,000 | asked of 1,000 |\n|---|---|---|---|---|---|"
     );
     let path = RelPath::parse("a.txt").unwrap();
-    let context = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
     let text = |n: usize| format!("{}let value_{n} = compute({}, {n});", " ".repeat(4 * (n % 4)), n % 7);
     let kinds: [(&str, f64, Step); 3] = [
         ("part of a line", SCANS, |n| {
@@ -358,15 +358,15 @@ fn reading(missed: &mut Vec<String>) {
     let path = RelPath::parse("src/a.rs").unwrap();
     let files: BTreeMap<RelPath, String> = BTreeMap::from([(path, "fn a() {\n}\n".to_owned())]);
     for (format, what, reply) in replies() {
-        let source = Source { reply: &reply, path: None, finished: true, files: &files };
+        let source = ReplySource { reply: &reply, path: None, finished: true, files: &files };
         let speed = |named: Option<Format>| {
-            let whole = read(&source, named);
+            let whole = read_reply(&source, named);
             if whole.edits.is_empty() || !whole.problems.is_empty() {
                 let why = whole.problems.first().map_or("no edit".to_owned(), ToString::to_string);
                 println!("{format}, {what}: not read: {why}");
                 return (0.0, 0.0);
             }
-            let (median, least) = time(9, || drop(read(&source, named)));
+            let (median, least) = time(9, || drop(read_reply(&source, named)));
             (reply.len() as f64 / median / 1e3, reply.len() as f64 / least / 1e3)
         };
         let ((median, most), (told, told_most)) = (speed(Some(format)), speed(None));
@@ -448,8 +448,8 @@ fn hostile(missed: &mut Vec<String>) {
         let (small, large) = (text(HOSTILE / 4), text(HOSTILE));
         for format in &formats {
             let whole = |reply: &str| {
-                let source = Source { reply, path: None, finished: true, files: &files };
-                time(3, || drop(read(&source, *format))).1
+                let source = ReplySource { reply, path: None, finished: true, files: &files };
+                time(3, || drop(read_reply(&source, *format))).1
             };
             let named = format.map_or("no format", Format::name);
             let (took, less) = (whole(&large), whole(&small));

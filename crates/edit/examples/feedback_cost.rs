@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use journeyman_edit::{Edit, EditOp, Hunk, MAX_FEEDBACK_BYTES, Options, Replace, find, plan_edits};
+use journeyman_edit::{
+    ApplyOptions, Edit, EditOp, Hunk, MAX_FEEDBACK_BYTES, Replace, find_place, plan_edits,
+};
 use journeyman_protocol::RelPath;
 
 /// A file, the version that was shown, and a search text with its replacement.
@@ -103,7 +105,7 @@ fn main() {
             let hunk = Hunk { base: case.base.as_deref(), ..Hunk::new(&case.search, &case.replacement) };
             let mut kind = "placed";
             let took = least(|| {
-                if let Err(refusal) = find(&case.file, &hunk) {
+                if let Err(refusal) = find_place(&case.file, &hunk) {
                     kind = refusal.kind();
                     assert!(refusal.to_string().len() <= MAX_FEEDBACK_BYTES);
                 }
@@ -123,6 +125,6 @@ fn with_others(lines: usize) {
     files.insert(path.clone(), code(lines));
     let op = EditOp::Replace(Replace { search, replace: "x\n".to_owned(), ..Replace::default() });
     let edits = [Edit { path, ops: vec![op], description: None }];
-    let took = least(|| assert!(!plan_edits(&edits, &Options::default(), &files).feedback().is_empty()));
+    let took = least(|| assert!(!plan_edits(&edits, &ApplyOptions::default(), &files).feedback().is_empty()));
     println!("  {:42} {:8.2} ms", "a miss beside 48 files of 1,000 lines", took.as_secs_f64() * 1e3);
 }

@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, Write as _};
 
-use journeyman_edit::{Format, Options, plan};
+use journeyman_edit::{ApplyOptions, Format, plan};
 use journeyman_protocol::RelPath;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn apply(case: &Case, normalised: bool) -> Result<BTreeMap<String, String>, Stri
     }
     let (format, reply) = request(case, normalised)?;
     let path = case.target.as_deref().map(rel).transpose()?;
-    let plan = plan(&reply, &Options { format: Some(format), path, ..Options::default() }, &files);
+    let plan = plan(&reply, &ApplyOptions { format: Some(format), path, ..ApplyOptions::default() }, &files);
     if let Some(failure) = plan.failed.first() {
         return Err(failure.message.clone());
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use journeyman_edit::{Format, Source, detect, parse_blocks, read, replace};
+use journeyman_edit::{Format, ReplySource, detect, parse_blocks, read_reply, replace};
 use journeyman_protocol::RelPath;
 
 fn best(mut run: impl FnMut()) -> Duration {
@@ -166,9 +166,9 @@ fn parse() {
     }
 }
 
-fn taken(text: &str, format: Option<Format>) -> journeyman_edit::Reading {
+fn taken(text: &str, format: Option<Format>) -> journeyman_edit::ParsedReply {
     let files: BTreeMap<RelPath, String> = BTreeMap::new();
-    read(&Source { reply: text, path: None, finished: true, files: &files }, format)
+    read_reply(&ReplySource { reply: text, path: None, finished: true, files: &files }, format)
 }
 
 trait ErrorText {

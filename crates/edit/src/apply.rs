@@ -4,19 +4,19 @@ use std::collections::BTreeMap;
 
 use journeyman_protocol::RelPath;
 
-use crate::change::{FileOps, Outcome, apply_ops, to_ops};
+use crate::change::{FileOps, OpsOutcome, apply_ops, to_ops};
 use crate::edit::{Edit, EditOp, OpContext};
 use crate::feedback::describe_failure;
 use crate::files::{FileProblem, Files, exists};
 use crate::formats::block::BlockProblem;
-use crate::formats::{Format, Reading, Source, read};
-use crate::outcome::OtherEdits;
-use crate::place::Allow;
-use crate::plan::{ChangeKind, Failure, FileChange, Plan, Unchanged};
+use crate::formats::{Format, ParsedReply, ReplySource, read_reply};
+use crate::outcome::OtherEditsFate;
+use crate::placement::AllowedDifferences;
+use crate::plan::{ChangeKind, EditFailure, EditPlan, FileChange, UnchangedFile};
 
 /// Options for applying a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Options {
+pub struct ApplyOptions {
     /// The format; `None` to tell it from the reply.
     pub format: Option<Format>,
     /// The file that is meant where the reply names none, or names one that isn't there while this
@@ -27,14 +27,14 @@ pub struct Options {
     /// The reply was cut off: a block that isn't closed is never taken.
     pub cut_off: bool,
     /// Differences that are refused unless allowed here.
-    pub allow: Allow,
+    pub allow: AllowedDifferences,
 }
 
 /// Reads a reply and places its edits. Nothing is written: that is the caller's.
 #[must_use]
-pub fn plan(reply: &str, options: &Options, files: &dyn Files) -> Plan {
-    let source = Source { reply, path: options.path.as_ref(), finished: !options.cut_off, files };
-    let Reading { format, edits, problems, prose } = read(&source, options.format);
+pub fn plan(reply: &str, options: &ApplyOptions, files: &dyn Files) -> EditPlan {
+    let source = ReplySource { reply, path: options.path.as_ref(), finished: !options.cut_off, files };
+    let ParsedReply { format, edits, problems, prose } = read_reply(&source, options.format);
     let mut plan = plan_edits(&edits, options, files);
     plan.format = format;
     plan.prose = prose;
@@ -44,20 +44,20 @@ pub fn plan(reply: &str, options: &Options, files: &dyn Files) -> Plan {
             Some(format) => format!("the reply has no edit in the format `{format}`"),
             None => "the reply has no edit in any format that is known".to_owned(),
         };
-        plan.failed.push(Failure { path: None, kind: "no_edit", message, nearest: None });
+        plan.failed.push(EditFailure { path: None, kind: "no_edit", message, nearest: None });
     }
     plan
 }
 
-fn to_failure(problem: &BlockProblem) -> Failure {
+fn to_failure(problem: &BlockProblem) -> EditFailure {
     let path = problem.subject.as_ref().and_then(|subject| RelPath::parse(subject).ok());
-    Failure { path, kind: "malformed", message: problem.to_string(), nearest: None }
+    EditFailure { path, kind: "malformed", message: problem.to_string(), nearest: None }
 }
 
 /// Places edits that were read before.
 #[must_use]
-pub fn plan_edits(edits: &[Edit], options: &Options, files: &dyn Files) -> Plan {
-    let mut plan = Plan { partial: options.partial, ..Plan::default() };
+pub fn plan_edits(edits: &[Edit], options: &ApplyOptions, files: &dyn Files) -> EditPlan {
+    let mut plan = EditPlan { partial: options.partial, ..EditPlan::default() };
     let resolved: Vec<Edit> = edits.iter().map(|edit| resolve_path(edit, options, files)).collect();
     for file in to_ops(&resolved) {
         plan_file(&file, options, files, &mut plan);
@@ -74,7 +74,7 @@ pub fn plan_edits(edits: &[Edit], options: &Options, files: &dyn Files) -> Plan 
 
 /// The edit for the file that it means: the caller's, where the one that it names isn't there and
 /// would have to be.
-fn resolve_path(edit: &Edit, options: &Options, files: &dyn Files) -> Edit {
+fn resolve_path(edit: &Edit, options: &ApplyOptions, files: &dyn Files) -> Edit {
     let creates = edit.ops.iter().all(|op| matches!(op, EditOp::Rewrite { .. } | EditOp::Create { .. }));
     // Nothing of another file's content says that this one is to go.
     let deletes = edit.ops.iter().any(|op| matches!(op, EditOp::Delete));
@@ -86,14 +86,14 @@ fn resolve_path(edit: &Edit, options: &Options, files: &dyn Files) -> Edit {
     }
 }
 
-fn plan_file(file: &FileOps, options: &Options, files: &dyn Files, plan: &mut Plan) {
+fn plan_file(file: &FileOps, options: &ApplyOptions, files: &dyn Files, plan: &mut EditPlan) {
     let text = match files.text(&file.path) {
         Ok(text) => text,
         // Files that aren't text can be deleted and renamed.
         Err(FileProblem::Binary) if file.ops.iter().all(|op| matches!(op, EditOp::Delete)) => Some("".into()),
         Err(problem) => {
             let message = format!("{}: {problem}. Nothing was changed.", file.path);
-            plan.failed.push(Failure {
+            plan.failed.push(EditFailure {
                 path: Some(file.path.clone()),
                 kind: "unreadable",
                 message,
@@ -102,24 +102,24 @@ fn plan_file(file: &FileOps, options: &Options, files: &dyn Files, plan: &mut Pl
             return;
         }
     };
-    let shown = files.shown(&file.path);
+    let shown = files.last_shown_text(&file.path);
     let context = OpContext { path: &file.path, shown: shown.as_deref(), allow: options.allow };
     let outcome = apply_ops(text.as_deref(), &file.ops, &context);
-    let fate = if options.partial { OtherEdits::Others } else { OtherEdits::Nothing };
+    let fate = if options.partial { OtherEditsFate::Others } else { OtherEditsFate::Nothing };
     let failed =
         outcome.failed.iter().map(|error| describe_failure(file, text.as_deref(), error, files, fate));
     plan.failed.extend(failed);
     if outcome.is_unchanged() {
         let reason = outcome.notes.iter().find_map(|note| note.note.clone());
         let reason = reason.unwrap_or_else(|| "nothing to change".to_owned());
-        plan.unchanged.push(Unchanged { path: file.path.clone(), reason });
+        plan.unchanged.push(UnchangedFile { path: file.path.clone(), reason });
         return;
     }
     plan.changes.extend(to_file_change(file, text.as_deref(), outcome));
 }
 
-fn to_file_change(file: &FileOps, before: Option<&str>, outcome: Outcome) -> Option<FileChange> {
-    let Outcome { content, rename, notes, broken, .. } = outcome;
+fn to_file_change(file: &FileOps, before: Option<&str>, outcome: OpsOutcome) -> Option<FileChange> {
+    let OpsOutcome { content, rename, notes, broken, .. } = outcome;
     let to = rename.filter(|to| *to != file.path);
     let kind = match (before, &content, &to) {
         (None, None, _) => return None,
@@ -134,7 +134,7 @@ fn to_file_change(file: &FileOps, before: Option<&str>, outcome: Outcome) -> Opt
 }
 
 /// Two files can't come to lie at one path, and none may land on one that stays.
-fn refuse_collisions(plan: &mut Plan, files: &dyn Files) {
+fn refuse_collisions(plan: &mut EditPlan, files: &dyn Files) {
     let leaves = |change: &FileChange| change.kind == ChangeKind::Delete || change.to.is_some();
     let gone: Vec<RelPath> =
         plan.changes.iter().filter(|change| leaves(change)).map(|change| change.path.clone()).collect();
@@ -152,7 +152,7 @@ fn refuse_collisions(plan: &mut Plan, files: &dyn Files) {
         } else {
             continue;
         };
-        failed.push(Failure { path: Some(target.clone()), kind: "exists", message, nearest: None });
+        failed.push(EditFailure { path: Some(target.clone()), kind: "exists", message, nearest: None });
     }
     let refused: Vec<&RelPath> = failed.iter().filter_map(|failure| failure.path.as_ref()).collect();
     plan.changes.retain(|change| !refused.contains(&change.to.as_ref().unwrap_or(&change.path)));

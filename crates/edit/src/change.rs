@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 
-use crate::check::{self, Finding};
 use crate::edit::{Edit, EditOp, OpContext, Replace};
-use crate::outcome::{Placed, Refusal, Strategy};
-use crate::place::{Hunk, IndexedText, find_in, placeholders};
-use crate::{lazy, left_out, patch, symbol};
-use offsets::StepTexts;
+use crate::outcome::{PlacedEdit, Refusal, Strategy};
+use crate::placement::{Hunk, IndexedText, find_place_in, placeholders};
+use crate::syntax_check::{self, SyntaxFault};
+use crate::{lazy_edits, lost_lines, patch, symbol};
+use offsets::LayeredText;
 
 /// All that is asked of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct OpNote {
 
 /// The result of a file's steps.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct OpsOutcome {
     /// The new content; `None` when the file is to be removed, or never was.
     pub content: Option<String>,
     /// The new path, if it changes.
@@ -77,10 +77,10 @@ pub struct Outcome {
     /// The steps that could not be done. Who wants all or nothing writes nothing if there is one.
     pub failed: Vec<OpError>,
     /// The first syntax error of the new content, if the old content had none.
-    pub broken: Option<Finding>,
+    pub broken: Option<SyntaxFault>,
 }
 
-impl Outcome {
+impl OpsOutcome {
     /// Returns true if no step changes anything, because the file is as they want it.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
@@ -141,8 +141,8 @@ pub enum OpError {
 /// a final line break, and a rewrite keeps the file's own line endings and final line break; each
 /// is said in the step's note.
 #[must_use]
-pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) -> Outcome {
-    let mut work = FileWork {
+pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) -> OpsOutcome {
+    let mut work = OpsApplier {
         of: ops.len(),
         context: *context,
         content: text.map(str::to_owned),
@@ -159,7 +159,7 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
         let run = ops.iter().skip(at).take_while(|op| is_placed(op)).count();
         match (&work.content, run) {
             (Some(_), 1..) => {
-                work.place_run(at, ops.get(at..at + run).unwrap_or_default());
+                work.place_steps(at, ops.get(at..at + run).unwrap_or_default());
                 at += run;
             }
             _ => {
@@ -170,7 +170,9 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
     }
     let loose = work.notes.iter().filter_map(|note| Some((note.strategy?, note))).max_by_key(|(how, _)| *how);
     let broken = match (text, &work.content) {
-        (Some(old), Some(new)) if work.failed.is_empty() => check::broken_by(context.path, old, new),
+        (Some(old), Some(new)) if work.failed.is_empty() => {
+            syntax_check::first_new_fault(context.path, old, new)
+        }
         _ => None,
     };
     if let (Some(finding), Some((strategy, note))) = (&broken, loose)
@@ -181,8 +183,8 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
             Refusal::BrokenSyntax { line: finding.line, message: finding.message.clone(), strategy };
         work.failed.push(OpError::Refused { op: note.op, of: ops.len(), refusal });
     }
-    let FileWork { content, rename, notes, changed, failed, .. } = work;
-    Outcome { content, rename, notes, changed, failed, broken }
+    let OpsApplier { content, rename, notes, changed, failed, .. } = work;
+    OpsOutcome { content, rename, notes, changed, failed, broken }
 }
 
 /// Returns true if a step is placed in a text.
@@ -191,7 +193,7 @@ fn is_placed(op: &EditOp) -> bool {
 }
 
 /// A file being worked on.
-struct FileWork<'a> {
+struct OpsApplier<'a> {
     of: usize,
     context: OpContext<'a>,
     content: Option<String>,
@@ -201,8 +203,8 @@ struct FileWork<'a> {
     failed: Vec<OpError>,
 }
 
-impl FileWork<'_> {
-    fn refuse(&mut self, op: usize, refusal: Refusal) {
+impl OpsApplier<'_> {
+    fn record_refusal(&mut self, op: usize, refusal: Refusal) {
         self.failed.push(OpError::Refused { op, of: self.of, refusal });
     }
 
@@ -241,11 +243,13 @@ impl FileWork<'_> {
             }
             EditOp::Lazy { content } => match self.content.take() {
                 None => match placeholders::find_placeholder("", content) {
-                    Some(remark) => self.refuse(at, Refusal::Placeholder { remark: remark.to_owned() }),
+                    Some(remark) => {
+                        self.record_refusal(at, Refusal::Placeholder { remark: remark.to_owned() })
+                    }
                     None => self.rewrite_file(at, content),
                 },
                 Some(old) => {
-                    match lazy::merge(self.context.path, &old, content, self.context.allow) {
+                    match lazy_edits::merge_rewrite(self.context.path, &old, content, self.context.allow) {
                         Ok(placed) => {
                             let new = placed.apply_to(&old);
                             self.changed = std::iter::once(0..new.len()).collect();
@@ -254,17 +258,17 @@ impl FileWork<'_> {
                             return;
                         }
                         Err(Refusal::NoChange) => self.record_unchanged(at, &Refusal::NoChange),
-                        Err(refusal) => self.refuse(at, refusal),
+                        Err(refusal) => self.record_refusal(at, refusal),
                     }
                     self.content = Some(old);
                 }
             },
-            EditOp::Delete if self.leaves_lines(at) => {
+            EditOp::Delete if self.has_leftover_lines(at) => {
                 let message =
                     "The patch deletes the file but does not remove all of its lines. Delete it without \
                                listing lines, or list all that it has"
                         .to_owned();
-                self.refuse(at, Refusal::Malformed { message });
+                self.record_refusal(at, Refusal::Malformed { message });
             }
             EditOp::Delete => match self.content.take() {
                 Some(_) => self.record_note(at, 1, None),
@@ -281,7 +285,7 @@ impl FileWork<'_> {
     }
 
     /// Returns true if a patch was to remove all of the file's lines and left some.
-    fn leaves_lines(&self, at: usize) -> bool {
+    fn has_leftover_lines(&self, at: usize) -> bool {
         let patched = self.notes.last().is_some_and(|note| note.op + 1 == at && note.strategy.is_some());
         patched && self.content.as_ref().is_some_and(|text| !text.trim().is_empty())
     }
@@ -290,22 +294,22 @@ impl FileWork<'_> {
         let old = self.content.as_deref().unwrap_or_default();
         let remark = || {
             placeholders::find_placeholder(old, content)
-                .or_else(|| left_out::first_comment_for_lost_lines(old, content))
+                .or_else(|| lost_lines::first_comment_for_lost_lines(old, content))
         };
         if !(self.context.allow.placeholders || old.trim().is_empty())
             && let Some(remark) = remark()
         {
-            self.refuse(at, Refusal::Placeholder { remark: remark.trim().to_owned() });
+            self.record_refusal(at, Refusal::Placeholder { remark: remark.trim().to_owned() });
             return;
         }
-        if !self.context.allow.spans && left_out::is_part_of(old, content) {
+        if !self.context.allow.spans && lost_lines::is_part_of(old, content) {
             let message = format!(
                 "The text has {} lines, most of them of the file's {}, and neither its beginning nor its end: a part isn't written \
                  as the whole. Send the whole file, or put `... existing code ...` in a comment where lines stay",
                 content.lines().count(),
                 old.lines().count()
             );
-            self.refuse(at, Refusal::Malformed { message });
+            self.record_refusal(at, Refusal::Malformed { message });
             return;
         }
         let (new, note) = rewrite_keeping_line_ends(self.content.as_deref(), content);
@@ -315,7 +319,7 @@ impl FileWork<'_> {
         self.record_note(at, count, note);
     }
 
-    fn record_placement(&mut self, op: usize, placed: &Placed) {
+    fn record_placement(&mut self, op: usize, placed: &PlacedEdit) {
         let count = u32::try_from(placed.pieces.len()).unwrap_or(u32::MAX);
         let note = placed.note.clone();
         self.notes.push(OpNote { op, strategy: Some(placed.strategy), line: placed.line, count, note });
@@ -323,7 +327,7 @@ impl FileWork<'_> {
 
     /// A step that has nothing to do stops nobody.
     fn record_unchanged(&mut self, op: usize, why: &Refusal) {
-        let note = if why.already_applied() {
+        let note = if why.is_already_applied() {
             "the replacement is in the file already, and what it replaces is not: applied before"
         } else {
             "nothing to change: the file has that text already"
@@ -332,10 +336,10 @@ impl FileWork<'_> {
     }
 
     /// Steps that are placed, one after the other.
-    fn place_run(&mut self, first: usize, ops: &[EditOp]) {
+    fn place_steps(&mut self, first: usize, ops: &[EditOp]) {
         let Some(original) = self.content.take() else { return };
         let file = IndexedText::new(&original, ops.len());
-        let mut run = StepTexts::new(&original);
+        let mut run = LayeredText::new(&original);
         let mut after = None;
         let mut put: HashSet<(usize, String)> = HashSet::new();
         for (op, step) in (first..).zip(ops) {
@@ -352,11 +356,11 @@ impl FileWork<'_> {
                     continue;
                 }
                 after = placed.pieces.last().map(|(span, _)| span.end);
-                match run.carried(placed) {
+                match run.translate_placement(placed) {
                     Ok(here) => {
-                        let line = run.line(first_start_of(&here), |place| file.line_at(place));
-                        self.record_placement(op, &Placed { line, ..here.clone() });
-                        run.put(op, here.pieces);
+                        let line = run.line_number(first_piece_start(&here), |place| file.line_at(place));
+                        self.record_placement(op, &PlacedEdit { line, ..here.clone() });
+                        run.push_replacements(op, here.pieces);
                         continue;
                     }
                     Err(with) => overlap = Some((with, placed.line)),
@@ -370,11 +374,11 @@ impl FileWork<'_> {
                 continue;
             }
             if let (Some(_), Ok(placed)) = (&overlap, &found)
-                && let Some(here) = run.apart(placed)
+                && let Some(here) = run.narrow_overlapping(placed)
             {
-                let line = run.line(first_start_of(&here), |place| file.line_at(place));
-                self.record_placement(op, &Placed { line, ..here.clone() });
-                run.put(op, here.pieces);
+                let line = run.line_number(first_piece_start(&here), |place| file.line_at(place));
+                self.record_placement(op, &PlacedEdit { line, ..here.clone() });
+                run.push_replacements(op, here.pieces);
                 continue;
             }
             // Not where the model looked last: perhaps in what the steps before have written.
@@ -385,14 +389,16 @@ impl FileWork<'_> {
             match (again, overlap) {
                 (Ok(here), _) => {
                     self.record_placement(op, &here);
-                    run.turn();
-                    run.put(op, here.pieces);
+                    run.begin_layer();
+                    run.push_replacements(op, here.pieces);
                 }
-                (Err(why), None) if matches!(why, Refusal::NoChange) || why.already_applied() => {
+                (Err(why), None) if matches!(why, Refusal::NoChange) || why.is_already_applied() => {
                     self.record_unchanged(op, &why);
                 }
-                (Err(_), Some((with, line))) => self.refuse(op, Refusal::Overlap { with: with + 1, line }),
-                (Err(refusal), None) => self.refuse(op, refusal),
+                (Err(_), Some((with, line))) => {
+                    self.record_refusal(op, Refusal::Overlap { with: with + 1, line })
+                }
+                (Err(refusal), None) => self.record_refusal(op, refusal),
             }
         }
         let Some((written, ranges)) = run.finish() else {
@@ -410,7 +416,7 @@ impl FileWork<'_> {
         file: &IndexedText<'_>,
         step: &EditOp,
         after: Option<usize>,
-    ) -> Result<Placed, Refusal> {
+    ) -> Result<PlacedEdit, Refusal> {
         let found = self.find_step_by_lines(file, step, after);
         if !matches!(found, Err(Refusal::NotFound { already_applied: false, .. })) {
             return found;
@@ -426,9 +432,9 @@ impl FileWork<'_> {
         file: &IndexedText<'_>,
         step: &EditOp,
         after: Option<usize>,
-    ) -> Result<Placed, Refusal> {
+    ) -> Result<PlacedEdit, Refusal> {
         match step {
-            EditOp::Replace(wish) => find_in(
+            EditOp::Replace(wish) => find_place_in(
                 file,
                 &Hunk {
                     all: wish.all,
@@ -448,7 +454,7 @@ impl FileWork<'_> {
     }
 }
 
-fn first_start_of(placed: &Placed) -> usize {
+fn first_piece_start(placed: &PlacedEdit) -> usize {
     placed.pieces.first().map_or(0, |(span, _)| span.start)
 }
 

@@ -3,7 +3,7 @@
 use journeyman_protocol::RelPath;
 use serde::{Deserialize, Serialize};
 
-use crate::place::Allow;
+use crate::placement::AllowedDifferences;
 
 /// One search and replace.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -157,5 +157,5 @@ pub struct OpContext<'a> {
     /// The version that the model was shown, if it isn't the present one.
     pub shown: Option<&'a str>,
     /// Differences that the caller allows.
-    pub allow: Allow,
+    pub allow: AllowedDifferences,
 }

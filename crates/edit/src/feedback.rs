@@ -9,9 +9,9 @@ use crate::change::{FileOps, OpError};
 use crate::edit::{EditOp, LineKind};
 use crate::files::Files;
 use crate::lines::line_at;
-use crate::outcome::messages::{fence_text, name_lines};
-use crate::outcome::{MAX_FEEDBACK_BYTES, OtherEdits, Refusal, truncate};
-use crate::plan::{Failure, Plan};
+use crate::outcome::messages::{describe_line_range, fence_text};
+use crate::outcome::{MAX_FEEDBACK_BYTES, OtherEditsFate, Refusal, truncate};
+use crate::plan::{EditFailure, EditPlan};
 
 /// Maximum number of other files searched for a text that isn't in the named file.
 const MAX_OTHER_FILES: usize = 48;
@@ -40,8 +40,8 @@ pub(crate) fn describe_failure(
     text: Option<&str>,
     error: &OpError,
     files: &dyn Files,
-    fate: OtherEdits,
-) -> Failure {
+    fate: OtherEditsFate,
+) -> EditFailure {
     let path = shorten_path(&file.path);
     let (kind, nearest, message) = match error {
         OpError::Refused { op, of, refusal } => {
@@ -84,7 +84,7 @@ pub(crate) fn describe_failure(
         OpError::Nothing => ("nothing", None, format!("{path}: {error}")),
     };
     let message = truncate(&message, MAX_FEEDBACK_BYTES).to_owned();
-    Failure { path: Some(file.path.clone()), kind, message, nearest }
+    EditFailure { path: Some(file.path.clone()), kind, message, nearest }
 }
 
 fn shorten_path(path: &RelPath) -> String {
@@ -107,7 +107,7 @@ fn quote_context(text: Option<&str>, refusal: &Refusal) -> Option<String> {
     let last = first + u32::try_from(lines.len()).ok()?.checked_sub(1)?;
     let lines = lines.join("\n");
     (lines.len() <= MAX_CONTEXT_BYTES)
-        .then(|| format!("\nThe file's {}:\n{}", name_lines(first, last), fence_text(&lines)))
+        .then(|| format!("\nThe file's {}:\n{}", describe_line_range(first, last), fence_text(&lines)))
 }
 
 /// The text that a step looks for.
@@ -144,7 +144,7 @@ fn name_files_with_text(file: &FileOps, op: usize, files: &dyn Files) -> String 
     let finder = memmem::Finder::new(longest.as_bytes());
     let mut found = Vec::new();
     let mut looked_at = 0;
-    let mut others = files.others();
+    let mut others = files.other_paths();
     others.retain(|other| *other != file.path);
     others.sort_by_cached_key(|other| path_distance(&file.path, other));
     for path in others.into_iter().take(MAX_OTHER_FILES) {
@@ -154,7 +154,7 @@ fn name_files_with_text(file: &FileOps, op: usize, files: &dyn Files) -> String 
             break;
         }
         let mut tried = finder.find_iter(text.as_bytes()).take(MAX_EXAMINED_OCCURRENCES);
-        if let Some(line) = tried.find_map(|at| line_of_lines_at(&text, at, &lines, longest)) {
+        if let Some(line) = tried.find_map(|at| block_start_line(&text, at, &lines, longest)) {
             found.push(format!("{} (line {line})", shorten_path(&path)));
         }
     }
@@ -170,7 +170,7 @@ fn name_files_with_text(file: &FileOps, op: usize, files: &dyn Files) -> String 
 
 /// The line where some lines stand, blanks at their ends and blank lines aside, if the `longest` of
 /// them is at `at`.
-fn line_of_lines_at(text: &str, at: usize, lines: &[&str], longest: &str) -> Option<u32> {
+fn block_start_line(text: &str, at: usize, lines: &[&str], longest: &str) -> Option<u32> {
     let nth = lines.iter().position(|line| line == &longest)?;
     let start = text.get(..at)?.rfind('\n').map_or(0, |at| at + 1);
     if let [_] = lines {
@@ -194,7 +194,7 @@ fn similar_paths(path: &RelPath, files: &dyn Files) -> Vec<String> {
     let wanted = truncate(&wanted, MAX_PATH_BYTES);
     let wanted_name = name(wanted);
     let mut best: Vec<(f64, String)> = files
-        .others()
+        .other_paths()
         .into_iter()
         .take(MAX_PATHS)
         .map(|other| shorten_path(&other))
@@ -210,7 +210,7 @@ fn similar_paths(path: &RelPath, files: &dyn Files) -> Vec<String> {
     best.into_iter().map(|(_, path)| path).collect()
 }
 
-impl Plan {
+impl EditPlan {
     /// Returns the message about failed edits and the fate of the others; empty where nothing
     /// failed. At most [`MAX_FEEDBACK_BYTES`] for all of it: where several edits failed, the later
     /// ones are told in one line each.
@@ -221,8 +221,9 @@ impl Plan {
         let mut out = String::new();
         let mut room = MAX_FEEDBACK_BYTES.saturating_sub(rest.len());
         // The first one in full, as far as the others' first lines leave room for it.
-        let line =
-            |failure: &Failure| truncate(failure.message.lines().next().unwrap_or_default(), 300).to_owned();
+        let line = |failure: &EditFailure| {
+            truncate(failure.message.lines().next().unwrap_or_default(), 300).to_owned()
+        };
         let brief: Vec<String> = others.iter().map(line).collect();
         let brief_bytes: usize = brief.iter().map(|line| line.len() + 1).sum();
         let full = truncate(&first.message, room.saturating_sub(brief_bytes.min(room / 2) + 1));

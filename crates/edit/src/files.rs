@@ -16,13 +16,13 @@ pub trait Files {
 
     /// The version of the file that the model was last shown, where it isn't the present one: a
     /// base for a three-way merge.
-    fn shown(&self, _path: &RelPath) -> Option<Cow<'_, str>> {
+    fn last_shown_text(&self, _path: &RelPath) -> Option<Cow<'_, str>> {
         None
     }
 
     /// Files in which a text may be that isn't where the model said. The few dozen that are nearest
     /// by name, kind and place to the file that was named are looked into.
-    fn others(&self) -> Vec<RelPath> {
+    fn other_paths(&self) -> Vec<RelPath> {
         Vec::new()
     }
 }
@@ -52,7 +52,7 @@ impl Files for BTreeMap<RelPath, String> {
         Ok(self.get(path).map(|text| Cow::Borrowed(text.as_str())))
     }
 
-    fn others(&self) -> Vec<RelPath> {
+    fn other_paths(&self) -> Vec<RelPath> {
         self.keys().cloned().collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Reading edits out of a model's reply, in any of the formats models write.
 
-pub(crate) mod announced;
+pub(crate) mod announced_paths;
 mod argument_keys;
 pub(crate) mod block;
 pub(crate) mod blocks;
@@ -9,17 +9,17 @@ pub(crate) mod edit_block;
 pub(crate) mod hunks;
 mod lenient_json;
 pub(crate) mod markers;
-pub(crate) mod pairs;
 pub(crate) mod paths;
-mod reading;
+mod reply;
 pub(crate) mod search_replace;
 pub(crate) mod tags;
 mod text_calls;
+pub(crate) mod text_pairs;
 mod thinking;
-pub(crate) mod tool;
+pub(crate) mod tool_arguments;
 pub(crate) mod udiff;
 pub(crate) mod v4a;
-pub(crate) mod whole;
+pub(crate) mod whole_files;
 
 use journeyman_protocol::RelPath;
 
@@ -27,29 +27,29 @@ use crate::edit::EditOp;
 use block::{BlockProblem, ProblemKind};
 use blocks::{MAX_REPLY_BYTES, parse_blocks};
 pub use detect::{detect, detect_in};
-pub use reading::{Format, Reading, Source};
-pub(crate) use reading::{ReplyLine, ReplyLines};
+pub use reply::{Format, ParsedReply, ReplySource};
+pub(crate) use reply::{ReplyLine, ReplyLines};
 pub use text_calls::{NamedCall, read_named_calls};
-pub use thinking::without_thinking;
-pub use whole::strip_fence;
+pub use thinking::blank_thinking;
+pub use whole_files::strip_fence;
 
 /// Reads a reply in a format, or in the one that it seems to be written in.
 ///
 /// The text decides over the named format: a reply that has nothing of the named format and is
 /// plainly in another is read in the other format. If no format is named, edits in a second format
 /// are not read, and the reading has a problem that says so; but whole files beside other edits are
-/// read too. Thinking in the text is left out ([`without_thinking`]).
+/// read too. Thinking in the text is left out ([`blank_thinking`]).
 #[must_use]
-pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
+pub fn read_reply(source: &ReplySource<'_>, format: Option<Format>) -> ParsedReply {
     if source.reply.len() > MAX_REPLY_BYTES {
         let message = format!("the reply has more than {MAX_REPLY_BYTES} bytes; no longer one is read");
         let problem = BlockProblem { kind: ProblemKind::TooMuch, line: 1, subject: None, message };
-        return Reading { format, problems: vec![problem], ..Reading::default() };
+        return ParsedReply { format, problems: vec![problem], ..ParsedReply::default() };
     }
-    let reply = without_thinking(source.reply);
-    let source = &Source { reply: &reply, ..*source };
+    let reply = blank_thinking(source.reply);
+    let source = &ReplySource { reply: &reply, ..*source };
     let Some(chosen) = format.or_else(|| detect_in(source)) else {
-        return Reading { prose: source.reply.trim().to_owned(), ..Reading::default() };
+        return ParsedReply { prose: source.reply.trim().to_owned(), ..ParsedReply::default() };
     };
     let mut reading = read_as(source, chosen, format.is_none());
     let nothing = reading.edits.is_empty() && reading.problems.is_empty();
@@ -62,23 +62,23 @@ pub fn read(source: &Source<'_>, format: Option<Format>) -> Reading {
     }
     if format.is_none() && matches!(chosen, Format::Whole | Format::Lazy) {
         let doubtful: Vec<BlockProblem> =
-            reading.edits.iter().filter_map(|edit| whole::seems_partial(source, edit)).collect();
+            reading.edits.iter().filter_map(|edit| whole_files::partial_file_problem(source, edit)).collect();
         reading.problems.extend(doubtful);
     }
     if format.is_none() && chosen != Format::Tool {
         if !matches!(chosen, Format::Whole | Format::Lazy) {
-            read_files_beside(&mut reading, source);
+            read_whole_files(&mut reading, source);
         }
-        refuse_second(&mut reading, chosen);
+        refuse_second_format(&mut reading, chosen);
     }
     reading
 }
 
-fn read_as(source: &Source<'_>, format: Format, detected: bool) -> Reading {
+fn read_as(source: &ReplySource<'_>, format: Format, detected: bool) -> ParsedReply {
     match format {
         Format::Edit => {
             let blocks = parse_blocks(source.reply);
-            Reading {
+            ParsedReply {
                 format: Some(Format::Edit),
                 edits: blocks.edits,
                 problems: blocks.problems,
@@ -88,17 +88,17 @@ fn read_as(source: &Source<'_>, format: Format, detected: bool) -> Reading {
         Format::Blocks => search_replace::read(source),
         Format::Udiff => udiff::read(source),
         Format::Patch => v4a::read(source),
-        Format::Whole => whole::read(source, false, detected),
-        Format::Lazy => whole::read(source, true, detected),
-        Format::Tool => tool::read(source),
+        Format::Whole => whole_files::read(source, false, detected),
+        Format::Lazy => whole_files::read(source, true, detected),
+        Format::Tool => tool_arguments::read(source),
     }
 }
 
 /// Reads the whole files that stand beside edits in another format: new ones, and those of which a
 /// block has most. What else stands in a named fence there explains the edits.
-fn read_files_beside(reading: &mut Reading, source: &Source<'_>) {
+fn read_whole_files(reading: &mut ParsedReply, source: &ReplySource<'_>) {
     let prose = reading.prose.clone();
-    let beside = Source { reply: &prose, ..*source };
+    let beside = ReplySource { reply: &prose, ..*source };
     let Some(format @ (Format::Whole | Format::Lazy)) = detect_in(&beside) else { return };
     let files = read_as(&beside, format, true);
     let named: Vec<RelPath> = reading.edits.iter().map(|edit| edit.path.clone()).collect();
@@ -107,7 +107,8 @@ fn read_files_beside(reading: &mut Reading, source: &Source<'_>) {
             EditOp::Rewrite { content } | EditOp::Lazy { content } => !content.trim().is_empty(),
             _ => false,
         };
-        let whole = edit.ops.iter().all(has_text) && whole::seems_partial(&beside, &edit).is_none();
+        let whole =
+            edit.ops.iter().all(has_text) && whole_files::partial_file_problem(&beside, &edit).is_none();
         if whole && !named.contains(&edit.path) {
             reading.edits.push(edit);
         }
@@ -116,7 +117,7 @@ fn read_files_beside(reading: &mut Reading, source: &Source<'_>) {
 }
 
 /// Says that the text around the edits has edits in another format.
-fn refuse_second(reading: &mut Reading, chosen: Format) {
+fn refuse_second_format(reading: &mut ParsedReply, chosen: Format) {
     let second = detect(&reading.prose)
         .filter(|other| *other != chosen && !matches!(other, Format::Whole | Format::Lazy | Format::Tool));
     if let Some(other) = second {

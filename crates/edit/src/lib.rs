@@ -24,42 +24,42 @@
 //! ```
 //!
 //! [`plan`] does it for a whole reply in any [`Format`] and all the files that it names
-//! ([`Files`]), all of it or nothing; [`read`] only takes a reply apart.
+//! ([`Files`]), all of it or nothing; [`read_reply`] only takes a reply apart.
 //!
 //! Everything here is a pure function of its arguments, takes time about linear in them, and never
 //! panics. It reads no file and resolves no path: that is the caller's, through the workspace.
 
 mod apply;
 mod change;
-mod check;
 mod edit;
 mod feedback;
 mod files;
 mod formats;
-mod lazy;
-mod left_out;
+mod lazy_edits;
 mod lines;
+mod lost_lines;
 mod outcome;
 mod patch;
-mod place;
+mod placeholder;
+mod placement;
 mod plan;
-mod remark;
 mod symbol;
+mod syntax_check;
 
-pub use apply::{Options, plan, plan_edits};
-pub use change::{FileOps, OpError, OpNote, Outcome, apply_ops, to_ops};
-pub use check::Finding;
+pub use apply::{ApplyOptions, plan, plan_edits};
+pub use change::{FileOps, OpError, OpNote, OpsOutcome, apply_ops, to_ops};
 pub use edit::{Edit, EditOp, LineKind, OpContext, PatchHunk, PatchLine, Replace, SymbolAction, SymbolEdit};
 pub use files::{FileProblem, Files};
 pub use formats::block::{BlockProblem, ProblemKind, TextCall};
 pub use formats::blocks::{Blocks, Item, parse_blocks};
 pub use formats::{
-    Format, NamedCall, Reading, Source, detect, detect_in, read, read_named_calls, strip_fence,
-    without_thinking,
+    Format, NamedCall, ParsedReply, ReplySource, blank_thinking, detect, detect_in, read_named_calls,
+    read_reply, strip_fence,
 };
 pub use outcome::{
-    Applied, Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Spot,
-    Strategy,
+    AppliedEdit, FailedAttempt, MAX_FEEDBACK_BYTES, MAX_FILE_BYTES, MAX_SEARCH_BYTES, MatchOccurrence,
+    NearestRegion, PlacedEdit, Refusal, Strategy,
 };
-pub use place::{Allow, Hunk, find, place, replace};
-pub use plan::{ChangeKind, Failure, FileChange, Plan, Unchanged};
+pub use placement::{AllowedDifferences, Hunk, apply_hunk, find_place, replace};
+pub use plan::{ChangeKind, EditFailure, EditPlan, FileChange, UnchangedFile};
+pub use syntax_check::SyntaxFault;

@@ -32,7 +32,7 @@ pub(crate) fn lines_of(text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     for piece in text.get(bom..).unwrap_or_default().split_inclusive('\n') {
         let next = start + piece.len();
-        let end = start + without_break(piece).len();
+        let end = start + strip_line_break(piece).len();
         lines.push(Line { start: start as u32, end: end as u32, next: next as u32 });
         start = next;
     }
@@ -40,7 +40,7 @@ pub(crate) fn lines_of(text: &str) -> Vec<Line> {
 }
 
 /// A line without the line feed, or carriage return and line feed, that ends it.
-pub(crate) fn without_break(line: &str) -> &str {
+pub(crate) fn strip_line_break(line: &str) -> &str {
     match line.strip_suffix('\n') {
         Some(line) => line.strip_suffix('\r').unwrap_or(line),
         None => line,
@@ -52,7 +52,7 @@ pub(crate) fn without_break(line: &str) -> &str {
 pub(crate) fn split_with_breaks(text: &str) -> Vec<(&str, &str)> {
     let mut pieces = Vec::new();
     for piece in text.split_inclusive('\n') {
-        let content = without_break(piece);
+        let content = strip_line_break(piece);
         pieces.push((content, piece.get(content.len()..).unwrap_or_default()));
     }
     if pieces.last().is_none_or(|(_, line_break)| !line_break.is_empty()) {
@@ -68,7 +68,7 @@ pub(crate) fn line_at(text: &str, offset: usize) -> u32 {
 }
 
 /// The line break a text uses first; a line feed where it uses none.
-pub(crate) fn first_break_of(text: &str) -> &'static str {
+pub(crate) fn first_line_break(text: &str) -> &'static str {
     match text.find('\n') {
         Some(at) if text.as_bytes().get(..at).is_some_and(|before| before.ends_with(b"\r")) => "\r\n",
         _ => "\n",

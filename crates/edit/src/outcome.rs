@@ -97,7 +97,7 @@ impl fmt::Display for Strategy {
 
 /// A hunk that found its place, not yet written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedEdit {
     /// The strategy that placed the hunk.
     pub strategy: Strategy,
     /// The 1-based line where the first (or only) place begins.
@@ -108,7 +108,7 @@ pub struct Placed {
     pub pieces: Vec<(Range<usize>, String)>,
 }
 
-impl Placed {
+impl PlacedEdit {
     /// The text with the pieces in their places.
     #[must_use]
     pub fn apply_to(&self, text: &str) -> String {
@@ -126,8 +126,8 @@ impl Placed {
 
     /// The same, written.
     #[must_use]
-    pub fn into_applied(self, text: &str) -> Applied {
-        Applied {
+    pub fn into_applied(self, text: &str) -> AppliedEdit {
+        AppliedEdit {
             text: self.apply_to(text),
             strategy: self.strategy,
             line: self.line,
@@ -140,7 +140,7 @@ impl Placed {
 
 /// A hunk that found its place, and the text after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedEdit {
     /// The whole new text.
     pub text: String,
     /// The strategy that placed the hunk.
@@ -158,7 +158,7 @@ pub struct Applied {
 
 /// The region of the file that is most like the search text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Candidate {
+pub struct NearestRegion {
     /// Its first line, 1-based.
     pub line: u32,
     /// Its text, cut to [`MAX_FEEDBACK_BYTES`].
@@ -171,7 +171,7 @@ pub struct Candidate {
 
 /// Why some steps did not place a hunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Attempt {
+pub struct FailedAttempt {
     /// The steps, strictest first.
     pub steps: Vec<Strategy>,
     /// The reason why the strategy failed, in a few words.
@@ -180,7 +180,7 @@ pub struct Attempt {
 
 /// One of several places where a search text is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct MatchOccurrence {
     /// Its first line, 1-based.
     pub first: u32,
     /// Its last line, 1-based.
@@ -194,14 +194,14 @@ pub struct Spot {
 
 /// The consequence of a refusal for the other edits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum OtherEdits {
+pub(crate) enum OtherEditsFate {
     /// Nothing is, for this edit or any beside it.
     Nothing,
     /// All but this edit is.
     Others,
 }
 
-impl fmt::Display for OtherEdits {
+impl fmt::Display for OtherEditsFate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Nothing => "Nothing was changed.",
@@ -218,12 +218,12 @@ pub enum Refusal {
     /// The search text is nowhere in the file.
     NotFound {
         /// The nearest region, if any is near enough to be worth showing.
-        closest: Option<Candidate>,
+        closest: Option<NearestRegion>,
         /// The replacement is in the file already, exactly once: the edit was most likely made
         /// before.
         already_applied: bool,
         /// Why the steps that come near didn't find it.
-        attempts: Vec<Attempt>,
+        attempts: Vec<FailedAttempt>,
     },
     /// It is there more than once.
     Ambiguous {
@@ -232,7 +232,7 @@ pub enum Refusal {
         /// The strategy that found those places.
         strategy: Strategy,
         /// The first of them, closer looked at.
-        spots: Vec<Spot>,
+        spots: Vec<MatchOccurrence>,
     },
     /// The search text is empty and the file is not.
     EmptySearch,
@@ -316,13 +316,13 @@ pub enum Refusal {
 
 impl Refusal {
     /// The edit was made before: its new text is there, and its old text isn't.
-    pub(crate) fn applied_before() -> Self {
+    pub(crate) fn for_applied_edit() -> Self {
         Self::NotFound { closest: None, already_applied: true, attempts: Vec::new() }
     }
 
     /// Returns true if the wished-for text is there already, so that nothing has to be done.
     #[must_use]
-    pub fn already_applied(&self) -> bool {
+    pub fn is_already_applied(&self) -> bool {
         matches!(self, Self::NotFound { already_applied: true, .. })
     }
 

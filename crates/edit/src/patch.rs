@@ -16,8 +16,8 @@ mod typography;
 use std::ops::Range;
 
 use crate::edit::{LineKind, OpContext, PatchHunk, PatchLine};
-use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
-use crate::place::{Hunk, IndexedText, already_made, find_in, placeholders};
+use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, PlacedEdit, Refusal, Strategy};
+use crate::placement::{Hunk, IndexedText, already_made, find_place_in, placeholders};
 use lines::{FileLines, LineComparison};
 use script::PatchScript;
 use tie_breaking::PlaceHints;
@@ -35,20 +35,20 @@ pub(crate) fn find_hunk(
     hunk: &PatchHunk,
     after: Option<usize>,
     context: &OpContext<'_>,
-) -> Result<Placed, Refusal> {
+) -> Result<PlacedEdit, Refusal> {
     let text = file.text();
     let size: usize = hunk.lines.iter().map(|line| line.text.len() + 1).sum();
     let sizes = [("file", text.len(), MAX_FILE_BYTES), ("hunk", size, MAX_SEARCH_BYTES)];
     if let Some((what, bytes, limit)) = sizes.into_iter().find(|(_, bytes, limit)| bytes > limit) {
         return Err(Refusal::TooLarge { what, bytes, limit });
     }
-    if let Some(hunk) = with_tabs(text, hunk) {
+    if let Some(hunk) = unescape_tabs(text, hunk) {
         let placed = find_hunk(file, &hunk, after, context)?;
         let note = "`\\t\\t` at the beginning of new lines was written as tabs".to_owned();
         let note = placed.note.iter().cloned().chain([note]).collect::<Vec<_>>().join("; ");
-        return Ok(Placed { note: Some(note), ..placed });
+        return Ok(PlacedEdit { note: Some(note), ..placed });
     }
-    let place = PatchPlace { text, file, hunk, after, context };
+    let place = HunkPlacer { text, file, hunk, after, context };
     let readings = hunk_readings(&hunk.lines);
     let Some(first) = readings.first() else { return Err(Refusal::NoChange) };
     let first_script = PatchScript::new(first);
@@ -76,7 +76,7 @@ pub(crate) fn created_content(hunk: &PatchHunk) -> Option<String> {
 
 /// Returns the possible interpretations of a hunk's lines, the likeliest first.
 fn hunk_readings(lines: &[PatchLine]) -> Vec<Vec<PatchLine>> {
-    let trimmed = without_blank_edges(lines);
+    let trimmed = strip_blank_edges(lines);
     let mut all = vec![lines.to_vec()];
     if trimmed.len() < lines.len() {
         all.push(trimmed.to_vec());
@@ -99,7 +99,7 @@ fn hunk_readings(lines: &[PatchLine]) -> Vec<Vec<PatchLine>> {
 }
 
 /// The lines without empty ones at the edges that have no prefix: they may only divide hunks.
-fn without_blank_edges(lines: &[PatchLine]) -> &[PatchLine] {
+fn strip_blank_edges(lines: &[PatchLine]) -> &[PatchLine] {
     let solid = |line: &PatchLine| line.kind != LineKind::Bare || !line.text.is_empty();
     let first = lines.iter().position(solid).unwrap_or(lines.len());
     let last = lines.iter().rposition(solid).map_or(first, |last| last + 1);
@@ -109,10 +109,12 @@ fn without_blank_edges(lines: &[PatchLine]) -> &[PatchLine] {
 /// The hunk with real tabs where its new lines begin with two or more escaped ones, as nothing but
 /// a text that was escaped once too often does; a single `\t` may be the beginning of a word
 /// (`\textbf`).
-fn with_tabs(text: &str, hunk: &PatchHunk) -> Option<PatchHunk> {
-    const TWO: &str = "\\t\\t";
-    let escaped = |line: &PatchLine| line.kind == LineKind::Add && line.text.starts_with(TWO);
-    if !hunk.lines.iter().any(escaped) || text.lines().any(|line| line.trim_start().starts_with(TWO)) {
+fn unescape_tabs(text: &str, hunk: &PatchHunk) -> Option<PatchHunk> {
+    const TWO_ESCAPED_TABS: &str = "\\t\\t";
+    let escaped = |line: &PatchLine| line.kind == LineKind::Add && line.text.starts_with(TWO_ESCAPED_TABS);
+    if !hunk.lines.iter().any(escaped)
+        || text.lines().any(|line| line.trim_start().starts_with(TWO_ESCAPED_TABS))
+    {
         return None;
     }
     let mut hunk = hunk.clone();
@@ -131,7 +133,7 @@ fn is_distinctive<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
 }
 
 /// A hunk and the text that it is to be placed in.
-struct PatchPlace<'a, 't> {
+struct HunkPlacer<'a, 't> {
     text: &'a str,
     file: &'a IndexedText<'t>,
     hunk: &'a PatchHunk,
@@ -139,7 +141,7 @@ struct PatchPlace<'a, 't> {
     context: &'a OpContext<'a>,
 }
 
-impl PatchPlace<'_, '_> {
+impl HunkPlacer<'_, '_> {
     fn refuse_placeholder(&self, script: &PatchScript<'_>) -> Result<(), Refusal> {
         if self.context.allow.placeholders {
             return Ok(());
@@ -162,7 +164,7 @@ impl PatchPlace<'_, '_> {
     }
 
     /// The steps that compare line by line, strictest first.
-    fn place_by_lines(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
+    fn place_by_lines(&self, readings: &[Vec<PatchLine>]) -> Option<Result<PlacedEdit, Refusal>> {
         let file = self.file.file_lines();
         for level in LineComparison::ALL {
             for reading in readings {
@@ -179,9 +181,9 @@ impl PatchPlace<'_, '_> {
 
     /// Where some lines of context have their prefix and some lack it: each is read as the file has
     /// it, if all lines of the hunk are in one place so.
-    fn place_by_mixed_prefixes(&self, lines: &[PatchLine]) -> Option<Result<Placed, Refusal>> {
+    fn place_by_mixed_prefixes(&self, lines: &[PatchLine]) -> Option<Result<PlacedEdit, Refusal>> {
         let file = self.file.file_lines();
-        let lines = without_blank_edges(lines);
+        let lines = strip_blank_edges(lines);
         let start = file.find_mixed_lines(lines)?;
         let mut own = start..;
         let read = lines.iter().map(|line| {
@@ -199,7 +201,7 @@ impl PatchPlace<'_, '_> {
         let script = PatchScript::new(&read);
         let note = "some lines of context lack their first blank".to_owned();
         let done = self.place_at_level(file, &script, LineComparison::Trailing)?;
-        Some(done.map(|placed| Placed { note: Some(note), ..placed }))
+        Some(done.map(|placed| PlacedEdit { note: Some(note), ..placed }))
     }
 
     fn place_at_level(
@@ -207,7 +209,7 @@ impl PatchPlace<'_, '_> {
         file: &FileLines<'_>,
         script: &PatchScript<'_>,
         level: LineComparison,
-    ) -> Option<Result<Placed, Refusal>> {
+    ) -> Option<Result<PlacedEdit, Refusal>> {
         let starts = file.find_lines(script.old_lines(), level);
         if starts.is_empty() {
             return None;
@@ -216,12 +218,12 @@ impl PatchPlace<'_, '_> {
         let chosen = self.hints(file).choose_start(&starts, count, level.strategy());
         Some(chosen.and_then(|start| {
             if script.only_adds_at_an_edge() && self.is_applied_at(file, script, start, level) {
-                return Err(Refusal::applied_before());
+                return Err(Refusal::for_applied_edit());
             }
             let (search, replace) = (script.old_text(), script.new_text());
             let (whole, span) = (Hunk::new(&search, &replace), file.span(start..start + count));
             if already_made::stands_around(self.text, &span, &whole, Strategy::Similarity) {
-                return Err(Refusal::applied_before());
+                return Err(Refusal::for_applied_edit());
             }
             self.to_placed(file, script, start, level, None)
         }))
@@ -250,14 +252,14 @@ impl PatchPlace<'_, '_> {
         start: usize,
         level: LineComparison,
         remark: Option<String>,
-    ) -> Result<Placed, Refusal> {
+    ) -> Result<PlacedEdit, Refusal> {
         let carried = match level {
             LineComparison::Typography => Some(self.with_file_typography(file, script, start)?),
             _ => None,
         };
         let carried = carried.as_deref().map(PatchScript::new);
         let script = carried.as_ref().unwrap_or(script);
-        let pieces = script.pieces(file, start, level, self.hunk.final_break);
+        let pieces = script.replacements_at(file, start, level, self.hunk.final_break);
         if pieces.iter().all(|(span, piece)| self.text.get(span.clone()) == Some(piece)) {
             return Err(Refusal::NoChange);
         }
@@ -266,7 +268,7 @@ impl PatchPlace<'_, '_> {
             _ => Some(remark.unwrap_or_else(|| format!("no exact match; placed by {}", level.strategy()))),
         };
         let line = u32::try_from(start).unwrap_or(u32::MAX).saturating_add(1);
-        Ok(Placed { strategy: level.strategy(), line, note, pieces })
+        Ok(PlacedEdit { strategy: level.strategy(), line, note, pieces })
     }
 
     /// The hunk with new lines in the characters that the file has where the old lines have
@@ -289,7 +291,7 @@ impl PatchPlace<'_, '_> {
 
     /// A hunk that only adds and has no context: after its anchor, where its header says, or at the
     /// end.
-    fn place_insertion(&self, script: &PatchScript<'_>) -> Result<Placed, Refusal> {
+    fn place_insertion(&self, script: &PatchScript<'_>) -> Result<PlacedEdit, Refusal> {
         let file = self.file.file_lines();
         let count = file.len();
         // Lines that bring carriage returns along are taken as they are.
@@ -297,7 +299,7 @@ impl PatchPlace<'_, '_> {
         let level = if returns { LineComparison::Exact } else { LineComparison::Breaks };
         if count == 0 || self.text == "\u{feff}" {
             let placed = self.to_placed(file, script, count, level, None)?;
-            return Ok(Placed { strategy: Strategy::Exact, note: None, ..placed });
+            return Ok(PlacedEdit { strategy: Strategy::Exact, note: None, ..placed });
         }
         let hints = self.hints(file);
         let named = self.hunk.anchors.iter().any(|anchor| !anchor.trim().is_empty());
@@ -324,7 +326,7 @@ impl PatchPlace<'_, '_> {
                 .checked_sub(new.len())
                 .is_some_and(|from| file.has_lines_at(from, &new, LineComparison::Trailing));
         if there && is_distinctive(new.iter().copied()) {
-            return Err(Refusal::applied_before());
+            return Err(Refusal::for_applied_edit());
         }
         let mut placed = self.to_placed(file, script, at, level, remark.clone())?;
         placed.strategy = Strategy::Exact;
@@ -334,8 +336,8 @@ impl PatchPlace<'_, '_> {
 
     /// The strategies for all texts, then the hunk without context that the file hasn't
     /// got.
-    fn place_loosely(&self, readings: &[Vec<PatchLine>]) -> Result<Placed, Refusal> {
-        let mut best: Option<Placed> = None;
+    fn place_loosely(&self, readings: &[Vec<PatchLine>]) -> Result<PlacedEdit, Refusal> {
+        let mut best: Option<PlacedEdit> = None;
         let mut refusal: Option<Refusal> = None;
         for (nth, reading) in readings.iter().enumerate() {
             let so_far = readings.get(..=nth).unwrap_or_default();
@@ -373,7 +375,7 @@ impl PatchPlace<'_, '_> {
         if let Some(placed) = best.take_if(|placed| !placed.strategy.is_loose()) {
             return Ok(placed);
         }
-        if refusal.as_ref().is_some_and(Refusal::already_applied) {
+        if refusal.as_ref().is_some_and(Refusal::is_already_applied) {
             return refusal.map_or(Err(Refusal::NoChange), Err);
         }
         // A match of all tokens is stronger evidence than a match of a part.
@@ -399,7 +401,7 @@ impl PatchPlace<'_, '_> {
         }
     }
 
-    fn place_by_text(&self, script: &PatchScript<'_>) -> Result<Placed, Refusal> {
+    fn place_by_text(&self, script: &PatchScript<'_>) -> Result<PlacedEdit, Refusal> {
         let (mut search, mut replace) = (script.old_text(), script.new_text());
         // Without its line break a new side of one blank line would be none.
         let leaves_blank_line = script.new_lines() == [""];
@@ -409,7 +411,7 @@ impl PatchPlace<'_, '_> {
         }
         let anchors: Vec<String> =
             self.hunk.anchors.iter().filter(|anchor| !anchor.trim().is_empty()).cloned().collect();
-        let placed = find_in(
+        let placed = find_place_in(
             self.file,
             &Hunk {
                 near: self.hunk.near,
@@ -449,7 +451,7 @@ impl PatchPlace<'_, '_> {
         &self,
         readings: &'b [Vec<PatchLine>],
         script: &PatchScript<'_>,
-        placed: &Placed,
+        placed: &PlacedEdit,
     ) -> Option<&'b str> {
         let even = matches!(placed.strategy, Strategy::Indentation | Strategy::InnerWhitespace);
         let (span, _) = placed.pieces.first().filter(|_| even)?;
@@ -463,8 +465,8 @@ impl PatchPlace<'_, '_> {
     }
 
     /// With a forgotten `+` put back, where the line without it isn't in the file.
-    fn place_with_additions(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
-        let lines = damage::with_additions(without_blank_edges(readings.first()?), self.text)?;
+    fn place_with_additions(&self, readings: &[Vec<PatchLine>]) -> Option<Result<PlacedEdit, Refusal>> {
+        let lines = damage::restore_additions(strip_blank_edges(readings.first()?), self.text)?;
         let file = self.file.file_lines();
         let script = PatchScript::new(&lines);
         if script.old_lines().is_empty() {
@@ -472,7 +474,7 @@ impl PatchPlace<'_, '_> {
         }
         let done =
             LineComparison::ALL.into_iter().find_map(|level| self.place_at_level(file, &script, level))?;
-        Some(done.map(|placed| Placed {
+        Some(done.map(|placed| PlacedEdit {
             note: Some("lines without a prefix between added ones were taken as added".to_owned()),
             ..placed
         }))
@@ -480,11 +482,11 @@ impl PatchPlace<'_, '_> {
 
     /// Leaves out as few lines of context at the edges as let the rest be found, if the rest is
     /// distinctive and has context next to each insertion.
-    fn place_with_less_context(&self, readings: &[Vec<PatchLine>]) -> Option<Result<Placed, Refusal>> {
+    fn place_with_less_context(&self, readings: &[Vec<PatchLine>]) -> Option<Result<PlacedEdit, Refusal>> {
         let file = self.file.file_lines();
         for total in 1..=2 * MAX_OMITTED_CONTEXT {
             for reading in readings {
-                let lines = without_blank_edges(reading);
+                let lines = strip_blank_edges(reading);
                 let (head, tail) = omittable_context(lines);
                 for top in total.saturating_sub(tail)..=total.min(head) {
                     let kept = lines.get(top..lines.len() - (total - top)).unwrap_or_default();
@@ -533,12 +535,12 @@ fn is_damaged(file: &FileLines<'_>, place: &Range<usize>, lost: &[PatchLine], li
 }
 
 /// Says which lines of context were left out.
-fn note_omitted_context<'a>(placed: Placed, lost: impl Iterator<Item = &'a PatchLine>) -> Placed {
+fn note_omitted_context<'a>(placed: PlacedEdit, lost: impl Iterator<Item = &'a PatchLine>) -> PlacedEdit {
     let lines: Vec<String> =
         lost.map(|line| format!("`{}`", crate::outcome::truncate(line.text.trim(), 80))).collect();
     let note =
         format!("context that the file doesn't have next to the place was left out: {}", lines.join(", "));
-    Placed { strategy: placed.strategy.max(Strategy::Similarity), note: Some(note), ..placed }
+    PlacedEdit { strategy: placed.strategy.max(Strategy::Similarity), note: Some(note), ..placed }
 }
 
 /// Returns the number of context lines that may be left out at each edge. One next to an insertion

@@ -3,9 +3,9 @@
 use journeyman_protocol::RelPath;
 
 use crate::change::OpNote;
-use crate::check::Finding;
 use crate::formats::Format;
 use crate::outcome::Strategy;
+use crate::syntax_check::SyntaxFault;
 
 /// The kind of change to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -37,7 +37,7 @@ pub struct FileChange {
     /// Placement of each step.
     pub notes: Vec<OpNote>,
     /// The first syntax error of the new content, if the old content had none.
-    pub broken: Option<Finding>,
+    pub broken: Option<SyntaxFault>,
 }
 
 impl FileChange {
@@ -50,7 +50,7 @@ impl FileChange {
 
 /// A file that is as the reply wants it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unchanged {
+pub struct UnchangedFile {
     /// The file.
     pub path: RelPath,
     /// Applied before, or no change asked for: in words.
@@ -59,7 +59,7 @@ pub struct Unchanged {
 
 /// Something that could not be done.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Failure {
+pub struct EditFailure {
     /// The file, if one is named.
     pub path: Option<RelPath>,
     /// The failure as one word, as [`Refusal::kind`](crate::Refusal::kind) gives it.
@@ -72,21 +72,21 @@ pub struct Failure {
 
 /// The result of planning a reply.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plan {
+pub struct EditPlan {
     /// The format it was read in; `None` where it has no edit.
     pub format: Option<Format>,
     /// The changes, in the order in which it can be: creations, changes, renames, deletions.
     pub changes: Vec<FileChange>,
     /// The files that are as they are wanted.
-    pub unchanged: Vec<Unchanged>,
+    pub unchanged: Vec<UnchangedFile>,
     /// The edits that can't be made.
-    pub failed: Vec<Failure>,
+    pub failed: Vec<EditFailure>,
     /// The text around the edits.
     pub prose: String,
     pub(crate) partial: bool,
 }
 
-impl Plan {
+impl EditPlan {
     /// The changes to make: none where something failed, unless a part is better than nothing.
     #[must_use]
     pub fn changes_to_write(&self) -> &[FileChange] {

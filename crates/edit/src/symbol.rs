@@ -9,8 +9,8 @@ use journeyman_syntax::outline::{Symbol, SymbolKind, is_attribute, is_comment, o
 use journeyman_syntax::parse::{ParseError, Tree, parse};
 
 use crate::edit::{SymbolAction, SymbolEdit};
-use crate::lines::{first_break_of, line_at, split_indent};
-use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, Placed, Refusal, Strategy};
+use crate::lines::{first_line_break, line_at, split_indent};
+use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, PlacedEdit, Refusal, Strategy};
 
 /// Symbols that are named where the one that is meant isn't there.
 const MAX_SIMILAR_SYMBOLS: usize = 8;
@@ -22,7 +22,7 @@ const MIN_SIMILARITY: f64 = 0.6;
 /// A replacement that begins without a doc comment leaves the symbol's own where it is, and so its
 /// attributes where it has none: models show the code that changes. To take a doc comment away,
 /// replace it as text.
-pub(crate) fn find_symbol_edit(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<Placed, Refusal> {
+pub(crate) fn find_symbol_edit(path: &RelPath, text: &str, wish: &SymbolEdit) -> Result<PlacedEdit, Refusal> {
     if text.len() > MAX_FILE_BYTES {
         return Err(Refusal::TooLarge { what: "file", bytes: text.len(), limit: MAX_FILE_BYTES });
     }
@@ -54,9 +54,9 @@ pub(crate) fn find_symbol_edit(path: &RelPath, text: &str, wish: &SymbolEdit) ->
         return Err(Refusal::NoChange);
     }
     let line = line_at(text, pieces.first().map_or(0, |(range, _)| range.start));
-    let placed = Placed { strategy: Strategy::Symbol, line, note, pieces };
+    let placed = PlacedEdit { strategy: Strategy::Symbol, line, note, pieces };
     if !tree.has_error()
-        && let Some(finding) = crate::check::broken_by(path, text, &placed.apply_to(text))
+        && let Some(finding) = crate::syntax_check::first_new_fault(path, text, &placed.apply_to(text))
     {
         return Err(Refusal::BrokenSyntax {
             line: finding.line,
@@ -71,7 +71,7 @@ fn malformed_refusal(message: &str) -> Refusal {
     Refusal::Malformed { message: message.to_owned() }
 }
 
-type SymbolPieces = Vec<(Range<usize>, String)>;
+type SymbolReplacements = Vec<(Range<usize>, String)>;
 
 struct SymbolFile<'t> {
     text: &'t str,
@@ -148,7 +148,7 @@ impl<'t> SymbolFile<'t> {
     /// A text in the indentation of a place and the file's line endings; its own outermost
     /// indentation is taken away.
     fn reindent(&self, content: &str, indent: &str) -> String {
-        let line_break = first_break_of(self.text);
+        let line_break = first_line_break(self.text);
         let lines: Vec<&str> = content.lines().collect();
         let first = lines.iter().position(|line| !line.trim().is_empty()).unwrap_or(0);
         let last = lines.iter().rposition(|line| !line.trim().is_empty()).map_or(first, |last| last + 1);
@@ -202,7 +202,7 @@ impl<'t> SymbolFile<'t> {
         &self,
         symbol: &Symbol,
         content: &str,
-    ) -> Result<(SymbolPieces, Option<String>), Refusal> {
+    ) -> Result<(SymbolReplacements, Option<String>), Refusal> {
         self.check_parses(content)?;
         let new = self.reindent(content, self.indent_of(symbol).unwrap_or_default());
         // A new text with a comment or attribute of its own replaces the present ones.
@@ -236,7 +236,7 @@ impl<'t> SymbolFile<'t> {
                 "The edit has no text to put there; to remove a symbol, delete it",
             ));
         }
-        match crate::place::placeholders::find_placeholder(self.text, content) {
+        match crate::placement::placeholders::find_placeholder(self.text, content) {
             Some(remark) => Err(Refusal::Placeholder { remark: remark.to_owned() }),
             None => Ok(()),
         }
@@ -286,7 +286,7 @@ impl<'t> SymbolFile<'t> {
         symbol: &Symbol,
         content: &str,
         after: bool,
-    ) -> Result<(SymbolPieces, Option<String>), Refusal> {
+    ) -> Result<(SymbolReplacements, Option<String>), Refusal> {
         self.check_parses(content)?;
         let Some(indent) = self.indent_of(symbol) else {
             return Err(malformed_refusal(
@@ -294,7 +294,7 @@ impl<'t> SymbolFile<'t> {
             ));
         };
         let mut new = self.reindent(content, indent);
-        let line_break = first_break_of(self.text);
+        let line_break = first_line_break(self.text);
         let between = line_break.repeat(self.count_breaks_around(symbol)) + indent;
         if !after {
             if self.is_list_item(symbol) && !new.ends_with(',') {
@@ -336,7 +336,7 @@ impl<'t> SymbolFile<'t> {
     }
 
     /// The symbol with its lines, and of the blank lines around it those on one side.
-    fn delete_symbol(&self, symbol: &Symbol) -> SymbolPieces {
+    fn delete_symbol(&self, symbol: &Symbol) -> SymbolReplacements {
         let mut range = symbol.full.clone();
         let rest = self.text_of(range.end..self.text.len());
         if rest.starts_with([',', ';']) {
@@ -380,7 +380,11 @@ impl<'t> SymbolFile<'t> {
         vec![(range, String::new())]
     }
 
-    fn rename_symbol(&self, symbol: &Symbol, to: &str) -> Result<(SymbolPieces, Option<String>), Refusal> {
+    fn rename_symbol(
+        &self,
+        symbol: &Symbol,
+        to: &str,
+    ) -> Result<(SymbolReplacements, Option<String>), Refusal> {
         let to = to.trim();
         if matches!(
             symbol.kind,
@@ -429,7 +433,8 @@ impl<'t> SymbolFile<'t> {
                 line_at(self.text, at)
             )));
         }
-        let mut pieces: SymbolPieces = uses.iter().map(|node| (node.byte_range(), to.to_owned())).collect();
+        let mut pieces: SymbolReplacements =
+            uses.iter().map(|node| (node.byte_range(), to.to_owned())).collect();
         if !pieces.iter().any(|(range, _)| *range == symbol.name_range) {
             pieces.push((symbol.name_range.clone(), to.to_owned()));
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use journeyman_edit::{ChangeKind, Failure as EditFailure, FileChange, Options, Plan, plan};
+use journeyman_edit::{ApplyOptions, ChangeKind, EditFailure, EditPlan, FileChange, plan};
 use journeyman_protocol::RelPath;
 use journeyman_tools::ProjectFiles;
 use journeyman_workspace::{ChangeSet, Workspace};
@@ -19,14 +19,14 @@ pub struct PlacedReply<'a> {
     workspace: &'a Workspace,
     tree: ProjectFiles<'a>,
     /// The changes, and the edits that have no place.
-    pub plan: Plan,
+    pub plan: EditPlan,
 }
 
 impl<'a> PlacedReply<'a> {
     /// Places the edits of a reply. Changes to files that programs outside of the sandbox obey are
     /// refused.
     #[must_use]
-    pub fn new(workspace: &'a Workspace, reply: &str, options: &Options) -> Self {
+    pub fn new(workspace: &'a Workspace, reply: &str, options: &ApplyOptions) -> Self {
         let tree = ProjectFiles::new(workspace);
         let mut plan = plan(reply, options, &tree);
         refuse_guarded(&mut plan);
@@ -65,7 +65,7 @@ pub fn path_in_project(given: &str, root: &Path) -> Result<RelPath, HostError> {
 }
 
 /// Refuses changes to files that programs outside of the sandbox run or obey.
-fn refuse_guarded(plan: &mut Plan) {
+fn refuse_guarded(plan: &mut EditPlan) {
     let touches = |change: &FileChange| {
         let guarded = [Some(&change.path), change.to.as_ref()].into_iter().flatten();
         guarded.into_iter().find(|path| journeyman_policy::is_guarded(path)).cloned()
@@ -81,7 +81,7 @@ fn refuse_guarded(plan: &mut Plan) {
 }
 
 /// Writes all changes of a plan in one step.
-fn apply_plan(workspace: &Workspace, files: &ProjectFiles<'_>, plan: &Plan) -> Result<(), HostError> {
+fn apply_plan(workspace: &Workspace, files: &ProjectFiles<'_>, plan: &EditPlan) -> Result<(), HostError> {
     let changes = files.changes_of(plan).context("nothing was written")?;
     if changes.is_empty() {
         return Ok(());
@@ -107,7 +107,7 @@ pub fn list_placed_lines(change: &FileChange) -> Vec<u32> {
 
 /// Returns the report of a plan as JSON.
 #[must_use]
-pub fn plan_to_json(plan: &Plan) -> Value {
+pub fn plan_to_json(plan: &EditPlan) -> Value {
     let applied = plan.changes_to_write().iter().map(|change| {
         let notes: Vec<&str> = change.notes.iter().filter_map(|note| note.note.as_deref()).collect();
         let method = match change.strategy() {

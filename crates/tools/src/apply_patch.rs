@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_edit::{Edit, Format, Source, read};
+use journeyman_edit::{Edit, Format, ReplySource, read_reply};
 use journeyman_protocol::{Effects, RelPath, ToolSpec};
 use journeyman_workspace::Workspace;
 use schemars::JsonSchema;
@@ -54,8 +54,8 @@ impl ApplyPatch {
         let text = self.with_relative_paths(&patch);
         // Paths stay as they are written, so that the effects are those of the call.
         let files: BTreeMap<RelPath, String> = BTreeMap::new();
-        let source = Source { reply: &text, path: None, finished: true, files: &files };
-        let reading = read(&source, Some(Format::Patch));
+        let source = ReplySource { reply: &text, path: None, finished: true, files: &files };
+        let reading = read_reply(&source, Some(Format::Patch));
         if !reading.problems.is_empty() {
             let problems: Vec<String> =
                 reading.problems.iter().take(MAX_PROBLEMS).map(ToString::to_string).collect();

@@ -4,7 +4,9 @@ use std::path::Path;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_edit::{Allow, EditOp, OpContext, OpError, Outcome, Refusal, Replace, apply_ops};
+use journeyman_edit::{
+    AllowedDifferences, EditOp, OpContext, OpError, OpsOutcome, Refusal, Replace, apply_ops,
+};
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec, clip_to_bytes};
 use journeyman_workspace::{
@@ -155,11 +157,14 @@ fn text_of<'a>(content: &'a FileContent, path: &RelPath) -> Result<&'a str, Tool
 }
 
 /// Places all edits of a call in a file's text. Returns the new text and the outcome of each edit.
-fn place_edits(text: &str, request: EditRequest) -> Result<(String, Outcome), ToolError> {
+fn place_edits(text: &str, request: EditRequest) -> Result<(String, OpsOutcome), ToolError> {
     let EditRequest { path, pairs, all, .. } = request;
     let ops = edit_ops(pairs, all);
-    let outcome =
-        apply_ops(Some(text), &ops, &OpContext { path: &path, shown: None, allow: Allow::default() });
+    let outcome = apply_ops(
+        Some(text),
+        &ops,
+        &OpContext { path: &path, shown: None, allow: AllowedDifferences::default() },
+    );
     if let Some(refused) = outcome.failed.first() {
         return Err(edit_error(path, refused, ops.len() > 1));
     }
@@ -189,7 +194,7 @@ fn edit_error(path: RelPath, error: &OpError, several: bool) -> ToolError {
 }
 
 /// Returns the report on the edits: differences from the model's text, and the resulting lines.
-fn edit_report(path: &RelPath, text: &str, outcome: &Outcome, several: bool) -> String {
+fn edit_report(path: &RelPath, text: &str, outcome: &OpsOutcome, several: bool) -> String {
     let mut report = format!("Edited {path}\n");
     for note in placement_notes(&outcome.notes, several) {
         report.push_str(&note);

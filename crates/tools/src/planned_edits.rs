@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use journeyman_edit::{Edit, EditOp, FileChange, OpNote, Options, Plan, Strategy, plan_edits};
+use journeyman_edit::{ApplyOptions, Edit, EditOp, EditPlan, FileChange, OpNote, Strategy, plan_edits};
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, clip_to_bytes};
 use journeyman_workspace::{Change, ChangeSet, ExpectedState, Workspace, unified_diff};
@@ -53,7 +53,7 @@ pub(crate) fn apply_edits(
             known.insert(path.clone());
         }
     }
-    let plan = plan_edits(edits, &Options::default(), &files);
+    let plan = plan_edits(edits, &ApplyOptions::default(), &files);
     if !plan.failed.is_empty() {
         return Err(ToolError::Plan { problems: describe_failures(&plan) });
     }
@@ -105,7 +105,7 @@ fn written_content(change: &Change) -> Option<(RelPath, ContentHash)> {
 /// # Errors
 /// [`ToolError::Plan`] where an edit has no place.
 pub(crate) fn diff_edits(workspace: &Workspace, edits: &[Edit]) -> Result<Option<String>, ToolError> {
-    let plan = plan_edits(edits, &Options::default(), &ProjectFiles::new(workspace));
+    let plan = plan_edits(edits, &ApplyOptions::default(), &ProjectFiles::new(workspace));
     if !plan.failed.is_empty() {
         return Err(ToolError::Plan { problems: describe_failures(&plan) });
     }
@@ -121,13 +121,13 @@ pub(crate) fn diff_edits(workspace: &Workspace, edits: &[Edit]) -> Result<Option
     Ok(Some(plan.changes.iter().map(diff).collect()))
 }
 
-fn describe_failures(plan: &Plan) -> String {
+fn describe_failures(plan: &EditPlan) -> String {
     let messages: Vec<&str> = plan.failed.iter().map(|failure| failure.message.as_str()).collect();
     clip_to_bytes(&messages.join("\n"), MAX_NOTE_BYTES).to_owned()
 }
 
 /// Describes the outcome for each file, and differences from the model's text.
-fn describe_plan(plan: &Plan) -> String {
+fn describe_plan(plan: &EditPlan) -> String {
     let mut report = String::new();
     for change in &plan.changes {
         let path = &change.path;
@@ -187,7 +187,7 @@ impl ProjectFiles<'_> {
     ///
     /// # Errors
     /// [`ToolError::Encode`] for a character that a file's encoding lacks, and errors of reading.
-    pub fn changes_of(&self, plan: &Plan) -> Result<Vec<Change>, ToolError> {
+    pub fn changes_of(&self, plan: &EditPlan) -> Result<Vec<Change>, ToolError> {
         let (mut deleted, mut changes) = (Vec::new(), Vec::new());
         for change in plan.changes_to_write() {
             let old = self.content(&change.path)?;

@@ -54,7 +54,7 @@ impl Files for ProjectFiles<'_> {
         }
     }
 
-    fn others(&self) -> Vec<RelPath> {
+    fn other_paths(&self) -> Vec<RelPath> {
         let options = ListOptions { limit: MAX_SEARCHED_FILES, ..ListOptions::default() };
         // Only used for a more helpful message.
         self.workspace.list(options).map(|listing| listing.paths).unwrap_or_default()

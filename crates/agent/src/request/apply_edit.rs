@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use journeyman_edit::{Allow, Edit, EditOp, FileOps, OpContext, Outcome, Refusal, apply_ops};
+use journeyman_edit::{AllowedDifferences, Edit, EditOp, FileOps, OpContext, OpsOutcome, Refusal, apply_ops};
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, ToolSpec};
 use journeyman_tools::{Tool, ToolContext, ToolError, ToolLimits, ToolOutput, refuse_stale, summarize_files};
@@ -92,7 +92,7 @@ impl Tool for ApplyEditTool {
         if old.is_some() && text.is_none() {
             return Ok(None);
         }
-        let with = OpContext { path: &path, shown: None, allow: Allow::default() };
+        let with = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
         let outcome = apply_ops(text, &ops, &with);
         if let Some(refusal) = outcome.failed.first() {
             return Err(ToolError::Plan { problems: format!("{path}: {refusal}") });
@@ -136,8 +136,11 @@ fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, Too
         Some((FileBody::Text(text), _)) => Some(text.text.clone()),
         Some((_, size)) => return Err(ToolError::Binary { path, size }),
     };
-    let outcome =
-        apply_ops(text.as_deref(), &ops, &OpContext { path: &path, shown: None, allow: Allow::default() });
+    let outcome = apply_ops(
+        text.as_deref(),
+        &ops,
+        &OpContext { path: &path, shown: None, allow: AllowedDifferences::default() },
+    );
     if let Some(refusal) = outcome.failed.first() {
         return Ok(ToolOutput::failure(format!("{path}: {refusal}")));
     }
@@ -180,7 +183,7 @@ fn apply_edit(context: &ToolContext, input: EditInput) -> Result<ToolOutput, Too
 }
 
 /// Describes the applied edit, with notes on differences from the model's text.
-fn describe_edit(path: &RelPath, outcome: &Outcome) -> String {
+fn describe_edit(path: &RelPath, outcome: &OpsOutcome) -> String {
     let mut text = match (&outcome.content, &outcome.rename) {
         (None, _) => format!("Deleted {path}."),
         (Some(_), Some(to)) => format!("Changed {path}, now {to}."),

@@ -7,7 +7,8 @@
 use std::collections::HashSet;
 
 use journeyman_edit::{
-    Edit, EditOp, Failure, Files, Format, Options, Source, detect_in, plan_edits, read, to_ops,
+    ApplyOptions, Edit, EditFailure, EditOp, Files, Format, ReplySource, detect_in, plan_edits, read_reply,
+    to_ops,
 };
 use serde_json::Value;
 
@@ -69,7 +70,7 @@ pub(crate) enum ProseEdits {
 
 /// Reads the edits in a reply's text.
 pub(crate) fn read_prose_edits(text: &str, rules: &ProseRules, files: &dyn Files) -> ProseEdits {
-    let whole = Source { reply: text, path: None, finished: rules.finished, files };
+    let whole = ReplySource { reply: text, path: None, finished: rules.finished, files };
     let Some(format) = detect_in(&whole) else { return ProseEdits::None };
     let marked = matches!(format, Format::Edit | Format::Blocks | Format::Patch);
     if rules.accepted == AcceptedFormats::None || (rules.accepted == AcceptedFormats::Marked && !marked) {
@@ -77,12 +78,12 @@ pub(crate) fn read_prose_edits(text: &str, rules: &ProseRules, files: &dyn Files
     }
     // A marked edit ends with a mark; without the mark a part of unknown size is missing.
     let finished = rules.finished && !marked;
-    let reading = read(&Source { reply: text, path: None, finished, files }, None);
+    let reading = read_reply(&ReplySource { reply: text, path: None, finished, files }, None);
     let mut problems: Vec<String> = reading.problems.iter().map(ToString::to_string).collect();
     if format == Format::Whole {
         problems.extend(reading.edits.iter().filter_map(|edit| describe_partial_block(edit, files)));
     }
-    let planned = plan_edits(&reading.edits, &Options::default(), files);
+    let planned = plan_edits(&reading.edits, &ApplyOptions::default(), files);
     let changes_nothing = problems.is_empty() && planned.failed.is_empty() && planned.changes.is_empty();
     if changes_nothing {
         return ProseEdits::None;
@@ -124,7 +125,7 @@ fn describe_partial_block(edit: &Edit, files: &dyn Files) -> Option<String> {
 fn explain_unapplied_edits(
     format: Format,
     problems: &[String],
-    failed: &[Failure],
+    failed: &[EditFailure],
     rules: &ProseRules,
 ) -> String {
     let failed = failed.iter().map(|failure| failure.message.as_str());

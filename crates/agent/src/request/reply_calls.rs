@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use journeyman_edit::without_thinking;
+use journeyman_edit::blank_thinking;
 use journeyman_protocol::{Block, CallId, Message, SessionId, ToolUse};
 use journeyman_tools::ProjectFiles;
 
@@ -45,7 +45,7 @@ pub(crate) async fn read_calls_in_text(
         true => ProseRules { accepted: AcceptedFormats::Marked, ..rules },
         false => rules,
     };
-    let (text, turn) = (without_thinking(text).into_owned(), cx.transcript.state().counters.turns);
+    let (text, turn) = (blank_thinking(text).into_owned(), cx.transcript.state().counters.turns);
     let workspace = Arc::clone(&cx.workspace);
     run_blocking("reading the reply", move || {
         let files = ProjectFiles::new(&workspace);

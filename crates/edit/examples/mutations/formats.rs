@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use journeyman_edit::{Format, Options, Strategy, plan};
+use journeyman_edit::{ApplyOptions, Format, Strategy, plan};
 use journeyman_protocol::RelPath;
 use serde_json::json;
 
@@ -96,7 +96,8 @@ fn answer(
 ) -> (Answer, Option<Strategy>) {
     let path = RelPath::parse(path).unwrap();
     let files = BTreeMap::from([(path.clone(), before.to_owned())]);
-    let plan = plan(reply, &Options { format: Some(format), cut_off, ..Options::default() }, &files);
+    let plan =
+        plan(reply, &ApplyOptions { format: Some(format), cut_off, ..ApplyOptions::default() }, &files);
     if let Some(failure) = plan.failed.first() {
         return (Answer::Refused(failure.message.clone()), None);
     }

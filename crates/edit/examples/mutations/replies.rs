@@ -12,7 +12,7 @@ mod slips;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufWriter, Write};
 
-use journeyman_edit::{Format, Options, plan};
+use journeyman_edit::{ApplyOptions, Format, plan};
 use journeyman_protocol::RelPath;
 use serde_json::json;
 use similar::TextDiff;
@@ -141,11 +141,11 @@ impl Reply {
         let path = |path: &str| RelPath::parse(path).unwrap();
         let files: BTreeMap<RelPath, String> =
             self.before.iter().map(|(name, text)| (path(name), text.clone())).collect();
-        let options = Options {
+        let options = ApplyOptions {
             format: self.format,
             path: self.target.as_deref().map(path),
             cut_off: self.cut_off,
-            ..Options::default()
+            ..ApplyOptions::default()
         };
         let plan = plan(&self.text, &options, &files);
         let said = plan.failed.first().map(|failure| failure.message.clone());

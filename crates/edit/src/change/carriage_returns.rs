@@ -4,15 +4,15 @@
 //! line feed is, so what is found there lies at the same bytes of the file. Where some lines end
 //! otherwise, nobody can say how a new one does.
 
-use crate::outcome::{Placed, Refusal};
-use crate::place::IndexedText;
+use crate::outcome::{PlacedEdit, Refusal};
+use crate::placement::IndexedText;
 
 /// Returns the result of `find` with carriage returns as line breaks; `None` if the file has other
 /// line breaks.
 pub(super) fn find_with_carriage_returns(
     text: &str,
-    find: impl Fn(&IndexedText<'_>) -> Result<Placed, Refusal>,
-) -> Option<Placed> {
+    find: impl Fn(&IndexedText<'_>) -> Result<PlacedEdit, Refusal>,
+) -> Option<PlacedEdit> {
     if text.contains('\n') || !text.contains('\r') {
         return None;
     }
@@ -22,5 +22,5 @@ pub(super) fn find_with_carriage_returns(
         placed.pieces.iter().map(|(span, piece)| (span.clone(), piece.replace('\n', "\r"))).collect();
     let told = "this file's lines end with carriage returns alone".to_owned();
     let note = placed.note.into_iter().chain([told]).collect::<Vec<_>>().join("; ");
-    Some(Placed { pieces, note: Some(note), ..placed })
+    Some(PlacedEdit { pieces, note: Some(note), ..placed })
 }

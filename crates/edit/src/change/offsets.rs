@@ -4,17 +4,17 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::lines::line_at;
-use crate::outcome::Placed;
+use crate::outcome::PlacedEdit;
 
 /// Steps that share lines with more steps than this are not told apart.
-const MAX_SHARING: usize = 16;
+const MAX_OVERLAPPING_STEPS: usize = 16;
 
 /// The texts of a run of steps.
 ///
 /// Replacements that are found in the text before the run keep its coordinates and are written
 /// together: writing each step would take the number of steps times the size of the file. A step
 /// that is found only in the text of earlier replacements begins a new text.
-pub(super) struct StepTexts<'a> {
+pub(super) struct LayeredText<'a> {
     /// Replacements in the texts before the last, in order.
     done: Vec<ReplacementLayer>,
     /// The last text.
@@ -48,7 +48,7 @@ struct Replacement {
     growth: isize,
 }
 
-impl<'a> StepTexts<'a> {
+impl<'a> LayeredText<'a> {
     pub(super) fn new(text: &'a str) -> Self {
         Self { done: Vec::new(), last: Cow::Borrowed(text), open: ReplacementLayer::default(), written: None }
     }
@@ -64,7 +64,7 @@ impl<'a> StepTexts<'a> {
             return &self.last;
         }
         let Self { last, open, written, .. } = self;
-        written.get_or_insert_with(|| open.write(last))
+        written.get_or_insert_with(|| open.apply_to(last))
     }
 
     /// The text as all steps leave it, and the bytes of it that they put there; `None` where they
@@ -73,10 +73,10 @@ impl<'a> StepTexts<'a> {
         if self.is_untouched() {
             return None;
         }
-        self.turn();
+        self.begin_layer();
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for layer in &self.done {
-            ranges.iter_mut().for_each(|range| *range = layer.moved(range));
+            ranges.iter_mut().for_each(|range| *range = layer.map_range(range));
             let mut before = 0;
             ranges.extend(layer.puts.iter().map(|put| {
                 let start = put.span.start.saturating_add_signed(before);
@@ -91,14 +91,14 @@ impl<'a> StepTexts<'a> {
 
     /// Returns a placement in the text before the run, in the coordinates of the last text; or the
     /// step that changed the same bytes.
-    pub(super) fn carried(&self, placed: &Placed) -> Result<Placed, usize> {
+    pub(super) fn translate_placement(&self, placed: &PlacedEdit) -> Result<PlacedEdit, usize> {
         let mut here = placed.clone();
         for (span, _) in &mut here.pieces {
             for layer in &self.done {
-                let growth = layer.before(span)?;
+                let growth = layer.growth_before(span)?;
                 *span = span.start.saturating_add_signed(growth)..span.end.saturating_add_signed(growth);
             }
-            self.open.before(span)?;
+            self.open.growth_before(span)?;
         }
         Ok(here)
     }
@@ -106,7 +106,7 @@ impl<'a> StepTexts<'a> {
     /// Returns a placement of one place that shares with the steps before only lines that stay, as
     /// what it changes; what these steps change is then kept as narrowly. `None` where they change
     /// the same lines, or put text in side by side, whose order nobody tells.
-    pub(super) fn apart(&mut self, placed: &Placed) -> Option<Placed> {
+    pub(super) fn narrow_overlapping(&mut self, placed: &PlacedEdit) -> Option<PlacedEdit> {
         let [(span, piece)] = placed.pieces.as_slice() else { return None };
         if !self.done.is_empty() {
             return None;
@@ -114,26 +114,27 @@ impl<'a> StepTexts<'a> {
         let puts = &self.open.puts;
         let from = puts.partition_point(|put| put.span.end <= span.start);
         let to = puts.partition_point(|put| put.span.start < span.end);
-        let shared = puts.get(from..to).filter(|shared| shared.len() <= MAX_SHARING)?;
-        let narrowed: Vec<_> = shared.iter().map(|put| narrow(&self.last, &put.span, &put.piece)).collect();
-        let (span, piece) = narrow(&self.last, span, piece);
+        let shared = puts.get(from..to).filter(|shared| shared.len() <= MAX_OVERLAPPING_STEPS)?;
+        let narrowed: Vec<_> =
+            shared.iter().map(|put| trim_unchanged_edges(&self.last, &put.span, &put.piece)).collect();
+        let (span, piece) = trim_unchanged_edges(&self.last, span, piece);
         let before = from.checked_sub(1).and_then(|at| puts.get(at)).map(|put| &put.span);
         let shared_now = narrowed.iter().map(|(span, _)| span);
         let around: Vec<&Range<usize>> =
             before.into_iter().chain(shared_now).chain(puts.get(to).map(|put| &put.span)).collect();
         let in_order = around.windows(2).all(|pair| matches!(pair, [one, next] if one.end <= next.start));
-        if !in_order || around.into_iter().any(|other| clash(&span, other)) {
+        if !in_order || around.into_iter().any(|other| are_conflicting(&span, other)) {
             return None;
         }
         for (put, (span, piece)) in self.open.puts.iter_mut().skip(from).zip(narrowed) {
             (put.span, put.piece) = (span, piece);
         }
-        Some(Placed { pieces: vec![(span, piece)], ..placed.clone() })
+        Some(PlacedEdit { pieces: vec![(span, piece)], ..placed.clone() })
     }
 
     /// The 1-based line, in the text as the steps so far leave it, of a place of the last one;
     /// `first` tells it for the text before the run.
-    pub(super) fn line(&self, place: usize, first: impl Fn(usize) -> u32) -> u32 {
+    pub(super) fn line_number(&self, place: usize, first: impl Fn(usize) -> u32) -> u32 {
         let line = if self.done.is_empty() { first(place) } else { line_at(&self.last, place) };
         let puts = &self.open.puts;
         let after = puts.get(puts.partition_point(|put| put.span.end <= place)..).unwrap_or_default();
@@ -142,7 +143,7 @@ impl<'a> StepTexts<'a> {
     }
 
     /// Takes in what a step replaces in the last text.
-    pub(super) fn put(&mut self, op: usize, pieces: Vec<(Range<usize>, String)>) {
+    pub(super) fn push_replacements(&mut self, op: usize, pieces: Vec<(Range<usize>, String)>) {
         let breaks = |text: &str| memchr::memchr_iter(b'\n', text.as_bytes()).count() as i64;
         let in_order = match (self.open.puts.last(), pieces.first()) {
             (Some(last), Some((span, _))) => last.span.end <= span.start,
@@ -162,11 +163,11 @@ impl<'a> StepTexts<'a> {
     }
 
     /// Begins a new text: the last one with all that was replaced in it.
-    pub(super) fn turn(&mut self) {
+    pub(super) fn begin_layer(&mut self) {
         if self.open.puts.is_empty() {
             return;
         }
-        let text = self.written.take().unwrap_or_else(|| self.open.write(&self.last));
+        let text = self.written.take().unwrap_or_else(|| self.open.apply_to(&self.last));
         self.last = Cow::Owned(text);
         let mut layer = std::mem::take(&mut self.open);
         let mut growth = 0_isize;
@@ -182,7 +183,7 @@ impl<'a> StepTexts<'a> {
 impl ReplacementLayer {
     /// Returns the net number of bytes added before a place; or the first step that replaces a part
     /// of it. Where something was put in at its very beginning, it lies behind that.
-    fn before(&self, span: &Range<usize>) -> Result<isize, usize> {
+    fn growth_before(&self, span: &Range<usize>) -> Result<isize, usize> {
         let from = self.puts.partition_point(|put| put.span.end <= span.start);
         let rest = self.puts.get(from..).unwrap_or_default();
         match rest.iter().take_while(|put| put.span.start < span.end).map(|put| put.op).min() {
@@ -193,7 +194,7 @@ impl ReplacementLayer {
 
     /// Returns the present position of a range of the earlier text; with all of what replaces a
     /// part of it.
-    fn moved(&self, range: &Range<usize>) -> Range<usize> {
+    fn map_range(&self, range: &Range<usize>) -> Range<usize> {
         let from = self.puts.partition_point(|put| put.span.end <= range.start);
         let grown = |count: usize| {
             count.checked_sub(1).and_then(|last| self.puts.get(last)).map_or(0, |put| put.growth)
@@ -207,7 +208,7 @@ impl ReplacementLayer {
         first.saturating_add_signed(grown(from))..last.saturating_add_signed(grown(to))
     }
 
-    fn write(&self, text: &str) -> String {
+    fn apply_to(&self, text: &str) -> String {
         let added: usize = self.puts.iter().map(|put| put.piece.len()).sum();
         let mut out = String::with_capacity(text.len() + added);
         let mut done = 0;
@@ -223,7 +224,7 @@ impl ReplacementLayer {
 
 /// A replacement without the lines at its edges that stay. Where it can't be told which of equal
 /// lines come or go, all of them count as changed.
-fn narrow(text: &str, span: &Range<usize>, piece: &str) -> (Range<usize>, String) {
+fn trim_unchanged_edges(text: &str, span: &Range<usize>, piece: &str) -> (Range<usize>, String) {
     // A text of whole lines may have been given without the last one's break.
     let after = text.get(span.end..).unwrap_or_default();
     let line_break = ["\r\n", "\n"].into_iter().find(|line_break| after.starts_with(line_break));
@@ -253,7 +254,7 @@ fn narrow(text: &str, span: &Range<usize>, piece: &str) -> (Range<usize>, String
 
 /// Returns true if two changed ranges share bytes, or one lies at the edge of another where one of
 /// them is an insertion.
-fn clash(one: &Range<usize>, other: &Range<usize>) -> bool {
+fn are_conflicting(one: &Range<usize>, other: &Range<usize>) -> bool {
     let inserts = one.is_empty() || other.is_empty();
     one.start < other.end && other.start < one.end
         || inserts && one.start <= other.end && other.start <= one.end
@@ -265,8 +266,8 @@ mod tests {
     use crate::outcome::Strategy;
     use proptest::prelude::*;
 
-    fn placed(pieces: Vec<(Range<usize>, String)>) -> Placed {
-        Placed { strategy: Strategy::Exact, line: 1, note: None, pieces }
+    fn placed(pieces: Vec<(Range<usize>, String)>) -> PlacedEdit {
+        PlacedEdit { strategy: Strategy::Exact, line: 1, note: None, pieces }
     }
 
     #[test]
@@ -282,7 +283,7 @@ mod tests {
             ("a\nb\n", 0..3, "a\na\nb", 0..2, "a\na\n"),
         ];
         for (text, span, piece, changed, new) in cases {
-            let (range, left) = narrow(text, &span, piece);
+            let (range, left) = trim_unchanged_edges(text, &span, piece);
             let whole = placed(vec![(span, piece.to_owned())]).apply_to(text);
             assert_eq!(placed(vec![(range.clone(), left.clone())]).apply_to(text), whole, "{piece:?}");
             assert_eq!((range, left.as_str()), (changed, new), "{text:?} {piece:?}");
@@ -293,12 +294,12 @@ mod tests {
     fn steps_that_share_lines_that_stay() {
         let text = "one\ntwo\nthree\nfour\n";
         let go = |one: (Range<usize>, &str), two: (Range<usize>, &str)| {
-            let mut run = StepTexts::new(text);
-            run.put(0, vec![(one.0, one.1.to_owned())]);
+            let mut run = LayeredText::new(text);
+            run.push_replacements(0, vec![(one.0, one.1.to_owned())]);
             let p = placed(vec![(two.0, two.1.to_owned())]);
-            assert!(run.carried(&p).is_err());
-            let here = run.apart(&p)?;
-            run.put(1, here.pieces);
+            assert!(run.translate_placement(&p).is_err());
+            let here = run.narrow_overlapping(&p)?;
+            run.push_replacements(1, here.pieces);
             run.finish().map(|f| f.0)
         };
         assert_eq!(
@@ -333,7 +334,7 @@ mod tests {
 
     impl Plain {
         /// Returns a placement in the present text, and its ranges in the newest searched text.
-        fn carried(&self, placed: &Placed) -> Result<(Placed, Vec<Range<usize>>), usize> {
+        fn carried(&self, placed: &PlacedEdit) -> Result<(PlacedEdit, Vec<Range<usize>>), usize> {
             let (mut here, mut found) = (placed.clone(), Vec::new());
             for (span, _) in &mut here.pieces {
                 let mut begun = span.clone();
@@ -353,7 +354,7 @@ mod tests {
             Ok((here, found))
         }
 
-        fn put(&mut self, op: usize, here: Placed, found: Vec<Range<usize>>) {
+        fn put(&mut self, op: usize, here: PlacedEdit, found: Vec<Range<usize>>) {
             self.text = here.apply_to(&self.text);
             let pieces = here.pieces.into_iter().zip(found);
             self.done.extend(pieces.map(|((span, piece), found)| {
@@ -370,7 +371,7 @@ mod tests {
             text in "[a-z\n]{0,40}",
             steps in proptest::collection::vec((any::<bool>(), 0..60_usize, 0..4_usize, "[A-Z\n]{0,6}", 0..9_usize), 0..12),
         ) {
-            let mut run = StepTexts::new(&text);
+            let mut run = LayeredText::new(&text);
             let mut plain = Plain { text: text.clone(), texts: 0, done: Vec::new() };
             for (op, (written, start, length, piece, gap)) in steps.into_iter().enumerate() {
                 let size = if written { plain.text.len() } else { text.len() };
@@ -384,11 +385,11 @@ mod tests {
                 let found = placed(pieces);
                 prop_assert_eq!(run.current_text(), plain.text.as_str());
                 let here = if written {
-                    run.turn();
+                    run.begin_layer();
                     plain.texts += 1;
                     found
                 } else {
-                    let (here, expected) = (run.carried(&found), plain.carried(&found));
+                    let (here, expected) = (run.translate_placement(&found), plain.carried(&found));
                     match expected {
                         Err(op) => {
                             prop_assert_eq!(here, Err(op));
@@ -397,15 +398,15 @@ mod tests {
                         Ok((expected, found)) => {
                             let start = expected.pieces[0].0.start;
                             let here = here.unwrap();
-                            let line = run.line(here.pieces[0].0.start, |place| line_at(&text, place));
+                            let line = run.line_number(here.pieces[0].0.start, |place| line_at(&text, place));
                             prop_assert_eq!(line, line_at(&plain.text, start));
                             plain.put(op, expected, found);
-                            run.put(op, here.pieces);
+                            run.push_replacements(op, here.pieces);
                             continue;
                         }
                     }
                 };
-                run.put(op, here.pieces.clone());
+                run.push_replacements(op, here.pieces.clone());
                 let found = here.pieces.iter().map(|(span, _)| span.clone()).collect();
                 plain.put(op, here, found);
             }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use journeyman_protocol::RelPath;
 
-use crate::formats::announced::{announced_path, announces_file, path_in_first_comment};
+use crate::formats::announced_paths::{announced_path, announces_file, path_in_first_comment};
 use crate::formats::argument_keys::{PATH_KEYS, has_tool_argument_keys};
 use crate::formats::lenient_json::first_value_end;
 use crate::formats::markers::{Mark, parse_mark};
-use crate::formats::thinking::without_thinking;
-use crate::formats::whole::SHELL_LANGUAGES;
-use crate::formats::{Format, ReplyLine, ReplyLines, Source, pairs, paths, tags, text_calls};
-use crate::place::placeholders;
+use crate::formats::thinking::blank_thinking;
+use crate::formats::whole_files::SHELL_LANGUAGES;
+use crate::formats::{Format, ReplyLine, ReplyLines, ReplySource, paths, tags, text_calls, text_pairs};
+use crate::placement::placeholders;
 
 /// The format a reply is written in, from its own marks; `None` where it has none.
 ///
@@ -20,15 +20,15 @@ use crate::place::placeholders;
 #[must_use]
 pub fn detect(reply: &str) -> Option<Format> {
     let nothing: BTreeMap<RelPath, String> = BTreeMap::new();
-    detect_in(&Source { reply, path: None, finished: true, files: &nothing })
+    detect_in(&ReplySource { reply, path: None, finished: true, files: &nothing })
 }
 
 /// As [`detect`], with the files: names without a directory or an ending are known by them.
 #[must_use]
-pub fn detect_in(source: &Source<'_>) -> Option<Format> {
-    let thoughtless = without_thinking(source.reply);
+pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
+    let thoughtless = blank_thinking(source.reply);
     let reply = thoughtless.as_ref();
-    let source = Source { reply, ..*source };
+    let source = ReplySource { reply, ..*source };
     if is_tool_arguments(reply) {
         return Some(Format::Tool);
     }
@@ -48,13 +48,13 @@ pub fn detect_in(source: &Source<'_>) -> Option<Format> {
         };
         let is_fence = matches!(sign, b'`' | b'~') && paths::parse_fence_line(row.text).is_some();
         if let Some((open, length, body)) = named {
-            conflict = conflict_after(conflict, row.text);
-            if conflict == WHOLE_CONFLICT {
+            conflict = advance_conflict_marks(conflict, row.text);
+            if conflict == CONFLICT_MARK_COUNT {
                 return Some(Format::Blocks);
             }
             let closes = |text: &str| text.len() >= length && text.bytes().all(|byte| byte == open);
             if is_fence && sign == open && closes(row.text.trim()) {
-                whole = whole.max(Some(is_lazy(reply.get(body..row.start))));
+                whole = whole.max(Some(has_placeholder(reply.get(body..row.start))));
                 named = None;
                 from = row.start + row.text.len();
             }
@@ -96,7 +96,7 @@ pub fn detect_in(source: &Source<'_>) -> Option<Format> {
     }
     // The last fence may be missing.
     if let Some((_, _, body)) = named {
-        whole = whole.max(Some(is_lazy(reply.get(body..))));
+        whole = whole.max(Some(has_placeholder(reply.get(body..))));
     }
     match whole {
         Some(true) => Some(Format::Lazy),
@@ -107,25 +107,25 @@ pub fn detect_in(source: &Source<'_>) -> Option<Format> {
 }
 
 /// Conflict marks without a name that have come: an opening one, a divider and a closing one.
-const WHOLE_CONFLICT: u8 = 3;
+const CONFLICT_MARK_COUNT: u8 = 3;
 
 /// Returns how far conflict marks have come after a line.
-fn conflict_after(conflict: u8, line: &str) -> u8 {
+fn advance_conflict_marks(conflict: u8, line: &str) -> u8 {
     match (parse_mark(line).map(|marked| marked.mark), conflict) {
         (Some(Mark::BareOpen), _) => 1,
         (Some(Mark::Divider), 1) => 2,
-        (Some(Mark::BareClose), 2) => WHOLE_CONFLICT,
+        (Some(Mark::BareClose), 2) => CONFLICT_MARK_COUNT,
         _ => conflict,
     }
 }
 
 /// Returns true if the content of a named block leaves parts of its file out.
-fn is_lazy(content: Option<&str>) -> bool {
+fn has_placeholder(content: Option<&str>) -> bool {
     placeholders::find_placeholder("", content.unwrap_or_default()).is_some()
 }
 
 /// Returns true if the lines above a fence, or the comment that its block begins with, name a file.
-fn is_named_above(source: &Source<'_>, (from, at): (usize, usize), body: usize, info: &str) -> bool {
+fn is_named_above(source: &ReplySource<'_>, (from, at): (usize, usize), body: usize, info: &str) -> bool {
     let above = paths::find_name_above(source, from, at);
     if above.name.is_some() {
         return true;
@@ -179,7 +179,7 @@ fn begins_edit(reply: &str, start: usize, text: &str) -> bool {
 pub(crate) fn format_of_unique_line(line: &str, next: &str) -> Option<Format> {
     let text = line.trim_start_matches([' ', '\t']);
     match *text.as_bytes().first()? {
-        b'<' if text.starts_with(pairs::OLD_TEXT_TAG) => Some(Format::Blocks),
+        b'<' if text.starts_with(text_pairs::OLD_TEXT_TAG) => Some(Format::Blocks),
         b'*' if line.starts_with("*** ") => {
             let heads = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:"];
             heads.iter().any(|head| line.starts_with(head)).then_some(Format::Patch)

@@ -4,7 +4,7 @@ use journeyman_protocol::RelPath;
 
 use crate::edit::{LineKind, PatchHunk, PatchLine};
 use crate::files::exists;
-use crate::formats::Source;
+use crate::formats::ReplySource;
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::paths::path_in_checkout;
 
@@ -147,7 +147,7 @@ pub(crate) fn created_content(hunk: &PatchHunk, line_break: &str) -> Result<Stri
 
 /// Gives the lines that come to an empty file the carriage returns that end the patch's own lines:
 /// nothing of the file says how its lines end.
-pub(crate) fn keep_carriage_returns(source: &Source<'_>, path: &RelPath, hunks: &mut [PatchHunk]) {
+pub(crate) fn keep_carriage_returns(source: &ReplySource<'_>, path: &RelPath, hunks: &mut [PatchHunk]) {
     if !matches!(source.files.text(path), Ok(Some(text)) if text.is_empty()) {
         return;
     }
@@ -173,7 +173,7 @@ pub(crate) fn patch_problem(
 ///
 /// # Errors
 /// Why none of them can be a path.
-pub(crate) fn resolve_path(source: &Source<'_>, names: &[&str], sided: bool) -> Result<RelPath, String> {
+pub(crate) fn resolve_path(source: &ReplySource<'_>, names: &[&str], sided: bool) -> Result<RelPath, String> {
     let stripped =
         |name: &str| SIDE_PREFIXES.iter().find_map(|side| name.strip_prefix(side)).map(str::to_owned);
     let pair = match names {

@@ -27,7 +27,7 @@ pub(crate) enum Mark<'a> {
 
 /// A line that is a mark, or looks like one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Marked<'a> {
+pub(crate) struct MarkLine<'a> {
     /// Its kind.
     pub(crate) mark: Mark<'a>,
     /// The character that it is made of.
@@ -39,23 +39,23 @@ pub(crate) struct Marked<'a> {
 }
 
 /// Fewer signs make no mark.
-const MIN_SIGNS: usize = 3;
+const MIN_MARK_CHARS: usize = 3;
 /// A longer row is a rule in a text.
-const MAX_SIGNS: usize = 16;
+const MAX_MARK_CHARS: usize = 16;
 /// Maximum bytes of signs behind the word of a closing mark.
 const MAX_STRAY_BYTES: usize = 8;
 /// As many signs as git writes around a conflict.
-const GIT_SIGNS: usize = 7;
+const GIT_MARK_CHARS: usize = 7;
 
 /// Reads a line as a mark. Nearly every line is none, and its first character says so.
-pub(crate) fn parse_mark(line: &str) -> Option<Marked<'_>> {
+pub(crate) fn parse_mark(line: &str) -> Option<MarkLine<'_>> {
     let text = line.trim_start_matches([' ', '\t']);
     let sign = *text.as_bytes().first()?;
     if !matches!(sign, b'<' | b'-' | b'=' | b'>' | b'+') {
         return None;
     }
-    let length = text.bytes().take(MAX_SIGNS + 1).take_while(|&byte| byte == sign).count();
-    if !(MIN_SIGNS..=MAX_SIGNS).contains(&length) {
+    let length = text.bytes().take(MAX_MARK_CHARS + 1).take_while(|&byte| byte == sign).count();
+    if !(MIN_MARK_CHARS..=MAX_MARK_CHARS).contains(&length) {
         return None;
     }
     let rest = text.get(length..)?;
@@ -73,15 +73,15 @@ pub(crate) fn parse_mark(line: &str) -> Option<Marked<'_>> {
         (b'<', "") => Mark::BareOpen,
         (b'>', "") => Mark::BareClose,
         (b'=', "") => Mark::Divider,
-        (b'=', _) if spaced && length == GIT_SIGNS => Mark::MergedDivider(strip_blank_and_break(rest)),
-        (b'<', _) if spaced && length >= GIT_SIGNS => Mark::Conflict,
-        (b'>', _) if spaced && length >= GIT_SIGNS => Mark::ConflictEnd,
-        (b'-', _) if spaced && length == GIT_SIGNS && !label.is_empty() => {
+        (b'=', _) if spaced && length == GIT_MARK_CHARS => Mark::MergedDivider(strip_blank_and_break(rest)),
+        (b'<', _) if spaced && length >= GIT_MARK_CHARS => Mark::Conflict,
+        (b'>', _) if spaced && length >= GIT_MARK_CHARS => Mark::ConflictEnd,
+        (b'-', _) if spaced && length == GIT_MARK_CHARS && !label.is_empty() => {
             Mark::Merged(strip_blank_and_break(rest))
         }
         _ => return None,
     };
-    Some(Marked { mark, sign, length, indent: line.len() - text.len() })
+    Some(MarkLine { mark, sign, length, indent: line.len() - text.len() })
 }
 
 /// Returns true if a label is the one that closes a block, with no more behind it than a slip of
@@ -95,7 +95,7 @@ fn is_closing_label(label: &str) -> bool {
 
 /// Content without the one blank that parts it from the mark, and without its line break.
 fn strip_blank_and_break(rest: &str) -> &str {
-    let rest = crate::lines::without_break(rest);
+    let rest = crate::lines::strip_line_break(rest);
     rest.strip_prefix([' ', '\t']).unwrap_or(rest)
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn unescape_mark(line: &str) -> Option<&str> {
     let is_mark = parse_mark(rest)
         .is_some_and(|marked| !matches!(marked.mark, Mark::Merged(_) | Mark::MergedDivider(_)));
     let dashes = rest.trim_end();
-    let rule = dashes.len() == GIT_SIGNS && dashes.bytes().all(|byte| byte == b'-');
+    let rule = dashes.len() == GIT_MARK_CHARS && dashes.bytes().all(|byte| byte == b'-');
     (is_mark || rule || rest.starts_with(":start_line:") || rest.starts_with(":end_line:")).then_some(rest)
 }
 

@@ -3,7 +3,7 @@
 use journeyman_protocol::RelPath;
 
 use crate::files::exists;
-use crate::formats::Source;
+use crate::formats::ReplySource;
 use crate::formats::block::{BlockProblem, ProblemKind};
 
 /// A line longer than this names no file.
@@ -24,7 +24,7 @@ const TAG_FENCES: [&str; 5] = ["<source>", "<code>", "<pre>", "<codeblock>", "<s
 const DOTTED_LANGUAGES: [&str; 3] = ["asp.net", "vb.net", "node.js"];
 
 /// The path that a text names.
-pub(crate) fn resolve_path(given: &str, source: &Source<'_>) -> Result<RelPath, String> {
+pub(crate) fn resolve_path(given: &str, source: &ReplySource<'_>) -> Result<RelPath, String> {
     let given = given.trim().trim_matches(['`', '"', '\'']).trim();
     if given.chars().any(char::is_control) {
         return Err("the path has control characters".to_owned());
@@ -61,7 +61,7 @@ pub(crate) fn resolve_path(given: &str, source: &Source<'_>) -> Result<RelPath, 
 }
 
 /// Directories in which tools that models were trained with check a project out.
-const CHECKOUTS: [&str; 12] = [
+const CHECKOUT_DIRECTORIES: [&str; 12] = [
     "testbed",
     "workspace",
     "workspaces",
@@ -78,13 +78,13 @@ const CHECKOUTS: [&str; 12] = [
 
 /// The file that an absolute path means in another checkout of the project: the one beneath the
 /// fewest of its directories that is there. A name alone is taken beneath a known place only.
-pub(crate) fn path_in_checkout(given: &str, source: &Source<'_>) -> Option<RelPath> {
+pub(crate) fn path_in_checkout(given: &str, source: &ReplySource<'_>) -> Option<RelPath> {
     /// No checkout lies deeper.
-    const MAX_DROPPED: usize = 8;
+    const MAX_CHECKOUT_DEPTH: usize = 8;
     let inner = given.strip_prefix('/')?;
-    let known = inner.split('/').next().is_some_and(|first| CHECKOUTS.contains(&first));
+    let known = inner.split('/').next().is_some_and(|first| CHECKOUT_DIRECTORIES.contains(&first));
     let mut rest = inner;
-    for _ in 0..MAX_DROPPED {
+    for _ in 0..MAX_CHECKOUT_DEPTH {
         rest = rest.split_once('/')?.1;
         if !rest.contains('/') && !known {
             return None;
@@ -100,7 +100,7 @@ pub(crate) fn path_in_checkout(given: &str, source: &Source<'_>) -> Option<RelPa
 
 /// A path for a file that is written whole: the caller's where the named one isn't there and has
 /// the same name with other directories before it.
-pub(crate) fn resolve_path_of_whole_file(given: &str, source: &Source<'_>) -> Result<RelPath, String> {
+pub(crate) fn resolve_path_of_whole_file(given: &str, source: &ReplySource<'_>) -> Result<RelPath, String> {
     let path = resolve_path(given, source)?;
     match source.path {
         Some(meant) if path.file_name() == meant.file_name() && !exists(source.files, &path) => {
@@ -165,7 +165,7 @@ pub(crate) fn path_on_fence(info: &str) -> Option<&str> {
 }
 
 /// The path that a line consists of, without what markdown puts around it.
-pub(crate) fn path_on_line<'a>(line: &'a str, source: &Source<'_>) -> Option<&'a str> {
+pub(crate) fn path_on_line<'a>(line: &'a str, source: &ReplySource<'_>) -> Option<&'a str> {
     if line.len() > MAX_NAME_LINE_BYTES {
         return None;
     }
@@ -202,7 +202,7 @@ pub(crate) fn path_on_line<'a>(line: &'a str, source: &Source<'_>) -> Option<&'a
     {
         name = strip_markup(before);
     }
-    name = without_frame(name);
+    name = strip_decoration(name);
     if name.is_empty() || name.contains(['<', '>', '|', '"', '\n']) {
         return None;
     }
@@ -210,7 +210,7 @@ pub(crate) fn path_on_line<'a>(line: &'a str, source: &Source<'_>) -> Option<&'a
 }
 
 /// The only word of a line that otherwise has signs alone: `=== a.rs ===`, `📄 a.rs`, `[a.rs]`.
-fn without_frame(name: &str) -> &str {
+fn strip_decoration(name: &str) -> &str {
     let mut words = name.split_whitespace().filter(|word| word.contains(char::is_alphanumeric));
     let (Some(only), None) = (words.next(), words.next()) else { return name };
     let within = |open, close| only.strip_prefix(open).and_then(|inner| inner.strip_suffix(close));
@@ -262,7 +262,7 @@ pub(crate) fn looks_like_path(name: &str) -> bool {
     plain && (ending || (last.len() < name.len() && !name.contains(['(', ')', ','])))
 }
 
-fn exists_as_file(name: &str, source: &Source<'_>) -> bool {
+fn exists_as_file(name: &str, source: &ReplySource<'_>) -> bool {
     RelPath::parse(name).is_ok_and(|path| exists(source.files, &path))
 }
 
@@ -281,7 +281,7 @@ pub(crate) struct NameAbove<'a> {
 
 /// Looks at the lines between `from` and `at`, the nearest first, for the name of the file of the
 /// block at `at`.
-pub(crate) fn find_name_above<'a>(source: &Source<'a>, from: usize, at: usize) -> NameAbove<'a> {
+pub(crate) fn find_name_above<'a>(source: &ReplySource<'a>, from: usize, at: usize) -> NameAbove<'a> {
     let mut found = NameAbove { start: at, ..NameAbove::default() };
     let mut unsure: Option<(&str, usize)> = None;
     let mut end = at;
@@ -327,7 +327,7 @@ pub(crate) fn find_name_above<'a>(source: &Source<'a>, from: usize, at: usize) -
 }
 
 /// The one file that is there and that a line of prose speaks of.
-pub(crate) fn path_in_prose(line: &str, source: &Source<'_>) -> Option<RelPath> {
+pub(crate) fn path_in_prose(line: &str, source: &ReplySource<'_>) -> Option<RelPath> {
     match paths_in_prose(line, source).as_slice() {
         [only] => Some(only.clone()),
         _ => None,
@@ -335,7 +335,7 @@ pub(crate) fn path_in_prose(line: &str, source: &Source<'_>) -> Option<RelPath> 
 }
 
 /// The files that are there and that a line of prose speaks of.
-pub(crate) fn paths_in_prose(line: &str, source: &Source<'_>) -> Vec<RelPath> {
+pub(crate) fn paths_in_prose(line: &str, source: &ReplySource<'_>) -> Vec<RelPath> {
     let mut found: Vec<RelPath> = Vec::new();
     for word in line
         .split(|c: char| c.is_whitespace() || matches!(c, '`' | '*' | '"' | '(' | ')' | '\''))
@@ -354,8 +354,8 @@ pub(crate) fn paths_in_prose(line: &str, source: &Source<'_>) -> Vec<RelPath> {
 }
 
 /// A file that is there and whose name is like a word of a line, in words.
-pub(crate) fn suggest_path(line: &str, source: &Source<'_>) -> String {
-    let others = source.files.others();
+pub(crate) fn suggest_path(line: &str, source: &ReplySource<'_>) -> String {
+    let others = source.files.other_paths();
     let mut best: Option<(f64, &RelPath)> = None;
     for word in line.split_whitespace().take(MAX_WORDS) {
         let word = word.trim_matches(['`', '*', ',', '.', ':', '"']);

@@ -13,23 +13,23 @@ use journeyman_protocol::RelPath;
 use crate::edit::{Edit, EditOp, LineKind, PatchHunk, PatchLine, Replace};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
-use crate::formats::markers::{Mark, Marked, parse_mark, unescape_mark};
+use crate::formats::markers::{Mark, MarkLine, parse_mark, unescape_mark};
 use crate::formats::paths::{self, NameAbove};
-use crate::formats::{Format, Reading, ReplyLines, Source, pairs};
-use crate::lines::without_break;
+use crate::formats::{Format, ParsedReply, ReplyLines, ReplySource, text_pairs};
+use crate::lines::strip_line_break;
 
 /// Reads a reply: its blocks, or its pairs of texts where those come first.
-pub(crate) fn read(source: &Source<'_>) -> Reading {
-    let pairs_at = pairs::first_pair_offset(source.reply);
+pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
+    let pairs_at = text_pairs::first_pair_offset(source.reply);
     let first =
         pairs_at.and_then(|at| ReplyLines::new(source.reply.get(..at)?).find(|row| opens_block(row.text)));
     let (mut reading, other) = match (pairs_at, first) {
-        (Some(_), None) => (pairs::read(source), "blocks"),
+        (Some(_), None) => (text_pairs::read(source), "blocks"),
         _ => (read_blocks(source), "pairs of <old_text> and <new_text>"),
     };
     let second = match other {
         "blocks" => ReplyLines::new(&reading.prose).any(|row| opens_block(row.text)),
-        _ => pairs_at.is_some() && pairs::first_pair_offset(&reading.prose).is_some(),
+        _ => pairs_at.is_some() && text_pairs::first_pair_offset(&reading.prose).is_some(),
     };
     if second {
         let message = format!("the reply also has {other}, which were not read: send all in one form");
@@ -42,7 +42,7 @@ fn opens_block(line: &str) -> bool {
     parse_mark(line).is_some_and(|marked| matches!(marked.mark, Mark::Open(_) | Mark::BareOpen))
 }
 
-fn read_blocks(source: &Source<'_>) -> Reading {
+fn read_blocks(source: &ReplySource<'_>) -> ParsedReply {
     let mut scan = BlockScanner::new(source);
     for row in ReplyLines::new(source.reply) {
         scan.scan_line(row.number, row.start, row.text);
@@ -115,7 +115,7 @@ struct ConflictParts {
 }
 
 struct BlockScanner<'s, 'a> {
-    source: &'s Source<'a>,
+    source: &'s ReplySource<'a>,
     edits: Vec<Edit>,
     problems: Vec<BlockProblem>,
     prose: Vec<&'a str>,
@@ -134,7 +134,7 @@ struct BlockScanner<'s, 'a> {
 }
 
 impl<'s, 'a> BlockScanner<'s, 'a> {
-    fn new(source: &'s Source<'a>) -> Self {
+    fn new(source: &'s ReplySource<'a>) -> Self {
         Self {
             source,
             edits: Vec::new(),
@@ -183,7 +183,14 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         }
     }
 
-    fn begin_block(&mut self, kind: OpeningKind, number: u32, start: usize, text: &str, marked: Marked<'a>) {
+    fn begin_block(
+        &mut self,
+        kind: OpeningKind,
+        number: u32,
+        start: usize,
+        text: &str,
+        marked: MarkLine<'a>,
+    ) {
         let tail = match marked.mark {
             Mark::Open(tail) | Mark::Merged(tail) => tail,
             _ => "",
@@ -206,7 +213,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         });
     }
 
-    fn scan_outside(&mut self, number: u32, start: usize, text: &str, marked: Marked<'a>) {
+    fn scan_outside(&mut self, number: u32, start: usize, text: &str, marked: MarkLine<'a>) {
         match marked.mark {
             Mark::Open(_) => self.begin_block(OpeningKind::Named, number, start, text, marked),
             Mark::BareOpen => self.begin_block(OpeningKind::Bare, number, start, text, marked),
@@ -230,9 +237,9 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         number: u32,
         start: usize,
         text: &'a str,
-        marked: Marked<'a>,
+        marked: MarkLine<'a>,
     ) {
-        let Marked { mark, length, indent, .. } = marked;
+        let MarkLine { mark, length, indent, .. } = marked;
         let cut = |content| Divider { at: start, end: start + text.len(), length, line: number, content };
         let level = indent == 0 || indent == open.indent;
         let nested = |conflict, full, open: &OpenBlock<'_>| NestedBlock {
@@ -395,7 +402,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         }
         let (cut, end) = self.find_divider(open, body, end, path)?;
         let section = |first: Option<&str>, from: usize, to: usize| {
-            let text = without_break(self.source.reply.get(from..to).unwrap_or_default());
+            let text = strip_line_break(self.source.reply.get(from..to).unwrap_or_default());
             let text = unescape_marks(text);
             match first {
                 Some(first) if from < to => format!("{first}\n{text}"),
@@ -446,7 +453,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         if cuts.len() <= MAX_DIVIDERS {
             // The lines above the divider are in the file, and the divider doesn't follow them
             // there.
-            let has = |until: usize| file_has_lines(self.source, path, without_break(text(body, until)));
+            let has = |until: usize| file_has_lines(self.source, path, strip_line_break(text(body, until)));
             let fitting: Vec<usize> = cuts
                 .iter()
                 .enumerate()
@@ -528,7 +535,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
                     (false, parts) => {
                         for (_, old, new, _) in parts {
                             let side = |range: &Range<usize>| {
-                                without_break(reply.get(range.clone()).unwrap_or_default()).to_owned()
+                                strip_line_break(reply.get(range.clone()).unwrap_or_default()).to_owned()
                             };
                             let (search, replace) = (side(old), side(new));
                             let op = Replace { search, replace, whole_lines: true, ..Replace::default() };
@@ -544,7 +551,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         self.from = end;
     }
 
-    fn finish(mut self) -> Reading {
+    fn finish(mut self) -> ParsedReply {
         let reply = self.source.reply;
         match self.open.take() {
             Some(open)
@@ -563,7 +570,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         let rest = reply.get(self.from..).unwrap_or_default();
         self.push_prose(rest);
         let prose = join_prose(&mut self.prose);
-        Reading { format: Some(Format::Blocks), edits: self.edits, problems: self.problems, prose }
+        ParsedReply { format: Some(Format::Blocks), edits: self.edits, problems: self.problems, prose }
     }
 
     /// A block has no end. It is taken only where the reply ended as the model meant it to and
@@ -652,7 +659,7 @@ fn unescape_marks(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns true if a file has these lines, word for word but for their line endings.
-fn file_has_lines(source: &Source<'_>, path: &RelPath, lines: &str) -> bool {
+fn file_has_lines(source: &ReplySource<'_>, path: &RelPath, lines: &str) -> bool {
     if lines.trim().is_empty() {
         return false;
     }

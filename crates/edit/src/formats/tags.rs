@@ -59,7 +59,7 @@ pub(crate) fn trim_content_breaks(raw: &str) -> &str {
         }
         _ => inner,
     };
-    crate::lines::without_break(inner)
+    crate::lines::strip_line_break(inner)
 }
 
 /// The position of the first character at or after `at` that isn't a blank.

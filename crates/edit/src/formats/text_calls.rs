@@ -15,7 +15,8 @@ const MAX_CALLS: usize = 100;
 /// More parameters than any tool has.
 const MAX_PARAMETERS: usize = 50;
 /// Beginnings of lines that open a call.
-const OPENINGS: [&str; 5] = ["<tool_call>", "<function=", "<invoke name=", "[TOOL_CALLS]", "<write_to_file>"];
+const CALL_OPENINGS: [&str; 5] =
+    ["<tool_call>", "<function=", "<invoke name=", "[TOOL_CALLS]", "<write_to_file>"];
 
 /// A call with a tool's name.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,9 +50,9 @@ pub fn read_named_calls(text: &str) -> Vec<NamedCall> {
 }
 
 /// Returns true for arguments that change a file, in words of the known edit tools.
-pub(crate) fn is_edit(arguments: &Value) -> bool {
-    const OTHERS: [&str; 5] = ["edits", "code_edit", "insert_text", "insert_line", "symbol"];
-    let mut keys = OLD_TEXT_KEYS.iter().chain(&NEW_TEXT_KEYS).chain(&CONTENT_KEYS).chain(&OTHERS);
+pub(crate) fn is_edit_arguments(arguments: &Value) -> bool {
+    const OTHER_EDIT_KEYS: [&str; 5] = ["edits", "code_edit", "insert_text", "insert_line", "symbol"];
+    let mut keys = OLD_TEXT_KEYS.iter().chain(&NEW_TEXT_KEYS).chain(&CONTENT_KEYS).chain(&OTHER_EDIT_KEYS);
     keys.any(|key| arguments.get(*key).is_some())
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct CallStarts<'a> {
 impl<'a> CallStarts<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
         let has = |opening: &str| memchr::memmem::find(text.as_bytes(), opening.as_bytes()).is_some();
-        Self { text, has_any: OPENINGS.into_iter().any(has) }
+        Self { text, has_any: CALL_OPENINGS.into_iter().any(has) }
     }
 
     /// Returns true if the call of an edit begins on this line.
@@ -73,13 +74,13 @@ impl<'a> CallStarts<'a> {
             return false;
         }
         let at = row.start + (row.text.len() - row.text.trim_start().len());
-        read_calls_at(self.text, at).iter().any(|call| is_edit(&call.arguments))
+        read_calls_at(self.text, at).iter().any(|call| is_edit_arguments(&call.arguments))
     }
 }
 
 fn read_calls_at(text: &str, at: usize) -> Vec<NamedCall> {
     let rest = text.get(at..).unwrap_or_default();
-    let Some(opening) = OPENINGS.into_iter().find(|opening| rest.starts_with(opening)) else {
+    let Some(opening) = CALL_OPENINGS.into_iter().find(|opening| rest.starts_with(opening)) else {
         return Vec::new();
     };
     let end_of = |closing: &str| rest.find(closing).map(|end| (end, end + closing.len()));
@@ -99,20 +100,24 @@ fn read_calls_at(text: &str, at: usize) -> Vec<NamedCall> {
                     .map(|call| NamedCall { range: at..at + end, ..call })
                     .collect();
             }
-            named_values(body, &(at..at + end))
+            read_json_calls(body, &(at..at + end))
         }
         "[TOOL_CALLS]" => {
             let blank = inner(opening.len(), rest.len());
             let start = opening.len() + (blank.len() - blank.trim_start().len());
             let end = start + first_value_end(inner(start, rest.len()));
-            named_values(inner(start, end), &(at..at + end))
+            read_json_calls(inner(start, end), &(at..at + end))
         }
         "<function=" => {
             let (Some(head), Some((last, end))) = (rest.find('>'), end_of("</function>")) else {
                 return Vec::new();
             };
             let name = inner(opening.len(), head);
-            one(name, parameters(inner(head + 1, last), "<parameter=", "</parameter>", str::to_owned), end)
+            one(
+                name,
+                read_parameters(inner(head + 1, last), "<parameter=", "</parameter>", str::to_owned),
+                end,
+            )
         }
         "<invoke name=" => {
             let (Some(head), Some((last, end))) = (rest.find('>'), end_of("</invoke>")) else {
@@ -120,7 +125,7 @@ fn read_calls_at(text: &str, at: usize) -> Vec<NamedCall> {
             };
             let name = attribute_value(inner("<invoke ".len(), head), "name").unwrap_or_default();
             let key = |head: &str| attribute_value(head, "name").unwrap_or_default().to_owned();
-            one(name, parameters(inner(head + 1, last), "<parameter ", "</parameter>", key), end)
+            one(name, read_parameters(inner(head + 1, last), "<parameter ", "</parameter>", key), end)
         }
         _ => {
             let Some((last, end)) = end_of("</write_to_file>") else { return Vec::new() };
@@ -133,7 +138,7 @@ fn read_calls_at(text: &str, at: usize) -> Vec<NamedCall> {
                     body.get(from..body.rfind(closing)?)
                 });
                 if let Some(value) = value {
-                    arguments.insert(key.to_owned(), Value::String(text_of(key, value)));
+                    arguments.insert(key.to_owned(), Value::String(parameter_text(key, value)));
                 }
             }
             one("write_to_file", arguments, end)
@@ -142,7 +147,7 @@ fn read_calls_at(text: &str, at: usize) -> Vec<NamedCall> {
 }
 
 /// Reads `{"name", "arguments"}`, or a list of such.
-fn named_values(json: &str, range: &Range<usize>) -> Vec<NamedCall> {
+fn read_json_calls(json: &str, range: &Range<usize>) -> Vec<NamedCall> {
     let values = match parse_json_leniently(json.trim()) {
         Ok(Value::Array(list)) => list,
         Ok(value) => vec![value],
@@ -165,7 +170,7 @@ fn named_values(json: &str, range: &Range<usize>) -> Vec<NamedCall> {
 
 /// Reads parameters, each between an opening tag with its name and a closing tag. A text may have a
 /// closing tag itself: the last one before the next parameter counts.
-fn parameters(
+fn read_parameters(
     body: &str,
     opening: &str,
     closing: &str,
@@ -186,7 +191,7 @@ fn parameters(
         let key = key_of(piece.get(opening.len()..head).unwrap_or_default().trim());
         let Some(value) = piece.rfind(closing).and_then(|end| piece.get(head + 1..end)) else { continue };
         if !key.is_empty() {
-            let value = text_of(&key, value);
+            let value = parameter_text(&key, value);
             found.insert(key, Value::String(value));
         }
     }
@@ -194,7 +199,7 @@ fn parameters(
 }
 
 /// A parameter's text; a file's content keeps its last line break.
-fn text_of(key: &str, raw: &str) -> String {
+fn parameter_text(key: &str, raw: &str) -> String {
     let text = trim_content_breaks(raw);
     let ends = CONTENT_KEYS.contains(&key) && !text.is_empty() && !text.ends_with('\n');
     if ends { format!("{text}\n") } else { text.to_owned() }

@@ -18,14 +18,14 @@ const TAGS: [&str; 4] = ["think", "thinking", "thought", "reasoning"];
 /// content of a file. A closing tag without an opening one ends thinking that began with the
 /// reply, because some chat templates write the opening tag themselves.
 #[must_use]
-pub fn without_thinking(text: &str) -> Cow<'_, str> {
+pub fn blank_thinking(text: &str) -> Cow<'_, str> {
     let finds = |open: &str, tag: &str| memmem::find(text.as_bytes(), format!("{open}{tag}>").as_bytes());
     if TAGS.iter().all(|tag| finds("<", tag).is_none() && finds("</", tag).is_none()) {
         return Cow::Borrowed(text);
     }
     let mut out = text.to_owned();
     let mut blanked = false;
-    let mut within = Surroundings::default();
+    let mut within = EnclosingContext::default();
     let mut skipped = 0;
     for row in ReplyLines::new(text) {
         if row.start < skipped {
@@ -58,7 +58,7 @@ pub fn without_thinking(text: &str) -> Cow<'_, str> {
         };
         skipped = range.end;
         blanked = true;
-        within = Surroundings::default();
+        within = EnclosingContext::default();
         let blank: String = text
             .get(range.clone())
             .unwrap_or_default()
@@ -82,14 +82,14 @@ fn ends_thinking(line: &str) -> bool {
 
 /// The fence, block or patch that a line stands in.
 #[derive(Default)]
-struct Surroundings {
+struct EnclosingContext {
     fence: Option<u8>,
     in_block: bool,
     in_patch: bool,
     in_edit: bool,
 }
 
-impl Surroundings {
+impl EnclosingContext {
     fn is_outside(&self) -> bool {
         self.fence.is_none() && !self.in_block && !self.in_patch && !self.in_edit
     }
@@ -140,17 +140,17 @@ mod tests {
             (format!("<think>\n{BLOCK}"), ""),
         ] {
             let text = format!("{thinking}{rest}");
-            let read = without_thinking(&text);
+            let read = blank_thinking(&text);
             assert_eq!(read.len(), text.len(), "{text}");
             assert_eq!(read.trim(), rest.trim(), "{text}");
             assert!(read.ends_with(rest), "{text}");
         }
         let left_over = format!("<think>a</think>\n{BLOCK}\nDone.\n</think>\n");
-        let read = without_thinking(&left_over);
+        let read = blank_thinking(&left_over);
         assert_eq!((read.matches("SEARCH").count(), read.contains("think")), (1, false), "{read}");
-        assert_eq!(without_thinking(&read), read, "a second look changes nothing");
+        assert_eq!(blank_thinking(&read), read, "a second look changes nothing");
         let two = format!("<think>a</think>\n{BLOCK}<thinking>\n{BLOCK}</thinking>\nb");
-        let read = without_thinking(&two);
+        let read = blank_thinking(&two);
         assert_eq!(read.matches("SEARCH").count(), 1, "{read}");
     }
 
@@ -164,7 +164,7 @@ mod tests {
             "The tag `</think>` ends it.\n",
             "First this.\n<think>\nnever closed",
         ] {
-            assert_eq!(without_thinking(text), text);
+            assert_eq!(blank_thinking(text), text);
         }
     }
 }

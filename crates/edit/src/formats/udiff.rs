@@ -12,7 +12,7 @@ mod section;
 use crate::edit::{LineKind, PatchHunk};
 use crate::formats::block::ProblemKind;
 use crate::formats::hunks::{self, HunkHeader, MAX_HUNKS, MAX_REPLY_BYTES, strip_carriage_return};
-use crate::formats::{Format, Reading, Source};
+use crate::formats::{Format, ParsedReply, ReplySource};
 use names::HeaderName;
 use section::FileSection;
 
@@ -20,7 +20,7 @@ use section::FileSection;
 const DIFF_FENCES: [&str; 8] = ["", "diff", "patch", "udiff", "text", "txt", "git", "plaintext"];
 
 /// Reads a reply.
-pub(crate) fn read(source: &Source<'_>) -> Reading {
+pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
     let mut reader = DiffReader {
         source,
         lines: Vec::new(),
@@ -28,7 +28,7 @@ pub(crate) fn read(source: &Source<'_>) -> Reading {
         fence: None,
         section: None,
         hunks: 0,
-        reading: Reading { format: Some(Format::Udiff), ..Reading::default() },
+        reading: ParsedReply { format: Some(Format::Udiff), ..ParsedReply::default() },
     };
     if source.reply.len() > MAX_REPLY_BYTES {
         let message =
@@ -51,13 +51,13 @@ struct OpenFence {
 }
 
 struct DiffReader<'a> {
-    source: &'a Source<'a>,
+    source: &'a ReplySource<'a>,
     lines: Vec<&'a str>,
     at: usize,
     fence: Option<OpenFence>,
     section: Option<FileSection<'a>>,
     hunks: usize,
-    reading: Reading,
+    reading: ParsedReply,
 }
 
 impl<'a> DiffReader<'a> {
@@ -232,7 +232,7 @@ impl<'a> DiffReader<'a> {
                 if done && !self.hunk_continues() {
                     break;
                 }
-                count_down(&mut left, LineKind::Context);
+                decrement_lines_left(&mut left, LineKind::Context);
                 hunk.lines.push(hunks::parse_patch_line(strip_carriage_return(text)));
             } else if line.starts_with("\\ ") {
                 hunks::mark_missing_newline(&mut hunk);
@@ -246,13 +246,13 @@ impl<'a> DiffReader<'a> {
                         fault = fault.or(Some(self.at));
                     }
                 }
-                count_down(&mut left, line.kind);
+                decrement_lines_left(&mut left, line.kind);
                 hunk.lines.push(line);
             }
             self.at += 1;
         }
         if self.fence.is_none() && left.is_none() {
-            self.return_prose(&mut hunk);
+            self.move_tail_to_prose(&mut hunk);
         }
         let section = self.section.get_or_insert_with(|| FileSection::at_line(first));
         section.whole = left == Some((0, 0));
@@ -317,7 +317,7 @@ impl<'a> DiffReader<'a> {
 
     /// Outside of a fenced block, lines without prefixes after a hunk and a blank line are the
     /// reply's text again.
-    fn return_prose(&mut self, hunk: &mut PatchHunk) {
+    fn move_tail_to_prose(&mut self, hunk: &mut PatchHunk) {
         let last = hunk.lines.iter().rposition(|line| line.kind != LineKind::Bare).map_or(0, |at| at + 1);
         let tail = hunk.lines.get(last..).unwrap_or_default();
         let Some(blank) = tail.iter().position(|line| line.text.is_empty()) else { return };
@@ -338,7 +338,7 @@ impl<'a> DiffReader<'a> {
     }
 }
 
-fn count_down(left: &mut Option<(u32, u32)>, kind: LineKind) {
+fn decrement_lines_left(left: &mut Option<(u32, u32)>, kind: LineKind) {
     if let Some((old, new)) = left {
         let (of_old, of_new) = (kind != LineKind::Add, kind != LineKind::Remove);
         *old = old.saturating_sub(u32::from(of_old));

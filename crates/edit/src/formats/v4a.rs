@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use crate::edit::{Edit, EditOp, LineKind, PatchHunk};
 use crate::formats::block::ProblemKind;
 use crate::formats::hunks::{self, MAX_HUNKS, MAX_REPLY_BYTES, strip_carriage_return};
-use crate::formats::{Format, Reading, Source};
+use crate::formats::{Format, ParsedReply, ReplySource};
 use envelope::{Marker, parse_marker};
 use journeyman_protocol::RelPath;
 
 /// Reads a reply.
-pub(crate) fn read(source: &Source<'_>) -> Reading {
-    let mut reading = Reading { format: Some(Format::Patch), ..Reading::default() };
+pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
+    let mut reading = ParsedReply { format: Some(Format::Patch), ..ParsedReply::default() };
     if source.reply.len() > MAX_REPLY_BYTES {
         let message =
             format!("the reply has {} bytes; at most {MAX_REPLY_BYTES} are read", source.reply.len());
@@ -63,7 +63,7 @@ struct FileHunks {
 }
 
 struct PatchReader<'a> {
-    source: &'a Source<'a>,
+    source: &'a ReplySource<'a>,
     lines: &'a [&'a str],
     at: usize,
     until: usize,
@@ -73,7 +73,7 @@ struct PatchReader<'a> {
 }
 
 impl<'a> PatchReader<'a> {
-    fn new(source: &'a Source<'a>, lines: &'a [&'a str], hunks_left: usize) -> Self {
+    fn new(source: &'a ReplySource<'a>, lines: &'a [&'a str], hunks_left: usize) -> Self {
         Self { source, lines, at: 0, until: 0, crlf: false, hunks_left }
     }
 
@@ -84,7 +84,7 @@ impl<'a> PatchReader<'a> {
     }
 
     /// Reads the files' sections between an envelope's marks.
-    fn read_sections(&mut self, body: &envelope::PatchRange, reading: &mut Reading) {
+    fn read_sections(&mut self, body: &envelope::PatchRange, reading: &mut ParsedReply) {
         (self.at, self.until, self.crlf) = (body.start, body.end, body.crlf);
         let mut count = 0;
         let mut updated: HashSet<&str> = HashSet::new();
@@ -140,7 +140,12 @@ impl<'a> PatchReader<'a> {
     }
 
     /// A patch of the caller's file that has no envelope at all.
-    fn read_without_envelope(&mut self, path: &RelPath, body: &envelope::PatchRange, reading: &mut Reading) {
+    fn read_without_envelope(
+        &mut self,
+        path: &RelPath,
+        body: &envelope::PatchRange,
+        reading: &mut ParsedReply,
+    ) {
         (self.at, self.until, self.crlf) = (body.start, body.end, body.crlf);
         let begins = |line: &&str| line.starts_with(['+', '-']) || line.starts_with("@@");
         if !self.lines.get(body.start..body.end).unwrap_or_default().iter().any(begins) {

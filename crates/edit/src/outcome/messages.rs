@@ -4,7 +4,8 @@ use std::fmt;
 use std::fmt::Write as _;
 
 use crate::outcome::{
-    Attempt, Candidate, MAX_FEEDBACK_BYTES, MAX_LINES_NAMED, OtherEdits, Refusal, Spot, Strategy, truncate,
+    FailedAttempt, MAX_FEEDBACK_BYTES, MAX_LINES_NAMED, MatchOccurrence, NearestRegion, OtherEditsFate,
+    Refusal, Strategy, truncate,
 };
 
 /// The file's own lines are repeated to be copied up to this size, in bytes; of more only the
@@ -17,13 +18,13 @@ const MAX_CONFLICT_SIDE_BYTES: usize = 700;
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.to_message(OtherEdits::Nothing, MAX_FEEDBACK_BYTES))
+        f.write_str(&self.to_message(OtherEditsFate::Nothing, MAX_FEEDBACK_BYTES))
     }
 }
 
 impl Refusal {
     /// The refusal in words, in at most `limit` bytes.
-    pub(crate) fn to_message(&self, fate: OtherEdits, limit: usize) -> String {
+    pub(crate) fn to_message(&self, fate: OtherEditsFate, limit: usize) -> String {
         let mut out = String::new();
         // Writing to a string doesn't fail.
         let written = match self {
@@ -36,7 +37,7 @@ impl Refusal {
                 out = describe_not_found(near, attempts, fate, limit);
                 Ok(())
             }
-            Self::NotFound { closest: None, attempts, .. } => write_nowhere(&mut out, attempts, fate),
+            Self::NotFound { closest: None, attempts, .. } => write_no_match(&mut out, attempts, fate),
             Self::Ambiguous { lines, strategy, spots } => {
                 write_ambiguous(&mut out, lines, *strategy, spots, fate, limit)
             }
@@ -52,7 +53,7 @@ impl Refusal {
     }
 
     /// The refusals that need no more than a sentence.
-    fn write_sentence(&self, out: &mut String, fate: OtherEdits) -> fmt::Result {
+    fn write_sentence(&self, out: &mut String, fate: OtherEditsFate) -> fmt::Result {
         match self {
             Self::EmptySearch => write!(
                 out,
@@ -113,11 +114,17 @@ impl Refusal {
 
 /// The nearest region, what differs there, why no step took it, and the lines to copy. What isn't
 /// needed to repair the edit goes first where there is no room.
-fn describe_not_found(near: &Candidate, attempts: &[Attempt], fate: OtherEdits, limit: usize) -> String {
+fn describe_not_found(
+    near: &NearestRegion,
+    attempts: &[FailedAttempt],
+    fate: OtherEditsFate,
+    limit: usize,
+) -> String {
     let count = near.text.split('\n').count();
     let last = near.line.saturating_add(u32::try_from(count).unwrap_or(u32::MAX).saturating_sub(1));
     let whole = near.text.len() < MAX_FEEDBACK_BYTES;
-    let region = if whole { name_lines(near.line, last) } else { format!("line {} and on", near.line) };
+    let region =
+        if whole { describe_line_range(near.line, last) } else { format!("line {} and on", near.line) };
     let alike = (near.similarity * 100.0).floor();
     let head = format!("The search text was not found. {fate} Nearest: {region}, {alike:.0} % alike.\n");
     let why = join_reasons(attempts);
@@ -139,7 +146,7 @@ fn describe_not_found(near: &Candidate, attempts: &[Attempt], fate: OtherEdits, 
     chosen.map_or_else(|| format!("{head}{short}"), <[&str]>::concat)
 }
 
-fn write_nowhere(out: &mut String, attempts: &[Attempt], fate: OtherEdits) -> fmt::Result {
+fn write_no_match(out: &mut String, attempts: &[FailedAttempt], fate: OtherEditsFate) -> fmt::Result {
     write!(out, "The search text was not found, and nothing in the file is like it. {fate}")?;
     if !attempts.is_empty() {
         write!(out, "\n{}", join_reasons(attempts))?;
@@ -149,9 +156,9 @@ fn write_nowhere(out: &mut String, attempts: &[Attempt], fate: OtherEdits) -> fm
     out.write_str("Check the path, read the file, and copy the search text from it.")
 }
 
-fn join_reasons(attempts: &[Attempt]) -> String {
+fn join_reasons(attempts: &[FailedAttempt]) -> String {
     let mut out = String::new();
-    for Attempt { steps, why } in attempts {
+    for FailedAttempt { steps, why } in attempts {
         let names: Vec<String> = steps.iter().map(ToString::to_string).collect();
         let row = format!("- {}: {why}\n", names.join(", "));
         if out.len() + row.len() > MAX_REASON_BYTES {
@@ -166,8 +173,8 @@ fn write_ambiguous(
     out: &mut String,
     lines: &[u32],
     strategy: Strategy,
-    spots: &[Spot],
-    fate: OtherEdits,
+    spots: &[MatchOccurrence],
+    fate: OtherEditsFate,
     limit: usize,
 ) -> fmt::Result {
     write!(out, "The search text occurs {} times, at lines ", lines.len())?;
@@ -179,7 +186,7 @@ fn write_ambiguous(
     let advice = "Add lines before or after it, copied from the file, until only the place you mean fits, or ask for all \
                   places to be replaced.";
     for spot in spots {
-        let mut row = format!("- {}", name_lines(spot.first, spot.last));
+        let mut row = format!("- {}", describe_line_range(spot.first, spot.last));
         if let Some((line, text)) = &spot.within {
             write!(row, ", inside `{text}` (line {line})")?;
         }
@@ -200,7 +207,13 @@ fn write_ambiguous(
     out.write_str(advice)
 }
 
-fn write_conflict(out: &mut String, line: u32, theirs: &str, ours: &str, fate: OtherEdits) -> fmt::Result {
+fn write_conflict(
+    out: &mut String,
+    line: u32,
+    theirs: &str,
+    ours: &str,
+    fate: OtherEditsFate,
+) -> fmt::Result {
     write!(
         out,
         "The file changed since you were shown it, in the lines that the edit changes. {fate} From line {line} the file \
@@ -216,7 +229,7 @@ fn write_no_symbol(
     symbol: &str,
     candidates: &[(String, u32)],
     ambiguous: bool,
-    fate: OtherEdits,
+    fate: OtherEditsFate,
 ) -> fmt::Result {
     let symbol = truncate(symbol, 200);
     if ambiguous {
@@ -243,7 +256,7 @@ pub(crate) fn fence_text(text: &str) -> String {
 }
 
 /// Some lines by their numbers.
-pub(crate) fn name_lines(first: u32, last: u32) -> String {
+pub(crate) fn describe_line_range(first: u32, last: u32) -> String {
     if first >= last { format!("line {first}") } else { format!("lines {first}–{last}") }
 }
 

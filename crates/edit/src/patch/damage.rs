@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use crate::edit::{LineKind, PatchLine};
 use crate::lines::split_indent;
-use crate::place::normalize::plain_chars;
+use crate::placement::normalize::plain_chars;
 
 /// Escapes that models write, with their characters.
 const HTML_ENTITIES: [(&str, &str); 6] =
@@ -70,7 +70,7 @@ pub(super) fn is_written_otherwise(line: &str, own: &str, lines: &[PatchLine]) -
 /// prefix, or with a blank in a line that the file hasn't. `None` where there is none. The first
 /// and the last line of context stay: nothing beyond them tells that the file has no other one in
 /// its place.
-pub(super) fn with_additions(lines: &[PatchLine], file: &str) -> Option<Vec<PatchLine>> {
+pub(super) fn restore_additions(lines: &[PatchLine], file: &str) -> Option<Vec<PatchLine>> {
     let mut out = lines.to_vec();
     let mut any = false;
     let mut added = false;

@@ -8,7 +8,7 @@ use memchr::memmem;
 
 use crate::edit::{LineKind, PatchLine};
 use crate::outcome::{MAX_PLACES, Strategy};
-use crate::place::normalize::plain_chars;
+use crate::placement::normalize::plain_chars;
 
 /// Maximum number of line comparisons for one hunk; reached only in files that repeat one line.
 const MAX_COMPARISONS: usize = 4_000_000;

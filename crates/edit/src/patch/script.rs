@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::edit::{LineKind, PatchLine};
-use crate::lines::{first_break_of, split_indent};
+use crate::lines::{first_line_break, split_indent};
 use crate::patch::lines::{FileLines, LineComparison};
 
 /// The byte order mark that may open a file.
@@ -110,7 +110,7 @@ impl<'a> PatchScript<'a> {
 
     /// Returns the replacements of bytes if the old side begins at this line. Lines that stay
     /// aren't touched.
-    pub(super) fn pieces(
+    pub(super) fn replacements_at(
         &self,
         file: &FileLines<'_>,
         start: usize,
@@ -195,7 +195,7 @@ impl<'a> PatchScript<'a> {
             let partner = old.next().or_else(|| removed.end.checked_sub(1).filter(|_| went > 0));
             let partner = partner.or_else(|| removed.start.checked_sub(1));
             let example = partner.map(|line| file.line_break(line)).filter(|own| !own.is_empty());
-            let example = example.unwrap_or_else(|| first_break_of(file.text));
+            let example = example.unwrap_or_else(|| first_line_break(file.text));
             piece.push_str(line_break.unwrap_or(example));
         }
         if span.start == span.end && piece.is_empty() { None } else { Some((span, piece)) }
@@ -216,7 +216,7 @@ fn finish_final_break(
     if end < file.len() || at < file.len() {
         return;
     }
-    let line_break = line_break.unwrap_or_else(|| first_break_of(text));
+    let line_break = line_break.unwrap_or_else(|| first_line_break(text));
     let empty = text.is_empty() || text == BOM;
     let had = empty || text.ends_with('\n');
     let wants = match final_break {

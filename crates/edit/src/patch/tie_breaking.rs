@@ -3,7 +3,7 @@
 use crate::lines::lines_of;
 use crate::outcome::{Refusal, Strategy};
 use crate::patch::lines::{FileLines, LineComparison};
-use crate::place::explain;
+use crate::placement::explain;
 
 /// A line hint decides only if the next best place is at least this many times as far from it.
 const MIN_DISTANCE_RATIO: usize = 2;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::patch::lines::{FileLines, LineComparison};
-use crate::place::normalize::plain_chars;
+use crate::placement::normalize::plain_chars;
 
 /// The hunk's typography compared with the file's, learnt from the lines that the file has.
 #[derive(Debug, Default)]
@@ -65,7 +65,7 @@ impl TypographyMap {
                 Some(None) => return Err(c),
                 // A writer who curls one kind of quotes curls the other; the file has none of
                 // these.
-                None if self.flattens(c) && !file.contains(c) => out.extend(plain_chars(c)),
+                None if self.is_plain_in_file(c) && !file.contains(c) => out.extend(plain_chars(c)),
                 None => out.push(c),
             }
         }
@@ -73,7 +73,7 @@ impl TypographyMap {
     }
 
     /// Returns true if the hunk has a character of the same class where the file has the plain one.
-    fn flattens(&self, character: char) -> bool {
+    fn is_plain_in_file(&self, character: char) -> bool {
         let kind = plain_class(character);
         kind.is_some()
             && self.pairs.iter().any(|(known, own)| {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{Format, Options, plan, replace};
+use journeyman_edit::{ApplyOptions, Format, plan, replace};
 use journeyman_protocol::RelPath;
 
 /// What becomes of an edit in each format that quotes: `unchanged`, `refused`, or the text.
@@ -15,7 +15,7 @@ fn outcomes(file: &str, search: &str, new: &str, patch: &str) -> Vec<String> {
     let replies =
         [(Format::Blocks, blocks), (Format::Tool, tool), (Format::Patch, v4a), (Format::Udiff, udiff)];
     let outcome = |(format, reply): (Format, String)| {
-        let plan = plan(&reply, &Options { format: Some(format), ..Options::default() }, &files);
+        let plan = plan(&reply, &ApplyOptions { format: Some(format), ..ApplyOptions::default() }, &files);
         match plan.changes_to_write().first() {
             Some(change) => change.after.clone().unwrap_or_default(),
             None if plan.failed.is_empty() => "unchanged".to_owned(),
@@ -127,7 +127,7 @@ fn a_blank_line_that_is_missing_is_not_made() {
     ];
     for (file, search, new) in cases {
         let refusal = replace(file, search, new, false).expect_err(new);
-        assert!(!refusal.already_applied(), "{new}: {refusal}");
+        assert!(!refusal.is_already_applied(), "{new}: {refusal}");
     }
 }
 

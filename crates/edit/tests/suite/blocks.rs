@@ -1,14 +1,15 @@
 //! The text protocol: what a reply asks for.
 
 use journeyman_edit::{
-    Allow, EditOp, Item, OpContext, OpError, Outcome, ProblemKind, Replace, parse_blocks, to_ops,
+    AllowedDifferences, EditOp, Item, OpContext, OpError, OpsOutcome, ProblemKind, Replace, parse_blocks,
+    to_ops,
 };
 use journeyman_protocol::RelPath;
 
 /// All of the steps, or the first that can't be done.
-fn apply_ops(text: Option<&str>, ops: &[EditOp]) -> Result<Outcome, OpError> {
+fn apply_ops(text: Option<&str>, ops: &[EditOp]) -> Result<OpsOutcome, OpError> {
     let path = RelPath::parse("a.txt").unwrap();
-    let context = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
     let outcome = journeyman_edit::apply_ops(text, ops, &context);
     outcome.failed.first().cloned().map_or(Ok(outcome), Err)
 }

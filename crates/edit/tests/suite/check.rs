@@ -1,11 +1,11 @@
 //! What an edit does to a file's syntax is said.
 
-use journeyman_edit::{Allow, EditOp, Finding, OpContext, Replace, apply_ops};
+use journeyman_edit::{AllowedDifferences, EditOp, OpContext, Replace, SyntaxFault, apply_ops};
 use journeyman_protocol::RelPath;
 
-fn broken(path: &str, text: &str, search: &str, replace: &str) -> Option<Finding> {
+fn broken(path: &str, text: &str, search: &str, replace: &str) -> Option<SyntaxFault> {
     let path = RelPath::parse(path).unwrap();
-    let context = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
     let op = EditOp::Replace(Replace {
         search: search.to_owned(),
         replace: replace.to_owned(),

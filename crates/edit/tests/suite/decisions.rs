@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{ChangeKind, Format, Options, Plan, plan};
+use journeyman_edit::{ApplyOptions, ChangeKind, EditPlan, Format, plan};
 use journeyman_protocol::RelPath;
 
 fn path(name: &str) -> RelPath {
@@ -14,18 +14,18 @@ fn tree(files: &[(&str, &str)]) -> BTreeMap<RelPath, String> {
     files.iter().map(|(name, text)| (path(name), (*text).to_owned())).collect()
 }
 
-fn patch(files: &[(&str, &str)], body: &str) -> Plan {
+fn patch(files: &[(&str, &str)], body: &str) -> EditPlan {
     let reply = format!("*** Begin Patch\n{body}\n*** End Patch\n");
-    plan(&reply, &Options { format: Some(Format::Patch), ..Options::default() }, &tree(files))
+    plan(&reply, &ApplyOptions { format: Some(Format::Patch), ..ApplyOptions::default() }, &tree(files))
 }
 
-fn tool(files: &[(&str, &str)], arguments: &str, partial: bool) -> Plan {
-    let options = Options { format: Some(Format::Tool), partial, ..Options::default() };
+fn tool(files: &[(&str, &str)], arguments: &str, partial: bool) -> EditPlan {
+    let options = ApplyOptions { format: Some(Format::Tool), partial, ..ApplyOptions::default() };
     plan(arguments, &options, &tree(files))
 }
 
 /// The only file's new text.
-fn after(plan: &Plan) -> &str {
+fn after(plan: &EditPlan) -> &str {
     assert_eq!((plan.changes_to_write().len(), plan.failed.len()), (1, 0), "{plan:?}");
     plan.changes_to_write()[0].after.as_deref().unwrap()
 }
@@ -50,7 +50,7 @@ fn the_final_line_break() {
     assert_eq!(after(&patch(&[("a.txt", "one\nold")], body)), "one\nnew");
     assert_eq!(after(&patch(&[("a.txt", "one\nold\n")], body)), "one\nnew\n");
     let made = "<edit>\n<file>b.txt</file>\n<replace>\nmade\n</replace>\n</edit>";
-    assert_eq!(after(&plan(made, &Options::default(), &tree(&[]))), "made\n");
+    assert_eq!(after(&plan(made, &ApplyOptions::default(), &tree(&[]))), "made\n");
 }
 
 #[test]

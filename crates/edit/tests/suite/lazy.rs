@@ -1,12 +1,12 @@
 //! Rewrites with remarks in place of what stays.
 
-use journeyman_edit::{Allow, EditOp, OpContext, OpError, Outcome, Strategy, apply_ops};
+use journeyman_edit::{AllowedDifferences, EditOp, OpContext, OpError, OpsOutcome, Strategy, apply_ops};
 use journeyman_protocol::RelPath;
 use proptest::prelude::{prop, prop_assert, proptest};
 
-fn apply(path: &str, text: &str, content: &str) -> Outcome {
+fn apply(path: &str, text: &str, content: &str) -> OpsOutcome {
     let path = RelPath::parse(path).unwrap();
-    let context = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
     apply_ops(Some(text), &[EditOp::Lazy { content: content.to_owned() }], &context)
 }
 

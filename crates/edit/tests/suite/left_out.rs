@@ -1,13 +1,13 @@
 //! Rewrites that leave something out in a way that was once written wrongly: each is merged as
 //! meant, or refused.
 
-use journeyman_edit::{Allow, EditOp, OpContext, OpError, apply_ops};
+use journeyman_edit::{AllowedDifferences, EditOp, OpContext, OpError, apply_ops};
 use journeyman_protocol::RelPath;
 
 /// The file afterwards, or the refusal's kind.
 fn apply(path: &str, text: &str, op: EditOp) -> Result<String, &'static str> {
     let path = RelPath::parse(path).unwrap();
-    let context = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
     let outcome = apply_ops(Some(text), &[op], &context);
     match outcome.failed.as_slice() {
         [] => Ok(outcome.content.unwrap()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{Format, Options, Plan, plan};
+use journeyman_edit::{ApplyOptions, EditPlan, Format, plan};
 use journeyman_protocol::RelPath;
 
 type Tree = BTreeMap<RelPath, String>;
@@ -11,9 +11,9 @@ fn tree(files: &[(&str, &str)]) -> Tree {
     files.iter().map(|(name, text)| (RelPath::parse(name).unwrap(), (*text).to_owned())).collect()
 }
 
-fn planned(format: Format, files: &Tree, reply: &str) -> Plan {
+fn planned(format: Format, files: &Tree, reply: &str) -> EditPlan {
     let only = files.keys().next().filter(|_| files.len() == 1).cloned();
-    plan(reply, &Options { format: Some(format), path: only, ..Options::default() }, files)
+    plan(reply, &ApplyOptions { format: Some(format), path: only, ..ApplyOptions::default() }, files)
 }
 
 /// The tree after a reply, or the kinds of its failures.
@@ -136,11 +136,11 @@ fn what_a_diff_cannot_mean_is_refused_with_its_line() {
 
 #[test]
 fn a_reply_that_was_cut_off_is_not_applied() {
-    let options = |files: &Tree| Options {
+    let options = |files: &Tree| ApplyOptions {
         path: files.keys().next().cloned(),
         format: Some(Format::Udiff),
         cut_off: true,
-        ..Options::default()
+        ..ApplyOptions::default()
     };
     let files = tree(&[("f.txt", "a\nb\nc\n")]);
     let whole = "--- a/f.txt\n+++ b/f.txt\n@@ -1,2 +1,2 @@\n a\n-b\n+B\n";
@@ -148,9 +148,9 @@ fn a_reply_that_was_cut_off_is_not_applied() {
     let cut = "--- a/f.txt\n+++ b/f.txt\n@@ -1,3 +1,4 @@\n a\n-b\n+B\n";
     assert!(plan(cut, &options(&files), &files).failed[0].message.contains("ends inside"));
     let patch = "*** Begin Patch\n*** Update File: f.txt\n@@\n-a\n+A\n";
-    let cut = Options { format: Some(Format::Patch), ..options(&files) };
+    let cut = ApplyOptions { format: Some(Format::Patch), ..options(&files) };
     assert!(plan(patch, &cut, &files).changes_to_write().is_empty());
-    assert_eq!(plan(patch, &Options { cut_off: false, ..cut }, &files).failed, []);
+    assert_eq!(plan(patch, &ApplyOptions { cut_off: false, ..cut }, &files).failed, []);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where a search text is found, and what the replacement becomes there.
 
-use journeyman_edit::{Hunk, MAX_FEEDBACK_BYTES, Refusal, Strategy, place, replace};
+use journeyman_edit::{Hunk, MAX_FEEDBACK_BYTES, Refusal, Strategy, apply_hunk, replace};
 
 struct Case {
     name: &'static str,
@@ -263,19 +263,19 @@ fn all_places() {
 #[test]
 fn a_line_hint_chooses_only_between_clear_alternatives() {
     let file = "x\n1\n2\n3\nx\n5\n6\n7\nx\n";
-    let at = |near| place(file, &Hunk { near: Some(near), ..Hunk::new("x", "y") }).map(|done| done.line);
+    let at = |near| apply_hunk(file, &Hunk { near: Some(near), ..Hunk::new("x", "y") }).map(|done| done.line);
     assert_eq!(at(5), Ok(5));
     assert_eq!(at(1), Ok(1));
     assert_eq!(at(10), Ok(9));
     assert!(matches!(at(3), Err(Refusal::Ambiguous { .. })));
     let wrong_hint = Hunk { near: Some(9), ..Hunk::new("2\n3", "4") };
-    assert_eq!(place(file, &wrong_hint).unwrap().line, 3, "a hint doesn't veto the only place");
+    assert_eq!(apply_hunk(file, &wrong_hint).unwrap().line, 3, "a hint doesn't veto the only place");
 }
 
 #[test]
 fn whole_lines_of_a_text_format() {
     let lines = |file, search, replacement| {
-        place(file, &Hunk { whole_lines: true, ..Hunk::new(search, replacement) }).map(|done| done.text)
+        apply_hunk(file, &Hunk { whole_lines: true, ..Hunk::new(search, replacement) }).map(|done| done.text)
     };
     assert_eq!(lines("a\nb\nc\n", "b", "").unwrap(), "a\nc\n", "a deleted line takes its line break");
     assert_eq!(lines("a\nb", "b", "").unwrap(), "a", "also where the file has no final one");
@@ -327,7 +327,7 @@ fn numbers_of_empty_lines_alone_are_found_nowhere() {
     for text in ["\u{201c}", "a\n\nb\n", ""] {
         for all in [false, true] {
             let hunk = Hunk { all, ..Hunk::new("12 | ", "a") };
-            assert!(place(text, &hunk).is_err(), "{text:?}");
+            assert!(apply_hunk(text, &hunk).is_err(), "{text:?}");
         }
     }
 }

@@ -1,13 +1,14 @@
 //! What holds for any text.
 
 use journeyman_edit::{
-    Allow, EditOp, Hunk, OpContext, Strategy as Placed, apply_ops, parse_blocks, place, replace,
+    AllowedDifferences, EditOp, Hunk, OpContext, Strategy as Placed, apply_hunk, apply_ops, parse_blocks,
+    replace,
 };
 use journeyman_protocol::RelPath;
 use proptest::prelude::*;
 
 fn context(path: &RelPath) -> OpContext<'_> {
-    OpContext { path, shown: None, allow: Allow::default() }
+    OpContext { path, shown: None, allow: AllowedDifferences::default() }
 }
 
 /// Texts made of few pieces, so that searches and files meet often.
@@ -86,7 +87,7 @@ proptest! {
         file in text(), search in text(), replacement in text(), all: bool, whole_lines: bool, near in prop::option::of(0u32..9),
     ) {
         let hunk = Hunk { all, near, whole_lines, ..Hunk::new(&search, &replacement) };
-        match place(&file, &hunk) {
+        match apply_hunk(&file, &hunk) {
             Err(refusal) => prop_assert!(refusal.to_string().len() <= journeyman_edit::MAX_FEEDBACK_BYTES),
             Ok(done) => {
                 prop_assert!(done.text != file);

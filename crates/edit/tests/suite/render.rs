@@ -10,7 +10,7 @@ mod texts;
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{Allow, ChangeKind, FileChange, Format, Options, plan};
+use journeyman_edit::{AllowedDifferences, ApplyOptions, ChangeKind, FileChange, Format, plan};
 use journeyman_protocol::RelPath;
 
 use named::Named;
@@ -100,8 +100,8 @@ fn reads_back(change: &FileChange, format: Format, text: &str) -> bool {
     };
     let mut files: BTreeMap<RelPath, String> = BTreeMap::new();
     files.extend(change.before.clone().map(|before| (change.path.clone(), before)));
-    let allow = Allow { placeholders: true, ..Allow::default() };
-    let plan = plan(text, &Options { format: Some(format), allow, ..Options::default() }, &files);
+    let allow = AllowedDifferences { placeholders: true, ..AllowedDifferences::default() };
+    let plan = plan(text, &ApplyOptions { format: Some(format), allow, ..ApplyOptions::default() }, &files);
     let [found] = plan.changes.as_slice() else { return false };
     let to = change.to.as_ref().filter(|to| **to != change.path);
     plan.failed.is_empty()

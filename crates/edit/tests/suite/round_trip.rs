@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{Allow, ChangeKind, FileChange, Format, Options, plan};
+use journeyman_edit::{AllowedDifferences, ApplyOptions, ChangeKind, FileChange, Format, plan};
 use journeyman_protocol::RelPath;
 use proptest::prelude::*;
 
@@ -34,8 +34,8 @@ fn change(name: &str, before: Option<&str>, after: Option<&str>, to: Option<&str
 fn applied(text: &str, format: Format, changes: &[FileChange]) -> BTreeMap<RelPath, String> {
     let mut files: BTreeMap<RelPath, String> =
         changes.iter().filter_map(|change| Some((change.path.clone(), change.before.clone()?))).collect();
-    let allow = Allow { placeholders: true, ..Allow::default() };
-    let options = Options { format: Some(format), allow, ..Options::default() };
+    let allow = AllowedDifferences { placeholders: true, ..AllowedDifferences::default() };
+    let options = ApplyOptions { format: Some(format), allow, ..ApplyOptions::default() };
     let plan = plan(text, &options, &files);
     assert_eq!(plan.failed, [], "{format}:\n{text}");
     for change in plan.changes_to_write() {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{Format, Options, detect, plan, replace};
+use journeyman_edit::{ApplyOptions, Format, detect, plan, replace};
 use journeyman_protocol::RelPath;
 
 type Tree = BTreeMap<RelPath, String>;
@@ -16,7 +16,7 @@ fn tree(files: &[(&str, &str)]) -> Tree {
 fn after(format: Option<Format>, files: &[(&str, &str)], reply: &str) -> Result<Tree, String> {
     let mut files = tree(files);
     let path = files.keys().next().filter(|_| files.len() == 1).cloned();
-    let plan = plan(reply, &Options { format, path, ..Options::default() }, &files);
+    let plan = plan(reply, &ApplyOptions { format, path, ..ApplyOptions::default() }, &files);
     if !plan.failed.is_empty() {
         return Err(plan.failed.iter().map(|failure| failure.message.clone()).collect::<Vec<_>>().join("\n"));
     }

@@ -1,6 +1,6 @@
 //! The looser steps of placing: what they find, what they write there, and what they refuse.
 
-use journeyman_edit::{Allow, Hunk, Refusal, Strategy, place, replace};
+use journeyman_edit::{AllowedDifferences, Hunk, Refusal, Strategy, apply_hunk, replace};
 
 /// A file, a search text, its replacement, and the file afterwards.
 type Case = (&'static str, &'static str, &'static str, &'static str);
@@ -177,8 +177,8 @@ fn a_difference_with_a_meaning_never_slips_through() {
         let replacement = search.replace(searched, new);
         let refusal = replace(file, &search, &replacement, false).expect_err(searched);
         assert!(matches!(refusal, Refusal::NotFound { .. } | Refusal::GuardedMismatch { .. }), "{refusal}");
-        let allow = Allow { differences: true, ..Allow::default() };
-        let done = place(file, &Hunk { allow, ..Hunk::new(&search, &replacement) }).unwrap();
+        let allow = AllowedDifferences { differences: true, ..AllowedDifferences::default() };
+        let done = apply_hunk(file, &Hunk { allow, ..Hunk::new(&search, &replacement) }).unwrap();
         assert_eq!(done.text, file.replace(own, new), "allowed by name");
     }
 }
@@ -207,7 +207,8 @@ fn two_places_that_are_alike_are_ambiguous() {
 #[test]
 fn an_edit_without_search_text_goes_before_the_line_it_names() {
     let at = |file: &str, near, new: &str| {
-        place(file, &Hunk { near: Some(near), whole_lines: true, ..Hunk::new("", new) }).map(|done| done.text)
+        apply_hunk(file, &Hunk { near: Some(near), whole_lines: true, ..Hunk::new("", new) })
+            .map(|done| done.text)
     };
     assert_eq!(at("f() {\n}\n", 2, "x();").unwrap(), "f() {\n    x();\n}\n");
     assert_eq!(at("f() {\n\ta();\n}\n", 3, "x();\ny();").unwrap(), "f() {\n\ta();\n\tx();\n\ty();\n}\n");
@@ -222,8 +223,11 @@ fn anchors_choose_and_never_veto() {
     let file = "class A:\n    def f():\n        pass\nclass B:\n    def f():\n        pass\n    def g():\n        pass\n";
     let after = |anchors: &[&str], search: &str| {
         let anchors: Vec<String> = anchors.iter().map(|anchor| (*anchor).to_owned()).collect();
-        place(file, &Hunk { anchors: &anchors, whole_lines: true, ..Hunk::new(search, "        return") })
-            .map(|done| done.line)
+        apply_hunk(
+            file,
+            &Hunk { anchors: &anchors, whole_lines: true, ..Hunk::new(search, "        return") },
+        )
+        .map(|done| done.line)
     };
     assert_eq!(after(&["class B:"], "        pass").unwrap(), 6);
     assert_eq!(after(&["class B:", "def g():"], "        pass").unwrap(), 8);

@@ -1,6 +1,6 @@
 //! What holds for any file that a loosely placed edit is made in.
 
-use journeyman_edit::{Hunk, Refusal, place, replace};
+use journeyman_edit::{Hunk, Refusal, apply_hunk, replace};
 use proptest::prelude::*;
 
 /// Lines of code, each with a number of its own, so that every one is unique.
@@ -100,6 +100,6 @@ proptest! {
         let file = joined(&lines, "\n");
         let anchors = [lines[0].clone()];
         let hunk = Hunk { near: Some(near), after: Some(after), anchors: &anchors, at_end: true, ..Hunk::new("absent();", "x") };
-        prop_assert!(place(&file, &hunk).is_err());
+        prop_assert!(apply_hunk(&file, &hunk).is_err());
     }
 }

@@ -1,13 +1,13 @@
 //! Edits that name a symbol.
 
 use journeyman_edit::{
-    Allow, EditOp, OpContext, OpError, Outcome, Refusal, SymbolAction, SymbolEdit, apply_ops,
+    AllowedDifferences, EditOp, OpContext, OpError, OpsOutcome, Refusal, SymbolAction, SymbolEdit, apply_ops,
 };
 use journeyman_protocol::RelPath;
 
-fn apply(path: &str, text: &str, symbol: &str, action: SymbolAction) -> Outcome {
+fn apply(path: &str, text: &str, symbol: &str, action: SymbolAction) -> OpsOutcome {
     let path = RelPath::parse(path).unwrap();
-    let context = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
     apply_ops(Some(text), &[EditOp::Symbol(SymbolEdit { symbol: symbol.to_owned(), action })], &context)
 }
 

@@ -3,15 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{Options, Plan, plan};
+use journeyman_edit::{ApplyOptions, EditPlan, plan};
 use journeyman_protocol::RelPath;
 
 const CALC: &str = "def add(a, b):\n    return a - b\n\n\ndef mul(a, b):\n    return a * b\n";
 const BLOCK: &str = "src/calc.py\n```python\n<<<<<<< SEARCH\n    return a - b\n=======\n    return a + b\n>>>>>>> REPLACE\n```\n";
 
-fn planned(reply: &str) -> Plan {
+fn planned(reply: &str) -> EditPlan {
     let files = BTreeMap::from([(RelPath::parse("src/calc.py").unwrap(), CALC.to_owned())]);
-    plan(reply, &Options::default(), &files)
+    plan(reply, &ApplyOptions::default(), &files)
 }
 
 /// The written files, with their texts.

@@ -1,6 +1,6 @@
 //! Windows of a file between remarks, which begin and end anywhere.
 
-use journeyman_edit::{Allow, EditOp, OpContext, OpError, apply_ops};
+use journeyman_edit::{AllowedDifferences, EditOp, OpContext, OpError, apply_ops};
 use journeyman_protocol::RelPath;
 
 const FILE: &str = "import os\n\n\ndef first(a):\n    check(a)\n    total = a + 1\n    return total\n\n\ndef second(a):\n    check(a)\n    \
@@ -8,7 +8,7 @@ const FILE: &str = "import os\n\n\ndef first(a):\n    check(a)\n    total = a + 
 
 fn merge(file: &str, content: &str) -> Result<String, String> {
     let path = RelPath::parse("a.py").unwrap();
-    let context = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
     let outcome = apply_ops(Some(file), &[EditOp::Lazy { content: content.to_owned() }], &context);
     match outcome.failed.as_slice() {
         [] => Ok(outcome.content.unwrap()),
@@ -58,7 +58,7 @@ fn lines_that_the_file_keeps_elsewhere_are_not_written_again() {
         list(&["alpha_one", "beta_two", "gamma_three", "new_six", "delta_four"])
     );
     let path = RelPath::parse("list.h").unwrap();
-    let context = OpContext { path: &path, shown: None, allow: Allow::default() };
+    let context = OpContext { path: &path, shown: None, allow: AllowedDifferences::default() };
     let outcome = apply_ops(Some(&file), &[EditOp::Lazy { content }], &context);
     let written = outcome.content.unwrap();
     assert_eq!(written.matches("gamma_three").count(), 1, "{written}");

@@ -1,6 +1,6 @@
 //! What a model's damaged text must never come to: the right text or a refusal.
 
-use journeyman_edit::{Hunk, Refusal, Strategy, place, replace};
+use journeyman_edit::{Hunk, Refusal, Strategy, apply_hunk, replace};
 
 fn written(file: &str, search: &str, replacement: &str) -> String {
     let applied = replace(file, search, replacement, false);
@@ -16,7 +16,7 @@ fn refused(file: &str, search: &str, replacement: &str) -> Refusal {
 
 fn lines(file: &str, search: &str, replacement: &str) -> Result<String, Refusal> {
     let hunk = Hunk { whole_lines: true, ..Hunk::new(search, replacement) };
-    place(file, &hunk).map(|applied| applied.text)
+    apply_hunk(file, &hunk).map(|applied| applied.text)
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_search_text_that_was_cut_short_doubles_nothing() {
 fn a_crlf_pair_is_never_cut() {
     let file = "a\r\n\r\n/// b\r\nc\r\n";
     let hunk = Hunk::new("\n/// b", "\n/// new\n\n/// b");
-    let applied = place(file, &hunk).unwrap();
+    let applied = apply_hunk(file, &hunk).unwrap();
     assert_eq!(applied.text, "a\r\n\r\n/// new\r\n\r\n/// b\r\nc\r\n");
     assert_eq!(applied.strategy, Strategy::LineEndings);
 }
@@ -125,7 +125,7 @@ fn one_numbered_line_loses_its_number_beside_a_listing() {
 fn a_deletion_is_not_said_to_be_made() {
     let refusal =
         refused("first line here\nsecond line here\n", "first line here\ngone = 1\n", "first line here\n");
-    assert!(!refusal.already_applied(), "{refusal}");
+    assert!(!refusal.is_already_applied(), "{refusal}");
 }
 
 #[test]
@@ -256,10 +256,10 @@ fn an_edit_that_was_cut_off_is_not_said_to_be_made() {
     ];
     for (file, search, replacement) in cases {
         let refusal = refused(file, search, replacement);
-        assert!(!refusal.already_applied(), "{search:?}: {refusal}");
+        assert!(!refusal.is_already_applied(), "{search:?}: {refusal}");
     }
     let made = refused("first line\nsecond line\nlast line\n", "first line\n", "first line\nsecond line\n");
-    assert!(made.already_applied(), "{made}");
+    assert!(made.is_already_applied(), "{made}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp, PatchHunk};
-use crate::formats::Source;
+use crate::formats::ReplySource;
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::hunks;
 use crate::formats::udiff::fault::{SectionFault, to_problem};
@@ -38,7 +38,7 @@ pub(super) struct FileSection<'a> {
 }
 
 /// Returns true if a blob's name says that there is none.
-fn is_no_blob(name: &str) -> bool {
+fn is_null_blob(name: &str) -> bool {
     name.len() >= 7 && name.bytes().all(|byte| byte == b'0')
 }
 
@@ -83,7 +83,9 @@ impl<'a> FileSection<'a> {
             "copy from " => self.copied.0 = Some(rest),
             "copy to " => self.copied.1 = Some(rest),
             // No blob before: the file is made.
-            "index " if rest.split_once("..").is_some_and(|(old, _)| is_no_blob(old)) => self.created = true,
+            "index " if rest.split_once("..").is_some_and(|(old, _)| is_null_blob(old)) => {
+                self.created = true
+            }
             _ => {}
         }
         true
@@ -96,7 +98,7 @@ impl<'a> FileSection<'a> {
 
     /// Returns true if its only hunk adds lines to a file that has none (`@@ -0,0 +1,9 @@`) while
     /// the file has most of them: they are its content, not lines before it.
-    fn repeats_the_file(&self, source: &Source<'_>, path: &RelPath) -> bool {
+    fn repeats_the_file(&self, source: &ReplySource<'_>, path: &RelPath) -> bool {
         let [(_, hunk)] = self.hunks.as_slice() else { return false };
         if hunk.near != Some(1) || hunks::created_content(hunk, "\n").is_err() {
             return false;
@@ -115,7 +117,7 @@ impl<'a> FileSection<'a> {
     }
 
     /// The edit.
-    pub(super) fn into_edit(mut self, source: &Source<'_>) -> Result<Edit, BlockProblem> {
+    pub(super) fn into_edit(mut self, source: &ReplySource<'_>) -> Result<Edit, BlockProblem> {
         let subject = self.subject().map(str::to_owned);
         let made = match self.fault.take() {
             Some(fault) => Err(fault),
@@ -124,7 +126,7 @@ impl<'a> FileSection<'a> {
         made.map_err(|fault| to_problem(fault, subject.as_deref()))
     }
 
-    fn make_edit(mut self, source: &Source<'_>) -> Result<Edit, SectionFault> {
+    fn make_edit(mut self, source: &ReplySource<'_>) -> Result<Edit, SectionFault> {
         if let Some(mode) = self.modes.iter().find(|mode| mode.starts_with("12") || mode.starts_with("16")) {
             return Err(self.fault_at_start(format!(
                 "mode {mode} is a link or a submodule, which only a command can change"
@@ -176,7 +178,7 @@ impl<'a> FileSection<'a> {
     }
 
     /// The file that it is about, as it is named before the edit.
-    fn resolve_path(&self, source: &Source<'_>, deletes: bool) -> Result<RelPath, SectionFault> {
+    fn resolve_path(&self, source: &ReplySource<'_>, deletes: bool) -> Result<RelPath, SectionFault> {
         if let (Some(from), Some(_)) = self.renamed {
             let from = names::parse_extended_name(from).unwrap_or_default();
             return RelPath::parse(&from).map_err(|error| self.fault_at_path(error.to_string()));
@@ -219,7 +221,7 @@ impl<'a> FileSection<'a> {
         Ok(EditOp::Create { content })
     }
 
-    fn to_copied_content(&self, source: &Source<'_>, from: &str) -> Result<EditOp, SectionFault> {
+    fn to_copied_content(&self, source: &ReplySource<'_>, from: &str) -> Result<EditOp, SectionFault> {
         let from = names::parse_extended_name(from).unwrap_or_default();
         let from = RelPath::parse(&from).map_err(|error| self.fault_at_path(error.to_string()))?;
         match source.files.text(&from) {

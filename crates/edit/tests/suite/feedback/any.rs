@@ -1,6 +1,6 @@
 //! What holds for any miss.
 
-use journeyman_edit::{Hunk, MAX_FEEDBACK_BYTES, Refusal, find};
+use journeyman_edit::{Hunk, MAX_FEEDBACK_BYTES, Refusal, find_place};
 use proptest::prelude::{ProptestConfig, any, prop};
 use proptest::strategy::Strategy;
 use proptest::{prop_assert, prop_assert_eq, proptest};
@@ -40,7 +40,7 @@ proptest! {
     #[test]
     fn words_are_bounded_and_the_lines_shown_are_the_files(file in text(60), search in text(12), replacement in text(6), base in prop::option::of(text(60)), all in any::<bool>()) {
         let hunk = Hunk { all, base: base.as_deref(), ..Hunk::new(&search, &replacement) };
-        let Err(refusal) = find(&file, &hunk) else { return Ok(()) };
+        let Err(refusal) = find_place(&file, &hunk) else { return Ok(()) };
         let words = refusal.to_string();
         prop_assert!(words.len() <= MAX_FEEDBACK_BYTES, "{}", words.len());
         let lines: Vec<&str> = file.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
@@ -83,7 +83,7 @@ proptest! {
         let file = file.replace("\r\n", "\n");
         let lines: Vec<&str> = file.split_inclusive('\n').collect();
         let Some(search) = lines.get(at) else { return Ok(()) };
-        let Err(Refusal::Ambiguous { spots, strategy: journeyman_edit::Strategy::Exact, .. }) = find(&file, &Hunk::new(search, "new"))
+        let Err(Refusal::Ambiguous { spots, strategy: journeyman_edit::Strategy::Exact, .. }) = find_place(&file, &Hunk::new(search, "new"))
         else {
             return Ok(());
         };
@@ -91,7 +91,7 @@ proptest! {
             let Some((distinctive, _)) = spot.distinctive else { continue };
             let (first, last) = (spot.first.min(distinctive), spot.last.max(distinctive));
             let wider = lines[first as usize - 1..last as usize].concat();
-            prop_assert_eq!(find(&file, &Hunk::new(&wider, "new")).map(|placed| placed.line), Ok(first));
+            prop_assert_eq!(find_place(&file, &Hunk::new(&wider, "new")).map(|placed| placed.line), Ok(first));
         }
     }
 
@@ -103,7 +103,7 @@ proptest! {
         if journeyman_protocol::RelPath::parse(&name).is_ok() {
             edits.push(edit(&name, ops));
         }
-        let options = journeyman_edit::Options { partial, ..Default::default() };
+        let options = journeyman_edit::ApplyOptions { partial, ..Default::default() };
         let plan = journeyman_edit::plan_edits(&edits, &options, &files);
         prop_assert!(plan.feedback().len() <= MAX_FEEDBACK_BYTES);
         for failure in &plan.failed {

@@ -5,7 +5,7 @@ mod any;
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{Edit, EditOp, Options, Plan, Replace, plan_edits};
+use journeyman_edit::{ApplyOptions, Edit, EditOp, EditPlan, Replace, plan_edits};
 use journeyman_protocol::RelPath;
 
 /// Set to write `expected.md` anew; the difference is what has to be looked at.
@@ -131,8 +131,8 @@ fn misses() -> Vec<(&'static str, Vec<Edit>)> {
     ]
 }
 
-fn planned(edits: &[Edit], partial: bool) -> Plan {
-    plan_edits(edits, &Options { partial, ..Options::default() }, &files())
+fn planned(edits: &[Edit], partial: bool) -> EditPlan {
+    plan_edits(edits, &ApplyOptions { partial, ..ApplyOptions::default() }, &files())
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn what_was_made_before_is_told_from_what_is_there_by_chance() {
     ];
     for (name, file, search, replacement, before) in cases {
         let refusal = journeyman_edit::replace(file, search, replacement, false).expect_err(name);
-        assert_eq!(refusal.already_applied(), before, "{name}: {refusal}");
+        assert_eq!(refusal.is_already_applied(), before, "{name}: {refusal}");
     }
 }
 

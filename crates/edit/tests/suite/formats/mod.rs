@@ -8,7 +8,7 @@ mod whole;
 
 use std::collections::BTreeMap;
 
-use journeyman_edit::{Edit, EditOp, Format, Reading, Replace, Source, read};
+use journeyman_edit::{Edit, EditOp, Format, ParsedReply, Replace, ReplySource, read_reply};
 use journeyman_protocol::RelPath;
 
 pub(crate) fn rel(path: &str) -> RelPath {
@@ -28,9 +28,14 @@ pub(crate) fn files() -> BTreeMap<RelPath, String> {
     texts.into_iter().map(|(path, text)| (rel(path), text.to_owned())).collect()
 }
 
-pub(crate) fn reading(reply: &str, format: Option<Format>, path: Option<&str>, finished: bool) -> Reading {
+pub(crate) fn reading(
+    reply: &str,
+    format: Option<Format>,
+    path: Option<&str>,
+    finished: bool,
+) -> ParsedReply {
     let path = path.map(rel);
-    read(&Source { reply, path: path.as_ref(), finished, files: &files() }, format)
+    read_reply(&ReplySource { reply, path: path.as_ref(), finished, files: &files() }, format)
 }
 
 pub(crate) fn change(path: &str, search: &str, replace: &str) -> Edit {

@@ -152,11 +152,11 @@ fn the_format_shows_in_the_text() {
 
 #[test]
 fn a_script_in_a_block_of_its_language_is_a_file() {
-    use journeyman_edit::{Options, plan};
+    use journeyman_edit::{ApplyOptions, plan};
     let old = "#!/bin/sh\nset -eu\nmkdir -p \"$DIR\"\ncp \"$FILE\" \"$DIR\"\necho done\n";
     let files = std::collections::BTreeMap::from([(rel("run.sh"), old.to_owned())]);
     let paths = |reply: &str| -> Vec<String> {
-        let options = Options { format: Some(Format::Whole), ..Options::default() };
+        let options = ApplyOptions { format: Some(Format::Whole), ..ApplyOptions::default() };
         plan(reply, &options, &files).changes.iter().map(|change| change.path.to_string()).collect()
     };
     let new = old.replace("done", "copied");

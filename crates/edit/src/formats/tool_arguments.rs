@@ -1,0 +1,498 @@
+//! The arguments of an edit tool, as JSON: one edit, or a list of them, in the spellings of the
+//! known tools.
+
+use journeyman_protocol::RelPath;
+use serde_json::{Map, Value};
+
+use crate::edit::{Edit, EditOp, Replace, SymbolAction, SymbolEdit};
+use crate::formats::argument_keys::{
+    CONTENT_KEYS, NEW_TEXT_KEYS, OLD_TEXT_KEYS, PATH_KEYS, has_tool_argument_keys,
+};
+use crate::formats::block::{BlockProblem, ProblemKind};
+use crate::formats::blocks::{MAX_BLOCKS, join_prose};
+use crate::formats::lenient_json::{first_value_end, parse_json_leniently};
+use crate::formats::{Format, ParsedReply, ReplySource, paths, strip_fence, text_calls, whole_files};
+use crate::lines::line_at;
+
+const REPLACE_ALL_KEYS: [&str; 5] = ["replace_all", "replaceAll", "allow_multiple", "allowMultiple", "all"];
+const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
+const LINE_HINT_KEYS: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
+const EDIT_LIST_KEYS: [&str; 4] = ["edits", "replacements", "changes", "operations"];
+/// Keys under which calls carry their arguments one level deeper.
+const WRAPPER_KEYS: [&str; 6] = ["arguments", "input", "parameters", "params", "args", "function"];
+/// Arguments wrapped more often than this are not arguments.
+const MAX_WRAPPER_DEPTH: usize = 4;
+
+/// Reads a reply: its arguments, or several of them one after the other, with prose between.
+pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
+    let reply = source.reply;
+    let reading = ParsedReply { format: Some(Format::Tool), ..ParsedReply::default() };
+    let mut tool = ArgumentsReader { source, line: 1, reading };
+    let mut prose: Vec<&str> = Vec::new();
+    let calls = text_calls::read_named_calls(reply);
+    if calls.iter().any(|call| text_calls::is_edit_arguments(&call.arguments)) {
+        let mut from = 0;
+        for call in &calls {
+            prose.push(reply.get(from..call.range.start).unwrap_or_default());
+            from = call.range.end;
+            tool.line = line_at(reply, call.range.start);
+            // A call that reads or searches is no edit.
+            if text_calls::is_edit_arguments(&call.arguments) {
+                tool.read_value(&call.arguments, None, 0);
+            }
+        }
+        prose.push(reply.get(from..).unwrap_or_default());
+        tool.reading.prose = join_prose(&mut prose);
+        return tool.reading;
+    }
+    let (mut at, mut counted) = (0, 0);
+    while let Some((start, end)) = find_arguments(reply, at) {
+        tool.line =
+            tool.line.saturating_add(line_at(reply.get(counted..).unwrap_or_default(), start - counted) - 1);
+        counted = start;
+        prose.push(reply.get(at..start).unwrap_or_default());
+        at = end;
+        match parse_json_leniently(reply.get(start..end).unwrap_or_default()) {
+            Ok(value) => tool.read_value(&value, None, 0),
+            Err(error) => {
+                tool.add_json_error(&error);
+                at = reply.len();
+            }
+        }
+        if tool.reading.edits.len() + tool.reading.problems.len() >= MAX_BLOCKS && at < reply.len() {
+            let message = format!("there are {MAX_BLOCKS} edits; the rest was not read");
+            tool.add_problem(ProblemKind::TooMuch, None, message);
+            break;
+        }
+    }
+    prose.push(reply.get(at..).unwrap_or_default());
+    tool.reading.prose = join_prose(&mut prose);
+    tool.reading
+}
+
+/// Returns the range of the next JSON value that is an edit: alone in the text, in a fence, or at
+/// the beginning of a line.
+fn find_arguments(reply: &str, from: usize) -> Option<(usize, usize)> {
+    let rest = reply.get(from..)?;
+    let start = from + (rest.len() - rest.trim_start().len());
+    let whole = reply.get(start..)?.trim_end();
+    if from == 0 && whole.starts_with('"') && whole.len() > 1 && whole.ends_with('"') {
+        return Some((start, start + whole.len()));
+    }
+    let mut at = start;
+    while at < reply.len() {
+        let rest = reply.get(at..)?;
+        let next = at + memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
+        if rest.starts_with(['{', '[']) {
+            let end = at + first_value_end(rest);
+            // Alone it is what was sent; among other text it has to look like an edit.
+            let alone = from == 0 && at == start;
+            if alone || (looks_like_arguments(rest) && has_tool_argument_keys(reply.get(at..end)?)) {
+                return Some((at, end));
+            }
+            at = end.max(next);
+            continue;
+        }
+        at = next;
+    }
+    None
+}
+
+fn looks_like_arguments(text: &str) -> bool {
+    let inner = text.trim_start_matches(['{', '[']).trim_start();
+    inner.starts_with(['"', '{'])
+}
+
+struct ArgumentsReader<'s, 'a> {
+    source: &'s ReplySource<'a>,
+    line: u32,
+    reading: ParsedReply,
+}
+
+impl ArgumentsReader<'_, '_> {
+    fn add_problem(&mut self, kind: ProblemKind, subject: Option<&str>, message: String) {
+        let subject = subject
+            .map(|subject| crate::outcome::truncate(&subject.escape_debug().to_string(), 200).to_owned());
+        self.reading.problems.push(BlockProblem { kind, line: self.line, subject, message });
+    }
+
+    fn add_json_error(&mut self, error: &serde_json::Error) {
+        let at = u32::try_from(error.line()).unwrap_or(u32::MAX);
+        self.line = self.line.saturating_add(at.saturating_sub(1));
+        if error.is_eof() {
+            let message = "the arguments end before their JSON is whole; send them again".to_owned();
+            self.add_problem(ProblemKind::Incomplete, None, message);
+        } else {
+            self.add_malformed(None, format!("the arguments are no JSON: {error}"));
+        }
+    }
+
+    fn add_malformed(&mut self, subject: Option<&str>, message: impl Into<String>) {
+        self.add_problem(ProblemKind::Malformed, subject, message.into());
+    }
+
+    /// Takes in an edit, a list of them, or what wraps either.
+    fn read_value(&mut self, value: &Value, outer: Option<&str>, depth: usize) {
+        if depth > MAX_WRAPPER_DEPTH {
+            return self.add_malformed(outer, "the arguments are wrapped too often");
+        }
+        match value {
+            Value::Array(list) => self.read_list(list, outer, depth),
+            Value::Object(object) => self.read_object(object, outer, depth),
+            // Encoded twice.
+            Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
+                match parse_json_leniently(text.trim()) {
+                    Ok(inner) => self.read_value(&inner, outer, depth + 1),
+                    Err(error) => self
+                        .add_malformed(outer, format!("the arguments are a string that is no JSON: {error}")),
+                }
+            }
+            other => self.add_malformed(
+                outer,
+                format!(
+                    "an edit is an object {{\"path\", \"old_string\", \"new_string\"}}, not {}",
+                    json_type_name(other)
+                ),
+            ),
+        }
+    }
+
+    fn read_list(&mut self, list: &[Value], outer: Option<&str>, depth: usize) {
+        if list.is_empty() {
+            return self.add_malformed(outer, "the list of edits is empty");
+        }
+        for item in list {
+            if self.reading.edits.len() + self.reading.problems.len() >= MAX_BLOCKS {
+                let message = format!("there are more than {MAX_BLOCKS} edits; the rest was not read");
+                return self.add_problem(ProblemKind::TooMuch, outer, message);
+            }
+            self.read_value(item, outer, depth + 1);
+        }
+    }
+
+    fn read_object(&mut self, object: &Map<String, Value>, outer: Option<&str>, depth: usize) {
+        let named = match self.text_argument(object, &PATH_KEYS, None) {
+            Ok(named) => named,
+            Err(()) => return,
+        };
+        let path = named.or(outer);
+        let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
+        if let Some((key, edits)) = EDIT_LIST_KEYS.iter().find_map(|key| Some((*key, object.get(*key)?))) {
+            if has(&OLD_TEXT_KEYS) && !edits.is_null() {
+                return self.add_malformed(
+                    path,
+                    format!("it has both \"{key}\" and a search text: give one of them"),
+                );
+            }
+            return match edits {
+                Value::Array(list) => self.read_list(list, path, depth),
+                Value::String(_) | Value::Object(_) => self.read_value(edits, path, depth + 1),
+                other => self.add_malformed(
+                    path,
+                    format!("\"{key}\" has to be a list of edits, not {}", json_type_name(other)),
+                ),
+            };
+        }
+        let bare = !has(&OLD_TEXT_KEYS)
+            && !has(&NEW_TEXT_KEYS)
+            && !has(&CONTENT_KEYS)
+            && !object.contains_key("symbol");
+        if bare
+            && let Some(inner) = WRAPPER_KEYS.iter().find_map(|key| object.get(*key))
+            && matches!(inner, Value::Object(_) | Value::String(_) | Value::Array(_))
+        {
+            return self.read_value(inner, path, depth + 1);
+        }
+        // A sketch of the file in which remarks stand for what stays.
+        if let (Some(Value::String(sketch)), Some(named)) = (object.get("code_edit"), path) {
+            return match paths::resolve_path(named, self.source) {
+                Ok(path) => self.reading.edits.push(whole_files::to_edit(self.source, path, sketch, true)),
+                Err(why) => self.add_problem(ProblemKind::Path, Some(named), why),
+            };
+        }
+        let given = path.map(str::to_owned);
+        if let Ok(op) = self.read_edit_op(object, path) {
+            self.push_edit(given.as_deref(), op);
+        }
+    }
+
+    /// The edit of an object; a problem is told where it has none.
+    fn read_edit_op(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        if object.contains_key("symbol") {
+            return self.read_symbol_edit(object, path);
+        }
+        let command = self.text_argument(object, &["command", "operation", "type", "mode"], path)?;
+        match command {
+            Some("view" | "read" | "undo_edit" | "undo") => {
+                let word = command.unwrap_or_default();
+                self.add_malformed(path, format!("`{word}` is no edit: use the tool for it"));
+                return Err(());
+            }
+            Some("insert") => return self.read_insertion(object, path),
+            Some("delete" | "delete_file" | "remove") if !object.contains_key("old_string") => {
+                return Ok(EditOp::Delete);
+            }
+            Some("rename" | "move") => {
+                let to = self.text_argument(object, &["to", "new_path", "newPath", "destination"], path)?;
+                return match to.map(|to| (to, paths::resolve_path(to, self.source))) {
+                    Some((_, Ok(to))) => Ok(EditOp::Rename { to }),
+                    Some((to, Err(why))) => {
+                        self.add_problem(ProblemKind::Path, Some(to), why);
+                        Err(())
+                    }
+                    None => {
+                        self.add_malformed(path, "to rename a file, give its new path in \"to\"");
+                        Err(())
+                    }
+                };
+            }
+            _ => {}
+        }
+        let old = self.text_argument(object, &OLD_TEXT_KEYS, path)?;
+        let new = self.text_argument(object, &NEW_TEXT_KEYS, path)?;
+        let whole = self.text_argument(object, &CONTENT_KEYS, path)?;
+        let unfenced = |content: &str| {
+            let named = path.and_then(|path| RelPath::parse(path).ok());
+            named.and_then(|path| strip_fence(&path, content)).unwrap_or(content).to_owned()
+        };
+        match (old, new, whole) {
+            (Some(old), Some(new), _) => self.read_replacement(object, path, old, new),
+            // Some tools call the new text of a replacement its content.
+            (Some(old), None, Some(new)) => self.read_replacement(object, path, old, new),
+            (Some(_), None, None) => {
+                self.add_malformed(path, "it has no \"new_string\"; to delete the text, give it empty");
+                Err(())
+            }
+            (None, _, Some(content)) if command == Some("create") => {
+                Ok(EditOp::Create { content: unfenced(content) })
+            }
+            (None, None, Some(content)) => Ok(EditOp::Rewrite { content: unfenced(content) }),
+            (None, Some(new), None) if self.line_hint_argument(object, path)?.is_some() => {
+                self.read_replacement(object, path, "", new)
+            }
+            (None, ..) => {
+                self.add_malformed(
+                    path,
+                    "it has no \"old_string\": give {\"path\", \"old_string\", \"new_string\"}, or {\"path\", \"content\"} \
+                     for a whole file",
+                );
+                Err(())
+            }
+        }
+    }
+
+    fn read_replacement(
+        &mut self,
+        object: &Map<String, Value>,
+        path: Option<&str>,
+        old: &str,
+        new: &str,
+    ) -> Result<EditOp, ()> {
+        let all = self.replace_all_argument(object, path)?;
+        self.check_expected_count(object, path, old)?;
+        let near = self.line_hint_argument(object, path)?;
+        let whole_lines = self.bool_argument(object, &["line_based"], path)?.unwrap_or(false);
+        Ok(EditOp::Replace(Replace {
+            search: old.to_owned(),
+            replace: new.to_owned(),
+            all,
+            near,
+            // A line number and no text to find: lines are put in.
+            whole_lines: whole_lines || (old.is_empty() && near.is_some()),
+        }))
+    }
+
+    /// A count that isn't how often the text is there means that the model sees another file.
+    fn check_expected_count(
+        &mut self,
+        object: &Map<String, Value>,
+        path: Option<&str>,
+        old: &str,
+    ) -> Result<(), ()> {
+        let Some(count) = self.number_argument(object, &COUNT_KEYS, path)?.filter(|&count| count > 1) else {
+            return Ok(());
+        };
+        let file = match path {
+            Some(given) => paths::resolve_path(given, self.source).ok(),
+            None => self.source.path.cloned(),
+        };
+        let text = file.as_ref().and_then(|file| self.source.files.text(file).ok().flatten());
+        let found = match text {
+            Some(text) if !old.is_empty() => {
+                memchr::memmem::find_iter(text.as_bytes(), old.as_bytes()).count()
+            }
+            _ => return Ok(()),
+        };
+        if found > 1 && u32::try_from(found) != Ok(count) {
+            self.add_malformed(
+                path,
+                format!("it expects {count} replacements, and the text is there {found} times"),
+            );
+            return Err(());
+        }
+        Ok(())
+    }
+
+    /// `insert_line` counts the lines before the new text.
+    fn read_insertion(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        let text =
+            self.text_argument(object, &["insert_text", "new_str", "new_string", "text", "content"], path)?;
+        let line = self.number_argument(object, &["insert_line", "insertLine", "line"], path)?;
+        let (Some(text), Some(line)) = (text, line) else {
+            self.add_malformed(
+                path,
+                "to insert, give \"insert_line\" (after which line, 0 for the top) and \"insert_text\"",
+            );
+            return Err(());
+        };
+        Ok(EditOp::Replace(Replace {
+            search: String::new(),
+            replace: crate::lines::strip_line_break(text).to_owned(),
+            all: false,
+            near: Some(line.saturating_add(1)),
+            whole_lines: true,
+        }))
+    }
+
+    fn read_symbol_edit(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<EditOp, ()> {
+        let symbol = self.text_argument(object, &["symbol"], path)?.unwrap_or_default().trim();
+        let action = self.text_argument(object, &["action", "do"], path)?;
+        let content = self.text_argument(object, &["content", "code", "new_string", "text"], path)?;
+        let to = self.text_argument(object, &["new_name", "newName", "to"], path)?;
+        if symbol.is_empty() {
+            self.add_malformed(path, "\"symbol\" is empty: give the symbol's path, like Parser::next");
+            return Err(());
+        }
+        let action = match (action, content, to) {
+            (Some("replace"), Some(content), _) => SymbolAction::Replace { content: content.to_owned() },
+            (Some("insert_before"), Some(content), _) => {
+                SymbolAction::InsertBefore { content: content.to_owned() }
+            }
+            (Some("insert_after"), Some(content), _) => {
+                SymbolAction::InsertAfter { content: content.to_owned() }
+            }
+            (Some("delete"), ..) => SymbolAction::Delete,
+            (Some("rename"), _, Some(to)) => SymbolAction::Rename { to: to.to_owned() },
+            (Some("rename"), _, None) => {
+                self.add_malformed(path, "to rename a symbol, give \"new_name\"");
+                return Err(());
+            }
+            (Some(action @ ("replace" | "insert_before" | "insert_after")), None, _) => {
+                self.add_malformed(path, format!("\"action\": \"{action}\" needs \"content\""));
+                return Err(());
+            }
+            _ => {
+                self.add_malformed(
+                    path,
+                    "an edit of a symbol needs an \"action\": replace, insert_before, insert_after, delete or rename",
+                );
+                return Err(());
+            }
+        };
+        Ok(EditOp::Symbol(SymbolEdit { symbol: symbol.to_owned(), action }))
+    }
+
+    fn push_edit(&mut self, given: Option<&str>, op: EditOp) {
+        let path = match given {
+            Some(given) => match paths::resolve_path(given, self.source) {
+                Ok(path) => path,
+                Err(why) => return self.add_problem(ProblemKind::Path, Some(given), why),
+            },
+            None => match self.source.path {
+                Some(path) => path.clone(),
+                None => return self.add_malformed(None, "it has no \"path\": which file is meant?"),
+            },
+        };
+        let path: RelPath = path;
+        self.reading.edits.push(Edit { path, ops: vec![op], description: None });
+    }
+
+    /// The text under one of some keys. `null` is as good as none.
+    fn text_argument<'v>(
+        &mut self,
+        object: &'v Map<String, Value>,
+        keys: &[&str],
+        path: Option<&str>,
+    ) -> Result<Option<&'v str>, ()> {
+        let Some((key, value)) = first_present_key(object, keys) else { return Ok(None) };
+        if let Value::String(text) = value {
+            return Ok(Some(text));
+        }
+        self.add_malformed(path, format!("\"{key}\" has to be a string, not {}", json_type_name(value)));
+        Err(())
+    }
+
+    fn bool_argument(
+        &mut self,
+        object: &Map<String, Value>,
+        keys: &[&str],
+        path: Option<&str>,
+    ) -> Result<Option<bool>, ()> {
+        let Some((key, value)) = first_present_key(object, keys) else { return Ok(None) };
+        match value {
+            Value::Bool(flag) => Ok(Some(*flag)),
+            Value::String(text) if text.eq_ignore_ascii_case("true") => Ok(Some(true)),
+            Value::String(text) if text.eq_ignore_ascii_case("false") => Ok(Some(false)),
+            other => {
+                self.add_malformed(
+                    path,
+                    format!("\"{key}\" has to be true or false, not {}", json_type_name(other)),
+                );
+                Err(())
+            }
+        }
+    }
+
+    fn number_argument(
+        &mut self,
+        object: &Map<String, Value>,
+        keys: &[&str],
+        path: Option<&str>,
+    ) -> Result<Option<u32>, ()> {
+        let Some((key, value)) = first_present_key(object, keys) else { return Ok(None) };
+        let number = match value {
+            Value::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        if number.is_none() {
+            self.add_malformed(path, format!("\"{key}\" has to be a line number"));
+            return Err(());
+        }
+        Ok(number)
+    }
+
+    fn line_hint_argument(
+        &mut self,
+        object: &Map<String, Value>,
+        path: Option<&str>,
+    ) -> Result<Option<u32>, ()> {
+        Ok(self.number_argument(object, &LINE_HINT_KEYS, path)?.filter(|&line| line > 0))
+    }
+
+    /// Every place, or the only one. A count of more than one asks for all of them.
+    fn replace_all_argument(&mut self, object: &Map<String, Value>, path: Option<&str>) -> Result<bool, ()> {
+        if let Some(all) = self.bool_argument(object, &REPLACE_ALL_KEYS, path)? {
+            return Ok(all);
+        }
+        Ok(self.number_argument(object, &COUNT_KEYS, path)?.is_some_and(|count| count > 1))
+    }
+}
+
+fn first_present_key<'v, 'k>(
+    object: &'v Map<String, Value>,
+    keys: &[&'k str],
+) -> Option<(&'k str, &'v Value)> {
+    keys.iter().find_map(|key| Some((*key, object.get(*key).filter(|value| !value.is_null())?)))
+}
+
+fn json_type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "nothing",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,88 @@
+//! An exact match of one line that begins within the line's indentation: how deep the replacement's
+//! further lines are.
+
+use std::ops::Range;
+
+use crate::lines::{line_at, split_indent};
+use crate::outcome::Refusal;
+use crate::placement::tokens::is_similar;
+
+/// Ends of lines after which the next line is indented deeper.
+const BLOCK_OPENERS: [char; 4] = ['{', '(', '[', ':'];
+/// Beginnings of lines that continue the line before.
+const CONTINUATION_STARTS: [&str; 7] = [".", "?", "&&", "||", "+", ":", "=>"];
+
+/// The replacement with its further lines as deep as the file has the first; `None` where they are
+/// that already, or where there is nothing to tell.
+///
+/// # Errors
+/// [`Refusal::GuardedMismatch`] where they could be meant either way.
+pub(super) fn align_following_lines(
+    text: &str,
+    span: &Range<usize>,
+    search: &str,
+    replacement: &str,
+) -> Result<Option<String>, Refusal> {
+    let before = text.get(..span.start).unwrap_or_default();
+    let outer = before.get(before.rfind('\n').map_or(0, |at| at + 1)..).unwrap_or_default();
+    let rest = text.get(span.end..).and_then(|after| after.split('\n').next()).unwrap_or_default();
+    let one_line = !search.trim_end_matches(['\r', '\n']).contains('\n') && !search.trim().is_empty();
+    let ends = rest.trim().is_empty() || search.ends_with('\n');
+    if outer.is_empty() || !outer.trim().is_empty() || !one_line || !ends {
+        return Ok(None);
+    }
+    let mut lines = replacement.split('\n').filter(|line| !line.trim().is_empty());
+    let head = lines.next().unwrap_or_default();
+    let further: Vec<&str> = lines.collect();
+    let Some(next) = further.first() else { return Ok(None) };
+    let given = split_indent(search).0;
+    let own = format!("{outer}{given}");
+    let shallowest = further.iter().map(|line| split_indent(line).0).min_by_key(|indent| indent.len());
+    let shallowest = shallowest.unwrap_or_default();
+    let goes_on = head.trim_end().ends_with(BLOCK_OPENERS)
+        || CONTINUATION_STARTS.iter().any(|sign| next.trim_start().starts_with(sign));
+    // The search text's visible indentation, or a line at the margin, is the base for the others.
+    let relative =
+        !given.is_empty() || shallowest.is_empty() || (goes_on && split_indent(next).0.len() <= own.len());
+    let at_margin = given.is_empty() && shallowest.is_empty() && !outer.is_empty();
+    // The line itself, further down at the margin, has lost as much as the first.
+    let comes_back = || further.iter().any(|line| is_similar(line, search.trim()));
+    if at_margin && has_paragraph_at_margin(replacement) && !comes_back() {
+        return Err(refuse_unclear_depth(text, span));
+    }
+    if !relative {
+        return if further.iter().all(|line| line.starts_with(&own)) {
+            Ok(None)
+        } else {
+            Err(refuse_unclear_depth(text, span))
+        };
+    }
+    let foreign = |line: &str| split_indent(line).0.chars().any(|c| !outer.contains(c));
+    if further.iter().any(|line| foreign(line)) {
+        return Err(refuse_unclear_depth(text, span));
+    }
+    let deeper = |(nth, line): (usize, &str)| {
+        if nth == 0 || line.trim().is_empty() { line.to_owned() } else { format!("{outer}{line}") }
+    };
+    Ok(Some(replacement.split('\n').enumerate().map(deeper).collect::<Vec<_>>().join("\n")))
+}
+
+/// Returns true if the first further line at the margin comes after a blank one: only the first
+/// line may have lost its indentation, and what follows be a block of its own at the margin indeed.
+fn has_paragraph_at_margin(replacement: &str) -> bool {
+    let mut after_blank = false;
+    for line in replacement.split('\n').skip_while(|line| line.trim().is_empty()).skip(1) {
+        if !line.trim().is_empty() && split_indent(line).0.is_empty() {
+            return after_blank;
+        }
+        after_blank |= line.trim().is_empty();
+    }
+    false
+}
+
+fn refuse_unclear_depth(text: &str, span: &Range<usize>) -> Refusal {
+    let difference = "the search text begins after its line's indentation, so how deep the replacement's further lines are \
+                      meant to be can't be told; give whole lines"
+        .to_owned();
+    Refusal::GuardedMismatch { line: line_at(text, span.start), difference }
+}

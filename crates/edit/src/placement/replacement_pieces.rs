@@ -1,0 +1,78 @@
+//! The pieces of text that a placed hunk puts into the file.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memmem;
+
+use crate::lines::{line_at, strip_line_break};
+use crate::outcome::{PlacedEdit, Refusal, Strategy};
+use crate::placement::hunk::Hunk;
+
+/// The pieces, if they change anything.
+pub(super) fn to_placed(
+    text: &str,
+    pieces: Vec<(Range<usize>, String)>,
+    strategy: Strategy,
+    note: Option<String>,
+) -> Result<PlacedEdit, Refusal> {
+    let mut done = 0;
+    let pieces: Vec<(Range<usize>, String)> = pieces
+        .into_iter()
+        .map(|(span, piece)| {
+            // Deleting neighbouring last lines may claim the same line break twice.
+            let start = span.start.max(done);
+            done = span.end.max(start);
+            (start..done, piece)
+        })
+        .collect();
+    if pieces.iter().all(|(span, piece)| text.get(span.clone()) == Some(piece)) {
+        return Err(Refusal::NoChange);
+    }
+    let line = line_at(text, pieces.first().map_or(0, |(span, _)| span.start));
+    Ok(PlacedEdit { strategy, line, note, pieces })
+}
+
+/// A replacement with the line breaks that all of the text's lines have, and a remark if that
+/// changed it. A text with none, or with both kinds, takes the replacement as it is.
+pub(super) fn match_line_breaks<'a>(
+    text: &str,
+    replacement: &'a str,
+) -> (Cow<'a, str>, Option<&'static str>) {
+    if !replacement.contains('\n') {
+        return (Cow::Borrowed(replacement), None);
+    }
+    let breaks = |text: &str| {
+        let cr = memchr::memchr(b'\r', text.as_bytes()).is_some();
+        let crlf = if cr { memmem::find_iter(text.as_bytes(), "\r\n").count() } else { 0 };
+        (memchr::memchr_iter(b'\n', text.as_bytes()).count(), crlf)
+    };
+    match (breaks(text), breaks(replacement)) {
+        ((all, crlf), (_, 0)) if all == crlf && all > 0 => {
+            let own = replacement.replace('\n', "\r\n");
+            (Cow::Owned(own), Some("the replacement took the file's CRLF line endings"))
+        }
+        ((all, 0), (_, crlf)) if all > 0 && crlf > 0 => {
+            let own = replacement.replace("\r\n", "\n");
+            (Cow::Owned(own), Some("the replacement took the file's LF line endings"))
+        }
+        _ => (Cow::Borrowed(replacement), None),
+    }
+}
+
+/// Widens a place whose whole lines a text format deletes by one line break: the one after it, or
+/// the one before where the file ends without.
+pub(super) fn include_line_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>) -> Range<usize> {
+    let before = text.get(..span.start).unwrap_or_default();
+    let after = text.get(span.end..).unwrap_or_default();
+    let opens = before.is_empty() || before.ends_with('\n');
+    if !hunk.whole_lines || !hunk.replace.is_empty() || !opens {
+        return span;
+    }
+    let following = ["\r\n", "\n"].into_iter().find(|line_break| after.starts_with(line_break));
+    match following {
+        Some(line_break) => span.start..span.end + line_break.len(),
+        None if after.is_empty() => strip_line_break(before).len()..span.end,
+        None => span,
+    }
+}
