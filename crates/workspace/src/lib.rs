@@ -7,7 +7,7 @@
 //!
 //! | job | access |
 //! |---|---|
-//! | observe commands and checks, so that their changes can be undone | [`Workspace::command_observer`] |
+//! | observe commands and checks to undo their changes | [`Workspace::command_observer`] |
 //! | settle commands that a crash cut off | [`Workspace::recovery`] |
 //! | make, list and compare checkpoints | [`Workspace::checkpoint`], [`Workspace::history`] |
 //! | undo and redo | [`Workspace::undo`], [`Workspace::redo`] |
