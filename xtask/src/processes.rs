@@ -12,12 +12,12 @@ use anyhow::Context as _;
 const PLACES: &[(&str, &str)] = &[
     (
         "crates/agent/src/hooks/command.rs",
-        "hooks with `sandbox = false`, refused once the session changed what decides about them; tests/session/outside.rs",
+        "hooks with `sandbox = false`, refused once the session changed what decides about them; agent/tests/suite/session/outside.rs",
     ),
     (
         "crates/git/src/user_git.rs",
-        "the user's git without hooks and monitors, after programs.rs held its settings against the change; \
-         tests/repository/commits.rs",
+        "the user's git without hooks and monitors, after configured_programs.rs held its settings against the change; \
+         git/tests/suite/commits.rs",
     ),
     (
         "crates/host/src/editor.rs",

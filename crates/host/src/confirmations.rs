@@ -10,8 +10,8 @@ use journeyman_store::SessionSummary;
 use crate::config::TrustStore;
 use crate::{Context as _, HostError};
 
-/// Asks the user of a surface for confirmation. A surface without a user has no `Prompts`, and all
-/// questions count as refused. Questions about tool calls are events instead, see
+/// Asks the user of a surface for confirmation. A surface without a user has no `Confirmations`,
+/// and all questions count as refused. Questions about tool calls are events instead, see
 /// [`Surface`](crate::Surface).
 pub trait Confirmations {
     /// Returns true if the person trusts this version of a project's file, whose `keys` run code or

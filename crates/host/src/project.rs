@@ -14,7 +14,7 @@ use journeyman_policy::{execution_reason, is_guarded, is_secret_name};
 use journeyman_protocol::SandboxNeeds;
 use journeyman_sandbox::{HostEnvironment, Sandbox, Toolchains, find_toolchains};
 use journeyman_store::Store;
-use journeyman_tools::{LoadVectorer, SharedIndex};
+use journeyman_tools::{LoadEmbedder, SharedIndex};
 use journeyman_workspace::{IsolationTier, Workspace};
 
 use crate::config::{Config, Environment, load_without_project};
@@ -44,7 +44,7 @@ pub struct ProjectContext {
     pub(crate) holder: String,
     tiers: Vec<IsolationTier>,
     pub(crate) needs: SandboxNeeds,
-    embedder: Arc<LoadVectorer>,
+    embedder: Arc<LoadEmbedder>,
 }
 
 /// Parts of a [`ProjectContext`] that take the place of the defaults.
@@ -194,7 +194,7 @@ fn public_variables(environment: &Environment, config: &Config) -> BTreeMap<OsSt
 
 /// Returns a loader of the embedding model that the user's own configuration names; a repository
 /// can't choose it.
-fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> Arc<LoadVectorer> {
+fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> Arc<LoadEmbedder> {
     let (environment, redactor) = (environment.clone(), Arc::clone(redactor));
     Arc::new(move || {
         let config = load_without_project(&environment, Some(Path::new(ADMIN_CONFIG)))

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::ToolError;
 use background_graph::BackgroundGraph;
-pub use vectors::LoadVectorer;
+pub use vectors::LoadEmbedder;
 use vectors::VectorSearch;
 
 /// Maximum number of threads that read files: the session's commands need the machine, too.
@@ -157,7 +157,7 @@ impl SharedIndex {
     /// Adds search by vectors with the model that `find` returns, if the user configured one.
     /// `find` is called for the first search.
     #[must_use]
-    pub fn with_vectors(mut self, find: Arc<LoadVectorer>) -> Self {
+    pub fn with_vectors(mut self, find: Arc<LoadEmbedder>) -> Self {
         let directory = self.core.directory.clone();
         if let Some(core) = Arc::get_mut(&mut self.core) {
             core.vectors = Some(VectorSearch::new(find, directory));

@@ -74,7 +74,7 @@ pub use background::{BackgroundCommand, BackgroundCommands, BackgroundExit, MAX_
 pub use command_tool::{ArgumentType, CommandArgument, CommandDefinition, CommandTool};
 pub use error::ToolError;
 pub use image::{NOT_IMAGE_REASON, encode_image, is_image_name};
-pub use index::{LoadVectorer, QuerySnapshot, SharedIndex};
+pub use index::{LoadEmbedder, QuerySnapshot, SharedIndex};
 pub use outputs::{Outputs, RecallResult};
 pub use planned_edits::summarize_files;
 pub use project_files::ProjectFiles;

@@ -1,16 +1,16 @@
 //! Sessions that work in an isolated copy of the project, and the landing of the copy.
 //!
 //! An [`Isolation`] holds the means of making copies. [`Isolation::open_or_create`] opens a
-//! session's copy or makes a new one, and [`SessionParts::in_copy`] puts a session's parts into the
-//! copy. The session works there as it would in the user's tree: paths and the commands' views are
-//! the same. The user's changes are taken over before checks run, so that the verified state is the
-//! state that would be landed.
+//! session's copy or makes a new one, and [`SessionParts::move_into_copy`] puts a session's parts
+//! into the copy. The session works there as it would in the user's tree: paths and the commands'
+//! views are the same. The user's changes are taken over before checks run, so that the verified
+//! state is the state that would be landed.
 //!
 //! When the session is closed, [`finish_copy`] lands verified work as one transaction and keeps the
 //! rest. [`land_copy`] and [`discard_copy`] do the same later for a kept copy. Unverified work is
 //! landed only if the caller says so, and a merged result only after the checks have passed on it.
 //!
-//! [`SessionParts::in_copy`]: crate::SessionParts::move_into_copy
+//! [`SessionParts::move_into_copy`]: crate::SessionParts::move_into_copy
 
 pub mod candidates;
 mod check_runner;

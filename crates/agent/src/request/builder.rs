@@ -40,7 +40,7 @@ impl RequestBuilder {
     }
 
     /// Builds the next request. It takes the transcript's messages, which must be given back with
-    /// [`Transcript::return_messages`](crate::transcript::running::Transcript::return_messages).
+    /// [`Transcript::return_messages`](crate::transcript::running_transcript::Transcript::return_messages).
     pub(crate) fn build(&self, cx: &mut SessionContext) -> ModelRequest {
         // Providers cache prefixes by this name, and a fork shares the prefix of its oldest
         // ancestor.

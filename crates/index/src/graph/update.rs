@@ -431,7 +431,6 @@ impl GraphUpdate<'_> {
         let Some(kept) = self.kept else { return names };
         // A file's definitions by its path: those it had and has no more, and new ones. A file that
         // changed its family of languages has nothing in common with its former self.
-        // another family now had and has nothing in common.
         let mut had: HashMap<(&str, u8), HashSet<u64>> = HashMap::new();
         for (name, file) in kept.definition_rows() {
             if self.change.now.get(file as usize) == Some(&NO_FILE)

@@ -15,11 +15,11 @@ const RETRY_AFTER: Duration = Duration::from_secs(60);
 
 /// Returns the model that the user configured, an error if it can't be used, or `None` if none is
 /// configured.
-pub type LoadVectorer = dyn Fn() -> Result<Option<QueryEmbedder>, String> + Send + Sync;
+pub type LoadEmbedder = dyn Fn() -> Result<Option<QueryEmbedder>, String> + Send + Sync;
 
 /// Search by vectors. The model is loaded for the first query, because loading takes a while.
 pub(super) struct VectorSearch {
-    find: Arc<LoadVectorer>,
+    find: Arc<LoadEmbedder>,
     /// The directory of the project's vectors.
     directory: PathBuf,
     state: Mutex<VectorState>,
@@ -42,7 +42,7 @@ struct OpenVectors {
 }
 
 impl VectorSearch {
-    pub(super) fn new(find: Arc<LoadVectorer>, directory: PathBuf) -> Self {
+    pub(super) fn new(find: Arc<LoadEmbedder>, directory: PathBuf) -> Self {
         Self { find, directory, state: Mutex::default() }
     }
 

@@ -26,7 +26,7 @@ const MAX_NAME_CHARS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChannelError {
     /// Another member has the name.
-    #[error("there is a member `{0}` in the room already")]
+    #[error("the channel already has a member `{0}`")]
     Taken(String),
     /// The name can't be mentioned, or could be mistaken for another sender.
     #[error(

@@ -48,10 +48,10 @@ pub enum RegistryError {
         capacity: usize,
     },
     /// The name is taken.
-    #[error("there is a session `{0}` in the pool already")]
+    #[error("the registry already has a session `{0}`")]
     Taken(String),
     /// No session has this name.
-    #[error("there is no session `{0}` in the pool")]
+    #[error("the registry has no session `{0}`")]
     Unknown(String),
     /// The session could not be created, or failed while ending.
     #[error(transparent)]
