@@ -67,20 +67,22 @@ pub use planning::store_plan;
 pub use request::line_commits::find_line_commit;
 pub use request::token_ratios::TokenRatioStore;
 pub use session::budget::SharedBudget;
-pub use session::first_message::is_question;
 pub use session::handle::{SessionHandle, resume, resume_from, start, start_agent};
 pub use session::running_session::offered_tools;
 pub use session::session_parts::SessionParts;
 pub use session::settings::{
-    Approver, ChecksSetting, CompactionSettings, DEFAULT_COMPACT_AT_PERCENT, DEFAULT_CONTEXT_BUDGET,
-    DEFAULT_INDEX_TIMEOUT, DEFAULT_MAX_CONCURRENT_CALLS, DEFAULT_MAX_ITERATIONS, DEFAULT_MAX_TURNS,
-    DEFAULT_TEST_BUDGET, DEFAULT_TIMEOUT, DEFAULT_TODO_INTERVAL, DEFAULT_TOOL_TIMEOUT, PlanFirst,
-    RunSettings, StartOptions, StrengthSettings, TodoSettings,
+    Approver, ChecksSetting, CompactionSettings, DEFAULT_COMPACT_AT_PERCENT, DEFAULT_FIRST_CONTEXT_BUDGET,
+    DEFAULT_INDEX_LOOKUP_TIMEOUT, DEFAULT_MAX_CONCURRENT_CALLS, DEFAULT_MAX_FEEDBACK_ITERATIONS,
+    DEFAULT_MAX_TURNS, DEFAULT_TASK_TIMEOUT, DEFAULT_TEST_TIME_BUDGET, DEFAULT_TODO_REMINDER_INTERVAL,
+    DEFAULT_TOOL_TIMEOUT, PlanFirst, RunSettings, StartOptions, TestStrengthSettings, TodoSettings,
 };
 pub use session::shared_state::{CutOffPolicy, PermissionAnswer, SessionStatus};
+pub use session::task_first_message::is_question;
 pub use session::user_message::UserMessage;
 pub use supervision::{schedule, stall, todos};
-pub use transcript::fork::{ForkPoint, STATUS_FORKED, UndoneCompaction, fork, snapshot, undo_compaction};
+pub use transcript::fork::{
+    ForkPoint, SESSION_STATUS_FORKED, UndoneCompaction, fork, snapshot, undo_compaction,
+};
 pub use transcript::log::{
     EventFilter, EventPages, Since, Subscription, envelope_of, load_events, message_of,
 };

@@ -31,7 +31,7 @@ use crate::session::context::SessionContext;
 use crate::session::inbox::Inbox;
 use crate::session::settings::RunSettings;
 use crate::session::shared_state::SessionShared;
-use crate::transcript::log::{Log, LogBounds, envelope_of};
+use crate::transcript::log::{Log, SubscriberBufferLimits, envelope_of};
 use crate::transcript::record::{MessageId, QueuedMessage, Record, record_of};
 use crate::transcript::running_transcript::Transcript;
 use crate::transcript::state::State;
@@ -94,7 +94,7 @@ impl TestContext {
             Seq::START,
             clock.clone(),
             Arc::clone(&redactor),
-            LogBounds::default(),
+            SubscriberBufferLimits::default(),
         );
         let shared = Arc::new(SessionShared::new(VecDeque::new(), MessageId(0)));
         let lease = Lease::new(Arc::clone(&store), session.clone(), "the test".to_owned(), clock.clone());

@@ -2,7 +2,7 @@
 
 use journeyman_agent::agents::{AgentDefinition, AgentInput};
 use journeyman_host::agents::{
-    AgentTrust, LoadedAgent, LoadedAgents, build_group, check_group, describe_edits, describe_tools,
+    AgentTrust, LoadedAgent, LoadedAgents, build_group, check_group, describe_edit_scope, describe_tools,
     load_agents, read_group,
 };
 use journeyman_host::config::Environment;
@@ -97,7 +97,7 @@ fn show_agent(agent: &LoadedAgent) {
     }
     reportln!("output  {}: {}", definition.output.name, definition.output.schema);
     reportln!("tools   {} (mode {} at most)", describe_tools(definition), definition.mode);
-    reportln!("edits   {}", describe_edits(definition.edits));
+    reportln!("edits   {}", describe_edit_scope(definition.edits));
     let more =
         [limits.tokens.map(|tokens| format!(", {tokens} tokens")), limits.usd.map(|usd| format!(", ${usd}"))];
     let more: String = more.into_iter().flatten().collect();
@@ -108,14 +108,14 @@ fn show_agent(agent: &LoadedAgent) {
         limits.grace.as_secs()
     );
     reportln!("model   {}", definition.model.as_deref().unwrap_or("that of the session"));
-    for (name, value) in set_sampling_fields(definition) {
+    for (name, value) in sampling_fields(definition) {
         reportln!("{name} {value}");
     }
     outln!("\n{}\n\n{}", printable(&definition.system_for_display()), printable(&definition.query));
 }
 
 /// Returns the sampling fields that a definition sets, by name.
-fn set_sampling_fields(definition: &AgentDefinition) -> Vec<(&'static str, Value)> {
+fn sampling_fields(definition: &AgentDefinition) -> Vec<(&'static str, Value)> {
     // Through text, because 0.1 is no number of 64 bits.
     let number = |value: Option<f32>| value.and_then(|value| value.to_string().parse::<Value>().ok());
     let fields = [
@@ -145,7 +145,7 @@ fn agent_to_json(agent: &LoadedAgent, is_whole: bool) -> Value {
         object.insert("tools".to_owned(), json!(describe_tools(definition)));
         object.insert("mode".to_owned(), json!(definition.mode));
         object.insert("edits".to_owned(), json!(definition.edits));
-        for (name, value) in set_sampling_fields(definition) {
+        for (name, value) in sampling_fields(definition) {
             object.insert(name.to_owned(), value);
         }
         object.insert("model".to_owned(), json!(definition.model));

@@ -110,7 +110,7 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
     terminal_prompts::drop_typed_lines();
     journeyman_terminal::stderr_screen().end_line();
     errln!();
-    if let Some(question) = request.question() {
+    if let Some(question) = request.model_question() {
         let asker = match &request.agent {
             Some(agent) => format!("The agent {agent} asks:"),
             None => "The model asks:".to_owned(),
@@ -167,7 +167,7 @@ fn write_diff(lines: &[StyledLine]) {
 
 /// Shows the possible answers.
 fn show_choices(paint: Paint, request: &ApprovalRequest) {
-    if let Some(question) = request.question() {
+    if let Some(question) = request.model_question() {
         let number = if question.options.is_empty() { "" } else { "a number, or " };
         err!("  {} ", paint.bold(&format!("{number}your answer:")));
         return;

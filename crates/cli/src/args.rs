@@ -706,8 +706,8 @@ pub(crate) fn define_command() -> clap::Command {
 }
 
 /// Returns the same with its help laid out: commands in groups, and texts as wide as the terminal.
-pub(crate) fn build_command() -> clap::Command {
-    let columns = help::columns();
+pub(crate) fn command_with_grouped_help() -> clap::Command {
+    let columns = help::help_columns();
     let mut command = Cli::command();
     // The definition has its `help` command only once it is built.
     command.build();

@@ -116,7 +116,10 @@ impl CandidateScreen {
 }
 
 /// `jm candidates`.
-pub(crate) async fn list(environment: &Environment, args: &CandidatesArgs) -> Result<u8, HostError> {
+pub(crate) async fn list_candidates(
+    environment: &Environment,
+    args: &CandidatesArgs,
+) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
     let session = match &args.session {
         Some(word) => find_session(&dirs, environment, word).await?,

@@ -5,7 +5,7 @@ mod progress;
 mod round;
 mod watch;
 
-use journeyman_host::checks::CheckedProject;
+use journeyman_host::checks::ProjectCheckRunner;
 use journeyman_host::config::Environment;
 use journeyman_host::{Confirmations, HostError};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +25,7 @@ pub(crate) async fn check(environment: &Environment, args: Box<CheckArgs>) -> Re
     let state = open_state(environment)?;
     let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
     let directory = args.project.directory.as_deref();
-    let project = CheckedProject::open(environment, &state, directory, &args.to_options(), prompts)?;
+    let project = ProjectCheckRunner::open(environment, &state, directory, &args.to_options(), prompts)?;
     let round = CheckRound { environment, args: &args, project: &project };
     if !args.quiet {
         for note in project.sandbox_notes().await {

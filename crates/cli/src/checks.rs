@@ -1,7 +1,7 @@
 //! `jm checks`: the checks of a project, and why each was found or is left out.
 
 use clap::Args;
-use journeyman_host::checks::{CheckSelection, CheckedProject, ChecksAnswer, describe_check};
+use journeyman_host::checks::{CheckSelection, ChecksAnswer, ProjectCheckRunner, describe_check};
 use journeyman_host::config::Environment;
 use journeyman_host::{HostError, RunOptions};
 
@@ -20,7 +20,7 @@ pub(crate) async fn list_checks(environment: &Environment, args: &ChecksArgs) ->
     // Nothing is run, so nothing of the project's configuration needs trust.
     let options = RunOptions { trust_project: true, ..RunOptions::default() };
     let directory = args.answer.project.directory.as_deref();
-    let project = CheckedProject::open(environment, &state, directory, &options, None)?;
+    let project = ProjectCheckRunner::open(environment, &state, directory, &options, None)?;
     let selected = CheckSelection::default().select(project.find_affected_checks(Vec::new()).await?);
     let is_empty = selected.chosen.is_empty();
     if args.answer.json {

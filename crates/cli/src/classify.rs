@@ -11,7 +11,7 @@ use journeyman_host::format::printable;
 use journeyman_host::input::read_argument;
 use journeyman_host::root::find_project;
 use journeyman_host::task_input::MAX_TASK_BYTES;
-use journeyman_host::task_risk::TaskRisk;
+use journeyman_host::task_risk::TaskRiskAssessor;
 use journeyman_policy::Risk;
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 
@@ -20,7 +20,7 @@ use crate::color;
 use crate::output::print_json_line;
 
 /// The exit code for a task that belongs in a sandbox.
-const EXIT_HIGH: u8 = 6;
+const EXIT_HIGH_RISK: u8 = 6;
 
 #[derive(Debug, Args)]
 pub(crate) struct ClassifyArgs {
@@ -42,7 +42,7 @@ pub(crate) async fn classify(environment: &Environment, args: &ClassifyArgs) -> 
         root.as_deref().unwrap_or(&environment.cwd),
         Arc::new(Sandbox::new(SandboxSettings::default())),
     );
-    let found = TaskRisk::read(root.as_deref(), &git).await.assess(&text, target.as_deref()).await?;
+    let found = TaskRiskAssessor::read(root.as_deref(), &git).await.assess(&text, target.as_deref()).await?;
     if args.answer.json {
         print_json_line(&found)?;
     } else {
@@ -57,6 +57,6 @@ pub(crate) async fn classify(environment: &Environment, args: &ClassifyArgs) -> 
     }
     Ok(match found.risk {
         Risk::Low => 0,
-        Risk::High => EXIT_HIGH,
+        Risk::High => EXIT_HIGH_RISK,
     })
 }

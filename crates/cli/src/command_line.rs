@@ -6,10 +6,10 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
-use journeyman_host::task_input::is_piped;
+use journeyman_host::task_input::has_piped_input;
 use serde_json::json;
 
-use crate::args::{Cli, build_command, define_command};
+use crate::args::{Cli, command_with_grouped_help, define_command};
 use crate::chat;
 use crate::color::{self, Paint};
 use crate::output::{format_error, print_json_line};
@@ -84,14 +84,14 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
     let is_conversation = is_task || first.is_none_or(is_command_flag);
     if is_conversation && !has_run_flag(&arguments) && chat::is_at_terminal() {
         arguments.insert(at, "chat".into());
-    } else if is_task || is_conversation && is_piped() {
+    } else if is_task || is_conversation && has_piped_input() {
         // Piped data is the task.
         arguments.insert(at, "run".into());
     }
     let matches = define_command().try_get_matches_from(&arguments).or_else(|error| match error.kind() {
         // Only a shown help pays for its layout.
         ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            build_command().try_get_matches_from(&arguments)
+            command_with_grouped_help().try_get_matches_from(&arguments)
         }
         _ => Err(error),
     });
@@ -115,8 +115,8 @@ fn command_index(arguments: &[OsString]) -> usize {
 
 /// Returns true for a flag that isn't global.
 fn is_command_flag(argument: &OsString) -> bool {
-    const OWN: [&str; 4] = ["-h", "--help", "-V", "--version"];
-    argument.to_str().is_some_and(|text| text.starts_with('-') && !OWN.contains(&text))
+    const PROGRAM_FLAGS: [&str; 4] = ["-h", "--help", "-V", "--version"];
+    argument.to_str().is_some_and(|text| text.starts_with('-') && !PROGRAM_FLAGS.contains(&text))
 }
 
 /// Returns true if the command line begins with flags that a task follows.

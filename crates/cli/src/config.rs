@@ -6,7 +6,7 @@ use journeyman_host::config::{
     Environment, KEYS, ProjectPermission, ProjectTrust, config_files, format_key, format_value, load_config,
 };
 use journeyman_host::root::project_root;
-use journeyman_host::{ADMIN_CONFIG, HostError, configured_limits};
+use journeyman_host::{ADMIN_CONFIG, HostError, configured_model_limits};
 
 use crate::args::ConfigArgs;
 use crate::color;
@@ -37,7 +37,7 @@ pub(crate) fn print_config(environment: &Environment, args: &ConfigArgs) -> Resu
         let state = if path.exists() { "read" } else { "not there" };
         outln!("{}", paint.dim(&format!("# {} ({state})", path.display())));
     }
-    if let Ok(Some((name, limits))) = configured_limits(&loaded.config, environment) {
+    if let Ok(Some((name, limits))) = configured_model_limits(&loaded.config, environment) {
         outln!("{}", paint.dim(&format!("# {name} has a window of {limits}")));
     }
     if loaded.settings.is_empty() {

@@ -13,7 +13,9 @@ use journeyman_host::delegates::{
 use journeyman_host::format::{preview, printable};
 use journeyman_host::root::find_project;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
-use journeyman_host::{Context as _, HostError, load_assuming_trust, load_if_trusted, resolve_settings};
+use journeyman_host::{
+    Context as _, HostError, load_assuming_trust, load_without_untrusted, resolve_settings,
+};
 use journeyman_policy::Risk;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +28,7 @@ use crate::runtime::run_until_stopped;
 use crate::{color, run};
 
 /// The exit code of a task that needs a sandbox and was to run without one.
-const EXIT_HIGH: u8 = 6;
+const EXIT_HIGH_RISK: u8 = 6;
 
 pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> Result<u8, HostError> {
     remove_abandoned_directories(environment);
@@ -47,7 +49,7 @@ async fn list_clis(environment: &Environment, options: &RunOptions) -> Result<u8
     let configured = root.as_deref().unwrap_or(&environment.cwd);
     let (config, is_partial) = match options.trust_project {
         true => (load_assuming_trust(environment, configured)?, false),
-        false => load_if_trusted(environment, configured)?,
+        false => load_without_untrusted(environment, configured)?,
     };
     if is_partial {
         let note = "note: the project's configuration isn't trusted, so CLIs that it sets up aren't listed";
@@ -95,7 +97,7 @@ async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<
             "--direct runs the CLI alone, without a session, so {flag} has no effect; leave out one of them"
         )));
     }
-    let time_limit = options.limits.timeout.as_deref().map(read_time_limit).transpose()?;
+    let time_limit = options.limits.timeout.as_deref().map(parse_time_limit).transpose()?;
     let root = find_project(environment, None)?;
     let file = args.file.as_ref().map(|path| environment.cwd.join(path));
     let source = match (args.task.as_deref(), file.as_deref()) {
@@ -111,7 +113,7 @@ async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<
     if risk.risk == Risk::High {
         errln!("{} {}", color::stderr_paint().red("not run:"), printable(&describe_risk(&risk)));
         errln!("leave out --direct to have it done confined, in a copy of the project, and verified");
-        return Ok(EXIT_HIGH);
+        return Ok(EXIT_HIGH_RISK);
     }
     let trust = journeyman_host::RunOptions { trust_project: options.trust_project, ..Default::default() };
     let configured = root.as_deref().unwrap_or(directory);
@@ -163,7 +165,7 @@ fn flags_without_effect(options: &RunOptions) -> Vec<&'static str> {
     flags.into_iter().filter_map(|(flag, is_set)| is_set.then_some(flag)).collect()
 }
 
-fn read_time_limit(text: &str) -> Result<Duration, HostError> {
+fn parse_time_limit(text: &str) -> Result<Duration, HostError> {
     let problem = || HostError::usage(format_args!("--timeout `{text}` is no time such as 90s, 10m or 2h"));
     parse_duration(text).filter(|time| !time.is_zero()).ok_or_else(problem)
 }

@@ -24,7 +24,7 @@ pub(crate) use args::ExecArgs;
 /// Maximum size of the standard input, in bytes: it is held in memory.
 const MAX_INPUT_BYTES: u64 = 256 * 1024 * 1024;
 /// Columns and rows where nobody knows how large the terminal is.
-const DEFAULT_TERMINAL: (u16, u16) = (80, 24);
+const DEFAULT_TERMINAL_SIZE: (u16, u16) = (80, 24);
 
 pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Result<u8, HostError> {
     match run_command(environment, &args).await {
@@ -93,6 +93,6 @@ fn command_options(args: &ExecArgs) -> Result<CommandOptions, HostError> {
 fn terminal_size() -> (u16, u16) {
     match rustix::termios::tcgetwinsize(std::io::stdout()) {
         Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
-        _ => DEFAULT_TERMINAL,
+        _ => DEFAULT_TERMINAL_SIZE,
     }
 }

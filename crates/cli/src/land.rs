@@ -97,7 +97,7 @@ fn print_report(report: &LandReport) {
         LandOutcome::WouldLand if !report.copy.conflicts.is_empty() => " --on-conflict markers|mine|theirs",
         _ => "",
     };
-    output::write_report(&report_text::format_location(
+    output::write_report(&report_text::format_work_location(
         &report.session,
         Some(&report.copy),
         report.commit.as_ref(),

@@ -87,7 +87,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Memory(args) => block_on(memory::run_memory_command(&environment, &args)),
         Command::Land(args) => block_on(land::land(&environment, &args)),
         Command::Discard(args) => block_on(land::discard(&environment, &args)),
-        Command::Candidates(args) => block_on(candidates::list(&environment, &args)),
+        Command::Candidates(args) => block_on(candidates::list_candidates(&environment, &args)),
         Command::Fork(args) => block_on(sessions::fork(&environment, &args)),
         Command::Snapshot(args) => block_on(sessions::snapshot(&environment, &args)),
         Command::Export(args) => block_on(export::export(&environment, &args)),

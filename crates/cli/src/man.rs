@@ -2,12 +2,12 @@
 
 use journeyman_host::{Context as _, HostError};
 
-use crate::args::build_command;
+use crate::args::command_with_grouped_help;
 use crate::output;
 
 /// Prints the manual page of `jm`, or of one of its commands, in roff.
 pub(crate) fn print_man_page(name: Option<&str>) -> Result<u8, HostError> {
-    let mut command = build_command();
+    let mut command = command_with_grouped_help();
     command.build();
     let page = match name {
         None => command,

@@ -65,7 +65,7 @@ async fn check_call(environment: &Environment, args: &PolicyCheckArgs) -> Result
 
 fn promote_instructions(environment: &Environment, args: &PolicyPromoteArgs) -> Result<u8, HostError> {
     let root = project_root(environment, args.project.directory.as_deref())?;
-    let found = Promotion::find(environment, &*open_state(environment)?, &root)?;
+    let found = Promotion::from_instructions(environment, &*open_state(environment)?, &root)?;
     if found.rules.is_empty() {
         errln!("the instruction files have no hard rule that names a path or a command");
         return Ok(1);

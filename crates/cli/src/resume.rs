@@ -98,7 +98,7 @@ async fn resume_claimed(
             session.send(UserMessage { text: message, images }).await?;
         }
         None if args.close && (!resumption.has_waiting_message || !resumption.is_task_open) => {
-            return close_cut_off_task(&session, events, options.output.detail()).await;
+            return watch_cut_off_task_close(&session, events, options.output.detail()).await;
         }
         None => {}
     }
@@ -112,7 +112,7 @@ async fn resume_claimed(
 }
 
 /// Shows a session until the task that was cut off is closed.
-async fn close_cut_off_task(
+async fn watch_cut_off_task_close(
     session: &SessionHandle,
     mut events: Subscription,
     detail: ProgressDetail,

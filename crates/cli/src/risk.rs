@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use journeyman_git::Git;
 use journeyman_host::HostError;
-use journeyman_host::task_risk::TaskRisk;
+use journeyman_host::task_risk::TaskRiskAssessor;
 use journeyman_policy::RiskAssessment;
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 
@@ -22,5 +22,5 @@ pub(crate) async fn assess_risk(
     target: &Path,
 ) -> Result<RiskAssessment, HostError> {
     let git = Git::new(root.unwrap_or(target), Arc::new(Sandbox::new(SandboxSettings::default())));
-    TaskRisk::read(root, &git).await.assess(task, Some(target)).await
+    TaskRiskAssessor::read(root, &git).await.assess(task, Some(target)).await
 }

@@ -97,7 +97,7 @@ pub(crate) async fn run(environment: &Environment, mut args: RunArgs) -> Result<
         return display.print_report(&run_agent(template, run, display).await?);
     }
     let task = SlashCommands::expand_task(environment, &root, task.text)?;
-    template.check_task(&task)?;
+    template.check_task_size(&task)?;
     if args.with.is_some() && !display.is_quiet() {
         let risk = describe_risk(&assess_risk(Some(&root), &task, &root).await?);
         errln!("{}", color::stderr_paint().dim(&printable(&format_args!("{risk}; confined"))));
@@ -199,7 +199,7 @@ pub(crate) async fn watch_and_deliver(
             .show_note(&format!("works in your files: no copy is cheap here ({})", printable(reason)));
     }
     let watched = watch_session(&session, &mut events, &mut terminal).await;
-    terminal.renderer.hold_events_while(false);
+    terminal.renderer.set_events_held(false);
     terminal.renderer.end_line();
     tokio::select! {
         biased;
@@ -245,7 +245,7 @@ impl Surface for TerminalSurface {
         self.display.stream_event(envelope)?;
         self.renderer.show_envelope(envelope);
         self.approvals.handle_event(envelope);
-        self.renderer.hold_events_while(self.approvals.is_asking());
+        self.renderer.set_events_held(self.approvals.is_asking());
         Ok(())
     }
 
@@ -253,7 +253,7 @@ impl Surface for TerminalSurface {
         Box::pin(async move {
             loop {
                 self.approvals.show_next();
-                self.renderer.hold_events_while(self.approvals.is_asking());
+                self.renderer.set_events_held(self.approvals.is_asking());
                 tokio::select! {
                     biased;
                     () = self.signals.next() => {

@@ -3,7 +3,7 @@
 mod args;
 
 use journeyman_agent::verify::SetupPlan;
-use journeyman_host::checks::{CheckedProject, SetupAnswer, describe_setup};
+use journeyman_host::checks::{ProjectCheckRunner, SetupAnswer, describe_setup};
 use journeyman_host::config::Environment;
 use journeyman_host::{Confirmations, Context as _, HostError, RunOptions};
 use journeyman_terminal::stderr_screen;
@@ -23,7 +23,7 @@ pub(crate) async fn run_setup_command(environment: &Environment, args: &SetupArg
     // The person sees each command before it runs; the project's configuration names none.
     let options = RunOptions { trust_project: true, allow_root: args.allow_root, ..RunOptions::default() };
     let directory = args.project.directory.as_deref();
-    let project = CheckedProject::open(environment, &state, directory, &options, prompts)?;
+    let project = ProjectCheckRunner::open(environment, &state, directory, &options, prompts)?;
     let plan = project.plan_setup().await?;
     if !args.json {
         write_screen(|screen| describe_setup(&plan).iter().for_each(|line| screen.write_line(line)));

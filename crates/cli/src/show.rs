@@ -10,7 +10,9 @@ use journeyman_host::export::conversation_before_compaction;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
 use journeyman_host::session_evidence::{ProofState, SessionEvidence, apply_landing};
-use journeyman_host::sessions::{STATE_CUT_OFF, STATE_RUNNING, SessionState, find_session, session_state};
+use journeyman_host::sessions::{
+    SESSION_STATE_CUT_OFF, SESSION_STATE_RUNNING, SessionState, find_session, session_state,
+};
 use journeyman_protocol::{Envelope, Event, RunReport, Seq, SessionId};
 
 use crate::args::ShowArgs;
@@ -51,7 +53,7 @@ pub(crate) async fn show_session(environment: &Environment, args: &ShowArgs) -> 
     }
     printer.renderer.end_line();
     if !printer.json && !printer.has_ended {
-        print_state(&session.id, session_state(&dirs, &session).await?);
+        print_unfinished_state(&session.id, session_state(&dirs, &session).await?);
     }
     if let Some(report) = printer.report.filter(|_| !args.json)
         && let proof @ ProofState::TreeChanged { .. } =
@@ -108,13 +110,15 @@ impl EventPrinter {
 }
 
 /// Prints why a session has not ended.
-fn print_state(session: &SessionId, SessionState { status, holder }: SessionState) {
+fn print_unfinished_state(session: &SessionId, SessionState { status, holder }: SessionState) {
     match (status.as_str(), holder) {
-        (STATE_RUNNING, Some(holder)) => {
+        (SESSION_STATE_RUNNING, Some(holder)) => {
             let holder = printable(&holder);
             outln!("\nthe session is running ({holder}); jm show --follow {session} goes on showing it");
         }
-        (STATE_CUT_OFF, _) => outln!("\nthe session was cut off; jm resume {session} finishes its task"),
+        (SESSION_STATE_CUT_OFF, _) => {
+            outln!("\nthe session was cut off; jm resume {session} finishes its task")
+        }
         _ => {}
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Maximum number of failures that are remembered of a round.
 const MAX_FAILURES: usize = 60;
 /// Maximum bytes of a failure's name.
-const MAX_NAME_BYTES: usize = 160;
+const MAX_FAILURE_NAME_BYTES: usize = 160;
 /// After so many rounds with the same first failure, refining is over.
 const MAX_SAME_CAUSE_ROUNDS: usize = 3;
 
@@ -47,7 +47,7 @@ impl CheckedRound {
                 let last =
                     check.output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
                 let name = format!("{}: {}", check.command, strip_numbers(last.trim()));
-                names.push(clip_to_bytes(&name, MAX_NAME_BYTES).to_owned());
+                names.push(clip_to_bytes(&name, MAX_FAILURE_NAME_BYTES).to_owned());
             }
         }
         let blocking = findings.iter().filter(|finding| finding.is_blocking());
@@ -56,7 +56,7 @@ impl CheckedRound {
         names.retain(|name| known.insert(name.clone()));
         let count = names.len();
         names.truncate(MAX_FAILURES);
-        let words = Some(hash_words(evidence, findings));
+        let words = Some(hash_failures(evidence, findings));
         Self { attempt, failures: names, count, words, checkpoint: None, edits: 0 }
     }
 
@@ -96,7 +96,7 @@ pub(crate) fn better_round<'a>(earlier: &'a [CheckedRound], now: &CheckedRound) 
 }
 
 /// Hashes what the failures of a round say, without what changes from run to run.
-fn hash_words(evidence: &[Evidence], findings: &[HonestyFinding]) -> ContentHash {
+fn hash_failures(evidence: &[Evidence], findings: &[HonestyFinding]) -> ContentHash {
     let mut words = String::new();
     for check in evidence.iter().filter(|check| check.outcome.has_failed()) {
         words.push_str(&check.command);
@@ -123,7 +123,7 @@ fn failure_name(one: &Diagnostic) -> String {
         (None, None) => format!("{path}: {}", strip_numbers(&one.message)),
     };
     let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
-    clip_to_bytes(name.trim_start_matches(": "), MAX_NAME_BYTES).to_owned()
+    clip_to_bytes(name.trim_start_matches(": "), MAX_FAILURE_NAME_BYTES).to_owned()
 }
 
 /// Durations, addresses and counts change from run to run.

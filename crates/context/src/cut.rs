@@ -11,7 +11,7 @@ pub const MIN_CUT_TOKENS: Tokens = Tokens(500);
 /// The head's share of the room, in hundredths: declarations stand at the top.
 const HEAD_PERCENT: u64 = 60;
 /// No line of a shortened text is longer, in bytes: it is data, or minified.
-const MAX_LINE_BYTES: usize = 1_000;
+const MAX_KEPT_LINE_BYTES: usize = 1_000;
 /// A text longer than this is looked at only at its ends, in bytes.
 const MAX_EXAMINED_BYTES: usize = 4 << 20;
 
@@ -116,7 +116,7 @@ fn count_fitting_lines<'a>(lines: impl Iterator<Item = &'a &'a str>, budget: Tok
 }
 
 fn line_prefix(line: &str) -> &str {
-    line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or(line)
+    line.get(..line.floor_char_boundary(MAX_KEPT_LINE_BYTES)).unwrap_or(line)
 }
 
 fn push_lines(out: &mut String, lines: &[&str]) {

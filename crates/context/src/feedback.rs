@@ -16,7 +16,7 @@ pub const FEEDBACK_BUDGET: Tokens = Tokens(2_500);
 /// Diagnostics shown a check; the first are the worst, and the rest often follow from them.
 const MAX_DIAGNOSTICS: usize = 12;
 /// A longer message is cut, in bytes.
-const MAX_MESSAGE_BYTES: usize = 400;
+const MAX_DIAGNOSTIC_MESSAGE_BYTES: usize = 400;
 /// A longer command or reason is cut, in bytes.
 const MAX_COMMAND_BYTES: usize = 300;
 /// Maximum number of quoted source lines a diagnostic.
@@ -303,7 +303,8 @@ fn describe_diagnostic(found: &Diagnostic) -> String {
         let _infallible = write!(out, "[{}]", clip_to_bytes(&one_line(code), MAX_COMMAND_BYTES));
     }
     let message = found.message.trim();
-    let _infallible = writeln!(out, ": {}", clip_to_bytes(message, MAX_MESSAGE_BYTES).replace('\n', "\n  "));
+    let _infallible =
+        writeln!(out, ": {}", clip_to_bytes(message, MAX_DIAGNOSTIC_MESSAGE_BYTES).replace('\n', "\n  "));
     if let (Some(expected), Some(actual)) = (&found.expected, &found.actual) {
         let _infallible = writeln!(
             out,

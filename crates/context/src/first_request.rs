@@ -24,9 +24,9 @@ use crate::words::TaskVocabulary;
 use crate::{TokenEstimator, instructions};
 
 /// All instruction files together, in tokens: more is a manual, which the model can read in parts.
-const MAX_INSTRUCTIONS: Tokens = Tokens(8_000);
+const MAX_INSTRUCTION_TOKENS: Tokens = Tokens(8_000);
 /// One file that the task names, in tokens: of a larger one the parts that the task is about.
-const MAX_NAMED_FILE: Tokens = Tokens(4_000);
+const MAX_NAMED_FILE_TOKENS: Tokens = Tokens(4_000);
 /// Of the map's budget, in hundredths: what files define that an index finds for the task. What
 /// they don't need is for paths.
 const OUTLINES_PERCENT: u64 = 60;
@@ -34,14 +34,14 @@ const OUTLINES_PERCENT: u64 = 60;
 /// the task names, and what an index finds. The rest is a reserve for what estimates miss.
 const INSTRUCTIONS_PERCENT: u64 = 30;
 const MAP_PERCENT: u64 = 15;
-const FILES_PERCENT: u64 = 50;
-const FOUND_PERCENT: u64 = 25;
+const NAMED_FILES_PERCENT: u64 = 50;
+const FOUND_PASSAGES_PERCENT: u64 = 25;
 /// Maximum tokens of the notes about commits.
-const MAX_HISTORY: Tokens = Tokens(400);
+const MAX_COMMIT_NOTES_TOKENS: Tokens = Tokens(400);
 /// A larger file is only pointed at, in bytes.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 /// Maximum number of files named by the task that are included.
-const MAX_FILES: usize = 12;
+const MAX_NAMED_FILES: usize = 12;
 /// Maximum number of checks that are named.
 const MAX_CHECKS: usize = 12;
 
@@ -109,12 +109,12 @@ pub struct PackReport {
     /// The use of each category's share.
     pub shares: Vec<ContextShare>,
     /// Everything that was weighed, in and out, by category.
-    pub items: Vec<PackedItem>,
+    pub items: Vec<WeighedItem>,
 }
 
 /// A thing that was weighed for the first request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PackedItem {
+pub struct WeighedItem {
     /// Its category.
     pub category: ContextCategory,
     /// Its name: a path, with lines where it is a part.
@@ -133,7 +133,7 @@ impl PackReport {
     /// Notes something that is always in.
     fn note(&mut self, category: ContextCategory, name: &str, why: &str, tokens: Tokens) {
         let (name, why) = (name.to_owned(), why.to_owned());
-        self.items.push(PackedItem {
+        self.items.push(WeighedItem {
             category,
             name,
             tokens,
@@ -145,7 +145,7 @@ impl PackReport {
 
     /// Notes a file that the task names and that can't be shown.
     fn note_refusal(&mut self, path: &RelPath, outcome: PackingOutcome, why: &str) {
-        self.items.push(PackedItem {
+        self.items.push(WeighedItem {
             category: ContextCategory::ActiveFiles,
             name: path.to_string(),
             tokens: Tokens(0),
@@ -170,7 +170,7 @@ impl PackReport {
         }
         for decision in &decisions {
             let Some(candidate) = candidates.get(decision.candidate) else { continue };
-            self.items.push(PackedItem {
+            self.items.push(WeighedItem {
                 category: candidate.category,
                 name: candidate.location(),
                 tokens: decision.tokens,
@@ -184,7 +184,7 @@ impl PackReport {
     /// Notes the use of a category's share. Its items have these tokens together: what they don't
     /// explain is headings and tags.
     fn note_share(&mut self, category: ContextCategory, tokens: Tokens, budget: Tokens) {
-        let inside = |it: &&mut PackedItem| it.category == category && it.outcome.is_included();
+        let inside = |it: &&mut WeighedItem| it.category == category && it.outcome.is_included();
         let own: Vec<&mut Tokens> =
             self.items.iter_mut().filter(inside).map(|item| &mut item.tokens).collect();
         let sum: Tokens = own.iter().map(|tokens| **tokens).sum();
@@ -271,18 +271,18 @@ pub fn pack_first_request(inputs: &FirstRequestInputs<'_>) -> Result<PackedReque
     let begin = TokenEstimator.count(&message) + TokenEstimator.count(&end);
     report.note(ContextCategory::Task, "task", "the user wrote it", begin);
     report.note_share(ContextCategory::Task, begin, begin);
-    push_instructions(&mut message, inputs, share(MAX_INSTRUCTIONS, INSTRUCTIONS_PERCENT), &mut report);
+    push_instructions(&mut message, inputs, share(MAX_INSTRUCTION_TOKENS, INSTRUCTIONS_PERCENT), &mut report);
     push_repository_map(&mut message, inputs, share(DEFAULT_BUDGET, MAP_PERCENT), &mut report);
-    let named = push_named_files(&mut message, inputs, Tokens(left * FILES_PERCENT / 100), &mut report);
+    let named = push_named_files(&mut message, inputs, Tokens(left * NAMED_FILES_PERCENT / 100), &mut report);
     let remaining = |message: &str| {
         let spent = TokenEstimator.count(message) + TokenEstimator.count(&end) + fixed;
         Tokens(inputs.budget.0.saturating_sub(spent.0))
     };
-    let room = remaining(&message).min(MAX_HISTORY);
+    let room = remaining(&message).min(MAX_COMMIT_NOTES_TOKENS);
     push_commits(&mut message, inputs, room, &mut report);
     if let Some(found) = inputs.found {
         // What the parts before leave, but no more than the share.
-        let room = remaining(&message).min(Tokens(left * FOUND_PERCENT / 100));
+        let room = remaining(&message).min(Tokens(left * FOUND_PASSAGES_PERCENT / 100));
         push_found_passages(&mut message, found, &named, room, &mut report);
     }
     message.push_str(&end);
@@ -487,7 +487,7 @@ fn push_named_files(
     let (mut texts, mut candidates) = (Texts::new(), Vec::new());
     for Mention { path, line } in &named {
         let mut refuse = |outcome, why: &str| not_shown.push((path.clone(), outcome, why.to_owned()));
-        if texts.len() >= MAX_FILES {
+        if texts.len() >= MAX_NAMED_FILES {
             refuse(PackingOutcome::NoRoom, PackingOutcome::NoRoom.description());
             continue;
         }
@@ -502,7 +502,7 @@ fn push_named_files(
             Err(error) => refuse(PackingOutcome::Unreadable, &error.to_string()),
         }
     }
-    let total = budget.min(Tokens(MAX_NAMED_FILE.0.saturating_mul(texts.len() as u64)));
+    let total = budget.min(Tokens(MAX_NAMED_FILE_TOKENS.0.saturating_mul(texts.len() as u64)));
     let room = SelectionBudget { total, shares: vec![(ContextCategory::ActiveFiles, 100)], least: 0.0 };
     let mut selection = select(&candidates, &texts, &room);
     // The task's order is the user's.
@@ -545,7 +545,7 @@ fn push_commits(out: &mut String, inputs: &FirstRequestInputs<'_>, budget: Token
     let before = TokenEstimator.count(out);
     let (text, fitting) = line_commits_text(inputs.line_commits, budget);
     for (at, commit) in inputs.line_commits.iter().enumerate() {
-        report.items.push(PackedItem {
+        report.items.push(WeighedItem {
             category: ContextCategory::History,
             name: commit.name(),
             tokens: TokenEstimator.count(&commit.text()),
@@ -562,7 +562,7 @@ fn push_commits(out: &mut String, inputs: &FirstRequestInputs<'_>, budget: Token
     push_newest_commits(out, inputs, left, report);
     let tokens = Tokens(TokenEstimator.count(out).0.saturating_sub(before.0));
     if tokens.0 > 0 {
-        report.note_share(ContextCategory::History, tokens, MAX_HISTORY);
+        report.note_share(ContextCategory::History, tokens, MAX_COMMIT_NOTES_TOKENS);
     }
 }
 

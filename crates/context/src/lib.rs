@@ -48,7 +48,7 @@ pub use estimate::TokenEstimator;
 pub use feedback::{FEEDBACK_BUDGET, Feedback, describe_failed_checks};
 pub use fence::fence_text;
 pub use first_request::{
-    ContextError, FirstRequestInputs, PackReport, PackedItem, PackedRequest, SystemText, check_task_fits,
+    ContextError, FirstRequestInputs, PackReport, PackedRequest, SystemText, WeighedItem, check_task_fits,
     pack_first_request, pack_follow_up, system_prompt,
 };
 pub use instructions::{nested_instructions, nested_instructions_text};

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::TokenEstimator;
 
 /// Tokens of all notes in a first request.
-const MAX_NOTES: Tokens = Tokens(1_000);
+const MAX_NOTES_TOKENS: Tokens = Tokens(1_000);
 /// Maximum characters of a note.
 pub const MAX_NOTE_CHARS: usize = 1_000;
 /// Maximum lines that a note rests on.
@@ -102,7 +102,7 @@ impl MemoryNote {
 #[must_use]
 pub fn notes_text(notes: &[MemoryNote], read: &dyn Fn(&RelPath) -> Option<String>) -> String {
     let mut lines = Vec::new();
-    let mut left = MAX_NOTES.0;
+    let mut left = MAX_NOTES_TOKENS.0;
     for note in notes.iter().rev() {
         let NoteState::Holds(line) = note.check(read) else { continue };
         let text: String = note.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -181,6 +181,6 @@ mod tests {
             (0..900).map(|id| MemoryNote { id, text: format!("note {id}"), ..note(None) }).collect();
         let text = notes_text(&many, &read);
         assert!(text.ends_with("- note 899\n") && !text.contains("note 1\n"));
-        assert!(TokenEstimator.count(&text) <= MAX_NOTES);
+        assert!(TokenEstimator.count(&text) <= MAX_NOTES_TOKENS);
     }
 }

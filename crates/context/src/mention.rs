@@ -11,7 +11,8 @@ const MAX_NAMES: usize = 64;
 /// A task longer than this is read at its beginning only, in bytes.
 const MAX_TASK_BYTES: usize = 256 << 10;
 /// Files with these names count also without a dot, a slash or quotes.
-const WELL_KNOWN: [&str; 6] = ["Makefile", "Dockerfile", "Justfile", "Rakefile", "Gemfile", "Procfile"];
+const WELL_KNOWN_FILE_NAMES: [&str; 6] =
+    ["Makefile", "Dockerfile", "Justfile", "Rakefile", "Gemfile", "Procfile"];
 
 /// A file that the task names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,8 +96,9 @@ fn find_path_words(task: &str) -> Vec<PathWord<'_>> {
         let text = text.trim_start_matches('@');
         let text = text.strip_prefix("./").unwrap_or(text);
         let line = line.or_else(|| stack_frame_line(after));
-        let path_like =
-            text.contains('/') || text.trim_start_matches('.').contains('.') || WELL_KNOWN.contains(&text);
+        let path_like = text.contains('/')
+            || text.trim_start_matches('.').contains('.')
+            || WELL_KNOWN_FILE_NAMES.contains(&text);
         let url = text.contains("://");
         if text.is_empty() || url || text.ends_with('/') || !(path_like || quoted) {
             continue;

@@ -25,25 +25,29 @@ const fn builtin_prompt(
 
 /// The principles and rules: the same for every task, project and mode, so that providers can keep
 /// them.
-const SYSTEM: &str = "system.md";
-const TEXT_PROTOCOL: &str = "text-protocol.md";
-const EDIT_FORMAT: &str = "edit-format.md";
-const PLAN: &str = "plan.md";
-const COMPACTION: &str = "compaction.md";
-const READ_ONLY: &str = "read-only.md";
+const SYSTEM_FILE: &str = "system.md";
+const TEXT_PROTOCOL_FILE: &str = "text-protocol.md";
+const EDIT_FORMAT_FILE: &str = "edit-format.md";
+const PLAN_FILE: &str = "plan.md";
+const COMPACTION_FILE: &str = "compaction.md";
+const READ_ONLY_FILE: &str = "read-only.md";
 
 /// The built-in texts.
 const BUILTIN_PROMPTS: [BuiltinPrompt; 10] = [
-    builtin_prompt(SYSTEM, include_str!("../prompts/system.md"), &[]),
+    builtin_prompt(SYSTEM_FILE, include_str!("../prompts/system.md"), &[]),
     builtin_prompt("mode-plan.md", include_str!("../prompts/mode-plan.md"), &[]),
     builtin_prompt("mode-ask.md", include_str!("../prompts/mode-ask.md"), &[]),
     builtin_prompt("mode-edit.md", include_str!("../prompts/mode-edit.md"), &[]),
     builtin_prompt("mode-auto.md", include_str!("../prompts/mode-auto.md"), &[]),
-    builtin_prompt(READ_ONLY, include_str!("../prompts/read-only.md"), &[]),
-    builtin_prompt(TEXT_PROTOCOL, include_str!("../prompts/text-protocol.md"), &["edit_format", "tools"]),
-    builtin_prompt(EDIT_FORMAT, include_str!("../prompts/edit-format.md"), &[]),
-    builtin_prompt(PLAN, include_str!("../prompts/plan.md"), &["plan"]),
-    builtin_prompt(COMPACTION, include_str!("../prompts/compaction.md"), &[]),
+    builtin_prompt(READ_ONLY_FILE, include_str!("../prompts/read-only.md"), &[]),
+    builtin_prompt(
+        TEXT_PROTOCOL_FILE,
+        include_str!("../prompts/text-protocol.md"),
+        &["edit_format", "tools"],
+    ),
+    builtin_prompt(EDIT_FORMAT_FILE, include_str!("../prompts/edit-format.md"), &[]),
+    builtin_prompt(PLAN_FILE, include_str!("../prompts/plan.md"), &["plan"]),
+    builtin_prompt(COMPACTION_FILE, include_str!("../prompts/compaction.md"), &[]),
 ];
 
 /// The texts that a session tells its model by itself.
@@ -144,24 +148,24 @@ impl PromptTexts {
     /// Returns the instructions for the model that sums up a conversation.
     #[must_use]
     pub fn compaction(&self) -> &str {
-        self.text(COMPACTION)
+        self.text(COMPACTION_FILE)
     }
 
     /// Returns a plan with what the model that carries it out is told about it.
     #[must_use]
     pub fn plan(&self, plan: &str) -> String {
-        fill_template(self.text(PLAN), |place| (place == "plan").then_some(plan))
+        fill_template(self.text(PLAN_FILE), |place| (place == "plan").then_some(plan))
     }
 
     /// Returns how to work and what never to do.
     pub(crate) fn system(&self) -> &str {
-        self.text(SYSTEM)
+        self.text(SYSTEM_FILE)
     }
 
     /// Returns the description of a mode for the model.
     pub(crate) fn mode(&self, mode: Mode, goal: ReadOnlyGoal) -> &str {
         self.text(match mode {
-            Mode::Plan if goal == ReadOnlyGoal::Answer => READ_ONLY,
+            Mode::Plan if goal == ReadOnlyGoal::Answer => READ_ONLY_FILE,
             Mode::Plan => "mode-plan.md",
             Mode::Ask => "mode-ask.md",
             Mode::Edit => "mode-edit.md",
@@ -181,8 +185,8 @@ impl PromptTexts {
                 tool.description.trim()
             );
         }
-        let format = if edits { format!("\n{}\n", self.text(EDIT_FORMAT)) } else { String::new() };
-        let mut out = fill_template(self.text(TEXT_PROTOCOL), |place| match place {
+        let format = if edits { format!("\n{}\n", self.text(EDIT_FORMAT_FILE)) } else { String::new() };
+        let mut out = fill_template(self.text(TEXT_PROTOCOL_FILE), |place| match place {
             "edit_format" => Some(&format),
             "tools" => Some(list.trim_end()),
             _ => None,

@@ -12,7 +12,7 @@ use crate::words::TaskVocabulary;
 /// Default maximum tokens of the map: about 150 directories or 500 names.
 pub(crate) const DEFAULT_BUDGET: Tokens = Tokens(1_500);
 /// A directory shows at most this many of its files; the rest is a number.
-const MAX_NAMES: usize = 60;
+const MAX_NAMES_PER_DIRECTORY: usize = 60;
 /// Score of the file that an index ranked first; a word of the task in a file's name scores one.
 const FOUND_SCORE: f64 = 3.0;
 /// A longer name is shortened, in bytes: names of content hashes tell nothing.
@@ -154,7 +154,7 @@ impl<'a> DirectoryTree<'a> {
             let Some(directory) = self.directory(index) else { continue };
             // Its closed line is paid for already; the open one repeats the path and adds names.
             let (children, children_cost) = self.children_within(directory, left);
-            let mut names = directory.files.len().min(MAX_NAMES);
+            let mut names = directory.files.len().min(MAX_NAMES_PER_DIRECTORY);
             while names > 0 && children_cost + self.names_cost(index, names) > left {
                 names /= 2;
             }

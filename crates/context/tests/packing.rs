@@ -250,7 +250,7 @@ fn a_named_file_that_is_not_shown_is_in_the_report_with_the_reason() {
     let packed = project.pack_with(|inputs| inputs.task = task).unwrap();
     let of = |name: &str| {
         let items = &packed.report.items;
-        let own = |item: &&journeyman_context::PackedItem| {
+        let own = |item: &&journeyman_context::WeighedItem| {
             item.category == ContextCategory::ActiveFiles && item.name.starts_with(name)
         };
         items.iter().filter(own).map(|item| (item.outcome, item.why.as_str())).collect::<Vec<_>>()

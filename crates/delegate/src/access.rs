@@ -62,7 +62,7 @@ impl CliAccess {
     ///
     /// # Errors
     /// [`AccessError`] for an address that can't be reached from inside a sandbox.
-    pub fn find(
+    pub fn from_environment(
         settings: &DelegateSettings,
         host: &HostEnvironment,
         confined: bool,
@@ -71,7 +71,7 @@ impl CliAccess {
         let needs = adapter.requirements().for_model(settings.model.as_deref());
         let credentials = existing_paths(&needs.credentials, host);
         let keyless = needs.providers.iter().find(|provider| provider.keys.is_empty());
-        let chosen = needs.providers.iter().find(|provider| is_set(provider, host));
+        let chosen = needs.providers.iter().find(|provider| is_provider_configured(provider, host));
         let provider = chosen.or(keyless.filter(|_| !credentials.is_empty())).or(needs.providers.first());
         let mut access = Self { credentials, ..Self::default() };
         let mut pass = |name: &str| {
@@ -85,8 +85,8 @@ impl CliAccess {
             access.files.clone_from(&provider.files);
             let own = provider.base_urls.iter().find_map(|name| Some((name, variable(host, name)?)));
             match (&settings.base_url, own) {
-                (Some(address), _) => access.use_address("base_url", address, confined)?,
-                (None, Some((name, address))) => access.use_address(name, address, confined)?,
+                (Some(address), _) => access.use_base_url("base_url", address, confined)?,
+                (None, Some((name, address))) => access.use_base_url(name, address, confined)?,
                 (None, None) => access.add_hosts(adapter.name(), &provider.hosts)?,
             }
         }
@@ -112,7 +112,7 @@ impl CliAccess {
     }
 
     /// Sets the provider's base URL, and allows only its host.
-    fn use_address(&mut self, variable: &str, address: &str, confined: bool) -> Result<(), AccessError> {
+    fn use_base_url(&mut self, variable: &str, address: &str, confined: bool) -> Result<(), AccessError> {
         let refuse = |why| AccessError::BaseUrl {
             variable: variable.to_owned(),
             address: strip_password(address),
@@ -166,7 +166,7 @@ fn variable<'a>(host: &'a HostEnvironment, name: &str) -> Option<&'a str> {
     host.vars.get(OsStr::new(name)).and_then(|value| value.to_str()).filter(|value| !value.is_empty())
 }
 
-fn is_set(provider: &Provider, host: &HostEnvironment) -> bool {
+fn is_provider_configured(provider: &Provider, host: &HostEnvironment) -> bool {
     provider.keys.iter().chain(&provider.base_urls).any(|name| variable(host, name).is_some())
 }
 
@@ -235,7 +235,7 @@ mod tests {
 
     fn find(vars: &[(&str, &str)]) -> Result<CliAccess, AccessError> {
         let vars = vars.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
-        CliAccess::find(&settings(), &HostEnvironment { vars, home: None }, true)
+        CliAccess::from_environment(&settings(), &HostEnvironment { vars, home: None }, true)
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
                 .into(),
             home: None,
         };
-        let access = CliAccess::find(&settings(), &host, true).unwrap();
+        let access = CliAccess::from_environment(&settings(), &host, true).unwrap();
         let names: Vec<_> = access.environment.keys().map(|name| name.to_str().unwrap()).collect();
         assert_eq!(names, ["NO_UPDATE", "SECOND_KEY", "TWO_SETTING"]);
         assert_eq!(
@@ -284,7 +284,8 @@ mod tests {
         let host =
             HostEnvironment { vars: [("FIRST_URL".into(), "http://10.1.1.1".into())].into(), home: None };
         let access =
-            CliAccess::find(&DelegateSettings { network, base_url, ..settings() }, &host, true).unwrap();
+            CliAccess::from_environment(&DelegateSettings { network, base_url, ..settings() }, &host, true)
+                .unwrap();
         assert_eq!(access.hosts(), ["10.0.0.9:80", "127.0.0.1:11434"], "the configuration wins");
         for (address, expected) in [
             ("https://192.168.1.5:8443", "by http:// alone"),

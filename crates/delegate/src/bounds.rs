@@ -6,17 +6,17 @@ use journeyman_protocol::clip_to_bytes;
 /// less in 300 seconds.
 pub const MAX_RUN_OUTPUT_BYTES: u64 = 1 << 30;
 /// Maximum bytes of a line that is parsed. A longer one becomes an unknown event.
-pub const MAX_LINE_BYTES: usize = 2 << 20;
+pub const MAX_PARSED_LINE_BYTES: usize = 2 << 20;
 /// Maximum bytes kept of a line that an adapter doesn't understand.
-pub const MAX_UNKNOWN_BYTES: usize = 2 << 10;
+pub const MAX_UNKNOWN_LINE_BYTES: usize = 2 << 10;
 /// Maximum bytes of a piece of text or thought, and of a message.
 pub const MAX_TEXT_BYTES: usize = 256 << 10;
 /// Maximum bytes kept of a tool's output.
-pub const MAX_OUTPUT_BYTES: usize = 8 << 10;
+pub const MAX_TOOL_OUTPUT_BYTES: usize = 8 << 10;
 /// Maximum bytes of a summary, of a tool's name, and of a sentence about a failure.
 pub const MAX_SENTENCE_BYTES: usize = 1 << 10;
 /// Maximum bytes of an id or a changed path.
-pub const MAX_NAME_BYTES: usize = 4 << 10;
+pub const MAX_ID_OR_PATH_BYTES: usize = 4 << 10;
 /// Maximum number of changed paths in one event.
 pub const MAX_CHANGED_PATHS: usize = 1_000;
 /// Maximum bytes of a session id.

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::adapter::{any_model_provider, to_paths, to_strings, to_variables};
-use crate::bounds::{MAX_NAME_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip};
+use crate::bounds::{MAX_ID_OR_PATH_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip};
 use crate::json_line::{
     dollars_at, escape_leading_slash, list_at, summarize_input, text_at, tokens_at, tool_output, unknown_step,
 };
@@ -109,7 +109,7 @@ impl Conversation for ClaudeConversation {
         let Some(value) = self.progress.parse(line) else { return unknown_step(line) };
         let events = match (text_at(&value, "/type"), text_at(&value, "/subtype")) {
             ("system", "init") => {
-                self.progress.take_session(text_at(&value, "/session_id")).into_iter().collect()
+                self.progress.set_session(text_at(&value, "/session_id")).into_iter().collect()
             }
             ("system", "api_retry") => return self.read_retry(&value),
             ("assistant", _) => self.read_assistant(&value),
@@ -157,7 +157,7 @@ impl ClaudeConversation {
                 "text" => {
                     let text = text_at(block, "/text");
                     if own {
-                        self.progress.take_message(text);
+                        self.progress.set_message(text);
                     }
                     events.push(DelegateEvent::Text(clip(text, MAX_TEXT_BYTES)));
                 }
@@ -165,7 +165,7 @@ impl ClaudeConversation {
                     events.push(DelegateEvent::Thought(clip(text_at(block, "/thinking"), MAX_TEXT_BYTES)));
                 }
                 "tool_use" => events.push(DelegateEvent::ToolStart {
-                    id: clip(text_at(block, "/id"), MAX_NAME_BYTES),
+                    id: clip(text_at(block, "/id"), MAX_ID_OR_PATH_BYTES),
                     tool: clip(text_at(block, "/name"), MAX_SENTENCE_BYTES),
                     summary: summarize_input(block.get("input").unwrap_or(&Value::Null)),
                 }),
@@ -192,10 +192,10 @@ impl ClaudeConversation {
 
     fn read_result(&mut self, value: &Value) -> Vec<DelegateEvent> {
         let mut events: Vec<_> =
-            self.progress.take_session(text_at(value, "/session_id")).into_iter().collect();
+            self.progress.set_session(text_at(value, "/session_id")).into_iter().collect();
         let message = text_at(value, "/result");
         if !message.is_empty() {
-            self.progress.take_message(message);
+            self.progress.set_message(message);
         }
         let usage = &mut self.progress.usage;
         usage.input = tokens_at(value, "/usage/input_tokens");
@@ -229,7 +229,7 @@ fn read_tool_results(value: &Value) -> Vec<DelegateEvent> {
             continue;
         }
         events.push(DelegateEvent::ToolEnd {
-            id: clip(text_at(block, "/tool_use_id"), MAX_NAME_BYTES),
+            id: clip(text_at(block, "/tool_use_id"), MAX_ID_OR_PATH_BYTES),
             failed: block.get("is_error").and_then(Value::as_bool) == Some(true),
             output: tool_output(block.get("content").unwrap_or(&Value::Null)),
         });
@@ -238,7 +238,7 @@ fn read_tool_results(value: &Value) -> Vec<DelegateEvent> {
     if value.pointer("/tool_use_result/structuredPatch").is_some() {
         let path = text_at(value, "/tool_use_result/filePath");
         if !path.is_empty() {
-            events.push(DelegateEvent::FilesChanged(vec![clip(path, MAX_NAME_BYTES)]));
+            events.push(DelegateEvent::FilesChanged(vec![clip(path, MAX_ID_OR_PATH_BYTES)]));
         }
     }
     events
@@ -247,7 +247,7 @@ fn read_tool_results(value: &Value) -> Vec<DelegateEvent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{arguments, read, request};
+    use crate::sample::{arguments, read_run, request};
 
     const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s-1"}"#;
 
@@ -297,7 +297,7 @@ mod tests {
         ];
         let mut request = request("");
         request.spent.cost = Some(0.25);
-        let (events, outcome) = read(&Claude, &request, &lines, Some(0), "");
+        let (events, outcome) = read_run(&Claude, &request, &lines, Some(0), "");
         let usage = journeyman_protocol::Usage {
             input: journeyman_protocol::Tokens(1),
             cache_read: journeyman_protocol::Tokens(2),
@@ -353,7 +353,7 @@ mod tests {
             (0.75, Some(4), 0.75),
             (0.125, Some(14), 0.125),
         ] {
-            let (_, outcome) = read(&Claude, &request, &[INIT, &result(cost, output)], Some(0), "");
+            let (_, outcome) = read_run(&Claude, &request, &[INIT, &result(cost, output)], Some(0), "");
             assert_eq!(outcome.cost, Some(expected), "{cost} {output:?}");
         }
     }
@@ -377,7 +377,7 @@ mod tests {
             (vec![INIT], Some(134), "", FailureKind::CutOff),
             (vec![], Some(1), "No such file", FailureKind::Reported),
         ] {
-            let (_, outcome) = read(&Claude, &request(""), &lines, exit, stderr);
+            let (_, outcome) = read_run(&Claude, &request(""), &lines, exit, stderr);
             assert_eq!(outcome.failure.map(|failure| failure.kind), Some(kind), "{lines:?} {stderr}");
         }
     }

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use crate::adapter::{any_model_provider, to_paths, to_strings};
 use crate::bounds::{
-    MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OPEN_TOOLS, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, clip, one_line,
+    MAX_CHANGED_PATHS, MAX_ID_OR_PATH_BYTES, MAX_OPEN_TOOLS, MAX_TEXT_BYTES, MAX_TOOL_OUTPUT_BYTES, clip,
+    one_line,
 };
 use crate::json_line::{list_at, summarize_input, text_at, tokens_at, tool_output, unknown_step};
 use crate::progress::{RunProgress, failure_kind_of};
@@ -112,7 +113,7 @@ impl Conversation for CodexConversation {
         let item = value.get("item").unwrap_or(&null);
         let events = match text_at(&value, "/type") {
             "thread.started" => {
-                self.progress.take_session(text_at(&value, "/thread_id")).into_iter().collect()
+                self.progress.set_session(text_at(&value, "/thread_id")).into_iter().collect()
             }
             "turn.started" => Vec::new(),
             "item.started" | "item.updated" => self.read_tool_start(item),
@@ -147,7 +148,7 @@ impl Conversation for CodexConversation {
 
 impl CodexConversation {
     fn read_tool_start(&mut self, item: &Value) -> Vec<DelegateEvent> {
-        let id = clip(text_at(item, "/id"), MAX_NAME_BYTES);
+        let id = clip(text_at(item, "/id"), MAX_ID_OR_PATH_BYTES);
         let Some(summary) = summary_of(item) else { return Vec::new() };
         if self.started.len() >= MAX_OPEN_TOOLS || !self.started.insert(id.clone()) {
             return Vec::new();
@@ -159,7 +160,7 @@ impl CodexConversation {
         match text_at(item, "/type") {
             "agent_message" => {
                 let text = text_at(item, "/text");
-                self.progress.take_message(text);
+                self.progress.set_message(text);
                 return vec![DelegateEvent::Text(clip(text, MAX_TEXT_BYTES))];
             }
             "reasoning" => {
@@ -170,12 +171,12 @@ impl CodexConversation {
         }
         // Some items are only reported when they are completed.
         let mut events = self.read_tool_start(item);
-        let id = clip(text_at(item, "/id"), MAX_NAME_BYTES);
+        let id = clip(text_at(item, "/id"), MAX_ID_OR_PATH_BYTES);
         if self.started.remove(&id) {
             let failed = matches!(text_at(item, "/status"), "failed" | "declined");
             events.push(DelegateEvent::ToolEnd { id, failed, output: item_output(item) });
         }
-        let changed: Vec<String> = changed_paths(item).map(|path| clip(path, MAX_NAME_BYTES)).collect();
+        let changed: Vec<String> = changed_paths(item).map(|path| clip(path, MAX_ID_OR_PATH_BYTES)).collect();
         if !changed.is_empty() {
             events.push(DelegateEvent::FilesChanged(changed));
         }
@@ -219,7 +220,7 @@ fn tool_name(item: &Value) -> String {
 fn item_output(item: &Value) -> String {
     match text_at(item, "/aggregated_output") {
         "" => tool_output(item.pointer("/result/content").unwrap_or(&Value::Null)),
-        output => clip(output, MAX_OUTPUT_BYTES),
+        output => clip(output, MAX_TOOL_OUTPUT_BYTES),
     }
 }
 
@@ -260,7 +261,7 @@ fn subtract_usage(all: Usage, earlier: Usage) -> Usage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{arguments, read, request};
+    use crate::sample::{arguments, read_run, request};
 
     #[test]
     fn a_session_is_gone_on_with_behind_the_flags() {
@@ -305,7 +306,7 @@ mod tests {
         ];
         let mut request = request("");
         request.spent.usage = Usage { input: Tokens(5), output: Tokens(2), ..Usage::default() };
-        let (events, outcome) = read(&Codex, &request, &lines, Some(0), "");
+        let (events, outcome) = read_run(&Codex, &request, &lines, Some(0), "");
         let usage = Usage {
             input: Tokens(15),
             cache_read: Tokens(10),
@@ -352,13 +353,13 @@ mod tests {
             ("stream disconnected before completion: end of file", FailureKind::Provider),
             ("the model made no sense", FailureKind::Reported),
         ] {
-            let (_, outcome) = read(&Codex, &request(""), &[&failed(reason)], Some(1), "");
+            let (_, outcome) = read_run(&Codex, &request(""), &[&failed(reason)], Some(1), "");
             let failure = outcome.failure.map(|failure| (failure.kind, failure.message));
             assert_eq!(failure, Some((kind, reason.to_owned())));
         }
         let reconnecting = r#"{"type":"error","message":"Reconnecting... 2/5"}"#;
         let started = r#"{"type":"thread.started","thread_id":"t-1"}"#;
-        let (events, outcome) = read(&Codex, &request(""), &[started, reconnecting], None, "");
+        let (events, outcome) = read_run(&Codex, &request(""), &[started, reconnecting], None, "");
         assert_eq!(events.last(), Some(&DelegateEvent::Warning("Reconnecting... 2/5".to_owned())));
         let failure = outcome.failure.map(|failure| (failure.kind, failure.message));
         let message = "codex was ended before it was done: Reconnecting... 2/5".to_owned();

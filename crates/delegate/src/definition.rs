@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use crate::acp::AcpConversation;
 use crate::bounds::MAX_ARGUMENT_BYTES;
-use crate::generic::{JsonLinesConversation, TextConversation};
-use crate::output::CliOutputFormat;
+use crate::generic_output::{JsonLinesConversation, TextConversation};
+use crate::output_format::CliOutputFormat;
 use crate::{Adapter, Capabilities, CommandLine, CommandRequest, Conversation, Provider, Requirements};
 
 /// Placeholder for the prompt. Without it the prompt is written to standard input.

@@ -5,7 +5,7 @@ use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::tool::{CLI_BRIEF, DELEGATE_TOOL, SESSION_GONE, SESSION_LINE};
+use crate::tool::{CLI_BRIEF, DELEGATE_TOOL, SESSION_GONE_PREFIX, SESSION_LINE_PREFIX};
 
 /// The beginning of a reminder that the program puts into a conversation; it asks for nothing.
 const REMINDER_PREFIX: &str = "<system-reminder>";
@@ -58,19 +58,19 @@ impl DelegatingModel {
             let reason = "another CLI gets text alone: name the image's file in the message instead";
             return Err(ModelError::Delegate(reason.to_owned()));
         }
-        if !asked.is_empty() && !begins_with(SESSION_GONE) {
+        if !asked.is_empty() && !begins_with(SESSION_GONE_PREFIX) {
             return Ok(match last_session(messages) {
                 Some(session) => NextAct::Call { prompt: asked.join("\n\n"), resume: Some(session) },
                 None => NextAct::Call { prompt: whole_conversation(messages), resume: None },
             });
         }
         // The CLI's session is lost if its process was cut off.
-        if begins_with(SESSION_GONE) || begins_with(CUT_OFF_PREFIX) {
+        if begins_with(SESSION_GONE_PREFIX) || begins_with(CUT_OFF_PREFIX) {
             return Ok(NextAct::Call { prompt: whole_conversation(messages), resume: None });
         }
         match (failure, said) {
             // The changes of a failed call mustn't pass for a finished task.
-            (Some(failure), _) => Err(ModelError::Delegate(cut_failure(failure).to_owned())),
+            (Some(failure), _) => Err(ModelError::Delegate(clip_failure(failure).to_owned())),
             (None, Some(said)) => Ok(NextAct::Say(said.to_owned())),
             (None, None) => Err(ModelError::Delegate("there is nothing to give to the CLI".to_owned())),
         }
@@ -111,7 +111,7 @@ impl Model for DelegatingModel {
     }
 }
 
-fn cut_failure(text: &str) -> &str {
+fn clip_failure(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_FAILURE_BYTES)).unwrap_or_default()
 }
 
@@ -150,7 +150,9 @@ fn last_session(messages: &[Message]) -> Option<String> {
         ResultPart::Text { text } => Some(text.lines()),
         ResultPart::Image(_) => None,
     });
-    lines.flatten().find_map(|line| Some(line.strip_prefix(SESSION_LINE)?.strip_suffix(']')?.to_owned()))
+    lines
+        .flatten()
+        .find_map(|line| Some(line.strip_prefix(SESSION_LINE_PREFIX)?.strip_suffix(']')?.to_owned()))
 }
 
 /// Returns the whole conversation as text, for a CLI that has no session of it.
@@ -217,7 +219,7 @@ mod tests {
         ];
         assert_eq!(DelegatingModel::decide(&messages).unwrap(), call("and now this", Some("s-1")));
         messages.push(Message::assistant_text(""));
-        messages.push(user(vec![result(&[&format!("{SESSION_GONE}; give …")], true)]));
+        messages.push(user(vec![result(&[&format!("{SESSION_GONE_PREFIX}; give …")], true)]));
         let whole = format!(
             "{CLI_BRIEF}the task\n\n# What you answered before\ndone\n\n# The next message\nand now this"
         );

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use crate::DelegateEvent;
 
 /// Maximum number of logged events of one run; further ones are only in the live output.
-const MAX_EVENTS: usize = 2_000;
+const MAX_LOGGED_EVENTS: usize = 2_000;
 /// Maximum bytes of a text in an event.
-const MAX_TEXT_BYTES: usize = 2_000;
+const MAX_EVENT_TEXT_BYTES: usize = 2_000;
 /// Maximum bytes of live output of one run.
 const MAX_LIVE_BYTES: usize = 1024 * 1024;
 /// Maximum number of files named in an event.
@@ -45,12 +45,14 @@ impl<'a> EventSink<'a> {
         match event {
             DelegateEvent::Text(text) => self.print(&clean_output(text.as_bytes())),
             DelegateEvent::ToolStart { tool, summary, .. } => {
-                self.print_line(&format!("• {tool} {}", shorten(summary, MAX_TEXT_BYTES)));
+                self.print_line(&format!("• {tool} {}", shorten(summary, MAX_EVENT_TEXT_BYTES)));
             }
             DelegateEvent::ToolEnd { failed: true, output, .. } => {
-                self.print_line(&format!("  failed: {}", shorten(output, MAX_TEXT_BYTES)));
+                self.print_line(&format!("  failed: {}", shorten(output, MAX_EVENT_TEXT_BYTES)));
             }
-            DelegateEvent::Warning(text) => self.print_line(&format!("! {}", shorten(text, MAX_TEXT_BYTES))),
+            DelegateEvent::Warning(text) => {
+                self.print_line(&format!("! {}", shorten(text, MAX_EVENT_TEXT_BYTES)))
+            }
             _ => {}
         }
     }
@@ -58,8 +60,8 @@ impl<'a> EventSink<'a> {
     fn log(&mut self, kind: &str, mut data: Value) {
         self.logged += 1;
         let kind = match self.logged {
-            ..=MAX_EVENTS => kind,
-            over if over == MAX_EVENTS + 1 => "events_left_out",
+            ..=MAX_LOGGED_EVENTS => kind,
+            over if over == MAX_LOGGED_EVENTS + 1 => "events_left_out",
             _ => return,
         };
         if let Some(fields) = data.as_object_mut() {
@@ -86,8 +88,9 @@ impl<'a> EventSink<'a> {
 /// Returns the kind and the data of an event that is logged; `None` for text, which goes into the
 /// result.
 fn logged_event(event: &DelegateEvent) -> Option<(&'static str, Value)> {
-    let cut =
-        |text: &str| text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default().to_owned();
+    let cut = |text: &str| {
+        text.get(..text.floor_char_boundary(MAX_EVENT_TEXT_BYTES)).unwrap_or_default().to_owned()
+    };
     Some(match event {
         DelegateEvent::Session(id) => ("session", json!({ "id": cut(id) })),
         DelegateEvent::ToolStart { id, tool, summary } => {
@@ -160,7 +163,10 @@ mod tests {
             sink.show(&DelegateEvent::Unknown("x".repeat(10_000)));
         }
         let events = events.lock().unwrap();
-        assert_eq!((events.len(), events.last().unwrap().0.as_str()), (MAX_EVENTS + 1, "events_left_out"));
+        assert_eq!(
+            (events.len(), events.last().unwrap().0.as_str()),
+            (MAX_LOGGED_EVENTS + 1, "events_left_out")
+        );
         assert!(events[2].1.to_string().len() < 2_100);
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::adapter::{any_model_provider, to_paths, to_strings, to_variables};
 use crate::bounds::{
-    MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OUTPUT_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip,
+    MAX_CHANGED_PATHS, MAX_ID_OR_PATH_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, MAX_TOOL_OUTPUT_BYTES, clip,
 };
 use crate::json_line::{escape_leading_slash, summarize_input, text_at, tokens_at, unknown_step};
 use crate::progress::{RunProgress, failure_kind_of};
@@ -132,7 +132,7 @@ impl Conversation for GeminiConversation {
         let Some(value) = self.progress.parse(line) else { return unknown_step(line) };
         let kind = text_at(&value, "/type");
         let events = match kind {
-            "init" => self.progress.take_session(text_at(&value, "/session_id")).into_iter().collect(),
+            "init" => self.progress.set_session(text_at(&value, "/session_id")).into_iter().collect(),
             "message" if text_at(&value, "/role") == "assistant" => self.read_text(&value),
             // This message is our own prompt.
             "message" => Vec::new(),
@@ -165,25 +165,25 @@ impl GeminiConversation {
     }
 
     fn read_tool_start(&mut self, value: &Value) -> Vec<DelegateEvent> {
-        let id = clip(text_at(value, "/tool_id"), MAX_NAME_BYTES);
+        let id = clip(text_at(value, "/tool_id"), MAX_ID_OR_PATH_BYTES);
         let tool = clip(text_at(value, "/tool_name"), MAX_SENTENCE_BYTES);
         let path = text_at(value, "/parameters/file_path");
         let writes = matches!(tool.as_str(), "write_file" | "replace") && !path.is_empty();
         if writes && self.written.len() < MAX_CHANGED_PATHS {
-            self.written.push((id.clone(), clip(path, MAX_NAME_BYTES)));
+            self.written.push((id.clone(), clip(path, MAX_ID_OR_PATH_BYTES)));
         }
         let summary = summarize_input(value.get("parameters").unwrap_or(&Value::Null));
         vec![DelegateEvent::ToolStart { id, tool, summary }]
     }
 
     fn read_tool_end(&mut self, value: &Value) -> Vec<DelegateEvent> {
-        let id = clip(text_at(value, "/tool_id"), MAX_NAME_BYTES);
+        let id = clip(text_at(value, "/tool_id"), MAX_ID_OR_PATH_BYTES);
         let failed = text_at(value, "/status") != "success";
         let output = match text_at(value, "/output") {
             "" => text_at(value, "/error/message"),
             output => output,
         };
-        let output = clip(output, MAX_OUTPUT_BYTES);
+        let output = clip(output, MAX_TOOL_OUTPUT_BYTES);
         let written = self.written.iter().position(|(tool, _)| *tool == id);
         let written = written.map(|at| self.written.swap_remove(at).1);
         let mut events = vec![DelegateEvent::ToolEnd { id, failed, output }];
@@ -213,7 +213,7 @@ impl GeminiConversation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{arguments, read, request};
+    use crate::sample::{arguments, read_run, request};
 
     #[test]
     fn the_directory_is_trusted_only_where_nothing_can_come_of_it() {
@@ -241,7 +241,7 @@ mod tests {
             r#"{"type":"message","role":"assistant","content":"ne.","delta":true}"#,
             r#"{"type":"result","status":"success","stats":{"input_tokens":30,"cached":10,"output_tokens":5}}"#,
         ];
-        let (events, outcome) = read(&Gemini, &request(""), &lines, Some(0), "");
+        let (events, outcome) = read_run(&Gemini, &request(""), &lines, Some(0), "");
         let usage =
             Usage { input: Tokens(20), cache_read: Tokens(10), output: Tokens(5), ..Usage::default() };
         let start = |id: &str, tool: &str, summary: &str| DelegateEvent::ToolStart {
@@ -290,7 +290,7 @@ mod tests {
                 "gemini ended with exit code 55 before it was done: It is not running in a trusted directory.",
             ),
         ] {
-            let (_, outcome) = read(&Gemini, &request(""), &lines, Some(exit), stderr);
+            let (_, outcome) = read_run(&Gemini, &request(""), &lines, Some(exit), stderr);
             let failure = outcome.failure.map(|failure| (failure.kind, failure.message));
             assert_eq!(failure, Some((kind, message.to_owned())));
         }

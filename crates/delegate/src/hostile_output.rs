@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use crate::bounds::{
-    MAX_CHANGED_PATHS, MAX_LINE_BYTES, MAX_NAME_BYTES, MAX_OUTPUT_BYTES, MAX_SENTENCE_BYTES,
-    MAX_SESSION_ID_BYTES, MAX_TEXT_BYTES, MAX_UNKNOWN_BYTES,
+    MAX_CHANGED_PATHS, MAX_ID_OR_PATH_BYTES, MAX_PARSED_LINE_BYTES, MAX_SENTENCE_BYTES, MAX_SESSION_ID_BYTES,
+    MAX_TEXT_BYTES, MAX_TOOL_OUTPUT_BYTES, MAX_UNKNOWN_LINE_BYTES,
 };
 use crate::sample::request;
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
 
 /// The first line of a run and its last one, with `@` for the message, of each built-in CLI that
 /// tells events by lines.
-const ENDS: &[(&str, &str, &str)] = &[
+const FIRST_AND_LAST_LINES: &[(&str, &str, &str)] = &[
     (
         "claude",
         r#"{"type":"system","subtype":"init","session_id":"s-1"}"#,
@@ -39,7 +39,7 @@ const ENDS: &[(&str, &str, &str)] = &[
 
 #[test]
 fn a_last_line_that_is_hard_to_read_is_no_failure() {
-    for (name, first, last) in ENDS {
+    for (name, first, last) in FIRST_AND_LAST_LINES {
         let adapter = crate::builtin_adapter(name).unwrap();
         let end = |last: &[u8], exit| {
             let mut conversation = adapter.start_conversation(&request("x"));
@@ -47,7 +47,7 @@ fn a_last_line_that_is_hard_to_read_is_no_failure() {
             conversation.receive_line(last);
             conversation.end(Some(exit), "").failure.map(|failure| failure.kind)
         };
-        let long = last.replace('@', &"x".repeat(MAX_LINE_BYTES));
+        let long = last.replace('@', &"x".repeat(MAX_PARSED_LINE_BYTES));
         let mut lines: Vec<Vec<u8>> =
             [r"\ud83d", "\t"].map(|bad| last.replace('@', bad).into_bytes()).to_vec();
         lines.push(
@@ -214,21 +214,21 @@ fn check_event(event: &DelegateEvent) {
         DelegateEvent::Session(id) => within(id, MAX_SESSION_ID_BYTES),
         DelegateEvent::Text(text) | DelegateEvent::Thought(text) => within(text, MAX_TEXT_BYTES),
         DelegateEvent::ToolStart { id, tool, summary } => {
-            within(id, MAX_NAME_BYTES);
+            within(id, MAX_ID_OR_PATH_BYTES);
             within(tool, MAX_SENTENCE_BYTES);
             within(summary, MAX_SENTENCE_BYTES);
         }
         DelegateEvent::ToolEnd { id, output, .. } => {
-            within(id, MAX_NAME_BYTES);
-            within(output, MAX_OUTPUT_BYTES);
+            within(id, MAX_ID_OR_PATH_BYTES);
+            within(output, MAX_TOOL_OUTPUT_BYTES);
         }
         DelegateEvent::FilesChanged(paths) => {
             assert!(paths.len() <= MAX_CHANGED_PATHS + 1, "{} paths", paths.len());
-            paths.iter().for_each(|path| within(path, MAX_NAME_BYTES));
+            paths.iter().for_each(|path| within(path, MAX_ID_OR_PATH_BYTES));
         }
         DelegateEvent::Usage { cost, .. } => assert!(cost.is_none_or(|cost| cost >= 0.0)),
         DelegateEvent::Warning(text) => within(text, MAX_SENTENCE_BYTES),
-        DelegateEvent::Unknown(text) => within(text, MAX_UNKNOWN_BYTES),
+        DelegateEvent::Unknown(text) => within(text, MAX_UNKNOWN_LINE_BYTES),
     }
 }
 
@@ -264,7 +264,7 @@ proptest! {
 
 #[test]
 fn long_fields_are_cut() {
-    let long = "é".repeat(MAX_LINE_BYTES / 4);
+    let long = "é".repeat(MAX_PARSED_LINE_BYTES / 4);
     let line = |text: &str| {
         let place = r#"{"path":"P","kind":"add"}"#.replace('P', text);
         [

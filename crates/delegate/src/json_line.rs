@@ -3,7 +3,7 @@
 use journeyman_protocol::Tokens;
 use serde_json::Value;
 
-use crate::bounds::{MAX_LINE_BYTES, MAX_OUTPUT_BYTES, MAX_UNKNOWN_BYTES, clip, one_line};
+use crate::bounds::{MAX_PARSED_LINE_BYTES, MAX_TOOL_OUTPUT_BYTES, MAX_UNKNOWN_LINE_BYTES, clip, one_line};
 use crate::{ConversationStep, DelegateEvent};
 
 /// The fields of a tool's input that describe it best; the first that is present is taken.
@@ -38,13 +38,13 @@ pub(crate) enum ParsedLine {
 /// Parses a line. Text before the object is dropped, and characters that JSON or UTF-8 don't allow
 /// are replaced.
 pub(crate) fn parse_line(line: &[u8]) -> ParsedLine {
-    let text = String::from_utf8_lossy(line.get(..line.len().min(MAX_LINE_BYTES)).unwrap_or(line));
+    let text = String::from_utf8_lossy(line.get(..line.len().min(MAX_PARSED_LINE_BYTES)).unwrap_or(line));
     let text =
         text.trim_start_matches(|character: char| character.is_whitespace() || character == '\u{feff}');
     // A brace inside preceding text doesn't begin the object.
     let start = if text.starts_with('{') { Some(0) } else { text.find("{\"") };
     let Some(text) = start.and_then(|start| text.get(start..)) else { return ParsedLine::Other };
-    if line.len() > MAX_LINE_BYTES {
+    if line.len() > MAX_PARSED_LINE_BYTES {
         return ParsedLine::Unreadable;
     }
     match parse_value(text).or_else(|_| parse_value(&repair_json(text))) {
@@ -102,13 +102,13 @@ fn surrogate_at(text: &str) -> Option<Surrogate> {
 /// Returns the step for a line that an adapter doesn't understand; without an event for an empty
 /// line.
 pub(crate) fn unknown_step(line: &[u8]) -> ConversationStep {
-    let line = line.get(..line.len().min(MAX_UNKNOWN_BYTES)).unwrap_or(line);
+    let line = line.get(..line.len().min(MAX_UNKNOWN_LINE_BYTES)).unwrap_or(line);
     let text = String::from_utf8_lossy(line);
     let text = text.trim();
     if text.is_empty() {
         return ConversationStep::default();
     }
-    ConversationStep::from_event(DelegateEvent::Unknown(clip(text, MAX_UNKNOWN_BYTES)))
+    ConversationStep::from_event(DelegateEvent::Unknown(clip(text, MAX_UNKNOWN_LINE_BYTES)))
 }
 
 /// Returns the text at a JSON pointer; empty where there is none.
@@ -151,18 +151,18 @@ pub(crate) fn summarize_input(input: &Value) -> String {
 /// Returns the beginning of a tool's output, which is a text or a list of blocks with texts.
 pub(crate) fn tool_output(content: &Value) -> String {
     if let Some(text) = content.as_str() {
-        return clip(text, MAX_OUTPUT_BYTES);
+        return clip(text, MAX_TOOL_OUTPUT_BYTES);
     }
     let mut output = String::new();
     for block in content.as_array().into_iter().flatten() {
         let text = text_at(block, "/text");
-        if text.is_empty() || output.len() >= MAX_OUTPUT_BYTES {
+        if text.is_empty() || output.len() >= MAX_TOOL_OUTPUT_BYTES {
             continue;
         }
         if !output.is_empty() {
             output.push('\n');
         }
-        output.push_str(&clip(text, MAX_OUTPUT_BYTES.saturating_sub(output.len())));
+        output.push_str(&clip(text, MAX_TOOL_OUTPUT_BYTES.saturating_sub(output.len())));
     }
     output
 }
@@ -209,7 +209,7 @@ mod tests {
     fn what_lies_within_a_broken_object_is_no_object() {
         assert!(matches!(parse_line(br#"{"a":x,"b":{"type":"result"}}"#), ParsedLine::Unreadable));
         assert!(matches!(parse_line(br#"{"a":{"type":"result"}"#), ParsedLine::Other), "it is cut off");
-        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_LINE_BYTES));
+        let long = format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_PARSED_LINE_BYTES));
         assert!(matches!(parse_line(long.as_bytes()), ParsedLine::Unreadable));
     }
 }

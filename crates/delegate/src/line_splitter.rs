@@ -1,7 +1,7 @@
 //! Splitting of a stream into lines.
 
 /// Maximum bytes kept of a line: one more than is parsed, so that longer lines are recognized.
-const MAX_LINE_BYTES: usize = crate::bounds::MAX_LINE_BYTES + 1;
+const MAX_KEPT_LINE_BYTES: usize = crate::bounds::MAX_PARSED_LINE_BYTES + 1;
 
 /// Splits a stream that arrives in pieces of any size into lines.
 #[derive(Debug, Default)]
@@ -30,7 +30,7 @@ impl LineSplitter {
     }
 
     fn append_bounded(&mut self, bytes: &[u8]) {
-        let room = MAX_LINE_BYTES.saturating_sub(self.held.len());
+        let room = MAX_KEPT_LINE_BYTES.saturating_sub(self.held.len());
         self.held.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
     }
 }
@@ -59,6 +59,6 @@ mod tests {
             lines.push(&[b'x'; 1 << 20], |_| unreachable!("no line has ended"));
         }
         lines.push(b"y\nz\n", |line| sizes.push(line.len()));
-        assert_eq!(sizes, [MAX_LINE_BYTES, 1]);
+        assert_eq!(sizes, [MAX_KEPT_LINE_BYTES, 1]);
     }
 }

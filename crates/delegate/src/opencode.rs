@@ -6,7 +6,9 @@
 use serde_json::{Value, json};
 
 use crate::adapter::{any_model_provider, to_paths, to_strings, to_variables};
-use crate::bounds::{MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip, one_line};
+use crate::bounds::{
+    MAX_CHANGED_PATHS, MAX_ID_OR_PATH_BYTES, MAX_SENTENCE_BYTES, MAX_TEXT_BYTES, clip, one_line,
+};
 use crate::json_line::{dollars_at, list_at, summarize_input, text_at, tokens_at, tool_output, unknown_step};
 use crate::progress::{RunProgress, failure_kind_of, failure_kind_of_status};
 use crate::{
@@ -123,7 +125,7 @@ impl Conversation for OpencodeConversation {
             _ => return unknown_step(line),
         };
         let mut events: Vec<_> =
-            self.progress.take_session(text_at(&value, "/sessionID")).into_iter().collect();
+            self.progress.set_session(text_at(&value, "/sessionID")).into_iter().collect();
         events.extend(told);
         // The process exits by itself, after some work of its own.
         ConversationStep { events, ..ConversationStep::default() }
@@ -137,7 +139,7 @@ impl Conversation for OpencodeConversation {
 impl OpencodeConversation {
     fn read_text(&mut self, part: &Value) -> Vec<DelegateEvent> {
         let text = text_at(part, "/text");
-        self.progress.take_message(text);
+        self.progress.set_message(text);
         vec![DelegateEvent::Text(clip(text, MAX_TEXT_BYTES))]
     }
 
@@ -175,7 +177,7 @@ impl OpencodeConversation {
 
 /// Reads the use of a tool, which is reported when it has ended.
 fn read_tool(part: &Value) -> Vec<DelegateEvent> {
-    let id = clip(text_at(part, "/callID"), MAX_NAME_BYTES);
+    let id = clip(text_at(part, "/callID"), MAX_ID_OR_PATH_BYTES);
     let tool = clip(text_at(part, "/tool"), MAX_SENTENCE_BYTES);
     let null = Value::Null;
     let state = part.get("state").unwrap_or(&null);
@@ -197,7 +199,7 @@ fn read_tool(part: &Value) -> Vec<DelegateEvent> {
     .into_iter()
     .filter(|path| !path.is_empty())
     .take(MAX_CHANGED_PATHS)
-    .map(|path| clip(path, MAX_NAME_BYTES))
+    .map(|path| clip(path, MAX_ID_OR_PATH_BYTES))
     .collect();
     if !failed && !changed.is_empty() {
         events.push(DelegateEvent::FilesChanged(changed));
@@ -210,7 +212,7 @@ mod tests {
     use journeyman_protocol::{Tokens, Usage};
 
     use super::*;
-    use crate::sample::{arguments, read, request};
+    use crate::sample::{arguments, read_run, request};
 
     #[test]
     fn an_address_is_set_for_the_provider_of_the_model() {
@@ -250,7 +252,7 @@ mod tests {
             r#"{"type":"text","sessionID":"ses_1","part":{"text":"Done."}}"#,
             r#"{"type":"step_finish","sessionID":"ses_1","part":{"reason":"stop","tokens":{"input":10,"output":4},"cost":0.25}}"#,
         ];
-        let (events, outcome) = read(&Opencode, &request(""), &lines, Some(0), "");
+        let (events, outcome) = read_run(&Opencode, &request(""), &lines, Some(0), "");
         let usage = Usage {
             input: Tokens(20),
             cache_read: Tokens(2),
@@ -303,7 +305,7 @@ mod tests {
             (begun, 0, "", FailureKind::CutOff),
             (String::new(), 1, usage, FailureKind::UnknownFlag),
         ] {
-            let (_, outcome) = read(&Opencode, &request(""), &[&line], Some(exit), stderr);
+            let (_, outcome) = read_run(&Opencode, &request(""), &[&line], Some(exit), stderr);
             assert_eq!(outcome.failure.map(|failure| failure.kind), Some(kind), "{line} {stderr}");
         }
     }

@@ -46,13 +46,13 @@ pub(crate) fn visible_paths(program: &Path, home: Option<&Path>) -> Vec<PathBuf>
     let Ok(file) = program.canonicalize() else { return paths };
     let packages =
         file.ancestors().filter(|path| path.file_name() == Some(OsStr::new(PACKAGES_DIRECTORY))).last();
-    let directory = packages.or_else(|| file.parent()).filter(|directory| is_narrow(directory, home));
+    let directory = packages.or_else(|| file.parent()).filter(|directory| excludes_home(directory, home));
     paths.push(directory.unwrap_or(&file).to_owned());
     paths
 }
 
 /// Returns true for a directory that contains neither the home directory nor one of its parents.
-fn is_narrow(directory: &Path, home: Option<&Path>) -> bool {
+fn excludes_home(directory: &Path, home: Option<&Path>) -> bool {
     directory.components().count() > 2 && home.is_none_or(|home| !home.starts_with(directory))
 }
 

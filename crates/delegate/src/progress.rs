@@ -109,7 +109,7 @@ impl RunProgress {
     }
 
     /// Sets the session id, and returns its event the first time.
-    pub(crate) fn take_session(&mut self, id: &str) -> Option<DelegateEvent> {
+    pub(crate) fn set_session(&mut self, id: &str) -> Option<DelegateEvent> {
         let id = parse_session_id(id)?;
         if self.session.as_ref() == Some(&id) {
             return None;
@@ -119,7 +119,7 @@ impl RunProgress {
     }
 
     /// Replaces the message.
-    pub(crate) fn take_message(&mut self, text: &str) {
+    pub(crate) fn set_message(&mut self, text: &str) {
         self.message = clip(text, MAX_TEXT_BYTES);
     }
 

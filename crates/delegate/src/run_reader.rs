@@ -8,7 +8,7 @@ use journeyman_sandbox::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::input::CliInput;
+use crate::cli_input::CliInput;
 use crate::line_splitter::LineSplitter;
 use crate::{Conversation, DelegateEvent, Failure, FailureKind, Outcome};
 

@@ -26,7 +26,7 @@ pub(crate) fn arguments(adapter: &dyn Adapter, request: &CommandRequest<'_>) -> 
 }
 
 /// Reads the lines of a run that ends with an exit code and a last word on standard error.
-pub(crate) fn read(
+pub(crate) fn read_run(
     adapter: &dyn Adapter,
     request: &CommandRequest<'_>,
     lines: &[&str],

@@ -124,7 +124,7 @@ impl Delegates {
 
     /// Returns the user's environment.
     #[must_use]
-    pub fn host(&self) -> &HostEnvironment {
+    pub fn host_environment(&self) -> &HostEnvironment {
         &self.host
     }
 

@@ -21,9 +21,9 @@ use serde_json::Value;
 
 use crate::access::CliAccess;
 use crate::bounds::MAX_RUN_OUTPUT_BYTES;
+use crate::cli_input::{CliInput, open_input};
 use crate::display::{EventSink, describe_end, shorten};
 use crate::homes::{CliHome, CliHomes};
-use crate::input::{CliInput, open_input};
 use crate::program::visible_paths;
 use crate::run_reader::{RunEnd, read_to_end};
 use crate::settings::{DEFAULT_CONFINED_TIME, DelegateSettings, Delegates};
@@ -36,9 +36,9 @@ pub(crate) const CLI_BRIEF: &str = "You work in the project in the current direc
                      change; don't only describe it, and don't commit it. When you stop, the project's checks run, \
                      and you get the results if one fails. Sum up at the end what you changed and why.\n\n";
 /// The beginning of the error for a CLI's session that is no longer kept.
-pub(crate) const SESSION_GONE: &str = "this session of the CLI is not kept any more";
+pub(crate) const SESSION_GONE_PREFIX: &str = "this session of the CLI is not kept any more";
 /// The beginning of the line with the id of the CLI's session.
-pub(crate) const SESSION_LINE: &str = "[session: ";
+pub(crate) const SESSION_LINE_PREFIX: &str = "[session: ";
 /// Sets the home directory for the CLI alone: the sandbox uses the variable to find the user's own,
 /// which it hides.
 const ENV_PROGRAM: &str = "/usr/bin/env";
@@ -50,7 +50,7 @@ const MAX_KEPT_OUTPUT_BYTES: usize = 16 * 1024;
 const MAX_SUMMARY_BYTES: usize = 160;
 /// The prompt in the command that policy judges and rules name, because the real one may be
 /// anything.
-const RULE_PROMPT: &str = "TASK";
+const PLACEHOLDER_PROMPT: &str = "TASK";
 
 /// The arguments of a call.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -105,7 +105,7 @@ impl DelegateTool {
         };
         let inner = TypedTool::new(DELEGATE_TOOL, description, run)
             .with_effects(move |arguments| judged.effects(arguments))
-            .with_limit(Some(limit));
+            .with_time_limit(Some(limit));
         Self { inner, limit }
     }
 }
@@ -159,7 +159,7 @@ impl SharedState {
         let Ok(settings) = self.delegates.find(&arguments.to) else { return Effects::default() };
         let adapter = settings.adapter.as_ref();
         let request = CommandRequest {
-            prompt: RULE_PROMPT,
+            prompt: PLACEHOLDER_PROMPT,
             directory: Path::new("."),
             resume: None,
             spent: TokensAndCost::default(),
@@ -171,7 +171,8 @@ impl SharedState {
         };
         let words = adapter.build_command(&request).argv;
         let quoted: Vec<String> = words.iter().map(|word| quote_for_shell(&word.to_string_lossy())).collect();
-        let access = CliAccess::find(settings, self.delegates.host(), true).unwrap_or_default();
+        let access = CliAccess::from_environment(settings, self.delegates.host_environment(), true)
+            .unwrap_or_default();
         Effects { command: Some(quoted.join(" ")), hosts: access.hosts(), ..Effects::default() }
     }
 
@@ -194,7 +195,7 @@ impl SharedState {
             Ok(program) => program,
             Err(error) => return Ok(ToolOutput::failure(error.to_string())),
         };
-        let access = match CliAccess::find(settings, self.delegates.host(), true) {
+        let access = match CliAccess::from_environment(settings, self.delegates.host_environment(), true) {
             Ok(access) => access,
             Err(error) => return Ok(ToolOutput::failure(error.to_string())),
         };
@@ -206,7 +207,7 @@ impl SharedState {
         let home = match self.open_home(to, resume.as_deref(), &access) {
             Ok(Some(home)) => home,
             Ok(None) => {
-                let text = format!("{SESSION_GONE}; give the whole task again, without `resume`");
+                let text = format!("{SESSION_GONE_PREFIX}; give the whole task again, without `resume`");
                 return Ok(ToolOutput::failure(text));
             }
             Err(error) => return Ok(ToolOutput::failure(format!("the home of {to} can't be made: {error}"))),
@@ -217,7 +218,8 @@ impl SharedState {
         let spent = resume.as_ref().and_then(|id| self.session_spending(to, id)).unwrap_or_default();
         let run = CliRun { settings, program, access, home, prompt, resume: resume.as_deref(), spent };
         let recording = CommandRecording::begin(context).await?;
-        let ended = run.run_to_end(context, &recording, self.delegates.host().home.as_deref()).await;
+        let ended =
+            run.run_to_end(context, &recording, self.delegates.host_environment().home.as_deref()).await;
         let changes = recording.end(ended.as_ref().ok().map(|end| &end.completed)).await?;
         match ended {
             Ok(end) => {
@@ -248,7 +250,7 @@ impl SharedState {
             Some(homes) => homes,
             None => CliHomes::create(&self.state, fastrand::u64(..))?,
         };
-        let opened = homes.open(name, access, self.delegates.host().home.as_deref());
+        let opened = homes.open(name, access, self.delegates.host_environment().home.as_deref());
         kept.homes = Some(homes);
         opened.map(Some)
     }
@@ -354,7 +356,7 @@ impl CliRun<'_> {
         let input = open_input(&mut command, &self.home.path)
             .map_err(|error| ToolError::Stopped(format!("its input can't be made: {error}")))?;
         let mut request = self.sandbox_request(context, user_home, command, input.as_ref());
-        recording.restrict(&mut request);
+        recording.restrict_request(&mut request);
         let conversation = adapter.start_conversation(&self.command_request(context));
         let cancel = context.cancel.child_token();
         let running = context.sandbox.spawn(request, cancel.clone()).await?;
@@ -384,7 +386,7 @@ fn report(to: &str, context: &ToolContext, end: RunEnd, changes: RecordedChanges
         notes.push_str(&format!("[{}:{} was not reached]\n", refused.host, refused.port));
     }
     if let Some(session) = session {
-        notes.push_str(&format!("{SESSION_LINE}{session}]\n"));
+        notes.push_str(&format!("{SESSION_LINE_PREFIX}{session}]\n"));
     }
     let parts = [message, notes].map(|text| ResultPart::Text { text }).to_vec();
     let RecordedChanges { changes, violations, is_error, .. } = changes;

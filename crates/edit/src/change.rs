@@ -1,7 +1,7 @@
 //! Edits of one file: their operations, and applying them all or not at all.
 
 mod carriage_returns;
-mod offsets;
+mod layered_text;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -13,7 +13,7 @@ use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::placement::{Hunk, IndexedText, find_place_in, placeholders};
 use crate::syntax_check::{self, SyntaxFault};
 use crate::{lazy_edits, lost_lines, patch, symbol};
-use offsets::LayeredText;
+use layered_text::LayeredText;
 
 /// All that is asked of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn to_ops(edits: &[Edit]) -> Vec<FileOps> {
 
 /// The placement of one step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpNote {
+pub struct AppliedOp {
     /// The index of the step, 0-based.
     pub op: usize,
     /// The strategy that placed the step; `None` for steps that are not placed.
@@ -71,7 +71,7 @@ pub struct OpsOutcome {
     /// The new path, if it changes.
     pub rename: Option<RelPath>,
     /// One entry for each step that went well, in order.
-    pub notes: Vec<OpNote>,
+    pub notes: Vec<AppliedOp>,
     /// The bytes of the new content that the steps put there, a range a place.
     pub changed: Vec<Range<usize>>,
     /// The steps that could not be done. Who wants all or nothing writes nothing if there is one.
@@ -156,7 +156,7 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
     }
     let mut at = 0;
     while let Some(op) = ops.get(at) {
-        let run = ops.iter().skip(at).take_while(|op| is_placed(op)).count();
+        let run = ops.iter().skip(at).take_while(|op| needs_placement(op)).count();
         match (&work.content, run) {
             (Some(_), 1..) => {
                 work.place_steps(at, ops.get(at..at + run).unwrap_or_default());
@@ -188,7 +188,7 @@ pub fn apply_ops(text: Option<&str>, ops: &[EditOp], context: &OpContext<'_>) ->
 }
 
 /// Returns true if a step is placed in a text.
-fn is_placed(op: &EditOp) -> bool {
+fn needs_placement(op: &EditOp) -> bool {
     matches!(op, EditOp::Replace(_) | EditOp::Patch(_) | EditOp::Symbol(_))
 }
 
@@ -198,7 +198,7 @@ struct OpsApplier<'a> {
     context: OpContext<'a>,
     content: Option<String>,
     rename: Option<RelPath>,
-    notes: Vec<OpNote>,
+    notes: Vec<AppliedOp>,
     changed: Vec<Range<usize>>,
     failed: Vec<OpError>,
 }
@@ -209,7 +209,7 @@ impl OpsApplier<'_> {
     }
 
     fn record_note(&mut self, op: usize, count: u32, note: Option<String>) {
-        self.notes.push(OpNote { op, strategy: None, line: 1, count, note });
+        self.notes.push(AppliedOp { op, strategy: None, line: 1, count, note });
     }
 
     /// A step that isn't placed, or one that is where there is no file yet.
@@ -322,7 +322,7 @@ impl OpsApplier<'_> {
     fn record_placement(&mut self, op: usize, placed: &PlacedEdit) {
         let count = u32::try_from(placed.pieces.len()).unwrap_or(u32::MAX);
         let note = placed.note.clone();
-        self.notes.push(OpNote { op, strategy: Some(placed.strategy), line: placed.line, count, note });
+        self.notes.push(AppliedOp { op, strategy: Some(placed.strategy), line: placed.line, count, note });
     }
 
     /// A step that has nothing to do stops nobody.

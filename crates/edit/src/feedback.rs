@@ -14,19 +14,19 @@ use crate::outcome::{MAX_FEEDBACK_BYTES, OtherEditsFate, Refusal, truncate};
 use crate::plan::{EditFailure, EditPlan};
 
 /// Maximum number of other files searched for a text that isn't in the named file.
-const MAX_OTHER_FILES: usize = 48;
+const MAX_SEARCHED_FILES: usize = 48;
 /// Maximum bytes searched in those files together: one to two milliseconds.
-const MAX_OTHER_FILES_BYTES: usize = 8 << 20;
+const MAX_SEARCHED_BYTES: usize = 8 << 20;
 /// Maximum number of those files that a message names.
 const MAX_NAMED_FILES: usize = 4;
 /// A shorter search text, in characters that aren't blank, may be in any file by chance.
 const MIN_DISTINCTIVE_CHARS: usize = 10;
 /// Maximum number of paths compared with a missing path. The caller lists them.
-const MAX_PATHS: usize = 2_000;
+const MAX_COMPARED_PATHS: usize = 2_000;
 /// A path less like the one that was named than this isn't worth naming (Jaro and Winkler).
-const MIN_NAME_SIMILARITY: f64 = 0.8;
+const MIN_SUGGESTED_SIMILARITY: f64 = 0.8;
 /// Maximum bytes of a path in a message.
-const MAX_PATH_BYTES: usize = 160;
+const MAX_SHOWN_PATH_BYTES: usize = 160;
 /// The file's lines around a place that are shown where the refusal names only its number.
 const CONTEXT_LINES: u32 = 2;
 /// Maximum bytes of those lines in a message.
@@ -89,7 +89,7 @@ pub(crate) fn describe_failure(
 
 fn shorten_path(path: &RelPath) -> String {
     let path = path.to_string();
-    let short = truncate(&path, MAX_PATH_BYTES);
+    let short = truncate(&path, MAX_SHOWN_PATH_BYTES);
     if short.len() < path.len() { format!("{short}…") } else { path }
 }
 
@@ -147,10 +147,10 @@ fn name_files_with_text(file: &FileOps, op: usize, files: &dyn Files) -> String 
     let mut others = files.other_paths();
     others.retain(|other| *other != file.path);
     others.sort_by_cached_key(|other| path_distance(&file.path, other));
-    for path in others.into_iter().take(MAX_OTHER_FILES) {
+    for path in others.into_iter().take(MAX_SEARCHED_FILES) {
         let Ok(Some(text)) = files.text(&path) else { continue };
         looked_at += text.len();
-        if looked_at > MAX_OTHER_FILES_BYTES || found.len() > MAX_NAMED_FILES {
+        if looked_at > MAX_SEARCHED_BYTES || found.len() > MAX_NAMED_FILES {
             break;
         }
         let mut tried = finder.find_iter(text.as_bytes()).take(MAX_EXAMINED_OCCURRENCES);
@@ -191,18 +191,18 @@ fn block_start_line(text: &str, at: usize, lines: &[&str], longest: &str) -> Opt
 fn similar_paths(path: &RelPath, files: &dyn Files) -> Vec<String> {
     let wanted = path.to_string();
     let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-    let wanted = truncate(&wanted, MAX_PATH_BYTES);
+    let wanted = truncate(&wanted, MAX_SHOWN_PATH_BYTES);
     let wanted_name = name(wanted);
     let mut best: Vec<(f64, String)> = files
         .other_paths()
         .into_iter()
-        .take(MAX_PATHS)
+        .take(MAX_COMPARED_PATHS)
         .map(|other| shorten_path(&other))
         .filter_map(|other| {
             // The name counts most: files are moved more often than they are renamed.
             let similarity = strsim::jaro_winkler(&name(&other), &wanted_name)
                 .max(strsim::normalized_levenshtein(&other, wanted));
-            (similarity >= MIN_NAME_SIMILARITY).then_some((similarity, other))
+            (similarity >= MIN_SUGGESTED_SIMILARITY).then_some((similarity, other))
         })
         .collect();
     best.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(&other.1)));

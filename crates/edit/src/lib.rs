@@ -47,7 +47,7 @@ mod symbol;
 mod syntax_check;
 
 pub use apply::{ApplyOptions, plan, plan_edits};
-pub use change::{FileOps, OpError, OpNote, OpsOutcome, apply_ops, to_ops};
+pub use change::{AppliedOp, FileOps, OpError, OpsOutcome, apply_ops, to_ops};
 pub use edit::{Edit, EditOp, LineKind, OpContext, PatchHunk, PatchLine, Replace, SymbolAction, SymbolEdit};
 pub use files::{FileProblem, Files};
 pub use formats::block::{BlockProblem, ProblemKind, TextCall};

@@ -12,7 +12,7 @@ pub const MAX_SEARCH_BYTES: usize = 1 << 20;
 /// No refusal's text is longer, in bytes: about 600 tokens, enough to repair a hunk from.
 pub const MAX_FEEDBACK_BYTES: usize = 2_400;
 /// Maximum number of places that an ambiguous match collects; more would add no information.
-pub(crate) const MAX_PLACES: usize = 1_000;
+pub(crate) const MAX_AMBIGUOUS_PLACES: usize = 1_000;
 /// Maximum number of line numbers that a message about an ambiguous match names.
 const MAX_LINES_NAMED: usize = 12;
 

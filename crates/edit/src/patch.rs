@@ -7,7 +7,7 @@
 //! if it is nowhere, the placement of all texts ([`crate::place`]) takes over, and at last
 //! context at the hunk's edges that the file hasn't got is left out.
 
-mod damage;
+mod damaged_lines;
 pub(crate) mod lines;
 mod script;
 mod tie_breaking;
@@ -239,7 +239,7 @@ impl HunkPlacer<'_, '_> {
         level: LineComparison,
     ) -> bool {
         let new = script.new_lines();
-        let (head, tail) = script.added_edges();
+        let (head, tail) = script.count_edge_additions();
         let added = new.iter().take(head).chain(new.iter().rev().take(tail)).copied();
         is_distinctive(added)
             && start.checked_sub(head).is_some_and(|from| file.has_lines_at(from, &new, level))
@@ -382,7 +382,7 @@ impl HunkPlacer<'_, '_> {
         if let Some(placed) = best.take_if(|placed| placed.strategy < Strategy::Elision) {
             return Ok(placed);
         }
-        if let Some(line) = damage::first_escaped_line(&self.hunk.lines, self.text) {
+        if let Some(line) = damaged_lines::first_escaped_line(&self.hunk.lines, self.text) {
             let message = format!(
                 "`{}` is in the file without its escapes; send the hunk again with all lines as the file would have them",
                 crate::outcome::truncate(line.trim(), 80)
@@ -466,7 +466,7 @@ impl HunkPlacer<'_, '_> {
 
     /// With a forgotten `+` put back, where the line without it isn't in the file.
     fn place_with_additions(&self, readings: &[Vec<PatchLine>]) -> Option<Result<PlacedEdit, Refusal>> {
-        let lines = damage::restore_additions(strip_blank_edges(readings.first()?), self.text)?;
+        let lines = damaged_lines::restore_additions(strip_blank_edges(readings.first()?), self.text)?;
         let file = self.file.file_lines();
         let script = PatchScript::new(&lines);
         if script.old_lines().is_empty() {
@@ -504,7 +504,10 @@ impl HunkPlacer<'_, '_> {
                         if let Ok(placed) = &done {
                             let start = placed.line.saturating_sub(1) as usize;
                             let place = start..start + script.old_lines().len();
-                            if [above, below].into_iter().any(|lost| is_damaged(file, &place, lost, lines)) {
+                            if [above, below]
+                                .into_iter()
+                                .any(|lost| has_damaged_context(file, &place, lost, lines))
+                            {
                                 return None;
                             }
                         }
@@ -527,11 +530,16 @@ fn refuse_shifted_context() -> Refusal {
 
 /// Returns true if one of the lines that were left out around a place is the file's after all, but
 /// for how it is written.
-fn is_damaged(file: &FileLines<'_>, place: &Range<usize>, lost: &[PatchLine], lines: &[PatchLine]) -> bool {
+fn has_damaged_context(
+    file: &FileLines<'_>,
+    place: &Range<usize>,
+    lost: &[PatchLine],
+    lines: &[PatchLine],
+) -> bool {
     let around = 2 * MAX_OMITTED_CONTEXT;
     let near = (place.start.saturating_sub(around)..place.start).chain(place.end..place.end + around);
     let own: Vec<&str> = near.filter_map(|line| file.line(line)).collect();
-    lost.iter().any(|line| own.iter().any(|own| damage::is_written_otherwise(&line.text, own, lines)))
+    lost.iter().any(|line| own.iter().any(|own| damaged_lines::is_written_otherwise(&line.text, own, lines)))
 }
 
 /// Says which lines of context were left out.

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::change::OpNote;
+use crate::change::AppliedOp;
 use crate::formats::Format;
 use crate::outcome::Strategy;
 use crate::syntax_check::SyntaxFault;
@@ -35,7 +35,7 @@ pub struct FileChange {
     /// The content after; `None` where the file goes.
     pub after: Option<String>,
     /// Placement of each step.
-    pub notes: Vec<OpNote>,
+    pub notes: Vec<AppliedOp>,
     /// The first syntax error of the new content, if the old content had none.
     pub broken: Option<SyntaxFault>,
 }

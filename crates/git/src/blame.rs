@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use journeyman_protocol::{RelPath, UnixMillis};
 use journeyman_sandbox::clean_output;
 
-use crate::history::is_id;
+use crate::history::is_object_id;
 use crate::limits::MAX_BLAME_LINES;
 use crate::reader::{GitReader, ReadCommand};
 use crate::{Git, GitError};
@@ -122,7 +122,7 @@ fn parse(bytes: &[u8]) -> Option<Vec<BlameHunk>> {
             let mut words = text.split(' ');
             let Some(id) = words.next().filter(|id| !id.is_empty()) else { continue };
             let number = words.nth(1)?.parse().ok()?;
-            now = is_id(id).then(|| (id.to_owned(), number));
+            now = is_object_id(id).then(|| (id.to_owned(), number));
             now.as_ref()?;
             continue;
         };

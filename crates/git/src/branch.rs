@@ -12,7 +12,7 @@ use journeyman_root_fs::read_path;
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::MAX_GIT_FILE_BYTES;
-use crate::paths::RepositoryPaths;
+use crate::repository_paths::RepositoryPaths;
 use crate::user_git::{UserCommand, UserGitRunner};
 use crate::{CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, UserGit};
 
@@ -78,7 +78,7 @@ impl UserGit {
         let said = own.run(UserCommand::new(begun.worktree_add_arguments())).await?;
         // A hook may have failed after everything was created. A branch that another process
         // created meanwhile is kept.
-        begun.done = !said.is_success() && !is_created_by(&own, &begun).await;
+        begun.done = !said.is_success() && !has_created_worktree(&own, &begun).await;
         if begun.done {
             if !said.is_success() {
                 // Git creates the branch before the worktree.
@@ -122,7 +122,7 @@ impl UserGit {
             }
             result = result.and(removed);
         }
-        result.and(remove_records(dir))
+        result.and(remove_stale_records(dir))
     }
 }
 
@@ -217,7 +217,7 @@ async fn branch_tip(own: &UserGitRunner<'_>, name: &str) -> Option<String> {
 }
 
 /// Returns true if a failed attempt got as far as creating the worktree.
-async fn is_created_by(own: &UserGitRunner<'_>, begun: &PendingBranch) -> bool {
+async fn has_created_worktree(own: &UserGitRunner<'_>, begun: &PendingBranch) -> bool {
     let Ok(place) = RepositoryPaths::find(&begun.top) else { return false };
     let head = read_bounded(&place.git_dir.join("HEAD"));
     let expected = format!("ref: refs/heads/{}\n", begun.name);
@@ -256,7 +256,7 @@ fn record_path(top: &Path) -> PathBuf {
 }
 
 /// Removes the records in a directory whose worktrees are gone.
-fn remove_records(dir: &Path) -> Result<(), GitError> {
+fn remove_stale_records(dir: &Path) -> Result<(), GitError> {
     let Ok(entries) = fs::read_dir(dir) else { return Ok(()) };
     let names = entries.flatten().map(|entry| entry.path());
     for file in names.filter(|file| {

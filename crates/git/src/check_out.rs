@@ -85,8 +85,10 @@ impl GitReader<'_> {
     /// Writes the files of `HEAD`; returns the commit, if there is one.
     async fn write_head_files(&self, into: &Path) -> Result<Option<String>, GitError> {
         let action = "checkout-index";
-        let sparse =
-            self.place.read_settings().is_none_or(|text| crate::overrides::has_word(&text, b"sparse"));
+        let sparse = self
+            .place
+            .read_settings()
+            .is_none_or(|text| crate::overrides::contains_ignoring_case(&text, b"sparse"));
         let stdin = if sparse { Some(self.checked_out_files().await?) } else { None };
         let (prefix, listed) = (&self.place.prefix, if sparse { "listed" } else { "all" });
         let prefix = prefix.strip_suffix(b"/").unwrap_or(prefix);

@@ -18,14 +18,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hooks::{CommitHooks, HookRunner};
 use crate::limits::{LOCK_RETRY_INTERVAL, MAX_COMMIT_MESSAGE_BYTES, MAX_LOCK_ATTEMPTS};
-use crate::paths::RepositoryPaths;
 use crate::raw_diff::parse_raw_diff;
 use crate::reader::GitReader;
+use crate::repository_paths::RepositoryPaths;
 use crate::status::{EntryStatus, StatusChange};
 use crate::temporary_index::TemporaryIndex;
 use crate::tracked::split_nul_records;
 use crate::user_git::{CommandOutcome, UserCommand, UserGitRunner};
-use crate::{CommitRefusal, CommitRequest, Git, GitError, HookRun, UserGit, configured_programs, state};
+use crate::{
+    CommitRefusal, CommitRequest, Git, GitError, HookRunMode, UserGit, configured_programs, repository_state,
+};
 
 /// Prefix of a path that git reads literally from the top of the work tree.
 const PATHSPEC_TOP: &[u8] = b":(top)";
@@ -107,7 +109,7 @@ impl UserGit {
     ///
     /// # Errors
     /// [`GitError`]; if [`GitError::needs_person`] is true, a person may allow it with
-    /// [`HookRun::Outside`].
+    /// [`HookRunMode::Outside`].
     pub async fn check_commit(&self, paths: &[RelPath], cancel: &CancellationToken) -> Result<(), GitError> {
         let reader = GitReader::open(&self.git).await?;
         let own = self.runner_at(&reader.place, cancel)?;
@@ -144,7 +146,7 @@ enum FileState {
 impl CommitOperation<'_> {
     /// Performs the checks that run no program.
     fn check_without_git(&self, commit: &CommitRequest) -> Result<(), CommitRefusal> {
-        if let Some(operation) = state::find_operation(self.place) {
+        if let Some(operation) = repository_state::find_operation_in_progress(self.place) {
             return Err(CommitRefusal::InProgress(operation));
         }
         let lock = self.place.git_dir.join("index.lock");
@@ -256,10 +258,10 @@ impl CommitOperation<'_> {
         &self,
         index: &Path,
         message: Vec<u8>,
-        hooks: HookRun,
+        hooks: HookRunMode,
     ) -> Result<CommandOutcome, GitError> {
         let call = UserCommand::new(["commit", "--quiet", "--file=-"]).with_stdin(message).with_index(index);
-        self.own.run(if hooks == HookRun::Outside { call.with_hooks() } else { call }).await
+        self.own.run(if hooks == HookRunMode::Outside { call.with_hooks() } else { call }).await
     }
 
     /// Checks the result of git's commit, and updates the user's index.

@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use journeyman_protocol::RelPath;
 
-use crate::paths::RepositoryPaths;
+use crate::repository_paths::RepositoryPaths;
 use crate::user_git::{UserCommand, UserGitRunner};
-use crate::{CommitRefusal, GitError, HookConfinement, HookRun};
+use crate::{CommitRefusal, GitError, HookConfinement, HookRunMode};
 
 /// Programs that obey no file of the work tree.
-const KNOWN_PROGRAMS: [&str; 11] = [
+const TREE_INDEPENDENT_PROGRAMS: [&str; 11] = [
     "git-lfs",
     "git-crypt",
     "git-annex",
@@ -30,7 +30,7 @@ const KNOWN_PROGRAMS: [&str; 11] = [
     "sed",
 ];
 /// Sections of the user's settings that a hook's git gets: identity, and conversion of files.
-const PORTABLE_SECTIONS: [&str; 6] = ["user.", "core.", "filter.", "i18n.", "commit.", "init."];
+const HOOK_SETTING_SECTIONS: [&str; 6] = ["user.", "core.", "filter.", "i18n.", "commit.", "init."];
 /// Settings of these sections that name files or programs of the home directory, which hooks can't
 /// read.
 const HOME_DEPENDENT_SECTIONS: [&str; 8] = [
@@ -84,7 +84,7 @@ pub(crate) fn format_settings(settings: &[GitSetting]) -> Vec<u8> {
     let mut text = Vec::new();
     for setting in settings.iter().filter(|setting| setting.scope == "global") {
         let key = setting.key.to_lowercase();
-        let is_wanted = PORTABLE_SECTIONS.iter().any(|section| key.starts_with(section));
+        let is_wanted = HOOK_SETTING_SECTIONS.iter().any(|section| key.starts_with(section));
         if !is_wanted || HOME_DEPENDENT_SECTIONS.contains(&key.as_str()) {
             continue;
         }
@@ -123,7 +123,7 @@ impl ProgramCheck<'_> {
     /// Refuses the commit if a program that depends on the change would run outside the sandbox,
     /// unless a person agreed.
     pub(crate) async fn run(&self) -> Result<(), GitError> {
-        if self.confinement.run == HookRun::Outside {
+        if self.confinement.run == HookRunMode::Outside {
             return Ok(());
         }
         let settings = read_settings(self.own).await?;
@@ -155,7 +155,7 @@ impl ProgramCheck<'_> {
                 CommandTrigger::Signer => signs,
                 CommandTrigger::Elsewhere => false,
             };
-            if runs && !is_known_program(&setting.value) {
+            if runs && !is_tree_independent_command(&setting.value) {
                 named.extend(obeyed.iter().cloned());
             }
             if !named.is_empty() {
@@ -244,14 +244,14 @@ fn split_words(value: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Returns true for a single command of a program that obeys no file of the work tree.
-fn is_known_program(value: &[u8]) -> bool {
+fn is_tree_independent_command(value: &[u8]) -> bool {
     let text = String::from_utf8_lossy(value);
     let mut words = text.split_whitespace();
     let program = words.next().unwrap_or_default();
     let name = program.rsplit('/').next().unwrap_or_default();
     let plain = !text.contains(['`', ';', '|', '&', '$', '(', '<', '>', '\n']);
     plain
-        && (KNOWN_PROGRAMS.contains(&name)
+        && (TREE_INDEPENDENT_PROGRAMS.contains(&name)
             || (name == "git" && words.next() == Some("lfs"))
             || program.is_empty())
 }
@@ -297,10 +297,10 @@ mod tests {
     #[test]
     fn programs_that_obey_no_file_are_known_by_name() {
         for known in ["git-lfs clean -- %f", "git lfs clean -- %f", "/usr/bin/gpg2", "tr a-z A-Z", ""] {
-            assert!(is_known_program(known.as_bytes()), "{known}");
+            assert!(is_tree_independent_command(known.as_bytes()), "{known}");
         }
         for unknown in ["npm run clean", "cat x | sh", "sed $(x)", "git foo", "./gpg.sh"] {
-            assert!(!is_known_program(unknown.as_bytes()), "{unknown}");
+            assert!(!is_tree_independent_command(unknown.as_bytes()), "{unknown}");
         }
     }
 

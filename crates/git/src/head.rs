@@ -5,9 +5,9 @@ use std::os::unix::ffi::OsStrExt as _;
 
 use journeyman_root_fs::read_path;
 
-use crate::history::is_id;
+use crate::history::is_object_id;
 use crate::limits::{MAX_GIT_FILE_BYTES, MAX_PACKED_REFS_BYTES, MAX_SYMBOLIC_REFS};
-use crate::paths::RepositoryPaths;
+use crate::repository_paths::RepositoryPaths;
 use crate::{Git, GitError};
 
 impl Git {
@@ -69,5 +69,5 @@ fn is_not_found(error: &std::io::Error) -> bool {
 
 fn parse_object_id(text: &[u8]) -> Option<String> {
     let id = std::str::from_utf8(text.trim_ascii()).ok()?;
-    is_id(id).then(|| id.to_ascii_lowercase())
+    is_object_id(id).then(|| id.to_ascii_lowercase())
 }

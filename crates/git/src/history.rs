@@ -131,7 +131,7 @@ impl Git {
             .into_output(action)?;
         let ids = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>();
         let malformed = GitError::Malformed { action, what: "an id" };
-        if ids.iter().all(|id| is_id(id)) { Ok(ids) } else { Err(malformed) }
+        if ids.iter().all(|id| is_object_id(id)) { Ok(ids) } else { Err(malformed) }
     }
 
     /// Returns the details of these commits, in the same order.
@@ -141,7 +141,7 @@ impl Git {
     /// repository lacks a commit.
     pub async fn commit_details(&self, ids: &[String]) -> Result<Vec<CommitDetails>, GitError> {
         let action = "log";
-        if let Some(other) = ids.iter().find(|id| !is_id(id)) {
+        if let Some(other) = ids.iter().find(|id| !is_object_id(id)) {
             return Err(GitError::InvalidRequest(format!(
                 "`{}` is not a commit's hash",
                 clean_output(other.as_bytes())
@@ -182,12 +182,12 @@ impl GitReader<'_> {
             return Ok(None);
         }
         let id = String::from_utf8_lossy(&answer.bytes).trim_end().to_owned();
-        if is_id(&id) { Ok(Some(id)) } else { Err(GitError::Malformed { action, what: "an id" }) }
+        if is_object_id(&id) { Ok(Some(id)) } else { Err(GitError::Malformed { action, what: "an id" }) }
     }
 }
 
 /// Returns true for a hash of either length.
-pub(crate) fn is_id(text: &str) -> bool {
+pub(crate) fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
@@ -229,7 +229,7 @@ fn parse_details(bytes: &[u8], prefix: &[u8]) -> Option<Vec<CommitDetails>> {
             commits.last_mut()?.paths.extend(inside);
             continue;
         }
-        let id = std::str::from_utf8(record).ok().filter(|id| is_id(id))?.to_owned();
+        let id = std::str::from_utf8(record).ok().filter(|id| is_object_id(id))?.to_owned();
         let seconds: i64 = std::str::from_utf8(records.next()?).ok()?.parse().ok()?;
         let author = clean_output(records.next()?).replace('\n', " ");
         let message = records.next()?;

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The ways to run a commit's hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum HookRun {
+pub enum HookRunMode {
     /// Hooks run in the sandbox. If they can't be confined, nothing is committed.
     #[default]
     Confined,
@@ -26,7 +26,7 @@ pub enum HookRun {
 #[derive(Debug, Clone)]
 pub struct HookConfinement {
     /// The way in which hooks run.
-    pub run: HookRun,
+    pub run: HookRunMode,
     /// The toolchains that hooks see.
     pub toolchains: Arc<Toolchains>,
     /// The user's variables that hooks see.
@@ -45,7 +45,7 @@ pub struct HookConfinement {
 impl Default for HookConfinement {
     fn default() -> Self {
         Self {
-            run: HookRun::Confined,
+            run: HookRunMode::Confined,
             toolchains: Arc::default(),
             env: BTreeMap::new(),
             needs: SandboxNeeds::NONE,

@@ -21,11 +21,11 @@ use crate::limits::{
     HOOK_TIMEOUT, MAX_COMMIT_MESSAGE_BYTES, MAX_ERROR_OUTPUT_BYTES, MAX_HOOK_BLOB_BYTES, MAX_HOOK_CHANGES,
     MAX_HOOK_OUTPUT_BYTES,
 };
-use crate::paths::RepositoryPaths;
 use crate::raw_diff::parse_raw_diff;
 use crate::reader::{GitReader, ReadCommand};
+use crate::repository_paths::RepositoryPaths;
 use crate::user_git::{UserCommand, UserGitRunner};
-use crate::{CommitRefusal, CommitRequest, Git, GitError, HookConfinement, HookRun, configured_programs};
+use crate::{CommitRefusal, CommitRequest, Git, GitError, HookConfinement, HookRunMode, configured_programs};
 
 /// The hooks that run before a commit is created, in git's order.
 const PRE_COMMIT_HOOKS: [&str; 3] = ["pre-commit", "prepare-commit-msg", "commit-msg"];
@@ -110,7 +110,7 @@ impl<'a> HookRunner<'a> {
     }
 
     fn is_needed(&self) -> bool {
-        self.confinement.run == HookRun::Confined && !self.found.names.is_empty()
+        self.confinement.run == HookRunMode::Confined && !self.found.names.is_empty()
     }
 
     async fn check_sandbox(&self) -> Result<(), GitError> {
@@ -302,7 +302,7 @@ impl<'a> HookRunner<'a> {
     async fn changed_files(&self, tree: &str) -> Result<BTreeMap<Vec<u8>, String>, GitError> {
         let action = "diff-index";
         let args = [action, "--cached", "--raw", "--no-renames", "--no-abbrev", "-z", tree];
-        let bytes = self.reader.run(self.read_command(action, args)).await?.into_output(action)?;
+        let bytes = self.reader.run(self.build_read_command(action, args)).await?.into_output(action)?;
         let changed = parse_raw_diff(&bytes).ok_or(GitError::Malformed { action, what: "an entry" })?;
         if changed.len() > MAX_HOOK_CHANGES {
             let words = format!("a hook changed more than {MAX_HOOK_CHANGES} files of the commit");
@@ -311,7 +311,11 @@ impl<'a> HookRunner<'a> {
         Ok(changed)
     }
 
-    fn read_command<'b, const N: usize>(&self, action: &'static str, args: [&'b str; N]) -> ReadCommand<'b> {
+    fn build_read_command<'b, const N: usize>(
+        &self,
+        action: &'static str,
+        args: [&'b str; N],
+    ) -> ReadCommand<'b> {
         let mut ask = ReadCommand::new(action, args).with_output_limit(MAX_HOOK_BLOB_BYTES);
         ask.env.push(("GIT_INDEX_FILE", self.index_path().into()));
         ask.env.push(("GIT_OBJECT_DIRECTORY", self.objects_path().into()));
@@ -368,8 +372,11 @@ impl<'a> HookRunner<'a> {
             return Ok(());
         }
         let action = "cat-file";
-        let bytes =
-            self.reader.run(self.read_command(action, [action, "blob", id])).await?.into_output(action)?;
+        let bytes = self
+            .reader
+            .run(self.build_read_command(action, [action, "blob", id]))
+            .await?
+            .into_output(action)?;
         let call = UserCommand::new(["hash-object", "-w", "--stdin", "--no-filters"]).with_stdin(bytes);
         let made = own.run(call).await?.into_output("hash-object")?;
         if made.trim_ascii_end() == id.as_bytes() { Ok(()) } else { Err(broken()) }

@@ -3,7 +3,7 @@
 //! Reads run confined, without hooks, file-system monitors, external diffs, filters and pagers: a
 //! repository's own settings name programs, and reading a repository must not run them. Commits are
 //! made by the user's git with the user's signing, only if the user asked for that commit. Their
-//! hooks run in the sandbox ([`HookRun`]), and no program outside the sandbox depends on a
+//! hooks run in the sandbox ([`HookRunMode`]), and no program outside the sandbox depends on a
 //! committed change that no person has reviewed. Nothing here pushes, forces, or moves an existing
 //! branch.
 //!
@@ -35,10 +35,10 @@ mod hooks;
 mod limits;
 mod operation_in_progress;
 mod overrides;
-mod paths;
 mod raw_diff;
 mod reader;
-mod state;
+mod repository_paths;
+mod repository_state;
 mod status;
 mod temporary_index;
 mod tracked;
@@ -55,9 +55,9 @@ pub use commit_request::CommitRequest;
 pub use error::{CommitRefusal, GitError};
 pub use git::Git;
 pub use history::{CommitDetails, CommitSummary};
-pub use hook_confinement::{HookConfinement, HookRun};
+pub use hook_confinement::{HookConfinement, HookRunMode};
 pub use operation_in_progress::OperationInProgress;
-pub use state::RepositoryState;
+pub use repository_state::RepositoryState;
 pub use status::{EntryStatus, GitHead, Status, StatusChange, StatusEntry};
 pub use tracked::TrackedFile;
 pub use tree::TreeFile;

@@ -106,10 +106,12 @@ pub(crate) fn parse_filter_names(names: &[u8]) -> Vec<Vec<u8>> {
 
 /// Returns true if the settings may name a filter or include settings that do.
 pub(crate) fn may_have_filters(settings: Option<&[u8]>) -> bool {
-    settings.is_none_or(|text| has_word(text, b"filter") || has_word(text, b"include"))
+    settings.is_none_or(|text| {
+        contains_ignoring_case(text, b"filter") || contains_ignoring_case(text, b"include")
+    })
 }
 
 /// Returns true if the text contains the word, in any letter case.
-pub(crate) fn has_word(text: &[u8], word: &[u8]) -> bool {
+pub(crate) fn contains_ignoring_case(text: &[u8], word: &[u8]) -> bool {
     text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
 }

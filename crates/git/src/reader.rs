@@ -14,7 +14,7 @@ use crate::limits::{
     LONG_READ_TIMEOUT, MAX_ERROR_OUTPUT_BYTES, MAX_FILTERS, MAX_OUTPUT_BYTES, MAX_SHORT_OUTPUT_BYTES,
     READ_TIMEOUT,
 };
-use crate::paths::RepositoryPaths;
+use crate::repository_paths::RepositoryPaths;
 use crate::{Git, GitError, overrides};
 
 /// The oldest git that accepts settings from numbered environment variables and a named global

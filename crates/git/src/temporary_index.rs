@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::GitError;
-use crate::paths::RepositoryPaths;
+use crate::repository_paths::RepositoryPaths;
 
 /// Prefix of the names of temporary indexes; the process id follows.
 const TEMPORARY_INDEX_PREFIX: &str = "journeyman-index-";

@@ -2,7 +2,7 @@
 
 use journeyman_protocol::RelPath;
 
-use crate::history::is_id;
+use crate::history::is_object_id;
 use crate::limits::CONTENT_BYTES_PER_REQUEST;
 use crate::reader::{GitReader, ReadCommand};
 use crate::tracked::split_nul_records;
@@ -46,7 +46,7 @@ impl Git {
     /// [`GitError::InvalidRequest`] for text that is not a hash; other [`GitError`]s.
     pub async fn read_blobs(&self, blobs: &[(&str, u64)]) -> Result<Vec<Option<Vec<u8>>>, GitError> {
         let action = "cat-file";
-        if blobs.iter().any(|(id, _)| !is_id(id)) {
+        if blobs.iter().any(|(id, _)| !is_object_id(id)) {
             return Err(GitError::InvalidRequest("what is no id names no content".to_owned()));
         }
         let reader = GitReader::open(self).await?;
@@ -97,7 +97,7 @@ fn parse(bytes: &[u8], prefix: &[u8]) -> Option<Vec<TreeFile>> {
         let head = std::str::from_utf8(head).ok()?;
         let mut words = head.split_ascii_whitespace();
         let (mode, kind, blob, size) = (words.next()?, words.next()?, words.next()?, words.next()?);
-        if kind != "blob" || !is_id(blob) {
+        if kind != "blob" || !is_object_id(blob) {
             continue;
         }
         if let Some(path) = path.strip_prefix(prefix).and_then(|path| RelPath::parse(path).ok()) {

@@ -13,8 +13,8 @@ use tokio::process::{Child, Command};
 use tokio_util::sync::CancellationToken;
 
 use crate::limits::{MAX_ERROR_OUTPUT_BYTES, MAX_OUTPUT_BYTES, PIPE_DRAIN_TIMEOUT, TERMINATION_TIMEOUT};
-use crate::paths::RepositoryPaths;
 use crate::reader::find_git_program;
+use crate::repository_paths::RepositoryPaths;
 use crate::{Git, GitError, HookConfinement};
 
 /// Variables that would lead git to another repository, index or object store, such as a hook that

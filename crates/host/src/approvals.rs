@@ -9,17 +9,17 @@ use journeyman_policy::{RuleLayer, Rules};
 use journeyman_protocol::{CallId, Envelope, Event, SessionId, Verdict};
 use journeyman_sandbox::clean_output;
 use journeyman_terminal::StyledLine;
-use journeyman_terminal::diff::{FileNames, number_lines};
+use journeyman_terminal::diff::{FileNameDisplay, number_lines};
 use serde_json::Value;
 
-use crate::config::{ConfigError, save_rules};
+use crate::config::{ConfigError, save_user_rules};
 use crate::format::{preview, printable};
 use crate::highlight::find_tokens_of_file;
 use crate::state::now;
 
 /// Maximum size of a call, or of a commit's hooks, in a question, in bytes. Larger ones are
 /// refused, because nobody would read them.
-pub const MAX_SHOWN_BYTES: usize = 64 * 1024;
+pub const MAX_REVIEWABLE_BYTES: usize = 64 * 1024;
 
 /// Maximum number of lines of a diff that a question shows at first.
 const MAX_DIFF_LINES: usize = 40;
@@ -53,7 +53,7 @@ pub struct ApprovalRequest {
 
 /// A question of the model's, cleaned for a terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct ModelQuestion {
     /// The question.
     pub text: String,
     /// The answers that the model proposes; a person may give another.
@@ -103,7 +103,7 @@ impl ApprovalRequest {
     /// A denial, for a call that is too long to be reviewed.
     pub fn full_arguments(&self) -> Result<String, PermissionAnswer> {
         let whole = format_arguments(&self.input);
-        if whole.len() <= MAX_SHOWN_BYTES {
+        if whole.len() <= MAX_REVIEWABLE_BYTES {
             return Ok(whole);
         }
         let note = format!(
@@ -115,13 +115,13 @@ impl ApprovalRequest {
 
     /// Returns the model's question, if the request is one.
     #[must_use]
-    pub fn question(&self) -> Option<Question> {
+    pub fn model_question(&self) -> Option<ModelQuestion> {
         if self.tool != QUESTION_TOOL {
             return None;
         }
         let text = |value: &Value| value.as_str().map(printable);
         let options = self.input.get("options").and_then(Value::as_array).into_iter().flatten();
-        Some(Question {
+        Some(ModelQuestion {
             text: self.input.get("question").and_then(text)?,
             options: options.filter_map(text).collect(),
         })
@@ -137,7 +137,7 @@ impl ApprovalRequest {
     /// is shown below its file's name.
     #[must_use]
     pub fn diff_lines(&self) -> (Vec<StyledLine>, Vec<StyledLine>) {
-        let names = if self.is_edit() { FileNames::OfSeveral } else { FileNames::All };
+        let names = if self.is_edit() { FileNameDisplay::OfSeveral } else { FileNameDisplay::All };
         let number = |diff: &String| number_lines(&printable(diff), names, &find_tokens_of_file);
         let mut lines = self.diff.as_ref().map(number).unwrap_or_default();
         let rest = lines.split_off(lines.len().min(MAX_DIFF_LINES));
@@ -151,7 +151,7 @@ impl ApprovalRequest {
     /// [`InvalidAnswer`] where the question has to be asked again.
     pub fn parse_answer(&self, line: &str) -> Result<ApprovalReply, InvalidAnswer> {
         let line = line.trim();
-        if let Some(question) = self.question() {
+        if let Some(question) = self.model_question() {
             let chosen = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let text = chosen.and_then(|place| question.options.get(place)).map_or(line, String::as_str);
             return match text {
@@ -192,12 +192,13 @@ pub fn format_commit_question(refusal: &CommitRefusal, diff: &str) -> Option<Str
     let mut whole = String::new();
     if let CommitRefusal::Hooks { hooks, .. } = refusal {
         for file in hooks {
-            let text = std::fs::read_to_string(file).ok().filter(|text| text.len() <= MAX_SHOWN_BYTES)?;
+            let text =
+                std::fs::read_to_string(file).ok().filter(|text| text.len() <= MAX_REVIEWABLE_BYTES)?;
             whole.push_str(&format!("{}:\n{text}\n", file.display()));
         }
     }
     whole.push_str(diff);
-    (whole.len() <= MAX_SHOWN_BYTES).then_some(whole)
+    (whole.len() <= MAX_REVIEWABLE_BYTES).then_some(whole)
 }
 
 fn format_arguments(input: &Value) -> String {
@@ -312,7 +313,7 @@ impl ApprovalQueue {
         if allows_rules
             && let (RuleScope::Forever, Some(rules), Some(dir)) = (scope, &rules, &self.config_dir)
         {
-            rule_file = Some(save_rules(dir, rules, &now().to_date()));
+            rule_file = Some(save_user_rules(dir, rules, &now().to_date()));
         }
         self.undecided = Some(UndecidedRequest { call: call.clone(), rules: rules.filter(|_| allows_rules) });
         Some(AnsweredRequest { call, answer, rule_file })
@@ -346,7 +347,7 @@ mod tests {
         let mut asked = request(None);
         asked.tool = QUESTION_TOOL.to_owned();
         asked.input = serde_json::json!({"question": "Which\u{1b}[2J?", "options": ["the old", "the new"]});
-        let question = asked.question().unwrap();
+        let question = asked.model_question().unwrap();
         assert!(!question.text.contains('\u{1b}'));
         assert_eq!(question.options, ["the old", "the new"]);
         for (line, answer) in [("2", "the new"), ("3", "3"), ("no, both", "no, both"), ("y", "y")] {
@@ -354,7 +355,7 @@ mod tests {
             assert_eq!(asked.parse_answer(line), Ok(answer.into()), "{line}");
         }
         assert_eq!(asked.parse_answer(" "), Err(InvalidAnswer::Empty));
-        assert_eq!(request(None).question(), None);
+        assert_eq!(request(None).model_question(), None);
     }
 
     #[test]

@@ -8,8 +8,8 @@ use journeyman_agent::agents::group::MAX_MEMBERS;
 use journeyman_agent::agents::{AgentModel, Agents, ModelConnector};
 use journeyman_agent::hooks::{Hooks, HooksBuilder};
 use journeyman_agent::{
-    Approver, ChecksSetting, Clock, CompactionSettings, DEFAULT_TODO_INTERVAL, EventFilter, PlanFirst,
-    RunSettings, Since, StrengthSettings, TodoSettings,
+    Approver, ChecksSetting, Clock, CompactionSettings, DEFAULT_TODO_REMINDER_INTERVAL, EventFilter,
+    PlanFirst, RunSettings, Since, TestStrengthSettings, TodoSettings,
 };
 use journeyman_model::Model;
 use journeyman_policy::Policy;
@@ -24,6 +24,7 @@ use crate::agents::{AgentTrust, load_agents};
 use crate::config::{Config, Environment, load_policy};
 use crate::delegates::{check_delegate_names, delegate_secrets, parse_model_name};
 use crate::delivery::{Delivery, DeliveryOptions, WorkLocation};
+use crate::editing_tools::withheld_tools;
 use crate::memory::{NoteFile, load_notes};
 use crate::models::{Cassette, ConnectedModel, connect_model, thinking_settings};
 use crate::project::{ProjectContext, ProjectParts};
@@ -37,7 +38,6 @@ use crate::state::{StateDirs, now};
 use crate::surface::{Surface, watch_session};
 use crate::template::{MakeTools, SessionTemplate};
 use crate::token_ratios::StoredRatios;
-use crate::tool_table::withheld_tools;
 use crate::web::{search_engine, withheld_fetch_tool};
 use crate::{HostError, add_configured_hooks, sandboxes};
 
@@ -284,7 +284,7 @@ impl SessionBuilder {
         settings.token_ratios = StoredRatios::open_for_settings(&settings, &state.dir);
         let project_state = state.project_dir(&root);
         let (memory, redactor) = (NoteFile::in_directory(&project_state), Arc::clone(&project.redactor));
-        let skills = self.skills.unwrap_or_else(|| Arc::new(Skills::find(&environment, &root)));
+        let skills = self.skills.unwrap_or_else(|| Arc::new(Skills::load(&environment, &root)));
         let parts = ToolParts { root, project_state, memory, redactor, engine, skills };
         let tools = self.tools.unwrap_or_else(|| session_tools(config, &environment, &name, parts));
         let config_dir = environment.config_dir();
@@ -313,7 +313,7 @@ impl SessionBuilder {
         surface: &mut dyn Surface,
     ) -> Result<RunReport, HostError> {
         let (mut template, task) = (self.build()?, task.into());
-        template.check_task(&task)?;
+        template.check_task_size(&task)?;
         let session = template.start(new_session_id()).await?;
         let mut events = session.subscribe(EventFilter::all(), Since::Now);
         session.send(task).await?;
@@ -394,9 +394,9 @@ fn accepted_findings(config: &Config) -> Result<Vec<AcceptedFinding>, HostError>
 /// suite.
 const DEFAULT_STRENGTH_SECONDS: f64 = 10.0;
 
-fn strength_settings(config: &Config) -> Result<StrengthSettings, HostError> {
+fn strength_settings(config: &Config) -> Result<TestStrengthSettings, HostError> {
     let needs = config.verified_needs.as_deref().map(str::parse).transpose();
-    Ok(StrengthSettings {
+    Ok(TestStrengthSettings {
         needs: needs
             .map_err(|error| HostError::usage(format_args!("verified_needs: {error}")))?
             .unwrap_or_default(),
@@ -427,7 +427,7 @@ pub(crate) fn run_settings(
         },
         tool_timeout: config.tools_timeout.unwrap_or(standard.tool_timeout),
         todos: (config.todos != Some(false)).then(|| TodoSettings {
-            remind_every: config.todos_remind_every.unwrap_or(DEFAULT_TODO_INTERVAL),
+            remind_every: config.todos_remind_every.unwrap_or(DEFAULT_TODO_REMINDER_INTERVAL),
             ..TodoSettings::default()
         }),
         loop_guard: config.loop_guard.unwrap_or(standard.loop_guard),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::isolation::{WorkCopy, open_copy, was_verified};
+use journeyman_agent::isolation::{WorkCopy, is_verified_status, open_copy};
 use journeyman_protocol::{FileConflict, RelPath, RunOutcome, SessionId};
 use journeyman_store::Store;
 use journeyman_workspace::{CheckpointInfo, LandOptions, UndoTarget, Workspace, WorkspaceError};
@@ -10,7 +10,7 @@ use journeyman_workspace::{CheckpointInfo, LandOptions, UndoTarget, Workspace, W
 use crate::format::outcome_name;
 use crate::hunks::ChangedFile;
 use crate::project::ProjectContext;
-use crate::undo::{RecoveredCalls, UndoResult, undo_target};
+use crate::undo::{RecoveredCalls, UndoResult, undo_to_target};
 use crate::{Context as _, HostError};
 
 /// The isolated copy of a closed session. Holds the copy's lock, so no other process can open, land
@@ -58,7 +58,7 @@ impl CopyReview {
         let (copy, origin) = (Arc::clone(&self.copy), Arc::clone(&self.project.workspace));
         let compare = move || {
             let changes = copy.changes()?;
-            let files = copy.contents(&changes)?.into_iter().map(ChangedFile::from).collect();
+            let files = copy.changed_contents(&changes)?.into_iter().map(ChangedFile::from).collect();
             let landing = origin.land(&changes, &LandOptions { dry_run: true, ..LandOptions::default() })?;
             let conflicts = landing.conflicts.into_iter();
             let conflicts = conflicts.map(|(path, reason)| FileConflict { path, reason }).collect();
@@ -72,7 +72,7 @@ impl CopyReview {
         let compared = tokio::task::spawn_blocking(compare).await.context("comparing the copy")?;
         let found = Store::find_sessions(&*self.project.store, self.session.as_str()).await;
         let found = found.context("the session log")?.into_iter().find(|found| found.id == self.session);
-        let is_verified = found.is_some_and(|found| was_verified(&found.status));
+        let is_verified = found.is_some_and(|found| is_verified_status(&found.status));
         Ok(LandingPreview { is_verified, ..compared.context("the copy")? })
     }
 
@@ -110,7 +110,7 @@ impl CopyReview {
     /// written.
     pub async fn undo(&self, target: UndoTarget) -> Result<UndoResult, HostError> {
         let workspace = self.workspace();
-        let undo = move || undo_target(&workspace, target, RecoveredCalls::default());
+        let undo = move || undo_to_target(&workspace, target, RecoveredCalls::default());
         let undone = tokio::task::spawn_blocking(undo).await.context("the copy")??;
         self.record_unverified().await?;
         Ok(undone)

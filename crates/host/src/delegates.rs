@@ -74,7 +74,8 @@ fn apply_delegate_config(settings: &mut DelegateSettings, own: &DelegateConfig) 
 /// Returns the API keys passed to a session's CLIs, which have to be redacted.
 pub(crate) fn delegate_secrets(config: &Config, environment: &Environment) -> Vec<String> {
     let delegates = find_delegates(config, environment, None).retain_named(&config.delegate_tool);
-    let access = |one: &DelegateSettings| CliAccess::find(one, delegates.host(), true).ok();
+    let access =
+        |one: &DelegateSettings| CliAccess::from_environment(one, delegates.host_environment(), true).ok();
     delegates.all().iter().filter_map(access).flat_map(|access| access.secrets).collect()
 }
 
@@ -105,19 +106,19 @@ pub struct ListedCli {
 /// # Errors
 /// [`HostError`] where it can't be made, or there is no state directory to record it in.
 pub fn create_task_directory(environment: &Environment) -> Result<FreshDirectory, HostError> {
-    let records = task_directory_records(environment)?;
+    let records = task_records_directory(environment)?;
     let parent = environment.vars.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
     FreshDirectory::create(parent, &records).context("making a fresh directory")
 }
 
 /// Removes temporary directories for low-risk tasks that killed processes left behind.
 pub fn remove_abandoned_directories(environment: &Environment) {
-    if let Ok(records) = task_directory_records(environment) {
+    if let Ok(records) = task_records_directory(environment) {
         remove_abandoned(&records);
     }
 }
 
-fn task_directory_records(environment: &Environment) -> Result<PathBuf, HostError> {
+fn task_records_directory(environment: &Environment) -> Result<PathBuf, HostError> {
     let state = environment.state_dir().ok_or_else(|| HostError::usage("there is no state directory"))?;
     Ok(state.join("fresh-directories"))
 }
@@ -141,12 +142,12 @@ pub async fn list_delegates(
         allow_root: config.sandbox_allow_root,
         ..SandboxSettings::default()
     });
-    let toolchains = find_toolchains(delegates.host(), root);
+    let toolchains = find_toolchains(delegates.host_environment(), root);
     let asked = delegates.all().iter().map(|one| delegates.read_version(one, &sandbox, &toolchains, root));
     let versions = futures_util::future::join_all(asked).await.into_iter().flatten().collect();
     let listed = delegates.all().iter().map(|one| {
         let found = delegates.detect(one, &versions);
-        let (hosts, problem) = match CliAccess::find(one, delegates.host(), true) {
+        let (hosts, problem) = match CliAccess::from_environment(one, delegates.host_environment(), true) {
             Ok(access) => (access.hosts(), None),
             Err(error) => (Vec::new(), Some(error.to_string())),
         };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use journeyman_agent::isolation::{CommitOptions, LandRequest};
 use journeyman_agent::{AgentError, StartOptions};
-use journeyman_git::{GitError, HookRun};
+use journeyman_git::{GitError, HookRunMode};
 use journeyman_protocol::{Envelope, Mode, RelPath, RunReport};
 
 use crate::settings::ResolvedSettings;
@@ -73,7 +73,7 @@ impl DeliveryOptions {
             }
             return Ok(None);
         }
-        let hooks = if self.no_verify { HookRun::Skipped } else { HookRun::Confined };
+        let hooks = if self.no_verify { HookRunMode::Skipped } else { HookRunMode::Confined };
         Ok(Some(CommitOptions { branch: self.branch.clone(), message: self.message.clone(), hooks }))
     }
 }
@@ -164,7 +164,7 @@ impl Delivery {
         if let Some(CommitOptions { branch, message, hooks }) = earlier {
             let branch = branch.clone().filter(|_| options.isolate != Some(false));
             (options.commit, options.branch) = (true, branch);
-            options.no_verify |= *hooks == HookRun::Skipped;
+            options.no_verify |= *hooks == HookRunMode::Skipped;
             options.message = options.message.or_else(|| message.clone());
         }
         let mut delivery = Self::new(&options, workplace)?;
@@ -208,7 +208,7 @@ pub(crate) fn confirm_unsandboxed_hooks(
         && refusal.needs_person()
         && prompts.confirm_commit(refusal, diff).context("asking")?
     {
-        commit.hooks = HookRun::Outside;
+        commit.hooks = HookRunMode::Outside;
     }
     Ok(commit)
 }

@@ -8,7 +8,7 @@ use crate::config::Environment;
 /// The editor where none is named.
 const DEFAULT_EDITOR: &str = "vi";
 /// Maximum bytes of a text that is read back.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_EDITED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Returns the editor that the person's environment names.
 #[must_use]
@@ -40,6 +40,6 @@ pub fn edit_text(editor: &str, text: &str, suffix: &str) -> io::Result<String> {
         }
     };
     let mut edited = String::new();
-    read.take(MAX_BYTES).read_to_string(&mut edited)?;
+    read.take(MAX_EDITED_BYTES).read_to_string(&mut edited)?;
     Ok(edited)
 }

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{Config, ConfigError, Environment};
 
 /// The prefix of models on this machine.
-const LOCAL_PREFIX: &str = "model2vec:";
+const LOCAL_MODEL_PREFIX: &str = "model2vec:";
 /// The default weight of vectors: the best one for static embeddings (docs/benchmarks.md).
 const DEFAULT_VECTOR_WEIGHT: f64 = 0.2;
 /// The default time that a query waits for its vector. A server on this machine takes some
@@ -36,7 +36,7 @@ const CONCURRENT_REQUESTS: usize = 2;
 /// Time between two checks for cancellation.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(20);
 /// Minimum length that texts are cut to for a server that finds them too long, in bytes.
-const MIN_TEXT_BYTES: usize = 256;
+const MIN_TRUNCATED_BYTES: usize = 256;
 
 /// Returns the embedding model that the configuration names, if it names one. No request is sent
 /// yet. Secrets that `redactor` knows are never sent to a server, nor are the values of `secrets`
@@ -44,14 +44,14 @@ const MIN_TEXT_BYTES: usize = 256;
 ///
 /// # Errors
 /// [`ConfigError::Model`] where the model can't be loaded or found.
-pub fn load_vectorer(
+pub fn load_query_embedder(
     config: &Config,
     environment: &Environment,
     redactor: Arc<Redactor>,
 ) -> Result<Option<QueryEmbedder>, ConfigError> {
     let Some(name) = config.vectors.model.as_deref().filter(|name| !name.is_empty()) else { return Ok(None) };
     let refused = |what: String| ConfigError::Model(format!("index.vectors: {what}"));
-    let embedder: Arc<dyn Embedder> = match name.strip_prefix(LOCAL_PREFIX) {
+    let embedder: Arc<dyn Embedder> = match name.strip_prefix(LOCAL_MODEL_PREFIX) {
         #[cfg(not(feature = "local-embeddings"))]
         Some(_) => {
             return Err(refused(
@@ -62,7 +62,7 @@ pub fn load_vectorer(
         }
         #[cfg(feature = "local-embeddings")]
         Some(directory) => {
-            let directory = environment.user_path(directory);
+            let directory = environment.resolve_user_path(directory);
             if !Path::new(directory.as_os_str()).is_dir() {
                 return Err(refused(format!("there is no directory `{}`", directory.display())));
             }
@@ -141,10 +141,10 @@ impl EmbeddingServer {
                 Err(error) => {
                     let most = cut.iter().map(|text| text.len()).max().unwrap_or(0);
                     let is_too_long = matches!(error.root_cause(), ModelError::ContextTooLong { .. });
-                    if !is_too_long || most <= MIN_TEXT_BYTES {
+                    if !is_too_long || most <= MIN_TRUNCATED_BYTES {
                         return Err(EmbedError::Failed { model: self.name.clone(), what: error.to_string() });
                     }
-                    self.max_bytes.fetch_min((most * 3 / 4).max(MIN_TEXT_BYTES), Ordering::Relaxed);
+                    self.max_bytes.fetch_min((most * 3 / 4).max(MIN_TRUNCATED_BYTES), Ordering::Relaxed);
                 }
             }
         }

@@ -54,7 +54,7 @@ pub struct ListedModels {
 impl KnownModels {
     /// Finds the configured and documented models, without a request.
     #[must_use]
-    pub fn find(config: &Config, environment: &Environment) -> Self {
+    pub fn from_config(config: &Config, environment: &Environment) -> Self {
         let mut names: Vec<String> = Vec::new();
         let mut add = |name: String| {
             if !names.contains(&name) {
@@ -147,10 +147,10 @@ mod tests {
         own.limits.insert("qwen3-coder".to_owned(), LimitsConfig::default());
         let mut config = Config { model: Some("ollama/tiny".to_owned()), ..Config::default() };
         config.providers.insert("llamacpp".to_owned(), own);
-        let none = KnownModels::find(&config, &environment(&[]));
+        let none = KnownModels::from_config(&config, &environment(&[]));
         assert_eq!(none.names, ["ollama/tiny", "llamacpp/qwen3-coder"]);
         assert!(none.server.is_some_and(|server| server.address.is_none()));
-        let keyed = KnownModels::find(&config, &environment(&[("ANTHROPIC_API_KEY", "k")]));
+        let keyed = KnownModels::from_config(&config, &environment(&[("ANTHROPIC_API_KEY", "k")]));
         assert_eq!(keyed.names[2], "anthropic/claude-sonnet-4-5", "its usual one comes first");
         assert!(keyed.names.iter().any(|name| name == "anthropic/claude-opus-4-1"), "{:?}", keyed.names);
         assert!(!keyed.names.iter().any(|name| name.starts_with("openai/")), "there is no key for it");
@@ -162,7 +162,7 @@ mod tests {
     fn a_server_of_the_persons_own_names_its_models_without_a_provider() {
         let (model, base_url) = (Some("tiny".to_owned()), Some("http://127.0.0.1:8080".to_owned()));
         let config = Config { model, base_url, wire: Some("chat".to_owned()), ..Config::default() };
-        let mut known = KnownModels::find(&config, &environment(&[]));
+        let mut known = KnownModels::from_config(&config, &environment(&[]));
         assert_eq!(known.names, [""; 0]);
         let address = known.take_server().and_then(|server| server.address);
         assert_eq!(address.as_ref().map(|address| address.wire.as_str()), Some("chat"));
@@ -170,6 +170,6 @@ mod tests {
         assert_eq!(known.names, ["large"]);
         assert_eq!((known.address_of("large"), known.address_of("ollama/large")), (address.as_ref(), None));
         let script = Config { model: Some("scripted/a.json".to_owned()), ..Config::default() };
-        assert!(KnownModels::find(&script, &environment(&[])).server.is_none());
+        assert!(KnownModels::from_config(&script, &environment(&[])).server.is_none());
     }
 }

@@ -44,6 +44,7 @@ mod delivery;
 pub mod demo;
 pub mod doctor;
 mod durable_file;
+mod editing_tools;
 pub mod editor;
 pub mod embeddings;
 mod error;
@@ -88,7 +89,6 @@ pub mod task_risk;
 mod template;
 mod text_files;
 mod token_ratios;
-mod tool_table;
 pub mod undo;
 mod verified_trees;
 mod web;
@@ -101,14 +101,14 @@ pub use delivery::{DeliveredRun, Delivery, DeliveryOptions, WorkLocation};
 pub use error::{Context, HostError};
 pub use hooks::add_configured_hooks;
 pub use models::{
-    Cassette, ConnectedModel, GROUP_PREFIX, all_providers, configured_limits, connect_model,
+    Cassette, ConnectedModel, GROUP_PREFIX, all_providers, configured_model_limits, connect_model,
     thinking_settings,
 };
 pub use prepare::PreparedRun;
 pub use project::{ProjectContext, configured_secrets};
 pub use settings::{
     ADMIN_CONFIG, ADMIN_POLICY, EarlierRun, ResolvedSettings, RunOptions, load_assuming_trust,
-    load_if_trusted, resolve_settings,
+    load_without_untrusted, resolve_settings,
 };
 pub use surface::{Surface, SurfaceInput, watch_session};
 pub use template::SessionTemplate;

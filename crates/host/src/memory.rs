@@ -27,10 +27,10 @@ use crate::{Context as _, HostError};
 /// Name of a file of notes.
 const NOTES_FILE: &str = "memory.json";
 /// Maximum bytes of a notes file, and maximum number of notes.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_NOTES_FILE_BYTES: u64 = 1 << 20;
 const MAX_NOTES: usize = 500;
 /// Maximum bytes of a file that a note is anchored to.
-const MAX_FILE_BYTES: u64 = 4 << 20;
+const MAX_ANCHOR_FILE_BYTES: u64 = 4 << 20;
 /// Name of the tool.
 const REMEMBER_TOOL: &str = "remember";
 
@@ -69,7 +69,7 @@ impl NoteFile {
                 return Ok(NoteFileContents::default());
             }
             Err(error) => return Err(error).context(shown()),
-            Ok(meta) if meta.len() > MAX_BYTES => {
+            Ok(meta) if meta.len() > MAX_NOTES_FILE_BYTES => {
                 return Err(HostError::usage(format_args!("{} is too large", shown())));
             }
             Ok(_) => std::fs::read_to_string(&self.path).context(shown())?,
@@ -162,7 +162,7 @@ pub fn load_notes(state: &StateDirs, root: &Path) -> Result<Vec<MemoryNote>, Hos
 /// Returns the text of a project's file, for checking notes.
 #[must_use]
 pub fn read_project_file(workspace: &Workspace, path: &RelPath) -> Option<String> {
-    match workspace.read(path, MAX_FILE_BYTES).ok()?.body {
+    match workspace.read(path, MAX_ANCHOR_FILE_BYTES).ok()?.body {
         FileBody::Text(text) => Some(text.text),
         FileBody::Binary => None,
     }

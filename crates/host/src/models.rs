@@ -157,7 +157,7 @@ fn find_endpoint(
     name: &str,
     cassette: &Cassette,
 ) -> Result<(Endpoint, String), ConfigError> {
-    let (provider, model) = split_model_name(config, name)?;
+    let (provider, model) = resolve_model_name(config, name)?;
     let mut endpoint = Endpoint::new(provider.name.clone(), provider.wire, provider.base_url.clone());
     endpoint.key = find_api_key(&provider, environment, cassette)?;
     endpoint.key_env = provider.key_env;
@@ -185,7 +185,7 @@ pub(crate) fn configured_endpoint(
 ///
 /// # Errors
 /// [`ConfigError::Model`] as for [`connect_model`], except that no key is needed.
-pub fn configured_limits(
+pub fn configured_model_limits(
     config: &Config,
     environment: &Environment,
 ) -> Result<Option<(String, ModelLimits)>, ConfigError> {
@@ -198,7 +198,7 @@ pub fn configured_limits(
     }
     let (provider, model) = match &config.base_url {
         Some(_) => ("custom".to_owned(), name),
-        None => split_model_name(config, &name).map(|(provider, model)| (provider.name, model))?,
+        None => resolve_model_name(config, &name).map(|(provider, model)| (provider.name, model))?,
     };
     let limits = model_limits(config, environment, &provider, &model)?;
     Ok(Some((format!("{provider}/{model}"), limits)))
@@ -243,7 +243,7 @@ pub(crate) fn connect_delegate(
         name => delegates.find(name).map_err(refused)?,
     };
     delegates.find_program(settings).map_err(refused)?;
-    let access = CliAccess::find(settings, delegates.host(), true);
+    let access = CliAccess::from_environment(settings, delegates.host_environment(), true);
     let access = access.map_err(|error| ConfigError::Model(error.to_string()))?;
     let cli = settings.adapter.name();
     let found = delegates.detect(settings, &BTreeMap::new());
@@ -476,7 +476,7 @@ fn tokenizer_path(path: &str, environment: &Environment) -> Result<PathBuf, Stri
             "names a file; this build lacks the cargo feature `local-embeddings` to read it".to_owned()
         );
     }
-    let file = environment.user_path(path);
+    let file = environment.resolve_user_path(path);
     let kinds = "it may be \"o200k\", \"cl100k\" or the path of a tokenizer.json";
     if file.is_file() { Ok(file) } else { Err(format!("is `{path}`, which is no file; {kinds}")) }
 }
@@ -513,11 +513,11 @@ fn override_provider(provider: &mut Provider, settings: &ProviderConfig) {
     }
 }
 
-fn split_model_name(config: &Config, name: &str) -> Result<(Provider, String), ConfigError> {
+fn resolve_model_name(config: &Config, name: &str) -> Result<(Provider, String), ConfigError> {
     let all = all_providers(config);
     let names = || all.iter().map(|provider| provider.name.as_str()).collect::<Vec<_>>();
     let Some((provider, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
-        return Err(ConfigError::Model(match provider_for_family(name) {
+        return Err(ConfigError::Model(match provider_by_model_family(name) {
             Some(provider) => format!("`{name}` names no provider; did you mean {provider}/{name}?"),
             None => format!(
                 "`{name}` is not a model; write provider/name, with one of the providers {}",
@@ -548,7 +548,7 @@ fn split_model_name(config: &Config, name: &str) -> Result<(Provider, String), C
 }
 
 /// Returns the provider of a model's family, for a name without a provider.
-fn provider_for_family(name: &str) -> Option<&'static str> {
+fn provider_by_model_family(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     let found = MODEL_FAMILIES.iter().find(|(beginning, _)| name.starts_with(beginning));
     found.filter(|_| !name.contains('/')).map(|(_, provider)| *provider)

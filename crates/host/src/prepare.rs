@@ -49,7 +49,7 @@ impl PreparedRun {
         prompts: Option<&dyn Confirmations>,
     ) -> Result<Self, HostError> {
         let mut settings = resolve_settings(environment, root, options, earlier, prompts)?;
-        let skills = Skills::find(environment, root);
+        let skills = Skills::load(environment, root);
         settings.warnings.extend(skills.problems.iter().cloned());
         let trust = AgentTrust { this_run: options.trust_project, prompts };
         let agents = load_agents(environment, root, &trust)?;

@@ -18,7 +18,7 @@ use journeyman_tools::{LoadEmbedder, SharedIndex};
 use journeyman_workspace::{IsolationTier, Workspace};
 
 use crate::config::{Config, Environment, load_without_project};
-use crate::embeddings::load_vectorer;
+use crate::embeddings::load_query_embedder;
 use crate::settings::ADMIN_CONFIG;
 use crate::state::{StateDirs, now};
 use crate::{HostError, models, sandboxes};
@@ -199,7 +199,7 @@ fn configured_embedder(environment: &Environment, redactor: &Arc<Redactor>) -> A
     Arc::new(move || {
         let config = load_without_project(&environment, Some(Path::new(ADMIN_CONFIG)))
             .map_err(|error| error.to_string())?;
-        load_vectorer(&config, &environment, Arc::clone(&redactor)).map_err(|error| error.to_string())
+        load_query_embedder(&config, &environment, Arc::clone(&redactor)).map_err(|error| error.to_string())
     })
 }
 

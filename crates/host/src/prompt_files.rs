@@ -8,7 +8,7 @@ use crate::format::printable;
 use crate::text_files::TextDirectory;
 
 /// The directory of the user's texts, in that of their configuration.
-const DIRECTORY: &str = "prompts";
+const PROMPTS_DIRECTORY: &str = "prompts";
 
 /// Loads the prompts of every task. A user's file replaces the built-in prompt of the same name; a
 /// project can't replace prompts.
@@ -18,7 +18,7 @@ const DIRECTORY: &str = "prompts";
 /// has other places.
 pub(crate) fn load_prompts(environment: &Environment) -> Result<PromptTexts, HostError> {
     let mut prompts = PromptTexts::default();
-    let path = environment.config_dir().map(|dir| dir.join(DIRECTORY));
+    let path = environment.config_dir().map(|dir| dir.join(PROMPTS_DIRECTORY));
     let Some(directory) = path.as_deref().and_then(TextDirectory::open_for_user) else { return Ok(prompts) };
     for name in
         directory.list_names("").files.iter().filter(|name| name.ends_with(".md") && *name != "README.md")
@@ -45,7 +45,7 @@ mod tests {
         let environment =
             Environment { vars: Default::default(), home: Some(home.path().to_owned()), cwd: "/".into() };
         assert_eq!(load_prompts(&environment).unwrap(), PromptTexts::default());
-        let directory = environment.config_dir().unwrap().join(DIRECTORY);
+        let directory = environment.config_dir().unwrap().join(PROMPTS_DIRECTORY);
         std::fs::create_dir_all(&directory).unwrap();
         std::fs::write(directory.join("README.md"), "notes").unwrap();
         std::fs::write(directory.join("system.md"), "Be brief.").unwrap();

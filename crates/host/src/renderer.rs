@@ -139,7 +139,7 @@ impl Renderer {
 
     /// Holds events and the progress line back while `is_asking`, so that nothing is written over
     /// an open question. Afterwards the events are shown.
-    pub fn hold_events_while(&mut self, is_asking: bool) {
+    pub fn set_events_held(&mut self, is_asking: bool) {
         if is_asking {
             self.held.get_or_insert_default();
         } else if let Some(HeldEvents { events, dropped }) = self.held.take() {
@@ -154,7 +154,7 @@ impl Renderer {
     pub fn show_envelope(&mut self, envelope: &Envelope) {
         if let Some(held) = &mut self.held {
             let is_of_use = envelope.agent.is_empty()
-                || is_question(&envelope.event)
+                || is_question_or_answer(&envelope.event)
                 || is_shown_for_agents(&envelope.event);
             match held.events.len() < MAX_HELD_EVENTS {
                 true if is_of_use => held.events.push(envelope.clone()),
@@ -172,7 +172,7 @@ impl Renderer {
     /// Shows an agent's calls, failed or denied calls, questions and problems.
     fn show_agent_event(&mut self, path: &[String], event: &Event) {
         match event {
-            event if is_question(event) => self.show_text(event),
+            event if is_question_or_answer(event) => self.write_event(event),
             event if is_shown_for_agents(event) => {
                 for line in describe_event(event) {
                     let mut whole = StyledLine::new(Style::Dim, format!("  {} │ ", path.join(" › ")));
@@ -186,7 +186,7 @@ impl Renderer {
 
     /// Shows an event, and the progress line below it.
     pub fn show_event(&mut self, event: &Event) {
-        self.show_text(event);
+        self.write_event(event);
         let now = Instant::now();
         if let Some(activity) = &mut self.activity {
             activity.handle_event(event, now);
@@ -196,7 +196,7 @@ impl Renderer {
         }
     }
 
-    fn show_text(&mut self, event: &Event) {
+    fn write_event(&mut self, event: &Event) {
         if matches!(event, Event::FileEdited { .. }) {
             self.edits += 1;
             if self.edits > MAX_LISTED_EDITS {
@@ -333,6 +333,6 @@ fn is_shown_for_agents(event: &Event) -> bool {
 }
 
 /// Returns true for a question about a call, and for its answer.
-fn is_question(event: &Event) -> bool {
+fn is_question_or_answer(event: &Event) -> bool {
     matches!(event, Event::PermissionRequired { .. } | Event::PermissionDecided { .. })
 }

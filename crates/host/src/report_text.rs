@@ -71,7 +71,7 @@ pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> Str
     for one in report.evidence.iter().filter(|_| !shown.evidence) {
         push_line(&mut out, &format_evidence(one, paint));
     }
-    out.push_str(&format_plan(report.plan.as_ref(), paint));
+    out.push_str(&format_plan_departures(report.plan.as_ref(), paint));
     if !report.candidates.is_empty() {
         push_line(&mut out, "");
         out.push_str(&format_candidates(&report.candidates, paint));
@@ -90,7 +90,7 @@ pub fn format_report(report: &RunReport, shown: ShownParts, paint: Paint) -> Str
     }
     push_line(&mut out, &format_cost(report));
     let (copy, commit) = (report.copy.as_ref(), report.commit.as_ref());
-    out.push_str(&format_location(&report.session, copy, commit, "", paint));
+    out.push_str(&format_work_location(&report.session, copy, commit, "", paint));
     if let Some(command) = resume_command(report) {
         push_line(&mut out, &format!("go on with: {command}"));
     }
@@ -126,7 +126,7 @@ pub fn format_findings(findings: &[HonestyFinding], paint: Paint) -> String {
 }
 
 /// Lists where a change departs from the plan of its task.
-fn format_plan(plan: Option<&PlanComparison>, paint: Paint) -> String {
+fn format_plan_departures(plan: Option<&PlanComparison>, paint: Paint) -> String {
     let Some(PlanComparison { outside, untouched }) = plan else { return String::new() };
     let outside: Vec<String> = outside.iter().map(printable).collect();
     let untouched: Vec<String> = untouched.iter().map(printable).collect();
@@ -172,7 +172,7 @@ pub fn format_evidence(evidence: &Evidence, paint: Paint) -> String {
 /// Formats the location of a session's work and the next commands. `land_flags` are flags for `jm
 /// land`.
 #[must_use]
-pub fn format_location(
+pub fn format_work_location(
     session: &SessionId,
     copy: Option<&CopyReport>,
     commit: Option<&CommitReport>,

@@ -11,7 +11,7 @@ use crate::delivery::{Delivery, DeliveryOptions, WorkLocation};
 use crate::format::outcome_name;
 use crate::root::{find_root, project_root};
 use crate::sessions::find_newest_session;
-use crate::sessions::{STATUS_IMPORTED, find_session};
+use crate::sessions::{SESSION_STATUS_IMPORTED, find_session};
 use crate::settings::{EarlierRun, ResolvedSettings};
 use crate::state::StateDirs;
 use crate::{Context as _, HostError, Surface};
@@ -83,7 +83,7 @@ impl Resumption {
         let session = State::load(&*state.store, id).await?;
         let root = project_root(environment, Some(directory.unwrap_or(Path::new(&summary.root))))?;
         let copies = state.open_workspace(&root)?.copies().list().context("looking for its copy")?;
-        let is_imported = summary.status == STATUS_IMPORTED;
+        let is_imported = summary.status == SESSION_STATUS_IMPORTED;
         let setting = session.setting.as_ref();
         Ok(Self {
             session: id.clone(),

@@ -13,9 +13,9 @@ use crate::format::{format_seconds, printable};
 use crate::session_evidence::{ProofState, SessionEvidence, describe_tests, short_hash};
 
 /// Maximum number of changed files that are listed.
-const MAX_FILES: usize = 200;
+const MAX_REPORTED_FILES: usize = 200;
 /// Maximum number of diagnostics and findings of one kind that are listed in Markdown.
-const MAX_LISTED: usize = 20;
+const MAX_LISTED_PROBLEMS: usize = 20;
 
 /// Returns the report as Markdown.
 ///
@@ -109,7 +109,7 @@ fn push_changes(out: &mut String, report: &RunReport) {
         return;
     }
     out.push_str("## Changes\n\n");
-    for change in report.changes.iter().take(MAX_FILES) {
+    for change in report.changes.iter().take(MAX_REPORTED_FILES) {
         let kind = match change.kind {
             FileChangeKind::Added => "added",
             FileChangeKind::Modified => "modified",
@@ -119,7 +119,7 @@ fn push_changes(out: &mut String, report: &RunReport) {
         let size = size.map(|stat| format!(" (+{} −{})", stat.added, stat.removed)).unwrap_or_default();
         let _infallible = writeln!(out, "- {} {kind}{size}", format_code(&change.path.to_string()));
     }
-    if let Some(more) = report.changes.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
+    if let Some(more) = report.changes.len().checked_sub(MAX_REPORTED_FILES).filter(|more| *more > 0) {
         let _infallible = writeln!(out, "- … and {more} more");
     }
     out.push('\n');
@@ -161,7 +161,7 @@ fn push_checks(out: &mut String, ledger: &SessionEvidence, report: &RunReport) {
     out.push('\n');
     let failed = report.evidence.iter().filter(|one| one.outcome.has_failed());
     let left: Vec<&Diagnostic> = failed.flat_map(|one| &one.diagnostics).collect();
-    for one in left.iter().take(MAX_LISTED) {
+    for one in left.iter().take(MAX_LISTED_PROBLEMS) {
         let place = one.path.as_ref().map(|path| match one.line {
             Some(line) => format!("{} ", format_code(&format!("{path}:{line}"))),
             None => format!("{} ", format_code(&path.to_string())),
@@ -170,7 +170,7 @@ fn push_checks(out: &mut String, ledger: &SessionEvidence, report: &RunReport) {
         let _infallible =
             writeln!(out, "- {}{test}{}", place.unwrap_or_default(), escape_markdown(&one.message));
     }
-    if let Some(more) = left.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
+    if let Some(more) = left.len().checked_sub(MAX_LISTED_PROBLEMS).filter(|more| *more > 0) {
         let _infallible = writeln!(out, "- … and {more} more");
     }
     if !left.is_empty() {
@@ -183,11 +183,11 @@ fn push_findings(out: &mut String, findings: &[HonestyFinding]) {
         return;
     }
     out.push_str("## Places where tests or checks say less\n\n");
-    for finding in findings.iter().take(MAX_LISTED) {
+    for finding in findings.iter().take(MAX_LISTED_PROBLEMS) {
         let state = if finding.accepted { " (accepted by the user)" } else { "" };
         let _infallible = writeln!(out, "- {}{state}", escape_markdown(&finding.to_string()));
     }
-    if let Some(more) = findings.len().checked_sub(MAX_LISTED).filter(|more| *more > 0) {
+    if let Some(more) = findings.len().checked_sub(MAX_LISTED_PROBLEMS).filter(|more| *more > 0) {
         let _infallible = writeln!(out, "- … and {more} more");
     }
     out.push('\n');

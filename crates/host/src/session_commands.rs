@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::config::Environment;
 use crate::landing::check_no_kept_work;
-use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session, new_session_id};
+use crate::sessions::{SESSION_STATUS_IMPORTED, SessionClaim, find_session, new_session_id};
 use crate::state::{StateDirs, now};
 use crate::{Context as _, HostError};
 
@@ -111,7 +111,7 @@ pub async fn import_session(
         other => other.into(),
     })?;
     for id in std::iter::once(&imported.session).chain(&imported.members) {
-        state.store.set_status(id, STATUS_IMPORTED, now()).await.context("the session log")?;
+        state.store.set_status(id, SESSION_STATUS_IMPORTED, now()).await.context("the session log")?;
     }
     Ok(imported.session)
 }

@@ -13,11 +13,11 @@ pub const SESSION_REFERENCE_PREFIX: &str = "@session:";
 /// Maximum sessions that one message may refer to.
 pub const MAX_REFERENCES: usize = 4;
 /// Maximum bytes of a task or a reply in a summary.
-const MAX_TEXT_BYTES: usize = 4_000;
+const MAX_RECAP_TEXT_BYTES: usize = 4_000;
 /// Maximum number of tasks in a summary; the newest are kept.
-const MAX_TASKS: usize = 5;
+const MAX_RECAP_TASKS: usize = 5;
 /// Maximum number of changed files in a summary.
-const MAX_FILES: usize = 40;
+const MAX_CHANGED_FILES: usize = 40;
 
 /// Returns the ids behind the marks in a message, each once, at most [`MAX_REFERENCES`].
 #[must_use]
@@ -66,7 +66,7 @@ impl SessionRecap {
     fn to_text(&self, session: &SessionId) -> String {
         let Self { tasks, report, at } = self;
         let mut text = format!("session {session}, {at}\n");
-        let earlier = tasks.len().saturating_sub(MAX_TASKS);
+        let earlier = tasks.len().saturating_sub(MAX_RECAP_TASKS);
         if earlier > 0 {
             text += &format!("({} before)\n", format_count(earlier, "task"));
         }
@@ -76,9 +76,11 @@ impl SessionRecap {
             Some(report) => {
                 text +=
                     &format!("end: {}: {}\n", outcome_name(report.outcome), truncate_text(&report.summary));
-                let files = report.changes.iter().take(MAX_FILES);
+                let files = report.changes.iter().take(MAX_CHANGED_FILES);
                 files.for_each(|change| text += &format!("changed: {}\n", change.path));
-                if let Some(more) = report.changes.len().checked_sub(MAX_FILES).filter(|more| *more > 0) {
+                if let Some(more) =
+                    report.changes.len().checked_sub(MAX_CHANGED_FILES).filter(|more| *more > 0)
+                {
                     text += &format!("changed: {}\n", format_count(more, "more file"));
                 }
                 if !report.text.trim().is_empty() {
@@ -94,7 +96,7 @@ impl SessionRecap {
 }
 
 fn truncate_text(text: &str) -> String {
-    match clip_to_bytes(text, MAX_TEXT_BYTES) {
+    match clip_to_bytes(text, MAX_RECAP_TEXT_BYTES) {
         whole if whole.len() == text.len() => text.to_owned(),
         kept => format!("{kept} […]"),
     }
@@ -125,7 +127,7 @@ mod tests {
             ..SessionRecap::default()
         };
         let text = account.to_text(&SessionId::new(journeyman_protocol::UnixMillis(0), 7));
-        assert!(text.len() < (MAX_TASKS + 1) * (MAX_TEXT_BYTES + 100), "{}", text.len());
+        assert!(text.len() < (MAX_RECAP_TASKS + 1) * (MAX_RECAP_TEXT_BYTES + 100), "{}", text.len());
         assert!(text.contains("(4 tasks before)") && text.contains("came to no end"), "{text}");
         let end = text.lines().last().unwrap();
         assert_eq!(end, "`````", "longer than any fence within");

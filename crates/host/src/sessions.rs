@@ -6,7 +6,7 @@ use std::path::Path;
 use journeyman_agent::agents::is_agent;
 use journeyman_agent::candidates;
 use journeyman_protocol::{RunOutcome, RunReport, Seq, SessionId, UnixMillis};
-use journeyman_store::{STATUS_NEW, SessionSummary, Store as _, StoreError};
+use journeyman_store::{SESSION_STATUS_READY, SessionSummary, Store as _, StoreError};
 use journeyman_workspace::CopyInfo;
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::config::Environment;
 use crate::format::{describe_age, outcome_name, preview};
 use crate::root::find_root;
 use crate::state::{StateDirs, find_session_log, now};
-use crate::verified_trees::{VerifiedTrees, read_last_report};
+use crate::verified_trees::{CurrentTrees, read_last_report};
 use crate::{Context as _, HostError};
 
 /// Duration of a short command's claim, in milliseconds. The command releases the claim at its end,
@@ -24,13 +24,13 @@ const CLAIM_DURATION_MS: u64 = 10 * 60 * 1000;
 const MAX_SEARCHED_SESSIONS: usize = 50;
 
 /// The status of a session that was imported and not opened since.
-pub const STATUS_IMPORTED: &str = "imported";
+pub const SESSION_STATUS_IMPORTED: &str = "imported";
 /// The state of a session that a process works on.
-pub const STATE_RUNNING: &str = "running";
+pub const SESSION_STATE_RUNNING: &str = "running";
 /// The state of a session that no process works on and that has no end.
-pub const STATE_CUT_OFF: &str = "cut_off";
+pub const SESSION_STATE_CUT_OFF: &str = "cut_off";
 /// The state of a session whose last task changed nothing, such as one that answered a question.
-pub const STATE_NO_CHANGES: &str = "no_changes";
+pub const SESSION_STATE_NO_CHANGES: &str = "no_changes";
 
 /// Makes the id of a new session.
 #[must_use]
@@ -41,7 +41,7 @@ pub fn new_session_id() -> SessionId {
 /// The state of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionState {
-    /// [`STATE_RUNNING`], [`STATE_CUT_OFF`], or how the last task ended.
+    /// [`SESSION_STATE_RUNNING`], [`SESSION_STATE_CUT_OFF`], or how the last task ended.
     pub status: String,
     /// The process that works on the session.
     pub holder: Option<String>,
@@ -58,8 +58,8 @@ pub async fn session_state(state: &StateDirs, session: &SessionSummary) -> Resul
         holder => holder.context("the session log")?,
     };
     let status = match &holder {
-        Some(_) => STATE_RUNNING.to_owned(),
-        None if session.status == STATUS_NEW => STATE_CUT_OFF.to_owned(),
+        Some(_) => SESSION_STATE_RUNNING.to_owned(),
+        None if session.status == SESSION_STATUS_READY => SESSION_STATE_CUT_OFF.to_owned(),
         None => session.status.clone(),
     };
     Ok(SessionState { status, holder })
@@ -74,8 +74,8 @@ pub struct ListedSession {
     pub root: String,
     /// One line for people.
     pub title: String,
-    /// As [`SessionState::status`]; [`STATE_NO_CHANGES`] where that would be `unverified`, and
-    /// there is nothing to verify.
+    /// As [`SessionState::status`]; [`SESSION_STATE_NO_CHANGES`] where that would be `unverified`,
+    /// and there is nothing to verify.
     pub status: String,
     /// As [`SessionState::holder`].
     pub holder: Option<String>,
@@ -113,7 +113,7 @@ pub async fn list_sessions(
     limit: usize,
 ) -> Result<Vec<ListedSession>, HostError> {
     let mut copies: HashMap<String, Vec<KeptCopy>> = HashMap::new();
-    let mut trees = VerifiedTrees::new(state);
+    let mut trees = CurrentTrees::new(state);
     let mut listed = Vec::new();
     for session in list_user_sessions(state, root, limit).await? {
         let kept = copies
@@ -127,7 +127,7 @@ pub async fn list_sessions(
         let report = read_last_report(state, &session).await?;
         let changed_since = report.as_ref().and_then(|report| trees.has_changed(&session, report));
         let is_unchanged = report.is_some_and(|report| has_no_changes(&status, &report));
-        let status = if is_unchanged { STATE_NO_CHANGES.to_owned() } else { status };
+        let status = if is_unchanged { SESSION_STATE_NO_CHANGES.to_owned() } else { status };
         let SessionSummary { id, root, title, created, updated, last, .. } = session;
         listed.push(ListedSession {
             id,

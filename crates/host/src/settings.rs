@@ -141,7 +141,7 @@ pub fn load_assuming_trust(environment: &Environment, root: &Path) -> Result<Con
 ///
 /// # Errors
 /// [`HostError::Usage`] for a wrong configuration.
-pub fn load_if_trusted(environment: &Environment, root: &Path) -> Result<(Config, bool), HostError> {
+pub fn load_without_untrusted(environment: &Environment, root: &Path) -> Result<(Config, bool), HostError> {
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
     let trust = store.as_ref().map_or(ProjectTrust::Nothing, ProjectTrust::Remembered);
     let admin = Some(Path::new(ADMIN_CONFIG));

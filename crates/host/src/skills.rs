@@ -20,16 +20,16 @@ use crate::text_files::{DirectoryNames, FileOwner, MarkdownFile, TextDirectory};
 /// The file of a skill.
 const SKILL_FILE: &str = "SKILL.md";
 /// The directories of skills, in a project and in the user's home.
-const DIRECTORIES: [&str; 3] = [".journeyman/skills", ".agents/skills", ".claude/skills"];
+const SKILL_DIRECTORIES: [&str; 3] = [".journeyman/skills", ".agents/skills", ".claude/skills"];
 /// Maximum number of skills. Every request describes all of them.
 const MAX_SKILLS: usize = 40;
 /// Maximum bytes of one description in a request, and of all descriptions.
 const MAX_DESCRIPTION_BYTES: usize = 200;
-const MAX_LIST_BYTES: usize = 3_000;
+const MAX_ALL_DESCRIPTIONS_BYTES: usize = 3_000;
 /// Maximum length of a name, as the format has it.
-const MAX_NAME_BYTES: usize = 64;
+const MAX_SKILL_NAME_BYTES: usize = 64;
 /// Maximum number of a skill's further files that are named with its text.
-const MAX_FILES: usize = 40;
+const MAX_SKILL_FILES: usize = 40;
 /// The tool's name.
 const SKILL_TOOL: &str = "skill";
 
@@ -60,16 +60,16 @@ pub struct Skills {
 impl Skills {
     /// Finds the skills for the project at `root`.
     #[must_use]
-    pub fn find(environment: &Environment, root: &Path) -> Self {
+    pub fn load(environment: &Environment, root: &Path) -> Self {
         let mut found = Self::default();
-        let home = DIRECTORIES.iter().filter_map(|path| Some(environment.home.as_ref()?.join(path)));
+        let home = SKILL_DIRECTORIES.iter().filter_map(|path| Some(environment.home.as_ref()?.join(path)));
         let own = environment.config_dir().map(|dir| dir.join("skills"));
         for path in own.into_iter().chain(home) {
             if let Some(directory) = TextDirectory::open_for_user(&path) {
                 found.read_directory(directory, FileOwner::User, || TextDirectory::open_for_user(&path));
             }
         }
-        for path in DIRECTORIES {
+        for path in SKILL_DIRECTORIES {
             if let Some(directory) = TextDirectory::open_in_project(root, path) {
                 found.read_directory(directory, FileOwner::Project, || {
                     TextDirectory::open_in_project(root, path)
@@ -117,10 +117,10 @@ impl Skills {
 fn parse_name(file: &MarkdownFile, folder: &str) -> Result<String, String> {
     let name = file.text_field("name").unwrap_or_else(|| folder.to_owned());
     let is_name = !name.is_empty()
-        && name.len() <= MAX_NAME_BYTES
+        && name.len() <= MAX_SKILL_NAME_BYTES
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'_'));
     is_name.then_some(name).ok_or_else(|| {
-        format!("`name` takes at most {MAX_NAME_BYTES} lower-case letters, digits and hyphens")
+        format!("`name` takes at most {MAX_SKILL_NAME_BYTES} lower-case letters, digits and hyphens")
     })
 }
 
@@ -155,7 +155,7 @@ impl SkillTool {
         for (number, skill) in skills.skills.iter().enumerate() {
             let line =
                 format!("\n- {}: {}", skill.name, clip_to_bytes(&skill.description, MAX_DESCRIPTION_BYTES));
-            if description.len() + line.len() > MAX_LIST_BYTES {
+            if description.len() + line.len() > MAX_ALL_DESCRIPTIONS_BYTES {
                 description.push_str(&format!("\n[and {} more]", skills.skills.len() - number));
                 break;
             }
@@ -170,7 +170,7 @@ impl SkillTool {
         let known = || self.skills.skills.iter().map(|skill| skill.name.as_str());
         let skill = self.skills.skills.iter().find(|skill| skill.name == name);
         let skill = skill.ok_or_else(|| {
-            let shown = clip_to_bytes(&name, MAX_NAME_BYTES).escape_debug().to_string();
+            let shown = clip_to_bytes(&name, MAX_SKILL_NAME_BYTES).escape_debug().to_string();
             wrong_arguments(format!(
                 "there is no skill `{shown}`; there are {}",
                 known().collect::<Vec<_>>().join(", ")
@@ -206,7 +206,7 @@ impl Skill {
             let names = directory.list_names(&format!("{folder}/{inner}")).files;
             files.extend(names.into_iter().map(|name| format!("{inner}/{name}")));
         }
-        files.truncate(MAX_FILES);
+        files.truncate(MAX_SKILL_FILES);
         let files = match files.as_slice() {
             [] => String::new(),
             files => format!("\n\nFurther files, which `file` loads: {}", files.join(", ")),
@@ -315,7 +315,7 @@ mod tests {
         write(&root.join(".journeyman/skills/Bad Name/SKILL.md"), &skill("Bad Name", "x"));
         write(&root.join(".journeyman/skills/notes/README.md"), "no skill");
         write(&home.join(".claude/skills/db/SKILL.md"), &skill("db", "The user's own."));
-        let found = Skills::find(&environment, &root);
+        let found = Skills::load(&environment, &root);
         let told: Vec<(&str, &str)> =
             found.skills.iter().map(|it| (it.name.as_str(), it.description.as_str())).collect();
         assert_eq!(told, [("db", "The user's own."), ("release", "Cuts a release.")], "the user's holds");
@@ -340,7 +340,7 @@ mod tests {
         let (_place, environment, root) = place();
         write(&root.join(".claude/skills/release/SKILL.md"), &skill("release", "Cuts a release."));
         write(&environment.home.clone().unwrap().join(".claude/skills/db/SKILL.md"), &skill("db", "Mine."));
-        let tool = SkillTool::new(Arc::new(Skills::find(&environment, &root))).unwrap();
+        let tool = SkillTool::new(Arc::new(Skills::load(&environment, &root))).unwrap();
         let reads = |input: Value| {
             let reads = tool.effects(&input).unwrap().reads;
             reads.iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -360,11 +360,11 @@ mod tests {
             let name = format!("skill-{number:02}");
             write(&root.join(format!(".claude/skills/{name}/SKILL.md")), &skill(&name, &"long ".repeat(300)));
         }
-        let found = Skills::find(&environment, &root);
+        let found = Skills::load(&environment, &root);
         assert_eq!((found.skills.len(), found.problems.len()), (MAX_SKILLS, 1));
         let description = SkillTool::new(Arc::new(found)).unwrap().spec().description;
         assert!(
-            description.len() < MAX_LIST_BYTES + 40 && description.contains("more]"),
+            description.len() < MAX_ALL_DESCRIPTIONS_BYTES + 40 && description.contains("more]"),
             "{}",
             description.len()
         );

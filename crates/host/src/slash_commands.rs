@@ -14,16 +14,16 @@ use crate::format::printable;
 use crate::text_files::{DirectoryNames, FileOwner, MarkdownFile, TextDirectory};
 
 /// The directories of commands, in a project and in the user's home, and their format.
-const DIRECTORIES: [(&str, CommandFormat); 3] = [
+const COMMAND_DIRECTORIES: [(&str, CommandFormat); 3] = [
     (".journeyman/commands", CommandFormat::Markdown),
     (".claude/commands", CommandFormat::Markdown),
     (".gemini/commands", CommandFormat::Toml),
 ];
 /// Maximum number of commands, and directories that lie in each other.
 const MAX_COMMANDS: usize = 200;
-const MAX_DEPTH: usize = 3;
+const MAX_DIRECTORY_DEPTH: usize = 3;
 /// Maximum length of a name.
-const MAX_NAME_BYTES: usize = 80;
+const MAX_COMMAND_NAME_BYTES: usize = 80;
 /// Maximum bytes of an expanded command, as of a task.
 const MAX_EXPANDED_BYTES: usize = 1024 * 1024;
 /// Maximum number of commands that an error names.
@@ -76,10 +76,10 @@ struct TomlCommand {
 impl SlashCommands {
     /// Finds the commands for the project at `root`.
     #[must_use]
-    pub fn find(environment: &Environment, root: &Path) -> Self {
+    pub fn load(environment: &Environment, root: &Path) -> Self {
         let mut found = Self::default();
         let own = environment.config_dir().map(|dir| (dir.join("commands"), CommandFormat::Markdown));
-        let home = DIRECTORIES
+        let home = COMMAND_DIRECTORIES
             .iter()
             .filter_map(|(path, format)| Some((environment.home.as_ref()?.join(path), *format)));
         for (path, format) in own.into_iter().chain(home) {
@@ -87,7 +87,7 @@ impl SlashCommands {
                 found.read_directory(&directory, "", 0, FileOwner::User, format);
             }
         }
-        for (path, format) in DIRECTORIES {
+        for (path, format) in COMMAND_DIRECTORIES {
             if let Some(directory) = TextDirectory::open_in_project(root, path) {
                 found.read_directory(&directory, "", 0, FileOwner::Project, format);
             }
@@ -134,7 +134,7 @@ impl SlashCommands {
                 Err(problem) => self.problems.push(format!("{}: {problem}", printable(&path.display()))),
             }
         }
-        if depth < MAX_DEPTH {
+        if depth < MAX_DIRECTORY_DEPTH {
             for folder in folders {
                 self.read_directory(directory, &inside(&folder), depth + 1, owner, format);
             }
@@ -149,7 +149,7 @@ impl SlashCommands {
     /// problem of its file.
     pub fn expand_task(environment: &Environment, root: &Path, task: String) -> Result<String, HostError> {
         match parse_invocation(&task) {
-            Some((name, arguments)) => Self::find(environment, root).expand(name, arguments),
+            Some((name, arguments)) => Self::load(environment, root).expand(name, arguments),
             None => Ok(task),
         }
     }
@@ -182,20 +182,20 @@ fn parse_invocation(task: &str) -> Option<(&str, &str)> {
     let rest = task.strip_prefix('/')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let (name, arguments) = rest.split_at(end);
-    is_name(name).then_some((name, arguments.trim()))
+    is_command_name(name).then_some((name, arguments.trim()))
 }
 
-fn is_name(name: &str) -> bool {
+fn is_command_name(name: &str) -> bool {
     !name.is_empty()
-        && name.len() <= MAX_NAME_BYTES
+        && name.len() <= MAX_COMMAND_NAME_BYTES
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b':' | b'.'))
 }
 
 impl SlashCommand {
     fn parse(name: &str, text: &str, format: CommandFormat) -> Result<Self, String> {
-        if !is_name(name) {
+        if !is_command_name(name) {
             return Err(format!(
-                "its name takes at most {MAX_NAME_BYTES} letters, digits, hyphens, underscores and dots"
+                "its name takes at most {MAX_COMMAND_NAME_BYTES} letters, digits, hyphens, underscores and dots"
             ));
         }
         let (prompt, description, hint) = match format {
@@ -398,7 +398,7 @@ mod tests {
         write(root.join(".claude/commands/review.md"), "the project's");
         write(home.join(".claude/commands/review.md"), "the user's");
         let environment = Environment { vars: Default::default(), home: Some(home), cwd: root.clone() };
-        let found = SlashCommands::find(&environment, &root);
+        let found = SlashCommands::load(&environment, &root);
         let names: Vec<&str> = found.commands.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["fix", "front:new", "git:commit", "review"]);
         assert_eq!(found.problems.len(), 1, "{:?}", found.problems);

@@ -16,7 +16,7 @@ use crate::config::{Config, Environment};
 use crate::{Context as _, HostError, sandboxes};
 
 /// Maximum size of all pre-images together, in bytes: 4 GiB over every project.
-pub const MAX_BLOB_BYTES: u64 = 4 * 1024 * 1024 * 1024;
+pub const MAX_BLOB_STORE_BYTES: u64 = 4 * 1024 * 1024 * 1024;
 /// The file name of the session log.
 pub const SESSION_LOG: &str = "sessions.db";
 
@@ -60,7 +60,7 @@ pub fn project_state_dir(environment: &Environment, root: &Path) -> Result<PathB
 }
 
 /// Returns the files that standard output and standard error of this program go to.
-pub(crate) fn output_files() -> Vec<PathBuf> {
+pub(crate) fn standard_output_files() -> Vec<PathBuf> {
     let file_of = |name: &str| {
         let there = Path::new("/proc/self/fd").join(name);
         std::fs::metadata(&there).ok().filter(std::fs::Metadata::is_file)?;
@@ -108,7 +108,7 @@ impl StateDirs {
     /// [`HostError`] where the log or the blob store can't be opened.
     pub fn open_at(dir: PathBuf, environment: &Environment) -> Result<Self, HostError> {
         let store = SqliteStore::open(&dir.join(SESSION_LOG)).context("the session log")?;
-        let blobs = Blobs::open(&dir.join("blobs"), MAX_BLOB_BYTES).context("the stored contents")?;
+        let blobs = Blobs::open(&dir.join("blobs"), MAX_BLOB_STORE_BYTES).context("the stored contents")?;
         let docker_host = environment.vars.get(OsStr::new("DOCKER_HOST")).cloned();
         Ok(Self { dir, store: Arc::new(store), blobs: Arc::new(blobs), docker_host, progress: None })
     }
@@ -132,7 +132,7 @@ impl StateDirs {
     pub fn open_workspace(&self, root: &Path) -> Result<Workspace, HostError> {
         let options = Options {
             own_dir: Some(self.dir.clone()),
-            own_files: output_files(),
+            own_files: standard_output_files(),
             clock: Some(Clock::new(now)),
             guarded: Some(GUARD_RULES),
             ..Options::new(self.project_dir(root), Arc::clone(&self.blobs))

@@ -22,7 +22,7 @@ const MAX_PIPED_BYTES: u64 = 64 * 1024 * 1024;
 /// written or closed.
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The name of standard input in errors.
-const STANDARD_INPUT: &str = "standard input";
+const STANDARD_INPUT_NAME: &str = "standard input";
 
 /// The place that a text comes from.
 #[derive(Debug, Clone, Copy)]
@@ -85,7 +85,7 @@ pub fn read_task(what: &str, source: TaskSource<'_>, piped: PipedData) -> Result
 
 /// Returns true if standard input has data or its end.
 #[must_use]
-pub fn is_piped() -> bool {
+pub fn has_piped_input() -> bool {
     open_stdin().is_some_and(|stdin| is_readable_within(&stdin, FIRST_BYTE_TIMEOUT))
 }
 
@@ -102,7 +102,7 @@ fn attach_piped(text: String, mut stdin: File, piped: PipedData) -> Result<TaskT
                     for it, </dev/null closes it";
         return Ok(TaskText { text, note: Some(note.to_owned()) });
     }
-    let bytes = read_bytes("data", &mut stdin, STANDARD_INPUT, MAX_PIPED_BYTES)?;
+    let bytes = read_bytes("data", &mut stdin, STANDARD_INPUT_NAME, MAX_PIPED_BYTES)?;
     if bytes.trim_ascii().is_empty() {
         return Ok(TaskText { text, note: None });
     }

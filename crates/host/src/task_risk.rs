@@ -10,7 +10,7 @@ use crate::HostError;
 
 /// Finds the risk of tasks in one project.
 #[derive(Debug)]
-pub struct TaskRisk {
+pub struct TaskRiskAssessor {
     classifier: RiskClassifier,
     git: Git,
     root: String,
@@ -54,7 +54,7 @@ impl TrackedNames {
     }
 }
 
-impl TaskRisk {
+impl TaskRiskAssessor {
     /// Reads what `git` tracks in the project at `root`. If git fails, every file name in a task
     /// counts as tracked. Without a project no file is tracked.
     pub async fn read(root: Option<&Path>, git: &Git) -> Self {

@@ -104,7 +104,7 @@ impl SessionTemplate {
     ///
     /// # Errors
     /// [`HostError::Usage`] naming the limit and the key that sets it.
-    pub fn check_task(&self, task: &str) -> Result<(), HostError> {
+    pub fn check_task_size(&self, task: &str) -> Result<(), HostError> {
         let specs = if self.settings.tool_calling { None } else { Some((self.tools)().specs()) };
         let mode = (self.settings.mode, self.settings.read_only_goal);
         let system = system_prompt(None, &self.settings.prompts, mode, specs.as_deref());

@@ -159,7 +159,7 @@ impl MarkdownFile {
     /// # Errors
     /// Front matter that has no end, is too long, or isn't a list of fields.
     pub(crate) fn parse(whole: &str) -> Result<Self, String> {
-        Self::parse_as(whole, |yaml| {
+        Self::parse_with(whole, |yaml| {
             read_yaml(yaml).map_err(|error| match unquoted_field(yaml) {
                 Some(name) => format!("{error}; put the text of `{name}` in quotes"),
                 None => error,
@@ -173,12 +173,12 @@ impl MarkdownFile {
     /// # Errors
     /// As [`MarkdownFile::parse`].
     pub(crate) fn parse_loosely(whole: &str) -> Result<Self, String> {
-        Self::parse_as(whole, |yaml| {
+        Self::parse_with(whole, |yaml| {
             read_yaml(yaml).or_else(|error| read_yaml(&quote_plain_values(yaml)).map_err(|_| error))
         })
     }
 
-    fn parse_as(whole: &str, read: impl FnOnce(&str) -> Result<Value, String>) -> Result<Self, String> {
+    fn parse_with(whole: &str, read: impl FnOnce(&str) -> Result<Value, String>) -> Result<Self, String> {
         let whole = whole.strip_prefix('\u{feff}').unwrap_or(whole).replace("\r\n", "\n");
         let Some(rest) = whole.strip_prefix("---\n") else {
             return Ok(Self { fields: Map::new(), text: whole });

@@ -15,9 +15,9 @@ const RATIOS_FILE: &str = "token-ratios.json";
 /// Maximum number of models; the most recently used are kept.
 const MAX_MODELS: usize = 64;
 /// Maximum bytes of a model's name. No provider's are longer.
-const MAX_NAME_BYTES: usize = 300;
+const MAX_MODEL_NAME_BYTES: usize = 300;
 /// Maximum bytes of the file: more than so many models need.
-const MAX_FILE_BYTES: u64 = 64 * 1024;
+const MAX_RATIOS_FILE_BYTES: u64 = 64 * 1024;
 
 /// Ratios in a file. One that can't be read counts as empty, and the next report replaces it.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl StoredRatios {
 
     /// Reads the models, the last used one first.
     fn read(&self) -> Vec<StoredRatio> {
-        let bytes = read_path(&self.directory.join(RATIOS_FILE), MAX_FILE_BYTES).ok().flatten();
+        let bytes = read_path(&self.directory.join(RATIOS_FILE), MAX_RATIOS_FILE_BYTES).ok().flatten();
         let mut kept: Vec<StoredRatio> =
             bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
         kept.truncate(MAX_MODELS);
@@ -57,7 +57,7 @@ impl StoredRatios {
         // Sessions of other processes write too.
         let _lock = lock_directory(&self.directory)?;
         let mut kept = self.read();
-        kept.retain(|one| one.model != model && one.model.len() <= MAX_NAME_BYTES);
+        kept.retain(|one| one.model != model && one.model.len() <= MAX_MODEL_NAME_BYTES);
         kept.insert(0, StoredRatio { model: model.to_owned(), learnt });
         kept.truncate(MAX_MODELS);
         replace_file(&self.directory.join(RATIOS_FILE), &serde_json::to_string(&kept)?)
@@ -70,7 +70,7 @@ impl TokenRatioStore for StoredRatios {
     }
 
     fn keep(&self, model: &str, learnt: LearntRatio) {
-        if model.len() <= MAX_NAME_BYTES {
+        if model.len() <= MAX_MODEL_NAME_BYTES {
             // Without it the next session begins with a wider margin, as the first one did.
             self.write(model, learnt).ok();
         }
@@ -94,7 +94,7 @@ mod tests {
             ratios.keep(&format!("a/{number}"), learnt(1.0 + number as f64 / 100.0));
         }
         ratios.keep("a/7", learnt(1.5));
-        ratios.keep(&"x".repeat(MAX_NAME_BYTES + 1), learnt(1.0));
+        ratios.keep(&"x".repeat(MAX_MODEL_NAME_BYTES + 1), learnt(1.0));
         // Another session reads the file anew.
         let ratios = StoredRatios { directory: dir.path().to_owned() };
         assert_eq!((ratios.find("a/0"), ratios.find("a/1")), (None, Some(learnt(1.01))));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use journeyman_agent::{STATUS_FORKED, State};
+use journeyman_agent::{SESSION_STATUS_FORKED, State};
 use journeyman_protocol::{
     CommitReport, Envelope, Event, FileChange, GuardViolation, RelPath, Seq, SessionId, UnixMillis,
 };
@@ -13,7 +13,7 @@ use crate::config::Environment;
 use crate::events::read_events;
 use crate::format::printable;
 use crate::root::find_root;
-use crate::sessions::{STATUS_IMPORTED, SessionClaim, find_session, list_user_sessions};
+use crate::sessions::{SESSION_STATUS_IMPORTED, SessionClaim, find_session, list_user_sessions};
 use crate::state::StateDirs;
 use crate::{Confirmations, Context as _, HostError};
 
@@ -55,7 +55,7 @@ pub async fn undo_session(
             let root = find_root(environment, directory)?;
             let newest = list_project_sessions(state, &root).await?.into_iter().find(|session| {
                 // A session that was forked or imported and never opened has changed nothing here.
-                session.status != STATUS_FORKED && session.status != STATUS_IMPORTED
+                session.status != SESSION_STATUS_FORKED && session.status != SESSION_STATUS_IMPORTED
             });
             (newest, root)
         }
@@ -69,7 +69,7 @@ pub async fn undo_session(
     let is_named = word.is_some();
     let Some(session) = session.filter(|session| is_named || !has_later_change(&workspace, session)) else {
         // The journal also has the changes of `jm apply`, under an id of its own.
-        let undone = undo_target(&workspace, UndoTarget::LastRun, RecoveredCalls::default())?;
+        let undone = undo_to_target(&workspace, UndoTarget::LastRun, RecoveredCalls::default())?;
         return Ok(Some(undone.with_sessions(state).await.with_commits(state).await));
     };
     if !is_named {
@@ -126,7 +126,7 @@ pub async fn undo_to_checkpoint(
         for session in &sessions {
             recovered.merge(recover_session(state, &workspace, &session.id).await?);
         }
-        undo_target(&workspace, UndoTarget::To(checkpoint), recovered)
+        undo_to_target(&workspace, UndoTarget::To(checkpoint), recovered)
     };
     let undone = undone.await;
     SessionClaim::release_all(claims).await;
@@ -244,9 +244,9 @@ async fn undo_claimed(
     match workspace.history().newest_undoable_session() {
         // The journal doesn't know the newest run any more, but the log does.
         Err(WorkspaceError::HistoryDamaged { .. }) if target == UndoTarget::LastRun => {
-            undo_target(workspace, UndoTarget::Session(session.clone()), recovered)
+            undo_to_target(workspace, UndoTarget::Session(session.clone()), recovered)
         }
-        _ => undo_target(workspace, target, recovered),
+        _ => undo_to_target(workspace, target, recovered),
     }
 }
 
@@ -302,7 +302,7 @@ async fn recover_session(
     Ok(recovered)
 }
 
-pub(crate) fn undo_target(
+pub(crate) fn undo_to_target(
     workspace: &Workspace,
     target: UndoTarget,
     recovered: RecoveredCalls,

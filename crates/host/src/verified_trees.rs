@@ -35,12 +35,12 @@ pub(crate) async fn read_last_report(
 }
 
 /// The present trees of projects, each hashed at most once.
-pub(crate) struct VerifiedTrees<'a> {
+pub(crate) struct CurrentTrees<'a> {
     state: &'a StateDirs,
     now: HashMap<String, Option<ContentHash>>,
 }
 
-impl<'a> VerifiedTrees<'a> {
+impl<'a> CurrentTrees<'a> {
     pub(crate) fn new(state: &'a StateDirs) -> Self {
         Self { state, now: HashMap::new() }
     }

@@ -35,9 +35,9 @@ pub use rules::{RuleMatch, Rules};
 pub const RULE_FILES: [&[u8]; 2] = [b".gitignore", b".ignore"];
 /// Maximum bytes of a rule file; a longer one has no rules. The largest published collections have
 /// 20 KiB.
-pub const MAX_RULE_BYTES: u64 = 256 * 1024;
+pub const MAX_RULE_FILE_BYTES: u64 = 256 * 1024;
 /// Maximum bytes of a file that holds one path.
-const MAX_POINTER_BYTES: u64 = 8 * 1024;
+const MAX_PATH_FILE_BYTES: u64 = 8 * 1024;
 /// Maximum directories above a root that are searched for the top of a repository.
 const MAX_ANCESTORS: usize = 256;
 /// The file by which a directory is tagged as a cache.
@@ -79,13 +79,13 @@ pub fn is_tagged_cache(dir: BorrowedFd<'_>) -> bool {
 /// Reads an open rule file of `size` bytes; nothing if it can't be read or is too long.
 #[must_use]
 pub fn read_rules(file: &OwnedFd, size: u64) -> Vec<u8> {
-    read_up_to(file, size, MAX_RULE_BYTES).ok().flatten().unwrap_or_default()
+    read_up_to(file, size, MAX_RULE_FILE_BYTES).ok().flatten().unwrap_or_default()
 }
 
 /// Reads the rule file `name` of a directory; nothing if there is none.
 #[must_use]
 pub fn read_rule_file(dir: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
-    read_beneath(dir, name, LinkPolicy::Refuse, MAX_RULE_BYTES).ok().flatten().unwrap_or_default()
+    read_beneath(dir, name, LinkPolicy::Refuse, MAX_RULE_FILE_BYTES).ok().flatten().unwrap_or_default()
 }
 
 /// Parses the rule files of one directory, the ones that count more later.
@@ -105,13 +105,13 @@ pub struct RuleLayer<S = ()> {
     dir: Vec<u8>,
     /// Its rule files as they were seen when the directory was read.
     files: Vec<(&'static [u8], S)>,
-    position: Position,
+    position: RuleDirPosition,
     outer: Option<Arc<Self>>,
 }
 
 /// The position of a rule's directory, from which its patterns are matched.
 #[derive(Debug)]
-enum Position {
+enum RuleDirPosition {
     /// Beneath the project's root; so many bytes of a path from the root lead into it.
     Beneath(usize),
     /// Above the project's root, to which this path leads.
@@ -122,19 +122,19 @@ impl<S> RuleLayer<S> {
     /// Adds the rules of the directory at `dir`, which holds these rule files. They are loaded when
     /// they are needed first.
     pub fn new(dir: &[u8], files: Vec<(&'static [u8], S)>, outer: Option<Arc<Self>>) -> Arc<Self> {
-        let (rules, dir, position) = (OnceLock::new(), dir.to_vec(), Position::beneath(dir));
+        let (rules, dir, position) = (OnceLock::new(), dir.to_vec(), RuleDirPosition::beneath(dir));
         Arc::new(Self { rules, dir, files, position, outer })
     }
 
     /// Adds the parsed rules of the directory at `dir`, if there are any.
     pub fn from_parsed(rules: Arc<Rules>, dir: &[u8], outer: Option<Arc<Self>>) -> Option<Arc<Self>> {
-        Self::with_position(rules, dir, Position::beneath(dir), outer)
+        Self::with_position(rules, dir, RuleDirPosition::beneath(dir), outer)
     }
 
     fn with_position(
         rules: Arc<Rules>,
         dir: &[u8],
-        position: Position,
+        position: RuleDirPosition,
         outer: Option<Arc<Self>>,
     ) -> Option<Arc<Self>> {
         if rules.is_empty() {
@@ -145,7 +145,7 @@ impl<S> RuleLayer<S> {
     }
 }
 
-impl Position {
+impl RuleDirPosition {
     fn beneath(dir: &[u8]) -> Self {
         Self::Beneath(if dir.is_empty() { 0 } else { dir.len() + 1 })
     }
@@ -159,9 +159,9 @@ pub trait RuleSource<S> {
 
 /// The source of rules that are all parsed already.
 #[derive(Debug, Clone, Copy)]
-pub struct ParsedRules;
+pub struct ParsedRuleSource;
 
-impl<S> RuleSource<S> for ParsedRules {
+impl<S> RuleSource<S> for ParsedRuleSource {
     fn load(&self, _dir: &[u8], _files: &[(&'static [u8], S)]) -> Arc<Rules> {
         Arc::new(Rules::default())
     }
@@ -180,8 +180,8 @@ pub fn is_ignored<S>(
     while let Some(layer) = next {
         let rules = layer.rules.get_or_init(|| source.load(&layer.dir, &layer.files));
         let verdict = match &layer.position {
-            Position::Beneath(lead) => rules.match_path(path.get(*lead..).unwrap_or(path), is_dir),
-            Position::Above(lead) => rules.match_path(&[lead, path].concat(), is_dir),
+            RuleDirPosition::Beneath(lead) => rules.match_path(path.get(*lead..).unwrap_or(path), is_dir),
+            RuleDirPosition::Above(lead) => rules.match_path(&[lead, path].concat(), is_dir),
         };
         match verdict {
             Some(verdict) => return verdict == RuleMatch::Ignored,
@@ -202,7 +202,7 @@ pub fn rules_from_outside<S>(
     // Without following `..` by name: a root that is a link has the parents of its target.
     let root = std::fs::canonicalize(root).ok()?;
     let top = root.ancestors().take(MAX_ANCESTORS).find(|dir| dir.join(".git").symlink_metadata().is_ok())?;
-    let excluded = exclude_file(top).and_then(|file| read_path(&file, MAX_RULE_BYTES).ok().flatten());
+    let excluded = exclude_file(top).and_then(|file| read_path(&file, MAX_RULE_FILE_BYTES).ok().flatten());
     let excluded = excluded.unwrap_or_default();
     visit(&excluded);
     let mut layers = add_ancestor_rules(None, &[excluded], top, &root);
@@ -232,7 +232,7 @@ fn add_ancestor_rules<S>(
         lead.push(b'/');
     }
     let rules = parse_rules(texts.iter().map(Vec::as_slice));
-    RuleLayer::with_position(rules, b"", Position::Above(lead), outer)
+    RuleLayer::with_position(rules, b"", RuleDirPosition::Above(lead), outer)
 }
 
 /// Returns the exclude file of the repository whose top is `top`. A linked work tree has that of
@@ -242,9 +242,9 @@ fn exclude_file(top: &Path) -> Option<PathBuf> {
     if std::fs::metadata(&git).ok()?.is_dir() {
         return Some(git.join("info/exclude"));
     }
-    let pointer = read_path(&git, MAX_POINTER_BYTES).ok().flatten()?;
+    let pointer = read_path(&git, MAX_PATH_FILE_BYTES).ok().flatten()?;
     let git_directory = top.join(first_line_path(pointer.strip_prefix(b"gitdir: ")?));
-    let common = read_path(&git_directory.join("commondir"), MAX_POINTER_BYTES).ok().flatten()?;
+    let common = read_path(&git_directory.join("commondir"), MAX_PATH_FILE_BYTES).ok().flatten()?;
     Some(git_directory.join(first_line_path(&common)).join("info/exclude"))
 }
 

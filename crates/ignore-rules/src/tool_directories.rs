@@ -119,7 +119,7 @@ pub fn skipped_directories() -> impl Iterator<Item = &'static [u8]> {
 
 /// Returns true if package managers fill directories of this name.
 #[must_use]
-pub fn is_package_directory(name: &[u8]) -> bool {
+pub fn is_dependency_directory(name: &[u8]) -> bool {
     is_directory_of_kind(name, Packages)
 }
 

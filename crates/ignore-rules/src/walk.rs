@@ -11,9 +11,9 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-mod names;
+mod dir_names;
 
-pub use names::{DirName, DirNames, compare_paths, git_names_in, names_in};
+pub use dir_names::{DirName, DirNames, compare_paths, git_names_in, names_in};
 
 /// Directories nested deeper than this aren't entered; a path's 4,095 bytes would allow 2,047.
 pub const MAX_DEPTH: usize = 128;

@@ -150,7 +150,7 @@ fn graph(tree: &Path, directory: &Path) -> Fallible<Value> {
         let start = Clock::start();
         let graph = project.graph(&snapshot);
         figures.push(start.passed());
-        resolved.push(graph.update_stats().resolved);
+        resolved.push(graph.last_update_stats().resolved);
         files = graph.len();
         edges = (0..files as u32).map(|file| graph.edges(file).len()).sum();
     }

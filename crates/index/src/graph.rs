@@ -15,13 +15,13 @@ mod deleted;
 mod edge;
 mod graph_file;
 mod impact;
-mod names;
+mod name_dependencies;
 mod page_rank;
-mod paths;
+mod path_suggestions;
+mod path_tree;
 mod queries;
 pub mod resolve;
-mod resolved;
-mod similar;
+mod resolved_graph;
 mod update;
 
 use std::path::{Path, PathBuf};
@@ -32,17 +32,17 @@ use hashbrown::HashSet;
 use crate::Snapshot;
 use build_units::BuildUnits;
 pub use deleted::DeletedFile;
-pub use edge::{Edge, FULL_NAME_WEIGHT, MIN_NAMES_WEIGHT, Node};
+pub use edge::{Edge, MIN_NAMES_WEIGHT, Node, UNIQUE_NAME_WEIGHT};
 use graph_file::SavedGraph;
 pub use impact::{ChangedPart, ChangedSourceFile};
 pub use queries::{Cycle, Direction, MAX_REACHED_FILES, ReachedFile, TraversalResult};
-use resolved::ResolvedGraph;
-pub use resolved::UpdateStats;
+use resolved_graph::ResolvedGraph;
+pub use resolved_graph::UpdateStats;
 use update::ReadText;
 
 /// The graph is saved if more than this fraction of all files changed: fewer are resolved again in
 /// a few milliseconds.
-const SAVE_FILES_DIVISOR: usize = 64;
+const SAVE_THRESHOLD_DIVISOR: usize = 64;
 /// Minimum number of changed files for which the graph is always saved.
 const MIN_CHANGED_FILES_TO_SAVE: usize = 2_000;
 /// Maximum changed files, and bytes of the graph, for callers that can't wait: some milliseconds.
@@ -78,7 +78,7 @@ impl Graph {
 
     /// Returns the work of building the graph.
     #[must_use]
-    pub fn update_stats(&self) -> UpdateStats {
+    pub fn last_update_stats(&self) -> UpdateStats {
         self.done
     }
 
@@ -165,7 +165,10 @@ impl Graph {
         let mut names: Vec<(u32, String)> = Vec::new();
         for symbol in symbols.filter_map(|symbol| other.segment().symbol(symbol)) {
             let known = names.iter().any(|(_, name)| *name == symbol.name);
-            if !known && names::is_usable_by_name(&symbol, language) && used.contains(&symbol.name) {
+            if !known
+                && name_dependencies::is_usable_by_name(&symbol, language)
+                && used.contains(&symbol.name)
+            {
                 let mut others = 0;
                 snapshot.visit_definitions(&symbol.name, |_| others += 1);
                 names.push((others, symbol.name));
@@ -238,7 +241,7 @@ impl GraphCache {
         };
         let changed = found.done.changed;
         let worth = changed > MIN_CHANGED_FILES_TO_SAVE
-            || changed.saturating_mul(SAVE_FILES_DIVISOR) > found.nodes.len();
+            || changed.saturating_mul(SAVE_THRESHOLD_DIVISOR) > found.nodes.len();
         if worth && !snapshot.is_partial() {
             // A graph that can't be saved is computed again the next time.
             SavedGraph::save(&found, &self.directory).ok();

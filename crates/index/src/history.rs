@@ -198,13 +198,14 @@ pub fn is_source(path: &[u8]) -> bool {
     // Languages without a grammar here, and headers, whose language only their text tells.
     let other = [".pyx", ".y", ".l", ".h", ".jq"].iter().any(|ending| name.ends_with(ending));
     let flags = crate::analyser::purpose_of_file(&name, "");
-    let aside = flags.test || flags.doc || flags.vendored || flags.generated || is_secondary(&name);
-    (code || other || crate::query::is_component(path)) && !aside
+    let aside =
+        flags.test || flags.doc || flags.vendored || flags.generated || is_in_scripts_directory(&name);
+    (code || other || crate::query::is_ui_component(path)) && !aside
 }
 
 /// Returns true for files that change along with the program without being the topic of an issue:
 /// neither test nor document.
-fn is_secondary(path: &str) -> bool {
+fn is_in_scripts_directory(path: &str) -> bool {
     let directories = path.rsplit_once('/').map_or("", |(directories, _)| directories);
     directories.split('/').any(|directory| directory.eq_ignore_ascii_case("scripts"))
 }

@@ -39,7 +39,7 @@ pub mod docs;
 mod error;
 pub mod graph;
 pub mod history;
-mod memory;
+mod memory_release;
 pub mod overview;
 pub mod pattern;
 pub mod project;

@@ -19,7 +19,7 @@ const MAX_CANDIDATES: usize = 400;
 /// Weight of the graph beside the search, where there is a task.
 const GRAPH_SHARE: f64 = 0.4;
 /// Maximum definitions of a file that are weighed.
-const MAX_SYMBOLS: usize = 400;
+const MAX_SYMBOLS_PER_FILE: usize = 400;
 /// Maximum references to a name that are counted.
 const MAX_COUNTED_USES: u32 = 10_000;
 /// Factor for a definition that the task names.
@@ -106,7 +106,7 @@ pub fn signatures(snapshot: &Snapshot, file: DocumentId, task: &str) -> Vec<Sign
             SymbolKind::Constant => 0.5,
             _ => return,
         };
-        if symbol.local || symbol.signature.is_empty() || found.len() >= MAX_SYMBOLS {
+        if symbol.local || symbol.signature.is_empty() || found.len() >= MAX_SYMBOLS_PER_FILE {
             return;
         }
         let seen = match symbol.visibility {

@@ -12,9 +12,9 @@ use crate::segment::DocumentId;
 use crate::snapshot::Snapshot;
 
 /// Maximum alternative strings of a run of a pattern's parts.
-const MAX_STRINGS: usize = 16;
+const MAX_ALTERNATIVE_STRINGS: usize = 16;
 /// Maximum bytes of each: by then it has trigrams enough.
-const MAX_STRING_BYTES: usize = 64;
+const MAX_ALTERNATIVE_BYTES: usize = 64;
 /// Maximum characters of a class that are expanded.
 const MAX_CLASS_CHARS: usize = 8;
 /// Maximum nesting of a pattern's parts.
@@ -176,7 +176,7 @@ fn condition_of_sequence(parts: &[Hir]) -> TrigramCondition {
             None => {
                 needs.push(condition_of_strings(&std::mem::replace(&mut run, vec![Vec::new()])));
                 match alternative_strings(part) {
-                    Some(strings) if strings.len() <= MAX_STRINGS => run = strings,
+                    Some(strings) if strings.len() <= MAX_ALTERNATIVE_STRINGS => run = strings,
                     _ => needs.push(if matches!(part.kind(), HirKind::Class(_)) {
                         TrigramCondition::Nothing
                     } else {
@@ -226,7 +226,9 @@ fn alternative_strings(hir: &Hir) -> Option<Vec<Vec<u8>>> {
 /// Returns each string continued with each of others; `None` where that is too much.
 fn append_strings(run: &[Vec<u8>], with: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     let longest = |strings: &[Vec<u8>]| strings.iter().map(Vec::len).max().unwrap_or(0);
-    if run.len() * with.len() > MAX_STRINGS || longest(run) + longest(with) > MAX_STRING_BYTES {
+    if run.len() * with.len() > MAX_ALTERNATIVE_STRINGS
+        || longest(run) + longest(with) > MAX_ALTERNATIVE_BYTES
+    {
         return None;
     }
     Some(run.iter().flat_map(|one| with.iter().map(move |other| [one.as_slice(), other].concat())).collect())

@@ -17,9 +17,9 @@ use crate::store::{IndexReport, RefreshOptions};
 use crate::{Index, IndexError, Snapshot};
 
 /// Maximum bytes of a compiled pattern and of its automaton.
-const MAX_PATTERN_BYTES: usize = 2 << 20;
+const MAX_COMPILED_PATTERN_BYTES: usize = 2 << 20;
 /// Maximum bytes of a line that are returned.
-const MAX_LINE_BYTES: usize = 400;
+const MAX_RETURNED_LINE_BYTES: usize = 400;
 
 /// A project's index.
 #[derive(Debug)]
@@ -192,7 +192,7 @@ impl ProjectIndex {
         limit: usize,
     ) -> Result<(Vec<MatchingLine>, bool), PatternError> {
         let mut regex = RegexBuilder::new(pattern);
-        regex.case_insensitive(case_insensitive).multi_line(true).size_limit(MAX_PATTERN_BYTES);
+        regex.case_insensitive(case_insensitive).multi_line(true).size_limit(MAX_COMPILED_PATTERN_BYTES);
         let regex = regex.build().map_err(|error| PatternError::new(&error))?;
         let mut lines = Vec::new();
         for file in candidate_files(snapshot, pattern, case_insensitive)?.files {
@@ -207,7 +207,7 @@ impl ProjectIndex {
                 if lines.len() == limit {
                     return Ok((lines, true));
                 }
-                let shown = text.get(..MAX_LINE_BYTES).unwrap_or(text);
+                let shown = text.get(..MAX_RETURNED_LINE_BYTES).unwrap_or(text);
                 let text = String::from_utf8_lossy(shown).into_owned();
                 lines.push(MatchingLine { file, line: u32::try_from(number + 1).unwrap_or(u32::MAX), text });
             }

@@ -9,7 +9,7 @@ mod bm25;
 mod corpus;
 mod definitions;
 mod document;
-mod lines;
+mod line_chooser;
 mod memory_corpus;
 mod parse;
 mod qualified_name;
@@ -22,7 +22,7 @@ pub use corpus::{
 };
 pub use definitions::{Definition, MatchQuality, definitions_named, find_definitions};
 pub use document::{Posting, Purpose, full_name};
-pub use lines::LineChooser;
+pub use line_chooser::LineChooser;
 pub use memory_corpus::MemoryCorpus;
 pub use parse::{MAX_QUERY_BYTES, MAX_TERMS, MentionedFile, Query, Term, Topic};
 pub use qualified_name::{QualifiedName, ScopeFit};
@@ -30,5 +30,5 @@ pub use rank::{FileHit, MAX_ANSWER_FILES, Passage, RankReason, SearchResult, Sea
 pub use signals::{QueryContext, Signal};
 
 pub(crate) use bm25::{K1, inverse_document_frequency};
-pub(crate) use document::{is_component, is_source, is_within_scope};
+pub(crate) use document::{is_source, is_ui_component, is_within_scope};
 pub(crate) use parse::is_trailer;

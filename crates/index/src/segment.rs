@@ -8,7 +8,7 @@
 //! Every read is checked against the mapped length: a damaged file gives wrong answers at worst,
 //! until its checksums are verified ([`MappedFile::verify`]), and is then rebuilt.
 
-mod blocks;
+mod block_list;
 mod build;
 mod codec;
 mod column;
@@ -17,7 +17,7 @@ mod dictionary;
 mod invert;
 mod inverted_index;
 mod layout;
-mod letters;
+mod letter_sets;
 mod mapped_file;
 mod mapped_segment;
 mod memory_map;
@@ -32,7 +32,7 @@ pub use dictionary::Dictionary;
 pub use inverted_index::{InvertedIndex, ReferenceLocation};
 pub(crate) use layout::{DictionaryKind, format_version};
 pub use layout::{FileRecord, SymbolRecord};
-pub(crate) use letters::{letter_set, may_contain, may_differ_by_one_letter};
+pub(crate) use letter_sets::{letter_set, may_contain, may_differ_by_one_letter};
 pub use mapped_file::MappedFile;
 pub use mapped_segment::Segment;
 pub(crate) use memory_map::map_file;

@@ -25,13 +25,13 @@ pub use refresh::{IndexReport, RefreshOptions, RefreshProgress};
 
 const LOCK_FILE_NAME: &str = "lock";
 /// Number of segments of about one size that are merged into one.
-const MERGE_COUNT: usize = 8;
+const SEGMENTS_PER_MERGE: usize = 8;
 /// Number of segments that are merged even while a caller waits. Each segment costs every query a
 /// look-up for each of its words.
 const MANY_SEGMENTS: usize = 24;
 /// Maximum bytes of a segment that is merged with others: larger ones would take seconds and speed
 /// queries up little.
-const MAX_MERGED_BYTES: u64 = 32 << 20;
+const MAX_MERGE_INPUT_BYTES: u64 = 32 << 20;
 /// Bytes up to which segments count as the smallest size class.
 const SMALLEST_TIER_BYTES: u64 = 64 << 10;
 
@@ -192,7 +192,7 @@ impl Index {
     /// Merges segments where there are many, or where much of one is dead; removes unlisted ones.
     fn merge_segments(&self, manifest: &mut Manifest, when: MergeOccasion) -> Result<(), IndexError> {
         let mut changed = false;
-        while let Some(chosen) = choose_segments(&manifest.segments, when) {
+        while let Some(chosen) = choose_segments_to_merge(&manifest.segments, when) {
             let parts: Vec<&LiveSegment> =
                 chosen.iter().filter_map(|at| manifest.segments.get(*at)).collect();
             let mut next = None;
@@ -232,7 +232,7 @@ enum MergeOccasion {
 }
 
 /// Returns the segments that should be merged, if any.
-fn choose_segments(segments: &[LiveSegment], when: MergeOccasion) -> Option<Vec<usize>> {
+fn choose_segments_to_merge(segments: &[LiveSegment], when: MergeOccasion) -> Option<Vec<usize>> {
     let half_dead =
         |living: &LiveSegment| living.totals.files == 0 || u64::from(living.dead.len()) > living.totals.files;
     if when == MergeOccasion::WhenIdle
@@ -243,15 +243,15 @@ fn choose_segments(segments: &[LiveSegment], when: MergeOccasion) -> Option<Vec<
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
     for (at, living) in segments.iter().enumerate() {
         let bytes = living.segment.mapped_file().size_bytes();
-        if bytes < MAX_MERGED_BYTES {
+        if bytes < MAX_MERGE_INPUT_BYTES {
             tiers
-                .entry((bytes / SMALLEST_TIER_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
+                .entry((bytes / SMALLEST_TIER_BYTES).max(1).ilog2() / SEGMENTS_PER_MERGE.ilog2())
                 .or_default()
                 .push(at);
         }
     }
     match when {
         MergeOccasion::DuringUpdate => tiers.remove(&0).filter(|tier| tier.len() >= MANY_SEGMENTS),
-        MergeOccasion::WhenIdle => tiers.into_values().find(|tier| tier.len() >= MERGE_COUNT),
+        MergeOccasion::WhenIdle => tiers.into_values().find(|tier| tier.len() >= SEGMENTS_PER_MERGE),
     }
 }

@@ -18,7 +18,7 @@
 mod cache;
 mod filter;
 mod split;
-mod stop;
+mod stop_words;
 
 use crate::analysis::{TermCount, Terms};
 use crate::texts::Texts;
@@ -26,7 +26,7 @@ use cache::{Word, WordCache};
 
 pub(crate) use filter::TermFilter;
 pub use split::MAX_WORD_BYTES;
-pub use stop::is_stop_word;
+pub use stop_words::is_stop_word;
 
 /// Maximum words read of one file: a megabyte of prose has 200,000. Files with more are data.
 pub const MAX_WORDS: u32 = 1_000_000;

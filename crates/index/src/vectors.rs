@@ -39,7 +39,7 @@ pub const MAX_DIMENSIONS: usize = 8_192;
 /// Maximum chunks with a vector. All of them are compared with each query.
 pub const MAX_VECTORS: usize = 1 << 20;
 /// Maximum bytes of an embedded text: five ordinary chunks, and more than most models read.
-pub const MAX_TEXT_BYTES: usize = 8 << 10;
+pub const MAX_EMBEDDED_TEXT_BYTES: usize = 8 << 10;
 
 /// The purpose of an embedding, which some models distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +180,7 @@ pub fn check_vectors(
 /// Returns the part of a text that is embedded.
 #[must_use]
 pub fn embedded_part(text: &str) -> &str {
-    let mut end = text.len().min(MAX_TEXT_BYTES);
+    let mut end = text.len().min(MAX_EMBEDDED_TEXT_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -40,7 +40,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
 const POLL_TIME_FACTOR: u32 = 20;
 /// Maximum scans for new directories while they keep appearing.
-const MAX_SCANS: usize = 4;
+const MAX_NEW_DIRECTORY_SCANS: usize = 4;
 /// Time without changes after which small segments are merged.
 const IDLE_TIME: Duration = Duration::from_secs(5);
 
@@ -276,7 +276,7 @@ impl DirectoryWatch {
     ) -> Result<IndexReport, IndexError> {
         self.watch_directories();
         let mut report = project.refresh(options)?;
-        for _ in 0..MAX_SCANS {
+        for _ in 0..MAX_NEW_DIRECTORY_SCANS {
             if self.watch_directories() == 0 {
                 break;
             }

@@ -158,7 +158,7 @@ impl<'a> Exchange<'a> {
             }
             return Err(AttemptError { error, retry_after });
         }
-        if is_document(&response) {
+        if is_html_or_json(&response) {
             let message = self.model.status_error(response.status, response.body).await;
             return Err(ModelError::Protocol(format!(
                 "{url} answered with a document instead of an event stream (is the base URL right?): {message}"
@@ -299,7 +299,7 @@ fn correct_stop_reason(reply: &mut Reply, max_output: Option<Tokens>) {
 
 /// Returns true if the response is an HTML page or a plain JSON document instead of an event
 /// stream.
-fn is_document(response: &HttpResponse) -> bool {
+fn is_html_or_json(response: &HttpResponse) -> bool {
     let kind = response.header("content-type").unwrap_or_default().to_ascii_lowercase();
     kind.starts_with("text/html") || kind.starts_with("application/json")
 }

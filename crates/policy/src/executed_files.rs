@@ -117,7 +117,7 @@ const EXECUTED_DIRECTORIES: &[(&[&str], &str)] = &[
     (&[".yarn", "plugins"], RUN_BY_TOOL),
 ];
 /// Endings of JavaScript configuration files, each of which is a program.
-const SCRIPT_ENDINGS: [&str; 6] =
+const JS_CONFIG_ENDINGS: [&str; 6] =
     [".config.js", ".config.cjs", ".config.mjs", ".config.ts", ".config.cts", ".config.mts"];
 
 /// Returns the way in which a file runs code on the machine of everybody who builds, tests or
@@ -141,7 +141,7 @@ pub fn execution_reason(path: &RelPath) -> Option<&'static str> {
         return Some(how);
     }
     let rc = name.strip_prefix('.').is_some_and(|name| name.ends_with("rc.js") || name.ends_with("rc.cjs"));
-    if rc || SCRIPT_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+    if rc || JS_CONFIG_ENDINGS.iter().any(|ending| name.ends_with(ending)) {
         return Some(RUN_BY_TOOL);
     }
     let begins = EXECUTED_BEGINNINGS.iter().find(|(front, _)| name.starts_with(front));

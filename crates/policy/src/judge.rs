@@ -479,7 +479,7 @@ fn collect_findings(call: &Call<'_>, analysis: Option<&CommandAnalysis>) -> Vec<
             about: FindingSubject::Tool,
         });
     }
-    findings.extend(find_writes(&call.effects.writes));
+    findings.extend(find_write_effect(&call.effects.writes));
     if let Some(analysis) = analysis {
         findings.extend(find_command_effects(analysis, call.sandbox));
     }
@@ -519,7 +519,7 @@ fn host_level(tool: &str, host: &str, analysis: Option<&CommandAnalysis>) -> Lev
     if fetches && is_registry(host) { Level::Shell } else { Level::System }
 }
 
-fn find_writes(paths: &[RelPath]) -> Option<Finding> {
+fn find_write_effect(paths: &[RelPath]) -> Option<Finding> {
     let (path, protection) =
         paths.iter().map(|path| (path, protection_of(path))).max_by_key(|(_, protection)| *protection)?;
     Some(match protection {

@@ -114,7 +114,7 @@ impl RiskClassifier {
 
     /// Returns the versions of the word lists, such as `en 2, zh 2`.
     #[must_use]
-    pub fn word_lists(&self) -> &str {
+    pub fn word_list_versions(&self) -> &str {
         &self.vocabulary.versions
     }
 
@@ -123,11 +123,16 @@ impl RiskClassifier {
     #[must_use]
     pub fn assess(&self, text: &str, target: Option<&str>, project: &ProjectPaths<'_>) -> RiskAssessment {
         if text.len() > MAX_RISK_TEXT_BYTES || target.is_some_and(|path| path.len() > MAX_PATH_BYTES) {
-            return self.decide(Risk::High, RiskRule::TooLong, None, "the task is too long to be read");
+            return self.create_assessment(
+                Risk::High,
+                RiskRule::TooLong,
+                None,
+                "the task is too long to be read",
+            );
         }
         let path = target.and_then(|path| project.judge_target(path).map(|reason| (path.to_owned(), reason)));
         if let Some((path, reason)) = path.or_else(|| project.find_in_text(text)) {
-            return self.decide(Risk::High, RiskRule::Path, Some(path), reason);
+            return self.create_assessment(Risk::High, RiskRule::Path, Some(path), reason);
         }
         self.assess_words(text)
     }
@@ -136,24 +141,32 @@ impl RiskClassifier {
         let task = TaskWords::new(text);
         let find = |class| self.vocabulary.find_first(&task, class);
         let by_word = |risk, rule, found: MatchedWord<'_>| {
-            self.decide(risk, rule, Some(found.word.to_owned()), &format!("the task {}", found.about))
+            self.create_assessment(
+                risk,
+                rule,
+                Some(found.word.to_owned()),
+                &format!("the task {}", found.about),
+            )
         };
         if let Some(found) = find(WordClass::High) {
             return by_word(Risk::High, RiskRule::HighWord, found);
         }
         let low = [WordClass::Low, WordClass::Kind, WordClass::Making].into_iter().find_map(find);
         match (low, self.vocabulary.find_unknown(&task)) {
-            (None, _) => {
-                self.decide(Risk::High, RiskRule::Unknown, None, "nothing says that the task stands alone")
-            }
-            (Some(_), Some(word)) => self.decide(
+            (None, _) => self.create_assessment(
+                Risk::High,
+                RiskRule::Unknown,
+                None,
+                "nothing says that the task stands alone",
+            ),
+            (Some(_), Some(word)) => self.create_assessment(
                 Risk::High,
                 RiskRule::UnknownWord,
                 Some(word),
                 "the task has a word that is not known",
             ),
             (Some(found), None) => match self.vocabulary.find_unmet(text, &task) {
-                Some(UnmetCondition::Reference(word)) => self.decide(
+                Some(UnmetCondition::Reference(word)) => self.create_assessment(
                     Risk::High,
                     RiskRule::Reference,
                     Some(word.word.to_owned()),
@@ -165,7 +178,13 @@ impl RiskClassifier {
         }
     }
 
-    fn decide(&self, risk: Risk, rule: RiskRule, evidence: Option<String>, reason: &str) -> RiskAssessment {
+    fn create_assessment(
+        &self,
+        risk: Risk,
+        rule: RiskRule,
+        evidence: Option<String>,
+        reason: &str,
+    ) -> RiskAssessment {
         let word_lists = self.vocabulary.versions.clone();
         RiskAssessment { risk, rule, evidence, reason: reason.to_owned(), word_lists }
     }

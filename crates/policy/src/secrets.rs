@@ -26,7 +26,7 @@ use shapes::{SECRET_SHAPES, ScannedText};
 
 /// Minimum length of a configured value: shorter values such as `true` or `8080` would be found
 /// everywhere.
-pub const MIN_CHARACTERS: usize = 8;
+pub const MIN_CONFIGURED_CHARACTERS: usize = 8;
 
 /// Minimum length of a line of a configured value that is searched by itself: programs print keys
 /// line by line.
@@ -62,7 +62,7 @@ impl Default for Redactor {
 
 impl Redactor {
     /// Creates a redactor for these values, trimmed, and for well-known token shapes. Values of
-    /// less than [`MIN_CHARACTERS`] characters are ignored.
+    /// less than [`MIN_CONFIGURED_CHARACTERS`] characters are ignored.
     #[must_use]
     pub fn new(configured: impl IntoIterator<Item = String>) -> Self {
         let mut values = BTreeSet::new();
@@ -77,7 +77,7 @@ impl Redactor {
             values.extend(
                 lines
                     .chain([value])
-                    .filter(|value| has_min_characters(value, MIN_CHARACTERS))
+                    .filter(|value| has_min_characters(value, MIN_CONFIGURED_CHARACTERS))
                     .map(str::to_owned),
             );
         }
@@ -175,8 +175,8 @@ impl Redactor {
                 }
                 Value::Number(number) => {
                     /// Numbers with eight digits: shorter values are not searched.
-                    const MIN_NUMBER: u64 = 10_000_000;
-                    let long = number.as_u64().is_some_and(|number| number >= MIN_NUMBER);
+                    const MIN_SEARCHED_NUMBER: u64 = 10_000_000;
+                    let long = number.as_u64().is_some_and(|number| number >= MIN_SEARCHED_NUMBER);
                     if long && matches!(self.redact(&number.to_string()), Cow::Owned(_)) {
                         *value = Value::String(SECRET_MASK.to_owned());
                     }
@@ -221,7 +221,7 @@ impl Redactor {
 fn find_by_surroundings(text: &str) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
     url_passwords::find_passwords(text.as_bytes(), &mut secrets);
-    settings::find_values(text.as_bytes(), &mut secrets);
+    settings::find_named_secrets(text.as_bytes(), &mut secrets);
     // A position never begins or ends within a character.
     secrets.retain(|secret| text.get(secret.clone()).is_some());
     secrets

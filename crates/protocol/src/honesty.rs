@@ -86,19 +86,19 @@ impl fmt::Display for HonestyKind {
 }
 
 impl FromStr for HonestyKind {
-    type Err = UnknownFinding;
+    type Err = UnknownHonestyKind;
 
-    fn from_str(name: &str) -> Result<Self, UnknownFinding> {
+    fn from_str(name: &str) -> Result<Self, UnknownHonestyKind> {
         let name = name.trim().replace('_', "-");
         let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
-        found.ok_or_else(|| UnknownFinding { name, known: Self::ALL.map(Self::name).join(", ") })
+        found.ok_or_else(|| UnknownHonestyKind { name, known: Self::ALL.map(Self::name).join(", ") })
     }
 }
 
 /// The error for a name that no kind of finding has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is no kind of finding; there are {known}")]
-pub struct UnknownFinding {
+pub struct UnknownHonestyKind {
     name: String,
     known: String,
 }
@@ -124,9 +124,9 @@ impl AcceptedFinding {
 }
 
 impl FromStr for AcceptedFinding {
-    type Err = UnknownFinding;
+    type Err = UnknownHonestyKind;
 
-    fn from_str(text: &str) -> Result<Self, UnknownFinding> {
+    fn from_str(text: &str) -> Result<Self, UnknownHonestyKind> {
         let (kind, path) = match text.split_once(':') {
             Some((kind, path)) => (kind, Some(path.trim().to_owned())),
             None => (text, None),

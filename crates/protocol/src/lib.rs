@@ -67,7 +67,7 @@ pub use event::{
 };
 pub use guard_violation::{GuardRules, GuardViolation, GuardViolationKind};
 pub use hash::{ContentHash, InvalidHash};
-pub use honesty::{AcceptedFinding, HonestyFinding, HonestyKind, HonestySeverity, UnknownFinding};
+pub use honesty::{AcceptedFinding, HonestyFinding, HonestyKind, HonestySeverity, UnknownHonestyKind};
 pub use ids::{CallId, InvalidSessionId, Seq, SessionId, UnixMillis};
 pub use limits::{ImageTokens, LimitSource, ModelLimits, Tokenizer};
 pub use message::{Block, ImageData, Message, ResultPart, Role, ToolSpec, ToolUse};

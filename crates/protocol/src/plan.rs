@@ -69,8 +69,10 @@ impl Plan {
         let named: BTreeSet<&str> =
             self.steps.iter().flat_map(|step| &step.files).map(|file| normalize_path(file)).collect();
         let changed: Vec<(&RelPath, String)> = changed.map(|path| (path, path.to_string())).collect();
-        let outside = changed.iter().filter(|(_, path)| !named.iter().any(|file| covers(file, path)));
-        let untouched = named.iter().filter(|file| !changed.iter().any(|(_, path)| covers(file, path)));
+        let outside =
+            changed.iter().filter(|(_, path)| !named.iter().any(|file| is_path_or_ancestor(file, path)));
+        let untouched =
+            named.iter().filter(|file| !changed.iter().any(|(_, path)| is_path_or_ancestor(file, path)));
         PlanComparison {
             outside: outside.map(|(path, _)| (*path).clone()).collect(),
             untouched: untouched.map(|&file| file.to_owned()).collect(),
@@ -85,7 +87,7 @@ fn normalize_path(file: &str) -> &str {
 }
 
 /// Returns true if the file is the path, or a directory above it.
-fn covers(file: &str, path: &str) -> bool {
+fn is_path_or_ancestor(file: &str, path: &str) -> bool {
     path.strip_prefix(file).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

@@ -19,7 +19,7 @@ use rustix::io::Errno;
 const GROWTH_BYTES: usize = 128 * 1024;
 /// `openat2` gives up with `EAGAIN` when a rename elsewhere disturbs its check; it is asked again
 /// this many times.
-const MAX_ATTEMPTS: usize = 64;
+const MAX_OPEN_ATTEMPTS: usize = 64;
 /// Never wait for the other end of a pipe, and never get a controlling terminal.
 const READ_FLAGS: OFlags =
     OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
@@ -46,7 +46,7 @@ pub fn open_beneath(
     use rustix::fs::{ResolveFlags, openat2};
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     let resolve = if links == LinkPolicy::Refuse { resolve | ResolveFlags::NO_SYMLINKS } else { resolve };
-    for _ in 0..MAX_ATTEMPTS {
+    for _ in 0..MAX_OPEN_ATTEMPTS {
         match openat2(root, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(Errno::NOSYS) => return open_by_component(root, path, flags),

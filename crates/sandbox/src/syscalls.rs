@@ -101,7 +101,7 @@ pub(crate) const ATTRIBUTE_IOCTLS: [u32; 4] = [0x4008_6602, 0x401c_5820, 0x4008_
 const NAMESPACE_FLAGS: u32 =
     0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 0x1000_0000 | 0x2000_0000 | 0x4000_0000 | 0x80;
 /// New namespaces by `clone`, where the lowest byte is the signal that the parent gets.
-const CLONE_FLAGS: u32 = NAMESPACE_FLAGS & !libc::CSIGNAL.cast_unsigned();
+const CLONE_NAMESPACE_FLAGS: u32 = NAMESPACE_FLAGS & !libc::CSIGNAL.cast_unsigned();
 
 const EPERM: CallRule = CallRule::Fail(libc::EPERM);
 /// Programs fall back without a message where a call is absent.
@@ -152,7 +152,7 @@ pub(crate) const RESTRICTED_CALLS: &[Call] = &[
     call!(SYS_chroot, ALL_TIERS, EPERM),
     // Namespaces. `clone3` hides its flags behind a pointer.
     call!(SYS_setns, ALL_TIERS, EPERM),
-    call!(SYS_clone, ALL_TIERS, CallRule::Without { argument: 0, bits: CLONE_FLAGS }),
+    call!(SYS_clone, ALL_TIERS, CallRule::Without { argument: 0, bits: CLONE_NAMESPACE_FLAGS }),
     call!(SYS_clone3, ALL_TIERS, ENOSYS),
     call!(SYS_unshare, ALL_TIERS, CallRule::Without { argument: 0, bits: NAMESPACE_FLAGS }),
     // Other processes. Libraries name their own by 0.

@@ -96,7 +96,7 @@ const PROGRAMS_ONLY_HOME: &str = "GOPATH";
 
 /// Settings of homes (named by their variable) that may hold tokens and passwords of proxies; of a
 /// directory, the files in it. They are hidden only then: builds need them.
-const HOME_SETTINGS: [(&str, &str); 5] = [
+const HOME_CREDENTIAL_SETTINGS: [(&str, &str); 5] = [
     ("CARGO_HOME", "config.toml"),
     ("CARGO_HOME", "config"),
     ("GRADLE_USER_HOME", "init.gradle"),
@@ -105,7 +105,7 @@ const HOME_SETTINGS: [(&str, &str); 5] = [
 ];
 
 /// Files with credentials that lie in homes or in directories of `PATH`, whatever the tool.
-const SECRET_NAMES: [&str; 8] =
+const SECRET_FILE_NAMES: [&str; 8] =
     [".npmrc", ".yarnrc.yml", ".pypirc", ".netrc", "_netrc", ".git-credentials", "pip.conf", ".env"];
 
 /// Variables that are passed unchanged. The homes of [`TOOLCHAIN_HOMES`] are set too.
@@ -260,7 +260,7 @@ impl ToolchainFinder<'_> {
             entry.caches.iter().for_each(|cache| self.add_layered(&at.join(cache)));
         }
         entry.secrets.iter().for_each(|secret| self.add_secret(&at.join(secret)));
-        for (_, name) in HOME_SETTINGS.iter().filter(|(home, _)| *home == entry.variable) {
+        for (_, name) in HOME_CREDENTIAL_SETTINGS.iter().filter(|(home, _)| *home == entry.variable) {
             let settings = at.join(name);
             let files = if settings.is_dir() { list_files(&settings) } else { vec![settings] };
             files.iter().filter(|file| holds_credentials(file)).for_each(|file| self.add_secret(file));
@@ -287,7 +287,7 @@ impl ToolchainFinder<'_> {
                 .any(|known| directory.starts_with(known));
         if !covered && self.may_show(directory) {
             self.found.read_only.push(directory.to_owned());
-            SECRET_NAMES.iter().for_each(|name| self.add_secret(&directory.join(name)));
+            SECRET_FILE_NAMES.iter().for_each(|name| self.add_secret(&directory.join(name)));
         }
     }
 

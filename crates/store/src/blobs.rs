@@ -16,7 +16,7 @@ use journeyman_protocol::ContentHash;
 
 use crate::blobs::compression::{BlobCompressor, decompress_blob};
 use crate::blobs::quota::{DiskUsage, TEMPORARY_PREFIX};
-use crate::directories::{create_private_directory, sync_dir};
+use crate::private_directories::{create_private_directory, sync_dir};
 use crate::{Durability, StoreError};
 
 mod compression;
@@ -173,7 +173,7 @@ impl Blobs {
     /// # Errors
     /// Failures of the medium.
     pub fn contains(&self, hash: &ContentHash) -> Result<bool, StoreError> {
-        Ok(self.find(&self.path(hash))?.is_some())
+        Ok(self.blob_file_metadata(&self.path(hash))?.is_some())
     }
 
     /// Returns true if there is a file for this hash, and marks it as put just now, as if its bytes
@@ -183,12 +183,12 @@ impl Blobs {
     /// Failures of the medium.
     pub fn touch(&self, hash: &ContentHash) -> Result<bool, StoreError> {
         let path = self.path(hash);
-        let found = self.find(&path)?;
+        let found = self.blob_file_metadata(&path)?;
         found.iter().for_each(|found| self.touch_if_stale(&path, found.mtime()));
         Ok(found.is_some())
     }
 
-    fn find(&self, path: &Path) -> Result<Option<fs::Metadata>, StoreError> {
+    fn blob_file_metadata(&self, path: &Path) -> Result<Option<fs::Metadata>, StoreError> {
         match fs::symlink_metadata(path) {
             Ok(found) => Ok(Some(found).filter(|found| found.is_file() && found.len() > 0)),
             Err(error) if is_not_found(&error) => Ok(None),
@@ -316,7 +316,7 @@ impl Blobs {
             // Best effort: a blob whose time can't be set is removed earlier.
             let touched = quota::touch(path).and_then(|()| fs::symlink_metadata(path));
             if let Ok(touched) = touched {
-                self.lock_ignoring_poison(&self.usage).record_time(touched.mtime());
+                self.lock_ignoring_poison(&self.usage).advance_clock(touched.mtime());
             }
         }
     }
@@ -349,7 +349,7 @@ impl Blobs {
         bytes: &[u8],
         (durability, note): (Durability, PutCallback<'_>),
     ) -> Result<(), StoreError> {
-        let mut file = self.create(temporary, durability)?;
+        let mut file = self.create_file(temporary, durability)?;
         let failed = |source| StoreError::io("write blob", path, source);
         match self.packer.try_lock() {
             Ok(mut packer) => packer.compress_to_file(bytes, &mut file),
@@ -373,7 +373,7 @@ impl Blobs {
     }
 
     /// Creates a file that must not exist, and the directories above it where they are missing.
-    fn create(&self, path: &Path, durability: Durability) -> Result<File, StoreError> {
+    fn create_file(&self, path: &Path, durability: Durability) -> Result<File, StoreError> {
         let open = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let opened = match open() {
             Err(error) if is_not_found(&error) => {
@@ -391,7 +391,7 @@ impl Blobs {
 
     fn make_room(&self, hash: &ContentHash, size: u64, now: i64) -> Result<(), StoreError> {
         let mut usage = self.lock_ignoring_poison(&self.usage);
-        usage.record_time(now);
+        usage.advance_clock(now);
         if usage.must_count(hash, size, self.quota) {
             let pinned = self.lock_ignoring_poison(&self.pinned).clone();
             if quota::enforce_quota(&self.dir, self.quota, size, &pinned, &mut usage)? {

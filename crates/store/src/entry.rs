@@ -15,7 +15,7 @@ pub const MAX_ENTRY_BYTES: usize = 16 * 1024 * 1024;
 pub const MAX_FOUND_SESSIONS: usize = 100;
 
 /// The status of a session that was just created.
-pub const STATUS_NEW: &str = "ready";
+pub const SESSION_STATUS_READY: &str = "ready";
 
 /// An entry to append. The log assigns its sequence number.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub struct SessionSummary {
     pub updated: UnixMillis,
     /// Its last entry; [`Seq::START`] while it has none.
     pub last: Seq,
-    /// [`STATUS_NEW`], or the last status of [`Store::set_status`].
+    /// [`SESSION_STATUS_READY`], or the last status of [`Store::set_status`].
     pub status: String,
 }
 
@@ -115,8 +115,8 @@ pub trait Store: Send + Sync {
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Creates a session with a copy of the parent's entries up to `at`, atomically. The child has
-    /// the parent's root, [`STATUS_NEW`] and no lease. Later entries of one session don't appear in
-    /// the other.
+    /// the parent's root, [`SESSION_STATUS_READY`] and no lease. Later entries of one session don't
+    /// appear in the other.
     ///
     /// # Errors
     /// [`StoreError::UnknownSession`] for the parent; [`StoreError::SessionExists`] for the child;
@@ -174,7 +174,7 @@ pub trait Store: Send + Sync {
                 self.acquire_lease(&id, holder, now, *ttl_ms).await?;
             }
             let last = self.append(&id, expected, entries).await?;
-            if status != STATUS_NEW {
+            if status != SESSION_STATUS_READY {
                 self.set_status(&id, &status, now).await?;
             }
             Ok(last)

@@ -18,9 +18,9 @@ use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::directories::{path_with_suffix, sync_dir};
 use crate::entry::entry_bytes;
 use crate::lease::unique_number;
+use crate::private_directories::{path_with_suffix, sync_dir};
 use crate::{Entry, MAX_ENTRY_BYTES, NewEntry, SessionSummary, Store, StoreError};
 
 /// The name of the format in the first line.
@@ -31,20 +31,20 @@ pub const EXPORT_VERSION: u64 = 2;
 const SINGLE_SESSION_VERSION: u64 = 1;
 /// The status of a session during its import, and after an import that was killed. A repeated
 /// import starts over.
-pub const STATUS_IMPORTING: &str = "importing";
+pub const SESSION_STATUS_IMPORTING: &str = "importing";
 /// Maximum bytes of an imported line: the largest entry with every byte escaped, and the other
 /// fields.
-const MAX_LINE_BYTES: u64 = 6 * MAX_ENTRY_BYTES as u64 + 64 * 1024;
+const MAX_IMPORTED_LINE_BYTES: u64 = 6 * MAX_ENTRY_BYTES as u64 + 64 * 1024;
 /// Maximum bytes of entries that an export reads at once.
-const CHUNK_BYTES: usize = 256 * 1024;
+const EXPORT_CHUNK_BYTES: usize = 256 * 1024;
 /// Maximum bytes of entries that an import appends at once.
-const BATCH_BYTES: usize = 1024 * 1024;
+const IMPORT_BATCH_BYTES: usize = 1024 * 1024;
 /// Maximum number of sessions that belong to an imported one: far more than a session of years has,
 /// and a bound on the memory for replacing their ids.
 const MAX_MEMBERS: usize = 100_000;
 /// Duration of the lease on an imported session, in milliseconds. The lease ends earlier with the
 /// import or its process.
-const LEASE_MS: u64 = 60 * 60 * 1000;
+const IMPORT_LEASE_MS: u64 = 60 * 60 * 1000;
 
 /// The id that a session is imported under.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,7 +164,7 @@ pub fn export<'a, S: Store + ?Sized>(
     try_unfold(begin, move |mut at| async move {
         if let Some((session, mut after, last)) = at.current.take().filter(|(_, after, last)| after < last) {
             let mut lines = Vec::new();
-            for entry in store.read_chunk(&session, after, CHUNK_BYTES).await? {
+            for entry in store.read_chunk(&session, after, EXPORT_CHUNK_BYTES).await? {
                 if entry.seq <= last {
                     encode_entry(&entry, &mut lines)?;
                 }
@@ -195,14 +195,14 @@ pub async fn export_file<S: Store + ?Sized>(
     path: &Path,
 ) -> Result<(), StoreError> {
     let temporary = path_with_suffix(path, &format!("-new-{:016x}", unique_number()));
-    let written = write_beside(export(store, session, members), path, &temporary).await;
+    let written = write_and_link(export(store, session, members), path, &temporary).await;
     // A leftover is harmless: its name isn't reused.
     drop(fs::remove_file(&temporary));
     written?;
     sync_dir(path.parent().unwrap_or(Path::new("")))
 }
 
-async fn write_beside(
+async fn write_and_link(
     mut lines: BoxStream<'_, Result<Vec<u8>, StoreError>>,
     path: &Path,
     temporary: &Path,
@@ -223,8 +223,8 @@ async fn write_beside(
 /// Adds an exported session and its member sessions to a store, all or nothing, and returns their
 /// ids. The entries keep their sequence numbers and times. The sessions have no lease afterwards.
 ///
-/// During the import, lists show the sessions with [`STATUS_IMPORTING`]. `source` is read in this
-/// thread.
+/// During the import, lists show the sessions with [`SESSION_STATUS_IMPORTING`]. `source` is read
+/// in this thread.
 ///
 /// # Errors
 /// [`StoreError::BadExport`] with the line, also when lines are missing at the end;
@@ -282,7 +282,7 @@ impl<S: Store + ?Sized> Import<'_, S> {
         imported: &ImportedSessions,
     ) -> Result<(), StoreError> {
         let members = header.members.clone();
-        self.add(reader, header, &imported.session).await?;
+        self.add_session(reader, header, &imported.session).await?;
         for (member, id) in members.iter().zip(&imported.members) {
             let header = reader.header(&format!("session {member} is missing; the file was cut off"))?;
             if header.id != *member {
@@ -290,7 +290,7 @@ impl<S: Store + ?Sized> Import<'_, S> {
                     reader.format_error(format!("it is session {}, and {member} should be here", header.id))
                 );
             }
-            self.add(reader, header, id).await?;
+            self.add_session(reader, header, id).await?;
         }
         if reader.read_line()? {
             return Err(reader.format_error("there is more than the first line says".to_owned()));
@@ -301,7 +301,7 @@ impl<S: Store + ?Sized> Import<'_, S> {
         Ok(())
     }
 
-    async fn add(
+    async fn add_session(
         &mut self,
         reader: &mut Reader<'_>,
         header: Header,
@@ -326,17 +326,17 @@ async fn create_importing_session<S: Store + ?Sized>(
     let create = || store.create(id, &header.root, &header.title, header.created);
     match create().await {
         Err(StoreError::SessionExists { session }) => {
-            if find_summary(store, id).await?.status != STATUS_IMPORTING {
+            if find_summary(store, id).await?.status != SESSION_STATUS_IMPORTING {
                 return Err(StoreError::SessionExists { session });
             }
-            store.acquire_lease(id, holder, now, LEASE_MS).await?;
+            store.acquire_lease(id, holder, now, IMPORT_LEASE_MS).await?;
             store.delete(id).await?;
             create().await?;
         }
         other => other?,
     }
-    store.acquire_lease(id, holder, now, LEASE_MS).await?;
-    store.set_status(id, STATUS_IMPORTING, header.created).await
+    store.acquire_lease(id, holder, now, IMPORT_LEASE_MS).await?;
+    store.set_status(id, SESSION_STATUS_IMPORTING, header.created).await
 }
 
 async fn append_entries<S: Store + ?Sized>(
@@ -358,7 +358,7 @@ async fn append_entries<S: Store + ?Sized>(
         }
         bytes += entry_bytes(&entry.kind, &entry.payload);
         batch.push(entry);
-        if bytes >= BATCH_BYTES {
+        if bytes >= IMPORT_BATCH_BYTES {
             stored = store.append(id, stored, std::mem::take(&mut batch)).await?;
             bytes = 0;
         }
@@ -400,11 +400,13 @@ impl Reader<'_> {
         loop {
             self.buffer.clear();
             self.line += 1;
-            let mut limited = (&mut *self.source).take(MAX_LINE_BYTES);
+            let mut limited = (&mut *self.source).take(MAX_IMPORTED_LINE_BYTES);
             match limited.read_until(b'\n', &mut self.buffer) {
                 Ok(0) => return Ok(false),
-                Ok(read) if read as u64 == MAX_LINE_BYTES => {
-                    return Err(self.format_error(format!("it is longer than {MAX_LINE_BYTES} bytes")));
+                Ok(read) if read as u64 == MAX_IMPORTED_LINE_BYTES => {
+                    return Err(
+                        self.format_error(format!("it is longer than {MAX_IMPORTED_LINE_BYTES} bytes"))
+                    );
                 }
                 Ok(_) if self.buffer.trim_ascii().is_empty() => {}
                 Ok(_) => {

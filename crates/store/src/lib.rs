@@ -30,13 +30,13 @@
 //! secrets first. A damaged file is reported and left unchanged, never replaced by an empty one.
 
 mod blobs;
-mod directories;
 mod durability;
 mod entry;
 mod error;
 mod export_import;
 mod lease;
 mod memory;
+mod private_directories;
 mod salvage;
 mod sqlite;
 mod watchers;
@@ -44,12 +44,12 @@ mod watchers;
 pub use blobs::{Blobs, MAX_BLOB_BYTES, PutOutcome, SweepLock, UseLock};
 pub use durability::Durability;
 pub use entry::{
-    Entry, MAX_ENTRY_BYTES, MAX_FOUND_SESSIONS, NewEntry, NewSession, STATUS_NEW, SessionOrigin,
+    Entry, MAX_ENTRY_BYTES, MAX_FOUND_SESSIONS, NewEntry, NewSession, SESSION_STATUS_READY, SessionOrigin,
     SessionSummary, Store,
 };
 pub use error::StoreError;
 pub use export_import::{
-    EXPORT_VERSION, ImportAs, ImportedSessions, STATUS_IMPORTING, export, export_file, import,
+    EXPORT_VERSION, ImportAs, ImportedSessions, SESSION_STATUS_IMPORTING, export, export_file, import,
 };
 pub use memory::MemoryStore;
 pub use salvage::{RepairReport, SalvageReport, SalvagedSession, repair, salvage};

@@ -11,7 +11,7 @@ use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use crate::entry::{check_entry_sizes, entry_bytes};
 use crate::lease::{Lease, clamp_to_i64};
 use crate::watchers::Watchers;
-use crate::{Entry, MAX_FOUND_SESSIONS, NewEntry, STATUS_NEW, SessionSummary, Store, StoreError};
+use crate::{Entry, MAX_FOUND_SESSIONS, NewEntry, SESSION_STATUS_READY, SessionSummary, Store, StoreError};
 
 /// A [`Store`] in memory that behaves as the durable one does, until it is dropped.
 #[derive(Debug, Default)]
@@ -116,7 +116,7 @@ fn new_summary(id: &SessionId, root: &str, title: &str, now: UnixMillis) -> Sess
         created: now,
         updated: now,
         last: Seq::START,
-        status: STATUS_NEW.to_owned(),
+        status: SESSION_STATUS_READY.to_owned(),
     }
 }
 

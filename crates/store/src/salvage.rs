@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use rustix::process::{Flock, FlockOffsetType, FlockType, fcntl_getlk};
 
-use crate::directories::{path_with_suffix, sync_dir};
 use crate::entry::entry_bytes;
 use crate::export_import;
 use crate::lease::unique_number;
+use crate::private_directories::{path_with_suffix, sync_dir};
 use crate::sqlite::{seq_of_place, unpack_place};
-use crate::{Entry, NewEntry, STATUS_NEW, SqliteStore, Store, StoreError};
+use crate::{Entry, NewEntry, SESSION_STATUS_READY, SqliteStore, Store, StoreError};
 use raw_database::{LeafKind, RawDatabase};
 use record::SessionRow;
 
@@ -36,7 +36,7 @@ const LOST_EVENT: &str = "lost";
 /// holds far fewer entries; a longer gap means that the session's own row is damaged.
 const MAX_REPLACED_EVENTS: u64 = 4096;
 /// Start and length of the bytes on which every open SQLite connection holds a shared lock.
-const SHARED_LOCK: (u64, u64) = (0x4000_0002, 510);
+const SHARED_LOCK_RANGE: (u64, u64) = (0x4000_0002, 510);
 
 /// A report of a salvage: the recovered part of a damaged log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -206,7 +206,7 @@ fn refuse_in_use(path: &Path) -> Result<(), StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(StoreError::io("read", path, source)),
     };
-    let (start, length) = SHARED_LOCK;
+    let (start, length) = SHARED_LOCK_RANGE;
     let mut lock = Flock::from(FlockType::WriteLock);
     (lock.start, lock.length, lock.offset_type) = (start, length, FlockOffsetType::Set);
     match fcntl_getlk(&file, &lock) {
@@ -285,7 +285,7 @@ impl RecoveredRows {
             created: UnixMillis(0),
             updated: UnixMillis(0),
             last: 0,
-            status: STATUS_NEW.to_owned(),
+            status: SESSION_STATUS_READY.to_owned(),
             records: None,
         }
     }
@@ -365,7 +365,7 @@ impl RecoveredRows {
         }
         batch.append_to_store().await?;
         // The old status describes an end that is lost.
-        let status = if saved.kept < saved.had { STATUS_NEW } else { &row.status };
+        let status = if saved.kept < saved.had { SESSION_STATUS_READY } else { &row.status };
         store.set_status(&row.id, status, row.updated).await?;
         Ok(saved)
     }

@@ -19,7 +19,7 @@ use crate::watchers::Watchers;
 use crate::{Entry, NewEntry, NewSession, SessionOrigin, SessionSummary, Store, StoreError};
 use group_commit::{ChangeInfo, ChangeRequest, ChangeSize, StatementContext, SyncMode};
 use log_connection::LogConnection;
-use owner::{Job, OwnerThread};
+use owner_thread::{Job, OwnerThread};
 use reads::ReadLimit;
 use rows::StatementError;
 
@@ -28,7 +28,7 @@ mod database_file;
 mod group_commit;
 mod lease_holder;
 mod log_connection;
-mod owner;
+mod owner_thread;
 mod reads;
 mod rows;
 mod writes;

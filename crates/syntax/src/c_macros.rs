@@ -12,7 +12,7 @@ use crate::language::Language;
 use crate::rust_macros::macros_around_items;
 
 /// Maximum bytes of a declaration's head. A longer one is no declaration.
-const MAX_HEAD_BYTES: usize = 2_000;
+const MAX_DECLARATION_HEAD_BYTES: usize = 2_000;
 /// Keywords that stand before a declaration's type, or after its parameters.
 const SPECIFIERS: [&str; 10] = [
     "auto",
@@ -136,7 +136,7 @@ fn attribute_macros(text: &str, start: usize, found: &mut Vec<Range<usize>>) {
 /// Returns the words before the `{` or `;` of a declaration; `None` for any other text.
 fn words_of_head(text: &str, start: usize) -> Option<Vec<HeadWord<'_>>> {
     let bytes = text.as_bytes();
-    let end = bytes.len().min(start + MAX_HEAD_BYTES);
+    let end = bytes.len().min(start + MAX_DECLARATION_HEAD_BYTES);
     let mut words: Vec<HeadWord<'_>> = Vec::new();
     let mut at = start;
     while at < end {

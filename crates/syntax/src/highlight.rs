@@ -11,7 +11,7 @@ use crate::parse::parse;
 /// Maximum bytes of a highlighted text: more code than a person reads at once.
 pub const MAX_BYTES: usize = 256 << 10;
 /// Maximum nodes between a call's function and its name, such as `a::b.c`.
-const MAX_NAME_DEPTH: usize = 6;
+const MAX_CALLEE_NAME_DEPTH: usize = 6;
 
 /// The meaning of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +142,7 @@ fn classify(node: Node<'_>, field: Option<&str>, text: &str) -> NodeClass {
 /// Finds the name at the end of a call's function.
 fn find_callee_name(function: Node<'_>) -> Option<Range<usize>> {
     let mut node = function;
-    for _ in 0..MAX_NAME_DEPTH {
+    for _ in 0..MAX_CALLEE_NAME_DEPTH {
         let last = u32::try_from(node.named_child_count().saturating_sub(1)).ok()?;
         match node.named_child(last) {
             Some(child) => node = child,

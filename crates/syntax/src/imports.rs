@@ -8,7 +8,7 @@ mod markup;
 pub(crate) use markup::local_file;
 mod package_imports;
 mod rust;
-mod script;
+mod scripting_languages;
 
 use collector::ImportCollector;
 pub use collector::{Import, MAX_IMPORTS};
@@ -58,14 +58,14 @@ pub(crate) fn collect_imports(
     let mut into = ImportCollector { text, out, first_row: 0, macro_depth: 0 };
     match language {
         Language::Rust => rust::collect_rust_imports(node, ancestors, &mut into),
-        Language::Python => script::add_python_imports(node, &mut into),
+        Language::Python => scripting_languages::add_python_imports(node, &mut into),
         Language::JavaScript | Language::TypeScript | Language::Tsx => {
-            script::add_javascript_imports(node, &mut into)
+            scripting_languages::add_javascript_imports(node, &mut into)
         }
-        Language::Ruby => script::add_ruby_require(node, &mut into),
-        Language::Php => script::add_php_imports(node, &mut into),
-        Language::Lua => script::add_lua_require(node, &mut into),
-        Language::Bash => script::add_bash_source(node, &mut into),
+        Language::Ruby => scripting_languages::add_ruby_require(node, &mut into),
+        Language::Php => scripting_languages::add_php_imports(node, &mut into),
+        Language::Lua => scripting_languages::add_lua_require(node, &mut into),
+        Language::Bash => scripting_languages::add_bash_source(node, &mut into),
         Language::Go => package_imports::add_go_import(node, &mut into),
         Language::Java => package_imports::add_java_import(node, &mut into),
         Language::Kotlin => package_imports::add_kotlin_import(node, &mut into),

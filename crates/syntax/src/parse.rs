@@ -26,13 +26,13 @@ const MAX_BRACKET_DEPTH: usize = 1_000;
 /// and one more for each [`BYTES_PER_PROGRESS_CALL`] bytes. Ordinary source takes one call per
 /// thirty bytes or more; a text that reaches the maximum makes the parser follow many readings at
 /// once.
-const MIN_PROGRESS_CALLS: usize = 2_000;
+const BASE_PROGRESS_CALLS: usize = 2_000;
 const BYTES_PER_PROGRESS_CALL: usize = 4;
 /// Bytes that the parser is given at once, except for the rest of a character.
 const PARSER_CHUNK_BYTES: usize = 1024;
 /// Maximum average number of reads of each chunk. Scanning ahead for a missing end again and again
 /// is work that grows with the square of the length.
-const READS_PER_CHUNK: usize = 40;
+const MAX_READS_PER_CHUNK: usize = 40;
 
 /// A reason why a text wasn't parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,9 +113,9 @@ pub(crate) fn parse_at_any_depth(language: Language, text: &str) -> Result<Tree,
 pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, ParseError> {
     check_bounds(old.language, text)?;
     let (before, text) = (&*blank_macros(old.language, before), &*blank_macros(old.language, text));
-    let head = common_len(before.as_bytes().iter(), text.as_bytes().iter());
+    let head = common_prefix_len(before.as_bytes().iter(), text.as_bytes().iter());
     let room = before.len().min(text.len()) - head;
-    let tail = common_len(before.as_bytes().iter().rev(), text.as_bytes().iter().rev()).min(room);
+    let tail = common_prefix_len(before.as_bytes().iter().rev(), text.as_bytes().iter().rev()).min(room);
     let (old_end, new_end) = (before.len() - tail, text.len() - tail);
     let mut edited = old.tree.clone();
     edited.edit(&InputEdit {
@@ -131,7 +131,7 @@ pub fn reparse(old: &Tree, before: &str, text: &str) -> Result<Tree, ParseError>
     Ok(Tree { language: old.language, tree })
 }
 
-fn common_len<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {
+fn common_prefix_len<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {
     one.zip(other).take_while(|(one, other)| one == other).count()
 }
 
@@ -218,14 +218,14 @@ fn parse_within_bounds(
     text: &str,
     old: Option<&tree_sitter::Tree>,
 ) -> Result<tree_sitter::Tree, ParseError> {
-    let most = MIN_PROGRESS_CALLS + text.len() / BYTES_PER_PROGRESS_CALL;
+    let most = BASE_PROGRESS_CALLS + text.len() / BYTES_PER_PROGRESS_CALL;
     let mut looks = 0;
     let mut look = |_: &ParseState| {
         looks += 1;
         if looks > most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut look);
-    let mut reads = READS_PER_CHUNK * (2 + text.len() / PARSER_CHUNK_BYTES);
+    let mut reads = MAX_READS_PER_CHUNK * (2 + text.len() / PARSER_CHUNK_BYTES);
     let mut ended = false;
     let mut read = |at: usize, _: Point| {
         reads = reads.saturating_sub(1);

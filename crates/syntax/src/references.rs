@@ -37,7 +37,7 @@ impl UseKind {
     /// All kinds.
     pub const ALL: [Self; 4] = [Self::Plain, Self::Annotation, Self::Member, Self::ValueMember];
     /// The kinds by which a value may be made of a type: all but annotations.
-    pub const OF_VALUES: [Self; 3] = [Self::Plain, Self::Member, Self::ValueMember];
+    pub const ALL_BUT_ANNOTATION: [Self; 3] = [Self::Plain, Self::Member, Self::ValueMember];
 }
 
 /// A name and its position.

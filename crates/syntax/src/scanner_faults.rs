@@ -23,7 +23,7 @@ const MAX_DELIMITER_BYTES: usize = 64;
 const MAX_TOTAL_DELIMITER_BYTES: usize = 600;
 /// Maximum bracket nesting of a text with here-documents: each bracket may hold a string that is
 /// kept too.
-const MAX_BRACKET_DEPTH: usize = 60;
+const MAX_HEREDOC_BRACKET_DEPTH: usize = 60;
 /// Maximum indentation of a line of YAML, and of signs in it that open a block.
 const MAX_INDENT_COLUMNS: usize = 100;
 
@@ -73,7 +73,10 @@ fn has_short_delimiters(text: &str, deepest: usize, signs: &str) -> bool {
             _ => continue,
         };
         total += name + 4;
-        if name > MAX_DELIMITER_BYTES || total > MAX_TOTAL_DELIMITER_BYTES || deepest > MAX_BRACKET_DEPTH {
+        if name > MAX_DELIMITER_BYTES
+            || total > MAX_TOTAL_DELIMITER_BYTES
+            || deepest > MAX_HEREDOC_BRACKET_DEPTH
+        {
             return false;
         }
     }

@@ -16,7 +16,7 @@ use Visibility::{Private, Public, Restricted, Unknown};
 /// Maximum definitions before a marker that it may name.
 const MAX_DEFINITIONS_BEFORE_MARKER: usize = 1_000;
 /// Maximum bytes before a position that are searched for the beginning of its line.
-const MAX_BYTES_BEFORE: usize = 200;
+const MAX_LINE_PREFIX_BYTES: usize = 200;
 
 /// Returns the visibility by the keywords before the name, the name and the enclosing symbol.
 pub(crate) fn visibility_of(
@@ -164,7 +164,7 @@ fn parse_ruby_marker(written: &str) -> Option<(Visibility, &str)> {
 /// Applies the markers to the symbols.
 pub(crate) fn apply_markers(language: Language, markers: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
     match language {
-        Language::Cpp | Language::Ruby => apply_sections(language, markers, text, symbols),
+        Language::Cpp | Language::Ruby => apply_section_markers(language, markers, text, symbols),
         Language::JavaScript | Language::TypeScript | Language::Tsx => apply_exports(markers, text, symbols),
         _ => {}
     }
@@ -178,7 +178,7 @@ struct OpenType {
 }
 
 /// Applies markers that hold for the following members of the same type.
-fn apply_sections(language: Language, markers: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
+fn apply_section_markers(language: Language, markers: &[Node<'_>], text: &str, symbols: &mut [Symbol]) {
     let mut open: Vec<OpenType> = Vec::new();
     // The visibility of symbols outside of any type.
     let mut outside = Public;
@@ -276,7 +276,7 @@ fn is_alone_on_line(text: &str, node: Node<'_>) -> bool {
 /// Returns the text before a position in its line, trimmed; `None` if that is far more than a
 /// keyword.
 fn line_before(text: &str, at: usize) -> Option<&str> {
-    let start = text.ceil_char_boundary(at.saturating_sub(MAX_BYTES_BEFORE));
+    let start = text.ceil_char_boundary(at.saturating_sub(MAX_LINE_PREFIX_BYTES));
     let near = text.get(start..at)?;
     let line = near.rfind('\n').and_then(|end| near.get(end + 1..));
     line.or_else(|| (start == 0).then_some(near)).map(str::trim)

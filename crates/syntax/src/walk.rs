@@ -127,7 +127,7 @@ impl LanguageTable {
     }
 
     /// Returns true if a pattern allows a node with these ancestors.
-    fn allows(&self, pattern: usize, ancestors: &[Node<'_>]) -> bool {
+    fn allows_ancestors(&self, pattern: usize, ancestors: &[Node<'_>]) -> bool {
         let places = self.query.allowed_ancestors(pattern);
         places.is_empty()
             || places.iter().any(|path| {
@@ -293,7 +293,7 @@ impl<'tree> Walk<'_, 'tree> {
             }
         }
         let is_annotation = around.is_some_and(|(node, flags)| {
-            flags & TYPE_FLAG != 0 && (node.kind() == "type" || is_checked_type(*node, name, self.text))
+            flags & TYPE_FLAG != 0 && (node.kind() == "type" || is_isinstance_type(*node, name, self.text))
         });
         if is_annotation { UseKind::Annotation } else { kind_by_text_before(self.text, name.start_byte()) }
     }
@@ -301,11 +301,15 @@ impl<'tree> Walk<'_, 'tree> {
     fn visit_definition(&mut self, node: Node<'tree>, ancestors: &[Node<'tree>]) {
         let Self { table, text, cursor, walked: WalkResult { found: all, .. }, .. } = self;
         let query = &table.query;
-        if !query.patterns_of(node.kind_id()).iter().any(|pattern| table.allows(*pattern, ancestors)) {
+        if !query
+            .patterns_of(node.kind_id())
+            .iter()
+            .any(|pattern| table.allows_ancestors(*pattern, ancestors))
+        {
             return;
         }
         query.visit_matches(cursor, node, text, |pattern, captures| {
-            if !table.allows(pattern, ancestors) {
+            if !table.allows_ancestors(pattern, ancestors) {
                 return;
             }
             let (mut definition, mut name, mut parent) = (None, None, None);
@@ -328,7 +332,7 @@ impl<'tree> Walk<'_, 'tree> {
 }
 
 /// Returns true for a name in the second argument of Python's `isinstance` and the like.
-fn is_checked_type(call: Node<'_>, name: Node<'_>, text: &str) -> bool {
+fn is_isinstance_type(call: Node<'_>, name: Node<'_>, text: &str) -> bool {
     let function = call.child_by_field_name("function").and_then(|function| text.get(function.byte_range()));
     let first = call.child_by_field_name("arguments").and_then(|arguments| arguments.named_child(0));
     function.is_some_and(|function| matches!(function, "isinstance" | "issubclass"))

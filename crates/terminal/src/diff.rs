@@ -45,7 +45,7 @@ pub struct HunkLine {
 
 /// The files that are named in a rendered diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileNames {
+pub enum FileNameDisplay {
     /// File names only in a diff of several files.
     OfSeveral,
     /// All.
@@ -55,9 +55,9 @@ pub enum FileNames {
 /// Numbers the lines of a unified diff: added and unchanged ones as in the new file, removed ones
 /// as in the old. The headers of git are left out.
 #[must_use]
-pub fn number_lines(diff: &str, names: FileNames, find_tokens: TokenFinder<'_>) -> Vec<StyledLine> {
+pub fn number_lines(diff: &str, names: FileNameDisplay, find_tokens: TokenFinder<'_>) -> Vec<StyledLine> {
     let count = diff.lines().filter(|line| line.starts_with("diff ")).count();
-    let has_names = names == FileNames::All || count > 1;
+    let has_names = names == FileNameDisplay::All || count > 1;
     let digits = max_line_number(diff).to_string().len();
     let mut path = "";
     let mut hunk: Option<OpenHunk> = None;
@@ -123,7 +123,7 @@ pub fn render_hunk(
     find_tokens: TokenFinder<'_>,
 ) -> Vec<StyledLine> {
     let sides = [Side::Old, Side::New].map(|side| find_side_tokens(lines, side, path, find_tokens));
-    let changed = mark_words(lines);
+    let changed = find_words_changed_in_hunk(lines);
     let mut places = [0, 0];
     let mut rendered = Vec::with_capacity(lines.len());
     for (line, words) in lines.iter().zip(&changed) {
@@ -148,7 +148,7 @@ fn find_side_tokens(lines: &[HunkLine], side: Side, path: &str, find_tokens: Tok
 
 /// Finds the words that lines have got or lost. A removed line is compared with the added one at
 /// the same place behind it.
-fn mark_words(lines: &[HunkLine]) -> Vec<Vec<Range<usize>>> {
+fn find_words_changed_in_hunk(lines: &[HunkLine]) -> Vec<Vec<Range<usize>>> {
     let mut marks: Vec<Vec<Range<usize>>> = vec![Vec::new(); lines.len()];
     let mut at = 0;
     while at < lines.len() {
@@ -220,7 +220,7 @@ mod tests {
     const DIFF: &str = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\n\
                         @@ -90 +90,2 @@\n ninety\n+more\n\\ No newline at end of file\n";
 
-    fn texts(diff: &str, names: FileNames) -> Vec<String> {
+    fn texts(diff: &str, names: FileNameDisplay) -> Vec<String> {
         number_lines(diff, names, &find_no_tokens).iter().map(StyledLine::to_text).collect()
     }
 
@@ -236,10 +236,10 @@ mod tests {
             " 91 +more",
             "    \\ No newline at end of file",
         ];
-        assert_eq!(texts(DIFF, FileNames::OfSeveral), expected);
+        assert_eq!(texts(DIFF, FileNameDisplay::OfSeveral), expected);
         let two = format!("{DIFF}{}", DIFF.replace("a/x b/x", "a/y b/y"));
-        assert_eq!(texts(&two, FileNames::OfSeveral)[0], "x");
-        assert_eq!(texts(DIFF, FileNames::All)[0], "x");
+        assert_eq!(texts(&two, FileNameDisplay::OfSeveral)[0], "x");
+        assert_eq!(texts(DIFF, FileNameDisplay::All)[0], "x");
     }
 
     #[test]

@@ -18,9 +18,10 @@ impl Dice {
     }
 }
 
-const NAMES: ConflictLabels<'_> = ConflictLabels { ours: "ours", base: Some("base"), theirs: "theirs" };
+const CONFLICT_LABELS: ConflictLabels<'_> =
+    ConflictLabels { ours: "ours", base: Some("base"), theirs: "theirs" };
 
-fn result(base: &str, ours: &str, theirs: &str) -> Result<String, usize> {
+fn merge_result(base: &str, ours: &str, theirs: &str) -> Result<String, usize> {
     match merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()) {
         Merge::Clean(text) => Ok(String::from_utf8(text).unwrap()),
         Merge::Conflicts(conflicts) => Err(conflicts.count()),
@@ -29,7 +30,7 @@ fn result(base: &str, ours: &str, theirs: &str) -> Result<String, usize> {
 }
 
 /// Letters stand for lines.
-fn text(letters: &str) -> String {
+fn letters_to_lines(letters: &str) -> String {
     letters.chars().map(|letter| format!("{letter}\n")).collect()
 }
 
@@ -68,9 +69,17 @@ fn table() {
         ("aaaa", "aaa", "aaaa", Ok("aaa")),
     ];
     for (base, ours, theirs, expected) in table {
-        let expected = expected.map(text);
-        assert_eq!(result(&text(base), &text(ours), &text(theirs)), expected, "{base} {ours} {theirs}");
-        assert_eq!(result(&text(base), &text(theirs), &text(ours)), expected, "{base} {theirs} {ours}");
+        let expected = expected.map(letters_to_lines);
+        assert_eq!(
+            merge_result(&letters_to_lines(base), &letters_to_lines(ours), &letters_to_lines(theirs)),
+            expected,
+            "{base} {ours} {theirs}"
+        );
+        assert_eq!(
+            merge_result(&letters_to_lines(base), &letters_to_lines(theirs), &letters_to_lines(ours)),
+            expected,
+            "{base} {theirs} {ours}"
+        );
     }
 }
 
@@ -86,7 +95,11 @@ fn line_ends_are_part_of_lines() {
         ("a\rb", "a\rb\n", "a\rb", Ok("a\rb\n")),
     ];
     for (base, ours, theirs, expected) in table {
-        assert_eq!(result(base, ours, theirs), expected.map(str::to_owned), "{base:?} {ours:?} {theirs:?}");
+        assert_eq!(
+            merge_result(base, ours, theirs),
+            expected.map(str::to_owned),
+            "{base:?} {ours:?} {theirs:?}"
+        );
     }
 }
 
@@ -103,7 +116,7 @@ fn markers() {
         let Merge::Conflicts(found) = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()) else {
             panic!("{base:?} {ours:?} {theirs:?} is no conflict");
         };
-        let marked = found.to_marked_text(&ConflictLabels { base: None, ..NAMES });
+        let marked = found.to_marked_text(&ConflictLabels { base: None, ..CONFLICT_LABELS });
         assert_eq!(String::from_utf8(marked).unwrap(), expected);
     }
     let Merge::Conflicts(found) = merge_texts(b"a\nb\nc\n", b"a\nX\nc\n", b"a\nc\n") else {
@@ -111,7 +124,7 @@ fn markers() {
     };
     let with_base = "a\n<<<<<<< a b\nX\n||||||| base\nb\n=======\n>>>>>>> theirs\nc\n";
     assert_eq!(
-        String::from_utf8(found.to_marked_text(&ConflictLabels { ours: "a\nb", ..NAMES })).unwrap(),
+        String::from_utf8(found.to_marked_text(&ConflictLabels { ours: "a\nb", ..CONFLICT_LABELS })).unwrap(),
         with_base
     );
 }
@@ -125,7 +138,7 @@ fn what_is_no_text_or_too_much_is_refused_and_never_slow() {
     // Every line differs: next to nothing to do.
     let numbered = |word: &str| (0..60_000).map(|n| format!("{word} {n}\n")).collect::<String>();
     let (base, ours, theirs) = (numbered("a"), numbered("b"), numbered("c"));
-    assert_eq!(result(&base, &ours, &theirs), Err(1));
+    assert_eq!(merge_result(&base, &ours, &theirs), Err(1));
     // Every line is there, at another place: the worst case of the algorithm, which has to stay
     // within its bounds.
     let mut dice = Dice(7);
@@ -137,10 +150,10 @@ fn what_is_no_text_or_too_much_is_refused_and_never_slow() {
         lines.iter().map(|n| format!("{n}\n")).collect::<String>()
     };
     let (base, ours, theirs) = (shuffled(), shuffled(), shuffled());
-    assert!(result(&base, &ours, &theirs).is_err());
+    assert!(merge_result(&base, &ours, &theirs).is_err());
     // Lines that are all alike, which slide all over each other.
     let (base, ours, theirs) = ("x\n".repeat(60_000), "x\n".repeat(59_000), "x\n".repeat(61_000));
-    assert_eq!(result(&base, &ours, &theirs), Err(1));
+    assert_eq!(merge_result(&base, &ours, &theirs), Err(1));
 }
 
 /// A text of few different lines, and what somebody made of it.
@@ -158,7 +171,7 @@ fn line(dice: &mut Dice, letters: usize) -> String {
     format!("{letter}\n")
 }
 
-fn edited(dice: &mut Dice, text: &str, letters: usize) -> String {
+fn random_edit(dice: &mut Dice, text: &str, letters: usize) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     for _ in 0..=dice.roll(3) {
         let at = dice.roll(lines.len() + 1);
@@ -181,26 +194,26 @@ fn edited(dice: &mut Dice, text: &str, letters: usize) -> String {
     text
 }
 
-fn cases(seed: u64, count: usize) -> impl Iterator<Item = [String; 3]> {
+fn random_cases(seed: u64, count: usize) -> impl Iterator<Item = [String; 3]> {
     let mut dice = Dice(seed);
     (0..count).map(move |_| {
         let letters = [2, 3, 5, 26][dice.roll(4)];
         let base = random_text(&mut dice, letters, 12);
-        let ours = edited(&mut dice, &base, letters);
-        let theirs = edited(&mut dice, &base, letters);
+        let ours = random_edit(&mut dice, &base, letters);
+        let theirs = random_edit(&mut dice, &base, letters);
         [base, ours, theirs]
     })
 }
 
 #[test]
 fn laws() {
-    for [base, ours, theirs] in cases(1, 20_000) {
+    for [base, ours, theirs] in random_cases(1, 20_000) {
         let (base, ours, theirs) = (base.as_str(), ours.as_str(), theirs.as_str());
         let shown = || format!("{base:?} {ours:?} {theirs:?}");
-        assert_eq!(result(base, ours, base).as_deref(), Ok(ours), "{}", shown());
-        assert_eq!(result(base, base, ours).as_deref(), Ok(ours), "{}", shown());
-        assert_eq!(result(base, ours, ours).as_deref(), Ok(ours), "{}", shown());
-        let (one, other) = (result(base, ours, theirs), result(base, theirs, ours));
+        assert_eq!(merge_result(base, ours, base).as_deref(), Ok(ours), "{}", shown());
+        assert_eq!(merge_result(base, base, ours).as_deref(), Ok(ours), "{}", shown());
+        assert_eq!(merge_result(base, ours, ours).as_deref(), Ok(ours), "{}", shown());
+        let (one, other) = (merge_result(base, ours, theirs), merge_result(base, theirs, ours));
         assert_eq!(one, other, "{}", shown());
         if let Ok(merged) = one {
             let lines: BTreeSet<&str> = merged.split_inclusive('\n').collect();
@@ -222,7 +235,7 @@ fn split(text: &str) -> Vec<&str> {
 }
 
 /// Each smallest difference's edits, by trying all of them.
-fn all_smallest(old: &[&str], new: &[&str]) -> Vec<Vec<Edit>> {
+fn all_smallest_edits(old: &[&str], new: &[&str]) -> Vec<Vec<Edit>> {
     fn length(old: &[&str], new: &[&str]) -> usize {
         let mut row = vec![0; new.len() + 1];
         for one in old {
@@ -273,12 +286,12 @@ fn all_smallest(old: &[&str], new: &[&str]) -> Vec<Vec<Edit>> {
 }
 
 /// Every result that some pair of smallest differences leads to; `None` is a conflict.
-fn possible(base: &str, ours: &str, theirs: &str) -> BTreeSet<Option<String>> {
+fn possible_merges(base: &str, ours: &str, theirs: &str) -> BTreeSet<Option<String>> {
     let sides = [base, ours, theirs].map(|side| Lines::new(side.as_bytes()));
     let [b, o, t] = &sides;
     let mut found = BTreeSet::new();
-    for one in all_smallest(&split(base), &split(ours)) {
-        for other in all_smallest(&split(base), &split(theirs)) {
+    for one in all_smallest_edits(&split(base), &split(ours)) {
+        for other in all_smallest_edits(&split(base), &split(theirs)) {
             let is_same = |ours: Range<usize>, theirs: Range<usize>| o.text(ours) == t.text(theirs);
             let pieces = build_pieces(&sides, &find_regions(b.count(), &one, &other, is_same));
             let clean = pieces.iter().all(|piece| matches!(piece, MergedPiece::Resolved(_)));
@@ -290,11 +303,11 @@ fn possible(base: &str, ours: &str, theirs: &str) -> BTreeSet<Option<String>> {
 
 #[test]
 fn differences_are_the_smallest() {
-    for [old, new, _] in cases(2, 5_000) {
+    for [old, new, _] in random_cases(2, 5_000) {
         let [one, other] = [&old, &new].map(|side| Lines::new(side.as_bytes()));
         let found = compute_edits(one.as_slice(), other.as_slice());
         if one.count() + other.count() < 14 {
-            assert!(all_smallest(&split(&old), &split(&new)).contains(&found), "{old:?} {new:?}");
+            assert!(all_smallest_edits(&split(&old), &split(&new)).contains(&found), "{old:?} {new:?}");
         }
         let mut rebuilt = String::new();
         let mut at = 0;
@@ -308,7 +321,7 @@ fn differences_are_the_smallest() {
     }
 }
 
-fn by_git(dir: &Path, [base, ours, theirs]: &[String; 3]) -> Result<String, String> {
+fn merge_with_git(dir: &Path, [base, ours, theirs]: &[String; 3]) -> Result<String, String> {
     let [b, o, t] = ["base", "ours", "theirs"].map(|name| dir.join(name));
     fs::write(&b, base).unwrap();
     fs::write(&o, ours).unwrap();
@@ -331,12 +344,12 @@ fn git_says_the_same() {
     }
     let dir = tempfile::tempdir().unwrap();
     let (mut same, mut same_markers, mut conflicts, mut otherwise) = (0, 0, 0, 0);
-    for case in cases(3, 2_000) {
+    for case in random_cases(3, 2_000) {
         let [base, ours, theirs] = &case;
-        let git = by_git(dir.path(), &case);
+        let git = merge_with_git(dir.path(), &case);
         let (us, marked) = match merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()) {
             Merge::Clean(text) => (Ok(()), text),
-            Merge::Conflicts(found) => (Err(()), found.to_marked_text(&NAMES)),
+            Merge::Conflicts(found) => (Err(()), found.to_marked_text(&CONFLICT_LABELS)),
             Merge::Refused(why) => panic!("{why}"),
         };
         let marked = String::from_utf8(marked).unwrap();
@@ -354,7 +367,7 @@ fn git_says_the_same() {
             (_, git) => {
                 otherwise += 1;
                 let git = git.as_ref().ok().cloned();
-                let possible = possible(base, ours, theirs);
+                let possible = possible_merges(base, ours, theirs);
                 assert!(possible.contains(&git), "{case:?}: ours {us:?} {marked:?}, git {git:?}");
             }
         }

@@ -19,7 +19,7 @@ pub const MAX_BACKGROUND_COMMANDS: usize = 8;
 const MAX_ENDED_COMMANDS: usize = 32;
 
 /// Maximum bytes of output in a notice of an exit: an error and its trace.
-const MAX_TAIL_BYTES: usize = 2_000;
+const MAX_NOTICE_OUTPUT_BYTES: usize = 2_000;
 /// Maximum bytes of a command's id in an error.
 const MAX_ID_BYTES: usize = 80;
 
@@ -143,7 +143,7 @@ impl BackgroundCommands {
 
     /// Numbers new commands after the first `count`, so that a resumed session reuses no id.
     #[must_use]
-    pub fn with_first_number(self, count: u64) -> Self {
+    pub fn with_numbers_after(self, count: u64) -> Self {
         self.lock().count = count;
         self
     }
@@ -282,7 +282,7 @@ impl Job {
             }
             state.end = Some(end.clone());
             state.guard = None;
-            let tail = state.unread.tail(MAX_TAIL_BYTES);
+            let tail = state.unread.tail(MAX_NOTICE_OUTPUT_BYTES);
             (!state.stopped && !self.closed.is_cancelled()).then_some(tail)
         };
         if let Some(tail) = exit {

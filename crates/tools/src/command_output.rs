@@ -24,7 +24,7 @@ const MAX_WAIT_SECONDS: u64 = 60;
 const MAX_SUMMARY_BYTES: usize = 40;
 
 #[derive(Deserialize, JsonSchema)]
-struct CommandOutputArguments {
+struct ReadCommandOutputArguments {
     id: String,
     /// Wait so long for any, at most 60
     wait_s: Option<u64>,
@@ -36,7 +36,7 @@ struct StopCommandArguments {
 }
 
 /// The `command_output` tool: reads the output of a background command.
-pub(crate) struct CommandOutput {
+pub(crate) struct ReadCommandOutput {
     shape: ToolInterface,
 }
 
@@ -45,11 +45,11 @@ pub(crate) struct StopCommand {
     shape: ToolInterface,
 }
 
-impl CommandOutput {
+impl ReadCommandOutput {
     pub(crate) fn new() -> Self {
         let description = "New output of a background command, and whether it runs.";
         Self {
-            shape: ToolInterface::for_arguments::<CommandOutputArguments>(
+            shape: ToolInterface::for_arguments::<ReadCommandOutputArguments>(
                 "command_output",
                 description,
                 None,
@@ -58,7 +58,7 @@ impl CommandOutput {
     }
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
-        let CommandOutputArguments { id, wait_s } = self.shape.read_arguments(&input)?;
+        let ReadCommandOutputArguments { id, wait_s } = self.shape.read_arguments(&input)?;
         let job = context.background.get(&id)?;
         let seconds = wait_s.unwrap_or_default().min(MAX_WAIT_SECONDS);
         if seconds > 0 {
@@ -122,18 +122,18 @@ fn job_report(id: &str, output: &str, end: Option<&BackgroundEnd>) -> ToolOutput
     ToolOutput { is_error, ..ToolOutput::text(text) }
 }
 
-impl Tool for CommandOutput {
+impl Tool for ReadCommandOutput {
     fn spec(&self) -> ToolSpec {
         self.shape.spec()
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        self.shape.read_arguments::<CommandOutputArguments>(input).map(|_| Effects::default())
+        self.shape.read_arguments::<ReadCommandOutputArguments>(input).map(|_| Effects::default())
     }
 
     fn summary(&self, input: &Value) -> String {
-        match self.shape.read_arguments::<CommandOutputArguments>(input) {
-            Ok(CommandOutputArguments { id, .. }) => {
+        match self.shape.read_arguments::<ReadCommandOutputArguments>(input) {
+            Ok(ReadCommandOutputArguments { id, .. }) => {
                 format!("read the output of {}", to_one_line(&id, MAX_SUMMARY_BYTES))
             }
             Err(_) => "read a command's output".to_owned(),

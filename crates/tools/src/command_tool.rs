@@ -156,7 +156,7 @@ impl CommandTool {
         let inner = RunCommand::new(Some(root));
         let tool = Self { definition, template, schema, inner };
         // Host names are checked as `run_command` does.
-        tool.inner.effects(&tool.command_input("true".to_owned())).map_err(|error| error.to_string())?;
+        tool.inner.effects(&tool.input_for_command("true".to_owned())).map_err(|error| error.to_string())?;
         Ok(tool)
     }
 
@@ -250,7 +250,7 @@ impl CommandTool {
     }
 
     /// Returns the input of `run_command` that runs the command.
-    fn command_input(&self, command: String) -> Value {
+    fn input_for_command(&self, command: String) -> Value {
         let mut input = json!({ "command": command, "network": self.definition.network });
         if let (Some(limit), Some(fields)) = (self.definition.timeout, input.as_object_mut()) {
             fields.insert("timeout_s".to_owned(), limit.as_secs().max(1).into());
@@ -258,10 +258,10 @@ impl CommandTool {
         input
     }
 
-    fn inner_input(&self, input: &Value) -> Result<Value, ToolError> {
+    fn run_command_input(&self, input: &Value) -> Result<Value, ToolError> {
         let words: Vec<String> =
             self.command_words(input)?.iter().map(|word| quote_for_shell(word)).collect();
-        Ok(self.command_input(words.join(" ")))
+        Ok(self.input_for_command(words.join(" ")))
     }
 }
 
@@ -339,7 +339,7 @@ impl Tool for CommandTool {
     }
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
-        let mut effects = self.inner.effects(&self.inner_input(input)?)?;
+        let mut effects = self.inner.effects(&self.run_command_input(input)?)?;
         effects.reads.extend(self.argument_paths(input, ArgumentType::ReadPath)?);
         effects.writes.extend(self.argument_paths(input, ArgumentType::WritePath)?);
         Ok(effects)
@@ -361,7 +361,7 @@ impl Tool for CommandTool {
     }
 
     fn needs_preview(&self, workspace: &Workspace, input: &Value) -> bool {
-        self.inner_input(input).is_ok_and(|input| self.inner.needs_preview(workspace, &input))
+        self.run_command_input(input).is_ok_and(|input| self.inner.needs_preview(workspace, &input))
     }
 
     fn time_limit(&self) -> Option<Duration> {
@@ -373,7 +373,7 @@ impl Tool for CommandTool {
         context: &'a ToolContext,
         input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
-        match self.inner_input(&input) {
+        match self.run_command_input(&input) {
             Ok(input) => self.inner.call(context, input),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }

@@ -74,7 +74,7 @@ impl EditFile {
 
     fn parse_request(&self, input: &Value) -> Result<EditRequest, ToolError> {
         let arguments: EditFileArguments = self.shape.read_arguments(input)?;
-        let path = self.shape.read_path(&arguments.path)?;
+        let path = self.shape.parse_path(&arguments.path)?;
         let mut pairs = Vec::new();
         match (arguments.search, arguments.replace) {
             (Some(search), Some(replace)) => pairs.push(TextPair { search, replace }),

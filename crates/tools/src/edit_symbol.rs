@@ -58,7 +58,7 @@ impl EditSymbol {
 
     fn parse_request(&self, input: &Value) -> Result<SymbolRequest, ToolError> {
         let EditSymbolArguments { path, symbol, action, content, why } = self.shape.read_arguments(input)?;
-        let path = self.shape.read_path(&path)?;
+        let path = self.shape.parse_path(&path)?;
         if symbol.trim().is_empty() {
             return Err(self.shape.argument_error("`symbol` is empty"));
         }

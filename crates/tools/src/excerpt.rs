@@ -6,7 +6,7 @@ use std::ops::Range;
 use journeyman_protocol::clip_to_bytes;
 
 /// Maximum bytes of a line that is shown: longer ones are minified code or data.
-const MAX_LINE_BYTES: usize = 2_000;
+const MAX_EXCERPT_LINE_BYTES: usize = 2_000;
 
 /// Consecutive lines of a text with their numbers, beginning with line `offset`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,7 +44,7 @@ pub(crate) fn numbered_lines_from(text: &str, offset: u64, lines: u64, bytes: us
 
 /// Appends a line as number, tab, text; a very long line is cut.
 pub(crate) fn push_numbered_line(out: &mut String, number: u64, line: &str) {
-    let kept = clip_to_bytes(line, MAX_LINE_BYTES);
+    let kept = clip_to_bytes(line, MAX_EXCERPT_LINE_BYTES);
     // Writing to a string can't fail.
     let written = if kept.len() == line.len() {
         writeln!(out, "{number}\t{kept}")

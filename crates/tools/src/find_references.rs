@@ -62,7 +62,7 @@ impl FindReferences {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: FindReferencesArguments = self.shape.read_arguments(&input)?;
-        let under = self.shape.read_directory("path", arguments.path.as_deref())?;
+        let under = self.shape.parse_directory("path", arguments.path.as_deref())?;
         if arguments.symbol.len() > MAX_NAME_BYTES {
             return Err(self.shape.argument_error(format!("`symbol` has more than {MAX_NAME_BYTES} bytes")));
         }

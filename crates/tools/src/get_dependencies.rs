@@ -72,7 +72,7 @@ impl GetDependencies {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: GetDependenciesArguments = self.shape.read_arguments(&input)?;
-        let path = self.shape.read_path(&arguments.path)?;
+        let path = self.shape.parse_path(&arguments.path)?;
         let depth = arguments.depth.unwrap_or(DEFAULT_DEPTH).clamp(1, MAX_DEPTH);
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         let reverse = arguments.reverse.unwrap_or(false);
@@ -109,7 +109,7 @@ fn describe_dependencies(context: &ToolContext, wanted: &DependencyQuery) -> Res
         }
         let (from, to) = if reverse { (found.file, found.from) } else { (found.from, found.file) };
         let because = graph.describe_edge(&asked.snapshot, from, to);
-        let by = if found.distance > 1 && is_shown(context, graph.path(found.from)) {
+        let by = if found.distance > 1 && is_showable(context, graph.path(found.from)) {
             format!(" (by {})", graph.path(found.from))
         } else {
             String::new()
@@ -146,7 +146,7 @@ fn may_show(answer: &mut IndexAnswer<'_>, path: &str) -> bool {
     RelPath::parse(path.as_bytes()).is_ok_and(|path| answer.may_show(&path))
 }
 
-fn is_shown(context: &ToolContext, path: &str) -> bool {
+fn is_showable(context: &ToolContext, path: &str) -> bool {
     RelPath::parse(path.as_bytes()).is_ok_and(|path| (context.may_show)(&path))
 }
 
@@ -182,7 +182,7 @@ impl Tool for GetDependencies {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let arguments: GetDependenciesArguments = self.shape.read_arguments(input)?;
-        let path = self.shape.read_path(&arguments.path)?;
+        let path = self.shape.parse_path(&arguments.path)?;
         Ok(Effects { reads: vec![path], ..Effects::default() })
     }
 

@@ -47,7 +47,7 @@ impl GetSymbols {
 
     fn read_arguments(&self, input: &Value) -> Result<(Option<RelPath>, Option<String>), ToolError> {
         let GetSymbolsArguments { path, name } = self.shape.read_arguments(input)?;
-        let path = self.shape.read_directory("path", path.as_deref())?;
+        let path = self.shape.parse_directory("path", path.as_deref())?;
         let name = name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty());
         if path.is_none() && name.is_none() {
             return Err(self.shape.argument_error("give `path`, a file, or `name`"));

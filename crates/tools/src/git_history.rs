@@ -26,17 +26,17 @@ const DEFAULT_COMMITS: u64 = 15;
 /// Maximum number of commits in an answer; more is the whole log.
 const MAX_COMMITS: u64 = 100;
 /// Maximum number of files named of a commit in a list, and of a commit that is requested by id.
-const MAX_FILES: (usize, usize) = (6, 100);
+const MAX_COMMIT_FILES: (usize, usize) = (6, 100);
 /// Number of characters of a commit id that are shown: enough to be unique in any project.
 const ID_CHARACTERS: usize = 10;
 /// Minimum number of characters of a word that is taken for a commit id.
 const MIN_ID_CHARS: usize = 7;
 /// Default number of lines that are blamed.
-const DEFAULT_LINES: u32 = 100;
+const DEFAULT_BLAMED_LINES: u32 = 100;
 /// Maximum number of lines that are blamed at once.
-const MAX_LINES: u32 = 1_000;
+const MAX_BLAMED_LINES: u32 = 1_000;
 /// Maximum bytes of a file whose lines are blamed.
-const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BLAMED_FILE_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of changed files that are compared with the last commit at once.
 const MAX_DIFFED_FILES: usize = 200;
 /// Maximum bytes of a query in a summary.
@@ -85,7 +85,7 @@ impl GitHistory {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: HistoryArguments = self.shape.read_arguments(&input)?;
-        let path = self.shape.read_directory("path", arguments.path.as_deref())?;
+        let path = self.shape.parse_directory("path", arguments.path.as_deref())?;
         let query = arguments.query.map(|query| query.trim().to_owned()).filter(|query| !query.is_empty());
         let limit = bounded_count(arguments.limit, DEFAULT_COMMITS, MAX_COMMITS);
         let git = require_git(context)?;
@@ -142,7 +142,7 @@ async fn uncommitted_diff(
     let path = &entry.path;
     let committed = match entry.entry {
         EntryStatus::Untracked { .. } => Ok(None),
-        _ => git.show("HEAD", path, MAX_FILE_BYTES).await,
+        _ => git.show("HEAD", path, MAX_BLAMED_FILE_BYTES).await,
     };
     let committed = match committed {
         Ok(bytes) => bytes.map(|bytes| FileContent::from_bytes(bytes, false)),
@@ -153,7 +153,7 @@ async fn uncommitted_diff(
         Err(GitError::InvalidRequest(_)) => None,
         Err(error) => return Err(git_failure(error)),
     };
-    let now = match context.workspace.read(path, MAX_FILE_BYTES as u64) {
+    let now = match context.workspace.read(path, MAX_BLAMED_FILE_BYTES as u64) {
         Ok(content) => Some(content),
         Err(WorkspaceError::NotFound { .. }) => None,
         Err(error) => return Ok(format!("{path}: changed; {error}\n")),
@@ -189,7 +189,7 @@ fn show_commits(
         if by_id {
             chosen.retain(|(_, commit)| commit.id.as_bytes().starts_with(&id));
         } else {
-            sort_by_message(&mut chosen, query);
+            keep_best_messages(&mut chosen, query);
         }
     }
     let total = chosen.len();
@@ -201,7 +201,7 @@ fn show_commits(
         let subject = if by_id { message.trim_end() } else { clip_to_bytes(subject, MAX_SUBJECT_BYTES) };
         let id = commit.id.get(..ID_CHARACTERS).unwrap_or(&commit.id);
         let mut lines = format!("{id} {} {}: {subject}", UnixMillis(commit.time).to_date(), commit.author);
-        let most = if by_id { MAX_FILES.1 } else { MAX_FILES.0 };
+        let most = if by_id { MAX_COMMIT_FILES.1 } else { MAX_COMMIT_FILES.0 };
         let files: Vec<String> =
             history.files(commit).take(most).map(|file| String::from_utf8_lossy(file).into_owned()).collect();
         let more = commit.files.len().saturating_sub(files.len());
@@ -222,7 +222,7 @@ fn show_commits(
 
 /// Keeps the commits whose messages contain words of the query: most words first, then newest
 /// first.
-fn sort_by_message(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
+fn keep_best_messages(chosen: &mut Vec<(f32, &Commit)>, query: &str) {
     let mut tokenizer = Tokenizer::new();
     let query = Query::new(query, &mut tokenizer);
     for (score, commit) in chosen.iter_mut() {
@@ -250,14 +250,14 @@ impl GitBlame {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: BlameArguments = self.shape.read_arguments(&input)?;
-        let path = self.shape.read_path(&arguments.path)?;
+        let path = self.shape.parse_path(&arguments.path)?;
         let first = arguments.first.unwrap_or(1).max(1);
-        let last = arguments.last.unwrap_or_else(|| first.saturating_add(DEFAULT_LINES - 1));
+        let last = arguments.last.unwrap_or_else(|| first.saturating_add(DEFAULT_BLAMED_LINES - 1));
         if last < first {
             return Err(self.shape.argument_error(format!("`last` ({last}) comes before `first` ({first})")));
         }
         let git = require_git(context)?;
-        let committed = git.show("HEAD", &path, MAX_FILE_BYTES).await.map_err(git_failure)?;
+        let committed = git.show("HEAD", &path, MAX_BLAMED_FILE_BYTES).await.map_err(git_failure)?;
         let Some(committed) = committed else {
             return Err(ToolError::Git(format!(
                 "the last commit doesn't have `{path}`; list_files shows what there is"
@@ -270,9 +270,10 @@ impl GitBlame {
                 "(line {first} is beyond the end: {path} has {lines} lines as committed)"
             )));
         }
-        let end = last.min(lines).min(first.saturating_add(MAX_LINES - 1));
+        let end = last.min(lines).min(first.saturating_add(MAX_BLAMED_LINES - 1));
         let blamed = git.blame("HEAD", &path, first..=end).await.map_err(git_failure)?;
-        let now = context.workspace.read(&path, MAX_FILE_BYTES as u64).ok().map(|content| content.hash);
+        let now =
+            context.workspace.read(&path, MAX_BLAMED_FILE_BYTES as u64).ok().map(|content| content.hash);
         let same = now == Some(ContentHash::of(&committed));
         Ok(ToolOutput::text(describe_blamed_lines(context, &blamed, &text, same, end < last.min(lines))))
     }
@@ -304,7 +305,7 @@ fn describe_blamed_lines(
         }
     }
     if cut && !answer.is_full() {
-        answer.add_line(&format!("[{MAX_LINES} lines at once; go on with first]"));
+        answer.add_line(&format!("[{MAX_BLAMED_LINES} lines at once; go on with first]"));
     }
     answer.into_text(None, "ask for fewer lines")
 }
@@ -368,7 +369,7 @@ impl Tool for GitBlame {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let arguments: BlameArguments = self.shape.read_arguments(input)?;
-        Ok(Effects { reads: vec![self.shape.read_path(&arguments.path)?], ..Effects::default() })
+        Ok(Effects { reads: vec![self.shape.parse_path(&arguments.path)?], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {

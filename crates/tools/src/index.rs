@@ -7,7 +7,7 @@
 //! the project's.
 
 mod background_graph;
-mod idle;
+mod idle_merge;
 mod vectors;
 
 use std::collections::BTreeSet;
@@ -60,7 +60,7 @@ const MAX_OWN_CHANGES: usize = 500;
 /// to a later query.
 const MAX_COMMITS_WAIT: Duration = Duration::from_secs(2);
 /// Maximum number of unindexed files listed in an answer.
-const MAX_NAMED_FILES: usize = 5;
+const MAX_NAMED_MISSING_FILES: usize = 5;
 /// Names of files that exclude others from the index.
 const IGNORE_FILES: [&[u8]; 3] = [b".gitignore", b".ignore", b".journeymanignore"];
 
@@ -561,8 +561,9 @@ impl IndexState {
             notes.push(format!("the index couldn't be brought up to date: {why}"));
         }
         if !lacks.is_empty() {
-            let named: Vec<String> = lacks.iter().take(MAX_NAMED_FILES).map(ToString::to_string).collect();
-            let more = if lacks.len() > MAX_NAMED_FILES { ", …" } else { "" };
+            let named: Vec<String> =
+                lacks.iter().take(MAX_NAMED_MISSING_FILES).map(ToString::to_string).collect();
+            let more = if lacks.len() > MAX_NAMED_MISSING_FILES { ", …" } else { "" };
             notes.push(format!("your changes of {}{more} aren't in the index yet", named.join(", ")));
         }
         if self.cut {

@@ -12,7 +12,7 @@ const MAX_ANSWER_BYTES: usize = 12_000;
 /// Maximum bytes of a file that is opened to show one of its lines.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// Maximum bytes of a line in an answer: the beginning tells what the line is.
-const MAX_LINE_BYTES: usize = 240;
+const MAX_ANSWER_LINE_BYTES: usize = 240;
 
 /// An answer from the index that is being written.
 pub(crate) struct IndexAnswer<'a> {
@@ -35,7 +35,7 @@ impl<'a> IndexAnswer<'a> {
 
     /// Adds a line. Returns false if the answer is full; it then takes no more lines.
     pub(crate) fn add_line(&mut self, line: &str) -> bool {
-        let line = clip_to_bytes(line, MAX_LINE_BYTES * 2);
+        let line = clip_to_bytes(line, MAX_ANSWER_LINE_BYTES * 2);
         if self.full || self.text.len() + line.len() + 1 > self.most {
             self.full = true;
             return false;
@@ -47,7 +47,7 @@ impl<'a> IndexAnswer<'a> {
 
     /// Adds a line of a file with its number. Returns false if the answer is full.
     pub(crate) fn add_numbered_line(&mut self, number: u32, line: &str) -> bool {
-        let kept = clip_to_bytes(line.trim_end(), MAX_LINE_BYTES);
+        let kept = clip_to_bytes(line.trim_end(), MAX_ANSWER_LINE_BYTES);
         let cut = if kept.len() < line.trim_end().len() { "…" } else { "" };
         self.add_line(&format!("{number}\t{kept}{cut}"))
     }

@@ -37,6 +37,7 @@ mod arguments;
 mod background;
 mod command_output;
 mod command_tool;
+mod delete_and_move;
 mod edit_file;
 mod edit_symbol;
 mod error;
@@ -67,7 +68,6 @@ mod typed_tool;
 mod unread_output;
 mod violations;
 pub mod web;
-mod whole_files;
 mod write_file;
 
 pub use background::{BackgroundCommand, BackgroundCommands, BackgroundExit, MAX_BACKGROUND_COMMANDS};
@@ -75,7 +75,7 @@ pub use command_tool::{ArgumentType, CommandArgument, CommandDefinition, Command
 pub use error::ToolError;
 pub use image::{NOT_IMAGE_REASON, encode_image, is_image_name};
 pub use index::{LoadEmbedder, QuerySnapshot, SharedIndex};
-pub use outputs::{Outputs, RecallResult};
+pub use outputs::{Outputs, RecallCallback};
 pub use planned_edits::summarize_files;
 pub use project_files::ProjectFiles;
 pub use recording::{CommandRecording, RecordedChanges};

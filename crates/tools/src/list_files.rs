@@ -44,9 +44,9 @@ impl ListFiles {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: ListFilesArguments = self.shape.read_arguments(&input)?;
-        let under = self.shape.read_directory("path", arguments.path.as_deref())?;
+        let under = self.shape.parse_directory("path", arguments.path.as_deref())?;
         let limit = bounded_count(arguments.limit, DEFAULT_FILES, MAX_FILES);
-        let glob = self.shape.read_glob(arguments.glob)?;
+        let glob = self.shape.check_glob(arguments.glob)?;
         let context = context.clone();
         run_blocking(move || list_files(&context, under, glob, limit)).await
     }

@@ -13,14 +13,14 @@ use crate::ToolError;
 const MAX_HELD_BYTES: usize = 8 * 1024 * 1024;
 
 /// Reads the result of an earlier call from the session's log; `None` if there is none.
-pub type RecallResult = Arc<dyn Fn(CallId) -> BoxFuture<'static, Option<String>> + Send + Sync>;
+pub type RecallCallback = Arc<dyn Fn(CallId) -> BoxFuture<'static, Option<String>> + Send + Sync>;
 
 /// Outputs that were too long for their results; the oldest are dropped first. Dropped outputs are
 /// read from the session's log.
 #[derive(Default)]
 pub struct Outputs {
     held: Mutex<HeldOutputs>,
-    recall: Option<RecallResult>,
+    recall: Option<RecallCallback>,
 }
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl fmt::Debug for Outputs {
 impl Outputs {
     /// Creates the outputs of a session. `recall` reads earlier results from its log.
     #[must_use]
-    pub fn with_recall(recall: RecallResult) -> Self {
+    pub fn with_recall(recall: RecallCallback) -> Self {
         Self { recall: Some(recall), ..Self::default() }
     }
 
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_gave_way_is_read_from_the_log() {
-        let recall: RecallResult = Arc::new(|call| {
+        let recall: RecallCallback = Arc::new(|call| {
             let text = (call.as_str() == "a").then(|| "from the log".to_owned());
             std::future::ready(text).boxed()
         });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use journeyman_edit::{ApplyOptions, Edit, EditOp, EditPlan, FileChange, OpNote, Strategy, plan_edits};
+use journeyman_edit::{AppliedOp, ApplyOptions, Edit, EditOp, EditPlan, FileChange, Strategy, plan_edits};
 use journeyman_policy::secrets::SECRET_MASK;
 use journeyman_protocol::{ContentHash, Effects, RelPath, clip_to_bytes};
 use journeyman_workspace::{Change, ChangeSet, ExpectedState, Workspace, unified_diff};
@@ -159,9 +159,9 @@ pub(crate) fn broken_syntax_note(line: u32, message: &str) -> String {
 }
 
 /// Returns a note for each edit that wasn't placed exactly, or had nothing to do.
-pub(crate) fn placement_notes(placed: &[OpNote], several: bool) -> Vec<String> {
+pub(crate) fn placement_notes(placed: &[AppliedOp], several: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    for OpNote { op, strategy, line, count, note } in placed {
+    for AppliedOp { op, strategy, line, count, note } in placed {
         let which = if several { format!("edit {}: ", op + 1) } else { String::new() };
         let said = note
             .as_deref()

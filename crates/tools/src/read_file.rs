@@ -74,7 +74,7 @@ impl ReadFile {
         }
         let mut files: Vec<RelPath> = Vec::new();
         for given in path.iter().chain(&paths) {
-            let file = self.shape.read_path(given)?;
+            let file = self.shape.parse_path(given)?;
             if !files.contains(&file) {
                 files.push(file);
             }

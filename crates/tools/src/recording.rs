@@ -95,7 +95,7 @@ impl CommandRecording {
     }
 
     /// Makes the sandbox deny the changes that the command may not make, as far as it can.
-    pub fn restrict(&self, request: &mut Request) {
+    pub fn restrict_request(&self, request: &mut Request) {
         request.witness = self.before.process_lock();
         if let Some(guard) = &self.guard {
             request.protected.extend_from_slice(lock_guard(guard).protected_paths());
@@ -160,7 +160,7 @@ fn lock_guard(guard: &Mutex<GuardedState>) -> MutexGuard<'_, GuardedState> {
 }
 
 /// Returns true if the sandbox protected the guarded paths, or nothing ran.
-pub(crate) fn has_kept_protected<E>(ended: &Result<CompletedCommand, E>) -> bool {
+pub(crate) fn was_guard_enforced<E>(ended: &Result<CompletedCommand, E>) -> bool {
     ended.as_ref().map_or(true, |completed| completed.enforcement.protected_kept)
 }
 

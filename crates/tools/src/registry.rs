@@ -7,7 +7,8 @@ use journeyman_policy::suggest_tool;
 use journeyman_protocol::{ToolSpec, clip_to_bytes};
 
 use crate::apply_patch::ApplyPatch;
-use crate::command_output::{CommandOutput, StopCommand};
+use crate::command_output::{ReadCommandOutput, StopCommand};
+use crate::delete_and_move::{DeleteFile, MoveFile};
 use crate::edit_file::EditFile;
 use crate::edit_symbol::EditSymbol;
 use crate::find_references::FindReferences;
@@ -19,12 +20,11 @@ use crate::read_file::ReadFile;
 use crate::run_command::RunCommand;
 use crate::search_code::SearchCode;
 use crate::search_text::SearchText;
-use crate::whole_files::{DeleteFile, MoveFile};
 use crate::write_file::WriteFile;
 use crate::{Tool, ToolError};
 
 /// Maximum bytes of an unknown name in an error.
-const MAX_NAME_BYTES: usize = 80;
+const MAX_UNKNOWN_NAME_BYTES: usize = 80;
 /// The tools of a session, in the order in which the model sees them.
 #[derive(Default, Clone)]
 pub struct Registry {
@@ -65,7 +65,7 @@ impl Registry {
         registry.add(Box::new(DeleteFile::new(root)));
         registry.add(Box::new(MoveFile::new(root)));
         registry.add(Box::new(RunCommand::new(root)));
-        registry.add(Box::new(CommandOutput::new()));
+        registry.add(Box::new(ReadCommandOutput::new()));
         registry.add(Box::new(StopCommand::new()));
         registry
     }
@@ -99,13 +99,13 @@ impl Registry {
             return Ok(tool.as_ref());
         }
         Err(ToolError::Unknown {
-            name: clip_to_bytes(name, MAX_NAME_BYTES).to_owned(),
+            name: clip_to_bytes(name, MAX_UNKNOWN_NAME_BYTES).to_owned(),
             nearest: self.nearest_name(name),
         })
     }
 
     fn nearest_name(&self, name: &str) -> Option<String> {
         let names = self.tools.iter().map(|(name, _)| name.as_str());
-        suggest_tool(clip_to_bytes(name, MAX_NAME_BYTES), names).map(str::to_owned)
+        suggest_tool(clip_to_bytes(name, MAX_UNKNOWN_NAME_BYTES), names).map(str::to_owned)
     }
 }

@@ -24,7 +24,7 @@ use crate::background::{BackgroundEnd, Job};
 use crate::excerpt::{middle_to_omit, to_one_line};
 use crate::read_file::OUTPUT_PREFIX;
 use crate::recording::{
-    CommandRecording, RecordedKind, has_kept_protected, journaled_changes, lost_files_note, push_changes,
+    CommandRecording, RecordedKind, journaled_changes, lost_files_note, push_changes, was_guard_enforced,
 };
 use crate::tool::{describe_problem_names, run_blocking};
 use crate::tool_interface::{ToolInterface, not_found};
@@ -42,10 +42,10 @@ const MAX_HOSTS: usize = 16;
 const MAX_NAMED_HOSTS: usize = 8;
 /// Maximum number of words of a command that are looked up in the tree, for each way of splitting
 /// it; ordinary commands have a dozen.
-const MAX_WORDS: usize = 256;
+const MAX_LOOKED_UP_WORDS: usize = 256;
 /// Maximum number of directories in which a command's words are looked up: those that it changes
 /// to; ordinary commands have one.
-const MAX_DIRECTORIES: usize = 4;
+const MAX_LOOKUP_DIRECTORIES: usize = 4;
 /// Maximum bytes of a command in a summary.
 const MAX_SUMMARY_BYTES: usize = 200;
 /// Maximum duration of a background command: a working day and the following night.
@@ -116,7 +116,7 @@ impl RunCommand {
 
     fn parse_request(&self, input: &Value) -> Result<CommandRequest, ToolError> {
         let arguments: RunCommandArguments = self.shape.read_arguments(input)?;
-        let directory = self.shape.read_directory("directory", arguments.directory.as_deref())?;
+        let directory = self.shape.parse_directory("directory", arguments.directory.as_deref())?;
         let command = arguments.command;
         if command.trim().is_empty() {
             return Err(self.shape.argument_error("`command` is empty"));
@@ -185,7 +185,7 @@ impl RunCommand {
         {
             completed.combined.text = masked;
         }
-        let kept = has_kept_protected(&ended);
+        let kept = was_guard_enforced(&ended);
         let (changes, aftermath) = before_command.close(kept).await?;
         if aftermath.is_clean() {
             let (completed, changes) = (ended?, changes?);
@@ -293,7 +293,7 @@ fn named_paths(command: &CommandRequest, analysis: &CommandAnalysis) -> impl Ite
         _ => None,
     });
     let directories: Vec<Option<RelPath>> = std::iter::once(command.directory.clone())
-        .chain(goes.take(MAX_DIRECTORIES).map(|to| resolve_word(command.directory.as_ref(), &to)))
+        .chain(goes.take(MAX_LOOKUP_DIRECTORIES).map(|to| resolve_word(command.directory.as_ref(), &to)))
         .collect();
     // The command's own directory counts as a `cd` before it.
     named_words(&command.command, analysis).into_iter().flat_map(move |word| {
@@ -316,10 +316,10 @@ fn named_words(command: &str, analysis: &CommandAnalysis) -> BTreeSet<String> {
     let sign = |c: char| !(c.is_alphanumeric() || "_-./~+@% ".contains(c));
     let parts =
         analysis.parts.iter().flat_map(|part| part.words.iter().chain(&part.writes).chain(&part.reads));
-    let known = parts.map(|word| word.text.as_str()).take(MAX_WORDS);
-    let rough = command.split(shell).filter(|word| !word.is_empty()).take(MAX_WORDS);
+    let known = parts.map(|word| word.text.as_str()).take(MAX_LOOKED_UP_WORDS);
+    let rough = command.split(shell).filter(|word| !word.is_empty()).take(MAX_LOOKED_UP_WORDS);
     let fine = command.split(|c| shell(c) || sign(c)).map(|word| word.trim_start_matches('-'));
-    let fine = fine.filter(|word| !word.is_empty()).take(MAX_WORDS);
+    let fine = fine.filter(|word| !word.is_empty()).take(MAX_LOOKED_UP_WORDS);
     known.chain(rough).chain(fine).map(str::to_owned).collect()
 }
 
@@ -336,7 +336,7 @@ async fn prepare_command(
     let recording = CommandRecording::begin_as(context, kind).await?;
     let mut request = sandbox_request(context, command, wall);
     request.write = if kind.only_reads { WriteMode::ReadOnly } else { WriteMode::Direct };
-    recording.restrict(&mut request);
+    recording.restrict_request(&mut request);
     Ok((request, recording))
 }
 
@@ -393,7 +393,7 @@ async fn watch_background(job: Arc<Job>, mut running: RunningCommand, before_com
         job.push_output(chunk.at, &chunk.bytes);
     }
     let completed = running.wait().await;
-    let (changes, aftermath) = match before_command.close(has_kept_protected(&completed)).await {
+    let (changes, aftermath) = match before_command.close(was_guard_enforced(&completed)).await {
         Ok((changes, aftermath)) => (journaled_changes(changes), aftermath),
         Err(error) => ((Vec::new(), Some(format!("error: {error}\n"))), ForbiddenChanges::default()),
     };

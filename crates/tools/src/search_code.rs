@@ -68,7 +68,7 @@ impl SearchCode {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: SearchCodeArguments = self.shape.read_arguments(&input)?;
-        let under = self.shape.read_directory("path", arguments.path.as_deref())?;
+        let under = self.shape.parse_directory("path", arguments.path.as_deref())?;
         let query = Query::new(&arguments.query, &mut Tokenizer::new());
         if query.is_empty() {
             return Err(self

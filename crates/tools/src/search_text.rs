@@ -37,7 +37,7 @@ const MAX_PATTERN_BYTES: usize = 10_000;
 /// Maximum bytes of a file that is searched; larger files are skipped and counted.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// Maximum bytes of a line that is shown; a longer line is cut around the match.
-const MAX_LINE_BYTES: usize = 300;
+const MAX_SHOWN_LINE_BYTES: usize = 300;
 /// Minimum number of files for which the index is used; fewer are read faster than the index is
 /// queried.
 const MIN_INDEXED_FILES: usize = 200;
@@ -87,7 +87,7 @@ impl SearchText {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: SearchTextArguments = self.shape.read_arguments(&input)?;
-        let under = self.shape.read_directory("path", arguments.path.as_deref())?;
+        let under = self.shape.parse_directory("path", arguments.path.as_deref())?;
         if arguments.pattern.is_empty() {
             return Err(self.shape.argument_error("`pattern` is empty"));
         }
@@ -103,7 +103,7 @@ impl SearchText {
             note,
             multi_line,
             under,
-            glob: self.shape.read_glob(arguments.glob)?,
+            glob: self.shape.check_glob(arguments.glob)?,
             around: bounded_count(arguments.context, 0, MAX_CONTEXT),
             matches: bounded_count(arguments.limit, DEFAULT_MATCHES, MAX_MATCHES),
         };
@@ -141,7 +141,7 @@ fn compile_pattern(
     let matcher =
         builder.fixed_strings(true).build(pattern).map_err(|error| ToolError::Pattern(error.to_string()))?;
     let reason = error.lines().next_back().unwrap_or_default().trim_start_matches("error: ");
-    let reason = clip_to_bytes(reason, MAX_LINE_BYTES);
+    let reason = clip_to_bytes(reason, MAX_SHOWN_LINE_BYTES);
     Ok((matcher, Some(format!("[not a regular expression ({reason}), so searched for as plain text]\n"))))
 }
 
@@ -341,12 +341,13 @@ impl Sink for MatchOutput<'_> {
 
 /// Returns the part of a long line around byte `at`.
 fn cut_around(line: &str, at: usize) -> String {
-    if line.len() <= MAX_LINE_BYTES {
+    if line.len() <= MAX_SHOWN_LINE_BYTES {
         return line.to_owned();
     }
-    let from =
-        line.floor_char_boundary(at.saturating_sub(MAX_LINE_BYTES / 3).min(line.len() - MAX_LINE_BYTES));
-    let to = line.floor_char_boundary(from + MAX_LINE_BYTES);
+    let from = line.floor_char_boundary(
+        at.saturating_sub(MAX_SHOWN_LINE_BYTES / 3).min(line.len() - MAX_SHOWN_LINE_BYTES),
+    );
+    let to = line.floor_char_boundary(from + MAX_SHOWN_LINE_BYTES);
     let before = if from > 0 { "…" } else { "" };
     let after = if to < line.len() { "…" } else { "" };
     format!("{before}{}{after}", line.get(from..to).unwrap_or_default())

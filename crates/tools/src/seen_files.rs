@@ -146,7 +146,7 @@ impl SeenFiles {
 
     /// Returns true if `path` was last known to exist; the caller has found that it doesn't.
     /// Records the deletion.
-    pub(crate) fn note_if_missing(&self, path: &RelPath) -> bool {
+    pub(crate) fn note_deletion(&self, path: &RelPath) -> bool {
         let mut state = self.lock_state();
         let was_there = state.files.get(path).is_some_and(|file| file.known.is_some());
         if was_there {

@@ -13,9 +13,9 @@ use crate::arguments::fit_to_schema;
 use crate::schema::{schema_of, type_signature};
 
 /// Maximum number of paths searched for a suggestion.
-const MAX_CANDIDATES: usize = 20_000;
+const MAX_SUGGESTION_CANDIDATES: usize = 20_000;
 /// Minimum similarity of a path that is suggested.
-const MIN_SIMILARITY: f64 = 0.85;
+const MIN_SUGGESTION_SIMILARITY: f64 = 0.85;
 
 /// The name, description and schema of a built-in tool.
 pub(crate) struct ToolInterface {
@@ -62,7 +62,7 @@ impl ToolInterface {
 
     /// Returns the effects of a call that only reads beneath a directory.
     pub(crate) fn directory_read_effects(&self, path: Option<&str>) -> Result<Effects, ToolError> {
-        Ok(Effects { reads: self.read_directory("path", path)?.into_iter().collect(), ..Effects::default() })
+        Ok(Effects { reads: self.parse_directory("path", path)?.into_iter().collect(), ..Effects::default() })
     }
 
     /// Returns an error about the arguments.
@@ -75,7 +75,7 @@ impl ToolInterface {
     }
 
     /// Reads a file's path: relative to the root, or absolute and beneath it.
-    pub(crate) fn read_path(&self, given: &str) -> Result<RelPath, ToolError> {
+    pub(crate) fn parse_path(&self, given: &str) -> Result<RelPath, ToolError> {
         self.relative_path("path", given)?.ok_or_else(|| ToolError::Path {
             argument: "path",
             reason: "this is the project's root; name a file in it".to_owned(),
@@ -83,7 +83,7 @@ impl ToolInterface {
     }
 
     /// Reads a directory's path; `None` is the root.
-    pub(crate) fn read_directory(
+    pub(crate) fn parse_directory(
         &self,
         argument: &'static str,
         given: Option<&str>,
@@ -92,7 +92,7 @@ impl ToolInterface {
     }
 
     /// Checks that a glob is cheap to compile; `None` for an empty one.
-    pub(crate) fn read_glob(&self, given: Option<String>) -> Result<Option<String>, ToolError> {
+    pub(crate) fn check_glob(&self, given: Option<String>) -> Result<Option<String>, ToolError> {
         let Some(glob) = given.filter(|glob| !glob.is_empty()) else { return Ok(None) };
         let braces = glob.matches('{').count();
         if glob.len() > MAX_GLOB_BYTES || braces > MAX_GLOB_BRACES {
@@ -117,7 +117,7 @@ impl ToolInterface {
 
 /// Returns the error for a missing path, with the most similar existing path.
 pub(crate) fn not_found(workspace: &Workspace, path: RelPath) -> ToolError {
-    let options = ListOptions { limit: MAX_CANDIDATES, ..ListOptions::default() };
+    let options = ListOptions { limit: MAX_SUGGESTION_CANDIDATES, ..ListOptions::default() };
     // A suggestion is optional: without a listing there is none.
     let listing = workspace.list(options).unwrap_or_default();
     let same_name = listing.paths.iter().filter(|other| other.file_name() == path.file_name());
@@ -126,7 +126,7 @@ pub(crate) fn not_found(workspace: &Workspace, path: RelPath) -> ToolError {
         let alike =
             listing.paths.into_iter().map(|other| (strsim::jaro_winkler(&wanted, &other.to_string()), other));
         let best = alike.max_by(|one, other| one.0.total_cmp(&other.0));
-        best.filter(|(similarity, _)| *similarity >= MIN_SIMILARITY).map(|(_, other)| other)
+        best.filter(|(similarity, _)| *similarity >= MIN_SUGGESTION_SIMILARITY).map(|(_, other)| other)
     });
     ToolError::NotFound { path, nearest: nearest.map(|path| path.to_string()) }
 }

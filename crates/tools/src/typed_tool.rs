@@ -21,7 +21,7 @@ const MAX_SUMMARY_BYTES: usize = 160;
 /// The function that makes a call.
 type RunCall<A> = dyn Fn(A, ToolContext) -> BoxFuture<'static, Result<ToolOutput, ToolError>> + Send + Sync;
 /// The function that returns the effects of a call.
-type CallEffects<A> = dyn Fn(&A) -> Effects + Send + Sync;
+type CallEffectsFn<A> = dyn Fn(&A) -> Effects + Send + Sync;
 
 /// A tool whose arguments are read into a Rust type, from which the model's schema is made.
 ///
@@ -55,7 +55,7 @@ pub struct TypedTool<A> {
     description: String,
     schema: Value,
     run: Box<RunCall<A>>,
-    effects: Option<Box<CallEffects<A>>>,
+    effects: Option<Box<CallEffectsFn<A>>>,
     limit: Option<Duration>,
     arguments: PhantomData<fn(A)>,
 }
@@ -89,7 +89,7 @@ impl<A: DeserializeOwned + JsonSchema + Send + 'static> TypedTool<A> {
 
     /// Sets the maximum duration of a call; `None` for no limit.
     #[must_use]
-    pub fn with_limit(mut self, limit: Option<Duration>) -> Self {
+    pub fn with_time_limit(mut self, limit: Option<Duration>) -> Self {
         self.limit = limit;
         self
     }

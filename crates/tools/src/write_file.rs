@@ -41,7 +41,7 @@ impl WriteFile {
 
     async fn run(&self, context: &ToolContext, input: Value) -> Result<ToolOutput, ToolError> {
         let arguments: WriteFileArguments = self.shape.read_arguments(&input)?;
-        let path = self.shape.read_path(&arguments.path)?;
+        let path = self.shape.parse_path(&arguments.path)?;
         let context = context.clone();
         run_blocking(move || write(&context, path, arguments.content, arguments.why)).await
     }
@@ -60,7 +60,7 @@ fn write(
         Err(WorkspaceError::TooLarge { .. }) => return Err(ToolError::NotSeen { path }),
         Err(error) => return Err(error.into()),
     };
-    if old.is_none() && context.seen.note_if_missing(&path) {
+    if old.is_none() && context.seen.note_deletion(&path) {
         return Err(ToolError::GoneSince { path });
     }
     if let Some(old) = &old {
@@ -129,7 +129,7 @@ impl Tool for WriteFile {
 
     fn effects(&self, input: &Value) -> Result<Effects, ToolError> {
         let arguments: WriteFileArguments = self.shape.read_arguments(input)?;
-        Ok(Effects { writes: vec![self.shape.read_path(&arguments.path)?], ..Effects::default() })
+        Ok(Effects { writes: vec![self.shape.parse_path(&arguments.path)?], ..Effects::default() })
     }
 
     fn summary(&self, input: &Value) -> String {
@@ -145,7 +145,7 @@ impl Tool for WriteFile {
 
     fn diff(&self, workspace: &Workspace, input: &Value) -> Result<Option<String>, ToolError> {
         let arguments: WriteFileArguments = self.shape.read_arguments(input)?;
-        let path = self.shape.read_path(&arguments.path)?;
+        let path = self.shape.parse_path(&arguments.path)?;
         let old = match workspace.read(&path, ToolLimits::default().file_bytes) {
             Ok(old) => Some(old),
             Err(WorkspaceError::NotFound { .. }) => None,

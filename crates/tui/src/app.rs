@@ -25,7 +25,7 @@ use crate::completion::{Completion, NamedSession};
 use crate::composer::Composer;
 use crate::conversation_state::Conversation;
 use crate::copy_decision::SettledCopy;
-use crate::live_area::{LiveArea, StatusContext};
+use crate::live_area::{LiveArea, StatusLineContext};
 use crate::open_session::{ConversationSetup, OpenSession, RestingSession};
 use crate::plain::PlainMode;
 use crate::preferences::Preferences;
@@ -153,7 +153,7 @@ pub(crate) struct App {
     /// Outputs of the person's commands, which go with the next message.
     pub(crate) attachments: Vec<String>,
     pub(crate) notice: Option<String>,
-    pub(crate) surroundings: StatusContext,
+    pub(crate) surroundings: StatusLineContext,
     pub(crate) presentation: Presentation,
     pub(crate) jobs: FuturesUnordered<LocalBoxFuture<'static, JobResult>>,
     /// The terminal's events; the set looks at them when they wake it, and not at each look of the
@@ -207,7 +207,7 @@ impl App {
             queued: Vec::new(),
             attachments: Vec::new(),
             notice: None,
-            surroundings: StatusContext::default(),
+            surroundings: StatusLineContext::default(),
             presentation,
             jobs: FuturesUnordered::new(),
             keys: None,
@@ -235,7 +235,7 @@ impl App {
         ]);
         let lived = self.run_loop(beginning, &mut signals).await;
         // Whatever happened, the terminal is the person's again before anything else is awaited.
-        let left = self.presentation.leave();
+        let left = self.presentation.restore_terminal();
         drop(self.keys.take());
         let resumable = self.logged_id();
         let mut text =
@@ -346,7 +346,7 @@ impl App {
     async fn next_input(&mut self, signals: &mut Signals) -> LoopInput {
         let now = Instant::now();
         // Nothing runs while nothing changes: there is no clock without work.
-        let next_frame = match self.presentation.next_frame() {
+        let next_frame = match self.presentation.next_frame_time() {
             Some(frame) => Some(frame),
             None => {
                 let waits = [
@@ -396,7 +396,7 @@ impl App {
             queued: &queued,
             notice: self.notice.as_deref(),
             surroundings: &self.surroundings,
-            marks: self.presentation.marks(),
+            marks: self.presentation.marker_display(),
         };
         self.presentation.draw(self.conversation.entries(), |size| area.render(size, now), now)
     }

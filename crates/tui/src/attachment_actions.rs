@@ -44,7 +44,7 @@ impl App {
     }
 
     /// Returns an account of each session that a message refers to.
-    pub(crate) async fn describe_sessions(&self, message: &str) -> Result<Vec<String>, HostError> {
+    pub(crate) async fn recap_referenced_sessions(&self, message: &str) -> Result<Vec<String>, HostError> {
         let mut accounts = Vec::new();
         for word in find_references(message) {
             let found = find_session(&self.setup.state, &self.setup.environment, word).await?;
@@ -54,7 +54,7 @@ impl App {
     }
 
     /// Lets the image that a command names go with the message.
-    pub(crate) fn choose_image(&mut self, argument: &str) {
+    pub(crate) fn attach_named_image(&mut self, argument: &str) {
         let environment = &self.setup.environment;
         match find_image_path(argument, &environment.cwd, environment.home.as_deref()) {
             Some(path) => self.attach_image(&path),
@@ -66,7 +66,7 @@ impl App {
     }
 
     /// Attaches an image if the pasted text is its path, as from drag and drop.
-    pub(crate) fn paste_image(&mut self, text: &str) -> bool {
+    pub(crate) fn attach_pasted_image(&mut self, text: &str) -> bool {
         let environment = &self.setup.environment;
         match find_image_path(text, &environment.cwd, environment.home.as_deref()) {
             Some(path) => {

@@ -36,7 +36,7 @@ const MAX_LISTED_FILES: usize = 12;
 /// Lines of code before the first one that is shown that are looked at for its colours.
 const MAX_CODE_CONTEXT_LINES: usize = 60;
 /// Maximum lines of code whose colours are found at once.
-const MAX_CODE_LINES: usize = 400;
+const MAX_HIGHLIGHTED_CODE_LINES: usize = 400;
 /// The mark of a person's message.
 const MESSAGE_MARK: &str = "› ";
 
@@ -163,7 +163,7 @@ fn style_code(entries: &[BlockEntry], place: usize) -> Vec<StyledLine> {
     let mut lines: Vec<&str> = Vec::new();
     for (source, line) in entries.iter().skip(begin).map_while(code_of) {
         let is_next = line.number == first.number + lines.len() - before && line.language == first.language;
-        if !is_next || lines.len() >= before + MAX_CODE_LINES {
+        if !is_next || lines.len() >= before + MAX_HIGHLIGHTED_CODE_LINES {
             break;
         }
         lines.push(source);

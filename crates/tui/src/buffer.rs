@@ -5,7 +5,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 /// Maximum number of steps that can be taken back.
 const MAX_UNDO_STEPS: usize = 200;
 /// Maximum bytes of the text: more than any model reads at once.
-const MAX_BYTES: usize = 4 * 1024 * 1024;
+const MAX_BUFFER_BYTES: usize = 4 * 1024 * 1024;
 
 /// A movement of the cursor, or the end of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,7 @@ impl Buffer {
 
     /// Inserts a text at the cursor, as far as there is room.
     pub(crate) fn insert(&mut self, text: &str) {
-        let room = MAX_BYTES.saturating_sub(self.text.len());
+        let room = MAX_BUFFER_BYTES.saturating_sub(self.text.len());
         let text = text.get(..text.floor_char_boundary(room)).unwrap_or_default();
         let is_word =
             text.chars().all(|character| !character.is_whitespace()) && text.graphemes(true).count() == 1;

@@ -64,7 +64,7 @@ pub(crate) struct Completion {
 
 /// The kind of thing that the word before the cursor may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CompletedWord<'a> {
+pub(crate) enum CompletableWord<'a> {
     /// A command, without its slash.
     Command(&'a str),
     /// The argument of a command.
@@ -75,12 +75,12 @@ pub(crate) enum CompletedWord<'a> {
 
 /// Finds the word before the cursor that can be completed, and its byte position.
 #[must_use]
-pub(crate) fn word_at_cursor(before: &str) -> Option<(usize, CompletedWord<'_>)> {
+pub(crate) fn word_at_cursor(before: &str) -> Option<(usize, CompletableWord<'_>)> {
     if let Some(typed) = before.strip_prefix('/') {
         return match typed.split_once(' ') {
-            None => (!typed.contains(['/', '\n'])).then_some((0, CompletedWord::Command(typed))),
+            None => (!typed.contains(['/', '\n'])).then_some((0, CompletableWord::Command(typed))),
             Some((name, argument)) if !argument.contains(char::is_whitespace) => {
-                Some((before.len() - argument.len(), CompletedWord::Argument(name, argument)))
+                Some((before.len() - argument.len(), CompletableWord::Argument(name, argument)))
             }
             Some(_) => None,
         };
@@ -88,7 +88,7 @@ pub(crate) fn word_at_cursor(before: &str) -> Option<(usize, CompletedWord<'_>)>
     let start =
         before.rfind(char::is_whitespace).map_or(0, |at| at + before.get(at..).map_or(1, first_char_len));
     let word = before.get(start..)?.strip_prefix('@')?;
-    Some((start, CompletedWord::Name(word)))
+    Some((start, CompletableWord::Name(word)))
 }
 
 fn first_char_len(text: &str) -> usize {
@@ -102,25 +102,25 @@ impl Completion {
         let (start, word) = word_at_cursor(before)?;
         let (mut candidates, mut is_word_complete) = (Vec::new(), false);
         match word {
-            CompletedWord::Command(typed) => candidates = command_candidates(typed),
-            CompletedWord::Argument("model", typed) => {
+            CompletableWord::Command(typed) => candidates = command_candidates(typed),
+            CompletableWord::Argument("model", typed) => {
                 candidates = model_candidates(typed, names.models);
                 // A provider has more models than anybody lists.
                 is_word_complete = typed.split_once('/').is_some_and(|(_, model)| !model.is_empty());
             }
-            CompletedWord::Argument(name, typed) => {
+            CompletableWord::Argument(name, typed) => {
                 let values = argument_values(name).into_iter();
                 candidates
                     .extend(values.filter(|value| is_proper_prefix(value, typed)).map(Candidate::plain));
             }
-            CompletedWord::Name(typed) => candidates = name_candidates(typed, names),
+            CompletableWord::Name(typed) => candidates = name_candidates(typed, names),
         }
         (!candidates.is_empty()).then_some(Self { start, candidates, selected: 0, is_word_complete })
     }
 
     /// Returns true if Enter takes the word as it was typed.
     #[must_use]
-    pub(crate) fn is_word_kept(&self) -> bool {
+    pub(crate) fn enter_keeps_word(&self) -> bool {
         self.is_word_complete
     }
 
@@ -299,11 +299,11 @@ mod tests {
     #[test]
     fn the_word_before_the_cursor_says_what_is_completed() {
         for (before, expected) in [
-            ("/mo", Some((0, CompletedWord::Command("mo")))),
-            ("/mode a", Some((6, CompletedWord::Argument("mode", "a")))),
-            ("look at @src/l", Some((8, CompletedWord::Name("src/l")))),
-            ("@", Some((0, CompletedWord::Name("")))),
-            ("see\n@a", Some((4, CompletedWord::Name("a")))),
+            ("/mo", Some((0, CompletableWord::Command("mo")))),
+            ("/mode a", Some((6, CompletableWord::Argument("mode", "a")))),
+            ("look at @src/l", Some((8, CompletableWord::Name("src/l")))),
+            ("@", Some((0, CompletableWord::Name("")))),
+            ("see\n@a", Some((4, CompletableWord::Name("a")))),
             ("/usr/bin", None),
             ("a@b", None),
             ("", None),
@@ -376,10 +376,10 @@ mod tests {
         assert_eq!(found("ollama/qwen3-coder"), [""; 0], "it is typed already");
         // Another model of the provider, which nobody lists, is taken as it is typed.
         let mut list = Completion::find("/model ollama/qwen3", names).unwrap();
-        assert!(list.is_word_kept());
+        assert!(list.enter_keeps_word());
         list.select(true);
-        assert!(!list.is_word_kept(), "this one was selected");
-        assert!(!Completion::find("/model qwen3", names).unwrap().is_word_kept(), "it has no provider");
+        assert!(!list.enter_keeps_word(), "this one was selected");
+        assert!(!Completion::find("/model qwen3", names).unwrap().enter_keeps_word(), "it has no provider");
     }
 
     #[test]

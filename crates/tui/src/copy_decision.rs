@@ -11,7 +11,7 @@ use journeyman_protocol::{FileConflict, RelPath};
 use journeyman_terminal::{Paint, Style, StyledLine};
 
 /// Maximum files that are named for one reason.
-const MAX_NAMED: usize = 8;
+const MAX_NAMED_FILES: usize = 8;
 
 /// The result of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,18 +71,18 @@ impl CopyDecision {
                 "  not verified as it is; in its copy, your files have nothing of it yet",
             ),
         }];
-        let conflicts = self.conflicts.iter().take(MAX_NAMED);
+        let conflicts = self.conflicts.iter().take(MAX_NAMED_FILES);
         lines.extend(conflicts.map(|FileConflict { path, reason }| {
             let text = format!("  keeps it from being landed: {path}: {reason}");
             StyledLine::new(Style::Bad, printable(&text))
         }));
-        let merged = self.merged.iter().take(MAX_NAMED);
+        let merged = self.merged.iter().take(MAX_NAMED_FILES);
         lines.extend(merged.map(|path| {
             let text = format!("  you changed {path} too: merged, and checked before it is landed");
             StyledLine::new(Style::Warning, printable(&text))
         }));
         for (what, all) in [("conflict", self.conflicts.len()), ("merged file", self.merged.len())] {
-            if let Some(more) = all.checked_sub(MAX_NAMED).filter(|more| *more > 0) {
+            if let Some(more) = all.checked_sub(MAX_NAMED_FILES).filter(|more| *more > 0) {
                 let text = format!("  … and {}", format_count(more, &format!("more {what}")));
                 lines.push(StyledLine::new(Style::Dim, text));
             }
@@ -132,7 +132,7 @@ impl CopyDecision {
 
     /// Returns what a word says about landing: nothing, `unverified`, or a way with conflicts.
     #[must_use]
-    pub(crate) fn parse_request(word: &str) -> Option<LandRequest> {
+    pub(crate) fn parse_land_request(word: &str) -> Option<LandRequest> {
         let (unverified, on_conflict) = match word {
             "" => (UnverifiedPolicy::Keep, OnConflict::Refuse),
             "unverified" => (UnverifiedPolicy::Land, OnConflict::Refuse),
@@ -156,7 +156,7 @@ pub(crate) enum SettledCopy {
 impl SettledCopy {
     /// Returns true if the copy is gone.
     #[must_use]
-    pub(crate) fn is_over(&self) -> bool {
+    pub(crate) fn is_copy_gone(&self) -> bool {
         match self {
             Self::Landed(report) => matches!(report.end, LandOutcome::Landed | LandOutcome::Nothing),
             Self::Dropped(_) => true,

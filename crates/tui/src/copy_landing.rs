@@ -6,7 +6,7 @@ use journeyman_agent::isolation::{LandRequest, discard_copy, finish_copy};
 use journeyman_host::copy_review::{CopyReview, LandingPreview};
 use journeyman_host::format::printable;
 use journeyman_host::landing::land_work;
-use journeyman_host::report_text::format_location;
+use journeyman_host::report_text::format_work_location;
 use journeyman_host::{Context as _, HostError, WorkLocation};
 use journeyman_protocol::{CopyReport, CopyState, SessionId};
 use journeyman_terminal::{Paint, Style, StyledLine};
@@ -16,7 +16,7 @@ use crate::app::{App, JobResult};
 use crate::copy_decision::{CopyDecision, LAND_WORDS, SettledCopy};
 use crate::open_session::RestingSession;
 use crate::presentation::Overlay;
-use crate::review::{Review, SETTLING_HINT};
+use crate::review::{LANDING_HINT, Review};
 
 impl App {
     /// Returns true if the session works in a copy.
@@ -72,7 +72,7 @@ impl App {
         let id = self.resting.take().filter(|resting| resting.is_in_copy)?.id;
         match settled {
             Ok(None) => None,
-            Ok(Some(copy)) => Some(format_location(&id, Some(&copy), None, "", Paint::PLAIN)),
+            Ok(Some(copy)) => Some(format_work_location(&id, Some(&copy), None, "", Paint::PLAIN)),
             Err(error) => Some(format!("the copy of session {id} stays: {error}")),
         }
         .filter(|text| !text.is_empty())
@@ -124,7 +124,7 @@ impl App {
 
     /// Lands the copy as a word says, or drops it.
     pub(crate) async fn land_or_discard_copy(&mut self, word: &str, is_dropped: bool) {
-        let request = match (is_dropped, CopyDecision::parse_request(word)) {
+        let request = match (is_dropped, CopyDecision::parse_land_request(word)) {
             (true, _) if word == "all" => None,
             (true, _) => {
                 self.notice = Some("/discard all drops every change of the copy for good".to_owned());
@@ -141,11 +141,11 @@ impl App {
             return;
         }
         self.close_session().await;
-        self.start_landing(request);
+        self.start_landing_or_discard(request);
     }
 
     /// Begins to land the copy of the session that rests, or to drop it.
-    pub(crate) fn start_landing(&mut self, request: Option<LandRequest>) {
+    pub(crate) fn start_landing_or_discard(&mut self, request: Option<LandRequest>) {
         let copy = self.copy_review.take();
         let Some(RestingSession { id, template: Some(template), .. }) = &self.resting else {
             self.notice = Some("nothing was changed in the copy yet".to_owned());
@@ -167,24 +167,24 @@ impl App {
                 }
                 None => discard_copy(&context, &id).await.map(SettledCopy::Dropped).map_err(HostError::from),
             };
-            let again = match is_reviewed && !settled.as_ref().is_ok_and(SettledCopy::is_over) {
+            let again = match is_reviewed && !settled.as_ref().is_ok_and(SettledCopy::is_copy_gone) {
                 true => open_review(&project, &id).await.ok(),
                 false => None,
             };
             JobResult::CopySettled(settled, again.map(Box::new))
         }));
         if let Some(Overlay::Review(review)) = self.presentation.overlay() {
-            (review.is_settling, review.notice) = (true, Some(SETTLING_HINT.to_owned()));
+            (review.is_settling, review.notice) = (true, Some(LANDING_HINT.to_owned()));
         } else {
-            self.notice = Some(SETTLING_HINT.to_owned());
+            self.notice = Some(LANDING_HINT.to_owned());
         }
         self.landing = Some(stop);
     }
 
     /// Returns true, and says so, while the copy is landed or dropped.
-    pub(crate) fn is_landing(&mut self) -> bool {
+    pub(crate) fn refuse_while_landing(&mut self) -> bool {
         if self.landing.is_some() {
-            self.notice = Some(SETTLING_HINT.to_owned());
+            self.notice = Some(LANDING_HINT.to_owned());
         }
         self.landing.is_some()
     }
@@ -203,7 +203,7 @@ impl App {
         again: Option<(CopyReview, LandingPreview)>,
     ) -> Result<(), HostError> {
         (self.landing, self.notice) = (None, None);
-        let is_over = settled.as_ref().is_ok_and(SettledCopy::is_over);
+        let is_over = settled.as_ref().is_ok_and(SettledCopy::is_copy_gone);
         let (style, lines) = match &settled {
             Ok(settled) => (if is_over { Style::Strong } else { Style::Warning }, settled.to_lines()),
             Err(error) => (Style::Bad, vec![printable(error)]),

@@ -3,7 +3,7 @@
 use journeyman_host::format::printable;
 use journeyman_host::highlight::find_tokens_of_file;
 use journeyman_protocol::EditDiff;
-use journeyman_terminal::diff::{FileNames, HunkLine, Side, render_hunk};
+use journeyman_terminal::diff::{FileNameDisplay, HunkLine, Side, render_hunk};
 use journeyman_terminal::{Style, StyledLine};
 use serde_json::Value;
 
@@ -42,7 +42,8 @@ pub(crate) fn edit_lines(tool: &str, input: &Value, result: &str) -> Vec<StyledL
 /// Returns the lines of a difference, with their numbers and those around them.
 pub(crate) fn diff_lines(diff: &EditDiff) -> Vec<StyledLine> {
     let clean = printable(&diff.text).replace('\t', "    ");
-    let lines = journeyman_terminal::diff::number_lines(&clean, FileNames::OfSeveral, &find_tokens_of_file);
+    let lines =
+        journeyman_terminal::diff::number_lines(&clean, FileNameDisplay::OfSeveral, &find_tokens_of_file);
     lines.into_iter().map(indent_line).collect()
 }
 

@@ -16,7 +16,7 @@ use journeyman_terminal::Style;
 use crate::app::{App, JobResult, LoopFlow, QueuedText, RecalledPart};
 use crate::blocks::{Block, BlockEntry};
 use crate::commands::{COMMANDS, ParsedCommand, parse_command};
-use crate::completion::{CompletedWord, Completion, KnownNames, word_at_cursor};
+use crate::completion::{CompletableWord, Completion, KnownNames, word_at_cursor};
 use crate::composer::ComposerEffect;
 use crate::conversation_state::RewindPoint;
 use crate::picker::PickerEffect;
@@ -46,10 +46,10 @@ impl App {
         let flow = match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => self.handle_key(key).await?,
             TerminalEvent::Paste(text) => {
-                if !self.paste_image(&text) {
+                if !self.attach_pasted_image(&text) {
                     self.composer.paste(&text);
                 }
-                self.complete_word();
+                self.offer_completions();
                 LoopFlow::Continue
             }
             TerminalEvent::FocusGained | TerminalEvent::FocusLost => {
@@ -77,10 +77,10 @@ impl App {
             KeyCode::Char('c') if control => return Ok(self.handle_control_c()),
             KeyCode::Char('d') if control && self.composer.is_blank() => return Ok(LoopFlow::Quit),
             KeyCode::Char('z') if control => {
-                self.with_keys_released(|app| app.presentation.stop())?.context("the terminal")?;
+                self.with_keys_released(|app| app.presentation.suspend_process())?.context("the terminal")?;
             }
             KeyCode::Char('t') if control => {
-                let viewer = Viewer::new("transcript", self.presentation.marks(), true);
+                let viewer = Viewer::new("transcript", self.presentation.marker_display(), true);
                 self.open_overlay(Overlay::Transcript(viewer))?;
                 self.start_reading_results();
             }
@@ -174,7 +174,7 @@ impl App {
             QuestionEffect::Answered(answered) => self.send_answer(*answered),
             QuestionEffect::ShowWhole(lines) => {
                 let entry = BlockEntry { block: Block::Lines(lines), has_gap: false };
-                let viewer = Viewer::new("the whole call", self.presentation.marks(), false);
+                let viewer = Viewer::new("the whole call", self.presentation.marker_display(), false);
                 self.open_overlay(Overlay::Document(viewer, vec![entry]))?;
             }
         }
@@ -207,7 +207,7 @@ impl App {
             KeyCode::Tab => {
                 self.accept_completion();
             }
-            KeyCode::Enter if key.modifiers.is_empty() && list.is_word_kept() => {
+            KeyCode::Enter if key.modifiers.is_empty() && list.enter_keeps_word() => {
                 self.completion = None;
                 return false;
             }
@@ -249,7 +249,7 @@ impl App {
         let width = self.presentation.size().columns;
         match self.composer.handle_key(key, width) {
             ComposerEffect::Ignored => {}
-            ComposerEffect::Changed => self.complete_word(),
+            ComposerEffect::Changed => self.offer_completions(),
             ComposerEffect::Submitted(message) => {
                 self.completion = None;
                 return self.submit(message).await;
@@ -259,14 +259,14 @@ impl App {
     }
 
     /// Offers completions for the word before the cursor.
-    pub(crate) fn complete_word(&mut self) {
+    pub(crate) fn offer_completions(&mut self) {
         let before = self.composer.before_cursor();
         if before.contains('@') && self.files.is_none() {
             self.start_listing_files();
         }
         if matches!(
             word_at_cursor(self.composer.before_cursor()),
-            Some((_, CompletedWord::Argument("model", _)))
+            Some((_, CompletableWord::Argument("model", _)))
         ) {
             self.start_listing_models();
         }

@@ -34,7 +34,6 @@
 //! It asks no model and changes no file: everything is done by a session's handle, and by the
 //! functions of `journeyman-host` that the command line uses too.
 
-mod actions;
 mod agent_tree;
 mod alt_screen;
 mod app;
@@ -43,6 +42,7 @@ mod attachments;
 mod background_query;
 mod blocks;
 mod buffer;
+mod command_actions;
 mod commands;
 mod completion;
 mod composer;

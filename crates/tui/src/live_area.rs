@@ -32,7 +32,7 @@ const ROOMY_ROWS: usize = 14;
 
 /// Facts of the status line that come from no event.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct StatusContext {
+pub(crate) struct StatusLineContext {
     /// The model, before a run names it.
     pub(crate) model: String,
     /// The permission mode, before a run names it.
@@ -64,7 +64,7 @@ pub(crate) struct LiveArea<'a> {
     /// A word that lasts until the next key.
     pub(crate) notice: Option<&'a str>,
     /// Facts for the status line.
-    pub(crate) surroundings: &'a StatusContext,
+    pub(crate) surroundings: &'a StatusLineContext,
     /// The marks of Markdown.
     pub(crate) marks: MarkerDisplay,
 }

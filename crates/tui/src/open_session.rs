@@ -12,11 +12,11 @@ use journeyman_host::sessions::{SessionClaim, new_session_id};
 use journeyman_host::state::StateDirs;
 use journeyman_host::{
     Confirmations, Delivery, DeliveryOptions, HostError, PreparedRun, RunOptions, SessionTemplate,
-    WorkLocation, configured_limits,
+    WorkLocation, configured_model_limits,
 };
 use journeyman_protocol::{Envelope, Seq, SessionId};
 
-use crate::live_area::StatusContext;
+use crate::live_area::StatusLineContext;
 
 /// The name under which this program holds a session, shown by others that find it held.
 const LOCK_HOLDER: &str = "chat";
@@ -48,7 +48,7 @@ pub(crate) struct OpenSession {
     /// The session's events.
     pub(crate) events: Subscription,
     /// Facts for the status line.
-    pub(crate) surroundings: StatusContext,
+    pub(crate) surroundings: StatusLineContext,
     /// Models that the session could go on with.
     pub(crate) models: KnownModels,
     /// True if the log has the session.
@@ -170,12 +170,12 @@ impl ConversationSetup {
         })
     }
 
-    fn describe_run(&self, prepared: &PreparedRun) -> (StatusContext, KnownModels, Vec<String>) {
+    fn describe_run(&self, prepared: &PreparedRun) -> (StatusLineContext, KnownModels, Vec<String>) {
         let config = &prepared.settings.config;
-        let limits = configured_limits(config, &self.environment).ok().flatten();
+        let limits = configured_model_limits(config, &self.environment).ok().flatten();
         let model = limits.as_ref().map(|(name, _)| name.clone()).or_else(|| config.model.clone());
         let mode = config.mode.map_or("edit", |mode| mode.name());
-        let surroundings = StatusContext {
+        let surroundings = StatusLineContext {
             model: model.unwrap_or_default(),
             mode: mode.to_owned(),
             branch: None,
@@ -184,7 +184,7 @@ impl ConversationSetup {
             is_watched: false,
             extra: None,
         };
-        let models = KnownModels::find(config, &self.environment);
+        let models = KnownModels::from_config(config, &self.environment);
         (surroundings, models, prepared.settings.warnings.clone())
     }
 

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use crate::presentation::PickerPurpose;
 
 /// Maximum bytes of one line; what is longer is more than one.
-const MAX_LINE_BYTES: u64 = 4 << 20;
+const MAX_INPUT_LINE_BYTES: u64 = 4 << 20;
 
 /// The lines that come in, and what was written last.
 pub(crate) struct PlainMode {
@@ -47,7 +47,8 @@ impl PlainMode {
             let mut input = io::stdin().lock();
             loop {
                 let mut line = Vec::new();
-                let read = io::Read::by_ref(&mut input).take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+                let read =
+                    io::Read::by_ref(&mut input).take(MAX_INPUT_LINE_BYTES).read_until(b'\n', &mut line);
                 let text = String::from_utf8_lossy(&line).trim_end_matches(['\n', '\r']).to_owned();
                 if !matches!(read, Ok(1..)) || sender.blocking_send(text).is_err() {
                     break;

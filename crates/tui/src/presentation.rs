@@ -156,7 +156,7 @@ impl Presentation {
 
     /// Returns the marks of Markdown that the terminal needs.
     #[must_use]
-    pub(crate) fn marks(&self) -> MarkerDisplay {
+    pub(crate) fn marker_display(&self) -> MarkerDisplay {
         if self.theme.has_colors() { MarkerDisplay::Dropped } else { MarkerDisplay::Kept }
     }
 
@@ -167,12 +167,12 @@ impl Presentation {
 
     /// Returns the time of the next frame, or `None` if nothing is different.
     #[must_use]
-    pub(crate) fn next_frame(&self) -> Option<Instant> {
+    pub(crate) fn next_frame_time(&self) -> Option<Instant> {
         self.is_stale.then_some(self.drawn_at + FRAME_INTERVAL)
     }
 
     /// Marks blocks as shown, such as those of a session that was left a moment ago.
-    pub(crate) fn skip_to(&mut self, committed: usize) {
+    pub(crate) fn mark_blocks_shown(&mut self, committed: usize) {
         self.committed = committed;
     }
 
@@ -183,7 +183,8 @@ impl Presentation {
         entries: &[BlockEntry],
         mut is_hidden: impl FnMut(&BlockEntry) -> bool,
     ) -> Vec<StyledLine> {
-        let layout = Layout { width: self.size().columns, marks: self.marks(), detail: Detail::Short };
+        let layout =
+            Layout { width: self.size().columns, marks: self.marker_display(), detail: Detail::Short };
         self.is_stale = false;
         let new = render_entries(entries, self.committed, |_| layout);
         let entries_of = entries.iter().skip(std::mem::replace(&mut self.committed, entries.len()));
@@ -254,7 +255,7 @@ impl Presentation {
         }
         let (alt, bytes) = AltScreen::enter(self.theme, self.links.clone(), self.size());
         self.overlay = Some((alt, overlay));
-        self.set_alternate(true);
+        self.record_alternate_screen(true);
         self.write(&bytes)
     }
 
@@ -270,16 +271,16 @@ impl Presentation {
     pub(crate) fn close_overlay(&mut self) -> io::Result<Option<Overlay>> {
         let Some((alt, overlay)) = self.overlay.take() else { return Ok(None) };
         self.is_stale = true;
-        self.set_alternate(false);
+        self.record_alternate_screen(false);
         self.write(&alt.leave())?;
         // Its size may have changed meanwhile.
         self.resize()?;
         Ok(Some(overlay))
     }
 
-    fn set_alternate(&mut self, is_alternate: bool) {
+    fn record_alternate_screen(&mut self, is_alternate: bool) {
         if let Some(terminal) = &mut self.terminal {
-            terminal.set_alternate(is_alternate);
+            terminal.record_alternate_screen(is_alternate);
         }
     }
 
@@ -297,8 +298,8 @@ impl Presentation {
     ///
     /// # Errors
     /// The terminal can't be set.
-    pub(crate) fn suspend<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
-        self.leave()?;
+    pub(crate) fn with_terminal_restored<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
+        self.restore_terminal()?;
         let done = work();
         if let Some(terminal) = &mut self.terminal {
             terminal.enter()?;
@@ -312,11 +313,11 @@ impl Presentation {
     ///
     /// # Errors
     /// The terminal can't be set.
-    pub(crate) fn stop(&mut self) -> io::Result<()> {
+    pub(crate) fn suspend_process(&mut self) -> io::Result<()> {
         let bytes = self.screen.clear();
         self.write(&bytes)?;
         if let Some(terminal) = &mut self.terminal {
-            terminal.stop()?;
+            terminal.suspend_process()?;
         }
         self.screen.forget();
         self.resize()
@@ -326,11 +327,11 @@ impl Presentation {
     ///
     /// # Errors
     /// The terminal can't be set.
-    pub(crate) fn leave(&mut self) -> io::Result<()> {
+    pub(crate) fn restore_terminal(&mut self) -> io::Result<()> {
         self.close_overlay()?;
         let bytes = self.screen.clear();
         self.write(&bytes)?;
-        self.terminal.as_mut().map_or(Ok(()), RawTerminal::leave)
+        self.terminal.as_mut().map_or(Ok(()), RawTerminal::restore)
     }
 
     /// Returns the messages of panics that didn't end the program.

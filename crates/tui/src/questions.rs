@@ -124,7 +124,7 @@ impl Questions {
             return self.handle_note_key(key);
         }
         let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
-        if let Some(question) = request.question() {
+        if let Some(question) = request.model_question() {
             return self.handle_answer_key(key, question.options.len());
         }
         let allow_rule = |scope| {
@@ -164,7 +164,9 @@ impl Questions {
         let Some(note) = &mut self.note else { return QuestionEffect::Ignored };
         match key.code {
             KeyCode::Esc => self.note = None,
-            KeyCode::Enter if self.queue.first().is_some_and(|request| request.question().is_some()) => {
+            KeyCode::Enter
+                if self.queue.first().is_some_and(|request| request.model_question().is_some()) =>
+            {
                 let text = note.take_text();
                 self.note = None;
                 return self.answer_line(&text);
@@ -201,7 +203,7 @@ impl Questions {
     /// are no answer.
     pub(crate) fn answer_line(&mut self, line: &str) -> QuestionEffect {
         let Some(request) = self.queue.first() else { return QuestionEffect::Ignored };
-        if request.question().is_some() {
+        if request.model_question().is_some() {
             return match request.parse_answer(line) {
                 Ok(reply) => self.answer_shown(reply),
                 Err(_) => QuestionEffect::Changed,
@@ -278,7 +280,7 @@ impl Questions {
         // What would happen comes before why it is asked, and that before what else is asked.
         let mut body = wrap_lines(body_lines(request), width);
         let reasons = wrap_lines(reason_lines(request), width);
-        let others = wrap_lines(self.other_lines(request), width);
+        let others = wrap_lines(self.queued_question_lines(request), width);
         let body_room = room.saturating_sub(reasons.len()).clamp(1, MAX_BODY_ROWS);
         if body.len() > body_room {
             body.truncate(body_room.saturating_sub(1));
@@ -292,7 +294,7 @@ impl Questions {
         }
         rows.extend(keys);
         let cursor = self.note.as_ref().map(|note| {
-            let label = if request.question().is_some() { "  answer: " } else { "  no: " };
+            let label = if request.model_question().is_some() { "  answer: " } else { "  no: " };
             rows.push(StyledLine::new(Style::Warning, label).with_text(note.text()));
             let before = journeyman_terminal::wrap::text_width(note.text_before_cursor());
             (rows.len() - 1, (label.len() + before).min(width.saturating_sub(1)))
@@ -300,7 +302,7 @@ impl Questions {
         (rows, cursor)
     }
 
-    fn other_lines(&self, request: &ApprovalRequest) -> Vec<StyledLine> {
+    fn queued_question_lines(&self, request: &ApprovalRequest) -> Vec<StyledLine> {
         let others = self.waiting.iter().filter(|waiting| waiting.call != request.call);
         let line = |waiting: &WaitingCall| {
             let asker = waiting.agent.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
@@ -310,7 +312,7 @@ impl Questions {
     }
 
     fn key_line(&self, request: &ApprovalRequest) -> StyledLine {
-        let question = request.question();
+        let question = request.model_question();
         if self.note.is_some() {
             let sent = if question.is_some() { "answer" } else { "no" };
             return StyledLine::new(Style::Dim, format!("  Enter sends the {sent} · Esc goes back"));
@@ -335,7 +337,7 @@ fn labeled_line(style: Style, label: &str, text: &str) -> StyledLine {
 /// Returns why it is asked, what would be lost, and what an answer by the rule allows.
 fn reason_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
     // The model's own question is its reason.
-    if request.question().is_some() {
+    if request.model_question().is_some() {
         return Vec::new();
     }
     let verdict = &request.verdict;
@@ -352,7 +354,7 @@ fn reason_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
 }
 
 fn question_title(request: &ApprovalRequest, asker: Option<&str>, count: usize) -> StyledLine {
-    let question = match request.question() {
+    let question = match request.model_question() {
         Some(question) => question.text.split_whitespace().collect::<Vec<_>>().join(" "),
         None if request.is_edit() => "May I make this change?".to_owned(),
         None => "May I run this?".to_owned(),
@@ -376,7 +378,7 @@ fn body_lines(request: &ApprovalRequest) -> Vec<StyledLine> {
         indented.spans.extend(line.spans);
         indented
     };
-    if let Some(question) = request.question() {
+    if let Some(question) = request.model_question() {
         let numbered = (1..).zip(question.options).map(|(number, option)| {
             StyledLine::new(Style::Strong, format!("  {number}")).with_text(format!(" {option}"))
         });

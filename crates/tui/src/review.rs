@@ -23,9 +23,9 @@ use crate::screen::Size;
 /// Rows that the review keeps for itself: the line of its keys.
 const RESERVED_ROWS: usize = 1;
 /// The words while a copy is landed.
-pub(crate) const SETTLING_HINT: &str = "landing; checks run first if your files changed · Esc stops";
+pub(crate) const LANDING_HINT: &str = "landing; checks run first if your files changed · Esc stops";
 /// Maximum notes about the evidence of one hunk.
-const MAX_NOTES: usize = 4;
+const MAX_HUNK_NOTES: usize = 4;
 
 /// The result of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl Review {
         let survivors = strength.into_iter().flat_map(|strength| &strength.survivors);
         let survivors = survivors.filter(|one| is_here(&one.path, one.line)).map(printable);
         let note = |text: String| StyledLine::new(Style::Warning, format!("    {text}"));
-        untested.chain(survivors).take(MAX_NOTES).map(note).collect()
+        untested.chain(survivors).take(MAX_HUNK_NOTES).map(note).collect()
     }
 
     /// Handles a key.
@@ -227,7 +227,7 @@ impl Review {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         if self.is_settling {
             let stops = key.code == KeyCode::Esc || control && key.code == KeyCode::Char('c');
-            self.notice = Some(if stops { "stopping…" } else { SETTLING_HINT }.to_owned());
+            self.notice = Some(if stops { "stopping…" } else { LANDING_HINT }.to_owned());
             return if stops { ReviewEffect::StopSettling } else { ReviewEffect::Stay };
         }
         if let (ReviewedTree::Copy(decision), false) = (&mut self.reviewed, control) {

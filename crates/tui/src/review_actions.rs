@@ -45,8 +45,8 @@ impl App {
     pub(crate) async fn apply_review_effect(&mut self, effect: ReviewEffect) {
         match effect {
             ReviewEffect::Stay | ReviewEffect::Close => {}
-            ReviewEffect::Land(request) => self.start_landing(Some(request)),
-            ReviewEffect::Drop => self.start_landing(None),
+            ReviewEffect::Land(request) => self.start_landing_or_discard(Some(request)),
+            ReviewEffect::Drop => self.start_landing_or_discard(None),
             ReviewEffect::StopSettling => self.stop_landing(),
             ReviewEffect::TakeBack(..) | ReviewEffect::GiveBack if self.copy_review.is_some() => {
                 self.revert_hunk_in_copy(&effect).await;

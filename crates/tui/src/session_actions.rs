@@ -34,11 +34,11 @@ const MAX_LISTED_SESSIONS: usize = 200;
 /// shows all.
 const MAX_RECALLED_BLOCKS: usize = 60;
 /// Maximum bytes of results that the transcript holds; of older calls it shows the ends.
-const MAX_RESULT_BYTES: usize = 16 << 20;
+const MAX_TRANSCRIPT_RESULT_BYTES: usize = 16 << 20;
 /// Maximum symbols that are offered for completion.
-const MAX_SYMBOLS: usize = 100_000;
+const MAX_COMPLETION_SYMBOLS: usize = 100_000;
 /// Maximum files that are offered for completion.
-const MAX_FILES: usize = 50_000;
+const MAX_COMPLETION_FILES: usize = 50_000;
 
 /// The things that go back to an earlier message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,7 +165,7 @@ impl App {
             RecalledPart::Tail => all.saturating_sub(MAX_RECALLED_BLOCKS),
             RecalledPart::Nothing => all,
         };
-        self.presentation.skip_to(left_out);
+        self.presentation.mark_blocks_shown(left_out);
         if recall == RecalledPart::Tail && left_out > 0 {
             let text = format!("{} before are in the transcript (Ctrl-T)", format_count(left_out, "block"));
             self.show_note(Style::Dim, &text);
@@ -176,7 +176,7 @@ impl App {
         self.conversation = conversation;
         (self.watch, self.resting, self.surroundings.is_watched) = (None, None, false);
         self.queued.clear();
-        self.presentation.skip_to(0);
+        self.presentation.mark_blocks_shown(0);
     }
 
     fn adopt_session(&mut self, mut open: crate::open_session::OpenSession) {
@@ -188,7 +188,7 @@ impl App {
         }
         let is_isolated = open.template.delivery.work_location() != WorkLocation::Project;
         self.surroundings =
-            crate::live_area::StatusContext { branch, extra, is_isolated, ..open.surroundings.clone() };
+            crate::live_area::StatusLineContext { branch, extra, is_isolated, ..open.surroundings.clone() };
         // The settings decide about what comes, whatever the newest run had.
         self.conversation.note_mode(open.template.settings.mode);
         let notes = std::mem::take(&mut open.notes);
@@ -314,7 +314,7 @@ impl App {
                 (true, RewindTarget::Both) => ForkCopy::Same,
                 (true, _) => ForkCopy::New,
             };
-            self.open_session_before(&id, turning, copy).await;
+            self.fork_session_before(&id, turning, copy).await;
         }
         if let Some(restored) = restored {
             self.report_undo(restored.map(Some), "taken back");
@@ -322,7 +322,7 @@ impl App {
     }
 
     /// Opens a session that has everything before a message, whose text is in the composer then.
-    async fn open_session_before(&mut self, id: &SessionId, turning: &RewindPoint, copy: ForkCopy) {
+    async fn fork_session_before(&mut self, id: &SessionId, turning: &RewindPoint, copy: ForkCopy) {
         if self.is_first_message(turning) {
             self.open_new_session().await;
             self.note_new_copy(copy == ForkCopy::New);
@@ -453,12 +453,12 @@ impl App {
             return;
         };
         let workspace = std::sync::Arc::clone(&template.project.workspace);
-        let list_symbols = template.symbol_lister(MAX_SYMBOLS);
+        let list_symbols = template.symbol_lister(MAX_COMPLETION_SYMBOLS);
         self.files = Some(Vec::new());
         let (state, own) = (std::sync::Arc::clone(&self.setup.state), self.session_id());
         let root = self.setup.root.display().to_string();
         let listing = tokio::task::spawn_blocking(move || {
-            let files = workspace.list(ListOptions { limit: MAX_FILES, ..ListOptions::default() });
+            let files = workspace.list(ListOptions { limit: MAX_COMPLETION_FILES, ..ListOptions::default() });
             (files.unwrap_or_default(), list_symbols())
         });
         self.jobs.push(Box::pin(async move {
@@ -518,7 +518,8 @@ impl App {
         let Some(id) = self.logged_id() else { return };
         let state = std::sync::Arc::clone(&self.setup.state);
         self.jobs.push(Box::pin(async move {
-            let read = journeyman_agent::read_result_texts(&*state.store, &id, MAX_RESULT_BYTES).await;
+            let read =
+                journeyman_agent::read_result_texts(&*state.store, &id, MAX_TRANSCRIPT_RESULT_BYTES).await;
             JobResult::ResultsRead(read.unwrap_or_default())
         }));
     }

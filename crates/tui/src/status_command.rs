@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::Command;
 
 /// Maximum time that the command takes; a slower one adds nothing.
-const TIMEOUT: Duration = Duration::from_secs(3);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum bytes of its output that are read: one line.
 const MAX_OUTPUT_BYTES: u64 = 1_000;
 
@@ -41,7 +41,7 @@ pub(crate) async fn run_status_command(
         let text = String::from_utf8_lossy(&output);
         text.lines().next().map(preview).filter(|line| !line.trim().is_empty())
     };
-    tokio::time::timeout(TIMEOUT, work).await.ok().flatten()
+    tokio::time::timeout(COMMAND_TIMEOUT, work).await.ok().flatten()
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl RawTerminal {
     ///
     /// # Errors
     /// The terminal can't be set.
-    pub(crate) fn leave(&mut self) -> io::Result<()> {
+    pub(crate) fn restore(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.is_raw) {
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl RawTerminal {
     }
 
     /// Records whether the alternate screen is shown.
-    pub(crate) fn set_alternate(&mut self, is_alternate: bool) {
+    pub(crate) fn record_alternate_screen(&mut self, is_alternate: bool) {
         self.is_alternate = is_alternate;
     }
 
@@ -83,8 +83,8 @@ impl RawTerminal {
     ///
     /// # Errors
     /// The terminal can't be set, or the program can't be stopped.
-    pub(crate) fn stop(&mut self) -> io::Result<()> {
-        self.leave()?;
+    pub(crate) fn suspend_process(&mut self) -> io::Result<()> {
+        self.restore()?;
         kill_current_process_group(Signal::TSTP)?;
         self.enter()
     }
@@ -99,7 +99,7 @@ impl RawTerminal {
 impl Drop for RawTerminal {
     fn drop(&mut self) {
         // Nothing can be done about a terminal that is gone.
-        self.leave().ok();
+        self.restore().ok();
         // A thread that panics keeps its hook.
         if !std::thread::panicking() {
             drop(std::panic::take_hook());

@@ -264,7 +264,7 @@ impl Viewer {
         };
         if next.is_some() {
             self.focus = next;
-            self.show_focus();
+            self.scroll_to_focus();
         }
     }
 
@@ -277,7 +277,7 @@ impl Viewer {
         position.unwrap_or_default()
     }
 
-    fn show_focus(&mut self) {
+    fn scroll_to_focus(&mut self) {
         let Some(focus) = self.focus else { return };
         let start: usize = self.rendered.blocks.iter().take(focus).map(Vec::len).sum();
         let room = self.size.rows.saturating_sub(RESERVED_ROWS).max(1);
@@ -293,7 +293,7 @@ impl Viewer {
             self.opened.insert(focus);
         }
         self.rerender_entry(entries, focus);
-        self.show_focus();
+        self.scroll_to_focus();
     }
 
     fn rerender_entry(&mut self, entries: &[BlockEntry], place: usize) {

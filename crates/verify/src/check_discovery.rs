@@ -174,7 +174,7 @@ impl DirectoryChecks<'_> {
         let is_manifest = |name: &&str| directory.join(name).is_ok_and(|path| self.project.has_file(&path));
         let is_project = MANIFESTS.iter().any(is_manifest)
             || dotnet::is_project(self.project, directory)
-            || build_tools::is_project(self.project, directory);
+            || build_tools::has_manifest_by_ending(self.project, directory);
         is_project && !self.find_checks_in(directory).is_empty()
     }
 }
@@ -215,7 +215,7 @@ fn further_directories(
     };
     let own = directories.into_iter().map(|directory| (directory, None));
     let all = own.chain(dependents.into_iter().map(|(directory, needed)| (directory, Some(needed))));
-    all.filter(|(directory, _)| !cargo::is_member(project, directory)).collect()
+    all.filter(|(directory, _)| !cargo::is_workspace_member(project, directory)).collect()
 }
 
 fn has_ancestor_in(directory: &RelPath, all: &BTreeSet<RelPath>) -> bool {

@@ -12,7 +12,7 @@ use crate::reports::TestReports;
 use crate::test_counts;
 
 /// Maximum number of different printed paths that are looked up; diagnostics name far fewer.
-const MAX_LOOKUPS: usize = 1_000;
+const MAX_PATH_LOOKUPS: usize = 1_000;
 /// Maximum bytes of a file whose lines are quoted.
 const MAX_SOURCE_BYTES: u64 = 1 << 20;
 
@@ -28,7 +28,7 @@ pub(crate) fn read_check_output(
         if let Some(found) = known.borrow().get(printed) {
             return Option::clone(found);
         }
-        if known.borrow().len() >= MAX_LOOKUPS {
+        if known.borrow().len() >= MAX_PATH_LOOKUPS {
             return None;
         }
         let found = locate(workspace, check.directory.as_ref(), printed);

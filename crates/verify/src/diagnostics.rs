@@ -7,6 +7,7 @@
 
 mod compared_values;
 mod documents;
+mod failure_blocks;
 mod findings;
 mod generic;
 mod go;
@@ -22,7 +23,6 @@ mod location;
 mod order;
 mod python;
 mod rust;
-mod sections;
 mod source_quotes;
 mod test_json;
 mod test_names;

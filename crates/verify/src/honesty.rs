@@ -49,20 +49,22 @@ pub use original_tests::{OriginalTest, translate_original_tests};
 use crate::test_files::{file_name, is_snapshot, is_test_configuration, is_test_file};
 use crate::test_sources::{TestSources, classify_test_sources};
 use behaviour::ProductBehaviour;
-use build_modes::{compare_build_flags, compare_build_modes, is_native_build};
+use build_modes::{is_native_build, report_disabled_assertions, report_mode_dependent_results};
 use commands::{compare_commands, split_commands};
-use input_answers::compare_input_answers;
-use loosened_settings::{compare_settings, is_product_version_changed, setting_values};
+use input_answers::report_input_answers;
+use loosened_settings::{compare_settings, has_version_change, setting_values};
 use makefiles::{compare_makefiles, is_makefile};
 use parsed_source::ParsedSource;
 use report::HonestyReport;
-use runtime_changes::{compare_clocks, compare_exits, compare_test_reading, compare_test_setup};
-use secrets::compare_secrets;
-use special_cases::{compare_branches, compare_runner_signs, compare_tampering};
-use suppressions::compare_suppressions;
+use runtime_changes::{
+    report_replaced_clocks, report_replacing_setup, report_success_exits, report_test_reading,
+};
+use secrets::report_added_secrets;
+use special_cases::{report_answer_branches, report_runner_detection, report_tampering};
+use suppressions::report_added_suppressions;
 use test_changes::{FileTests, compare_tests};
 use test_helpers::{
-    compare_failure_exits, compare_helpers, compare_test_variants, is_built_test, is_test_program,
+    is_built_test, is_test_program, report_emptied_helpers, report_lost_failure_exits, report_test_variants,
 };
 use test_units::find_units;
 
@@ -111,7 +113,7 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
         let (old, new) = (file.old.as_ref(), file.new.as_ref());
         behaviour.add_file(file.name, old, new, (&ranges(old), &ranges(new)));
     }
-    if files.iter().any(|file| is_product_version_changed(file.name, file.old_text(), file.new_text())) {
+    if files.iter().any(|file| has_version_change(file.name, file.old_text(), file.new_text())) {
         behaviour.note_change();
     }
     let tests: Vec<FileTests<'_, '_>> = files.iter().filter_map(read_tests).collect();
@@ -134,7 +136,7 @@ pub fn find_dishonest_changes(files: &[ChangedFile]) -> Vec<HonestyFinding> {
     }
     let sources: Vec<_> =
         files.iter().map(|file| (file.path, file.is_test, file.old.as_ref(), file.new.as_ref())).collect();
-    compare_suppressions(&sources, &mut report);
+    report_added_suppressions(&sources, &mut report);
     report.into_findings()
 }
 
@@ -197,11 +199,11 @@ impl ReadFile<'_> {
 
 /// Returns true for a file of the product: neither a test nor a file that only configures tests.
 fn is_product(file: &ReadFile<'_>) -> bool {
-    !file.is_test && !loosened_settings::is_check_settings_file(file.name) && !is_script(file.name)
+    !file.is_test && !loosened_settings::is_check_settings_file(file.name) && !is_command_file(file.name)
 }
 
 /// Returns true for a shell script or a build file that runs checks.
-fn is_script(path: &str) -> bool {
+fn is_command_file(path: &str) -> bool {
     let name = file_name(path).to_ascii_lowercase();
     [".sh", ".bash", ".mk", ".bat", ".ps1", ".cmd"].iter().any(|ending| name.ends_with(ending))
         || ["makefile", "gnumakefile", "justfile", ".justfile", "dockerfile", "taskfile.yml", "procfile"]
@@ -276,46 +278,46 @@ fn compare_file(file: &ReadFile<'_>, around: &ChangeContext<'_>, report: &mut Ho
     if is_settings {
         compare_settings(file.path, old, new, &around.settings, report);
     }
-    if is_settings && !is_code_settings(file.name) || is_script(file.name) {
+    if is_settings && !is_code_settings(file.name) || is_command_file(file.name) {
         compare_commands(file.path, old, new, &around.commands, report);
     }
     if is_makefile(file.name) {
         compare_makefiles(file.path, old, new, report);
     }
     if is_native_build(file.name) {
-        compare_build_flags(file.path, old, new, &around.tests, report);
+        report_disabled_assertions(file.path, old, new, &around.tests, report);
     }
     if let Some(source) = &file.new {
-        if !is_script(file.name) {
-            compare_exits(file.path, old, new, report);
+        if !is_command_file(file.name) {
+            report_success_exits(file.path, old, new, report);
         }
         if is_product(file) {
             let (tests, called) = (&around.tests, &around.called);
-            compare_clocks(file.path, old, new, report);
-            compare_test_reading(file.path, file.old.as_ref(), source, (tests, called), report);
-            compare_build_modes(file.path, file.old.as_ref(), source, called, report);
-            compare_branches(file.path, file.old.as_ref(), source, (&around.rows, called), report);
-            compare_runner_signs(file.path, old, new, report);
-            compare_test_variants(file.path, old, new, &around.called, report);
+            report_replaced_clocks(file.path, old, new, report);
+            report_test_reading(file.path, file.old.as_ref(), source, (tests, called), report);
+            report_mode_dependent_results(file.path, file.old.as_ref(), source, called, report);
+            report_answer_branches(file.path, file.old.as_ref(), source, (&around.rows, called), report);
+            report_runner_detection(file.path, old, new, report);
+            report_test_variants(file.path, old, new, &around.called, report);
             if let Some(before) = &file.old {
-                compare_input_answers(file.path, before, source, &around.rows, report);
-                compare_helpers(file.path, before, source, &around.called, report);
+                report_input_answers(file.path, before, source, &around.rows, report);
+                report_emptied_helpers(file.path, before, source, &around.called, report);
             }
-        } else if let Some(before) = file.old.as_ref().filter(|_| file.is_test && is_native(source)) {
-            compare_failure_exits(file.path, before, source, report);
+        } else if let Some(before) = file.old.as_ref().filter(|_| file.is_test && is_c_or_cpp(source)) {
+            report_lost_failure_exits(file.path, before, source, report);
         }
         if !is_product(file) && (file.is_test || is_test_configuration(file.name)) {
-            compare_tampering(file.path, old, new, report);
-            compare_test_setup(file.path, old, new, &around.called, report);
+            report_tampering(file.path, old, new, report);
+            report_replacing_setup(file.path, old, new, &around.called, report);
         }
-        compare_secrets(file.path, file.is_test, old, source, &around.detector, report);
-        compare_test_modules(file, report);
+        report_added_secrets(file.path, file.is_test, old, source, &around.detector, report);
+        report_excluded_test_modules(file, report);
     }
 }
 
 /// Returns true for a source in a language whose tests are programs that return a failure as their
 /// exit code.
-fn is_native(source: &ParsedSource<'_>) -> bool {
+fn is_c_or_cpp(source: &ParsedSource<'_>) -> bool {
     matches!(source.language, Some(Language::C | Language::Cpp))
 }
 
@@ -386,7 +388,7 @@ fn compare_snapshot(file: &ReadFile<'_>, behaviour: &ProductBehaviour<'_>, repor
 
 /// Reports test modules that are no longer part of their program, and directives that exclude a
 /// test file from it.
-fn compare_test_modules(file: &ReadFile<'_>, report: &mut HonestyReport) {
+fn report_excluded_test_modules(file: &ReadFile<'_>, report: &mut HonestyReport) {
     let (Some(old), Some(new)) = (&file.old, &file.new) else { return };
     let in_tests = file.is_test || old.text.contains("mod tests;");
     if !in_tests {

@@ -11,7 +11,7 @@ pub(crate) const TEST_RULES: [&str; 8] =
 /// Maximum number of rules that are read.
 const MAX_RULES: usize = 2_000;
 /// Maximum depth of variables within variables.
-const MAX_DEPTH: usize = 8;
+const MAX_EXPANSION_DEPTH: usize = 8;
 /// Maximum bytes of an expanded text.
 const MAX_EXPANDED_BYTES: usize = 64 << 10;
 
@@ -121,7 +121,7 @@ impl MakeVariables {
     /// Returns the words of a text with its variables replaced by their values.
     pub(crate) fn expand_words(&self, text: &str) -> Vec<String> {
         let mut expanded = String::new();
-        self.expand(text, MAX_DEPTH, &mut expanded);
+        self.expand(text, MAX_EXPANSION_DEPTH, &mut expanded);
         expanded.split_whitespace().map(str::to_owned).collect()
     }
 

@@ -40,7 +40,7 @@ use proposals::{NodeContext, Proposal};
 pub use trial::{TrialContext, TrialLimits, judge_trial, try_mutants};
 
 /// Maximum bytes of a file that is mutated: longer ones are generated.
-const MAX_TEXT_BYTES: usize = 512 << 10;
+const MAX_MUTATED_FILE_BYTES: usize = 512 << 10;
 /// Maximum number of mutations of a file; more than any budget has time for.
 const MAX_MUTANTS: usize = 400;
 /// Maximum number of mutations that begin on one line.
@@ -54,7 +54,7 @@ const MAX_MUTANTS_A_LINE: usize = 8;
 pub fn find_mutants(path: &RelPath, text: &str, lines: &[Range<u32>]) -> FileMutants {
     let found = FileMutants::default();
     let Some(name) = path.as_str() else { return found };
-    let Some(language) = Language::detect(name, text).filter(|_| text.len() <= MAX_TEXT_BYTES) else {
+    let Some(language) = Language::detect(name, text).filter(|_| text.len() <= MAX_MUTATED_FILE_BYTES) else {
         return found;
     };
     let (Some(words), Ok(tree)) = (words_of_language(language), parse(language, text)) else { return found };

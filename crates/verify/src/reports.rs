@@ -18,7 +18,7 @@ use crate::Check;
 /// The directory of the reports of all checks, in the project's state directory.
 const REPORTS_DIRECTORY: &str = "check-reports";
 /// Maximum number of report directories of this process at the same time.
-const MAX_DIRECTORIES: usize = 1_000;
+const MAX_REPORT_DIRECTORIES: usize = 1_000;
 /// Maximum bytes of one report, and of all of a check: some ten thousand tests.
 const MAX_REPORT_BYTES: u64 = 8 << 20;
 const MAX_TOTAL_REPORT_BYTES: u64 = 32 << 20;
@@ -81,7 +81,7 @@ impl ReportDirectory {
         }
         remove_trees_of_ended_processes(&all);
         DirBuilder::new().recursive(true).mode(0o700).create(&all).ok()?;
-        (0..MAX_DIRECTORIES).find_map(|number| {
+        (0..MAX_REPORT_DIRECTORIES).find_map(|number| {
             let path = all.join(format!("{}-{number:x}", std::process::id()));
             DirBuilder::new().mode(0o700).create(&path).ok().map(|()| Self(path))
         })

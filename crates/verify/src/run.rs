@@ -70,12 +70,12 @@ pub async fn run_checks(
 
 /// Beginning of the reason of a check that didn't run because a check of an earlier kind failed;
 /// that kind's name follows.
-const HELD_BACK_PREFIX: &str = "not run because ";
+const SKIPPED_REASON_PREFIX: &str = "not run because ";
 
 /// Returns true for a check that was not run because a check of an earlier kind failed.
 #[must_use]
 pub fn is_skipped_after_failure(outcome: &CheckOutcome) -> bool {
-    matches!(outcome, CheckOutcome::NotRun { reason } if reason.starts_with(HELD_BACK_PREFIX))
+    matches!(outcome, CheckOutcome::NotRun { reason } if reason.starts_with(SKIPPED_REASON_PREFIX))
 }
 
 /// Returns the evidence of a check that was not allowed to run, with the reason; `enforcement` is
@@ -104,7 +104,7 @@ impl StartGate {
     /// Returns the reason why a check doesn't count, if an earlier check failed.
     fn reason_after_failure(&self, check: &Check) -> Option<String> {
         let kind = self.failed.filter(|kind| *kind != check.kind)?;
-        Some(format!("{HELD_BACK_PREFIX}{kind} failed first"))
+        Some(format!("{SKIPPED_REASON_PREFIX}{kind} failed first"))
     }
 
     /// Returns the reason why a check doesn't start.
@@ -300,7 +300,7 @@ impl CheckBatch<'_> {
     ) -> Result<Vec<Evidence>, VerifyError> {
         let PreCheckState { before, guard, .. } = around;
         let BatchState { mut evidence, protected_kept, .. } = course;
-        let (changes, aftermath) = self.compare_tree(before, guard, protected_kept).await?;
+        let (changes, aftermath) = self.revert_and_journal_changes(before, guard, protected_kept).await?;
         let warnings = forbidden_change_warnings(&aftermath);
         if !aftermath.violations.is_empty() {
             let (command, violations) = (self.joined_commands(), aftermath.violations);
@@ -328,7 +328,7 @@ impl CheckBatch<'_> {
         Ok(evidence)
     }
 
-    async fn compare_tree(
+    async fn revert_and_journal_changes(
         &self,
         before: TreeSnapshot,
         guard: GuardedState,

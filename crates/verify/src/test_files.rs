@@ -30,10 +30,10 @@ const SPEC_EXTENSIONS: [&str; 16] = [
     "groovy",
 ];
 /// Extensions of languages whose test classes carry `Test` or `Spec` in their names.
-const CLASS_EXTENSIONS: [&str; 10] =
+const TEST_CLASS_EXTENSIONS: [&str; 10] =
     ["java", "kt", "kts", "groovy", "scala", "cs", "fs", "vb", "php", "swift"];
 /// Endings of the names of test classes.
-const CLASS_ENDINGS: [&str; 7] = ["Test", "Tests", "TestCase", "TestCases", "IT", "Spec", "Specs"];
+const TEST_CLASS_ENDINGS: [&str; 7] = ["Test", "Tests", "TestCase", "TestCases", "IT", "Spec", "Specs"];
 /// Extensions of files whose stem may say that they are tests, in any other language.
 const PROGRAM_EXTENSIONS: [&str; 47] = [
     "py", "pyi", "rs", "go", "c", "cc", "cpp", "cxx", "c++", "h", "hh", "hpp", "hxx", "m", "mm", "rb", "js",
@@ -51,7 +51,7 @@ const SHARED_TEST_FILE_NAMES: [&str; 7] = [
     "setuptests.ts",
 ];
 /// Names of files that configure nothing but the running of tests, in lower case.
-const RUNNER_NAMES: [&str; 32] = [
+const RUNNER_CONFIG_NAMES: [&str; 32] = [
     "conftest.py",
     "pytest.ini",
     ".pytest.ini",
@@ -86,7 +86,7 @@ const RUNNER_NAMES: [&str; 32] = [
     "bunfig.toml",
 ];
 /// Beginnings of names of runners' configuration: `jest.config.ts`, `.mocharc.yml`.
-const RUNNER_PREFIXES: [&str; 16] = [
+const RUNNER_CONFIG_PREFIXES: [&str; 16] = [
     "jest.config.",
     "jest.setup.",
     "vitest.config.",
@@ -105,10 +105,10 @@ const RUNNER_PREFIXES: [&str; 16] = [
     "stryker.conf",
 ];
 /// Endings of names of runners' configuration.
-const RUNNER_ENDINGS: [&str; 2] = [".runsettings", ".testsettings"];
+const RUNNER_CONFIG_ENDINGS: [&str; 2] = [".runsettings", ".testsettings"];
 /// Names of manifests and build files that say, among other things, which tests run and how; in
 /// lower case.
-const BUILD_NAMES: [&str; 40] = [
+const BUILD_FILE_NAMES: [&str; 40] = [
     "package.json",
     "deno.json",
     "deno.jsonc",
@@ -151,7 +151,7 @@ const BUILD_NAMES: [&str; 40] = [
     "package.swift",
 ];
 /// Endings of names of manifests and build files that say which tests run and how.
-const BUILD_ENDINGS: [&str; 4] = [".csproj", ".fsproj", ".vbproj", ".mk"];
+const BUILD_FILE_ENDINGS: [&str; 4] = [".csproj", ".fsproj", ".vbproj", ".mk"];
 /// Beginnings of paths of CI configuration, which decides how the tests run.
 const PIPELINE_PATH_PREFIXES: [&str; 9] = [
     ".github/workflows/",
@@ -191,8 +191,8 @@ pub fn is_test_configuration(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let name = file_name(&lower);
     is_runner_configuration(path)
-        || BUILD_NAMES.contains(&name)
-        || BUILD_ENDINGS.iter().any(|ending| name.ends_with(ending))
+        || BUILD_FILE_NAMES.contains(&name)
+        || BUILD_FILE_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Returns true for a file that configures nothing but the running of tests.
@@ -200,9 +200,9 @@ pub fn is_test_configuration(path: &str) -> bool {
 pub fn is_runner_configuration(path: &str) -> bool {
     let lower = path.to_ascii_lowercase();
     let name = file_name(&lower);
-    RUNNER_NAMES.contains(&name)
-        || RUNNER_PREFIXES.iter().any(|beginning| name.starts_with(beginning))
-        || RUNNER_ENDINGS.iter().any(|ending| name.ends_with(ending))
+    RUNNER_CONFIG_NAMES.contains(&name)
+        || RUNNER_CONFIG_PREFIXES.iter().any(|beginning| name.starts_with(beginning))
+        || RUNNER_CONFIG_ENDINGS.iter().any(|ending| name.ends_with(ending))
         || is_pipeline(&lower)
 }
 
@@ -230,9 +230,9 @@ pub(crate) fn is_test_program_name(name: &str) -> bool {
     let end = extension(name);
     let Some((stem, _)) = name.rsplit_once('.') else { return false };
     let lower = stem.to_ascii_lowercase();
-    if CLASS_EXTENSIONS.contains(&end) {
+    if TEST_CLASS_EXTENSIONS.contains(&end) {
         let class = stem.rsplit_once('.').map_or(stem, |(_, last)| last);
-        return CLASS_ENDINGS.iter().any(|ending| class.ends_with(ending))
+        return TEST_CLASS_ENDINGS.iter().any(|ending| class.ends_with(ending))
             || class.strip_prefix("Test").is_some_and(|rest| rest.starts_with(char::is_uppercase));
     }
     if !PROGRAM_EXTENSIONS.contains(&end) {

@@ -22,15 +22,15 @@ const DATA_EXTENSIONS: [&str; 9] = ["json", "jsonl", "csv", "tsv", "txt", "xml",
 
 /// Returns true for data that programs may read.
 #[must_use]
-pub fn is_data(path: &str) -> bool {
+pub fn is_data_file(path: &str) -> bool {
     path.rsplit_once('.').is_some_and(|(_, extension)| DATA_EXTENSIONS.contains(&extension))
 }
 
 /// Returns true for a source of a program, in a language that is known.
 #[must_use]
-pub fn is_program(path: &str) -> bool {
+pub fn is_program_source(path: &str) -> bool {
     let is_document = path.rsplit_once('.').is_some_and(|(_, end)| ["md", "html", "css"].contains(&end));
-    Language::from_path(path).is_some() && !is_data(path) && !is_document
+    Language::from_path(path).is_some() && !is_data_file(path) && !is_document
 }
 
 /// Returns true for a file that runs, or is read, before tests that don't name it: the

@@ -8,7 +8,7 @@ use crate::test_files::file_name;
 /// Endings of sources in C and C++.
 const SOURCE_ENDINGS: [&str; 6] = [".c", ".cc", ".cpp", ".cxx", ".c++", ".C"];
 /// Maximum number of targets or calls of one build file that are followed.
-const MAX_FOLLOWED: usize = 2_000;
+const MAX_BUILD_FILE_ITEMS: usize = 2_000;
 /// Calls of CMake that make each case of a program a test.
 const TEST_DISCOVERY_CALLS: [&str; 3] =
     ["gtest_discover_tests", "catch_discover_tests", "doctest_discover_tests"];
@@ -122,7 +122,7 @@ impl MakeTargets {
         let mut left: Vec<String> = goals.into_iter().collect();
         let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
         while let Some(goal) = left.pop() {
-            if seen.len() >= MAX_FOLLOWED || !seen.insert(goal.clone()) {
+            if seen.len() >= MAX_BUILD_FILE_ITEMS || !seen.insert(goal.clone()) {
                 continue;
             }
             if is_source(&goal) {
@@ -153,9 +153,12 @@ impl MakeTargets {
 /// Returns the program that a part of a command starts directly: without input and without another
 /// program that compares its output.
 fn started_program(part: &str) -> Option<&str> {
-    const JUDGES: [&str; 5] = ["<", "|", "diff", "cmp", "grep"];
+    const INDIRECT_RUN_SIGNS: [&str; 5] = ["<", "|", "diff", "cmp", "grep"];
     let mut words = part.split_whitespace().map(strip_shell_punctuation).filter(|word| !word.is_empty());
-    if part.split_whitespace().any(|word| JUDGES.iter().any(|it| word == *it || word.starts_with('<'))) {
+    if part
+        .split_whitespace()
+        .any(|word| INDIRECT_RUN_SIGNS.iter().any(|it| word == *it || word.starts_with('<')))
+    {
         return None;
     }
     let is_ahead = |word: &&str| {
@@ -204,7 +207,7 @@ fn automake_test_sources(text: &str) -> TestSources {
     let known = parse_variables(text);
     let programs = ["check_PROGRAMS", "TESTS"].iter().flat_map(|name| known.words_of_variable(name));
     let mut found = TestSources::new();
-    for program in programs.take(MAX_FOLLOWED) {
+    for program in programs.take(MAX_BUILD_FILE_ITEMS) {
         let name = program.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         let sources = known.words_of_variable(&format!("{name}_SOURCES"));
         match sources.is_empty() {
@@ -226,7 +229,7 @@ struct BuildFileCall<'t> {
 fn parse_calls(text: &str) -> Vec<BuildFileCall<'_>> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut found = Vec::new();
-    for (open, _) in text.match_indices('(').take(MAX_FOLLOWED) {
+    for (open, _) in text.match_indices('(').take(MAX_BUILD_FILE_ITEMS) {
         let before = text.get(..open).unwrap_or_default();
         let line = before.rsplit('\n').next().unwrap_or_default();
         let name_from = before.trim_end().rfind(|c| !is_name(c)).map_or(0, |at| at + 1);
@@ -259,7 +262,7 @@ fn expand_cmake_arguments(arguments: &str, known: &BTreeMap<String, Vec<String>>
     let mut words = Vec::new();
     let lines = arguments.lines().map(|line| line.split('#').next().unwrap_or_default());
     for word in lines.flat_map(str::split_whitespace).map(|word| word.trim_matches('"')) {
-        if words.len() > MAX_FOLLOWED {
+        if words.len() > MAX_BUILD_FILE_ITEMS {
             break;
         }
         let variable = word.split_once("${").and_then(|(before, rest)| {

@@ -10,12 +10,12 @@ pub(crate) const UNFAILING_PROGRAMS: [&str; 7] = ["true", ":", "echo", "printf",
 /// pipeline they hide the failure of the others.
 const PASS_THROUGH_PROGRAMS: [&str; 4] = ["tee", "cat", "head", "tail"];
 /// Maximum number of rules and scripts that are followed from one to the next.
-const MAX_DEPTH: usize = 4;
+const MAX_SCRIPT_DEPTH: usize = 4;
 
 /// Returns true if the command can't fail. `read` reads a file of the command's directory, for the
 /// rule or the script that the command names.
 pub(crate) fn cannot_fail(command: &str, read: &dyn Fn(&str) -> Option<String>) -> bool {
-    cannot_fail_within(command, read, MAX_DEPTH)
+    cannot_fail_within(command, read, MAX_SCRIPT_DEPTH)
 }
 
 fn cannot_fail_within(command: &str, read: &dyn Fn(&str) -> Option<String>, depth: usize) -> bool {

@@ -135,7 +135,7 @@ impl Workspace {
         self.project.transaction_context().reach_failpoint(TransactionStep::Look, None)?;
         let known = {
             let writer = lock(&self.transactions.writer);
-            let end = writer.journal.end();
+            let end = writer.journal.current_end();
             let last = writer.last_checkpoint.as_ref().filter(|last| last.end == end);
             last.filter(|last| last.record.session == *session && last.tree.is_same(&tree))
                 .map(|last| last.record.id)
@@ -177,7 +177,7 @@ impl Workspace {
                     record
                 }
             };
-            let (id, end) = (record.id, writer.journal.end());
+            let (id, end) = (record.id, writer.journal.current_end());
             writer.base = Some((hash, tree.clone()));
             writer.last_checkpoint = Some(LastCheckpoint { record, tree: tree.clone(), end });
             Ok(id)
@@ -280,9 +280,12 @@ impl ProjectHistory<'_> {
     pub fn contents_since(&self, checkpoint: &CheckpointId) -> Result<Vec<ChangedContent>, WorkspaceError> {
         let mut contents = Vec::new();
         for Difference { path, before, after } in self.differences_since(checkpoint)? {
-            let old = before.as_ref().map(|state| self.workspace.project.kept_bytes(state)).transpose()?;
-            let new =
-                after.as_ref().map(|state| self.workspace.project.current_bytes(&path, state)).transpose()?;
+            let old =
+                before.as_ref().map(|state| self.workspace.project.read_kept_for_diff(state)).transpose()?;
+            let new = after
+                .as_ref()
+                .map(|state| self.workspace.project.read_current_for_diff(&path, state))
+                .transpose()?;
             contents.extend(ChangedContent::from_sides(path, old, new));
         }
         Ok(contents)
@@ -292,7 +295,7 @@ impl ProjectHistory<'_> {
         &self,
         checkpoint: &CheckpointId,
     ) -> Result<Vec<Difference>, WorkspaceError> {
-        let before = self.workspace.transactions.checkpoint_tree(checkpoint)?;
+        let before = self.workspace.transactions.load_checkpoint_tree(checkpoint)?;
         let after = self.workspace.snapshots.take_snapshot(ContentMode::Hashes, Some(&before))?;
         drop_rule_changes(self.workspace.project.compare_inputs(), &before, diff_trees(&before, &after))
     }
@@ -308,7 +311,7 @@ impl ProjectHistory<'_> {
         checkpoint: &CheckpointId,
         session: &SessionId,
     ) -> Result<Vec<IgnoredChange>, WorkspaceError> {
-        let then = self.workspace.transactions.checkpoint_tree(checkpoint)?;
+        let then = self.workspace.transactions.load_checkpoint_tree(checkpoint)?;
         let now = self.workspace.snapshots.newest_tree().unwrap_or_default();
         let has = |tree: &Tree, path: &RelPath| {
             tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(path.as_bytes())).is_ok()
@@ -388,10 +391,10 @@ impl ProjectHistory<'_> {
         other: Option<&CheckpointId>,
         max_bytes: usize,
     ) -> Result<Diff, WorkspaceError> {
-        let before = self.workspace.transactions.checkpoint_tree(one)?;
+        let before = self.workspace.transactions.load_checkpoint_tree(one)?;
         let found = match other {
             Some(other) => {
-                let after = self.workspace.transactions.checkpoint_tree(other)?;
+                let after = self.workspace.transactions.load_checkpoint_tree(other)?;
                 drop_rule_changes_between(
                     self.workspace.project.compare_inputs(),
                     &before,
@@ -412,7 +415,7 @@ impl ProjectHistory<'_> {
         let mut lost = HashSet::new();
         for Difference { path, before, after } in &found {
             let mut kept = |state: &FileState| -> Result<Option<Vec<u8>>, WorkspaceError> {
-                let bytes = self.workspace.project.kept_bytes(state)?;
+                let bytes = self.workspace.project.read_kept_for_diff(state)?;
                 if bytes.is_none() && self.is_lost(state)? {
                     lost.insert(path.clone());
                 }
@@ -425,7 +428,7 @@ impl ProjectHistory<'_> {
             let new = match (after, other) {
                 (Some(state), Some(_)) => Some((git_mode(state), kept(state)?)),
                 (Some(state), None) => {
-                    Some((git_mode(state), self.workspace.project.current_bytes(path, state)?))
+                    Some((git_mode(state), self.workspace.project.read_current_for_diff(path, state)?))
                 }
                 (None, _) => None,
             };

@@ -27,7 +27,7 @@ use crate::state::lock::state_error;
 pub(crate) mod repair;
 
 /// A journal or an index of packs larger than this isn't read: they are cut far below.
-const MAX_READ_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_STATE_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A damaged file of a project's state, and what that costs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,7 @@ impl<'a> Checkup<'a> {
             lines.extend(check_journal(&journal_path(&copy.dir.join("state")), &mut findings)?);
         }
         check_heartbeats(project, &mut findings)?;
-        self.check_packs(project, &mut findings)?;
+        self.check_pack_index(project, &mut findings)?;
         let needed = self.check_references(project, &lines)?;
         for (hash, (first, more)) in &needed.damaged {
             let path = self.blobs.path(&ContentHash::from(*hash));
@@ -261,7 +261,7 @@ impl<'a> Checkup<'a> {
         Ok(kept)
     }
 
-    fn check_packs(&self, project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
+    fn check_pack_index(&self, project: &Path, findings: &mut CheckupReport) -> Result<(), WorkspaceError> {
         let path = project.join("packs");
         let Some(bytes) = read_state_file(&path)? else { return Ok(()) };
         let (end, damaged) = read_sections(&bytes, |_| {});
@@ -368,7 +368,7 @@ fn check_blob_usage(project: &Path, findings: &mut CheckupReport) -> Result<(), 
 /// Reads a file of the state; `None` if there is none.
 fn read_state_file(path: &Path) -> Result<Option<Vec<u8>>, WorkspaceError> {
     let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(MAX_READ_BYTES).read_to_end(&mut bytes)) {
+    match File::open(path).and_then(|file| file.take(MAX_STATE_FILE_BYTES).read_to_end(&mut bytes)) {
         Ok(_) => Ok(Some(bytes)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(state_error("read", path, source)),

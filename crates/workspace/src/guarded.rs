@@ -36,7 +36,7 @@ pub(crate) mod kept_paths;
 pub(crate) mod record;
 pub(crate) mod repository_settings;
 pub(crate) mod scan;
-pub(crate) mod stored;
+pub(crate) mod stored_state;
 pub(crate) mod violations;
 
 /// Maximum number of guarded paths that are mounted read-only: less than half of what the sandbox

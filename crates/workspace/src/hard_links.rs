@@ -24,12 +24,12 @@ use crate::project::Project;
 use crate::snapshot::tree::Tree;
 use crate::walk::plan::{WalkPlan, no_siblings};
 use crate::walk::walk;
-use journeyman_ignore_rules::tool_directories::is_package_directory;
+use journeyman_ignore_rules::tool_directories::is_dependency_directory;
 
 /// Names that change when a package manager has worked in such a directory.
 const PACKAGE_MARKERS: [&[u8]; 4] = [b".modules.yaml", b".package-lock.json", b".pnpm", b"lib"];
 /// Such directories that are looked at: a large workspace of packages has some hundreds.
-const MAX_DEPENDENCIES: usize = 1_000;
+const MAX_DEPENDENCY_DIRS: usize = 1_000;
 /// Entries looked at in all: 20 ms.
 const MAX_EXAMINED_ENTRIES: usize = 20_000;
 /// And for each package, or whatever lies right in such a directory.
@@ -42,7 +42,7 @@ const MAX_SOUGHT_INODES: usize = 64;
 /// Entries that may be passed in the search for other names; only their numbers are read.
 const MAX_SEARCHED_ENTRIES: usize = 200_000;
 /// Paths right in a directory that are protected by themselves; with more it is protected whole.
-const MAX_PARTS: usize = 64;
+const MAX_PROTECTED_PARTS: usize = 64;
 
 /// Paths at which writing would change files outside of the project.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl HardLinkFinder {
                 .open_directory(dir.as_ref())
                 .and_then(|open| entry_names(&open))
                 .unwrap_or_default();
-            let names = names.into_iter().filter(|name| is_package_directory(name));
+            let names = names.into_iter().filter(|name| is_dependency_directory(name));
             dependencies.extend(names.filter_map(|name| child_path(dir.as_ref(), &name)));
         }
         let files = walked.files.iter().filter_map(|file| Some((file.path.as_slice(), file.seen?)));
@@ -159,7 +159,7 @@ impl HardLinkFinder {
         let mut known = lock(&self.memory);
         let mut now = HashMap::with_capacity(directories.len());
         let mut looked_at = 0;
-        for directory in directories.iter().take(MAX_DEPENDENCIES) {
+        for directory in directories.iter().take(MAX_DEPENDENCY_DIRS) {
             let marks = self.marker_stamps(directory);
             let found = match known.dependencies.remove(directory).filter(|(then, _)| *then == marks) {
                 Some((_, found)) => found,
@@ -219,7 +219,7 @@ impl HardLinkFinder {
             self.inodes_linked_outside(missing, &names)
         };
         met.retain(|(_, inodes)| inodes.iter().any(|inode| outside.contains(inode)));
-        if met.len() > MAX_PARTS {
+        if met.len() > MAX_PROTECTED_PARTS {
             return vec![directory.clone()];
         }
         met.into_iter().map(|(path, _)| path).collect()

@@ -23,11 +23,11 @@ use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::differences::Difference;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::transaction::sibling::is_sibling;
 use crate::walk::plan::ListedDir;
-use journeyman_ignore_rules::tool_directories::{is_package_directory, is_regenerated};
+use journeyman_ignore_rules::tool_directories::{is_dependency_directory, is_regenerated};
 use journeyman_ignore_rules::{is_git_directory_name, is_tagged_cache};
 
 pub(crate) mod ignored_changes;
@@ -78,7 +78,7 @@ impl IgnoredFiles {
     }
 
     /// Returns true if the tree was scanned by this process.
-    pub(crate) fn has_looked(&self) -> bool {
+    pub(crate) fn has_scanned(&self) -> bool {
         lock(&self.memory).looked
     }
 
@@ -177,7 +177,7 @@ impl IgnoredFiles {
                 }
             };
             let at = RelPath::parse(dir).ok();
-            let dependencies = left_out.iter().filter(|name| is_package_directory(name));
+            let dependencies = left_out.iter().filter(|name| is_dependency_directory(name));
             let join = |name: &Vec<u8>| at.as_ref().map_or_else(|| RelPath::parse(name), |at| at.join(name));
             memory.dependencies.extend(dependencies.filter_map(|name| join(name).ok()));
             search.look_at_names(dir, &left_out, 0);
@@ -209,7 +209,7 @@ impl IgnoredFiles {
             let is_file = tree.entries.binary_search_by(|entry| entry.path.as_slice().cmp(&path)).is_ok();
             let is_other = is_git_directory_name(name)
                 || is_sibling(name)
-                || self.project.rules.is_own(&path)
+                || self.project.rules.is_own_directory(&path)
                 || self.project.rules.is_own_output(&path);
             !(is_file || is_other || covered.contains(path.as_slice()))
         };

@@ -38,7 +38,7 @@ const TAIL_BYTES: u64 = 4096;
 /// there is no clock.
 const FIRST_ID_AFTER_LOSS: u64 = 1_000_000;
 /// A journal larger than this is not read into memory; the bound at which it is cut is far below.
-const MAX_READ_BYTES: u64 = 256 * 1024 * 1024;
+const MAX_JOURNAL_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A change that a crash left open.
 #[derive(Debug)]
@@ -106,14 +106,14 @@ impl Journal {
     }
 
     /// Returns the end of the journal now; no lock needed.
-    pub(crate) fn end(&self) -> JournalEnd {
+    pub(crate) fn current_end(&self) -> JournalEnd {
         fs::metadata(&self.path)
             .map(|found| JournalEnd { ino: found.ino(), len: found.len() })
             .unwrap_or_default()
     }
 
     /// Returns the end of the journal now, or an error if the journal can't be examined.
-    pub(crate) fn try_end(&self) -> Result<JournalEnd, WorkspaceError> {
+    pub(crate) fn try_current_end(&self) -> Result<JournalEnd, WorkspaceError> {
         match fs::metadata(&self.path) {
             Ok(found) => Ok(JournalEnd { ino: found.ino(), len: found.len() }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(JournalEnd::default()),
@@ -123,7 +123,7 @@ impl Journal {
 
     /// Returns true if the last line says that nothing is open. Reads a few bytes; no lock needed.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let Ok(end) = self.try_end() else { return false };
+        let Ok(end) = self.try_current_end() else { return false };
         end.len == 0
             || end == self.known
             || matches!(self.last_line(end.len), Ok(Some(line)) if line.is_at_rest())
@@ -131,7 +131,7 @@ impl Journal {
 
     /// Returns the mark of now; `None` while a change is open. No lock needed.
     pub(crate) fn mark_if_at_rest(&self) -> Result<Option<JournalMark>, WorkspaceError> {
-        let end = self.try_end()?;
+        let end = self.try_current_end()?;
         if end.len == 0 {
             return Ok(Some(JournalMark { end, last: 0 }));
         }
@@ -144,13 +144,13 @@ impl Journal {
 
     /// Returns the mark of now; valid after [`Journal::catch_up`], under the lock.
     pub(crate) fn current_mark(&self) -> Result<JournalMark, WorkspaceError> {
-        Ok(JournalMark { end: self.try_end()?, last: self.last_id })
+        Ok(JournalMark { end: self.try_current_end()?, last: self.last_id })
     }
 
     /// Updates the cached end under the lock, drops a torn last line, and returns the change that a
     /// crash left open.
     pub(crate) fn catch_up(&mut self) -> Result<Option<UnfinishedChange>, WorkspaceError> {
-        let end = self.try_end()?;
+        let end = self.try_current_end()?;
         if self.file.is_some() && end == self.known {
             return self.cut_if_long(end).map(|()| None);
         }
@@ -177,7 +177,7 @@ impl Journal {
             let file = self.open()?;
             file.set_len(whole).map_err(|source| state_error("repair", &self.path, source))?;
         }
-        self.known = self.end();
+        self.known = self.current_end();
         self.last_id = lines.iter().map(JournalLine::id).max().unwrap_or_default();
         if tail == JournalTail::Damaged {
             self.append(&[JournalLine::Damaged(self.next_id())], LineDurability::Now)?;
@@ -235,7 +235,7 @@ impl Journal {
             self.file = None;
             return Err(state_error("write the journal", &self.path, source));
         }
-        self.known = self.end();
+        self.known = self.current_end();
         self.last_id = lines.iter().map(JournalLine::id).max().unwrap_or_default().max(self.last_id);
         Ok(())
     }
@@ -265,7 +265,7 @@ impl Journal {
 
     /// Returns the lines after `end`, or all lines if the journal was cut since.
     fn lines_since(&self, end: JournalEnd) -> Result<Vec<JournalLine>, WorkspaceError> {
-        let now = self.try_end()?;
+        let now = self.try_current_end()?;
         if now == end {
             return Ok(Vec::new());
         }
@@ -329,7 +329,7 @@ impl Journal {
 
     /// Returns the checkpoint in the last line, if it is one.
     pub(crate) fn last_checkpoint(&self) -> Option<CheckpointRecord> {
-        match self.last_line(self.end().len) {
+        match self.last_line(self.current_end().len) {
             Ok(Some(JournalLine::Checkpoint(record))) => Some(record),
             // What can't be read is made anew.
             _ => None,
@@ -353,7 +353,7 @@ impl Journal {
         let mut text = Vec::new();
         let read = File::open(&self.path).and_then(|mut file| {
             file.seek(SeekFrom::Start(from))?;
-            file.take(MAX_READ_BYTES).read_to_end(&mut text)
+            file.take(MAX_JOURNAL_BYTES).read_to_end(&mut text)
         });
         match read {
             Ok(_) => {}
@@ -420,7 +420,7 @@ impl Journal {
         let replaced = replace_durably(&self.path, &text).and_then(|()| sync_parent_dir(&self.path));
         replaced.map_err(|source| state_error("cut the journal", &self.path, source))?;
         self.file = None;
-        self.known = self.end();
+        self.known = self.current_end();
         Ok(())
     }
 }

@@ -24,12 +24,12 @@ pub const DEFAULT_KEPT_PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
 /// Maximum disk use of a project's checkpoints and changes, packed, before the oldest are
 /// dropped: hundreds of runs on an ordinary project, and little enough to go unnoticed on any disk
 /// (decision 7).
-pub const DEFAULT_PROJECT_BYTES: u64 = 1024 * 1024 * 1024;
+pub const DEFAULT_QUOTA_BYTES: u64 = 1024 * 1024 * 1024;
 /// The time that a change waits for another process that changes the same tree.
 pub const DEFAULT_LOCK_WAIT: Duration = Duration::from_secs(10);
 /// The most files that a walk looks at: five times the largest repository the bounds of speed are
 /// stated for.
-pub const MAX_FILES: usize = 400_000;
+pub const MAX_WALKED_FILES: usize = 400_000;
 /// Directories nested deeper than this aren't entered.
 pub const MAX_DEPTH: usize = journeyman_ignore_rules::walk::MAX_DEPTH;
 /// The most changes of one set. A model's edit has a few; an undo may have as many as a command
@@ -40,13 +40,13 @@ pub const MAX_CHANGES: usize = 10_000;
 /// costs microseconds.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 /// Maximum number of intervals by which a heartbeat may be late on a busy machine.
-pub(crate) const MAX_LATE_HEARTBEATS: u32 = 4;
+pub(crate) const MAX_LATE_INTERVALS: u32 = 4;
 /// Maximum number of heartbeats of commands that were cut off and never recovered; beyond this the
 /// oldest are removed.
 pub(crate) const MAX_STALE_HEARTBEATS: usize = 256;
 /// Maximum number of files that a heartbeat lists as different from its checkpoint; with more, a
 /// new tree is stored for it.
-pub(crate) const MAX_HEARTBEAT_FILES: usize = 512;
+pub(crate) const MAX_HEARTBEAT_DIFFERENCES: usize = 512;
 /// Maximum bytes read of a heartbeat: the longest paths that one may list. A longer file is
 /// foreign.
 pub(crate) const MAX_HEARTBEAT_BYTES: u64 = 8 * 1024 * 1024;
@@ -59,7 +59,7 @@ pub const DEFAULT_JOURNAL_BYTES: u64 = 32 * 1024 * 1024;
 /// user asks about, and few enough for one short line.
 pub(crate) const MAX_DROPPED_SESSIONS: usize = 64;
 /// An ignore file larger than this is not read: the largest published collections have 20 KiB.
-pub const MAX_IGNORE_FILE_BYTES: u64 = journeyman_ignore_rules::MAX_RULE_BYTES;
+pub const MAX_IGNORE_FILE_BYTES: u64 = journeyman_ignore_rules::MAX_RULE_FILE_BYTES;
 /// Maximum number of links followed on one path: the kernel's own bound.
 pub(crate) const MAX_LINKS_FOLLOWED: usize = 40;
 /// A file larger than this isn't compared line by line in a diff: it would be neither read nor
@@ -87,7 +87,7 @@ pub const MAX_LABEL_BYTES: usize = 200;
 pub(crate) const MAX_COPY_RECORD_BYTES: u64 = 16 * 1024;
 /// Maximum number of ignored directories that commands in a copied directory see; each is a mount.
 /// Repositories of many packages have a hundred.
-pub(crate) const MAX_CACHES: usize = 256;
+pub(crate) const MAX_CACHE_DIRECTORIES: usize = 256;
 
 /// The limits of a workspace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,9 +114,9 @@ impl Default for Limits {
         Self {
             kept_file_bytes: DEFAULT_KEPT_FILE_BYTES,
             kept_project_bytes: DEFAULT_KEPT_PROJECT_BYTES,
-            project_bytes: DEFAULT_PROJECT_BYTES,
+            project_bytes: DEFAULT_QUOTA_BYTES,
             lock_wait: DEFAULT_LOCK_WAIT,
-            max_files: MAX_FILES,
+            max_files: MAX_WALKED_FILES,
             journal_bytes: DEFAULT_JOURNAL_BYTES,
             heartbeat: HEARTBEAT_INTERVAL,
         }

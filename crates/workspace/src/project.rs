@@ -79,7 +79,7 @@ impl Project {
     // call.
     #[allow(clippy::needless_pass_by_value)]
     pub(crate) fn list(&self, options: ListOptions) -> Result<Listing, WorkspaceError> {
-        let end = self.journal().end();
+        let end = self.journal().current_end();
         let siblings = || self.siblings_in_use(end);
         crate::files::listing::list(&self.root_dir, &self.rules, self.limits().max_files, &siblings, &options)
     }
@@ -168,14 +168,14 @@ impl Project {
         }
     }
 
-    pub(crate) fn kept_bytes(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
+    pub(crate) fn read_kept_for_diff(&self, state: &FileState) -> Result<Option<Vec<u8>>, WorkspaceError> {
         match &state.hash {
             Some(hash) if state.size <= MAX_DIFF_FILE_BYTES as u64 => self.blob_store.get(hash),
             _ => Ok(None),
         }
     }
 
-    pub(crate) fn current_bytes(
+    pub(crate) fn read_current_for_diff(
         &self,
         path: &RelPath,
         state: &FileState,

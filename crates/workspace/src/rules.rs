@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use journeyman_ignore_rules::tool_directories::skipped_directories;
 use journeyman_ignore_rules::{
-    ParsedRules, RULE_FILES, Rules, is_copies_directory, is_ignored, parse_rules, read_rules,
+    ParsedRuleSource, RULE_FILES, Rules, is_copies_directory, is_ignored, parse_rules, read_rules,
     rules_from_outside,
 };
 use journeyman_protocol::{ContentHash, RelPath};
@@ -79,7 +79,7 @@ impl RuleCache {
 
     /// Returns true for this program's own directories, which are never walked, as git's aren't:
     /// undoing their content would destroy the undo data.
-    pub(crate) fn is_own(&self, path: &[u8]) -> bool {
+    pub(crate) fn is_own_directory(&self, path: &[u8]) -> bool {
         is_copies_directory(last_component(path)) || self.own.iter().any(|own| own.as_bytes() == path)
     }
 
@@ -95,7 +95,7 @@ impl RuleCache {
         }
         let mut above = Some(path.clone());
         while let Some(at) = above {
-            if self.is_own(at.as_bytes()) {
+            if self.is_own_directory(at.as_bytes()) {
                 return true;
             }
             above = at.parent();
@@ -171,13 +171,13 @@ impl FixedRules {
         for (at, byte) in path.iter().enumerate() {
             if *byte == b'/' {
                 let dir = path.get(..at).unwrap_or_default();
-                if is_ignored(&ParsedRules, layers.as_ref(), dir, last_component(dir), true) {
+                if is_ignored(&ParsedRuleSource, layers.as_ref(), dir, last_component(dir), true) {
                     return true;
                 }
                 layers = self.rules_in_dir(dir, layers);
             }
         }
-        is_ignored(&ParsedRules, layers.as_ref(), path, last_component(path), false)
+        is_ignored(&ParsedRuleSource, layers.as_ref(), path, last_component(path), false)
     }
 
     fn rules_in_dir(&self, dir: &[u8], outer: Option<Arc<RuleLayer>>) -> Option<Arc<RuleLayer>> {

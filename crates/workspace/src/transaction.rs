@@ -66,7 +66,7 @@ impl TransactionContext<'_> {
     ) -> Result<ChangeId, WorkspaceError> {
         let id = ChangeId(journal.next_id());
         let record =
-            ChangeRecord { at: journal.timestamp(), ..self.plan_directories(id, intent, operations)? };
+            ChangeRecord { at: journal.timestamp(), ..self.build_change_record(id, intent, operations)? };
         self.reach_failpoint(TransactionStep::Keep, None)?;
         for operation in operations {
             self.keep_previous_content(operation)?;
@@ -105,7 +105,7 @@ impl TransactionContext<'_> {
     }
 
     /// Names the siblings and finds the directories that have to be made or to make room.
-    fn plan_directories(
+    fn build_change_record(
         &self,
         id: ChangeId,
         intent: ChangeIntent,

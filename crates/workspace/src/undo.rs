@@ -18,16 +18,16 @@ use crate::files::paths::is_beneath;
 use crate::files::root_dir::RootDir;
 use crate::files::stat::FileStat;
 use crate::journal::history::{History, SelectedChanges};
-use crate::journal::record::{ChangeCause, ChangeRecord, DirRecord, FileRecord, ModeRecord};
+use crate::journal::record::{ChangeCause, ChangeRecord, DirModeRecord, DirRecord, FileRecord};
 use crate::snapshot::compare::{CompareInputs, is_ignored_now};
 use crate::snapshot::differences::change_kind;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::transaction::operation::{ChangeIntent, FileAfter, NewContent, Operation};
 use crate::workspace::Workspace;
 
 const TOO_LARGE_REASON: &str = "it was too large for its earlier content to be kept";
-const EDITED_MEANWHILE_REASON: &str =
+const OTHERS_RAN_REASON: &str =
     "a command of another session ran when it was changed, so it can't be told whose change that is; kept";
 const IGNORED_CHANGED_REASON: &str = "it isn't as the run's last edit left it, and as it is ignored it can't be told whether a \
                        command of the run or somebody else changed it; kept as it is";
@@ -47,7 +47,7 @@ impl UndoPlan {
             kind: change_kind(operation.before.is_some(), operation.after.is_some()),
         });
         let mut restored: Vec<FileChange> =
-            restored.chain(self.intent.modes.iter().map(ModeRecord::file_change)).collect();
+            restored.chain(self.intent.modes.iter().map(DirModeRecord::file_change)).collect();
         restored.sort_by(|one, other| one.path.cmp(&other.path));
         restored
     }
@@ -347,7 +347,7 @@ fn find_restore_target(
     for UndoStep { file: step, is_shared } in steps {
         if is_as_left_by(at.as_ref(), step) {
             if *is_shared {
-                conflict = Some(EDITED_MEANWHILE_REASON.to_owned());
+                conflict = Some(OTHERS_RAN_REASON.to_owned());
                 break;
             }
             at = step.before.map(|before| match (at, step.after) {
@@ -476,9 +476,9 @@ fn plan_directory_permissions(
     selected: &SelectedChanges<'_>,
     make: &mut [DirRecord],
     conflicts: &mut BTreeMap<RelPath, String>,
-) -> Result<Vec<ModeRecord>, WorkspaceError> {
+) -> Result<Vec<DirModeRecord>, WorkspaceError> {
     let replay = selected.replay;
-    let mut steps: BTreeMap<&RelPath, Vec<(&ModeRecord, &ChangeRecord)>> = BTreeMap::new();
+    let mut steps: BTreeMap<&RelPath, Vec<(&DirModeRecord, &ChangeRecord)>> = BTreeMap::new();
     for record in &selected.records {
         let dirs = record.modes.iter().filter(|dir| replay || !history.is_undone(record.id, Some(&dir.path)));
         for dir in dirs {
@@ -511,7 +511,7 @@ fn plan_directory_permissions(
             }
             let doubt = match record.cause.is_doubtful() {
                 true => Some("its permissions changed while checks or a command in the background ran; kept"),
-                false => (!replay && !record.beside.is_empty()).then_some(EDITED_MEANWHILE_REASON),
+                false => (!replay && !record.beside.is_empty()).then_some(OTHERS_RAN_REASON),
             };
             if let Some(reason) = doubt.filter(|_| at == step.after) {
                 conflicts.insert(path.clone(), reason.to_owned());
@@ -521,7 +521,7 @@ fn plan_directory_permissions(
         }
         match made {
             Some(made) => made.mode = Some(at),
-            None if at != now => modes.push(ModeRecord { path: path.clone(), before: now, after: at }),
+            None if at != now => modes.push(DirModeRecord { path: path.clone(), before: now, after: at }),
             None => {}
         }
     }

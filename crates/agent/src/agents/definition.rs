@@ -20,13 +20,13 @@ pub const PLANNER: &str = "planner";
 /// The name of the tool that gives a task to an agent by its name.
 pub(crate) const TASK_TOOL: &str = "task";
 /// The tools that a session adds to those that it is made with.
-const ADDED_TOOLS: [&str; 4] = [TASK_TOOL, "complete_task", "todo_read", "todo_write"];
+const SESSION_ADDED_TOOLS: [&str; 4] = [TASK_TOOL, "complete_task", "todo_read", "todo_write"];
 /// The rules that end every agent's system prompt.
 const AGENT_RULES: &str = include_str!("../../prompts/agent_rules.md");
 /// The query of a definition without one.
 const DEFAULT_QUERY: &str = "Begin.";
 /// Maximum characters of a name, which is an argument of a tool.
-const MAX_NAME_CHARS: usize = 60;
+const MAX_AGENT_NAME_CHARS: usize = 60;
 /// Maximum characters of a description: every request of a session that may delegate has it.
 pub const MAX_DESCRIPTION_CHARS: usize = 1_000;
 /// Maximum number of inputs.
@@ -212,8 +212,9 @@ impl AgentDefinition {
     pub fn check(&self) -> Result<(), DefinitionError> {
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         let count = self.name.chars().count();
-        if count == 0 || count > MAX_NAME_CHARS || !self.name.chars().all(is_name) {
-            let what = format!("it needs 1 to {MAX_NAME_CHARS} lower-case letters, digits, `-` and `_`");
+        if count == 0 || count > MAX_AGENT_NAME_CHARS || !self.name.chars().all(is_name) {
+            let what =
+                format!("it needs 1 to {MAX_AGENT_NAME_CHARS} lower-case letters, digits, `-` and `_`");
             return Err(self.field_error("name", what));
         }
         if self.name == MAIN_AGENT {
@@ -260,7 +261,7 @@ impl AgentDefinition {
 
     fn field_error(&self, field: &'static str, reason: String) -> DefinitionError {
         let agent =
-            self.name.chars().take(MAX_NAME_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c });
+            self.name.chars().take(MAX_AGENT_NAME_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c });
         DefinitionError::Field { agent: agent.collect(), field, reason }
     }
 
@@ -380,9 +381,9 @@ impl AgentDefinition {
 }
 
 /// Returns true if an agent gets a tool that its definition names: a tool of the session that asks
-/// no person, or one of [`ADDED_TOOLS`].
+/// no person, or one of [`SESSION_ADDED_TOOLS`].
 fn is_selectable(name: &str, registry: &Registry) -> bool {
-    ADDED_TOOLS.contains(&name) || registry.get(name).is_ok_and(|tool| !tool.asks_person())
+    SESSION_ADDED_TOOLS.contains(&name) || registry.get(name).is_ok_and(|tool| !tool.asks_person())
 }
 
 /// A definition whose output is of a type.

@@ -61,7 +61,7 @@ pub type ModelConnector = dyn Fn(&str) -> Result<AgentModel, String> + Send + Sy
 
 /// The kind of tools with which a session's model starts agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum OfferedAs {
+pub(super) enum AgentToolKind {
     /// One `task` tool, which takes the name of an agent.
     Task,
     /// A tool for each agent.
@@ -78,7 +78,7 @@ pub struct Agents {
     pub(super) models: Option<Arc<ModelConnector>>,
     /// The model of definitions that name none, where it isn't the session's.
     pub(super) model: Option<AgentModel>,
-    pub(super) offered: OfferedAs,
+    pub(super) offered: AgentToolKind,
 }
 
 impl Agents {
@@ -93,7 +93,7 @@ impl Agents {
     /// arguments, in place of the one `task` tool.
     #[must_use]
     pub fn offer_as_tools(mut self) -> Self {
-        self.offered = OfferedAs::Tools;
+        self.offered = AgentToolKind::Tools;
         self
     }
 
@@ -101,14 +101,14 @@ impl Agents {
     /// group. `model` is that of definitions that name none.
     #[must_use]
     pub fn offer_as_group(mut self, model: AgentModel) -> Self {
-        self.offered = OfferedAs::Group;
+        self.offered = AgentToolKind::Group;
         self.model = Some(model);
         self
     }
 
     /// Returns true if the agents are members of a group.
     pub(crate) fn is_group(&self) -> bool {
-        self.offered == OfferedAs::Group
+        self.offered == AgentToolKind::Group
     }
 
     /// Returns the definitions, in order.

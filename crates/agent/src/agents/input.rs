@@ -8,7 +8,7 @@ use super::schema::{SchemaError, check_schema, find_violations};
 use super::template::TemplateError;
 
 /// Maximum characters of an unknown name that an error repeats.
-const MAX_SHOWN_CHARS: usize = 60;
+const MAX_SHOWN_INPUT_NAME_CHARS: usize = 60;
 
 /// The type of an input.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,7 +126,10 @@ fn parse_number_list(text: &str) -> Result<Value, String> {
 
 /// Returns a text for an error message: shortened, and without control characters.
 fn shorten_for_error(text: &str) -> String {
-    text.chars().take(MAX_SHOWN_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars()
+        .take(MAX_SHOWN_INPUT_NAME_CHARS)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
 }
 
 /// Returns the JSON Schema of an object with these inputs. An empty list of required names is left

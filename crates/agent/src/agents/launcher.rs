@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::definition::AgentDefinition;
 use super::delegation::{
-    AgentEnd, AgentLauncher, AgentModel, AgentTaskContext, Agents, BackgroundTask, DelegatedTask,
-    DelegatingSession, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK, OfferedAs,
+    AgentEnd, AgentLauncher, AgentModel, AgentTaskContext, AgentToolKind, Agents, BackgroundTask,
+    DelegatedTask, DelegatingSession, MAX_AGENT_DEPTH, MAX_AGENTS_PER_TASK,
 };
 use super::event_forwarder::EventForwarder;
 use super::group::{MemberSession, Membership};
@@ -36,7 +36,7 @@ use crate::transcript::reminder::wrap_reminder;
 use crate::transcript::state::State;
 
 /// Maximum characters of a task in the event that announces its agent.
-const MAX_TASK_CHARS: usize = 200;
+const MAX_ANNOUNCED_TASK_CHARS: usize = 200;
 
 /// Starts a session for each task, and waits for its end.
 struct SessionLauncher;
@@ -56,7 +56,7 @@ impl Agents {
             delegate: Arc::new(SessionLauncher),
             models: None,
             model: None,
-            offered: OfferedAs::Task,
+            offered: AgentToolKind::Task,
         }
     }
 }
@@ -108,7 +108,7 @@ impl PreparedAgent {
             .build_role(inputs, &parent.tools)
             .map_err(|error| format!("{error}. Send the call again"))?;
         let model = connect_model(parent, definition)?;
-        check_price(parent, definition, &model)?;
+        check_price_known(parent, definition, &model)?;
         let number = parent.budget.count_agent();
         if number >= MAX_AGENTS_PER_TASK {
             return Err(format!(
@@ -138,7 +138,7 @@ impl PreparedAgent {
             call: self.context.call.clone(),
             child: self.id.clone(),
             name: self.role.name.clone(),
-            task: self.query.chars().take(MAX_TASK_CHARS).collect(),
+            task: self.query.chars().take(MAX_ANNOUNCED_TASK_CHARS).collect(),
             background: self.in_background,
         });
         if let Some(message) = &self.left_out {
@@ -477,7 +477,7 @@ fn connect_model(parent: &DelegatingSession, definition: &AgentDefinition) -> Re
 }
 
 /// Refuses an agent whose cost is limited if its model has no known price.
-fn check_price(
+fn check_price_known(
     parent: &DelegatingSession,
     definition: &AgentDefinition,
     model: &AgentModel,

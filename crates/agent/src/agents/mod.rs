@@ -31,7 +31,7 @@ pub use delegation::{
 pub use input::{AgentInput, InputError, InputKind, UnknownInputKind};
 pub use lookup::{agent_parent, is_agent, list_descendant_agents};
 pub use role::{
-    AgentLimits, AgentOutputSpec, AgentParent, AgentRole, DEFAULT_AGENT_TIME, DEFAULT_AGENT_TURNS,
-    DEFAULT_GRACE_PERIOD, EditScope,
+    AgentLimits, AgentOutputSpec, AgentParent, AgentRole, DEFAULT_GRACE_PERIOD, DEFAULT_MAX_AGENT_TIME,
+    DEFAULT_MAX_AGENT_TURNS, EditScope,
 };
 pub use template::TemplateError;

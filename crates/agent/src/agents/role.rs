@@ -11,9 +11,9 @@ use super::input::format_value;
 use super::schema::{SchemaError, find_violations};
 
 /// Default maximum number of an agent's requests to the model.
-pub const DEFAULT_AGENT_TURNS: u32 = 30;
+pub const DEFAULT_MAX_AGENT_TURNS: u32 = 30;
 /// Default maximum wall time of an agent.
-pub const DEFAULT_AGENT_TIME: Duration = Duration::from_secs(10 * 60);
+pub const DEFAULT_MAX_AGENT_TIME: Duration = Duration::from_secs(10 * 60);
 /// Default time of the last turn after a limit: one reply of a slow model.
 pub const DEFAULT_GRACE_PERIOD: Duration = Duration::from_secs(60);
 
@@ -37,8 +37,8 @@ pub struct AgentLimits {
 impl Default for AgentLimits {
     fn default() -> Self {
         Self {
-            turns: DEFAULT_AGENT_TURNS,
-            time: DEFAULT_AGENT_TIME,
+            turns: DEFAULT_MAX_AGENT_TURNS,
+            time: DEFAULT_MAX_AGENT_TIME,
             grace: DEFAULT_GRACE_PERIOD,
             tokens: None,
             usd: None,
@@ -172,16 +172,16 @@ impl AgentRole {
 
     /// Returns a prefix that keeps the ids of this session's calls apart from those of its parents,
     /// whose subscribers see both.
-    pub(crate) fn call_prefix<'a>(&self, session: &'a SessionId) -> Option<&'a str> {
+    pub(crate) fn call_id_prefix<'a>(&self, session: &'a SessionId) -> Option<&'a str> {
         self.parent.as_ref()?;
         let id = session.as_str();
         // The random part of the id.
-        id.get(id.len().saturating_sub(CALL_PREFIX_CHARS)..)
+        id.get(id.len().saturating_sub(CALL_ID_PREFIX_CHARS)..)
     }
 }
 
 /// Characters of a session id in the ids of an agent's calls: 30 bits of randomness.
-const CALL_PREFIX_CHARS: usize = 6;
+const CALL_ID_PREFIX_CHARS: usize = 6;
 
 #[cfg(test)]
 mod tests {

@@ -11,22 +11,22 @@ use journeyman_tools::{Tool, ToolContext, ToolError, ToolOutput};
 use serde_json::{Map, Value, json};
 
 use super::definition::{AgentDefinition, TASK_TOOL};
-use super::delegation::{AgentEnd, Agents, BackgroundTask, DelegatedTask, DelegatingSession, OfferedAs};
+use super::delegation::{AgentEnd, AgentToolKind, Agents, BackgroundTask, DelegatedTask, DelegatingSession};
 use super::role::AgentOutputSpec;
 
 /// Maximum bytes of an agent's line in the description of the tool that names all agents, and of
 /// all lines.
-const MAX_LINE_BYTES: usize = 400;
-const MAX_LIST_BYTES: usize = 4_000;
+const MAX_AGENT_LINE_BYTES: usize = 400;
+const MAX_AGENT_LIST_BYTES: usize = 4_000;
 /// Maximum characters of a task in a summary.
-const MAX_SUMMARY_CHARS: usize = 80;
+const MAX_TASK_SUMMARY_CHARS: usize = 80;
 
 /// Returns the tools that give tasks to agents: one for all, or one for each.
 pub(crate) fn agent_tools(parent: &Arc<DelegatingSession>) -> Vec<Box<dyn Tool>> {
     let tool = |only| -> Box<dyn Tool> { Box::new(AgentTool { parent: Arc::clone(parent), only }) };
     match parent.agents.definitions() {
         [] => Vec::new(),
-        definitions if parent.agents.offered == OfferedAs::Tools => {
+        definitions if parent.agents.offered == AgentToolKind::Tools => {
             definitions.iter().map(|one| tool(Some(one.clone()))).collect()
         }
         _ => vec![tool(None)],
@@ -73,7 +73,7 @@ impl AgentTool {
 pub(crate) fn agent_tool_specs(agents: &Agents) -> Vec<ToolSpec> {
     match agents.definitions() {
         [] => Vec::new(),
-        definitions if agents.offered == OfferedAs::Tools => {
+        definitions if agents.offered == AgentToolKind::Tools => {
             definitions.iter().map(agent_tool_spec).collect()
         }
         definitions => vec![task_tool_spec(definitions)],
@@ -96,7 +96,7 @@ fn task_tool_spec(agents: &[AgentDefinition]) -> ToolSpec {
          report later. Agents:",
     );
     // Many agents share the space, so that the description lists each of them.
-    let share = (MAX_LIST_BYTES / agents.len().max(1)).min(MAX_LINE_BYTES);
+    let share = (MAX_AGENT_LIST_BYTES / agents.len().max(1)).min(MAX_AGENT_LINE_BYTES);
     for agent in agents {
         let line = format!("{}: {}", agent.name, agent.description.trim());
         description.push_str("\n- ");
@@ -224,5 +224,5 @@ fn agent_result_text(end: &AgentEnd) -> Result<String, String> {
 }
 
 fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().chars().take(MAX_SUMMARY_CHARS).collect()
+    text.lines().next().unwrap_or_default().chars().take(MAX_TASK_SUMMARY_CHARS).collect()
 }

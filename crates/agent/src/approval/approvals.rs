@@ -90,14 +90,14 @@ impl Approvals {
     }
 
     /// Returns the task's end if too many calls were refused because there was no one to ask.
-    pub(crate) fn end_if_unanswered(&self) -> Option<TaskEnd> {
+    pub(crate) fn end_if_too_many_unanswered(&self) -> Option<TaskEnd> {
         let why = "a permission was needed and there was nobody to ask; run it in a terminal, or with a wider --mode";
         (self.unanswered_count >= MAX_UNANSWERED_CALLS)
             .then(|| TaskEnd::new(RunOutcome::PermissionNeeded, why))
     }
 
     /// Refuses a call because there is no one to ask.
-    pub(crate) fn refuse_unanswered(
+    pub(crate) fn refuse_unanswerable(
         &mut self,
         cx: &SessionContext,
         call: &ToolUse,
@@ -106,7 +106,7 @@ impl Approvals {
     ) -> FinishedCall {
         self.unanswered_count += 1;
         if let Some(budget) = &cx.settings.shared_budget {
-            budget.count_unanswered();
+            budget.record_unanswered_call();
         }
         emit_decision(cx, call, false, "headless", None);
         FinishedCall { verdict: Some(verdict), ..FinishedCall::denied(text, "headless") }
@@ -219,7 +219,7 @@ impl Approvals {
             return Authorization::Run(ready);
         }
         if ready.call.name == ask_user::TOOL_NAME && judged.verdict.decision != Decision::Deny {
-            return ask_person(cx, ready, judged);
+            return authorize_question(cx, ready, judged);
         }
         match judged.verdict.decision {
             Decision::Allow => {
@@ -277,7 +277,7 @@ impl Approvals {
             CHECK_TOOL | SETUP_TOOL => format!("it {why}"),
             name => format!("denied: {name} {why}. Go on without it if you can."),
         };
-        Authorization::Done(self.refuse_unanswered(cx, &ready.call, verdict, text))
+        Authorization::Done(self.refuse_unanswerable(cx, &ready.call, verdict, text))
     }
 
     /// Asks policy, and a person if needed, for permission to run a check. Returns the reason if
@@ -344,7 +344,7 @@ impl Approvals {
         asked: Vec<(ApprovedCall, PermissionQuestion)>,
         stop: &CancellationToken,
     ) -> Result<Vec<Result<ApprovedCall, Box<RefusedCall>>>, AgentError> {
-        cx.transcript.set_state(AgentState::Paused);
+        cx.transcript.set_agent_state(AgentState::Paused);
         cx.transcript.set_phase(TurnPhase::AwaitingApproval);
         cx.transcript.flush().await?;
         let deadline: OptionFuture<_> = cx.settings.approval_timeout.map(tokio::time::sleep).into();
@@ -382,7 +382,7 @@ impl Approvals {
                 }
             }
         }
-        cx.transcript.set_state(AgentState::Working);
+        cx.transcript.set_agent_state(AgentState::Working);
         answered.sort_by_key(|(place, _)| *place);
         Ok(answered.into_iter().map(|(_, answer)| answer).collect())
     }
@@ -423,7 +423,7 @@ impl Approvals {
         let Some((mut ready, question)) = open.get_mut(place).and_then(Option::take) else { return };
         let AuthoredAnswer { answer, by } = decided;
         if ready.call.name == ask_user::TOOL_NAME {
-            return settle_question(cx, ready.call, place, AuthoredAnswer { answer, by }, answered);
+            return record_question_answer(cx, ready.call, place, AuthoredAnswer { answer, by }, answered);
         }
         match answer {
             PermissionAnswer::Answer { text } => {
@@ -490,7 +490,7 @@ impl Approvals {
 }
 
 /// Asks a person a question of the model. If nobody can be asked, the call's result says so.
-fn ask_person(cx: &mut SessionContext, ready: ApprovedCall, judged: JudgedCall) -> Authorization {
+fn authorize_question(cx: &mut SessionContext, ready: ApprovedCall, judged: JudgedCall) -> Authorization {
     let open = cx.transcript.state().calls.iter().find(|open| open.call.id == ready.call.id);
     let approval = open.and_then(|open| open.record.approval.clone());
     if let Some(answer) = approval.filter(|it| it.allowed == Some(true)).and_then(|it| it.note) {
@@ -506,7 +506,7 @@ fn ask_person(cx: &mut SessionContext, ready: ApprovedCall, judged: JudgedCall) 
 }
 
 /// Records a person's answer to a question of the model as the result of its call.
-fn settle_question(
+fn record_question_answer(
     cx: &mut SessionContext,
     call: ToolUse,
     place: usize,
@@ -589,7 +589,7 @@ mod tests {
         let mut test = TestContext::new(&[]).await;
         test.cx.settings.mode = Mode::Ask;
         for count in 1..=MAX_UNANSWERED_CALLS {
-            assert_eq!(test.approvals.end_if_unanswered(), None, "before refusal {count}");
+            assert_eq!(test.approvals.end_if_too_many_unanswered(), None, "before refusal {count}");
             let ready = approved(call("c1", "write_file", json!({ "path": "a", "content": "" })), &["a"]);
             let judged = test.approvals.judge_call(&test.cx, "write_file", &ready.effects, false).await;
             let Authorization::Done(refused) = test.approvals.apply_verdict(&mut test.cx, ready, judged)
@@ -598,9 +598,12 @@ mod tests {
             };
             assert_eq!((refused.state, refused.by.as_deref()), (CallState::Denied, Some("headless")));
         }
-        assert_eq!(test.approvals.end_if_unanswered().unwrap().outcome, RunOutcome::PermissionNeeded);
+        assert_eq!(
+            test.approvals.end_if_too_many_unanswered().unwrap().outcome,
+            RunOutcome::PermissionNeeded
+        );
         test.approvals.begin_task();
-        assert_eq!(test.approvals.end_if_unanswered(), None, "a task counts anew");
+        assert_eq!(test.approvals.end_if_too_many_unanswered(), None, "a task counts anew");
     }
 
     #[tokio::test]

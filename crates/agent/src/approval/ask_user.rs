@@ -20,7 +20,7 @@ const MAX_QUESTION_BYTES: usize = 4_000;
 const MAX_OPTIONS: usize = 9;
 const MAX_OPTION_BYTES: usize = 300;
 /// Maximum bytes of a question in a summary of the run.
-const MAX_SHOWN_BYTES: usize = 300;
+const MAX_SUMMARIZED_QUESTION_BYTES: usize = 300;
 /// The result if no person can be asked.
 pub(crate) const NOBODY_TO_ASK_TEXT: &str = "nobody can be asked here. Take the reading that is easiest to undo and say so; if a \
                                  wrong guess would be costly, change nothing more and end with the question";
@@ -65,7 +65,7 @@ pub(crate) fn question_line(input: &Value) -> String {
 
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
-    clip_to_bytes(&words.join(" "), MAX_SHOWN_BYTES).to_owned()
+    clip_to_bytes(&words.join(" "), MAX_SUMMARIZED_QUESTION_BYTES).to_owned()
 }
 
 /// Returns a person's answer to a question as text, or the reason why there is none.
@@ -172,7 +172,8 @@ mod tests {
             assert_eq!(find_closing_question(text).as_deref(), expected, "{text}");
         }
         assert!(
-            find_closing_question(&format!("{}?", "long ".repeat(1_000))).unwrap().len() <= MAX_SHOWN_BYTES
+            find_closing_question(&format!("{}?", "long ".repeat(1_000))).unwrap().len()
+                <= MAX_SUMMARIZED_QUESTION_BYTES
         );
     }
 

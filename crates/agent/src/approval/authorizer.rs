@@ -26,7 +26,7 @@ use crate::session::context::SessionContext;
 use crate::transcript::running_transcript::CallChange;
 
 /// Maximum characters of a tool's name that a refusal repeats.
-const MAX_SHOWN_CHARS: usize = 80;
+const MAX_SHOWN_TOOL_NAME_CHARS: usize = 80;
 
 /// The stages that decide about a call.
 pub(crate) struct Authorizer<'a> {
@@ -58,7 +58,7 @@ impl Authorizer<'_> {
             return Authorization::Done(FinishedCall::without_output(CallState::Failed, text));
         }
         self.approvals.take_lasting_answers(cx);
-        if let Some(refused) = self.refuse_to_agent(cx, call) {
+        if let Some(refused) = self.refuse_agent_call(cx, call) {
             return Authorization::Done(refused);
         }
         match self.judge_call(cx, call).await {
@@ -69,14 +69,14 @@ impl Authorizer<'_> {
 
     /// Refuses a call of a tool that an agent doesn't have, or that it may not make in its last
     /// turn.
-    fn refuse_to_agent(&self, cx: &SessionContext, call: &ToolUse) -> Option<FinishedCall> {
+    fn refuse_agent_call(&self, cx: &SessionContext, call: &ToolUse) -> Option<FinishedCall> {
         let role = cx.role()?;
         let name = &call.name;
         let text = if cx.transcript.state().last_turn.is_some() && name != COMPLETE_TASK {
             format!("not run: this is the last turn, in which only {COMPLETE_TASK} is taken")
         } else if self.registry.get(name).is_err() {
             let has = self.registry.specs().into_iter().map(|spec| spec.name).collect::<Vec<_>>().join(", ");
-            let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
+            let name: String = name.chars().take(MAX_SHOWN_TOOL_NAME_CHARS).collect();
             format!("denied: the agent `{}` has no tool `{name}`. It has {has}", role.name)
         } else if role.edits == EditScope::TestFiles && runs_in_background(call) {
             "denied: this agent may change files of tests alone, so its commands don't run in the background"
@@ -100,7 +100,7 @@ impl Authorizer<'_> {
         let tool = self.registry.get(&call.name).map_err(failed)?;
         let effects = tool.effects(&call.input).map_err(failed)?;
         let (read_only, starts_agents) = (tool.is_read_only(), tool.starts_agents());
-        let effects = follow_links(cx, effects);
+        let effects = add_link_targets(cx, effects);
         let effects = Effects { previewed: effects.previewed || cx.is_isolated(), ..effects };
         let mut judged = self.approvals.judge_call(cx, &call.name, &effects, read_only).await;
         let limit = match tool.time_limit() {
@@ -198,7 +198,7 @@ fn runs_in_background(call: &ToolUse) -> bool {
 }
 
 /// Adds the real paths behind links to the written files: a link to a guarded file is guarded too.
-fn follow_links(cx: &SessionContext, mut effects: Effects) -> Effects {
+fn add_link_targets(cx: &SessionContext, mut effects: Effects) -> Effects {
     let real: Vec<RelPath> = effects
         .writes
         .iter()
@@ -307,7 +307,7 @@ mod tests {
         test.write("secrets/key", "x");
         std::os::unix::fs::symlink("secrets/key", test.root.join("link")).unwrap();
         let effects = Effects { writes: vec![RelPath::parse("link").unwrap()], ..Effects::default() };
-        let followed = follow_links(&test.cx, effects).writes;
+        let followed = add_link_targets(&test.cx, effects).writes;
         assert_eq!(followed.iter().map(ToString::to_string).collect::<Vec<_>>(), ["link", "secrets/key"]);
         test.set_rules(DENY_SECRETS);
         let effects = Effects { writes: followed, ..Effects::default() };

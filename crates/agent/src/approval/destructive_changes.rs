@@ -22,12 +22,21 @@ pub(crate) fn describe_lost(losses: &[DestructiveChange]) -> Option<String> {
         (false, true) => "removes or replaces",
         (false, false) => "removes",
     };
-    let mut text =
-        format!("{verb} {} that undo can't bring back: {}", count_files(&gone), list_with_sizes(&gone));
+    let mut text = format!(
+        "{verb} {} that undo can't bring back: {}",
+        describe_file_count(&gone),
+        list_with_sizes(&gone)
+    );
     let kept: Vec<&DestructiveChange> = losses.iter().filter(|loss| loss.undoable).collect();
     if !kept.is_empty() {
         // Writing to a string can't fail.
-        write!(text, "; and {}, which undo brings back: {}", count_files(&kept), list_with_sizes(&kept)).ok();
+        write!(
+            text,
+            "; and {}, which undo brings back: {}",
+            describe_file_count(&kept),
+            list_with_sizes(&kept)
+        )
+        .ok();
     }
     Some(text)
 }
@@ -54,7 +63,7 @@ fn format_file_count(losses: &[&DestructiveChange]) -> String {
     format!("{more}{}", group_digits(files))
 }
 
-fn count_files(losses: &[&DestructiveChange]) -> String {
+fn describe_file_count(losses: &[&DestructiveChange]) -> String {
     let number = format_file_count(losses);
     let plural = if number == "1" || number == "more than 1" { "" } else { "s" };
     format!("{number} file{plural}")
@@ -106,7 +115,7 @@ pub(crate) fn describe_changes(changes: &[FileChange]) -> Option<String> {
 }
 
 /// Lists files with the reason for each.
-pub(crate) fn list_reasons(files: &[(RelPath, String)]) -> String {
+pub(crate) fn list_files_with_reasons(files: &[(RelPath, String)]) -> String {
     let each = files.iter().take(MAX_NAMED_ITEMS).map(|(path, why)| format!("{path}: {why}"));
     append_rest_count(each.collect::<Vec<_>>().join("; "), files.len())
 }

@@ -17,7 +17,7 @@ use super::approvals::Approvals;
 use super::authorization::{ApprovedCall, JudgedCall, PermissionQuestion};
 use crate::AgentError;
 use crate::approval::destructive_changes::{
-    describe_changes, describe_lost, describe_recoverable, list_reasons,
+    describe_changes, describe_lost, describe_recoverable, list_files_with_reasons,
 };
 use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
@@ -116,9 +116,10 @@ impl OverlayPreviews {
         if matches!(self.layer_support, LayerSupport::Untested) {
             let (workspace, sandbox) = (Arc::clone(&cx.workspace), Arc::clone(&cx.sandbox));
             let session = cx.journal_session().clone();
-            let tried =
-                run_blocking("mounting a layer", move || workspace.previews().can_start(&session, &sandbox))
-                    .await;
+            let tried = run_blocking("mounting a layer", move || {
+                workspace.previews().check_can_start(&session, &sandbox)
+            })
+            .await;
             self.layer_support = match tried.and_then(|tried| tried.map_err(AgentError::from)) {
                 Ok(()) => LayerSupport::Supported,
                 Err(error) => LayerSupport::Unsupported(error.to_string()),
@@ -178,7 +179,7 @@ pub(crate) async fn finish_preview(
     };
     if !tried.refusals().is_empty() {
         discard_layer(trial).await;
-        note_nothing_landed(&mut finished, &list_reasons(&tried.refusals()));
+        note_nothing_landed(&mut finished, &list_files_with_reasons(&tried.refusals()));
         return Ok(Some((ready, finished)));
     }
     if tried.is_empty() {
@@ -231,7 +232,7 @@ async fn decide_landing(
     let JudgedCall { verdict, mode, sandbox } = *contained;
     let verdict = Verdict { decision: Decision::Ask, reason, destroys: lost.clone(), rules, ..verdict };
     if !cx.can_ask() {
-        return Ok(LayerDecision::Drop(Box::new(refuse_unanswered(cx, approvals, ready, verdict))));
+        return Ok(LayerDecision::Drop(Box::new(refuse_unanswerable(cx, approvals, ready, verdict))));
     }
     let diff = diff_layer(cx, tried).await;
     // A lasting rule would skip later previews, so none is offered for destructive changes.
@@ -258,7 +259,7 @@ async fn decide_landing(
     }
 }
 
-fn refuse_unanswered(
+fn refuse_unanswerable(
     cx: &SessionContext,
     approvals: &mut Approvals,
     ready: &ApprovedCall,
@@ -270,7 +271,7 @@ fn refuse_unanswered(
          permission, and nobody can be asked here. Go on without it if you can.",
         ready.call.name
     );
-    approvals.refuse_unanswered(cx, &ready.call, verdict, text)
+    approvals.refuse_unanswerable(cx, &ready.call, verdict, text)
 }
 
 /// Returns the diff of the layer, for the question.
@@ -307,7 +308,7 @@ async fn land_layer(
     if !landing.landed {
         let why = format!(
             "{}. Look at the files, and do it again if it still makes sense",
-            list_reasons(&landing.left)
+            list_files_with_reasons(&landing.left)
         );
         note_nothing_landed(finished, &why);
         return Ok(());
@@ -317,7 +318,7 @@ async fn land_layer(
         finished.parts.push(text_part(&format!("[landed after approval: it {lost}]")));
     }
     if !landing.left.is_empty() {
-        finished.parts.push(text_part(&format!("[not landed: {}]", list_reasons(&landing.left))));
+        finished.parts.push(text_part(&format!("[not landed: {}]", list_files_with_reasons(&landing.left))));
     }
     if !tried.left_out_paths().is_empty() {
         let names: Vec<_> = tried
@@ -325,7 +326,7 @@ async fn land_layer(
             .iter()
             .map(|path| (path.clone(), "neither a file nor a link".to_owned()))
             .collect();
-        finished.parts.push(text_part(&format!("[not landed: {}]", list_reasons(&names))));
+        finished.parts.push(text_part(&format!("[not landed: {}]", list_files_with_reasons(&names))));
     }
     Ok(())
 }

@@ -19,11 +19,11 @@ const MAX_PREVIEW_TAIL_BYTES: usize = 3_000;
 const MAX_RESULT_BYTES: usize = 12 * 1024 * 1024;
 
 /// Part of the room for requests that the text of one result may take, in hundredths.
-const MAX_RESULT_PERCENT: u64 = 25;
+const MAX_RESULT_ROOM_PERCENT: u64 = 25;
 /// The tool whose results are compared with earlier ones.
 const READ_TOOL: &str = "read_file";
 /// Results of fewer bytes are repeated: a reference to one would save nothing.
-const MIN_REPEATED_BYTES: usize = 600;
+const MIN_REFERENCED_RESULT_BYTES: usize = 600;
 
 /// Records a call's end together with its result.
 pub(crate) fn record_call_end(cx: &mut SessionContext, call: &ToolUse, mut finished: FinishedCall) {
@@ -68,7 +68,7 @@ pub(crate) fn record_call_end(cx: &mut SessionContext, call: &ToolUse, mut finis
 /// Returns a result as a block for the model, or a short text if the result is too long for the
 /// log.
 fn result_block(cx: &mut SessionContext, call: &ToolUse, finished: FinishedCall) -> Block {
-    let block = untruncated_result_block(cx, call, finished);
+    let block = fitted_result_block(cx, call, finished);
     let bytes = serde_json::to_vec(&block).map_or(0, |bytes| bytes.len());
     if bytes <= MAX_RESULT_BYTES {
         return block;
@@ -77,7 +77,7 @@ fn result_block(cx: &mut SessionContext, call: &ToolUse, finished: FinishedCall)
     cx.transcript.state().result_block(&cx.redactor, &call.id, &call.name, &text)
 }
 
-fn untruncated_result_block(cx: &mut SessionContext, call: &ToolUse, mut finished: FinishedCall) -> Block {
+fn fitted_result_block(cx: &mut SessionContext, call: &ToolUse, mut finished: FinishedCall) -> Block {
     for part in &mut finished.parts {
         if let ResultPart::Text { text } = part
             && let std::borrow::Cow::Owned(clean) = cx.redactor.redact(text)
@@ -85,7 +85,7 @@ fn untruncated_result_block(cx: &mut SessionContext, call: &ToolUse, mut finishe
             *text = clean;
         }
     }
-    fit_window(cx, call, &mut finished.parts);
+    fit_into_window(cx, call, &mut finished.parts);
     if !cx.transcript.state().needs_result_block(&call.id) {
         // Fenced, so that text of a file or a command can't pass for another result or for the
         // user.
@@ -110,8 +110,8 @@ fn part_text(part: &ResultPart) -> &str {
 }
 
 /// Shortens texts that would take too much of the model's window. The log keeps all of them.
-fn fit_window(cx: &mut SessionContext, call: &ToolUse, content: &mut [ResultPart]) {
-    let most = Tokens(InputRoom::for_model(cx).input.0 * MAX_RESULT_PERCENT / 100);
+fn fit_into_window(cx: &mut SessionContext, call: &ToolUse, content: &mut [ResultPart]) {
+    let most = Tokens(InputRoom::for_model(cx).input.0 * MAX_RESULT_ROOM_PERCENT / 100);
     for part in content {
         let ResultPart::Text { text } = part else { continue };
         // No text has more tokens than bytes. An estimate, because the model's vocabulary may have
@@ -137,7 +137,7 @@ fn fit_window(cx: &mut SessionContext, call: &ToolUse, content: &mut [ResultPart
 /// very same text.
 fn find_earlier_read(cx: &SessionContext, call: &ToolUse, content: &[ResultPart]) -> Option<String> {
     let bytes: usize = content.iter().map(|part| part_text(part).len()).sum();
-    if bytes < MIN_REPEATED_BYTES {
+    if bytes < MIN_REFERENCED_RESULT_BYTES {
         return None;
     }
     let messages = &cx.transcript.state().messages;

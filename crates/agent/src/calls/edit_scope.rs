@@ -10,7 +10,7 @@ use super::finished_call::FinishedCall;
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::blocking::run_blocking;
-use crate::recovery::cut_off::record_own_changes;
+use crate::recovery::cut_off_work::record_own_changes;
 use crate::session::context::SessionContext;
 
 /// Maximum number of files named in a result.

@@ -11,7 +11,7 @@ use journeyman_protocol::{
 };
 use journeyman_sandbox::Outcome;
 use journeyman_tools::{
-    BackgroundCommands, BackgroundExit, Outputs, RecallResult, Registry, SeenFiles, ToolContext, ToolLimits,
+    BackgroundCommands, BackgroundExit, Outputs, RecallCallback, Registry, SeenFiles, ToolContext, ToolLimits,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -33,11 +33,11 @@ const MAX_CUSTOM_EVENT_BYTES: usize = 64 * 1024;
 /// Maximum bytes of an output in the log. Of a longer one the beginning and the end are kept.
 const MAX_LOGGED_OUTPUT_BYTES: usize = 1024 * 1024;
 /// Maximum number of files named in the record of an edit.
-const MAX_NAMED_FILES: usize = 20;
+const MAX_RECORDED_EDIT_FILES: usize = 20;
 /// Maximum number of files named in a notice.
 const MAX_NOTICE_FILES: usize = 10;
 /// Maximum bytes of a checkpoint's label.
-const MAX_LABEL_BYTES: usize = journeyman_workspace::limits::MAX_LABEL_BYTES;
+const MAX_CHECKPOINT_LABEL_BYTES: usize = journeyman_workspace::limits::MAX_LABEL_BYTES;
 
 /// Runs tools, and owns the state that they share within a session.
 pub(crate) struct ToolRunner {
@@ -100,9 +100,9 @@ impl ToolRunner {
             return;
         }
         self.edits += 1;
-        let files = changes.iter().take(MAX_NAMED_FILES).map(|change| change.path.to_string());
+        let files = changes.iter().take(MAX_RECORDED_EDIT_FILES).map(|change| change.path.to_string());
         let files = files.collect::<Vec<_>>().join(", ");
-        let more = match changes.len().saturating_sub(MAX_NAMED_FILES) {
+        let more = match changes.len().saturating_sub(MAX_RECORDED_EDIT_FILES) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
@@ -183,7 +183,7 @@ impl ToolRunner {
     fn outputs(&mut self, cx: &SessionContext) -> Arc<Outputs> {
         let outputs = self.outputs.get_or_insert_with(|| {
             let (store, session) = (Arc::clone(cx.transcript.log().store()), cx.session.clone());
-            let recall: RecallResult = Arc::new(move |call| {
+            let recall: RecallCallback = Arc::new(move |call| {
                 let (store, session) = (Arc::clone(&store), session.clone());
                 // A log that can't be read is reported by the next write.
                 async move { read_result_text(&*store, &session, &call).await.ok().flatten() }.boxed()
@@ -214,7 +214,7 @@ impl ToolRunner {
         let notice = move |exit: BackgroundExit| {
             let inbox = Arc::clone(&inbox);
             runtime.spawn(async move {
-                let text = reminder::wrap_reminder(&exit_notice(&exit));
+                let text = reminder::wrap_reminder(&background_exit_notice(&exit));
                 // The log reports a refused write itself. The model can still ask for the command's
                 // output.
                 inbox.accept(MessageKind::System, ReminderCategory::General, text).await.ok();
@@ -223,16 +223,16 @@ impl ToolRunner {
         // Command numbers start after the number of earlier calls, so that they stay unique after a
         // restart.
         let count = cx.transcript.state().call_ids.len() as u64;
-        let background = Arc::new(BackgroundCommands::new(notice).with_first_number(count));
+        let background = Arc::new(BackgroundCommands::new(notice).with_numbers_after(count));
         self.background_commands = Some(Arc::clone(&background));
         background
     }
 
     /// Stops the background commands, and waits until their changes are journaled.
-    pub(crate) async fn stop_background(&mut self, cx: &mut SessionContext) {
+    pub(crate) async fn stop_background_commands(&mut self, cx: &mut SessionContext) {
         if let Some(background) = self.background_commands.take() {
             background.close().await;
-            record_violations_of(cx, &background);
+            record_background_violations_of(cx, &background);
         }
     }
 
@@ -242,7 +242,7 @@ impl ToolRunner {
             if let Err(error) = background.check_guarded_files().await {
                 cx.transcript.emit(Event::Warning { message: error.to_string() });
             }
-            record_violations_of(cx, &background);
+            record_background_violations_of(cx, &background);
         }
     }
 }
@@ -263,7 +263,7 @@ fn tool_name_of(cx: &SessionContext, call: &CallId) -> String {
     open.map(|open| open.call.name.clone()).unwrap_or_default()
 }
 
-fn record_violations_of(cx: &mut SessionContext, background: &BackgroundCommands) {
+fn record_background_violations_of(cx: &mut SessionContext, background: &BackgroundCommands) {
     let mut by_call: BTreeMap<Option<CallId>, Vec<GuardViolation>> = BTreeMap::new();
     for one in background.take_violations() {
         by_call.entry(one.call.clone()).or_default().push(one);
@@ -274,14 +274,14 @@ fn record_violations_of(cx: &mut SessionContext, background: &BackgroundCommands
 }
 
 /// Returns the label of the checkpoint before this step: the step's number and its changing calls.
-pub(crate) fn step_label(cx: &SessionContext, approvals: &Approvals, ready: &[ApprovedCall]) -> String {
+pub(crate) fn checkpoint_label(cx: &SessionContext, approvals: &Approvals, ready: &[ApprovedCall]) -> String {
     let changing = ready.iter().filter(|one| !one.read_only);
     let summaries: Vec<String> = changing
         .map(|one| approvals.summarize_call(cx, &one.call).lines().next().unwrap_or_default().to_owned())
         .collect();
     let mut label = format!("step {}: {}", cx.current_step(), summaries.join(", "));
     label.retain(|character| !character.is_control());
-    label.truncate(label.floor_char_boundary(MAX_LABEL_BYTES));
+    label.truncate(label.floor_char_boundary(MAX_CHECKPOINT_LABEL_BYTES));
     label
 }
 
@@ -302,7 +302,7 @@ pub(crate) fn take_runnable_calls(
 }
 
 /// Returns the notice for the model about a background command that ended.
-fn exit_notice(exit: &BackgroundExit) -> String {
+fn background_exit_notice(exit: &BackgroundExit) -> String {
     let how = match &exit.outcome {
         Outcome::Exited(code) => format!("ended with exit code {code}"),
         Outcome::Signaled(signal) => format!("was killed by signal {signal}"),

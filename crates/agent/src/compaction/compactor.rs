@@ -33,11 +33,11 @@ const MIN_SHORTENABLE_MESSAGES: usize = 3;
 /// Minimum bytes per token of a longer text, in any language.
 const MIN_BYTES_PER_TOKEN: u64 = 2;
 /// Bytes of text that have as many tokens as a large image.
-const IMAGE_BYTES: usize = 10_000;
+const IMAGE_EQUIVALENT_BYTES: usize = 10_000;
 /// Bytes of a number, `true`, `false` or `null` in arguments, with what separates it.
-const NUMBER_BYTES: usize = 24;
+const MAX_SCALAR_BYTES: usize = 24;
 /// Bytes of the quotation marks or brackets around a value, with what separates it.
-const SEPARATOR_BYTES: usize = 4;
+const DELIMITER_BYTES: usize = 4;
 /// Part of the input room for the conversation that the model summarizes, in hundredths.
 const SUMMARIZED_PERCENT: u64 = 60;
 /// Summaries in a row that may fail before no more are asked for.
@@ -47,7 +47,7 @@ const MIN_SUMMARIZED_TOKENS: Tokens = Tokens(2_000);
 /// The newest messages, which a compaction doesn't leave out: a reply and its results.
 const KEPT_NEWEST_MESSAGES: usize = 2;
 /// Hexadecimal digits of a file's hash in the state: enough to tell versions apart.
-const HASH_DIGITS: usize = 12;
+const FILE_HASH_DIGITS: usize = 12;
 
 /// Keeps the requests of a session within the model's window.
 #[derive(Debug, Default)]
@@ -92,14 +92,14 @@ impl Compactor {
         let threshold = room.compaction_start(stages.cx.settings.compaction.threshold);
         // The task itself isn't shortened before a provider refuses it.
         let is_first = stages.cx.transcript.state().messages.len() < MIN_SHORTENABLE_MESSAGES;
-        if size.predicted <= threshold || is_first || self.has_shortened(stages.cx) {
+        if size.predicted <= threshold || is_first || self.has_shortened_this_turn(stages.cx) {
             return Ok(());
         }
         match self.shorten(&mut stages, CompressionReason::Threshold, room, tools).await {
             // The request may still fit. If it doesn't, the provider says so.
             Err(AgentError::HookDenied { reason, .. }) => {
                 let message = format!("the conversation was not shortened: a hook forbids it: {reason}");
-                stages.cx.transcript.emit_warning(ErrorPhase::System, message);
+                stages.cx.transcript.emit_nonfatal_error(ErrorPhase::System, message);
                 Ok(())
             }
             other => other.map(drop),
@@ -149,7 +149,7 @@ impl Compactor {
     }
 
     /// Returns true if the transcript was shortened in this turn already.
-    fn has_shortened(&self, cx: &SessionContext) -> bool {
+    fn has_shortened_this_turn(&self, cx: &SessionContext) -> bool {
         self.shortened_in == Some(step_and_turn(cx))
     }
 
@@ -193,7 +193,7 @@ impl Compactor {
             CompressionReason::Overflow => room.target_after_compaction(fixed),
             _ => room.limit_after_compaction(fixed),
         };
-        let facts = CompactionFacts {
+        let facts = CompactionInputs {
             texts,
             evidence: stages.evidence,
             notes,
@@ -282,7 +282,7 @@ impl Compactor {
                     ""
                 };
                 let message = format!("the model wrote no summary of the conversation: {error}{from_now_on}");
-                cx.transcript.emit_warning(ErrorPhase::Model, message);
+                cx.transcript.emit_nonfatal_error(ErrorPhase::Model, message);
                 None
             }
         }
@@ -315,13 +315,13 @@ impl Compactor {
 fn surely_fits(cx: &SessionContext, tokens: Tokens) -> bool {
     let part = |part: &ResultPart| match part {
         ResultPart::Text { text } => text.len(),
-        ResultPart::Image(_) => IMAGE_BYTES,
+        ResultPart::Image(_) => IMAGE_EQUIVALENT_BYTES,
     };
     let block = |block: &Block| match block {
         Block::Text { text } | Block::Thinking { text, .. } => text.len(),
         Block::ToolUse(call) => max_argument_bytes(&call.input),
         Block::ToolResult { content, .. } => content.iter().map(part).sum(),
-        Block::Image(_) => IMAGE_BYTES,
+        Block::Image(_) => IMAGE_EQUIVALENT_BYTES,
     };
     let messages = cx.transcript.state().messages.iter();
     let bytes: usize = messages.flat_map(|message| &message.content).map(block).sum();
@@ -333,14 +333,14 @@ fn surely_fits(cx: &SessionContext, tokens: Tokens) -> bool {
 /// texts.
 fn max_argument_bytes(value: &Value) -> usize {
     // A text is written with escapes, which double it at most unless it has control characters.
-    let text = |text: &str| 2 * text.len() + SEPARATOR_BYTES;
+    let text = |text: &str| 2 * text.len() + DELIMITER_BYTES;
     match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => NUMBER_BYTES,
+        Value::Null | Value::Bool(_) | Value::Number(_) => MAX_SCALAR_BYTES,
         Value::String(it) => text(it),
-        Value::Array(items) => SEPARATOR_BYTES + items.iter().map(max_argument_bytes).sum::<usize>(),
+        Value::Array(items) => DELIMITER_BYTES + items.iter().map(max_argument_bytes).sum::<usize>(),
         Value::Object(fields) => {
             let fields = fields.iter().map(|(name, value)| text(name) + max_argument_bytes(value));
-            SEPARATOR_BYTES + fields.sum::<usize>()
+            DELIMITER_BYTES + fields.sum::<usize>()
         }
     }
 }
@@ -358,7 +358,7 @@ fn step_and_turn(cx: &SessionContext) -> (u64, u32) {
 }
 
 /// The parts of a compaction besides the conversation.
-struct CompactionFacts<'a> {
+struct CompactionInputs<'a> {
     texts: KeptTexts,
     evidence: &'a [Evidence],
     notes: Vec<String>,
@@ -368,7 +368,7 @@ struct CompactionFacts<'a> {
     limit: Tokens,
 }
 
-impl CompactionFacts<'_> {
+impl CompactionInputs<'_> {
     fn compact(&self, cx: &SessionContext, prose: Option<&str>) -> CompactedTranscript {
         let state = cx.transcript.state();
         let last = state.compaction.as_ref();
@@ -383,7 +383,7 @@ impl CompactionFacts<'_> {
         });
         let hashes = state.seen.values().filter_map(|file| {
             let hash = file.known?.to_string();
-            Some((file.path.to_string(), hash.get(..HASH_DIGITS).unwrap_or(&hash).to_owned()))
+            Some((file.path.to_string(), hash.get(..FILE_HASH_DIGITS).unwrap_or(&hash).to_owned()))
         });
         let checks = self.evidence.iter().map(|one| {
             let with = if one.original_tests { " with the original tests" } else { "" };

@@ -9,10 +9,10 @@ use crate::session::context::SessionContext;
 /// provider's cache from the first aged result on, so it isn't done sooner.
 const AGING_START_PERCENT: u64 = 50;
 /// Part of the input room that a compaction leaves to the request, in hundredths.
-const TARGET_AFTER_PERCENT: u64 = 45;
+const COMPACTION_TARGET_PERCENT: u64 = 45;
 /// Part of the input room that a request may have where the task, or results that the model has yet
 /// to read, need it, in hundredths.
-const MAX_AFTER_PERCENT: u64 = 92;
+const MAX_COMPACTED_PERCENT: u64 = 92;
 /// Part of the input room for the newest results, which don't age.
 const KEPT_RESULTS_PERCENT: u64 = 15;
 /// Minimum part of the input room that aging has to free, in hundredths. Otherwise it waits.
@@ -59,12 +59,12 @@ impl InputRoom {
     /// of the system prompt and the tools.
     pub(super) fn target_after_compaction(self, fixed: Tokens) -> Tokens {
         let left = self.input.0.saturating_sub(fixed.0);
-        Tokens(self.percent(TARGET_AFTER_PERCENT).0.saturating_sub(fixed.0).max(left * 2 / 5))
+        Tokens(self.percent(COMPACTION_TARGET_PERCENT).0.saturating_sub(fixed.0).max(left * 2 / 5))
     }
 
     /// Returns the maximum tokens of the messages after a compaction.
     pub(super) fn limit_after_compaction(self, fixed: Tokens) -> Tokens {
-        Tokens(self.percent(MAX_AFTER_PERCENT).0.saturating_sub(fixed.0))
+        Tokens(self.percent(MAX_COMPACTED_PERCENT).0.saturating_sub(fixed.0))
             .max(self.target_after_compaction(fixed))
     }
 }

@@ -14,9 +14,9 @@ const MAX_SUMMARY_TOKENS: Tokens = Tokens(1_500);
 /// Maximum time for the summary, with all attempts: the session waits for it.
 const SUMMARY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Maximum bytes of one result in the text to summarize.
-const MAX_RESULT_BYTES: usize = 1_200;
+const MAX_SUMMARIZED_RESULT_BYTES: usize = 1_200;
 /// Maximum bytes of one message's text in the text to summarize.
-const MAX_TEXT_BYTES: usize = 4_000;
+const MAX_SUMMARIZED_MESSAGE_BYTES: usize = 4_000;
 
 /// Asks the model for a summary of at most `room` tokens of the newest messages.
 ///
@@ -84,17 +84,24 @@ fn format_message(message: &Message) -> String {
     for block in &message.content {
         match block {
             Block::Text { text } => {
-                out.push_str(&format!("[{who}] {}\n", clip_to_bytes(text, MAX_TEXT_BYTES)))
+                out.push_str(&format!("[{who}] {}\n", clip_to_bytes(text, MAX_SUMMARIZED_MESSAGE_BYTES)))
             }
             Block::ToolUse(call) => {
                 let input = call.input.to_string();
-                out.push_str(&format!("[call] {} {}\n", call.name, clip_to_bytes(&input, MAX_RESULT_BYTES)));
+                out.push_str(&format!(
+                    "[call] {} {}\n",
+                    call.name,
+                    clip_to_bytes(&input, MAX_SUMMARIZED_RESULT_BYTES)
+                ));
             }
             Block::ToolResult { content, is_error, .. } => {
                 let kind = if *is_error { "failed" } else { "result" };
                 for part in content {
                     if let ResultPart::Text { text } = part {
-                        out.push_str(&format!("[{kind}] {}\n", clip_to_bytes(text, MAX_RESULT_BYTES)));
+                        out.push_str(&format!(
+                            "[{kind}] {}\n",
+                            clip_to_bytes(text, MAX_SUMMARIZED_RESULT_BYTES)
+                        ));
                     }
                 }
             }

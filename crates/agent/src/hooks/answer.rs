@@ -88,7 +88,7 @@ impl HookAnswer {
                 answer
             }
             CommandEnd::Exited { status: ExitKind::Code(2), stderr, .. } => {
-                Self::from_block(event, hook, output_text(stderr))
+                Self::from_block_decision(event, hook, output_text(stderr))
             }
             CommandEnd::Exited { status: ExitKind::Code(code), stderr, denial, .. } => {
                 let why = output_text(stderr).map(|text| format!(": {text}")).unwrap_or_default();
@@ -105,7 +105,7 @@ impl HookAnswer {
 
     /// Interprets exit code 2 and `decision: "block"`, whose meaning depends on whether the event
     /// can still be refused.
-    fn from_block(event: HookEvent, hook: &str, reason: Option<String>) -> Self {
+    fn from_block_decision(event: HookEvent, hook: &str, reason: Option<String>) -> Self {
         let reason = reason.unwrap_or_else(|| format!("the hook `{hook}` blocks this and gives no reason"));
         match event {
             event if event.may_deny() || event == HookEvent::TurnEnd => {
@@ -180,7 +180,7 @@ impl HookAnswer {
     fn from_decision(event: HookEvent, hook: &str, decision: &Value, reason: Option<String>) -> Self {
         let or = |text: &str| reason.clone().unwrap_or_else(|| format!("the hook `{hook}` {text}"));
         match decision.as_str() {
-            Some("deny" | "block") => Self::from_block(event, hook, reason),
+            Some("deny" | "block") => Self::from_block_decision(event, hook, reason),
             Some("approve" | "allow") if event == HookEvent::PreTool => {
                 Self::with_decision(DecisionStrength::Approve, or("approves"))
             }

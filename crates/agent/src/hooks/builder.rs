@@ -59,7 +59,7 @@ macro_rules! closure {
             self.$later(move |$($arg),*| std::future::ready(hook($($arg),*).into()).boxed())
         }
 
-        #[doc = concat!("Adds a closure that runs ", $what, " and may wait; see [`HooksBuilder::timeout`].")]
+        #[doc = concat!("Adds a closure that runs ", $what, " and may wait; see [`HooksBuilder::closure_timeout`].")]
         #[must_use]
         pub fn $later<F>(mut self, hook: F) -> Self
         where
@@ -107,7 +107,7 @@ impl HooksBuilder {
     /// [`DEFAULT_HOOK_TIMEOUT`](super::DEFAULT_HOOK_TIMEOUT). A synchronous closure can't be
     /// stopped, so it must not wait for anything.
     #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
+    pub fn closure_timeout(mut self, timeout: Duration) -> Self {
         self.closures.timeout = timeout;
         self
     }

@@ -27,13 +27,13 @@ use crate::transcript::state::OpenCall;
 const HOOK_TOOL: &str = "hook";
 /// Maximum number of bytes of a file that an approval request shows. Longer files can't be
 /// approved.
-const MAX_SHOWN_BYTES: u64 = 64 * 1024;
+const MAX_SHOWN_FILE_BYTES: u64 = 64 * 1024;
 /// Directories that hold programs and are usually ignored, so that no list of changes includes
 /// them.
 const PROGRAM_DIRECTORIES: [&str; 8] =
     ["node_modules", ".venv", "venv", "vendor", ".tox", ".nox", ".yarn", "bower_components"];
 /// The tool whose commands may change such directories.
-const RUN_COMMAND: &str = "run_command";
+const RUN_COMMAND_TOOL: &str = "run_command";
 
 /// The files that a person was shown and allowed, and the checkpoint where the session's changes
 /// begin.
@@ -74,12 +74,13 @@ impl ShownFiles {
         let changed = match self.changed_in_session(cx, review.checkpoints).await {
             Ok(changed) => changed,
             Err(error) => {
-                cx.transcript.emit_warning(ErrorPhase::System, error.to_string());
+                cx.transcript.emit_nonfatal_error(ErrorPhase::System, error.to_string());
                 return UnseenChanges { unknown: Some(error.to_string()), ..UnseenChanges::default() };
             }
         };
         let hashes = cx.workspace.fingerprints(&changed);
-        let mut unseen = UnseenChanges { directories: program_directories(cx), ..UnseenChanges::default() };
+        let mut unseen =
+            UnseenChanges { directories: changed_program_directories(cx), ..UnseenChanges::default() };
         let found = changed.into_iter().zip(hashes);
         let new = found.filter(|(path, hash)| self.allowed.get(path) != Some(hash));
         let hashes: BTreeMap<RelPath, Option<ContentHash>> = new.collect();
@@ -96,7 +97,7 @@ impl ShownFiles {
                 unseen.files.retain(|path| !kept.contains(path));
             }
             Ok(false) => {}
-            Err(error) => cx.transcript.emit_warning(ErrorPhase::System, error.to_string()),
+            Err(error) => cx.transcript.emit_nonfatal_error(ErrorPhase::System, error.to_string()),
         }
         unseen
     }
@@ -144,7 +145,7 @@ impl ShownFiles {
     ) -> Result<bool, AgentError> {
         let (workspace, paths) = (Arc::clone(&cx.workspace), files.to_vec());
         let read = run_blocking("reading what changed", move || {
-            let text = |path: RelPath| match workspace.read(&path, MAX_SHOWN_BYTES) {
+            let text = |path: RelPath| match workspace.read(&path, MAX_SHOWN_FILE_BYTES) {
                 Ok(content) => match content.body {
                     FileBody::Text(text) => Some((path.to_string(), Value::String(text.text))),
                     _ => None,
@@ -192,7 +193,7 @@ impl ShownFiles {
 
 /// Returns the directories of programs that a command or a check of the session may have changed
 /// unnoticed.
-fn program_directories(cx: &SessionContext) -> Vec<RelPath> {
+fn changed_program_directories(cx: &SessionContext) -> Vec<RelPath> {
     let begun = |open: &&OpenCall| {
         let waits = [CallState::Pending, CallState::ApprovalRequired, CallState::Approved, CallState::Denied];
         !waits.contains(&open.record.state)
@@ -204,8 +205,8 @@ fn program_directories(cx: &SessionContext) -> Vec<RelPath> {
     let in_text = !cx.transcript.state().tool_calling() && cx.transcript.state().counters.turns > 1;
     let ran = in_text
         || cx.transcript.state().counters.rounds > 0
-        || calls.any(|call| call.name == RUN_COMMAND && earlier(call))
-        || open.iter().filter(begun).any(|open| open.call.name == RUN_COMMAND);
+        || calls.any(|call| call.name == RUN_COMMAND_TOOL && earlier(call))
+        || open.iter().filter(begun).any(|open| open.call.name == RUN_COMMAND_TOOL);
     let workspace = &cx.workspace;
     let uncovered =
         |path: &RelPath| workspace.previews().uncovered_path(path).is_some_and(|found| found.directory);

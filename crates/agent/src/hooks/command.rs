@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 pub const MAX_HOOK_OUTPUT_BYTES: usize = 64 * 1024;
 /// Maximum number of bytes that are read after the command has ended. No pipe holds more, whatever
 /// a surviving child process goes on writing.
-const MAX_REST_BYTES: usize = 1024 * 1024;
+const MAX_BYTES_AFTER_EXIT: usize = 1024 * 1024;
 
 /// The `PATH` for a user who has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -215,7 +215,7 @@ impl KeptOutput {
         let mut total = 0;
         // Tokio's pipes don't block, so reading an empty pipe that is still open fails and ends the
         // loop.
-        while total < MAX_REST_BYTES
+        while total < MAX_BYTES_AFTER_EXIT
             && let Ok(count @ 1..) = rustix::io::read(stream, &mut piece)
         {
             total += count;

@@ -19,7 +19,7 @@ use crate::blocking::run_blocking;
 use crate::calls::finished_call::FinishedCall;
 use crate::hooks::{
     GateResult, HookCallResult, HookContext, HookEvent, HookNotes, HookSandbox, Hooks, PreToolDecision,
-    StartedBy, TurnEndDecision,
+    SessionStartKind, TurnEndDecision,
 };
 use crate::session::context::SessionContext;
 use crate::session::task_end::TaskEnd;
@@ -53,7 +53,7 @@ fn list_paths<'a>(paths: impl Iterator<Item = &'a RelPath>) -> String {
 pub(crate) struct HookDispatch {
     hooks: Hooks,
     /// The way in which the session began, until its `session_start` hooks have run.
-    unannounced_start: Option<StartedBy>,
+    unannounced_start: Option<SessionStartKind>,
     /// The reason why a hook wants the task to end.
     stop_reason: Option<String>,
     /// Hooks' context for the next request to the model.
@@ -68,7 +68,7 @@ impl HookDispatch {
     pub(crate) fn new(hooks: Hooks) -> Self {
         Self {
             hooks,
-            unannounced_start: Some(StartedBy::Startup),
+            unannounced_start: Some(SessionStartKind::Startup),
             stop_reason: None,
             waiting_context: Vec::new(),
             forced_turns: 0,
@@ -79,7 +79,7 @@ impl HookDispatch {
     /// Returns true if hooks may run before the model's reply to the first request.
     pub(crate) fn can_run_before_reply(&self) -> bool {
         let events = [HookEvent::SessionStart, HookEvent::Prompt, HookEvent::PreModel];
-        events.into_iter().any(|event| !self.hooks.is_empty(event))
+        events.into_iter().any(|event| !self.hooks.has_no_hook_at(event))
     }
 
     /// Resets the stop request and the forced turns of the last task.
@@ -131,7 +131,7 @@ impl HookDispatch {
     /// Reports the hooks' warnings and notices, and returns their context for the model.
     fn apply_notes(&mut self, cx: &mut SessionContext, notes: HookNotes) -> Vec<String> {
         for warning in notes.warnings {
-            cx.transcript.emit_warning(ErrorPhase::System, warning);
+            cx.transcript.emit_nonfatal_error(ErrorPhase::System, warning);
         }
         for message in notes.notices {
             cx.transcript.emit(Event::Warning { message });
@@ -171,7 +171,7 @@ impl HookDispatch {
         ready: &ApprovedCall,
         stop: &CancellationToken,
     ) -> PreToolOutcome {
-        if self.hooks.is_empty(HookEvent::PreTool) {
+        if self.hooks.has_no_hook_at(HookEvent::PreTool) {
             return PreToolOutcome { context: Vec::new(), input: None, decision: PreToolDecision::Go };
         }
         let at = self.hook_context(cx, review, HookEvent::PreTool, stop, Some(stop)).await;
@@ -191,7 +191,7 @@ impl HookDispatch {
         finished: &mut FinishedCall,
         stop: &CancellationToken,
     ) -> Vec<String> {
-        if self.hooks.is_empty(HookEvent::PostTool) {
+        if self.hooks.has_no_hook_at(HookEvent::PostTool) {
             return Vec::new();
         }
         let closing = cx.shared.closing.clone();
@@ -221,7 +221,7 @@ impl HookDispatch {
         request: &mut ModelRequest,
         stop: &CancellationToken,
     ) -> Result<Option<Vec<Message>>, AgentError> {
-        if self.hooks.is_empty(HookEvent::PreModel) {
+        if self.hooks.has_no_hook_at(HookEvent::PreModel) {
             return Ok(None);
         }
         let said = request.messages.clone();
@@ -253,7 +253,7 @@ impl HookDispatch {
         review: ChangeReview<'_>,
         reply: &mut Message,
     ) {
-        if self.hooks.is_empty(HookEvent::PostModel) {
+        if self.hooks.has_no_hook_at(HookEvent::PostModel) {
             return;
         }
         let closing = cx.shared.closing.clone();
@@ -266,7 +266,7 @@ impl HookDispatch {
 
     /// Runs the hooks after a reply was added to the transcript.
     pub(crate) async fn run_post_append(&mut self, cx: &mut SessionContext, review: ChangeReview<'_>) {
-        if self.hooks.is_empty(HookEvent::PostAppend) {
+        if self.hooks.has_no_hook_at(HookEvent::PostAppend) {
             return;
         }
         let closing = cx.shared.closing.clone();
@@ -286,7 +286,7 @@ impl HookDispatch {
         last_text: &str,
         stop: &CancellationToken,
     ) -> bool {
-        if self.hooks.is_empty(HookEvent::TurnEnd) {
+        if self.hooks.has_no_hook_at(HookEvent::TurnEnd) {
             return false;
         }
         let mut at = self.hook_context(cx, review, HookEvent::TurnEnd, stop, Some(stop)).await;
@@ -324,7 +324,7 @@ impl HookDispatch {
         review: ChangeReview<'_>,
     ) -> Vec<String> {
         let Some(by) = self.unannounced_start.take() else { return Vec::new() };
-        if self.hooks.is_empty(HookEvent::SessionStart) {
+        if self.hooks.has_no_hook_at(HookEvent::SessionStart) {
             return Vec::new();
         }
         let closing = cx.shared.closing.clone();
@@ -335,7 +335,7 @@ impl HookDispatch {
 
     /// Runs the hooks at the end of a session.
     pub(crate) async fn run_session_end(&mut self, cx: &mut SessionContext, review: ChangeReview<'_>) {
-        if self.hooks.is_empty(HookEvent::SessionEnd) {
+        if self.hooks.has_no_hook_at(HookEvent::SessionEnd) {
             return;
         }
         // The session's own token is cancelled already.
@@ -352,7 +352,7 @@ impl HookDispatch {
         mut review: ChangeReview<'_>,
         waiting: Vec<QueuedMessage>,
     ) -> (Vec<QueuedMessage>, Vec<String>, Option<AgentError>) {
-        if self.hooks.is_empty(HookEvent::Prompt) {
+        if self.hooks.has_no_hook_at(HookEvent::Prompt) {
             return (waiting, Vec::new(), None);
         }
         let (mut kept, mut context, mut denied) = (Vec::new(), Vec::new(), None);
@@ -370,7 +370,7 @@ impl HookDispatch {
                     kept.push(queued);
                 }
                 Err(error) => {
-                    cx.transcript.emit_warning(ErrorPhase::System, error.to_string());
+                    cx.transcript.emit_nonfatal_error(ErrorPhase::System, error.to_string());
                     denied = Some(error);
                 }
             }
@@ -386,7 +386,7 @@ impl HookDispatch {
         trigger: &str,
         stop: &CancellationToken,
     ) -> Result<Vec<String>, AgentError> {
-        if self.hooks.is_empty(HookEvent::PreCompact) {
+        if self.hooks.has_no_hook_at(HookEvent::PreCompact) {
             return Ok(Vec::new());
         }
         let at = self.hook_context(cx, review, HookEvent::PreCompact, stop, None).await;
@@ -395,7 +395,7 @@ impl HookDispatch {
     }
 
     /// Records the way in which the session begins.
-    pub(crate) fn set_started_by(&mut self, by: StartedBy) {
+    pub(crate) fn set_start_kind(&mut self, by: SessionStartKind) {
         self.unannounced_start = Some(by);
     }
 }
@@ -412,7 +412,7 @@ async fn snapshot_tree(cx: &mut SessionContext) -> Option<(TreeSnapshot, Guarded
     match begun.await.and_then(|begun| begun.map_err(|error: WorkspaceError| AgentError::from(error))) {
         Ok(watched) => Some(watched),
         Err(error) => {
-            cx.transcript.emit_warning(ErrorPhase::System, error.to_string());
+            cx.transcript.emit_nonfatal_error(ErrorPhase::System, error.to_string());
             None
         }
     }
@@ -448,7 +448,7 @@ async fn record_changes(
             (changes, told.into_iter().collect())
         }
         Err(error) => {
-            cx.transcript.emit_warning(ErrorPhase::System, error.to_string());
+            cx.transcript.emit_nonfatal_error(ErrorPhase::System, error.to_string());
             (Vec::new(), Vec::new())
         }
     }
@@ -553,7 +553,7 @@ mod tests {
         let mut test = TestContext::new(&[]).await;
         let hooks = HooksBuilder::new().on_prompt(|_, text| match text {
             "bad" => GateDecision::Deny { reason: "no".to_owned() },
-            _ => GateDecision::GO,
+            _ => GateDecision::GO_WITHOUT_CONTEXT,
         });
         let mut hooks = HookDispatch::new(hooks.build());
         let notice = QueuedMessage { kind: MessageKind::System, ..user_message(3, "bad") };

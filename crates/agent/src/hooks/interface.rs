@@ -146,7 +146,7 @@ pub enum GateDecision {
 
 impl GateDecision {
     /// The action happens, without context for the model.
-    pub const GO: Self = Self::Go { context: Vec::new() };
+    pub const GO_WITHOUT_CONTEXT: Self = Self::Go { context: Vec::new() };
 }
 
 /// The combined answer of all hooks before an action other than a call.
@@ -210,7 +210,7 @@ impl HookCallResult {
 
 /// The way in which a session begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StartedBy {
+pub enum SessionStartKind {
     /// The session is new.
     Startup,
     /// The session continues after a restart, or starts from a fork.

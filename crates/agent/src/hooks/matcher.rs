@@ -5,7 +5,7 @@ use std::fmt;
 use regex::{Regex, RegexBuilder};
 
 /// Maximum size of a compiled pattern in bytes. Matchers name a handful of tools.
-const MAX_PATTERN_BYTES: usize = 1 << 20;
+const MAX_COMPILED_PATTERN_BYTES: usize = 1 << 20;
 
 /// Selects the tools (or other subjects of an event) that a hook runs for, by Claude Code's rules.
 /// An empty text and `*` match everything. Letters, digits, `_`, `-`, spaces, `|` and `,` alone are
@@ -50,7 +50,7 @@ impl Matcher {
             ),
             pattern => MatchRule::Pattern(
                 RegexBuilder::new(pattern)
-                    .size_limit(MAX_PATTERN_BYTES)
+                    .size_limit(MAX_COMPILED_PATTERN_BYTES)
                     .build()
                     .map_err(|error| format!("`{text}` is not a regular expression: {error}"))?,
             ),

@@ -29,7 +29,7 @@ mod builder;
 pub(crate) mod change_review;
 mod closures;
 mod command;
-mod confined;
+mod confined_command;
 pub(crate) mod dispatch;
 mod event;
 mod home_directory;
@@ -54,7 +54,7 @@ pub use event::{Dialect, EventName, HookEvent, ResultFilter};
 pub use hook_command::{DEFAULT_HOOK_TIMEOUT, HookCommand, hash_scripts};
 pub use interface::{
     GateDecision, GateResult, HookCallResult, HookContext, HookNotes, HookSandbox, PreToolAnswer,
-    PreToolDecision, PreToolResult, StartedBy, TurnEndDecision, TurnEndResult, UnseenChanges,
+    PreToolDecision, PreToolResult, SessionStartKind, TurnEndDecision, TurnEndResult, UnseenChanges,
 };
 pub use matcher::Matcher;
 
@@ -119,7 +119,7 @@ impl Hooks {
 
     /// Returns true if no hook runs at an event.
     #[must_use]
-    pub fn is_empty(&self, event: HookEvent) -> bool {
+    pub fn has_no_hook_at(&self, event: HookEvent) -> bool {
         let closures = &self.inner.closures;
         let closures = match event {
             HookEvent::Prompt => closures.prompt.len(),

@@ -16,7 +16,7 @@ use super::hook_command::{HookCommand, PinnedCommand};
 use super::payload::build_payload;
 use super::{
     GateDecision, GateResult, HookCallResult, HookContext, HookNotes, Hooks, PreToolDecision, PreToolResult,
-    StartedBy, TurnEndDecision, TurnEndResult, confined, tool_names,
+    SessionStartKind, TurnEndDecision, TurnEndResult, confined_command, tool_names,
 };
 
 impl Hooks {
@@ -39,7 +39,7 @@ impl Hooks {
     /// Runs the hooks before a call whose arguments have been parsed and whose effects are known.
     pub async fn run_pre_tool(&self, at: &HookContext, call: &ToolUse, effects: &Effects) -> PreToolResult {
         let mut said = PreToolResult::default();
-        if self.is_empty(HookEvent::PreTool) {
+        if self.has_no_hook_at(HookEvent::PreTool) {
             return said;
         }
         for hook in &self.inner.closures.pre_tool {
@@ -106,7 +106,7 @@ impl Hooks {
         result: &mut HookCallResult,
     ) -> HookNotes {
         let mut notes = HookNotes::default();
-        if self.is_empty(HookEvent::PostTool) {
+        if self.has_no_hook_at(HookEvent::PostTool) {
             return notes;
         }
         for hook in &self.inner.closures.post_tool {
@@ -232,10 +232,10 @@ impl Hooks {
     }
 
     /// Runs the hooks when a session starts or continues.
-    pub async fn run_session_start(&self, at: &HookContext, by: StartedBy) -> HookNotes {
+    pub async fn run_session_start(&self, at: &HookContext, by: SessionStartKind) -> HookNotes {
         let source = match by {
-            StartedBy::Startup => "startup",
-            StartedBy::Resume => "resume",
+            SessionStartKind::Startup => "startup",
+            SessionStartKind::Resume => "resume",
         };
         let mut notes = HookNotes::default();
         for hook in &self.inner.closures.session_start {
@@ -358,7 +358,9 @@ impl Hooks {
         }
         let variables = &self.inner.variables;
         let ended = match &at.sandbox {
-            Some(place) if hook.sandbox => confined::run_confined(at, place, hook, variables, input).await,
+            Some(place) if hook.sandbox => {
+                confined_command::run_confined(at, place, hook, variables, input).await
+            }
             None if hook.sandbox => CommandEnd::NotStarted("there is no sandbox for it".to_owned()),
             _ => {
                 let kept: Vec<String> = armed

@@ -48,7 +48,8 @@ const ARGUMENT_NAMES: &[(&str, &[ArgumentNames])] = &[
 
 /// Tools that change files and have no counterpart in Claude Code. Its hooks see them as edits of
 /// the first changed file, so that a hook that guards files sees every change.
-const EDITING_TOOLS: [&str; 5] = ["apply_edit", "apply_patch", "delete_file", "edit_symbol", "move_file"];
+const EDITING_TOOLS_WITHOUT_COUNTERPART: [&str; 5] =
+    ["apply_edit", "apply_patch", "delete_file", "edit_symbol", "move_file"];
 /// The editing tool whose input names its files only in the text of a patch.
 const PATCH_TOOL: &str = "apply_patch";
 /// The name of such a tool in Claude Code.
@@ -62,7 +63,7 @@ fn argument_names(tool: &str) -> Option<&'static [ArgumentNames]> {
 pub(super) fn all_tool_names(ours: &str) -> Vec<&str> {
     let mut names = vec![ours];
     names.extend(builtin_tool(ours).iter().flat_map(|tool| tool.claude_code));
-    if EDITING_TOOLS.contains(&ours) {
+    if EDITING_TOOLS_WITHOUT_COUNTERPART.contains(&ours) {
         names.push(CLAUDE_CODE_EDIT);
     }
     names
@@ -72,7 +73,7 @@ pub(super) fn all_tool_names(ours: &str) -> Vec<&str> {
 pub(super) fn tool_name_in(dialect: Dialect, ours: &str) -> &str {
     match dialect {
         Dialect::Own => ours,
-        Dialect::ClaudeCode if EDITING_TOOLS.contains(&ours) => CLAUDE_CODE_EDIT,
+        Dialect::ClaudeCode if EDITING_TOOLS_WITHOUT_COUNTERPART.contains(&ours) => CLAUDE_CODE_EDIT,
         Dialect::ClaudeCode => {
             builtin_tool(ours).and_then(|tool| tool.claude_code.first().copied()).unwrap_or(ours)
         }
@@ -89,7 +90,8 @@ pub(super) fn input_to_dialect(
     effects: &Effects,
     root: &Path,
 ) -> Value {
-    let arguments = argument_names(ours).or_else(|| EDITING_TOOLS.contains(&ours).then_some(EDIT_ARGUMENTS));
+    let arguments = argument_names(ours)
+        .or_else(|| EDITING_TOOLS_WITHOUT_COUNTERPART.contains(&ours).then_some(EDIT_ARGUMENTS));
     let (Some(arguments), Value::Object(given)) = (arguments, input) else { return input.clone() };
     let mut fields = rename_keys(given, |name| {
         let row = arguments
@@ -100,7 +102,8 @@ pub(super) fn input_to_dialect(
     // A patch names its files in its text; only hooks that look for `file_path` need them apart.
     let is_patch = ours == PATCH_TOOL;
     let is_file = matches!(ours, "read_file" | "write_file" | "edit_file")
-        || (EDITING_TOOLS.contains(&ours) && (!is_patch || dialect == Dialect::ClaudeCode));
+        || (EDITING_TOOLS_WITHOUT_COUNTERPART.contains(&ours)
+            && (!is_patch || dialect == Dialect::ClaudeCode));
     if let Some(command) = &effects.command
         && ours == "run_command"
     {
@@ -121,7 +124,7 @@ pub(super) fn input_to_dialect(
     }
     if dialect == Dialect::ClaudeCode {
         match ours {
-            "edit_file" => rename_edits(&mut fields, "search", "old_string", "replace", "new_string"),
+            "edit_file" => rename_edit_fields(&mut fields, "search", "old_string", "replace", "new_string"),
             "run_command" => {
                 scale_field(&mut fields, "timeout_s", "timeout", |seconds| seconds.checked_mul(1000))
             }
@@ -133,7 +136,8 @@ pub(super) fn input_to_dialect(
 
 /// Converts a hook's amended arguments back to the tool's own names.
 pub(super) fn input_from_dialect(dialect: Dialect, ours: &str, input: Value, root: &Path) -> Value {
-    let arguments = argument_names(ours).or_else(|| EDITING_TOOLS.contains(&ours).then_some(EDIT_ARGUMENTS));
+    let arguments = argument_names(ours)
+        .or_else(|| EDITING_TOOLS_WITHOUT_COUNTERPART.contains(&ours).then_some(EDIT_ARGUMENTS));
     let (Dialect::ClaudeCode, Some(arguments)) = (dialect, arguments) else { return input };
     let Value::Object(given) = input else { return input };
     let mut fields = rename_keys(&given, |name| {
@@ -148,7 +152,7 @@ pub(super) fn input_from_dialect(dialect: Dialect, ours: &str, input: Value, roo
     }
     match ours {
         PATCH_TOOL => drop(fields.remove("path")),
-        "edit_file" => rename_edits(&mut fields, "old_string", "search", "new_string", "replace"),
+        "edit_file" => rename_edit_fields(&mut fields, "old_string", "search", "new_string", "replace"),
         "run_command" => {
             // Claude Code counts milliseconds. The timeout is rounded up to whole seconds.
             scale_field(&mut fields, "timeout", "timeout_s", |millis| Some(millis.div_ceil(1000)));
@@ -176,7 +180,7 @@ fn rename_keys(given: &Map<String, Value>, to: impl Fn(&str) -> Option<&'static 
     given.iter().map(|(name, value)| (to(name).unwrap_or(name).to_owned(), value.clone())).collect()
 }
 
-fn rename_edits(fields: &mut Map<String, Value>, search: &str, to: &str, replace: &str, with: &str) {
+fn rename_edit_fields(fields: &mut Map<String, Value>, search: &str, to: &str, replace: &str, with: &str) {
     let Some(Value::Array(edits)) = fields.get_mut("edits") else { return };
     for edit in edits.iter_mut().filter_map(Value::as_object_mut) {
         for (from, into) in [(search, to), (replace, with)] {

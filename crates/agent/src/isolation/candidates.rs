@@ -182,7 +182,7 @@ impl CandidateOptions<'_> {
         for envelope in after {
             told.send((number, Arc::new(envelope))).ok();
         }
-        Ok((report_candidate(number, &report, extent), report))
+        Ok((finished_candidate_report(number, &report, extent), report))
     }
 }
 
@@ -214,7 +214,7 @@ async fn forward_events(
     }
 }
 
-fn report_candidate(number: u32, report: &RunReport, extent: DiffStat) -> CandidateReport {
+fn finished_candidate_report(number: u32, report: &RunReport, extent: DiffStat) -> CandidateReport {
     CandidateReport {
         number,
         session: report.session.clone(),
@@ -360,7 +360,7 @@ pub async fn compare_candidates(
         candidate.state = match (kept, landed.contains(&session)) {
             (true, _) => CopyState::Kept,
             (_, true) => CopyState::Landed,
-            _ => read_copy_state(store, &session).await?,
+            _ => read_logged_copy_state(store, &session).await?,
         };
         candidates.push(candidate);
     }
@@ -461,7 +461,7 @@ async fn unfinished_candidate_report(
 }
 
 /// Returns the state of the work of a session without a copy.
-async fn read_copy_state(store: &dyn Store, session: &SessionId) -> Result<CopyState, AgentError> {
+async fn read_logged_copy_state(store: &dyn Store, session: &SessionId) -> Result<CopyState, AgentError> {
     let (mut after, mut state) = (Seq::START, CopyState::Discarded);
     loop {
         let page = match load_events(store, session, after, PAGE_ENTRIES).await {

@@ -15,7 +15,7 @@ use crate::blocking::run_blocking;
 use crate::session::settings::ChecksSetting;
 
 /// Maximum number of files that the search for checks visits.
-const MAX_LISTED_FILES: usize = 20_000;
+const MAX_VISITED_FILES: usize = 20_000;
 
 /// The means of running checks outside a session.
 #[derive(Clone)]
@@ -80,7 +80,7 @@ impl CheckRunner {
                 let (workspace, programs) = (Arc::clone(workspace), Arc::clone(&self.programs));
                 let find = move || {
                     let listing =
-                        workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() });
+                        workspace.list(ListOptions { limit: MAX_VISITED_FILES, ..ListOptions::default() });
                     listing.map(|listing| {
                         journeyman_verify::find_checks_for_changes(&workspace, &listing, &changed, &*programs)
                     })

@@ -54,7 +54,7 @@ impl Checkpoints {
     }
 
     /// Continues an interrupted task from its checkpoint.
-    pub(crate) fn restore_checkpoint(&mut self, checkpoint: Option<u64>) {
+    pub(crate) fn resume_from_checkpoint(&mut self, checkpoint: Option<u64>) {
         self.before =
             checkpoint.map_or(FirstRecording::Unrecorded, |id| FirstRecording::Recorded(CheckpointId(id)));
     }
@@ -211,11 +211,14 @@ impl Checkpoints {
     }
 
     /// Returns both contents of each change since the newest comparison's checkpoint.
-    pub(crate) async fn contents(&self, cx: &SessionContext) -> Result<Vec<ChangedContent>, AgentError> {
+    pub(crate) async fn changed_contents(
+        &self,
+        cx: &SessionContext,
+    ) -> Result<Vec<ChangedContent>, AgentError> {
         let (workspace, id) = (Arc::clone(&cx.workspace), self.compared_checkpoint);
         let copy = cx.copy.clone();
         let read = move || match (copy, id) {
-            (Some(copy), _) => copy.contents(&copy.changes()?),
+            (Some(copy), _) => copy.changed_contents(&copy.changes()?),
             (None, Some(id)) => workspace.history().contents_since(&id),
             (None, None) => Ok(Vec::new()),
         };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_git::{
-    CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, HookConfinement, HookRun, PendingBranch,
+    CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, HookConfinement, HookRunMode, PendingBranch,
     UserGit,
 };
 use journeyman_policy::GUARD_RULES;
@@ -102,7 +102,7 @@ fn wrap_body(text: &str) -> String {
 /// A commit to be made.
 pub(super) struct CommitPlan<'a> {
     pub(super) message: String,
-    pub(super) hooks: HookRun,
+    pub(super) hooks: HookRunMode,
     /// The user's tree, and the session whose work it gets.
     pub(super) tree: &'a Arc<Workspace>,
     pub(super) session: &'a SessionId,
@@ -169,7 +169,7 @@ impl Committer {
     }
 
     /// Returns the user's git, whose hooks run as given and can't change the protected paths.
-    fn user_git_with_hooks(&self, run: HookRun, protected: &[RelPath]) -> UserGit {
+    fn user_git_with_hooks(&self, run: HookRunMode, protected: &[RelPath]) -> UserGit {
         let confinement = self.git.confinement().clone();
         self.git.clone().with_confinement(HookConfinement {
             run,
@@ -198,7 +198,7 @@ impl Committer {
         &self,
         name: &str,
         changes: &CopyChanges,
-        (message, hooks): (String, HookRun),
+        (message, hooks): (String, HookRunMode),
         unverified: UnverifiedPolicy,
         stop: &CancellationToken,
     ) -> Result<BranchOutcome, AgentError> {

@@ -1,6 +1,6 @@
 //! Options of committing a change.
 
-use journeyman_git::HookRun;
+use journeyman_git::HookRunMode;
 use serde::{Deserialize, Serialize};
 
 /// Options of committing a change.
@@ -13,5 +13,5 @@ pub struct CommitOptions {
     /// checks.
     pub message: Option<String>,
     /// The way in which git hooks run.
-    pub hooks: HookRun,
+    pub hooks: HookRunMode,
 }

@@ -63,7 +63,7 @@ impl CopyUpdates {
                     cx.copy = Some(Arc::new(copy));
                 }
                 Err(AgentError::Workspace(WorkspaceError::NoCopy { reasons })) if !planned.is_required() => {
-                    stay_in_project(cx, &reasons);
+                    fall_back_to_project(cx, &reasons);
                 }
                 Err(error) => {
                     // Tried again with the next request.
@@ -133,7 +133,7 @@ impl CopyUpdates {
 }
 
 /// Logs and reports that the session works in the project itself.
-fn stay_in_project(cx: &mut SessionContext, reasons: &[(IsolationTier, String)]) {
+fn fall_back_to_project(cx: &mut SessionContext, reasons: &[(IsolationTier, String)]) {
     cx.settings.asked.isolate = Some(false);
     if let Some(mut setting) = cx.transcript.state().setting.clone() {
         setting.asked.isolate = Some(false);
@@ -153,7 +153,7 @@ fn mark_known<'a>(cx: &mut SessionContext, seen: &SeenFiles, paths: impl Iterato
     for (path, hash) in paths.iter().zip(hashes) {
         seen.note_external_change(path, hash);
     }
-    cx.transcript.record_seen(seen);
+    cx.transcript.record_seen_files(seen);
 }
 
 impl WorkCopy {

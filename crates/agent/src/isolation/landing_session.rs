@@ -22,7 +22,7 @@ use super::{
 use crate::AgentError;
 use crate::blocking::run_blocking;
 use crate::recovery::lease::Lease;
-use crate::transcript::log::{Log, LogBounds, load_events};
+use crate::transcript::log::{Log, SubscriberBufferLimits, load_events};
 
 /// Maximum bytes of diff in a report, as in the report of a run.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
@@ -82,7 +82,7 @@ impl<'a> LandingSession<'a> {
             drop(copy);
             return self.finish_without_changes(tier).await;
         }
-        let verified = report.is_some() || was_verified(&self.summary.status);
+        let verified = report.is_some() || is_verified_status(&self.summary.status);
         let (changes, evidence) = match self.prepare(&copy, changes, request, verified, stop).await? {
             PreparedLanding::Ready { changes, evidence } => (changes, evidence),
             PreparedLanding::Over(over) => return self.log_kept_copy(*over).await,
@@ -96,7 +96,7 @@ impl<'a> LandingSession<'a> {
             let summary = format!(
                 "not landed: a commit would take your own uncommitted changes along, in {}. Commit or stash them \
                  first, or land it without --commit",
-                list_names(&mixed)
+                list_paths(&mixed)
             );
             return self
                 .log_kept_copy(LandReport::new(self.session, LandOutcome::Mixed, summary, copy.kept_report()))
@@ -209,14 +209,14 @@ impl<'a> LandingSession<'a> {
         let landing = looked.applied.changes.len();
         let summary = match looked.conflicts.len() {
             0 if landing == 0 => "your files have it all already".to_owned(),
-            0 => format!("{} would be landed{verified}", count_files(landing)),
+            0 => format!("{} would be landed{verified}", describe_file_count(landing)),
             some if landing == 0 => {
                 format!(
                     "nothing would be landed: {some} of {} in conflict{verified}",
-                    count_files(files.len())
+                    describe_file_count(files.len())
                 )
             }
-            some => format!("{} would be landed; {some} in conflict{verified}", count_files(landing)),
+            some => format!("{} would be landed; {some} in conflict{verified}", describe_file_count(landing)),
         };
         let mut would = LandReport::new(self.session, LandOutcome::WouldLand, summary, copy.kept_report());
         would.copy.merged.clone_from(&looked.merged);
@@ -260,9 +260,9 @@ impl<'a> LandingSession<'a> {
         let changes = landing.applied.changes;
         let done = match changes.len() {
             0 => "nothing was landed".to_owned(),
-            some => format!("landed: {}", count_files(some)),
+            some => format!("landed: {}", describe_file_count(some)),
         };
-        let summary = format!("{done}; not landed: {}; the copy is kept", list_names(&left));
+        let summary = format!("{done}; not landed: {}; the copy is kept", list_paths(&left));
         let mut over = LandReport::new(self.session, LandOutcome::Conflicts, summary, copy.clone());
         over.undo = (!changes.is_empty()).then(|| format!("jm undo {}", self.session));
         if !changes.is_empty() {
@@ -297,7 +297,7 @@ impl<'a> LandingSession<'a> {
         (copy.merged, copy.conflicts) = (landing.merged, conflicts);
         let summary = match changes.len() {
             0 => "your files have it all already".to_owned(),
-            some => format!("landed: {}", count_files(some)),
+            some => format!("landed: {}", describe_file_count(some)),
         };
         let summary = format!("{summary}{kept_on}");
         let mut landed = LandReport::new(self.session, LandOutcome::Landed, summary, copy.clone());
@@ -388,7 +388,7 @@ impl<'a> LandingSession<'a> {
             BranchOutcome::Conflicts(paths) => {
                 let summary = format!(
                     "not landed: it builds on changes of yours in {} that aren't committed; commit those first",
-                    list_names(&paths)
+                    list_paths(&paths)
                 );
                 return self.log_kept_copy(over(LandOutcome::Mixed, summary)).await;
             }
@@ -401,7 +401,7 @@ impl<'a> LandingSession<'a> {
         };
         let kept_on = self.remove_landed_copy().await;
         let copy = copy_report(tier, CopyState::Landed);
-        let summary = format!("landed on branch {name}: {}{kept_on}", count_files(files.len()));
+        let summary = format!("landed on branch {name}: {}{kept_on}", describe_file_count(files.len()));
         let mut landed = LandReport::new(self.session, LandOutcome::Landed, summary, copy.clone());
         landed.commit = Some(commit.clone());
         let told =
@@ -444,7 +444,7 @@ impl<'a> LandingSession<'a> {
         }
         let (reason, conflicts) = (over.summary.clone(), over.copy.conflicts.clone());
         over.events = self.append_events(vec![Event::CopyKept { reason, conflicts }]).await?;
-        if was_verified(&self.summary.status) {
+        if is_verified_status(&self.summary.status) {
             let word = serde_json::to_value(RunOutcome::Conflict).ok();
             let word = word.as_ref().and_then(|word| word.as_str()).unwrap_or_default();
             self.context.store.set_status(self.session, word, self.context.clock.now()).await?;
@@ -519,7 +519,7 @@ impl<'a> LandingSession<'a> {
         let sessions = store.find_sessions(self.session.as_str()).await?;
         let found = sessions.into_iter().find(|found| found.id == *self.session);
         let last = found.map_or(self.summary.last, |found| found.last);
-        let bounds = LogBounds::default();
+        let bounds = SubscriberBufferLimits::default();
         let log = Log::new(
             Arc::clone(store),
             self.session.clone(),
@@ -560,7 +560,7 @@ fn was_refused(landing: &LandingReport, request: &LandRequest) -> bool {
 
 /// Returns true if a session with this status in the log has work that checks passed on.
 #[must_use]
-pub fn was_verified(status: &str) -> bool {
+pub fn is_verified_status(status: &str) -> bool {
     let is = |outcome: RunOutcome| serde_json::to_value(outcome).is_ok_and(|word| word == status);
     is(RunOutcome::Verified) || is(RunOutcome::Conflict)
 }
@@ -628,14 +628,14 @@ fn conflict_report(session: &SessionId, tier: IsolationTier, landing: &LandingRe
     let contested: Vec<RelPath> = contested.filter(is_theirs).cloned().collect();
     let mut why = Vec::new();
     if !landing.too_large.is_empty() {
-        why.push(format!("too large to be landed: {}", list_names(&landing.too_large)));
+        why.push(format!("too large to be landed: {}", list_paths(&landing.too_large)));
     }
     if !landing.refused.is_empty() {
-        let names = list_names(&landing.refused);
+        let names = list_paths(&landing.refused);
         why.push(format!("a command in the copy made or changed {names}, which only you may land"));
     }
     if !contested.is_empty() {
-        why.push(format!("you changed {} too, in ways that don't go together", list_names(&contested)));
+        why.push(format!("you changed {} too, in ways that don't go together", list_paths(&contested)));
     }
     let summary = format!("not landed: {}", why.join("; "));
     let mut copy = copy_report(tier, CopyState::Kept);
@@ -661,7 +661,7 @@ fn unproven_report(
             format!("not landed: your files changed since it was checked, and together with them it {how}")
         }
         false => {
-            format!("not landed: you changed {} too, and what came of merging {how}", list_names(&merged))
+            format!("not landed: you changed {} too, and what came of merging {how}", list_paths(&merged))
         }
     };
     let mut over = LandReport::new(session, end, summary, copy.kept_report());
@@ -674,7 +674,7 @@ fn paths_of(changes: &[FileChange]) -> Vec<RelPath> {
 }
 
 /// Names a few files, and counts the rest.
-pub(super) fn list_names(paths: &[RelPath]) -> String {
+pub(super) fn list_paths(paths: &[RelPath]) -> String {
     const MAX_NAMED_FILES: usize = 5;
     let named: Vec<String> = paths.iter().take(MAX_NAMED_FILES).map(ToString::to_string).collect();
     match paths.len().checked_sub(MAX_NAMED_FILES).filter(|more| *more > 0) {
@@ -683,6 +683,6 @@ pub(super) fn list_names(paths: &[RelPath]) -> String {
     }
 }
 
-fn count_files(files: usize) -> String {
+fn describe_file_count(files: usize) -> String {
     format!("{files} file{}", if files == 1 { "" } else { "s" })
 }

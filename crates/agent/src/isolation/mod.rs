@@ -43,7 +43,7 @@ pub use land_context::{LandContext, load_last_report};
 pub use land_request::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
 pub(crate) use landing::keep_copy;
 pub use landing::{commit_run, discard_copy, finish_copy, land_copy};
-pub use landing_session::{hand_over_copy, open_copy, was_verified};
+pub use landing_session::{hand_over_copy, is_verified_status, open_copy};
 pub use planned_copy::PlannedCopy;
 
 /// The means of making copies.
@@ -194,7 +194,7 @@ impl WorkCopy {
     ///
     /// # Errors
     /// As [`Landings::contents`](journeyman_workspace::Landings::contents).
-    pub fn contents(&self, changes: &CopyChanges) -> Result<Vec<ChangedContent>, WorkspaceError> {
+    pub fn changed_contents(&self, changes: &CopyChanges) -> Result<Vec<ChangedContent>, WorkspaceError> {
         self.isolation.origin.landings().contents(changes)
     }
 

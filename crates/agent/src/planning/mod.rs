@@ -22,7 +22,7 @@ pub(crate) use plan_heuristics::needs_plan;
 
 /// The id of the call that an agent's log names as its origin where no call of the model gave the
 /// task.
-const PLANNING_CALL: &str = "planning";
+const PLANNING_CALL_ID: &str = "planning";
 
 /// Makes the plan of a task or takes a given one, and logs it. Returns the text for the model;
 /// `None` if there is no plan.
@@ -61,7 +61,7 @@ async fn make_plan(
     // What was recorded so far precedes the agent's events.
     cx.transcript.flush().await.ok()?;
     let context = AgentTaskContext {
-        call: CallId::new(PLANNING_CALL),
+        call: CallId::new(PLANNING_CALL_ID),
         cancel: stop.child_token(),
         workspace: Arc::clone(&cx.workspace),
         index: Arc::clone(&cx.index),
@@ -85,7 +85,8 @@ async fn make_plan(
         Err(why) => why,
     };
     if !stop.is_cancelled() {
-        cx.transcript.emit_warning(ErrorPhase::Model, format!("the task is worked on without a plan: {why}"));
+        cx.transcript
+            .emit_nonfatal_error(ErrorPhase::Model, format!("the task is worked on without a plan: {why}"));
     }
     None
 }

@@ -36,11 +36,11 @@ pub(crate) fn needs_plan(task: &str, is_file: impl Fn(&str) -> bool) -> bool {
         return false;
     }
     SWEEPING_CHANGE_PATTERN.as_ref().is_some_and(|sweeping| sweeping.is_match(task))
-        || names_several(task, is_file)
+        || names_several_files(task, is_file)
 }
 
 /// Returns true if a text names two or more of the project's files.
-fn names_several(text: &str, is_file: impl Fn(&str) -> bool) -> bool {
+fn names_several_files(text: &str, is_file: impl Fn(&str) -> bool) -> bool {
     let is_around = |c: char| !(c.is_alphanumeric() || "_/-.".contains(c));
     let named: BTreeSet<&str> = text
         .split(|c: char| c.is_whitespace() || "`'\"(),;:，。、".contains(c))

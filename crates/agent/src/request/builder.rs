@@ -40,7 +40,7 @@ impl RequestBuilder {
     }
 
     /// Builds the next request. It takes the transcript's messages, which must be given back with
-    /// [`Transcript::return_messages`](crate::transcript::running_transcript::Transcript::return_messages).
+    /// `Transcript::return_messages`.
     pub(crate) fn build(&self, cx: &mut SessionContext) -> ModelRequest {
         // Providers cache prefixes by this name, and a fork shares the prefix of its oldest
         // ancestor.
@@ -51,7 +51,7 @@ impl RequestBuilder {
             model: String::new(),
             system: cx.transcript.state().system.clone(),
             messages: cx.transcript.lend_messages(),
-            tools: self.request_tools(cx),
+            tools: self.tools_for_request(cx),
             max_output: cx.settings.max_output.map(|most| most.min(limit)),
             temperature: cx.settings.temperature,
             top_p: cx.settings.top_p,
@@ -98,7 +98,7 @@ impl RequestBuilder {
         let message = cx.redactor.redact(&packed.message).into_owned();
         cx.transcript.record(Record::Context { system });
         let counter = cx.meter.counter();
-        let tools: Tokens = self.request_tools(cx).iter().map(|tool| counter.count_tool(tool)).sum();
+        let tools: Tokens = self.tools_for_request(cx).iter().map(|tool| counter.count_tool(tool)).sum();
         let shares = window_budget(cx).divide(packed.report.shares, tools);
         cx.transcript.emit(Event::ContextPacked {
             tokens: packed.report.tokens,
@@ -126,7 +126,7 @@ impl RequestBuilder {
     }
 
     /// Returns the tools of a request. In the text protocol the prompt describes them.
-    pub(crate) fn request_tools(&self, cx: &SessionContext) -> Vec<ToolSpec> {
+    pub(crate) fn tools_for_request(&self, cx: &SessionContext) -> Vec<ToolSpec> {
         if self.tool_calling { self.offered_tools(cx) } else { Vec::new() }
     }
 

@@ -20,8 +20,8 @@ use crate::session::context::SessionContext;
 const MAX_FILE_BYTES: u64 = 2 << 20;
 /// Maximum tokens of the results for a later message, and the divisor of the input room that bounds
 /// them too.
-const FOLLOW_UP_TOKENS: Tokens = Tokens(3_000);
-const FOLLOW_UP_PART: u64 = 12;
+const MAX_FOLLOW_UP_TOKENS: Tokens = Tokens(3_000);
+const FOLLOW_UP_ROOM_DIVISOR: u64 = 12;
 
 /// Starts an index lookup for a task. The result is `None` if no index is loaded or nothing
 /// matches.
@@ -44,7 +44,7 @@ pub(crate) async fn look_up_message(
 ) -> Option<String> {
     let timeout = cx.settings.index_timeout.filter(|_| is_worth_gathering(message))?;
     let found = tokio::time::timeout(timeout, look_up_task(cx, may_show, message)).await.ok()?.ok()??;
-    let room = FOLLOW_UP_TOKENS.min(Tokens(InputRoom::for_model(cx).input.0 / FOLLOW_UP_PART));
+    let room = MAX_FOLLOW_UP_TOKENS.min(Tokens(InputRoom::for_model(cx).input.0 / FOLLOW_UP_ROOM_DIVISOR));
     let said = serde_json::to_string(&cx.transcript.state().messages).ok()?;
     let packed = pack_follow_up(&found, &|path| said.contains(&path.to_string()), room)?;
     cx.transcript.emit(Event::ContextPacked {

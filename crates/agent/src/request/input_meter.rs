@@ -20,10 +20,10 @@ use tokio::task::JoinHandle;
 use super::token_ratios::{ModelRatio, TokenRatioStore};
 
 /// Maximum number of questions to the server: at the beginning, and when the model is loaded.
-const MAX_QUERIES: u32 = 2;
+const MAX_LIMITS_QUERIES: u32 = 2;
 /// Maximum time that a request which continues a conversation waits for the server's limits: a
 /// server on this machine answers in some milliseconds.
-const MAX_ANSWER_WAIT: Duration = Duration::from_millis(500);
+const MAX_LIMITS_WAIT: Duration = Duration::from_millis(500);
 /// Requests below the window divided by this number aren't counted: they fit, however wrong a count
 /// is.
 const COUNTED_WINDOW_DIVISOR: u64 = 8;
@@ -99,7 +99,7 @@ impl InputMeter {
 
     /// Asks the server for the limits in the background, if it may know more.
     pub(crate) fn start_limits_query(&mut self, model: &Arc<dyn Model>) {
-        if !self.is_final && self.query.is_none() && self.queries < MAX_QUERIES {
+        if !self.is_final && self.query.is_none() && self.queries < MAX_LIMITS_QUERIES {
             self.queries += 1;
             let model = Arc::clone(model);
             self.query = Some(tokio::spawn(async move { model.query_limits().await }));
@@ -119,7 +119,7 @@ impl InputMeter {
         let Some(query) = self.query.as_mut() else { return };
         // Only once: a server that is slow now is slow for every request.
         let most =
-            if std::mem::replace(&mut self.has_waited, true) { Duration::ZERO } else { MAX_ANSWER_WAIT };
+            if std::mem::replace(&mut self.has_waited, true) { Duration::ZERO } else { MAX_LIMITS_WAIT };
         if let Ok(answer) = tokio::time::timeout(most, query).await {
             self.apply_limits(answer.ok().flatten());
         }
@@ -155,7 +155,7 @@ impl InputMeter {
         let mut tokens = counter.count_request(parts);
         self.counted.truncate(messages.len());
         for (place, message) in messages.iter().enumerate() {
-            let mark = message_mark(message);
+            let mark = message_fingerprint(message);
             let known = self.counted.get(place).filter(|counted| counted.mark == mark).copied();
             let counted =
                 known.unwrap_or_else(|| CountedMessage { mark, tokens: counter.count_message(message) });
@@ -219,7 +219,7 @@ impl InputMeter {
 
 /// Returns a hash of the lengths of a message's texts and of the ids of its calls, which are never
 /// used twice. Doesn't read the texts.
-fn message_mark(message: &Message) -> u64 {
+fn message_fingerprint(message: &Message) -> u64 {
     let mut hasher = DefaultHasher::new();
     message.role.hash(&mut hasher);
     for block in &message.content {

@@ -21,7 +21,7 @@ const GIT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Maximum bytes of a file whose lines' commits are looked for.
 const MAX_FILE_BYTES: u64 = 2 << 20;
 /// Maximum tokens of commits that come after a step.
-const MAX_LATE_TOKENS: Tokens = Tokens(400);
+const MAX_LATE_COMMIT_TOKENS: Tokens = Tokens(400);
 
 /// Returns the commit that last changed some lines of a project's work tree, or of a copy of it;
 /// `None` if they aren't committed, or git doesn't tell in time.
@@ -111,7 +111,7 @@ impl LineCommits {
 
     /// Reminds the model of the commits that were found after the first request.
     pub(crate) fn remind_of_late_commits(&mut self, cx: &mut SessionContext) {
-        let (text, fitting) = line_commits_text(&self.take_known(), MAX_LATE_TOKENS);
+        let (text, fitting) = line_commits_text(&self.take_known(), MAX_LATE_COMMIT_TOKENS);
         if fitting > 0 {
             cx.transcript.remind_model(ReminderCategory::General, text);
         }

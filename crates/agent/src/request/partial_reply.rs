@@ -6,7 +6,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Block, Message, Role};
 
 use crate::supervision::repetition::RepetitionDetector;
-use crate::transcript::stream_redactor::RedactedKind;
+use crate::transcript::stream_redactor::StreamedBlockKind;
 
 /// Maximum bytes kept of a reply that is cut off: twice the longest output that a provider sells.
 const MAX_PARTIAL_BYTES: usize = 2 * 1024 * 1024;
@@ -30,7 +30,7 @@ pub(crate) struct PartialReply {
 
 #[derive(Debug)]
 struct PartialBlock {
-    kind: RedactedKind,
+    kind: StreamedBlockKind,
     text: String,
     has_ended: bool,
 }
@@ -53,7 +53,7 @@ impl PartialReply {
 
     /// Adds a piece of a block. Returns true if the block's text goes in circles; its text is then
     /// cut off after the second repetition.
-    pub(crate) fn push(&mut self, block: u32, kind: RedactedKind, piece: &str, detects: bool) -> bool {
+    pub(crate) fn push(&mut self, block: u32, kind: StreamedBlockKind, piece: &str, detects: bool) -> bool {
         let new = || PartialBlock { kind, text: String::new(), has_ended: false };
         let partial = self.blocks.entry(block).or_insert_with(new);
         self.bytes = self.bytes.saturating_add(piece.len());
@@ -95,9 +95,9 @@ impl PartialReply {
                 remove_unfinished_secret(&mut text, redactor);
             }
             let block = match kind {
-                RedactedKind::Text => Block::Text { text },
+                StreamedBlockKind::Text => Block::Text { text },
                 // Without its signature, no provider gets the thinking back.
-                RedactedKind::Thinking => Block::Thinking { text, signature: None },
+                StreamedBlockKind::Thinking => Block::Thinking { text, signature: None },
             };
             let (Block::Text { text } | Block::Thinking { text, .. }) = &block else { return None };
             (!text.trim().is_empty()).then_some(block)
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
     use crate::test_context::SECRET;
 
-    fn message(blocks: &[(u32, RedactedKind, &str)]) -> Message {
+    fn message(blocks: &[(u32, StreamedBlockKind, &str)]) -> Message {
         let mut partial = PartialReply::default();
         for (block, kind, text) in blocks {
             assert!(!partial.push(*block, *kind, text, true));
@@ -132,12 +132,12 @@ mod tests {
 
     #[test]
     fn texts_are_kept_in_their_order_and_empty_ones_left_out() {
-        let thinks = RedactedKind::Thinking;
+        let thinks = StreamedBlockKind::Thinking;
         let kept = message(&[
             (0, thinks, "I th"),
             (0, thinks, "ink"),
-            (1, RedactedKind::Text, "\n"),
-            (2, RedactedKind::Text, "It is 42"),
+            (1, StreamedBlockKind::Text, "\n"),
+            (2, StreamedBlockKind::Text, "It is 42"),
         ]);
         let thinking = Block::Thinking { text: "I think".to_owned(), signature: None };
         assert_eq!(kept.content, [thinking, Block::text("It is 42")]);
@@ -155,15 +155,15 @@ mod tests {
             ("I hun".to_owned(), "I hun"),
         ];
         for (text, kept) in cases {
-            assert_eq!(message(&[(0, RedactedKind::Text, &text)]).text(), kept, "{text}");
+            assert_eq!(message(&[(0, StreamedBlockKind::Text, &text)]).text(), kept, "{text}");
         }
     }
 
     #[test]
     fn a_circle_is_cut_after_its_second_repetition() {
         let mut partial = PartialReply::default();
-        let circles =
-            (0..100).any(|_| partial.push(0, RedactedKind::Text, "It is the same again and again. ", true));
+        let circles = (0..100)
+            .any(|_| partial.push(0, StreamedBlockKind::Text, "It is the same again and again. ", true));
         assert!(circles);
         assert!(partial.repeated_text().starts_with("It is the same"), "{}", partial.repeated_text());
         let kept = partial.into_message(&Redactor::default()).text();
@@ -171,7 +171,7 @@ mod tests {
         let mut partial = PartialReply::default();
         assert!(!(0..100).any(|_| partial.push(
             0,
-            RedactedKind::Text,
+            StreamedBlockKind::Text,
             "It is the same again and again. ",
             false
         )));

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::apply_edit;
 
 /// Maximum number of problems in a message to the model.
-const MAX_PROBLEMS: usize = 3;
+const MAX_REPORTED_PROBLEMS: usize = 3;
 /// Maximum number of different lines of a file that a fenced block may replace completely.
 const MAX_STUB_LINES: usize = 3;
 
@@ -129,7 +129,8 @@ fn explain_unapplied_edits(
     rules: &ProseRules,
 ) -> String {
     let failed = failed.iter().map(|failure| failure.message.as_str());
-    let said: Vec<&str> = problems.iter().map(String::as_str).chain(failed).take(MAX_PROBLEMS).collect();
+    let said: Vec<&str> =
+        problems.iter().map(String::as_str).chain(failed).take(MAX_REPORTED_PROBLEMS).collect();
     format!(
         "the text of your reply has an edit in the format `{format}` that could not be applied. Nothing was \
          changed.\n{}\n{}",

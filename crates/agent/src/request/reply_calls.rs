@@ -16,7 +16,7 @@ use crate::transcript::state::State;
 
 /// Maximum bytes of a call id that is kept. Providers use some 30 bytes, and the log repeats each
 /// id a dozen times.
-const MAX_ID_BYTES: usize = 200;
+const MAX_CALL_ID_BYTES: usize = 200;
 /// Maximum calls kept of a text-protocol reply. The one call above the limit is refused, so that
 /// the model learns the limit.
 pub(crate) const MAX_KEPT_CALLS: usize = crate::calls::runner::MAX_CALLS_PER_REPLY + 1;
@@ -68,7 +68,7 @@ pub(crate) fn assign_call_ids(
 ) -> Vec<ToolUse> {
     let mut given = HashSet::new();
     let mut calls = in_text;
-    let prefix = state.role.as_ref().and_then(|role| role.call_prefix(session));
+    let prefix = state.role.as_ref().and_then(|role| role.call_id_prefix(session));
     if tool_calling && calls.is_empty() {
         for (place, block) in message.content.iter_mut().enumerate() {
             if let Block::ToolUse(call) = block {
@@ -101,7 +101,7 @@ fn unique_call_id(
     place: usize,
     wanted: &CallId,
 ) -> CallId {
-    let wanted = if wanted.as_str().len() > MAX_ID_BYTES { &CallId::new("call") } else { wanted };
+    let wanted = if wanted.as_str().len() > MAX_CALL_ID_BYTES { &CallId::new("call") } else { wanted };
     let wanted = &prefix.map_or_else(|| wanted.clone(), |prefix| CallId::new(format!("{prefix}-{wanted}")));
     let mut id = wanted.clone();
     let mut again = 0_u32;

@@ -14,7 +14,7 @@ use crate::AgentError;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
 use crate::session::context::SessionContext;
-use crate::transcript::stream_redactor::{RedactedKind, ReplyRedactor};
+use crate::transcript::stream_redactor::{ReplyRedactor, StreamedBlockKind};
 
 /// Number of deltas from which on a reply is long: it is read in batches then, because to wake up
 /// for each of hundreds of tokens a second costs more than to handle them.
@@ -186,9 +186,11 @@ impl<'a> ReplyStream<'a> {
                     cx.transcript.emit(Event::Retry { attempt, of, wait_ms, reason });
                     cx.transcript.flush().await?;
                 }
-                Delta::Text { block, text } => self.push(cx, block, RedactedKind::Text, &text, cancel)?,
+                Delta::Text { block, text } => {
+                    self.push(cx, block, StreamedBlockKind::Text, &text, cancel)?
+                }
                 Delta::Thinking { block, text } => {
-                    self.push(cx, block, RedactedKind::Thinking, &text, cancel)?
+                    self.push(cx, block, StreamedBlockKind::Thinking, &text, cancel)?
                 }
                 Delta::BlockEnd { block } => {
                     self.partial.end(block);
@@ -211,7 +213,7 @@ impl<'a> ReplyStream<'a> {
         &mut self,
         cx: &SessionContext,
         block: u32,
-        kind: RedactedKind,
+        kind: StreamedBlockKind,
         text: &str,
         cancel: &CancellationToken,
     ) -> Result<(), StreamBreak> {

@@ -66,19 +66,19 @@ pub(crate) fn read_calls(text: &str, turn: u32, rules: &ProseRules, files: &dyn 
             false => ProseRules { accepted: AcceptedFormats::Marked, ..rules.clone() },
         };
         let prose = if calls.is_empty() { text } else { &blocks.prose };
-        calls.splice(0..0, edits_or_named_calls(prose, &rules, files));
+        calls.splice(0..0, read_edits_or_calls(prose, &rules, files));
     }
     number_calls(calls, turn)
 }
 
 /// Reads the calls in the text of a reply with tools that makes no other call.
 pub(crate) fn read_prose_calls(text: &str, turn: u32, rules: &ProseRules, files: &dyn Files) -> Vec<ToolUse> {
-    number_calls(edits_or_named_calls(text, rules, files), turn)
+    number_calls(read_edits_or_calls(text, rules, files), turn)
 }
 
 /// Reads the edits of a text, or the calls in it that the server passed on as text. These are
 /// judged as any other calls are.
-fn edits_or_named_calls(text: &str, rules: &ProseRules, files: &dyn Files) -> Vec<ToolUse> {
+fn read_edits_or_calls(text: &str, rules: &ProseRules, files: &dyn Files) -> Vec<ToolUse> {
     let edits = edits_to_unnumbered_calls(read_prose_edits(text, rules, files));
     if !edits.is_empty() || rules.accepted == AcceptedFormats::None {
         return edits;

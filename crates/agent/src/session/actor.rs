@@ -81,7 +81,7 @@ async fn run_tasks(
         match next {
             Some(begin) => {
                 let report = session.run_task(begin).await;
-                reports.send_replace(Some((shared.newest_taken(), Arc::new(report))));
+                reports.send_replace(Some((shared.newest_taken_message(), Arc::new(report))));
             }
             None if shared.is_compaction_requested() => {
                 session.answer_compaction_request(&shared.closing).await;
@@ -104,7 +104,7 @@ async fn wait_for_work(session: &mut Session) {
             () = shared.wake.notified() => return,
             // A todo that is added before the first message waits until the log begins.
             () = todos.wait_for_change(), if session.cx.transcript.state().last > Seq::START => {
-                session.supervision.note_todos(&mut session.cx);
+                session.supervision.record_todo_changes(&mut session.cx);
                 session.cx.transcript.flush().await.ok();
             }
             () = tokio::time::sleep(wait), if refused => {
@@ -121,7 +121,7 @@ async fn wait_for_work(session: &mut Session) {
 impl Session {
     /// Reports that a bug ended the session. `jm resume` can open the log again.
     async fn report_bug(&mut self) {
-        self.runner.stop_background(&mut self.cx).await;
+        self.runner.stop_background_commands(&mut self.cx).await;
         let (severity, phase) = (ErrorSeverity::Error, ErrorPhase::System);
         let message =
             "the session ended in the middle of its work because of a bug; `jm resume` goes on with it";
@@ -132,9 +132,9 @@ impl Session {
 
     /// Ends the session and its background commands.
     async fn end_session(&mut self) {
-        self.runner.stop_background(&mut self.cx).await;
+        self.runner.stop_background_commands(&mut self.cx).await;
         if self.cx.transcript.state().last > Seq::START {
-            self.supervision.note_todos(&mut self.cx);
+            self.supervision.record_todo_changes(&mut self.cx);
             let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
             self.hooks.run_session_end(&mut self.cx, review).await;
             // A failed flush has no caller left to report to.

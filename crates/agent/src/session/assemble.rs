@@ -16,7 +16,7 @@ use crate::agents::role::AgentRole;
 use crate::recovery::lease::Lease;
 use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::SharedTodoList;
-use crate::transcript::log::{Log, LogBounds};
+use crate::transcript::log::{Log, SubscriberBufferLimits};
 use crate::transcript::record::{Record, RecordedSettings};
 use crate::transcript::running_transcript::{SafePosition, Transcript};
 use crate::transcript::state::State;
@@ -57,7 +57,7 @@ pub(crate) fn assemble_session(
         state.last,
         parts.clock.clone(),
         Arc::clone(&parts.redactor),
-        LogBounds::default(),
+        SubscriberBufferLimits::default(),
     );
     parts.lasting_answers.restore(&id, &state.allowed);
     let lease = Arc::new(lease);

@@ -62,7 +62,7 @@ impl Session {
         let Some(lent) = &self.delegation else { return };
         for call in lent.background.take_cut_off_calls() {
             let may_show = self.approvals.visible_file_filter(self.cx.settings.mode);
-            let execution = self.runner.prepare_call(&self.cx, &restart_call(call), may_show, stop);
+            let execution = self.runner.prepare_call(&self.cx, &build_restart_call(call), may_show, stop);
             let (_, finished) = execution.run(Arc::new(Semaphore::new(1))).await;
             if finished.state != CallState::Completed {
                 let text = format!("A background task could not go on after a restart: {}", finished.text());
@@ -75,7 +75,7 @@ impl Session {
 }
 
 /// Returns the call that gave the task, which starts its agent again.
-fn restart_call(call: ToolUse) -> ApprovedCall {
+fn build_restart_call(call: ToolUse) -> ApprovedCall {
     ApprovedCall {
         call,
         effects: Effects::default(),

@@ -21,7 +21,7 @@ pub(crate) struct Spending {
 impl Spending {
     /// Creates the spending for these tokens; `usd` is `None` if their price isn't known.
     pub(crate) fn new(usage: Usage, usd: Option<f64>) -> Self {
-        let cost = SharedBudget::to_parts(usd.unwrap_or_default());
+        let cost = SharedBudget::to_nanodollars(usd.unwrap_or_default());
         Self { usage, cost, unpriced: usd.is_none() && usage != Usage::default() }
     }
 }
@@ -59,7 +59,7 @@ struct AgentBudgetLimit {
 }
 
 impl SharedBudget {
-    const PARTS_PER_DOLLAR: f64 = 1e9;
+    const NANODOLLARS_PER_DOLLAR: f64 = 1e9;
 
     /// Makes the budget of one session, as a part of `whole` if that is given.
     pub(crate) fn for_session(whole: Option<Arc<Self>>, role: Option<&AgentRole>) -> Arc<Self> {
@@ -116,14 +116,14 @@ impl SharedBudget {
 
     /// Counts a call that was refused because nobody could be asked, for the session and for the
     /// sessions above it.
-    pub(crate) fn count_unanswered(&self) {
+    pub(crate) fn record_unanswered_call(&self) {
         self.self_and_parents().for_each(|budget| {
             budget.unanswered.fetch_add(1, Ordering::Relaxed);
         });
     }
 
     /// Returns true if nobody could be asked about a call of the session, or of its agents.
-    pub(crate) fn has_unanswered(&self) -> bool {
+    pub(crate) fn has_unanswered_calls(&self) -> bool {
         self.unanswered.load(Ordering::Relaxed) > 0
     }
 
@@ -157,13 +157,13 @@ impl SharedBudget {
     }
 
     /// Converts US dollars to billionths of a dollar.
-    pub(crate) fn to_parts(usd: f64) -> u64 {
+    pub(crate) fn to_nanodollars(usd: f64) -> u64 {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "prices are checked to be positive"
         )]
-        let parts = (usd * Self::PARTS_PER_DOLLAR) as u64;
+        let parts = (usd * Self::NANODOLLARS_PER_DOLLAR) as u64;
         parts
     }
 
@@ -171,7 +171,7 @@ impl SharedBudget {
     pub(crate) fn to_usd(parts: u64) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "exact up to nine million dollars")]
         let parts = parts as f64;
-        parts / Self::PARTS_PER_DOLLAR
+        parts / Self::NANODOLLARS_PER_DOLLAR
     }
 }
 

@@ -22,7 +22,7 @@ use crate::agents::session_registry::RegisteredSession;
 use crate::recovery::lease::Lease;
 use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::SharedTodoList;
-use crate::transcript::fork::check_name;
+use crate::transcript::fork::check_snapshot_name;
 use crate::transcript::log::{EventFilter, Log, LogEntry, Since, Subscription};
 use crate::transcript::record::{MessageId, Record};
 use crate::transcript::running_transcript::SafePosition;
@@ -306,7 +306,7 @@ impl SessionHandle {
     /// # Errors
     /// [`AgentError::SnapshotName`] for an invalid name, and errors of the store.
     pub async fn snapshot(&self, name: &str) -> Result<Seq, AgentError> {
-        check_name(name)?;
+        check_snapshot_name(name)?;
         let at = self.0.safe.get();
         let offered = self
             .0
@@ -329,7 +329,7 @@ impl SessionHandle {
     /// [`AgentError::Ended`] if the session ended without a report.
     pub async fn wait_until_finished(&self) -> Result<Arc<RunReport>, AgentError> {
         let mut reports = self.0.reports.clone();
-        let sent = self.0.shared.newest_sent().unwrap_or_default();
+        let sent = self.0.shared.newest_sent_message().unwrap_or_default();
         let answered = |report: &Option<AnsweredTask>| report.as_ref().is_some_and(|(upto, _)| *upto >= sent);
         let report = reports.wait_for(answered).await.map_err(|_| AgentError::Ended)?;
         report.as_ref().map(|(_, report)| Arc::clone(report)).ok_or(AgentError::Ended)

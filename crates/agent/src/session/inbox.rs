@@ -15,7 +15,7 @@ use crate::transcript::record::{MessageId, QueuedMessage, Record};
 use crate::transcript::reminder;
 
 /// Maximum characters of a session's title, which is one line of a list.
-const MAX_TITLE_CHARS: usize = 120;
+const MAX_SESSION_TITLE_CHARS: usize = 120;
 /// Maximum bytes of one message: more than any model's context window.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
 
@@ -80,7 +80,8 @@ impl Inbox {
         }
         // Redacts before truncating, because a part of a secret would not be recognized.
         let text = self.redactor.redact(&text).into_owned();
-        let title: String = text.lines().next().unwrap_or_default().chars().take(MAX_TITLE_CHARS).collect();
+        let title: String =
+            text.lines().next().unwrap_or_default().chars().take(MAX_SESSION_TITLE_CHARS).collect();
         let text = if kind == MessageKind::Reminder { reminder::wrap_reminder(&text) } else { text };
         if kind == MessageKind::Reminder
             && let Some(waiting) = self.shared.queued_reminder(&text)

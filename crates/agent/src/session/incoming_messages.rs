@@ -3,7 +3,7 @@
 use journeyman_protocol::{Event, MessageKind, ReminderCategory};
 
 use super::context::SessionContext;
-use super::first_message::{is_question, take_images, text_blocks, user_text};
+use super::task_first_message::{is_question, take_images, text_blocks, user_text};
 use crate::approval::approvals::Approvals;
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
@@ -124,7 +124,7 @@ mod tests {
         let (one, two) = (send(&test, "one").await, send(&test, "two").await);
         assert!(test.inbox.withdraw_message(two).await.unwrap());
         assert!(!test.inbox.withdraw_message(two).await.unwrap(), "it is gone");
-        assert_eq!(test.cx.shared.newest_sent(), Some(one), "nobody waits for its answer");
+        assert_eq!(test.cx.shared.newest_sent_message(), Some(one), "nobody waits for its answer");
         let queue = test.reloaded_state().await.queue;
         assert_eq!(queue.iter().map(|queued| queued.text.as_str()).collect::<Vec<_>>(), ["one"]);
         test.cx.shared.hold_queued();

@@ -15,7 +15,7 @@ use crate::transcript::record::Record;
 const LAST_TURN_MESSAGE: &str = include_str!("../../prompts/recovery.md");
 /// Maximum requests of the last turn: a model that turns out to take no tools, or a conversation
 /// that is too long, is asked again in another form.
-const MAX_LAST_REQUESTS: usize = 3;
+const MAX_LAST_TURN_REQUESTS: usize = 3;
 
 /// Returns the sentence that tells the model why this is its last turn.
 fn reason_text(reason: Termination) -> &'static str {
@@ -41,7 +41,7 @@ impl Session {
         }
         if self.cx.transcript.state().last_turn.is_none() {
             let text = format!("{}; the agent has one last turn to hand in its result", end.summary);
-            self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, text);
+            self.cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, text);
             self.cx.transcript.add_user_text(LAST_TURN_MESSAGE.replace("${reason}", reason_text(reason)));
             self.cx.transcript.record(Record::LastTurn { reason });
         }
@@ -67,7 +67,7 @@ impl Session {
         }
         let why = taken.err().map_or_else(String::new, |error| format!(": {error}"));
         let text = format!("the last turn brought no result either{why}");
-        self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, text);
+        self.cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, text);
         end
     }
 
@@ -76,8 +76,8 @@ impl Session {
         let began = std::time::Instant::now();
         // A reply of a last turn that was cut off may have calls without results.
         if self.cx.transcript.state().is_settled() {
-            for _ in 0..MAX_LAST_REQUESTS {
-                match self.exchange().run(turn).await? {
+            for _ in 0..MAX_LAST_TURN_REQUESTS {
+                match self.model_exchange().run(turn).await? {
                     ExchangeEnd::AskAgain => {}
                     ExchangeEnd::Replied => break,
                     ExchangeEnd::Interrupted => return Ok(()),
@@ -85,7 +85,7 @@ impl Session {
             }
         }
         if !self.cx.transcript.state().is_settled() {
-            self.step().run(turn).await?;
+            self.tool_step().run(turn).await?;
         }
         self.cx.transcript.end_step(began.elapsed());
         Ok(())

@@ -145,7 +145,7 @@ impl ModelExchange<'_> {
     /// Sends one request, and records the reply.
     pub(super) async fn run(&mut self, stop: &CancellationToken) -> Result<ExchangeEnd, AgentError> {
         let ended = match self.request_reply(stop).await {
-            Ok(end) => self.record_end(end).await,
+            Ok(end) => self.record_stream_end(end).await,
             Err(error) => Err(error),
         };
         match ended {
@@ -175,7 +175,7 @@ impl ModelExchange<'_> {
         &'s mut self,
         stop: &'s CancellationToken,
     ) -> (&'s mut Compactor, CompactionStages<'s>, Vec<ToolSpec>) {
-        let (tools, reporting) = (self.requests.request_tools(self.cx), self.requests.reporting_tools());
+        let (tools, reporting) = (self.requests.tools_for_request(self.cx), self.requests.reporting_tools());
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let (cx, hooks, evidence) = (&mut *self.cx, &mut *self.hooks, self.evidence);
         (self.room, CompactionStages { cx, hooks, review, evidence, reporting, stop }, tools)
@@ -217,14 +217,14 @@ impl ModelExchange<'_> {
             }
             Err(error) => Err(error),
         };
-        self.measure_input(&request, &reply);
+        self.learn_from_usage(&request, &reply);
         self.cx.transcript.return_messages(messages.unwrap_or(request.messages));
         reply
     }
 
     /// Learns from the input that the provider reported or the window that it named in a refusal,
     /// and says once that a window is assumed.
-    fn measure_input(&mut self, request: &ModelRequest, reply: &Result<StreamEnd, AgentError>) {
+    fn learn_from_usage(&mut self, request: &ModelRequest, reply: &Result<StreamEnd, AgentError>) {
         let usage = match reply {
             Ok(StreamEnd::Complete(reply)) => &reply.usage,
             Ok(StreamEnd::CutOff(reply)) => &reply.usage,
@@ -256,7 +256,7 @@ impl ModelExchange<'_> {
     }
 
     /// Records a reply. A planned copy is entered first: what follows a reply happens in it.
-    async fn record_end(&mut self, end: StreamEnd) -> Result<(), AgentError> {
+    async fn record_stream_end(&mut self, end: StreamEnd) -> Result<(), AgentError> {
         if self.copy_updates.is_planned() {
             self.copy_updates.enter_copy(self.cx).await?;
             self.checkpoints.start_recording(self.cx);

@@ -22,11 +22,13 @@ use crate::AgentError;
 use crate::agents::delegation::DelegatingSession;
 use crate::approval::approvals::Approvals;
 use crate::calls::runner::ToolRunner;
-use crate::hooks::StartedBy;
+use crate::hooks::SessionStartKind;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::isolation::copy_updates::CopyUpdates;
-use crate::recovery::cut_off::{CutOffWork, close_cut_off_calls, find_dropped_messages, record_own_changes};
+use crate::recovery::cut_off_work::{
+    CutOffWork, close_cut_off_calls, find_dropped_messages, record_own_changes,
+};
 use crate::recovery::unfinished_agents::{UnfinishedAgent, find_calls, find_unfinished_agents};
 use crate::request::builder::RequestBuilder;
 use crate::supervision::Supervision;
@@ -86,21 +88,21 @@ impl Reopening<'_> {
         let seen = Arc::clone(self.runner.seen_files());
         seen.restore(self.cx.transcript.state().seen.values().cloned());
         if let Some(task) = &self.cx.transcript.state().task {
-            self.checkpoints.restore_checkpoint(task.checkpoint);
+            self.checkpoints.resume_from_checkpoint(task.checkpoint);
         }
         record_own_changes(self.cx, &seen, changes).await;
-        self.hooks.set_started_by(StartedBy::Resume);
+        self.hooks.set_start_kind(SessionStartKind::Resume);
         self.cx.transcript.emit(Event::AgentResumed { strategy, interrupted: sealed, changed });
         if let Err(error) = self.copy_updates.enter_copy(self.cx).await {
-            self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
+            self.cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, error.to_string());
         }
         events.into_iter().for_each(|event| self.cx.transcript.emit(event));
         match list_files(self.cx).await {
             // Registers the checks' command lines with policy.
             Ok(listing) => drop(self.verification.find_checks(self.cx, self.approvals, &listing)),
-            Err(error) => self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string()),
+            Err(error) => self.cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, error.to_string()),
         }
-        self.supervision.remind_at_start(self.cx);
+        self.supervision.remind_of_todos_at_start(self.cx);
         let given_up = find_dropped_messages(self.cx, cut_off);
         let begin = match (&self.cx.transcript.state().task, cut_off) {
             (None, _) if given_up.is_empty() => None,
@@ -123,16 +125,19 @@ impl Reopening<'_> {
     /// Returns the calls whose agents continue, and registers these agents with the session's
     /// delegation.
     async fn find_agents_that_go_on(&mut self, cut_off: CutOffPolicy) -> HashSet<CallId> {
-        match self.hand_over_agents(cut_off).await {
+        match self.continue_or_report_agents(cut_off).await {
             Ok(calls) => calls,
             Err(error) => {
-                self.cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
+                self.cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, error.to_string());
                 HashSet::new()
             }
         }
     }
 
-    async fn hand_over_agents(&mut self, cut_off: CutOffPolicy) -> Result<HashSet<CallId>, AgentError> {
+    async fn continue_or_report_agents(
+        &mut self,
+        cut_off: CutOffPolicy,
+    ) -> Result<HashSet<CallId>, AgentError> {
         let Some(delegation) = self.delegation else { return Ok(HashSet::new()) };
         if self.cx.transcript.state().task.is_none() {
             return Ok(HashSet::new());

@@ -26,7 +26,7 @@ use crate::verification::Verification;
 /// Maximum bytes of diff in a report. `git diff` shows the rest.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
 /// Maximum number of ignored files named in a summary, which is one line.
-const MAX_NAMED_FILES: usize = 5;
+const MAX_NAMED_IGNORED_FILES: usize = 5;
 
 /// The stages that the report of a task is built from.
 pub(super) struct TaskReporter<'a> {
@@ -115,8 +115,8 @@ impl TaskReporter<'_> {
             self.cx.transcript.emit(Event::Landed { changes: report.changes.clone(), copy: None });
         }
         self.cx.transcript.close_calls("not run: the task ended first");
-        self.supervision.note_todos(self.cx);
-        self.cx.transcript.set_state(AgentState::Ready);
+        self.supervision.record_todo_changes(self.cx);
+        self.cx.transcript.set_agent_state(AgentState::Ready);
         self.cx.transcript.set_phase(TurnPhase::Ready);
         self.cx.transcript.record(Record::Ended { outcome: report.outcome, unverified });
         self.cx.transcript.emit(Event::Done { report: Box::new(report.clone()) });
@@ -238,7 +238,7 @@ fn downgrade_for_violations(end: TaskEnd, violations: &[GuardViolation]) -> Task
 /// session may also have made is listed apart.
 fn describe_ignored(ignored: &[IgnoredChange]) -> String {
     let names = |all: Vec<String>| {
-        let more = all.len().saturating_sub(MAX_NAMED_FILES);
+        let more = all.len().saturating_sub(MAX_NAMED_IGNORED_FILES);
         let named = all.get(..all.len() - more).unwrap_or_default().join(", ");
         if more > 0 { format!("{named} and {more} more") } else { named }
     };

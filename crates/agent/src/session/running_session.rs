@@ -171,7 +171,7 @@ impl Session {
     }
 
     /// Returns the stages that one model request and its reply go through.
-    pub(super) fn exchange(&mut self) -> ModelExchange<'_> {
+    pub(super) fn model_exchange(&mut self) -> ModelExchange<'_> {
         ModelExchange {
             cx: &mut self.cx,
             requests: &mut self.requests,
@@ -189,7 +189,7 @@ impl Session {
     /// Shortens the conversation if a person asked for it.
     pub(super) async fn answer_compaction_request(&mut self, stop: &CancellationToken) {
         let Some(answer) = self.cx.shared.take_compaction_request() else { return };
-        let (tools, reporting) = (self.requests.request_tools(&self.cx), self.requests.reporting_tools());
+        let (tools, reporting) = (self.requests.tools_for_request(&self.cx), self.requests.reporting_tools());
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let (cx, hooks, evidence) = (&mut self.cx, &mut self.hooks, self.verification.evidence());
         let stages = CompactionStages { cx, hooks, review, evidence, reporting, stop };
@@ -205,7 +205,7 @@ impl Session {
     }
 
     /// Returns the stages that the calls of one reply go through.
-    pub(super) fn step(&mut self) -> ToolStep<'_> {
+    pub(super) fn tool_step(&mut self) -> ToolStep<'_> {
         ToolStep {
             cx: &mut self.cx,
             checkpoints: &mut self.checkpoints,

@@ -18,12 +18,12 @@ use crate::request::token_ratios::TokenRatioStore;
 /// Maximum model requests in a task. A large refactoring takes 30 to 60.
 pub const DEFAULT_MAX_TURNS: u32 = 100;
 /// Maximum rounds in which failed checks are fed back to the model.
-pub const DEFAULT_MAX_ITERATIONS: u32 = 5;
+pub const DEFAULT_MAX_FEEDBACK_ITERATIONS: u32 = 5;
 /// Maximum duration of a run of all tests before a task ends: longer suites run on servers.
-pub const DEFAULT_TEST_BUDGET: Duration = Duration::from_secs(10 * 60);
+pub const DEFAULT_TEST_TIME_BUDGET: Duration = Duration::from_secs(10 * 60);
 /// Wall time of a task: enough for slow models and test suites, and short enough to end overnight
 /// runs.
-pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
+pub const DEFAULT_TASK_TIMEOUT: Duration = Duration::from_secs(2 * 60 * 60);
 /// Maximum tool calls that run at once.
 pub const DEFAULT_MAX_CONCURRENT_CALLS: usize = 3;
 /// Time limit of a call whose tool doesn't set one. Searching a large tree takes seconds.
@@ -31,13 +31,13 @@ pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(120);
 /// Steps without a change of the todo list before the model is reminded of open todos: enough not
 /// to interrupt the work on one item, few enough to bring back a forgotten list while the task
 /// runs.
-pub const DEFAULT_TODO_INTERVAL: u32 = 10;
+pub const DEFAULT_TODO_REMINDER_INTERVAL: u32 = 10;
 /// Token budget of the first context. The smallest supported context windows have 32,000.
-pub const DEFAULT_CONTEXT_BUDGET: Tokens = Tokens(20_000);
+pub const DEFAULT_FIRST_CONTEXT_BUDGET: Tokens = Tokens(20_000);
 
 /// Extra time that the first request waits for an index lookup. A loaded index answers within
 /// milliseconds.
-pub const DEFAULT_INDEX_TIMEOUT: Duration = Duration::from_millis(20);
+pub const DEFAULT_INDEX_LOOKUP_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// The checks that decide if a change is verified.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ pub struct TodoSettings {
 
 impl Default for TodoSettings {
     fn default() -> Self {
-        Self { remind_every: DEFAULT_TODO_INTERVAL, remind_at_start: true }
+        Self { remind_every: DEFAULT_TODO_REMINDER_INTERVAL, remind_at_start: true }
     }
 }
 
@@ -136,7 +136,7 @@ impl Default for CompactionSettings {
 /// Settings of measuring how much of a change the tests would notice. By default nothing is
 /// measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct StrengthSettings {
+pub struct TestStrengthSettings {
     /// The strength that a verified change needs.
     pub needs: Strength,
     /// Wall time for the measurement, without the tests themselves; zero to measure nothing.
@@ -205,7 +205,7 @@ pub struct RunSettings {
     /// Findings about honesty that the user accepts by name.
     pub accepted_findings: Vec<AcceptedFinding>,
     /// The strength of tests that a verified change needs, and its measurement.
-    pub strength: StrengthSettings,
+    pub strength: TestStrengthSettings,
     /// The sandbox guarantees that a command needs to run.
     pub needs: SandboxNeeds,
     /// The user's own instructions, for every project.
@@ -259,16 +259,16 @@ impl Default for RunSettings {
             todos: Some(TodoSettings::default()),
             loop_guard: true,
             max_turns: DEFAULT_MAX_TURNS,
-            max_iterations: DEFAULT_MAX_ITERATIONS,
-            test_budget: DEFAULT_TEST_BUDGET,
+            max_iterations: DEFAULT_MAX_FEEDBACK_ITERATIONS,
+            test_budget: DEFAULT_TEST_TIME_BUDGET,
             lint_fix: true,
-            timeout: DEFAULT_TIMEOUT,
+            timeout: DEFAULT_TASK_TIMEOUT,
             budget_usd: None,
             shared_budget: None,
             price: None,
             checks: ChecksSetting::Found,
             accepted_findings: Vec::new(),
-            strength: StrengthSettings::default(),
+            strength: TestStrengthSettings::default(),
             needs: SandboxNeeds::ALL,
             instructions: None,
             project_instructions: None,
@@ -279,9 +279,9 @@ impl Default for RunSettings {
             max_output: None,
             limits: ModelLimits::conservative_default(false),
             token_ratios: None,
-            context_budget: DEFAULT_CONTEXT_BUDGET,
+            context_budget: DEFAULT_FIRST_CONTEXT_BUDGET,
             compaction: CompactionSettings::default(),
-            index_timeout: Some(DEFAULT_INDEX_TIMEOUT),
+            index_timeout: Some(DEFAULT_INDEX_LOOKUP_TIMEOUT),
             asked: StartOptions::default(),
             notes: Vec::new(),
             today: String::new(),

@@ -112,7 +112,7 @@ pub(crate) struct SessionShared {
     pub(crate) closing: CancellationToken,
     pub(crate) status: watch::Sender<SessionStatus>,
     /// The work of agents that no step has recorded yet.
-    pub(crate) delegated: UnrecordedWork,
+    pub(crate) delegated: UnrecordedAgentsWork,
 }
 
 /// The work of agents that have ended, with that of their own agents.
@@ -126,9 +126,9 @@ pub(crate) struct AgentsWork {
 
 /// The work of agents that no step has recorded yet.
 #[derive(Default)]
-pub(crate) struct UnrecordedWork(Mutex<AgentsWork>);
+pub(crate) struct UnrecordedAgentsWork(Mutex<AgentsWork>);
 
-impl UnrecordedWork {
+impl UnrecordedAgentsWork {
     /// Adds what an agent used and changed.
     pub(crate) fn add(&self, spending: Spending, changes: &[FileChange]) {
         let mut work = lock(&self.0);
@@ -211,7 +211,7 @@ impl SessionShared {
             wake: Notify::new(),
             closing: CancellationToken::new(),
             status,
-            delegated: UnrecordedWork::default(),
+            delegated: UnrecordedAgentsWork::default(),
         }
     }
 
@@ -333,12 +333,12 @@ impl SessionShared {
     }
 
     /// Returns the newest message from a person that was queued.
-    pub(crate) fn newest_sent(&self) -> Option<MessageId> {
+    pub(crate) fn newest_sent_message(&self) -> Option<MessageId> {
         lock(&self.messages).sent
     }
 
     /// Returns the newest message from a person that entered the transcript.
-    pub(crate) fn newest_taken(&self) -> MessageId {
+    pub(crate) fn newest_taken_message(&self) -> MessageId {
         lock(&self.messages).taken
     }
 

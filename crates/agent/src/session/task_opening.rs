@@ -8,8 +8,8 @@ use journeyman_workspace::{ListOptions, Listing};
 use tokio_util::sync::CancellationToken;
 
 use super::context::SessionContext;
-use super::first_message::{FirstMessage, is_question, take_images, text_blocks, user_text};
 use super::settings::PlanFirst;
+use super::task_first_message::{TaskFirstMessage, is_question, take_images, text_blocks, user_text};
 use crate::AgentError;
 use crate::agents::delegation::DelegatingSession;
 use crate::approval::approvals::Approvals;
@@ -27,7 +27,7 @@ use crate::verification::Verification;
 
 /// Maximum number of files listed for the repository map. A path has some 50 bytes; the limit
 /// bounds the walk of a huge tree.
-const MAX_MAP_FILES: usize = 20_000;
+const MAX_REPOSITORY_MAP_FILES: usize = 20_000;
 
 /// The stages that begin a task.
 pub(crate) struct TaskOpening<'a> {
@@ -72,10 +72,10 @@ impl TaskOpening<'_> {
             self.copy_updates.enter_copy(self.cx).await?;
         }
         // Follows `RunStarted`, so that a task's first event describes the task.
-        self.cx.transcript.set_state(AgentState::Working);
+        self.cx.transcript.set_agent_state(AgentState::Working);
         // Changes that the handle made before the log began.
-        self.supervision.note_todos(self.cx);
-        let FirstMessage { content, left_queued: waits, refused } =
+        self.supervision.record_todo_changes(self.cx);
+        let TaskFirstMessage { content, left_queued: waits, refused } =
             self.build_first_message(waiting, stop).await;
         taken.retain(|id| !waits.contains(id));
         // Taken even after a refusal: a task that can't begin must not be started again and again.
@@ -89,7 +89,7 @@ impl TaskOpening<'_> {
         &mut self,
         waiting: Vec<QueuedMessage>,
         stop: &CancellationToken,
-    ) -> FirstMessage {
+    ) -> TaskFirstMessage {
         let review = ChangeReview { approvals: self.approvals, checkpoints: self.checkpoints };
         let mut context = self.hooks.run_session_start(self.cx, review).await;
         context.append(&mut self.hooks.take_context());
@@ -100,10 +100,10 @@ impl TaskOpening<'_> {
             // Messages that no person sent, and context from hooks, are kept for the next task.
             self.hooks.keep_context(context);
             let waits = kept.into_iter().map(|queued| queued.id).collect();
-            return FirstMessage { left_queued: waits, refused: denied, ..FirstMessage::default() };
+            return TaskFirstMessage { left_queued: waits, refused: denied, ..TaskFirstMessage::default() };
         }
         let images = take_images(&mut kept);
-        let mut first = FirstMessage::default();
+        let mut first = TaskFirstMessage::default();
         let mut said: Vec<String> = Vec::new();
         // An empty transcript means that an earlier task was cut off before its first message.
         if self.cx.transcript.state().system.is_empty() || self.cx.transcript.state().messages.is_empty() {
@@ -144,7 +144,7 @@ impl TaskOpening<'_> {
         let mut lines = named_lines(task, &listing, self.cx.workspace.root());
         lines.retain(|lines| may_show(&lines.path));
         let are_named = !lines.is_empty();
-        self.supervision.look_for_commits(self.cx, lines);
+        self.supervision.look_for_line_commits(self.cx, lines);
         let checks = self.verification.find_checks(self.cx, self.approvals, &listing);
         // The lookup ran while the tree was listed. A slow lookup is not waited for any longer.
         let found = match found {
@@ -153,7 +153,7 @@ impl TaskOpening<'_> {
         };
         let found = found.and_then(Result::ok).flatten();
         if let Some(found) = found.as_ref().filter(|_| !are_named) {
-            self.supervision.look_for_commits(self.cx, likeliest_passage(&found.candidates));
+            self.supervision.look_for_line_commits(self.cx, likeliest_passage(&found.candidates));
         }
         let commits = self.supervision.take_known_commits();
         let (cx, found) = (&mut *self.cx, found.as_ref());
@@ -183,7 +183,7 @@ struct PackedContext {
 /// Lists the files from which the repository map and the checks are derived.
 pub(super) async fn list_files(cx: &SessionContext) -> Result<Listing, AgentError> {
     let workspace = Arc::clone(&cx.workspace);
-    let options = ListOptions { limit: MAX_MAP_FILES, ..ListOptions::default() };
+    let options = ListOptions { limit: MAX_REPOSITORY_MAP_FILES, ..ListOptions::default() };
     Ok(run_blocking("listing the project", move || workspace.list(options)).await??)
 }
 

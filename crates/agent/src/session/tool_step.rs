@@ -22,19 +22,19 @@ use crate::approval::overlay_preview::{OverlayPreviews, finish_preview};
 use crate::calls::call_end::record_call_end;
 use crate::calls::edit_scope::revert_beyond_scope;
 use crate::calls::finished_call::FinishedCall;
-use crate::calls::runner::{MAX_CALLS_PER_REPLY, ToolRunner, step_label, take_runnable_calls};
+use crate::calls::runner::{MAX_CALLS_PER_REPLY, ToolRunner, checkpoint_label, take_runnable_calls};
 use crate::hooks::change_review::ChangeReview;
 use crate::hooks::dispatch::HookDispatch;
 use crate::isolation::checkpoints::Checkpoints;
 use crate::planning::record_plan;
-use crate::recovery::cut_off::undo_partial_effects;
+use crate::recovery::cut_off_work::undo_partial_effects;
 use crate::supervision::Supervision;
 use crate::transcript::record::Record;
 use crate::transcript::running_transcript::CallChange;
 
 /// Time after a call's end before it is written while other calls run. Short enough that observers
 /// don't lag; long enough that ten quick calls don't cost ten fsyncs.
-const WRITE_DELAY: Duration = Duration::from_millis(100);
+const RESULT_WRITE_DELAY: Duration = Duration::from_millis(100);
 
 /// The stages that the calls of one reply go through.
 pub(super) struct ToolStep<'a> {
@@ -127,7 +127,7 @@ impl ToolStep<'_> {
     ) -> Result<(), AgentError> {
         let cancel = stop.child_token();
         let permits = Arc::new(Semaphore::new(self.cx.settings.concurrency.max(1)));
-        let label = step_label(self.cx, self.approvals, &ready);
+        let label = checkpoint_label(self.cx, self.approvals, &ready);
         let mut waiting = ready;
         let mut running: Vec<ApprovedCall> = Vec::new();
         let mut ends = FuturesUnordered::new();
@@ -191,7 +191,7 @@ impl ToolStep<'_> {
                         unwritten = true;
                     }
                 }
-                () = tokio::time::sleep(WRITE_DELAY), if unwritten && failed.is_none() => {
+                () = tokio::time::sleep(RESULT_WRITE_DELAY), if unwritten && failed.is_none() => {
                     unwritten = false;
                     if let Err(error) = self.cx.transcript.flush().await {
                         cancel.cancel();
@@ -258,8 +258,8 @@ impl ToolStep<'_> {
         self.record_foreign_usage(finished.foreign_usage);
         record_call_end(self.cx, &ready.call, finished);
         self.runner.record_output(self.cx, &ready.call.id);
-        self.supervision.note_todos(self.cx);
-        self.cx.transcript.record_seen(&seen);
+        self.supervision.record_todo_changes(self.cx);
+        self.cx.transcript.record_seen_files(&seen);
         Ok(())
     }
 
@@ -270,7 +270,7 @@ impl ToolStep<'_> {
         let mut counters = self.cx.transcript.state().counters;
         counters.foreign += usage;
         counters.delegated =
-            counters.delegated.saturating_add(SharedBudget::to_parts(usd.unwrap_or_default()));
+            counters.delegated.saturating_add(SharedBudget::to_nanodollars(usd.unwrap_or_default()));
         counters.unpriced |= usd.is_none() && usage != Usage::default();
         self.cx.transcript.record(Record::Counters(counters));
         self.cx.record_usage(&usage, usd);

@@ -36,7 +36,7 @@ impl Session {
             }
             self.answer_compaction_request(stop).await;
             let started = Instant::now();
-            let exchanged = self.exchange().run(stop).await?;
+            let exchanged = self.model_exchange().run(stop).await?;
             if self.room.take_results_removed() {
                 self.supervision.forget_results();
             }
@@ -61,7 +61,7 @@ impl Session {
     ) -> Result<Option<TaskEnd>, AgentError> {
         let resumes = begin == TaskBegin::Resume;
         if resumes {
-            self.cx.transcript.set_state(AgentState::Working);
+            self.cx.transcript.set_agent_state(AgentState::Working);
             self.resume_background_agents(stop).await;
         }
         let point = match resumes {
@@ -100,11 +100,11 @@ impl Session {
 
     /// Runs the calls of a reply, and checks the run's progress.
     async fn run_calls(&mut self, stop: &CancellationToken) -> Result<Option<TaskEnd>, AgentError> {
-        self.step().run(stop).await?;
+        self.tool_step().run(stop).await?;
         if stop.is_cancelled() {
             return Ok(Some(TaskEnd::interrupted()));
         }
-        if let Some(end) = self.approvals.end_if_unanswered() {
+        if let Some(end) = self.approvals.end_if_too_many_unanswered() {
             return Ok(Some(end));
         }
         let running = self.runner.take_agents_changed()
@@ -122,7 +122,7 @@ impl Session {
 
     /// Returns the end of an agent's task after a turn without calls: only a call of
     /// `complete_task` completes the task.
-    fn finish_agent_turn() -> TaskEnd {
+    fn end_without_completion() -> TaskEnd {
         let why = "the model stopped without handing in a result (it did not call `complete_task`)";
         TaskEnd::new(RunOutcome::Error, why).with_termination(Termination::NoCompleteTaskCall)
     }
@@ -147,7 +147,7 @@ impl Session {
             return Ok(Some(end));
         }
         if self.cx.role().is_some() {
-            return Ok(Some(Self::finish_agent_turn()));
+            return Ok(Some(Self::end_without_completion()));
         }
         let review = ChangeReview { approvals: &mut self.approvals, checkpoints: &mut self.checkpoints };
         let (seen, text) = (self.runner.seen_files(), self.replies.last_text());

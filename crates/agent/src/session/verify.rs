@@ -17,7 +17,9 @@ use crate::supervision::Supervision;
 use crate::transcript::record::{Record, TaskCounters};
 use crate::verification::check_round::TaskChange;
 use crate::verification::original_tests::{NewTestSetup, OriginalTests, OriginalTestsOutcome};
-use crate::verification::strength::{MeasuredChange, ask_for_tests, measure_strength, with_strength};
+use crate::verification::strength::{
+    MeasuredChange, amend_end_for_strength, ask_for_tests, measure_test_strength,
+};
 use crate::verification::{
     Verification, downgrade_for_dishonesty, fails_as_before, feed_back_failures, has_new_blocking_findings,
     task_end_for_verdict,
@@ -72,7 +74,7 @@ impl TurnVerification<'_> {
             return self.unchecked_task_end(why).await;
         }
         let Some((evidence, rewritten)) = self.run_rounds(stop).await? else { return Ok(None) };
-        let contents = self.checkpoints.contents(self.cx).await?;
+        let contents = self.checkpoints.changed_contents(self.cx).await?;
         self.verification.check_honesty(self.cx, contents.clone()).await?;
         let verdict = overall_outcome(&evidence);
         // A finding that blocks says the same, and better.
@@ -89,7 +91,7 @@ impl TurnVerification<'_> {
             && !matches!(contradicted, OriginalTestsResult::Contradicted(_));
         let failed = verdict == OverallOutcome::Failed;
         let asks_for_tests =
-            passed && !is_blocked && self.measure_strength(&evidence, contents, stop).await?;
+            passed && !is_blocked && self.measure_test_strength(&evidence, contents, stop).await?;
         if stop.is_cancelled() {
             self.cx.transcript.flush().await?;
             return Ok(None);
@@ -132,7 +134,7 @@ impl TurnVerification<'_> {
             OriginalTestsResult::NoneChanged | OriginalTestsResult::Stopped => {}
         }
         let end = downgrade_for_rewrites(end, &rewritten);
-        let end = with_strength(end, verification.strength(), self.cx.settings.strength.needs);
+        let end = amend_end_for_strength(end, verification.strength(), self.cx.settings.strength.needs);
         Ok(Some(downgrade_for_dishonesty(end, verification.honesty_findings())))
     }
 
@@ -147,15 +149,15 @@ impl TurnVerification<'_> {
 
     /// Measures how much of the change the tests would notice. Returns true if the model is to be
     /// asked for more tests.
-    async fn measure_strength(
+    async fn measure_test_strength(
         &mut self,
         evidence: &[Evidence],
         contents: Vec<ChangedContent>,
         stop: &CancellationToken,
     ) -> Result<bool, AgentError> {
         let change = MeasuredChange { contents, since: self.checkpoints.compared_checkpoint(), evidence };
-        let strength = measure_strength(self.verification, self.cx, change, stop).await?;
-        Ok(self.verification.keep_strength(self.cx, strength))
+        let strength = measure_test_strength(self.verification, self.cx, change, stop).await?;
+        Ok(self.verification.store_strength(self.cx, strength))
     }
 
     /// Runs the checks that passed again with the original tests, if the session changed tests or
@@ -223,7 +225,7 @@ impl TurnVerification<'_> {
             self.cx
                 .transcript
                 .record(Record::Counters(TaskCounters { rounds, ..self.cx.transcript.state().counters }));
-            let contents = self.checkpoints.contents(self.cx).await?;
+            let contents = self.checkpoints.changed_contents(self.cx).await?;
             let mut change = TaskChange::new(self.checkpoints.compared_checkpoint(), contents);
             let evidence = self.verification.run_checks(self.cx, self.approvals, &mut change, stop).await?;
             if stop.is_cancelled() {
@@ -266,7 +268,8 @@ impl TurnVerification<'_> {
 
     async fn unchanged_task_end(&self) -> TaskEnd {
         let budget = self.cx.settings.shared_budget.as_ref();
-        if self.approvals.unanswered_count() > 0 || budget.is_some_and(|budget| budget.has_unanswered()) {
+        if self.approvals.unanswered_count() > 0 || budget.is_some_and(|budget| budget.has_unanswered_calls())
+        {
             let why = "a permission was needed and there was nobody to ask; nothing was changed";
             return TaskEnd::new(RunOutcome::PermissionNeeded, why);
         }

@@ -84,7 +84,7 @@ impl Supervision {
         report_external_changes(cx, seen, running).await?;
         self.nested.add_instructions(cx, seen).await?;
         self.line_commits.remind_of_late_commits(cx);
-        self.note_todos(cx);
+        self.record_todo_changes(cx);
         if let Some(emptied) = self.emptied_reminder.take() {
             remind_of_todos(cx, emptied);
         }
@@ -110,7 +110,7 @@ impl Supervision {
 
     /// Starts looking for the commits that last changed some lines. The model gets commits that
     /// aren't taken in time after a step.
-    pub(crate) fn look_for_commits(
+    pub(crate) fn look_for_line_commits(
         &mut self,
         cx: &SessionContext,
         lines: impl IntoIterator<Item = ContextCandidate>,
@@ -124,7 +124,7 @@ impl Supervision {
     }
 
     /// Records the changes of the todos.
-    pub(crate) fn note_todos(&mut self, cx: &mut SessionContext) {
+    pub(crate) fn record_todo_changes(&mut self, cx: &mut SessionContext) {
         let changes = self.todos.take_changes();
         let Some(last) = changes.last() else { return };
         cx.transcript.record(Record::Todos { todos: last.current.clone() });
@@ -138,12 +138,12 @@ impl Supervision {
     }
 
     /// Reminds the model of open todos when a task begins that isn't the first of the session.
-    pub(crate) fn remind_at_start(&mut self, cx: &mut SessionContext) {
+    pub(crate) fn remind_of_todos_at_start(&mut self, cx: &mut SessionContext) {
         let wanted = cx.settings.todos.is_some_and(|todos| todos.remind_at_start);
         let todos = self.todos.get();
         // An empty list needs no reminder: the tool's own description says when to use it.
         if wanted && cx.transcript.state().is_settled() && !todos.is_empty() {
-            let due = self.reminders.start_reminder(&todos);
+            let due = self.reminders.reminder_at_start(&todos);
             remind_of_todos(cx, due);
         }
     }
@@ -158,9 +158,10 @@ impl Supervision {
             match fired.outcome {
                 Ok(None) => {}
                 Ok(Some(text)) => cx.transcript.remind_model(ReminderCategory::General, text),
-                Err(why) => cx
-                    .transcript
-                    .emit_warning(ErrorPhase::System, format!("the task `{}` failed: {why}", fired.task)),
+                Err(why) => cx.transcript.emit_nonfatal_error(
+                    ErrorPhase::System,
+                    format!("the task `{}` failed: {why}", fired.task),
+                ),
             }
         }
     }
@@ -242,7 +243,7 @@ async fn report_external_changes(
     if let Some(text) = external_change_notice(&changes, running) {
         cx.transcript.remind_model(ReminderCategory::File, text);
     }
-    cx.transcript.record_seen(seen);
+    cx.transcript.record_seen_files(seen);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Forks of sessions, and named snapshots to fork from.
 
 use journeyman_protocol::{RunOutcome, Seq, SessionId, UnixMillis};
-use journeyman_store::{NewEntry, NewSession, STATUS_NEW, SessionOrigin, Store};
+use journeyman_store::{NewEntry, NewSession, SESSION_STATUS_READY, SessionOrigin, Store};
 
 use crate::transcript::log_reader::list_compactions;
 use crate::transcript::record::Record;
@@ -9,9 +9,9 @@ use crate::transcript::state::State;
 use crate::{AgentError, Clock};
 
 /// Maximum bytes of a snapshot's name.
-const MAX_NAME_BYTES: usize = 100;
+const MAX_SNAPSHOT_NAME_BYTES: usize = 100;
 /// The status of a forked session that hasn't been opened since.
-pub const STATUS_FORKED: &str = "forked";
+pub const SESSION_STATUS_FORKED: &str = "forked";
 
 /// The point in a log where a fork begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub async fn fork(
         records
             .push(Record::Ended { outcome: RunOutcome::Interrupted, unverified: state.unverified_since() });
     }
-    create_fork(store, (parent, state.safe), child, STATUS_FORKED, &records, clock.now()).await?;
+    create_fork(store, (parent, state.safe), child, SESSION_STATUS_FORKED, &records, clock.now()).await?;
     Ok(state.safe)
 }
 
@@ -96,7 +96,7 @@ pub(crate) async fn fork_candidate(
     clock: &Clock,
 ) -> Result<(), AgentError> {
     let records = [Record::Forked { parent: parent.clone(), at }, Record::Candidate { number }];
-    create_fork(store, (parent, at), child, STATUS_NEW, &records, clock.now()).await
+    create_fork(store, (parent, at), child, SESSION_STATUS_READY, &records, clock.now()).await
 }
 
 /// A compaction that was taken back.
@@ -142,7 +142,7 @@ pub async fn snapshot(
     name: &str,
     clock: &Clock,
 ) -> Result<Seq, AgentError> {
-    check_name(name)?;
+    check_snapshot_name(name)?;
     let state = State::load(store, session).await?;
     if state.safe == Seq::START {
         return Err(AgentError::NothingToFork { session: session.clone() });
@@ -155,12 +155,14 @@ pub async fn snapshot(
 }
 
 /// Refuses a name that is blank, too long or contains control characters.
-pub(crate) fn check_name(name: &str) -> Result<(), AgentError> {
-    let fits = !name.trim().is_empty() && name.len() <= MAX_NAME_BYTES && !name.chars().any(char::is_control);
+pub(crate) fn check_snapshot_name(name: &str) -> Result<(), AgentError> {
+    let fits = !name.trim().is_empty()
+        && name.len() <= MAX_SNAPSHOT_NAME_BYTES
+        && !name.chars().any(char::is_control);
     if fits {
         Ok(())
     } else {
-        Err(AgentError::SnapshotName { name: name.chars().take(MAX_NAME_BYTES).collect() })
+        Err(AgentError::SnapshotName { name: name.chars().take(MAX_SNAPSHOT_NAME_BYTES).collect() })
     }
 }
 

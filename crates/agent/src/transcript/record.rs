@@ -10,7 +10,7 @@ use journeyman_protocol::{
     Block, CallId, CallTransition, GuardViolation, ImageData, Message, MessageKind, Mode, Plan,
     ReminderCategory, RunOutcome, Seq, SessionId, StopReason, Termination, Todo, ToolUse, Usage,
 };
-use journeyman_store::{Entry, STATUS_NEW};
+use journeyman_store::{Entry, SESSION_STATUS_READY};
 use journeyman_tools::SeenFile;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -341,7 +341,7 @@ impl Record {
     #[must_use]
     pub(crate) fn status(&self) -> Option<String> {
         match self {
-            Self::Began => Some(STATUS_NEW.to_owned()),
+            Self::Began => Some(SESSION_STATUS_READY.to_owned()),
             Self::Ended { outcome, .. } => Some(status_of(*outcome)),
             _ => None,
         }

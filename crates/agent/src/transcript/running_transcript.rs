@@ -21,7 +21,7 @@ use crate::transcript::state::State;
 use crate::{AgentError, Clock};
 
 /// Maximum number of violations that the report of a task holds; events have all.
-const MAX_VIOLATIONS: usize = 1_000;
+const MAX_REPORTED_VIOLATIONS: usize = 1_000;
 
 /// The newest log position where every call has its result, shared with the handle.
 #[derive(Debug)]
@@ -140,13 +140,13 @@ impl Transcript {
     }
 
     /// Reports a failure that the run survives.
-    pub(crate) fn emit_warning(&mut self, phase: ErrorPhase, message: impl Into<String>) {
+    pub(crate) fn emit_nonfatal_error(&mut self, phase: ErrorPhase, message: impl Into<String>) {
         let (severity, message) = (ErrorSeverity::Warn, message.into());
         self.emit(Event::Error { severity, phase, message });
     }
 
     /// Sets the session's activity, and reports a change.
-    pub(crate) fn set_state(&mut self, state: AgentState) {
+    pub(crate) fn set_agent_state(&mut self, state: AgentState) {
         let was = self.shared.status.send_if_modified(|status| {
             let changed = status.state != state;
             status.state = state;
@@ -220,7 +220,7 @@ impl Transcript {
     }
 
     /// Records newly seen versions of files.
-    pub(crate) fn record_seen(&mut self, seen: &SeenFiles) {
+    pub(crate) fn record_seen_files(&mut self, seen: &SeenFiles) {
         for file in seen.take_changes() {
             self.record(Record::Seen(file));
         }
@@ -229,7 +229,7 @@ impl Transcript {
     /// Records guard violations by commands. `check` is the command line of a check; a violation by
     /// a call names the call.
     pub(crate) fn record_violations(&mut self, check: Option<String>, violations: Vec<GuardViolation>) {
-        let room = MAX_VIOLATIONS.saturating_sub(self.state.violations.len());
+        let room = MAX_REPORTED_VIOLATIONS.saturating_sub(self.state.violations.len());
         let Some(first) = violations.first() else { return };
         let call = first.call.clone();
         self.emit(Event::GuardViolated { call, check, violations: violations.clone() });
@@ -387,7 +387,7 @@ mod tests {
     async fn a_phase_and_an_activity_are_reported_when_they_change() {
         let mut test = TestContext::new(&[]).await;
         for _ in 0..2 {
-            test.cx.transcript.set_state(AgentState::Working);
+            test.cx.transcript.set_agent_state(AgentState::Working);
             test.cx.transcript.set_phase(TurnPhase::PreModel);
         }
         let expected = [

@@ -125,10 +125,10 @@ pub struct OpenTask {
 
 const COUNTERS_KIND: &str = "counters";
 const CALL_KIND: &str = "call";
-const BEGAN_KIND: &str = "began";
-const AGED_KIND: &str = "aged";
+const TASK_BEGAN_KIND: &str = "began";
+const RESULTS_AGED_KIND: &str = "aged";
 const COMPACTED_KIND: &str = "compacted";
-const UNDONE_KIND: &str = "compaction_undone";
+const COMPACTION_UNDONE_KIND: &str = "compaction_undone";
 const OUTPUT_KIND: &str = "output";
 
 /// Records whose parsing is deferred because later records often make them irrelevant: counters,
@@ -291,9 +291,9 @@ impl State {
         match entry.kind.as_str() {
             // Large, and nothing of the state.
             OUTPUT_KIND => Ok(()),
-            AGED_KIND | COMPACTED_KIND | UNDONE_KIND if later.unshortened => Ok(()),
+            RESULTS_AGED_KIND | COMPACTED_KIND | COMPACTION_UNDONE_KIND if later.unshortened => Ok(()),
             COMPACTED_KIND if later.undone.contains(&entry.seq) => Ok(()),
-            UNDONE_KIND => {
+            COMPACTION_UNDONE_KIND => {
                 if let Some(Record::CompactionUndone { at }) = record_of(&entry)
                     && !later.undone.contains(&at)
                 {
@@ -308,7 +308,7 @@ impl State {
                 later.defer(entry);
                 Ok(())
             }
-            BEGAN_KIND => {
+            TASK_BEGAN_KIND => {
                 later.apply_to(self, session)?;
                 self.apply_entry(session, &entry)
             }

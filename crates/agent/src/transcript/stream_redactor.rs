@@ -49,25 +49,25 @@ pub(crate) struct ReplyRedactor {
 #[derive(Debug)]
 struct BlockRedactor {
     held: StreamRedactor,
-    kind: RedactedKind,
+    kind: StreamedBlockKind,
     shown: String,
 }
 
 /// The kind of a streamed block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RedactedKind {
+pub(crate) enum StreamedBlockKind {
     Text,
     Thinking,
 }
 
 impl ReplyRedactor {
     /// Adds a piece of a block, and returns the events to show now.
-    pub(crate) fn push(&mut self, block: u32, kind: RedactedKind, text: &str) -> Vec<Event> {
+    pub(crate) fn push(&mut self, block: u32, kind: StreamedBlockKind, text: &str) -> Vec<Event> {
         let mut events = Vec::new();
         let piece = self.blocks.entry(block).or_insert_with(|| {
             events.push(match kind {
-                RedactedKind::Text => Event::TextStart { block },
-                RedactedKind::Thinking => Event::ThinkingStart { block },
+                StreamedBlockKind::Text => Event::TextStart { block },
+                StreamedBlockKind::Thinking => Event::ThinkingStart { block },
             });
             BlockRedactor { held: StreamRedactor::default(), kind, shown: String::new() }
         });
@@ -83,8 +83,8 @@ impl ReplyRedactor {
         let rest = piece.held.take_rest().map(|text| piece.delta_event(block, text));
         let text = std::mem::take(&mut piece.shown);
         let end = match piece.kind {
-            RedactedKind::Text => Event::TextEnd { block, text },
-            RedactedKind::Thinking => Event::ThinkingEnd { block, text },
+            StreamedBlockKind::Text => Event::TextEnd { block, text },
+            StreamedBlockKind::Thinking => Event::ThinkingEnd { block, text },
         };
         rest.into_iter().chain([end]).collect()
     }
@@ -108,8 +108,8 @@ impl BlockRedactor {
         let offset = self.shown.len() as u64;
         self.shown.push_str(&text);
         match self.kind {
-            RedactedKind::Text => Event::TextDelta { block, offset, text },
-            RedactedKind::Thinking => Event::ThinkingDelta { block, offset, text },
+            StreamedBlockKind::Text => Event::TextDelta { block, offset, text },
+            StreamedBlockKind::Thinking => Event::ThinkingDelta { block, offset, text },
         }
     }
 }

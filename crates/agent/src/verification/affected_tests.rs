@@ -59,10 +59,10 @@ fn find_affected_tests(
     }
     let mut parts: Vec<ChangedSourceFile> = Vec::with_capacity(present.len());
     for change in &present {
-        parts.push(changed_part(&graph, change)?);
+        parts.push(changed_source_file(&graph, change)?);
     }
     for change in &gone {
-        parts.push(ChangedSourceFile::from(code_file(&graph, &change.path)?));
+        parts.push(ChangedSourceFile::from(find_graph_file(&graph, &change.path)?));
     }
     // Documentation affects no test.
     parts.retain(|part| graph.node(part.file).is_some_and(|node| !node.flags.doc));
@@ -79,13 +79,13 @@ fn find_affected_tests(
 }
 
 /// Returns the number of a file if the graph has its dependents.
-fn code_file(graph: &Graph, path: &RelPath) -> Option<u32> {
+fn find_graph_file(graph: &Graph, path: &RelPath) -> Option<u32> {
     let file = graph.find_file(path.as_str()?)?;
     graph.node(file).filter(|node| node.language.is_some() || node.flags.doc).map(|_| file)
 }
 
-fn changed_part(graph: &Graph, change: &ChangedContent) -> Option<ChangedSourceFile> {
-    let file = code_file(graph, &change.path)?;
+fn changed_source_file(graph: &Graph, change: &ChangedContent) -> Option<ChangedSourceFile> {
+    let file = find_graph_file(graph, &change.path)?;
     let part = match (&change.before, &change.after, graph.node(file)?.language) {
         (Some(before), Some(after), Some(language)) => {
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::affected_tests::AffectedTests;
-use super::check_setup::{SetupProposal, explain_blocked};
+use super::check_setup::{SetupProposalOutcome, explain_blocked};
 use super::scratch_copy::{MAX_COPIED_FILES, SessionTree};
 use super::suite_times::SuiteTimes;
 use super::{TestedTree, Verification};
@@ -177,12 +177,12 @@ impl Verification {
             return Ok(());
         }
         let steps = match self.setup.propose(cx, approvals, &self.programs, &self.changed, stop).await? {
-            SetupProposal::Nothing => return Ok(()),
-            SetupProposal::Refused(steps, why) => {
+            SetupProposalOutcome::Nothing => return Ok(()),
+            SetupProposalOutcome::Refused(steps, why) => {
                 explain_blocked(&mut self.checks, &steps, &why);
                 return Ok(());
             }
-            SetupProposal::Permitted(steps) => steps,
+            SetupProposalOutcome::Permitted(steps) => steps,
         };
         for step in &steps {
             let workspace = Arc::clone(&cx.workspace);

@@ -15,10 +15,10 @@ use crate::blocking::run_blocking;
 use crate::session::context::SessionContext;
 
 /// Maximum number of files that a search in the project visits.
-pub(super) const MAX_LISTED_FILES: usize = 20_000;
+pub(super) const MAX_VISITED_FILES: usize = 20_000;
 
 /// The answer to a proposal.
-pub(super) enum SetupProposal {
+pub(super) enum SetupProposalOutcome {
     /// There is nothing to propose.
     Nothing,
     /// These steps may run.
@@ -43,18 +43,18 @@ impl CheckSetup {
         programs: &Arc<ProgramLookup>,
         changed: &[RelPath],
         stop: &CancellationToken,
-    ) -> Result<SetupProposal, AgentError> {
+    ) -> Result<SetupProposalOutcome, AgentError> {
         if self.was_proposed {
-            return Ok(SetupProposal::Nothing);
+            return Ok(SetupProposalOutcome::Nothing);
         }
         let steps = find_needed_steps(cx, programs, changed).await?;
         if steps.is_empty() {
-            return Ok(SetupProposal::Nothing);
+            return Ok(SetupProposalOutcome::Nothing);
         }
         self.was_proposed = true;
         Ok(match authorize_steps(cx, approvals, &steps, stop).await? {
-            Some(reason) => SetupProposal::Refused(steps, format!("it was not allowed: {reason}")),
-            None => SetupProposal::Permitted(steps),
+            Some(reason) => SetupProposalOutcome::Refused(steps, format!("it was not allowed: {reason}")),
+            None => SetupProposalOutcome::Permitted(steps),
         })
     }
 }
@@ -68,7 +68,7 @@ async fn find_needed_steps(
     let (workspace, programs) = (Arc::clone(&cx.workspace), Arc::clone(programs));
     let changed = changed.to_vec();
     let plan: SetupPlan = run_blocking("looking for what checks need", move || {
-        let listing = workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() });
+        let listing = workspace.list(ListOptions { limit: MAX_VISITED_FILES, ..ListOptions::default() });
         listing.map(|listing| find_setup(&workspace, &listing, &changed, &*programs))
     })
     .await??;

@@ -39,7 +39,7 @@ mod summary;
 mod unchanged_files;
 
 use check_caches::SessionCaches;
-use check_setup::{CheckSetup, MAX_LISTED_FILES};
+use check_setup::{CheckSetup, MAX_VISITED_FILES};
 use original_tests::{changed_file, retain_test_checks};
 pub(crate) use summary::{fails_as_before, task_end_for_verdict};
 
@@ -72,7 +72,7 @@ pub(crate) struct Verification {
 }
 
 /// The name under which a check is judged.
-struct PermissionId {
+struct CheckPermissionId {
     what: &'static str,
     place: usize,
 }
@@ -153,7 +153,7 @@ impl Verification {
 
     /// Stores what the tests would notice of the change. Returns true if the model is to be asked
     /// for tests, once in a task, because the user needs more.
-    pub(crate) fn keep_strength(&mut self, cx: &SessionContext, strength: Option<StrengthReport>) -> bool {
+    pub(crate) fn store_strength(&mut self, cx: &SessionContext, strength: Option<StrengthReport>) -> bool {
         let lacks =
             strength.as_ref().is_some_and(|it| it.tried > 0 && it.strength < cx.settings.strength.needs);
         self.strength = strength;
@@ -239,7 +239,7 @@ impl Verification {
         let (workspace, programs) = (Arc::clone(&cx.workspace), Arc::clone(&self.programs));
         let changed = self.changed.clone();
         self.checks = run_blocking("finding the project's checks", move || {
-            let listing = workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() });
+            let listing = workspace.list(ListOptions { limit: MAX_VISITED_FILES, ..ListOptions::default() });
             listing.map(|listing| {
                 journeyman_verify::find_checks_for_changes(&workspace, &listing, &changed, &*programs)
             })
@@ -347,7 +347,7 @@ impl Verification {
         let mut permitted = Vec::new();
         let mut refused = Vec::new();
         for (place, check) in self.checks.clone().into_iter().enumerate() {
-            let id = PermissionId { what: "check", place };
+            let id = CheckPermissionId { what: "check", place };
             match self.authorize_check(cx, approvals, &check, id, stop).await? {
                 None => permitted.push(check),
                 Some((reason, enforcement)) => {
@@ -365,7 +365,7 @@ impl Verification {
         cx: &mut SessionContext,
         approvals: &mut Approvals,
         check: &Check,
-        id: PermissionId,
+        id: CheckPermissionId,
         stop: &CancellationToken,
     ) -> Result<Option<(String, Option<Enforcement>)>, AgentError> {
         let enforcement = cx.sandbox.enforcement(&cx.settings.needs).await.ok();
@@ -379,7 +379,7 @@ impl Verification {
             // demands it.
             judged.verdict.decision = Decision::Allow;
         }
-        let PermissionId { what, place } = id;
+        let CheckPermissionId { what, place } = id;
         let call = ToolUse {
             id: CallId::new(format!("{what}-{}-{place}", cx.transcript.state().counters.rounds)),
             name: CHECK_TOOL.to_owned(),

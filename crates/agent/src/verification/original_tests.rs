@@ -18,7 +18,7 @@ use journeyman_verify::honesty::{
 };
 use journeyman_verify::test_files::{is_runner_configuration, is_test_configuration, is_test_file};
 use journeyman_verify::test_setup::{
-    is_data, is_discovered_test_file, is_program, is_test_setup, may_change_other_tests,
+    is_data_file, is_discovered_test_file, is_program_source, is_test_setup, may_change_other_tests,
     with_original_test_settings,
 };
 use journeyman_workspace::{
@@ -26,9 +26,9 @@ use journeyman_workspace::{
     WorkspaceError,
 };
 
-use super::check_setup::MAX_LISTED_FILES;
+use super::check_setup::MAX_VISITED_FILES;
 use super::scratch_copy::{MAX_COPIED_FILES, ScratchCopy, SessionTree};
-use super::summary::shorten;
+use super::summary::shorten_command;
 use super::unchanged_files;
 use crate::blocking::run_blocking;
 use crate::session::context::SessionContext;
@@ -38,7 +38,7 @@ use crate::session::task_end::TaskEnd;
 const MAX_NAMED_FILES: usize = 3;
 
 /// Maximum bytes of source files that are read to find the data files that they name.
-const MAX_READ_BYTES: u64 = 16 << 20;
+const MAX_READ_SOURCE_BYTES: u64 = 16 << 20;
 
 /// The treatment of new test setup, that is, new files and settings that influence tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,12 +85,12 @@ impl OriginalTests {
         let prepare = move || {
             let files = contents.into_iter().filter(|content| !accepted.contains(&content.path));
             let mut files: Vec<ChangedFile> = files.filter_map(changed_file).collect();
-            let options = ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() };
+            let options = ListOptions { limit: MAX_VISITED_FILES, ..ListOptions::default() };
             let listing = workspace.list(options).unwrap_or_default();
             let mut data = changed_test_data(&workspace, &listing, &files);
             files.extend(unchanged_files::find_unchanged_build_files(&workspace, &listing, &files));
             data.extend(find_changed_test_sources(&files));
-            prepare(&tree, &owner, &accepted, &TextChange { files: &files, data: &data, setup })
+            prepare_copy(&tree, &owner, &accepted, &TextChange { files: &files, data: &data, setup })
         };
         let prepared = run_blocking("restoring the original tests", prepare).await;
         let failed = |reason| Some(Self { changed: Vec::new(), leaves_out: false, copy: Err(reason) });
@@ -116,13 +116,13 @@ impl OriginalTests {
                 CheckOutcome::Failed { .. } if !one.has_relevant_failure() => None,
                 CheckOutcome::Failed { reason, .. } => Some(format!(
                     "with {tests} as before the change, `{}` fails: {reason}",
-                    shorten(&one.command)
+                    shorten_command(&one.command)
                 )),
                 // There were no tests before.
                 outcome if journeyman_verify::has_run_no_test(outcome) => None,
                 CheckOutcome::NotRun { reason } => Some(format!(
                     "with {tests} as before the change, `{}` could not run: {reason}",
-                    shorten(&one.command)
+                    shorten_command(&one.command)
                 )),
                 CheckOutcome::Passed => None,
             }),
@@ -170,15 +170,18 @@ struct TextChange<'a> {
 fn changed_test_data(workspace: &Workspace, listing: &Listing, files: &[ChangedFile]) -> Vec<RelPath> {
     let is_data = |file: &&ChangedFile| {
         let path = file.path.as_str().unwrap_or_default();
-        file.old.is_some() && is_data(path) && !is_test(&file.path) && !is_test_configuration(path)
+        file.old.is_some()
+            && is_data_file(path)
+            && !is_test_or_runner_config(&file.path)
+            && !is_test_configuration(path)
     };
     let mut data: Vec<&ChangedFile> = files.iter().filter(is_data).collect();
     if data.is_empty() {
         return Vec::new();
     }
     let mut named_by_tests = Vec::new();
-    let mut left = MAX_READ_BYTES;
-    for path in listing.paths.iter().filter(|path| path.as_str().is_some_and(is_program)) {
+    let mut left = MAX_READ_SOURCE_BYTES;
+    for path in listing.paths.iter().filter(|path| path.as_str().is_some_and(is_program_source)) {
         let Some(text) = workspace.read(path, left).ok().and_then(|it| it.text().map(str::to_owned)) else {
             return Vec::new();
         };
@@ -187,7 +190,7 @@ fn changed_test_data(workspace: &Workspace, listing: &Listing, files: &[ChangedF
             let path = file.path.to_string();
             text.contains(path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name))
         };
-        if is_test(path) {
+        if is_test_or_runner_config(path) {
             named_by_tests.extend(data.iter().filter(|file| names(file)).map(|file| file.path.clone()));
         } else {
             data.retain(|file| !names(file));
@@ -198,7 +201,7 @@ fn changed_test_data(workspace: &Workspace, listing: &Listing, files: &[ChangedF
 
 /// Makes the copy with the original tests; `None` if the session changed neither tests nor test
 /// setup.
-fn prepare(
+fn prepare_copy(
     tree: &SessionTree,
     owner: &SessionId,
     accepted: &[RelPath],
@@ -215,7 +218,7 @@ fn prepare(
     // Without it, the modules of the directory would have other names.
     let emptied: Vec<RelPath> = match setup {
         NewTestSetup::LeftOut => {
-            files.iter().filter(|file| is_new_package(file)).map(|it| it.path.clone()).collect()
+            files.iter().filter(|file| is_new_test_package(file)).map(|it| it.path.clone()).collect()
         }
         NewTestSetup::Kept => Vec::new(),
     };
@@ -227,7 +230,7 @@ fn prepare(
             && (is_test_setup(&name) || is_discovered_test_file(&name))
     };
     let is_restored = |path: &RelPath, was_there: bool| {
-        let is_original = is_test(path) && !is_moved(path) || data.contains(path);
+        let is_original = is_test_or_runner_config(path) && !is_moved(path) || data.contains(path);
         let concerns = if was_there { is_original } else { is_left_out(path) };
         concerns && !accepted.contains(path)
     };
@@ -240,7 +243,7 @@ fn prepare(
     let moved = renamed.iter().filter(|one| one.before != one.path && !is_left_unchanged(one, files));
     changed.extend(moved.map(|one| one.before.clone()));
     changed.extend(manifests.iter().map(|(path, _)| path.clone()));
-    changed.extend(new.iter().chain(&emptied).filter(|path| decides_about_others(path, files)).cloned());
+    changed.extend(new.iter().chain(&emptied).filter(|path| may_influence_other_tests(path, files)).cloned());
     if changed.is_empty() {
         return Ok(None);
     }
@@ -257,7 +260,7 @@ fn prepare(
 }
 
 /// Returns true for a new file that makes a package of a directory of tests.
-fn is_new_package(file: &ChangedFile) -> bool {
+fn is_new_test_package(file: &ChangedFile) -> bool {
     let path = file.path.to_string();
     file.old.is_none() && path.ends_with("/__init__.py") && is_test_file(&path) && is_test_setup(&path)
 }
@@ -277,7 +280,7 @@ fn is_left_unchanged(original: &OriginalTest, files: &[ChangedFile]) -> bool {
 }
 
 /// Returns true for a new file that may influence the results of other tests.
-fn decides_about_others(path: &RelPath, files: &[ChangedFile]) -> bool {
+fn may_influence_other_tests(path: &RelPath, files: &[ChangedFile]) -> bool {
     let text = files.iter().find(|file| file.path == *path).and_then(|file| file.new.as_ref());
     let is_empty = text.is_some_and(|text| text.trim().is_empty());
     !is_empty && is_test_setup(&path.to_string()) || text.is_some_and(|text| may_change_other_tests(text))
@@ -317,7 +320,7 @@ pub(super) fn retain_test_checks(checks: &mut Vec<Check>) {
 }
 
 /// Returns true for a test file or a configuration file of a test runner.
-pub(super) fn is_test(path: &RelPath) -> bool {
+pub(super) fn is_test_or_runner_config(path: &RelPath) -> bool {
     let path = path.to_string();
     is_test_file(&path) || is_runner_configuration(&path)
 }

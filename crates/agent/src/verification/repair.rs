@@ -5,7 +5,7 @@ use journeyman_protocol::{CheckKind, Evidence, FileChange, FileChangeKind, RelPa
 use journeyman_verify::{Check, fix_for_files};
 use tokio_util::sync::CancellationToken;
 
-use super::{PermissionId, TestedTree, Verification};
+use super::{CheckPermissionId, TestedTree, Verification};
 use crate::AgentError;
 use crate::approval::approvals::Approvals;
 use crate::session::context::SessionContext;
@@ -35,7 +35,7 @@ impl Verification {
         let mut has_changed = false;
         for (place, repair) in repairs.into_iter().enumerate() {
             approvals.register_checks(vec![repair.command.clone()]);
-            let id = PermissionId { what: "repair", place };
+            let id = CheckPermissionId { what: "repair", place };
             if self.authorize_check(cx, approvals, &repair, id, stop).await?.is_some() || stop.is_cancelled()
             {
                 continue;

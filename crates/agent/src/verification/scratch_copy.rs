@@ -115,11 +115,11 @@ impl ScratchCopy {
 
     /// Removes the copy.
     pub(crate) async fn remove(self) {
-        run_blocking("removing a copy of the tree", move || self.discard()).await.ok();
+        run_blocking("removing a copy of the tree", move || self.remove_blocking()).await.ok();
     }
 
     /// Removes the copy. Blocks.
-    pub(crate) fn discard(self) {
+    pub(crate) fn remove_blocking(self) {
         let Self { origin, name, copy } = self;
         drop(copy);
         // Files that can't be removed now are removed when the project is opened.
@@ -127,7 +127,7 @@ impl ScratchCopy {
     }
 
     fn discard_with_reason(self, reason: String) -> String {
-        self.discard();
+        self.remove_blocking();
         reason
     }
 }

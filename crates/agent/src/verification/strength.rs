@@ -20,7 +20,7 @@ use journeyman_workspace::{ChangedContent, CheckpointId};
 use tokio_util::sync::CancellationToken;
 
 use super::Verification;
-use super::original_tests::is_test;
+use super::original_tests::is_test_or_runner_config;
 use super::scratch_copy::{ScratchCopy, SessionTree};
 use crate::AgentError;
 use crate::blocking::run_blocking;
@@ -51,7 +51,7 @@ pub(crate) struct MeasuredChange<'a> {
 
 /// Measures what the tests that passed would notice of the change, and shows it. `None` where
 /// nothing was to be measured: no budget, no tests, or no changed product.
-pub(crate) async fn measure_strength(
+pub(crate) async fn measure_test_strength(
     verification: &Verification,
     cx: &mut SessionContext,
     change: MeasuredChange<'_>,
@@ -65,7 +65,8 @@ pub(crate) async fn measure_strength(
     let begun = Instant::now();
     let contents = change.contents;
     let planning = run_blocking("looking for mutations of the change", move || {
-        let tests_changed = contents.iter().any(|content| content.after.is_some() && is_test(&content.path));
+        let tests_changed =
+            contents.iter().any(|content| content.after.is_some() && is_test_or_runner_config(&content.path));
         let files: Vec<PlannedFile> = contents.into_iter().filter_map(planned_file).collect();
         (MutationPlan::new(files), tests_changed)
     });
@@ -112,7 +113,7 @@ impl Verification {
 /// Returns a changed file of the product with its mutations.
 fn planned_file(content: ChangedContent) -> Option<PlannedFile> {
     let path = content.path.as_str().filter(|path| can_mutate(path))?;
-    if is_test(&content.path) || is_test_configuration(path) {
+    if is_test_or_runner_config(&content.path) || is_test_configuration(path) {
         return None;
     }
     let old = content.before.and_then(|bytes| String::from_utf8(bytes).ok());
@@ -143,18 +144,18 @@ async fn measure_in_copies(
         }
     };
     let failed_before = match &before {
-        Some((copy, product)) => tests_fail(cx, copy, product, &checks, stop).await?,
+        Some((copy, product)) => tests_fail_without_change(cx, copy, product, &checks, stop).await?,
         None => None,
     };
     let mut contexts = Vec::new();
     for copy in &current {
-        contexts.push(run_context(cx, copy).await?);
+        contexts.push(build_run_context(cx, copy).await?);
     }
     let budget = cx.settings.strength.budget.saturating_sub(begun.elapsed());
     let limits = TrialLimits { budget, max_trials: MAX_MUTATIONS };
     let tried = try_mutants(&mut plan, TrialContext { copies: contexts, checks }, limits, stop).await;
     let removed = run_blocking("removing copies of the project", move || {
-        current.into_iter().chain(before.map(|(copy, _)| copy)).for_each(ScratchCopy::discard);
+        current.into_iter().chain(before.map(|(copy, _)| copy)).for_each(ScratchCopy::remove_blocking);
     });
     // Files that can't be removed now are removed when the project is opened.
     removed.await.ok();
@@ -192,8 +193,9 @@ fn make_copies(
         }
     }
     // New files of the product stay: without them the tests would only fail to load.
-    let is_product =
-        |path: &RelPath, was_there| was_there && !is_test(path) && path.as_str().is_some_and(can_mutate);
+    let is_product = |path: &RelPath, was_there| {
+        was_there && !is_test_or_runner_config(path) && path.as_str().is_some_and(can_mutate)
+    };
     let before = tree
         .diff_with_restored_files(owner, is_product)
         .ok()
@@ -206,14 +208,14 @@ fn make_copies(
 
 /// Returns true if the tests fail on the product before the change; `None` if it doesn't build or
 /// the tests were interrupted.
-async fn tests_fail(
+async fn tests_fail_without_change(
     cx: &SessionContext,
     copy: &ScratchCopy,
     product: &[RelPath],
     checks: &[Check],
     stop: &CancellationToken,
 ) -> Result<Option<bool>, AgentError> {
-    let context = run_context(cx, copy).await?;
+    let context = build_run_context(cx, copy).await?;
     let ran = journeyman_verify::run_checks(checks, &context, stop.clone(), &mut |_| {}).await?;
     // A compiler may refuse the tests for any of the files.
     let builds = |path: &RelPath| judge_trial(path, &ran) != Some(TrialOutcome::Invalid);
@@ -223,7 +225,7 @@ async fn tests_fail(
 
 /// Returns all that checks need in a copy. Each copy has caches of its own: where copies are
 /// mounted, their paths are the same.
-async fn run_context(cx: &SessionContext, copy: &ScratchCopy) -> Result<RunContext, AgentError> {
+async fn build_run_context(cx: &SessionContext, copy: &ScratchCopy) -> Result<RunContext, AgentError> {
     let (project, toolchains) = (Arc::clone(cx.project()), Arc::clone(&cx.toolchains));
     let caches = run_blocking("making a directory for the checks' caches", move || {
         CheckCaches::create(&project, &toolchains, fastrand::u64(..))
@@ -257,7 +259,11 @@ pub(crate) fn ask_for_tests(cx: &mut SessionContext, report: &StrengthReport) {
 }
 
 /// Adds the strength to a verified end, or turns it into an unverified one if the user needs more.
-pub(crate) fn with_strength(end: TaskEnd, report: Option<&StrengthReport>, needs: Strength) -> TaskEnd {
+pub(crate) fn amend_end_for_strength(
+    end: TaskEnd,
+    report: Option<&StrengthReport>,
+    needs: Strength,
+) -> TaskEnd {
     if end.outcome != RunOutcome::Verified {
         return end;
     }
@@ -284,7 +290,7 @@ mod tests {
     use journeyman_workspace::ListOptions;
 
     use super::*;
-    use crate::session::settings::{ChecksSetting, StrengthSettings};
+    use crate::session::settings::{ChecksSetting, TestStrengthSettings};
     use crate::test_context::TestContext;
     use crate::verification::check_round::TaskChange;
 
@@ -312,7 +318,7 @@ mod tests {
         test.set_rules("[[rule]]\ncommand = ['python3', '-m', 'unittest']\ndecision = 'allow'\n");
         test.cx.settings.checks = ChecksSetting::Custom(vec!["python3 -m unittest".to_owned()]);
         test.cx.settings.strength =
-            StrengthSettings { budget: Duration::from_secs(budget), ..Default::default() };
+            TestStrengthSettings { budget: Duration::from_secs(budget), ..Default::default() };
         let since = test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         test.write("fee.py", AFTER);
         test.write("test_fee.py", tests);
@@ -325,9 +331,9 @@ mod tests {
             .run_checks(&mut test.cx, &mut test.approvals, &mut TaskChange::new(None, Vec::new()), &stop)
             .await
             .unwrap();
-        let contents = test.checkpoints.contents(&test.cx).await.unwrap();
+        let contents = test.checkpoints.changed_contents(&test.cx).await.unwrap();
         let change = MeasuredChange { contents, since: Some(since), evidence: &evidence };
-        let report = measure_strength(&verification, &mut test.cx, change, &stop).await.unwrap();
+        let report = measure_test_strength(&verification, &mut test.cx, change, &stop).await.unwrap();
         assert_eq!(
             std::fs::read_to_string(test.root.join("fee.py")).unwrap(),
             AFTER,
@@ -388,18 +394,18 @@ mod tests {
         let end = || TaskEnd::new(RunOutcome::Verified, "verified by `x`");
         let report =
             StrengthReport { strength: Strength::Covers, tried: 4, noticed: 3, ..Default::default() };
-        let verified = with_strength(end(), Some(&report), Strength::Covers);
+        let verified = amend_end_for_strength(end(), Some(&report), Strength::Covers);
         assert_eq!(verified.summary, "verified by `x`; the tests notice 3 of 4 mutations of the change");
-        let unverified = with_strength(end(), Some(&report), Strength::Notices);
+        let unverified = amend_end_for_strength(end(), Some(&report), Strength::Notices);
         assert_eq!(unverified.outcome, RunOutcome::Unverified);
         assert!(
             unverified.summary.contains("needs `notices`: the tests run the change"),
             "{}",
             unverified.summary
         );
-        assert_eq!(with_strength(end(), None, Strength::Covers).outcome, RunOutcome::Unverified);
-        assert_eq!(with_strength(end(), None, Strength::Ran), end());
+        assert_eq!(amend_end_for_strength(end(), None, Strength::Covers).outcome, RunOutcome::Unverified);
+        assert_eq!(amend_end_for_strength(end(), None, Strength::Ran), end());
         let failed = TaskEnd::new(RunOutcome::ChecksFail, "no");
-        assert_eq!(with_strength(failed.clone(), Some(&report), Strength::Notices), failed);
+        assert_eq!(amend_end_for_strength(failed.clone(), Some(&report), Strength::Notices), failed);
     }
 }

@@ -8,7 +8,7 @@ use crate::session::task_end::TaskEnd;
 /// Maximum number of checks that the summary names.
 const MAX_NAMED_CHECKS: usize = 3;
 /// Maximum number of characters of a command in the summary.
-const MAX_NAMED_CHARS: usize = 80;
+const MAX_COMMAND_CHARS: usize = 80;
 
 /// Returns true if every failure was there before the task.
 pub(crate) fn fails_as_before(evidence: &[Evidence]) -> bool {
@@ -50,7 +50,7 @@ pub(crate) fn task_end_for_verdict(
     if let Some(empty) = evidence.iter().find(|one| journeyman_verify::has_run_no_test(&one.outcome))
         && let CheckOutcome::NotRun { reason } = &empty.outcome
     {
-        let why = format!("finished, but not verified: `{}`: {reason}", shorten(&empty.command));
+        let why = format!("finished, but not verified: `{}`: {reason}", shorten_command(&empty.command));
         return TaskEnd::new(RunOutcome::Unverified, why);
     }
     let reason = evidence.iter().find_map(|one| match &one.outcome {
@@ -76,7 +76,7 @@ fn describe_passed(passed: &[&Evidence], not_run: usize, cannot_fail: &dyn Fn(&s
     let commands = named.iter().take(MAX_NAMED_CHECKS).map(|one| {
         let place = one.directory.as_ref().map(|directory| format!(" in {directory}")).unwrap_or_default();
         let weak = if cannot_fail(&one.command) { ", which can't fail" } else { "" };
-        format!("`{}`{place}{weak}", shorten(&one.command))
+        format!("`{}`{place}{weak}", shorten_command(&one.command))
     });
     let mut text = format!("verified by {}", commands.collect::<Vec<_>>().join(", "));
     if let Some(more) = passed.len().checked_sub(MAX_NAMED_CHECKS).filter(|more| *more > 0) {
@@ -105,7 +105,7 @@ fn list_names(what: &str, names: &[&String]) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let shown: Vec<String> = names.iter().take(MAX_NAMED_CHECKS).map(|name| shorten(name)).collect();
+    let shown: Vec<String> = names.iter().take(MAX_NAMED_CHECKS).map(|name| shorten_command(name)).collect();
     let more = match names.len().saturating_sub(MAX_NAMED_CHECKS) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -113,10 +113,10 @@ fn list_names(what: &str, names: &[&String]) -> String {
     format!("; {what}: {}{more}", shown.join(", "))
 }
 
-/// Returns the first line of a command, at most [`MAX_NAMED_CHARS`] characters.
-pub(super) fn shorten(command: &str) -> String {
+/// Returns the first line of a command, at most [`MAX_COMMAND_CHARS`] characters.
+pub(super) fn shorten_command(command: &str) -> String {
     let first = command.lines().next().unwrap_or_default();
-    match first.char_indices().nth(MAX_NAMED_CHARS) {
+    match first.char_indices().nth(MAX_COMMAND_CHARS) {
         Some((end, _)) => format!("{}…", first.get(..end).unwrap_or_default()),
         None if first.len() < command.len() => format!("{first} …"),
         None => first.to_owned(),

@@ -7,7 +7,7 @@ use journeyman_terminal::{Size, StyledLine};
 pub(super) const MAX_COLUMNS: usize = 100;
 
 /// Returns the columns that help is laid out for.
-pub(super) fn columns() -> usize {
+pub(super) fn help_columns() -> usize {
     let out = std::io::stdout();
     match std::io::IsTerminal::is_terminal(&out) {
         true => Size::of_terminal(out).columns.min(MAX_COLUMNS),

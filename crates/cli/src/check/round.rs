@@ -1,7 +1,7 @@
 //! Runs one round of checks and prints the results.
 
 use journeyman_host::HostError;
-use journeyman_host::checks::{CheckedProject, RoundResult, SelectedChecks, describe_round};
+use journeyman_host::checks::{ProjectCheckRunner, RoundResult, SelectedChecks, describe_round};
 use journeyman_host::config::Environment;
 use journeyman_host::format::{format_count, printable};
 use journeyman_protocol::RelPath;
@@ -19,7 +19,7 @@ const MAX_NAMED_FILES: usize = 10;
 pub(super) struct CheckRound<'a> {
     pub(super) environment: &'a Environment,
     pub(super) args: &'a CheckArgs,
-    pub(super) project: &'a CheckedProject,
+    pub(super) project: &'a ProjectCheckRunner,
 }
 
 impl CheckRound<'_> {

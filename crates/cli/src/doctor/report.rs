@@ -1,7 +1,8 @@
 //! The report of `jm doctor`, for people.
 
 use journeyman_host::doctor::{
-    CopiesReport, Examination, KeyReport, SandboxSurvey, StoredState, TierProbe, TierReport, to_one_line,
+    CopiesReport, Examination, KeyReport, SandboxSurvey, StoredStateReport, TierProbe, TierReport,
+    to_one_line,
 };
 use journeyman_host::format::printable;
 use journeyman_host::sandboxes::list_protections;
@@ -16,7 +17,7 @@ pub(super) fn print_examination(found: &Examination) {
         Some(problem) => reportln!("{} sessions: {directory} {problem}", paint.red("✗")),
         None => reportln!("{} sessions are kept in {directory}", format_mark(paint, true)),
     }
-    print_stored(paint, &found.stored);
+    print_stored_state(paint, &found.stored);
 
     reportln!("\n{}", paint.bold("sandbox"));
     print_sandbox(paint, &found.sandbox);
@@ -52,7 +53,7 @@ fn format_mark(paint: Paint, is_good: bool) -> String {
     if is_good { paint.green("✓") } else { paint.yellow("–") }
 }
 
-fn print_stored(paint: Paint, stored: &StoredState) {
+fn print_stored_state(paint: Paint, stored: &StoredStateReport) {
     for file in &stored.damage {
         let damage = to_one_line(&format!("{}: {}", file.path, file.cost));
         reportln!("{} damaged: {damage}", paint.red("✗"));

@@ -7,7 +7,7 @@ use journeyman_sandbox::{OutputChunk, OutputStream, clean_output};
 use super::args::ExecArgs;
 
 /// Maximum length of a line that is shown in one piece, in bytes.
-const MAX_LINE_BYTES: usize = 8 * 1024;
+const MAX_UNBROKEN_LINE_BYTES: usize = 8 * 1024;
 
 /// The command's standard output and error. A terminal gets cleaned lines, other targets get raw
 /// bytes.
@@ -53,7 +53,8 @@ impl CommandOutput {
             OutputForm::Cleaned => {
                 sink.line.extend_from_slice(&chunk.bytes);
                 let whole = sink.line.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-                let ready = if sink.line.len() - whole > MAX_LINE_BYTES { sink.line.len() } else { whole };
+                let ready =
+                    if sink.line.len() - whole > MAX_UNBROKEN_LINE_BYTES { sink.line.len() } else { whole };
                 let lines: Vec<u8> = sink.line.drain(..ready).collect();
                 write_stream(chunk.stream, clean_output(&lines).into_bytes()).await
             }

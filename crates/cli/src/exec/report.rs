@@ -11,7 +11,7 @@ use super::args::ExecArgs;
 use crate::color;
 
 /// Maximum number of lines of one kind that are printed for people; `--json` has all.
-const MAX_LINES: usize = 40;
+const MAX_LINES_PER_KIND: usize = 40;
 
 /// Prints the report in the format of the flags.
 pub(super) fn print_report(report: &CommandReport, args: &ExecArgs) -> Result<(), HostError> {
@@ -39,8 +39,8 @@ pub(super) fn print_report(report: &CommandReport, args: &ExecArgs) -> Result<()
         allowed.map(describe_connection).collect(),
         changes.map(describe_change).collect(),
     ] {
-        let left = list.len().saturating_sub(MAX_LINES);
-        lines.extend(list.into_iter().take(MAX_LINES));
+        let left = list.len().saturating_sub(MAX_LINES_PER_KIND);
+        lines.extend(list.into_iter().take(MAX_LINES_PER_KIND));
         if left > 0 {
             lines.push(format!("… and {left} more (--json has all of them)"));
         }

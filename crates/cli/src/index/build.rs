@@ -5,7 +5,7 @@ use std::time::Instant;
 use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_host::index::{
-    EmbeddedIndex, IndexSummary, open_embedded, open_index, rebuild_index, refresh_index,
+    EmbeddedIndex, IndexSummary, open_embedded_index, open_index, rebuild_index, refresh_index,
 };
 use journeyman_host::{Context as _, HostError};
 use journeyman_index::vectors::EmbeddingProgress;
@@ -50,7 +50,7 @@ pub(crate) fn update_index(environment: &Environment, args: &IndexArgs) -> Resul
     project.index().verify().context("the index")?;
     let snapshot = project.index().snapshot();
     let summary = IndexSummary::new(&project, &snapshot, report, took);
-    let held = open_embedded(environment, &project, print_note)?;
+    let held = open_embedded_index(environment, &project, print_note)?;
     let embedded = held.as_ref().map_or(Ok(true), |held| embed_chunks(held, &project, &snapshot))?;
     if args.json {
         outln!("{}", summary.to_json(held.map(|held| held.to_json(&snapshot))));

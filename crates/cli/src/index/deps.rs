@@ -6,7 +6,7 @@ use journeyman_host::format::printable;
 use journeyman_host::index::{CodeGraph, Dependencies, DependencyPath, cycles_to_answer, find_cycles};
 use journeyman_index::graph::{Cycle, Direction};
 
-use super::open::{open_graph, print_answer, print_left_out};
+use super::open::{open_graph, print_answer, print_omitted_count};
 use crate::args::{AnswerArgs, parse_count};
 use crate::color;
 use journeyman_host::HostError;
@@ -117,7 +117,7 @@ fn print_cycles(known: &CodeGraph, cycles: &[Cycle], limit: usize) {
             outln!("  … and {} more", others.len() - MAX_SHOWN_CYCLE_FILES);
         }
     }
-    print_left_out(cycles.len().saturating_sub(limit));
+    print_omitted_count(cycles.len().saturating_sub(limit));
     if cycles.is_empty() {
         errln!("no files import each other in a circle");
     }

@@ -56,7 +56,7 @@ pub(super) fn print_answer<T: Serialize>(
 }
 
 /// Prints the number of results that the limit omitted.
-pub(super) fn print_left_out(more: usize) {
+pub(super) fn print_omitted_count(more: usize) {
     if more > 0 {
         errln!("{more} more; --limit shows them");
     }

@@ -60,11 +60,13 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
         ignore_case: args.ignore_case,
         near: args.near.as_deref(),
     };
-    let found = SearchResults::find(&index, &options)?;
+    let found = SearchResults::search(&index, &options)?;
     let snapshot = &index.snapshot;
     let print = || {
         match &found.found {
-            FoundResults::Ranked(answer, lines) => print_ranked(answer, lines, snapshot, args.explain),
+            FoundResults::Ranked(answer, lines) => {
+                print_ranked_results(answer, lines, snapshot, args.explain)
+            }
             FoundResults::Sections(sections) => print_sections(sections, snapshot),
             FoundResults::Lines(lines) => print_lines(lines, snapshot),
         }
@@ -100,7 +102,12 @@ fn print_lines(lines: &[MatchingLine], snapshot: &Snapshot) {
     }
 }
 
-fn print_ranked(answer: &SearchResult, lines: &[Vec<Vec<TextLine>>], snapshot: &Snapshot, explain: bool) {
+fn print_ranked_results(
+    answer: &SearchResult,
+    lines: &[Vec<Vec<TextLine>>],
+    snapshot: &Snapshot,
+    explain: bool,
+) {
     let paint = color::stdout_paint();
     for definition in &answer.definitions {
         let place = format!("{}:{}", shown_path(snapshot, definition.file), definition.name_line);

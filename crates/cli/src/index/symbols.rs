@@ -8,7 +8,7 @@ use journeyman_index::Snapshot;
 use journeyman_index::query::QualifiedName;
 use journeyman_protocol::RelPath;
 
-use super::open::{open_index, print_answer, print_left_out};
+use super::open::{open_index, print_answer, print_omitted_count};
 use crate::args::{AnswerArgs, parse_count};
 use crate::color;
 use journeyman_host::HostError;
@@ -105,7 +105,7 @@ fn print_references(found: &References, snapshot: &Snapshot, symbol: &str) {
             paint.dim(&format!("says: {}", printable(&place.headings.join(" › ")))).trim_end()
         );
     }
-    print_left_out(found.more);
+    print_omitted_count(found.more);
     if found.is_empty() {
         errln!("{} is neither defined nor used here{}", printable(&symbol), suggest_search(snapshot, symbol));
     }

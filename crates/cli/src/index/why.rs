@@ -29,7 +29,7 @@ pub(crate) fn explain_rank(environment: &Environment, args: &WhyArgs) -> Result<
     let known = open_graph(environment, &args.answer)?;
     let node = known.find_file(&args.file)?;
     let near = args.near.as_deref().map(|near| known.find_file(near)).transpose()?;
-    let found = Explanation::find(&known, node, &text, near);
+    let found = Explanation::for_file(&known, node, &text, near);
     print_answer(&args.answer, found.hit.is_none(), || found.to_answer(), || print_explanation(&found))
 }
 

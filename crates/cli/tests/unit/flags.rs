@@ -2,11 +2,11 @@
 
 use clap::CommandFactory as _;
 
-use crate::args::{COMMAND_GROUPS, Cli, build_command};
+use crate::args::{COMMAND_GROUPS, Cli, command_with_grouped_help};
 
 #[test]
 fn the_command_line_is_consistent() {
-    build_command().debug_assert();
+    command_with_grouped_help().debug_assert();
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn cell(text: &str) -> String {
 
 #[test]
 fn commands_page_is_current() {
-    let mut command = args::build_command();
+    let mut command = args::command_with_grouped_help();
     command.build();
     let mut page = String::new();
     for (title, names) in args::COMMAND_GROUPS {

@@ -20,7 +20,7 @@ const TASK_PERCENT: u64 = 35;
 /// The share of the limit that is left to the state beside results that the model has yet to read.
 const STATE_PERCENT: u64 = 12;
 /// A shorter string of a call's arguments is never shortened, in bytes.
-const MIN_ARGUMENT_BYTES: usize = 200;
+const MIN_SHORTENED_ARGUMENT_BYTES: usize = 200;
 /// The share of the limit for instructions of directories.
 const INSTRUCTIONS_PERCENT: u64 = 15;
 /// Attempts at shortening the newest messages, each to a smaller part of it, in hundredths.
@@ -337,7 +337,7 @@ fn shorten_block(block: &mut Block, room: Tokens, counter: &Counter) {
 /// Shortens the long strings of a call's arguments. The call has run already.
 fn shorten_arguments(input: &mut Value, budget: Tokens, counter: &Counter) {
     match input {
-        Value::String(text) if text.len() > MIN_ARGUMENT_BYTES => {
+        Value::String(text) if text.len() > MIN_SHORTENED_ARGUMENT_BYTES => {
             if let Some(short) = shorten(text, budget, None, counter) {
                 *text = short;
             }

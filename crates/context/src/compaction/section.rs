@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use journeyman_protocol::{TokenCounter, Tokens};
 
 /// Tokens of the line that says how many items are missing.
-const MISSING_TOKENS: u64 = 10;
+const OMISSION_LINE_TOKENS: u64 = 10;
 
 /// A section: a heading and its items, oldest first.
 pub(super) struct Section {
@@ -65,7 +65,7 @@ pub(super) fn render_sections(sections: &[Section], budget: Tokens, counter: &dy
         let given = divide_budget(needs, &shares, budget.0);
         let parts = sections.iter().zip(&costs).zip(needs.iter().zip(given));
         let chosen = parts.map(|((section, costs), (need, given))| {
-            let note = if given < *need { MISSING_TOKENS } else { 0 };
+            let note = if given < *need { OMISSION_LINE_TOKENS } else { 0 };
             choose_items(&section.items, costs, given.saturating_sub(heading(section) + note))
         });
         chosen.collect()

@@ -25,9 +25,9 @@ const MAX_ERROR_BYTES: usize = 240;
 /// Maximum bytes of an answer of the user.
 const MAX_ANSWER_BYTES: usize = 1_000;
 /// A message of the user that is longer is given by its statements where room is short, in tokens.
-const MAX_WHOLE_MESSAGE: Tokens = Tokens(400);
+const MAX_WHOLE_MESSAGE_TOKENS: Tokens = Tokens(400);
 /// A report of an agent that is longer is given by both ends, in tokens.
-const MAX_WHOLE_REPORT: Tokens = Tokens(400);
+const MAX_WHOLE_REPORT_TOKENS: Tokens = Tokens(400);
 /// The rank of a short message of the user, and of a demand in a long one.
 const WHOLE_MESSAGE_RANK: u8 = 3;
 
@@ -108,7 +108,7 @@ impl DelegatedReport {
     fn to_item(&self, counter: &dyn TokenCounter) -> String {
         let recall = self.call.as_ref().map(recall_note);
         let text = self.text.trim();
-        shorten(text, MAX_WHOLE_REPORT, recall.as_deref(), counter).unwrap_or_else(|| text.to_owned())
+        shorten(text, MAX_WHOLE_REPORT_TOKENS, recall.as_deref(), counter).unwrap_or_else(|| text.to_owned())
     }
 }
 
@@ -221,7 +221,7 @@ impl WorkingState {
         let short_of_room = Tokens(budget.0 * 2 / 5);
         let all: Tokens = facts.said.iter().map(|text| counter.count(text)).sum();
         let said = facts.said.iter().flat_map(|text| {
-            if all <= short_of_room || counter.count(text) <= MAX_WHOLE_MESSAGE {
+            if all <= short_of_room || counter.count(text) <= MAX_WHOLE_MESSAGE_TOKENS {
                 return vec![SectionItem { text: format!("\"{}\"", text.trim()), rank: WHOLE_MESSAGE_RANK }];
             }
             statements_of(text)

@@ -120,21 +120,21 @@ impl Calibration {
             None => {
                 let ratio = reported / counted;
                 if self.is_resumed {
-                    self.learn_difference(ratio);
+                    self.update_deviation(ratio);
                 }
                 self.ratio = ratio;
             }
             Some(last) if counted >= last.counted + to_number(Tokens(MIN_SAMPLE_TOKENS)) => {
                 let added = (reported - last.reported) / (counted - last.counted);
                 let added = added.clamp(least, most);
-                self.learn_difference(added);
+                self.update_deviation(added);
                 self.ratio += (added - self.ratio) * RATIO_WEIGHT;
             }
             Some(_) => {}
         }
     }
 
-    fn learn_difference(&mut self, ratio: f64) {
+    fn update_deviation(&mut self, ratio: f64) {
         let difference = (ratio - self.ratio).abs();
         self.deviation += (difference - self.deviation) * DEVIATION_WEIGHT;
         self.deviation = self.deviation.max(MIN_DEVIATION);

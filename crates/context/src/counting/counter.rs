@@ -42,7 +42,7 @@ impl Counter {
     /// ([`Counter::with_vocabulary`]); here it is estimated.
     #[must_use]
     pub fn new(limits: &ModelLimits) -> Self {
-        Self::from_parts(Vocabulary::new(&limits.tokenizer), limits.images)
+        Self::from_parts(Vocabulary::for_tokenizer(&limits.tokenizer), limits.images)
     }
 
     /// Creates a counter with a vocabulary of the caller's.

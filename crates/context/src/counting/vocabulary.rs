@@ -18,12 +18,12 @@ pub(super) enum Vocabulary {
 
 impl Vocabulary {
     /// Returns the vocabulary of a tokenizer; an estimate for a file.
-    pub(super) fn new(tokenizer: &Tokenizer) -> Self {
+    pub(super) fn for_tokenizer(tokenizer: &Tokenizer) -> Self {
         match tokenizer {
             Tokenizer::O200k => Self::BuiltIn("o200k_base"),
             Tokenizer::Cl100k => Self::BuiltIn("cl100k_base"),
             Tokenizer::Estimate { percent } => Self::Estimated(u64::from(*percent)),
-            Tokenizer::File(_) => Self::new(&Tokenizer::default()),
+            Tokenizer::File(_) => Self::for_tokenizer(&Tokenizer::default()),
         }
     }
 

@@ -11,9 +11,9 @@ use journeyman_index::query::{FileHit, Query, QueryContext, Searcher};
 use journeyman_index::tokens::Tokenizer;
 use journeyman_protocol::{ContextCategory, RelPath};
 
+use super::indexed_files::IndexedFileReader;
 use super::likelihood::{DEFINITION_COEFFICIENT, PassageFeatures, USE_COEFFICIENT, file_weight};
 use super::names::code_names;
-use super::reader::IndexedFileReader;
 use super::sources::ContextSources;
 use crate::line_commits::short_id;
 use crate::outlines::{FileOutline, Signature};
@@ -45,7 +45,7 @@ const NEAR_FACTORS: [f64; 2] = [0.4, 0.2];
 const TEST_FACTOR: f64 = 0.075;
 /// Maximum commits, of so many of the best files, so many of each.
 const MAX_COMMITS: usize = 8;
-const MAX_COMMITTED_FILES: usize = 5;
+const MAX_FILES_WITH_COMMITS: usize = 5;
 const MAX_COMMITS_OF_FILE: usize = 2;
 
 /// Data of an index for a task.
@@ -114,7 +114,7 @@ pub fn gather(task: &str, sources: &ContextSources<'_>) -> Option<GatheredContex
         files: Vec::new(),
         candidates: Vec::new(),
     };
-    gathering.find_names(task);
+    gathering.find_name_places(task);
     gathering.weigh_found(&answer.files, &asked);
     gathering.weigh_neighbours(&asked);
     gathering.weigh_named(asked.len());
@@ -275,7 +275,7 @@ impl Gatherer<'_> {
     }
 
     /// Finds the definitions of the task's names, what uses them, and what uses that.
-    fn find_names(&mut self, task: &str) {
+    fn find_name_places(&mut self, task: &str) {
         for name in code_names(task) {
             let mut definitions = Vec::new();
             self.sources.snapshot.visit_definitions(&name, |id| definitions.push(id));
@@ -398,7 +398,7 @@ impl Gatherer<'_> {
 
 fn commits_of_hits(history: &History, hits: &[FileHit]) -> Vec<CommitNote> {
     let mut notes: Vec<CommitNote> = Vec::new();
-    for hit in hits.iter().take(MAX_COMMITTED_FILES) {
+    for hit in hits.iter().take(MAX_FILES_WITH_COMMITS) {
         let Ok(path) = RelPath::parse(&hit.path) else { continue };
         for commit in history.commits_of(&hit.path).take(MAX_COMMITS_OF_FILE) {
             let id = short_id(&commit.id).to_owned();

@@ -15,7 +15,7 @@ const COMMITS_COEFFICIENT: f64 = 2.1;
 const TOPIC_COEFFICIENT: f64 = 2.0;
 const DEFINES_COEFFICIENT: f64 = 1.1;
 /// Exponent of a file's place in the ranking, the first being 1.
-const PLACE_EXPONENT: f64 = -0.65;
+const RANK_EXPONENT: f64 = -0.65;
 /// Coefficients of a passage's signs: its share of the score of the file's best passage, the
 /// greater share of its neighbours, and that it has a definition or a use of a name of the task.
 const WORDS_COEFFICIENT: f64 = 3.4;
@@ -37,7 +37,7 @@ pub(super) fn file_weight(hit: Option<&FileHit>, share: f64, place: usize, defin
         + COMMITS_COEFFICIENT * strength(Signal::HistoryPool).min(1.0)
         + TOPIC_COEFFICIENT * strength(Signal::Topic).min(1.0)
         + if defines { DEFINES_COEFFICIENT } else { 0.0 };
-    sum.exp() * (place as f64 + 1.0).powf(PLACE_EXPONENT)
+    sum.exp() * (place as f64 + 1.0).powf(RANK_EXPONENT)
 }
 
 /// Signs of a passage.

@@ -5,9 +5,9 @@
 //! may be shown and refuses files that changed since they were indexed.
 
 mod gather;
+mod indexed_files;
 mod likelihood;
 mod names;
-mod reader;
 mod sources;
 
 pub use gather::{CommitNote, GatheredContext, gather, is_worth_gathering};

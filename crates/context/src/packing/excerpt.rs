@@ -5,14 +5,14 @@ use std::ops::Range;
 
 use journeyman_protocol::{ContextCategory, RelPath, TokenCounter as _, Tokens, clip_to_bytes};
 
-use super::text::FileText;
+use super::file_text::FileText;
 use crate::TokenEstimator;
 use crate::fence::fence_text;
 
 /// Maximum names of definitions that a gap lists.
 const MAX_NAMES_IN_GAP: usize = 8;
 /// Maximum bytes of such a name.
-const MAX_NAME_BYTES: usize = 60;
+const MAX_GAP_NAME_BYTES: usize = 60;
 
 /// A file in the context, whole or in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Excerpt {
         file: &FileText,
         lines: Vec<Range<u32>>,
     ) -> Self {
-        let end = file.lines().saturating_add(1);
+        let end = file.line_count().saturating_add(1);
         let whole = matches!(lines.as_slice(), [only] if only.start <= 1 && only.end >= end)
             && !file.has_long_line(&(1..end));
         let mut body = String::new();
@@ -68,7 +68,7 @@ fn write_gap(out: &mut String, file: &FileText, gap: &Range<u32>) {
     let mut more = 0_usize;
     for name in file.names_defined_in(gap) {
         if names.len() < MAX_NAMES_IN_GAP {
-            names.push(clip_to_bytes(name, MAX_NAME_BYTES));
+            names.push(clip_to_bytes(name, MAX_GAP_NAME_BYTES));
         } else {
             more += 1;
         }

@@ -8,7 +8,7 @@ use journeyman_syntax::outline::outline;
 use journeyman_syntax::parse::parse;
 
 use super::candidate::{CandidateReason, ContextCandidate};
-use super::text::FileText;
+use super::file_text::FileText;
 use crate::words::TaskVocabulary;
 
 /// Lines of a part where there are no definitions, and of the parts of a longer definition.
@@ -43,7 +43,7 @@ pub fn relevant_parts(
     let file = FileText::new(text, definitions);
     let starts: Vec<u32> = global.map(|symbol| symbol.lines.start).collect();
     let words = TaskVocabulary::from_text(task);
-    let parts = cut_into_parts(file.lines(), starts);
+    let parts = cut_into_parts(file.line_count(), starts);
     let scores: Vec<u32> =
         parts.iter().map(|part| words.count_distinct(file.slice(part).as_bytes())).collect();
     let most = scores.iter().copied().max().unwrap_or(0).max(1);

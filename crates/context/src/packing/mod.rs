@@ -7,11 +7,11 @@
 mod candidate;
 mod excerpt;
 mod file_parts;
+mod file_text;
 mod select;
-mod text;
 
 pub use candidate::{CandidateReason, ContextCandidate, PackingDecision, PackingOutcome};
 pub use excerpt::Excerpt;
 pub use file_parts::relevant_parts;
+pub use file_text::{FileText, Texts};
 pub use select::{Selection, SelectionBudget, select};
-pub use text::{FileText, Texts};

@@ -9,7 +9,7 @@ use journeyman_protocol::{ContextCategory, RelPath, Tokens};
 
 use super::candidate::{ContextCandidate, PackingDecision, PackingOutcome};
 use super::excerpt::Excerpt;
-use super::text::{FileText, Texts};
+use super::file_text::{FileText, Texts};
 use crate::cut::MIN_CUT_TOKENS;
 
 /// Exponent of a candidate's size in its order: small passages first among equally relevant ones.
@@ -17,7 +17,7 @@ use crate::cut::MIN_CUT_TOKENS;
 const SIZE_EXPONENT: f64 = 0.3;
 /// Lines between two passages that are shown rather than left out: a note about a gap costs as
 /// much.
-const BRIDGED_LINES: u32 = 4;
+const MAX_BRIDGED_LINES: u32 = 4;
 /// Tokens of an excerpt's tags, and of a note about a gap.
 const TAGS_TOKENS: u64 = 24;
 const GAP_TOKENS: u64 = 24;
@@ -127,7 +127,7 @@ pub fn select(candidates: &[ContextCandidate], texts: &Texts, room: &SelectionBu
             if decision.tokens.0 > selector.left.min(most) {
                 continue;
             }
-            (decision.outcome, decision.tokens) = selector.weigh(candidate, most);
+            (decision.outcome, decision.tokens) = selector.include_if_fits(candidate, most);
             if decision.outcome == PackingOutcome::Included {
                 *share = share.saturating_sub(decision.tokens.0);
             }
@@ -167,11 +167,11 @@ struct ChosenLines {
 
 impl<'a> Selector<'a> {
     /// Takes a candidate if it fits both what is left and `most` tokens.
-    fn weigh(&mut self, candidate: &ContextCandidate, most: u64) -> (PackingOutcome, Tokens) {
+    fn include_if_fits(&mut self, candidate: &ContextCandidate, most: u64) -> (PackingOutcome, Tokens) {
         let Some((path, file)) = self.texts.get_key_value(&candidate.path) else {
             return (PackingOutcome::Unreadable, Tokens(0));
         };
-        let end = file.lines().saturating_add(1);
+        let end = file.line_count().saturating_add(1);
         let asked = candidate.lines.start.max(1)..candidate.lines.end.min(end);
         if asked.is_empty() {
             return (PackingOutcome::Unreadable, Tokens(0));
@@ -271,7 +271,7 @@ impl<'a> Selector<'a> {
 /// Widens lines until they cost the least that a piece of a file may have; all of a small file.
 /// Returns them with their tokens.
 fn widen_to_minimum(file: &FileText, lines: Range<u32>) -> (Range<u32>, u64) {
-    let end = file.lines().saturating_add(1);
+    let end = file.line_count().saturating_add(1);
     let Range { start: mut first, end: mut last } = lines;
     let mut tokens = file.count_tokens(&(first..last)).0;
     while tokens < MIN_CUT_TOKENS.0 && (first > 1 || last < end) {
@@ -312,7 +312,7 @@ fn merge_ranges(lines: &mut Vec<Range<u32>>) {
     lines.sort_by_key(|range| (range.start, range.end));
     let mut merged: Vec<Range<u32>> = Vec::with_capacity(lines.len());
     for range in lines.drain(..) {
-        match merged.last_mut().filter(|last| range.start <= last.end.saturating_add(BRIDGED_LINES)) {
+        match merged.last_mut().filter(|last| range.start <= last.end.saturating_add(MAX_BRIDGED_LINES)) {
             Some(last) => last.end = last.end.max(range.end),
             None => merged.push(range),
         }

@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use self::tool_calls::{OpenTools, block_text};
 use crate::json_line::{escape_leading_slash, text_at, tokens_at, unknown_step};
-use crate::output::AcpOptions;
+use crate::output_format::AcpOptions;
 use crate::progress::{RunProgress, failure_kind_of};
 use crate::{CommandRequest, Conversation, ConversationStep, DelegateEvent, FailureKind, Outcome};
 
@@ -197,7 +197,7 @@ impl AcpConversation {
                 Err(error) => return self.fail(FailureKind::Reported, &format!("session/new: {error}")),
             },
         };
-        let event = self.progress.take_session(&session);
+        let event = self.progress.set_session(&session);
         self.session = SessionId::new(session);
         let step = match self.model.take() {
             Some(model) => self.choose_model(&options, model),

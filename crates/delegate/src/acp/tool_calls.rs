@@ -10,7 +10,8 @@ use journeyman_protocol::clip_to_bytes;
 
 use crate::DelegateEvent;
 use crate::bounds::{
-    MAX_CHANGED_PATHS, MAX_NAME_BYTES, MAX_OPEN_TOOLS, MAX_OUTPUT_BYTES, MAX_TEXT_BYTES, clip, one_line,
+    MAX_CHANGED_PATHS, MAX_ID_OR_PATH_BYTES, MAX_OPEN_TOOLS, MAX_TEXT_BYTES, MAX_TOOL_OUTPUT_BYTES, clip,
+    one_line,
 };
 use crate::json_line::{summarize_input, tool_output};
 
@@ -28,14 +29,14 @@ struct OpenTool {
 impl OpenTools {
     /// Returns the kind of a tool in use.
     pub(super) fn kind_of(&self, update: &ToolCallUpdate) -> ToolKind {
-        let tool = self.0.get(clip_to_bytes(&update.tool_call_id.0, MAX_NAME_BYTES));
+        let tool = self.0.get(clip_to_bytes(&update.tool_call_id.0, MAX_ID_OR_PATH_BYTES));
         tool.map_or(ToolKind::Other, |tool| tool.kind)
     }
 
     /// Reads an update of a tool call.
     pub(super) fn read(&mut self, update: &ToolCallUpdate) -> Vec<DelegateEvent> {
         let mut events = Vec::new();
-        let id = clip(&update.tool_call_id.0, MAX_NAME_BYTES);
+        let id = clip(&update.tool_call_id.0, MAX_ID_OR_PATH_BYTES);
         let fields = &update.fields;
         let changed = changed_paths(fields);
         let is_room = self.0.len() < MAX_OPEN_TOOLS;
@@ -84,7 +85,7 @@ fn changed_paths(fields: &ToolCallUpdateFields) -> BTreeSet<String> {
     });
     let places = fields.locations.iter().flatten().map(|location| &location.path);
     let paths = diffs.chain(places).take(MAX_CHANGED_PATHS);
-    paths.map(|path| clip(&path.to_string_lossy(), MAX_NAME_BYTES)).collect()
+    paths.map(|path| clip(&path.to_string_lossy(), MAX_ID_OR_PATH_BYTES)).collect()
 }
 
 fn format_tool_output(fields: &ToolCallUpdateFields) -> String {
@@ -92,9 +93,9 @@ fn format_tool_output(fields: &ToolCallUpdateFields) -> String {
     for content in fields.content.iter().flatten() {
         if let ToolCallContent::Content(content) = content
             && let Some(text) = block_text(&content.content)
-            && output.len() < MAX_OUTPUT_BYTES
+            && output.len() < MAX_TOOL_OUTPUT_BYTES
         {
-            output.push_str(&clip(&text, MAX_OUTPUT_BYTES.saturating_sub(output.len())));
+            output.push_str(&clip(&text, MAX_TOOL_OUTPUT_BYTES.saturating_sub(output.len())));
         }
     }
     match &fields.raw_output {

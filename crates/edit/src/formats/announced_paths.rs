@@ -7,7 +7,7 @@ use crate::formats::paths::{looks_like_path, path_on_line, strip_markup};
 use crate::formats::{ReplyLines, ReplySource};
 
 /// A longer line announces nothing.
-const MAX_LINE_BYTES: usize = 400;
+const MAX_ANNOUNCING_LINE_BYTES: usize = 400;
 /// Words that say that a file follows.
 const ANNOUNCING_WORDS: [&str; 32] = [
     "create",
@@ -56,7 +56,7 @@ const COMMENT_ENDS: [&str; 3] = ["-->", "*/", "\"\"\""];
 /// `a/b.rs`:`), or in a line that says in words that a file follows.
 pub(crate) fn announced_path(line: &str) -> Option<&str> {
     let line = line.trim();
-    if line.len() > MAX_LINE_BYTES {
+    if line.len() > MAX_ANNOUNCING_LINE_BYTES {
         return None;
     }
     let ends = line.trim_end_matches(['*', '_']).ends_with(':');

@@ -43,6 +43,7 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     let (mut from, mut json) = (0, false);
     while let Some(row) = rows.next() {
         let next = rows.peek().map_or("", |next| next.text);
+        let end = row.start + row.text.len();
         let Some(&sign) = row.text.as_bytes().iter().find(|byte| !matches!(byte, b' ' | b'\t')) else {
             continue;
         };
@@ -52,11 +53,10 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
             if conflict == CONFLICT_MARK_COUNT {
                 return Some(Format::Blocks);
             }
-            let closes = |text: &str| text.len() >= length && text.bytes().all(|byte| byte == open);
-            if is_fence && sign == open && closes(row.text.trim()) {
+            if is_fence && closes_fence(row.text.trim(), open, length) {
                 whole = whole.max(Some(has_placeholder(reply.get(body..row.start))));
                 named = None;
-                from = row.start + row.text.len();
+                from = end;
             }
             continue;
         }
@@ -66,20 +66,20 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
                 unnamed = false;
                 continue;
             }
-            let (next, second) = first_lines_from(reply, row.start + row.text.len());
+            let (next, second) = first_lines_from(reply, end);
             let first = next.trim_start();
-            let known = format_of_unique_line(next, second).is_some() || begins_arguments(first, reply, &row);
-            let above = || is_named_above(&source, (from, row.start), row.start + row.text.len(), info);
+            let known =
+                format_of_unique_line(next, second).is_some() || begins_fenced_edit(first, reply, &row);
+            let above = || is_named_above(&source, (from, row.start), end, info);
             if !known && !first.is_empty() && (paths::path_on_fence(info).is_some() || above()) {
                 let length = row.text.trim().bytes().take_while(|&byte| byte == sign).count();
-                named = Some((sign, length, row.start + row.text.len()));
+                named = Some((sign, length, end));
                 conflict = 0;
             }
             unnamed = named.is_none();
             json |= first.starts_with(['{', '[']);
             continue;
         }
-        let end = row.start + row.text.len();
         if edit.is_some_and(|at| at < row.start) {
             edit = tag.find(reply.as_bytes().get(row.start..).unwrap_or_default()).map(|at| row.start + at);
         }
@@ -104,6 +104,11 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
         None if json && has_tool_argument_keys(reply) => Some(Format::Tool),
         None => None,
     }
+}
+
+/// Returns true for a line that consists of at least `length` times the character of its fence.
+fn closes_fence(text: &str, open: u8, length: usize) -> bool {
+    text.len() >= length && text.bytes().all(|byte| byte == open)
 }
 
 /// Conflict marks without a name that have come: an opening one, a divider and a closing one.
@@ -154,7 +159,7 @@ fn first_lines_from(reply: &str, at: usize) -> (&str, &str) {
 
 /// Returns true if the block that begins with this line is an edit: JSON may also be a file's
 /// content.
-fn begins_arguments(line: &str, reply: &str, fence: &ReplyLine<'_>) -> bool {
+fn begins_fenced_edit(line: &str, reply: &str, fence: &ReplyLine<'_>) -> bool {
     let body = reply.get(fence.start + fence.text.len()..).unwrap_or_default();
     let sign: String = fence.text.trim().chars().take_while(|c| matches!(c, '`' | '~')).collect();
     let closing = memchr::memmem::find(body.as_bytes(), format!("\n{sign}").as_bytes());

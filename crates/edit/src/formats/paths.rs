@@ -12,11 +12,11 @@ const MAX_NAME_LINE_BYTES: usize = 400;
 /// a fence around the name.
 const MAX_LINES_ABOVE: usize = 8;
 /// Only so many words of a line of prose are looked up.
-const MAX_WORDS: usize = 40;
+const MAX_PROSE_WORDS: usize = 40;
 /// A longer word is not compared with files' names.
 const MAX_WORD_BYTES: usize = 200;
 /// Minimum similarity of a file name that is suggested (aider's bound).
-const MIN_SIMILARITY: f64 = 0.8;
+const MIN_SUGGESTED_SIMILARITY: f64 = 0.8;
 
 /// Fences that some replies use in place of backticks.
 const TAG_FENCES: [&str; 5] = ["<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>"];
@@ -339,7 +339,7 @@ pub(crate) fn paths_in_prose(line: &str, source: &ReplySource<'_>) -> Vec<RelPat
     let mut found: Vec<RelPath> = Vec::new();
     for word in line
         .split(|c: char| c.is_whitespace() || matches!(c, '`' | '*' | '"' | '(' | ')' | '\''))
-        .take(MAX_WORDS)
+        .take(MAX_PROSE_WORDS)
     {
         let word = word.trim_matches([',', '.', ':', ';', '!', '[', ']']);
         if !word.contains(['.', '/']) || word.len() > MAX_NAME_LINE_BYTES {
@@ -357,14 +357,14 @@ pub(crate) fn paths_in_prose(line: &str, source: &ReplySource<'_>) -> Vec<RelPat
 pub(crate) fn suggest_path(line: &str, source: &ReplySource<'_>) -> String {
     let others = source.files.other_paths();
     let mut best: Option<(f64, &RelPath)> = None;
-    for word in line.split_whitespace().take(MAX_WORDS) {
+    for word in line.split_whitespace().take(MAX_PROSE_WORDS) {
         let word = word.trim_matches(['`', '*', ',', '.', ':', '"']);
         if !word.contains(['.', '/']) || word.len() > MAX_WORD_BYTES {
             continue;
         }
         for path in others.iter().take(64) {
             let like = path.as_str().map_or(0.0, |path| strsim::normalized_levenshtein(path, word));
-            if like >= MIN_SIMILARITY && best.is_none_or(|(other, _)| like > other) {
+            if like >= MIN_SUGGESTED_SIMILARITY && best.is_none_or(|(other, _)| like > other) {
                 best = Some((like, path));
             }
         }

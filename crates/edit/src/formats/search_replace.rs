@@ -558,7 +558,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
                 if open.kind == OpeningKind::Named
                     || (open.kind == OpeningKind::Bare && !open.cuts.is_empty()) =>
             {
-                self.take_unclosed_block(&open);
+                self.accept_unclosed_block(&open);
             }
             _ => {}
         }
@@ -576,7 +576,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
     /// A block has no end. It is taken only where the reply ended as the model meant it to and
     /// nothing speaks against it: a model that closed another block, or opened a fence that it
     /// didn't close, was cut off.
-    fn take_unclosed_block(&mut self, open: &OpenBlock<'a>) {
+    fn accept_unclosed_block(&mut self, open: &OpenBlock<'a>) {
         let reply = self.source.reply;
         let above = paths::find_name_above(self.source, self.from, open.start);
         let rest = reply.get(open.body..).unwrap_or_default().trim_end();

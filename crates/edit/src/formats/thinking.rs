@@ -33,7 +33,7 @@ pub fn blank_thinking(text: &str) -> Cow<'_, str> {
         }
         let line = row.text.trim();
         let outside = within.is_outside();
-        within.take_line(line);
+        within.track_line(line);
         if !outside {
             continue;
         }
@@ -94,7 +94,7 @@ impl EnclosingContext {
         self.fence.is_none() && !self.in_block && !self.in_patch && !self.in_edit
     }
 
-    fn take_line(&mut self, line: &str) {
+    fn track_line(&mut self, line: &str) {
         match line.as_bytes().first() {
             Some(&sign @ (b'`' | b'~')) => {
                 let info = parse_fence_line(line);
@@ -106,16 +106,16 @@ impl EnclosingContext {
             }
             Some(b'<') => {
                 self.in_edit = (self.in_edit || line.starts_with("<edit>")) && !line.ends_with("</edit>");
-                self.take_mark(line);
+                self.track_mark(line);
             }
-            Some(b'-' | b'>' | b'+') => self.take_mark(line),
+            Some(b'-' | b'>' | b'+') => self.track_mark(line),
             Some(b'*') if line == "*** Begin Patch" => self.in_patch = true,
             Some(b'*') if line == "*** End Patch" => self.in_patch = false,
             _ => {}
         }
     }
 
-    fn take_mark(&mut self, line: &str) {
+    fn track_mark(&mut self, line: &str) {
         match parse_mark(line).map(|marked| marked.mark) {
             Some(Mark::Open(_)) => self.in_block = true,
             Some(Mark::Close) => self.in_block = false,

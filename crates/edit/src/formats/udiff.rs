@@ -109,7 +109,7 @@ impl<'a> DiffReader<'a> {
                 }
                 None => self.read_prose_line(line),
             },
-            Some(b'B' | b'G') if readable && is_binary(line) => {
+            Some(b'B' | b'G') if readable && is_binary_notice(line) => {
                 let message = "it changes a binary file, which only a command can".to_owned();
                 match &mut self.section {
                     Some(section) => section.note_fault(self.at, message),
@@ -346,7 +346,7 @@ fn decrement_lines_left(left: &mut Option<(u32, u32)>, kind: LineKind) {
     }
 }
 
-fn is_binary(line: &str) -> bool {
+fn is_binary_notice(line: &str) -> bool {
     line.starts_with("GIT binary patch")
         || (line.starts_with("Binary files ") && strip_carriage_return(line).ends_with(" differ"))
 }

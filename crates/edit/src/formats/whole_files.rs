@@ -36,7 +36,7 @@ pub(crate) const SHELL_LANGUAGES: [&str; 12] = [
 /// Endings of texts in which a fence is content.
 const MARKUP_EXTENSIONS: [&str; 9] = ["md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "txt", "prompt"];
 /// Lines of a script that a block has to repeat to be a version of it.
-const MIN_SCRIPT_LINES: usize = 3;
+const MIN_REPEATED_SCRIPT_LINES: usize = 3;
 /// The longest opening marks of a fence.
 const MAX_FENCE_MARKS: usize = 32;
 
@@ -224,7 +224,7 @@ fn find_closing_fence(
             depth += 1;
             continue;
         }
-        if is_text_line(opening, fence) && closes_later(rows, index, opening) {
+        if cannot_close(opening, fence) && closes_later(rows, index, opening) {
             continue;
         }
         bare += 1;
@@ -252,7 +252,7 @@ fn find_closing_fence(
 /// Returns true if a fence is no end of `opening` as Markdown goes (CommonMark 4.5: a closing fence
 /// is indented by at most three blanks), or is longer and of tildes, which underline headings in
 /// documentation.
-fn is_text_line(opening: &FenceLine<'_>, fence: &FenceLine<'_>) -> bool {
+fn cannot_close(opening: &FenceLine<'_>, fence: &FenceLine<'_>) -> bool {
     opening.sign != b'<'
         && (fence.indent > opening.indent + 3 || fence.sign == b'~' && fence.length > opening.length)
 }
@@ -261,7 +261,7 @@ fn is_text_line(opening: &FenceLine<'_>, fence: &FenceLine<'_>) -> bool {
 fn closes_later(rows: &[(ReplyLine<'_>, FenceLine<'_>)], index: usize, opening: &FenceLine<'_>) -> bool {
     let later = rows.iter().skip(index + 1).map(|(_, fence)| fence);
     let mut same = later.filter(|fence| fence.sign == opening.sign).take(MAX_FENCES);
-    let next = same.find(|fence| !fence.info.is_empty() || !is_text_line(opening, fence));
+    let next = same.find(|fence| !fence.info.is_empty() || !cannot_close(opening, fence));
     next.is_some_and(|fence| fence.info.is_empty() && fence.length >= opening.length)
 }
 
@@ -433,7 +433,7 @@ impl<'a> WholeFileReader<'_, 'a> {
         let own: HashSet<&str> = body.lines().map(str::trim).collect();
         let told: Vec<&str> = old.lines().map(str::trim).filter(|line| is_distinctive(line)).collect();
         let shared = told.iter().filter(|line| own.contains(*line)).count();
-        (shared >= MIN_SCRIPT_LINES.min(told.len()) && shared > 0).then_some(path)
+        (shared >= MIN_REPEATED_SCRIPT_LINES.min(told.len()) && shared > 0).then_some(path)
     }
 
     /// The file that is named for a block, on its fence, above it or in prose.

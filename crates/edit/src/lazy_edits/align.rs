@@ -11,9 +11,9 @@ const MAX_CELLS: usize = 1_000_000;
 /// Two statements are versions of one where this part of their words is the same.
 pub(super) const MIN_SIMILARITY: f64 = 0.6;
 /// With less than this they have nothing to do with each other; in between nobody knows.
-pub(super) const MAX_DISSIMILARITY: f64 = 0.45;
+pub(super) const MAX_UNRELATED_SIMILARITY: f64 = 0.45;
 /// Words of each that are compared.
-const MAX_WORDS: usize = 400;
+const MAX_COMPARED_WORDS: usize = 400;
 
 /// The features by which items are compared.
 struct ItemFeatures {
@@ -35,7 +35,7 @@ fn features_of(side: &ParsedSide<'_>, item: &SyntaxItem<'_>) -> ItemFeatures {
     let own = text.lines().filter(|line| {
         !remarked || (placeholder::placeholder_of_line(line).is_none() && !line.contains("__jm_remark_"))
     });
-    for word in own.flat_map(words).take(MAX_WORDS) {
+    for word in own.flat_map(words).take(MAX_COMPARED_WORDS) {
         *bag.entry(word.to_owned()).or_insert(0) += 1;
         total += 1;
     }
@@ -100,7 +100,7 @@ fn pair_score(
         // Another name for what has its body left out.
         (Some(_), Some(_)) if new_face.remarked && old_face.kind == new_face.kind && old.definition => {
             let alike = old_face.shared_words(new_face);
-            return if alike >= MAX_DISSIMILARITY { (alike * 40.0) as u32 } else { 0 };
+            return if alike >= MAX_UNRELATED_SIMILARITY { (alike * 40.0) as u32 } else { 0 };
         }
         (Some(_), Some(_)) => return 0,
         _ => {}

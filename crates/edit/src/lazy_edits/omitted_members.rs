@@ -7,7 +7,7 @@ use super::align::align_items;
 use super::syntax_items::{ParsedSide, SyntaxItem, items_of};
 
 /// Bodies in bodies that are looked into for the members.
-const MAX_WRAPPERS: usize = 4;
+const MAX_BODY_DEPTH: usize = 4;
 /// Of a file's lines, the hundredths whose loss is no deletion by omission.
 const MAX_OMITTED_PERCENT: usize = 30;
 
@@ -22,7 +22,7 @@ pub(super) struct RewriteSides<'s, 't> {
 /// and leaves out at least as many, or a large part of the file.
 pub(super) fn is_partial<'t>(sides: &RewriteSides<'_, 't>, old: Node<'t>, new: Node<'t>) -> bool {
     let (mut old, mut new) = (old, new);
-    for _ in 0..MAX_WRAPPERS {
+    for _ in 0..MAX_BODY_DEPTH {
         let (old_items, new_items) = (items_of(sides.old, old), items_of(sides.new, new));
         let Some(pairs) = align_items(sides.old, &old_items, sides.new, &new_items, sides.late) else {
             return false;

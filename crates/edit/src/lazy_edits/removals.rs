@@ -12,14 +12,15 @@ use crate::placeholder;
 use crate::symbol;
 
 /// A longer comment tells a story.
-const MAX_WORDS: usize = 8;
+const MAX_COMMENT_WORDS: usize = 8;
 /// More definitions aren't taken away by comments in one rewrite.
 const MAX_REMOVALS: usize = 20;
 
 /// The file without the definitions that comments of the rewrite say to remove, and the rewrite
 /// without those comments; `None` where it has none.
 pub(super) fn apply_removals(path: &RelPath, text: &str, content: &str) -> Option<(String, String)> {
-    let said = |line: &str| placeholder::is_removal_comment(line, MAX_WORDS) && !text.contains(line.trim());
+    let said =
+        |line: &str| placeholder::is_removal_comment(line, MAX_COMMENT_WORDS) && !text.contains(line.trim());
     if !content.lines().any(said) {
         return None;
     }
@@ -35,7 +36,7 @@ pub(super) fn apply_removals(path: &RelPath, text: &str, content: &str) -> Optio
     let mut removed = 0;
     for piece in content.split_inclusive('\n') {
         let line = piece.trim_end();
-        let named = if said(line) { only_name(line, &own, &shown) } else { None };
+        let named = if said(line) { only_named_definition(line, &own, &shown) } else { None };
         let without = named.filter(|_| removed < MAX_REMOVALS).and_then(|name| {
             let edit = SymbolEdit { symbol: name.to_owned(), action: SymbolAction::Delete };
             Some(symbol::find_symbol_edit(path, &left, &edit).ok()?.apply_to(&left))
@@ -53,7 +54,7 @@ pub(super) fn apply_removals(path: &RelPath, text: &str, content: &str) -> Optio
 
 /// The one definition that a comment names, if the file has it once and the rewrite doesn't show
 /// it.
-fn only_name<'a>(line: &'a str, own: &[String], shown: &[String]) -> Option<&'a str> {
+fn only_named_definition<'a>(line: &'a str, own: &[String], shown: &[String]) -> Option<&'a str> {
     let words = line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
     let mut named =
         words.filter(|word| own.iter().any(|name| name == word) && !placeholder::is_filler_word(word));

@@ -5,7 +5,7 @@ use std::ops::Range;
 use journeyman_syntax::Node;
 use journeyman_syntax::outline::is_attribute;
 
-use super::align::{MAX_DISSIMILARITY, MIN_SIMILARITY, align_items, max_similarity};
+use super::align::{MAX_UNRELATED_SIMILARITY, MIN_SIMILARITY, align_items, max_similarity};
 use super::file_style::FileStyle;
 use super::omitted_members::{self, RewriteSides};
 use super::refusal::refuse_rewrite;
@@ -226,7 +226,7 @@ impl<'t> TreeMerge<'_, 't> {
             let Some(item) = lists.new.get(*at) else { continue };
             if item.label.is_none() && !item.is_comment() {
                 let alike = max_similarity(self.old, old, self.new, item);
-                if (MAX_DISSIMILARITY..MIN_SIMILARITY).contains(&alike) {
+                if (MAX_UNRELATED_SIMILARITY..MIN_SIMILARITY).contains(&alike) {
                     return Err(self.unclear_refusal(
                         old,
                         "the text beside the remark may be a new version of it, or come to it",

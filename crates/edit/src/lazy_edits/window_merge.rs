@@ -23,9 +23,9 @@ const MAX_CELLS: usize = 8_000_000;
 const LINE_COST: u32 = 4;
 const BLANK_COST: u32 = 1;
 /// Any other place has to cost so much more.
-const MIN_MARGIN: u32 = 2 * LINE_COST;
+const MIN_COST_MARGIN: u32 = 2 * LINE_COST;
 /// The same, for a place that begins alike.
-const MIN_END_MARGIN: u32 = LINE_COST;
+const MIN_END_COST_MARGIN: u32 = LINE_COST;
 /// Lines of a place that a window may replace wherever they could stay.
 const MAX_REPLACED_LINES: usize = 1;
 /// Lines of the file that a window may begin with.
@@ -139,7 +139,7 @@ impl<'t> WindowPlacer<'t> {
         let others = places.iter().filter(|other| other.1 != best.1);
         for (cost, other) in others {
             let alike = other.start == best.1.start && (ends.is_some() || other.end > best.1.end);
-            let margin = if alike { MIN_END_MARGIN } else { MIN_MARGIN };
+            let margin = if alike { MIN_END_COST_MARGIN } else { MIN_COST_MARGIN };
             if *cost < best.0 + margin && may_end(other.end - 1) {
                 return None;
             }

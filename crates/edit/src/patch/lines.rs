@@ -7,7 +7,7 @@ use std::ops::Range;
 use memchr::memmem;
 
 use crate::edit::{LineKind, PatchLine};
-use crate::outcome::{MAX_PLACES, Strategy};
+use crate::outcome::{MAX_AMBIGUOUS_PLACES, Strategy};
 use crate::placement::normalize::plain_chars;
 
 /// Maximum number of line comparisons for one hunk; reached only in files that repeat one line.
@@ -206,7 +206,7 @@ impl<'a> FileLines<'a> {
                     found.push(from);
                 }
             }
-            compared < MAX_COMPARISONS && found.len() < MAX_PLACES
+            compared < MAX_COMPARISONS && found.len() < MAX_AMBIGUOUS_PLACES
         };
         let typographic = level == LineComparison::Typography;
         if typographic && self.text.is_ascii() && wanted.iter().all(|line| line.is_ascii()) {

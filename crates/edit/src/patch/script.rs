@@ -103,7 +103,7 @@ impl<'a> PatchScript<'a> {
     }
 
     /// Returns the numbers of lines added before its first other line and after its last.
-    pub(super) fn added_edges(&self) -> (usize, usize) {
+    pub(super) fn count_edge_additions(&self) -> (usize, usize) {
         let adds = |line: &&PatchLine| line.kind == LineKind::Add;
         (self.lines.iter().take_while(adds).count(), self.lines.iter().rev().take_while(adds).count())
     }

@@ -20,7 +20,7 @@ impl TypographyMap {
         let mut writing = Self::default();
         for (nth, line) in old.iter().enumerate() {
             let own = file.line(start + nth).unwrap_or_default();
-            writing.compare_lines(
+            writing.learn_from_lines(
                 LineComparison::Trailing.strip_ignored(line),
                 LineComparison::Trailing.strip_ignored(own),
             );
@@ -29,7 +29,7 @@ impl TypographyMap {
     }
 
     /// Reads two lines that are the same in plain characters side by side.
-    fn compare_lines(&mut self, given: &str, own: &str) {
+    fn learn_from_lines(&mut self, given: &str, own: &str) {
         let (mut given, mut own) = (given.chars(), own.chars());
         while let Some(one) = given.next() {
             let mut there = String::new();
@@ -44,7 +44,7 @@ impl TypographyMap {
             for _ in wanted..have {
                 let _more = given.next();
             }
-            if !is_plain(one) && have == wanted {
+            if !is_plain_char(one) && have == wanted {
                 let known = self.pairs.entry(one).or_insert_with(|| Some(there.clone()));
                 if known.as_ref() != Some(&there) {
                     *known = None;
@@ -77,17 +77,17 @@ impl TypographyMap {
         let kind = plain_class(character);
         kind.is_some()
             && self.pairs.iter().any(|(known, own)| {
-                plain_class(*known) == kind && own.as_ref().is_some_and(|own| own.chars().all(is_plain))
+                plain_class(*known) == kind && own.as_ref().is_some_and(|own| own.chars().all(is_plain_char))
             })
     }
 }
 
-fn is_plain(character: char) -> bool {
+fn is_plain_char(character: char) -> bool {
     plain_chars(character).eq(std::iter::once(character))
 }
 
 /// The plain character of a typographic one; both kinds of quotes are one class.
 fn plain_class(character: char) -> Option<char> {
-    let first = plain_chars(character).next().filter(|_| !is_plain(character))?;
+    let first = plain_chars(character).next().filter(|_| !is_plain_char(character))?;
     Some(if first == '\'' { '"' } else { first })
 }

@@ -9,7 +9,7 @@ use crate::lines::line_at;
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::placement::hunk::Hunk;
 use crate::placement::occurrences::is_whole_lines;
-use crate::placement::tokens::is_word;
+use crate::placement::tokens::is_word_char;
 
 /// Lines with fewer characters that aren't blank stand anywhere by chance.
 const MIN_DISTINCTIVE_CHARS: usize = 8;
@@ -73,8 +73,10 @@ fn stands_around_bytes(text: &str, span: &Range<usize>, old: &str, new: &str) ->
     let mut lines = head.lines().chain(tail.lines());
     let brings = alphanumeric >= MIN_DISTINCTIVE_CHARS && lines.any(is_new);
     // A part of a word that is the longer word already.
-    let begins = head.chars().next_back().is_some_and(is_word) && old.chars().next().is_some_and(is_word);
-    let ends = tail.chars().next().is_some_and(is_word) && old.chars().next_back().is_some_and(is_word);
+    let begins =
+        head.chars().next_back().is_some_and(is_word_char) && old.chars().next().is_some_and(is_word_char);
+    let ends =
+        tail.chars().next().is_some_and(is_word_char) && old.chars().next_back().is_some_and(is_word_char);
     brings || (!new.contains('\n') && (begins || ends))
 }
 

@@ -7,7 +7,7 @@
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::placement::hunk::Hunk;
 use crate::placement::indexed_text::Haystack;
-use crate::placement::{exact, explain, line_numbers, normalized, resolve};
+use crate::placement::{exact, explain, line_numbers, normalized_matching, resolve};
 
 /// Search and replacement without something.
 struct CleanedHunk {
@@ -33,7 +33,7 @@ pub(super) fn find_cleaned(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Option<R
         let near = hunk.near.or(undone.near);
         let plain = Hunk { search: &undone.search, replace: &undone.replace, near, ..*hunk };
         let matches = exact::locate_exactly(haystack.text, &plain)
-            .or_else(|| normalized::locate_normalized(haystack, &plain))?;
+            .or_else(|| normalized_matching::locate_normalized(haystack, &plain))?;
         if undone.search == undone.replace {
             return Some(Err(Refusal::NoChange));
         }
@@ -136,13 +136,13 @@ fn strip_escape_layers(search: &str, replace: &str) -> Vec<CleanedHunk> {
     let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
     let undone = kinds.into_iter().filter_map(|kind| {
         let search = match kind.strip_escapes(search, QUOTES) {
-            EscapeState::Escaped(text) => text,
-            EscapeState::Plain | EscapeState::Mixed => return None,
+            UnescapeOutcome::Escaped(text) => text,
+            UnescapeOutcome::Plain | UnescapeOutcome::Mixed => return None,
         };
         let replace = match kind.strip_escapes(replace, &escapable_quotes(&search)) {
-            EscapeState::Escaped(text) => text,
-            EscapeState::Plain => replace.to_owned(),
-            EscapeState::Mixed => return None,
+            UnescapeOutcome::Escaped(text) => text,
+            UnescapeOutcome::Plain => replace.to_owned(),
+            UnescapeOutcome::Mixed => return None,
         };
         let what = "one layer of escapes was removed from search and replacement; send the text as it is in the file";
         Some(CleanedHunk { strategy: Strategy::Escapes, search, replace, near: None, what })
@@ -154,8 +154,8 @@ fn strip_escape_layers(search: &str, replace: &str) -> Vec<CleanedHunk> {
 pub(super) fn unescaped_readings(line: &str) -> Vec<String> {
     let kinds = [Escaping::Json, Escaping::Quotes, Escaping::Doubled, Escaping::Entities];
     let read = kinds.into_iter().filter_map(|kind| match kind.strip_escapes(line, QUOTES) {
-        EscapeState::Escaped(text) => Some(text),
-        EscapeState::Plain | EscapeState::Mixed => None,
+        UnescapeOutcome::Escaped(text) => Some(text),
+        UnescapeOutcome::Plain | UnescapeOutcome::Mixed => None,
     });
     read.collect()
 }
@@ -169,7 +169,7 @@ fn escapable_quotes(text: &str) -> String {
 const QUOTES: &str = "\"'`$";
 
 /// The state of an escaping in a text.
-enum EscapeState {
+enum UnescapeOutcome {
     /// Nothing of it is there.
     Plain,
     /// It is escaped; this is what it says.
@@ -180,7 +180,7 @@ enum EscapeState {
 
 impl Escaping {
     /// A text without this escaping. `quotes` are those that may be escaped.
-    fn strip_escapes(self, text: &str, quotes: &str) -> EscapeState {
+    fn strip_escapes(self, text: &str, quotes: &str) -> UnescapeOutcome {
         match self {
             Self::Json => unescape_json(text),
             Self::Quotes => unescape_quotes(text, quotes),
@@ -191,9 +191,9 @@ impl Escaping {
 }
 
 /// A text read as the inside of a JSON string.
-fn unescape_json(text: &str) -> EscapeState {
+fn unescape_json(text: &str) -> UnescapeOutcome {
     if !text.contains('\\') {
-        return EscapeState::Plain;
+        return UnescapeOutcome::Plain;
     }
     let mut out = String::with_capacity(text.len());
     let mut characters = text.chars();
@@ -212,14 +212,18 @@ fn unescape_json(text: &str) -> EscapeState {
             Some('t') => '\t',
             Some('r') => '\r',
             Some(own @ ('"' | '\'' | '`' | '\\' | '/' | '$')) => own,
-            _ => return EscapeState::Mixed,
+            _ => return UnescapeOutcome::Mixed,
         });
     }
-    if bare_quote || (breaks && text.contains('\n')) { EscapeState::Mixed } else { EscapeState::Escaped(out) }
+    if bare_quote || (breaks && text.contains('\n')) {
+        UnescapeOutcome::Mixed
+    } else {
+        UnescapeOutcome::Escaped(out)
+    }
 }
 
 /// A text whose quotes each have a backslash before them, without those.
-fn unescape_quotes(text: &str, quotes: &str) -> EscapeState {
+fn unescape_quotes(text: &str, quotes: &str) -> UnescapeOutcome {
     let mut out = String::with_capacity(text.len());
     let mut seen = [(0_usize, 0_usize); 4];
     let mut backslashes = 0;
@@ -240,19 +244,23 @@ fn unescape_quotes(text: &str, quotes: &str) -> EscapeState {
     // A dollar sign without a backslash is an everyday thing.
     let mixed = seen.iter().take(3).any(|(escaped, bare)| *escaped > 0 && *bare > 0);
     match seen.iter().any(|(escaped, _)| *escaped > 0) {
-        _ if mixed => EscapeState::Mixed,
-        true => EscapeState::Escaped(out),
-        false => EscapeState::Plain,
+        _ if mixed => UnescapeOutcome::Mixed,
+        true => UnescapeOutcome::Escaped(out),
+        false => UnescapeOutcome::Plain,
     }
 }
 
 /// A text whose backslashes all come in pairs, with one for each two.
-fn halve_backslashes(text: &str) -> EscapeState {
+fn halve_backslashes(text: &str) -> UnescapeOutcome {
     if !text.contains('\\') {
-        return EscapeState::Plain;
+        return UnescapeOutcome::Plain;
     }
     let single = text.replace("\\\\", "");
-    if single.contains('\\') { EscapeState::Mixed } else { EscapeState::Escaped(text.replace("\\\\", "\\")) }
+    if single.contains('\\') {
+        UnescapeOutcome::Mixed
+    } else {
+        UnescapeOutcome::Escaped(text.replace("\\\\", "\\"))
+    }
 }
 
 /// The entities that models write for what they stand for.
@@ -269,7 +277,7 @@ const HTML_ENTITIES: [(&str, &str); 9] = [
 ];
 
 /// A text with HTML's entities, read.
-fn decode_entities(text: &str) -> EscapeState {
+fn decode_entities(text: &str) -> UnescapeOutcome {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     let mut read = 0;
@@ -279,9 +287,9 @@ fn decode_entities(text: &str) -> EscapeState {
         let entity = HTML_ENTITIES.iter().find(|(entity, _)| from.starts_with(entity));
         let Some((entity, own)) = entity else {
             return if HTML_ENTITIES.iter().any(|(entity, _)| text.contains(entity)) {
-                EscapeState::Mixed
+                UnescapeOutcome::Mixed
             } else {
-                EscapeState::Plain
+                UnescapeOutcome::Plain
             };
         };
         out.push_str(own);
@@ -290,11 +298,11 @@ fn decode_entities(text: &str) -> EscapeState {
     }
     out.push_str(rest);
     match read {
-        0 => EscapeState::Plain,
+        0 => UnescapeOutcome::Plain,
         _ if text.contains(['<', '>']) && (text.contains("&lt;") || text.contains("&gt;")) => {
-            EscapeState::Mixed
+            UnescapeOutcome::Mixed
         }
-        _ => EscapeState::Escaped(out),
+        _ => UnescapeOutcome::Escaped(out),
     }
 }
 
@@ -304,8 +312,8 @@ mod tests {
 
     fn read(kind: Escaping, text: &str) -> Option<String> {
         match kind.strip_escapes(text, QUOTES) {
-            EscapeState::Escaped(text) => Some(text),
-            EscapeState::Plain | EscapeState::Mixed => None,
+            UnescapeOutcome::Escaped(text) => Some(text),
+            UnescapeOutcome::Plain | UnescapeOutcome::Mixed => None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use journeyman_text_diff::{DiffOp, diff};
 
 use crate::outcome::{FailedAttempt, Strategy};
-use crate::placement::explain::{MAX_SHOWN_BYTES, clip_text, show_blanks};
+use crate::placement::explain::{MAX_NOTED_LINE_BYTES, clip_text, show_blanks};
 use crate::placement::hunk::Hunk;
 use crate::placement::normalize::{LineReading, StringBlanks, squeeze_blanks};
 use crate::placement::region::Region;
@@ -35,7 +35,7 @@ pub(super) fn explain_attempts(
         let why = format!(
             "after its line {} comes `{}`, which is not in the file",
             at + 1,
-            clip_text(after.trim(), MAX_SHOWN_BYTES)
+            clip_text(after.trim(), MAX_NOTED_LINE_BYTES)
         );
         attempts.push(FailedAttempt { steps: vec![Strategy::Elision], why });
     }
@@ -85,10 +85,10 @@ fn explain_by_region(
     }
     let percent = (region.similarity * 100.0).floor() as u32;
     let needed = (similar_lines::MIN_SIMILARITY * 100.0).ceil() as u32;
-    if wanted.iter().filter(|line| !line.trim().is_empty()).count() < similar_lines::MIN_LINES {
+    if wanted.iter().filter(|line| !line.trim().is_empty()).count() < similar_lines::MIN_SEARCH_LINES {
         push(
             Strategy::Similarity,
-            format!("less than {} lines are never placed by it", similar_lines::MIN_LINES),
+            format!("less than {} lines are never placed by it", similar_lines::MIN_SEARCH_LINES),
         );
         return;
     }
@@ -163,11 +163,11 @@ fn first_difference(
             }
         }
         if let Some((mine, line)) = old.skip(new.len()).find_map(|at| nonblank_line(wanted, at)) {
-            let line = clip_text(line.trim(), MAX_SHOWN_BYTES);
+            let line = clip_text(line.trim(), MAX_NOTED_LINE_BYTES);
             return Some(format!("its line {}, `{line}`, is not there in the file", mine + 1));
         }
         if let Some((theirs, line)) = new.skip(old_len).find_map(|at| nonblank_line(window, at)) {
-            let line = clip_text(line.trim(), MAX_SHOWN_BYTES);
+            let line = clip_text(line.trim(), MAX_NOTED_LINE_BYTES);
             return Some(format!("it leaves out the file's line {}, `{line}`", first_line + theirs));
         }
     }

@@ -28,7 +28,7 @@ pub(super) fn refuse_duplicates(
     if already_made::stands_around(text, span, hunk, strategy) {
         return Err(Refusal::for_applied_edit());
     }
-    let below = LinesBelow::at_match_end(text, span, after, hunk, strategy);
+    let below = LinesAtMatchEnd::at_match_end(text, span, after, hunk, strategy);
     let (below, filled_below) = below.map_or((0, 0), |below| {
         let (all, filled) = (below.count_repeated(), below.count_repeated_nonblank());
         (all.max(filled), below.count_nonblank(all).max(filled))
@@ -69,7 +69,7 @@ pub(super) fn refuse_duplicates(
 
 /// The lines that meet at the end of a match, each list starting there: the last lines of both
 /// texts backwards, the file's next.
-struct LinesBelow<'a> {
+struct LinesAtMatchEnd<'a> {
     search: Vec<&'a str>,
     replacement: Vec<&'a str>,
     next: Vec<&'a str>,
@@ -78,7 +78,7 @@ struct LinesBelow<'a> {
     inserts_paragraph: bool,
 }
 
-impl<'a> LinesBelow<'a> {
+impl<'a> LinesAtMatchEnd<'a> {
     /// `None` where the place ends within a line, or the replacement does.
     fn at_match_end(
         text: &str,

@@ -11,7 +11,7 @@ use crate::placement::matches::{Match, Matches};
 use crate::placement::occurrences::is_whole_lines;
 use crate::placement::replacement_pieces::{include_line_break, to_placed};
 use crate::placement::resolve::HunkFitter;
-use crate::placement::{exact, explain, normalized, placeholders, tie_breaking};
+use crate::placement::{exact, explain, normalized_matching, placeholders, tie_breaking};
 
 /// More lines than this aren't meant by three dots: what is left out was shown to the model not
 /// long ago.
@@ -164,7 +164,7 @@ fn locate_whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Ma
     }
     exact
         .filter(|matches| !matches.places.is_empty())
-        .or_else(|| normalized::locate_normalized(haystack, hunk))
+        .or_else(|| normalized_matching::locate_normalized(haystack, hunk))
 }
 
 /// Adds the chains that go on from `chain` with places of the further parts, each within reach of

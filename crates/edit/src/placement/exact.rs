@@ -10,11 +10,11 @@ use crate::placement::hunk::Hunk;
 use crate::placement::matches::{Match, Matches};
 use crate::placement::occurrences::{find_occurrences, has_blank_lines_at_edges, is_whole_lines};
 use crate::placement::replacement_pieces::{include_line_break, match_line_breaks, to_placed};
-use crate::placement::tokens::is_word;
-use crate::placement::{duplicates, explain, indent_depth, normalized, tie_breaking};
+use crate::placement::tokens::is_word_char;
+use crate::placement::{duplicates, explain, indent_depth, normalized_matching, tie_breaking};
 
 /// A line with fewer bytes may be at the end of another by chance.
-const MIN_LINE_BYTES: usize = 4;
+const MIN_DISTINCTIVE_LINE_BYTES: usize = 4;
 
 /// Returns the places that equal the search text byte for byte.
 pub(super) fn locate_exactly<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<'a>> {
@@ -37,7 +37,7 @@ pub(super) fn locate_exactly<'a>(text: &str, hunk: &Hunk<'a>) -> Option<Matches<
     }
     if places.len() == 1 && !hunk.all && hunk.search.contains('\n') && has_mixed_breaks(text) {
         // Line endings are shown to nobody: what differs in them alone is the same text twice.
-        let places = normalized::locate_within_text(text, hunk);
+        let places = normalized_matching::locate_within_text(text, hunk);
         if places.len() > 1 {
             return Some(Matches { strategy: Strategy::LineEndings, places, hunk: *hunk });
         }
@@ -129,15 +129,15 @@ fn explain_cut_off(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option<S
     if !hunk.search.trim_matches(['\r', '\n']).contains('\n') || hunk.replace.is_empty() {
         return None;
     }
-    let word = |c: Option<char>| c.is_some_and(is_word);
+    let word = |c: Option<char>| c.is_some_and(is_word_char);
     let (before, after) = (text.get(..span.start)?, text.get(span.end..)?);
     let last = hunk.search.chars().next_back();
-    let tail: usize = hunk.search.chars().rev().take_while(|c| is_word(*c)).map(char::len_utf8).sum();
+    let tail: usize = hunk.search.chars().rev().take_while(|c| is_word_char(*c)).map(char::len_utf8).sum();
     let same_tail = hunk.replace.ends_with(hunk.search.get(hunk.search.len() - tail..)?);
     if word(last) && word(after.chars().next()) && !same_tail {
         return Some("the search text ends inside a word of the file, as if it had been cut off".to_owned());
     }
-    let head: usize = hunk.search.chars().take_while(|c| is_word(*c)).map(char::len_utf8).sum();
+    let head: usize = hunk.search.chars().take_while(|c| is_word_char(*c)).map(char::len_utf8).sum();
     let same_head = hunk.replace.starts_with(hunk.search.get(..head)?);
     if word(hunk.search.chars().next()) && word(before.chars().next_back()) && !same_head {
         return Some(
@@ -158,7 +158,7 @@ fn explain_early_end(text: &str, span: &Range<usize>, hunk: &Hunk<'_>) -> Option
     let (before, after) = (text.get(..span.end)?, text.get(span.end..)?);
     let rest = after.split('\n').next().unwrap_or_default().trim_end();
     let last = hunk.replace.rsplit('\n').next().unwrap_or_default().trim();
-    if rest.trim().is_empty() || last.len() < MIN_LINE_BYTES || hunk.search.ends_with('\n') {
+    if rest.trim().is_empty() || last.len() < MIN_DISTINCTIVE_LINE_BYTES || hunk.search.ends_with('\n') {
         return None;
     }
     let head = before.rsplit('\n').next().unwrap_or_default();

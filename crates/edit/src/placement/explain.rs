@@ -6,11 +6,11 @@ use std::ops::Range;
 use journeyman_text_diff::DiffOp;
 
 use crate::lines::{Line, lines_of, split_indent};
-use crate::outcome::{MAX_PLACES, MatchOccurrence, Refusal, Strategy, truncate};
+use crate::outcome::{MAX_AMBIGUOUS_PLACES, MatchOccurrence, Refusal, Strategy, truncate};
 use crate::placement::normalize::LineReading;
 
 /// Maximum bytes of a line in a note.
-pub(super) const MAX_SHOWN_BYTES: usize = 120;
+pub(super) const MAX_NOTED_LINE_BYTES: usize = 120;
 /// Maximum bytes of an excerpt: the rest of [`crate::MAX_FEEDBACK_BYTES`] is for reasons, lines to
 /// copy and advice.
 const MAX_EXCERPT_BYTES: usize = 1_000;
@@ -23,7 +23,7 @@ const MAX_DESCRIBED_PLACES: usize = 8;
 /// Maximum distance, in lines, of a line that distinguishes a place.
 const MAX_DISTINGUISHING_DISTANCE: usize = 6;
 /// Places whose neighbours are longer aren't told apart by them, in bytes.
-const MAX_DISTINCTIVE_BYTES: usize = 4 << 10;
+const MAX_NEIGHBOUR_BYTES: usize = 4 << 10;
 /// Maximum number of lines searched above a place for the line that encloses it.
 const MAX_LINES_ABOVE: usize = 2_000;
 
@@ -111,7 +111,7 @@ pub(crate) fn note_lost_indentation(text: &str, span: &Range<usize>, replacement
 
 /// A line with its blanks made visible, cut to a length.
 pub(crate) fn show_blanks(line: &str) -> String {
-    let shown = truncate(line, MAX_SHOWN_BYTES);
+    let shown = truncate(line, MAX_NOTED_LINE_BYTES);
     let mut out = String::with_capacity(shown.len() * 2);
     for character in shown.chars() {
         out.push(match character {
@@ -240,7 +240,7 @@ pub(crate) fn ambiguous_lines_refusal(
         index.and_then(|index| Some((index, own(index)?)))
     };
     // More places than are looked for can't be told apart.
-    let reach = if spans.len() < MAX_PLACES { MAX_DISTINGUISHING_DISTANCE as isize } else { 0 };
+    let reach = if spans.len() < MAX_AMBIGUOUS_PLACES { MAX_DISTINGUISHING_DISTANCE as isize } else { 0 };
     let reaches = (1..=reach).flat_map(|far| [-far, far]);
     let counted: Vec<(isize, HashMap<&str, u32>)> = reaches
         .map(|reach| {
@@ -257,13 +257,14 @@ pub(crate) fn ambiguous_lines_refusal(
             let (index, line) = beside(*span, *reach)?;
             // Not within another's line either: a search text may begin and end anywhere in a line.
             let apart = |other: &&str| {
-                other.len() <= MAX_DISTINCTIVE_BYTES && (*other == line || !other.contains(line))
+                other.len() <= MAX_NEIGHBOUR_BYTES && (*other == line || !other.contains(line))
             };
             let alone = counts.get(line) == Some(&1) && line.chars().any(char::is_alphanumeric);
-            (alone && counts.keys().all(apart)).then(|| (number(index), clip_text(line, MAX_SHOWN_BYTES)))
+            (alone && counts.keys().all(apart))
+                .then(|| (number(index), clip_text(line, MAX_NOTED_LINE_BYTES)))
         });
         let within = enclosing_line(text, all, span.0)
-            .map(|(index, line)| (number(index), clip_text(line, MAX_SHOWN_BYTES)));
+            .map(|(index, line)| (number(index), clip_text(line, MAX_NOTED_LINE_BYTES)));
         MatchOccurrence { first: number(span.0), last: number(span.1), within, distinctive }
     });
     let lines = spans.iter().map(|span| number(span.0)).collect();

@@ -9,7 +9,7 @@ pub(super) const MAX_PROFILED_LINES: usize = 200_000;
 /// Maximum bytes of a line that are compared.
 pub(super) const MAX_COMPARED_LINE_BYTES: usize = 400;
 /// Lines are told of by their beginning, in bytes: what is said of one is shorter by far.
-pub(super) const MAX_LINE_BYTES: usize = 4 << 10;
+pub(super) const MAX_KEPT_LINE_BYTES: usize = 4 << 10;
 /// Lines less alike than this don't vote.
 pub(super) const MIN_VOTE_SIMILARITY: f32 = 0.5;
 
@@ -23,7 +23,8 @@ pub(super) struct LineProfiles<'a> {
 
 impl<'a> LineProfiles<'a> {
     pub(super) fn new(text: &'a str, lines: &[Line]) -> Self {
-        let own = |line: &Line| truncate(text.get(line.content_range()).unwrap_or_default(), MAX_LINE_BYTES);
+        let own =
+            |line: &Line| truncate(text.get(line.content_range()).unwrap_or_default(), MAX_KEPT_LINE_BYTES);
         let lines: Vec<&str> = lines.iter().map(own).collect();
         let profiles = lines.iter().take(MAX_PROFILED_LINES).map(|line| LineProfile::new(line)).collect();
         Self { lines, profiles }

@@ -12,7 +12,7 @@ use crate::placement::explain::excerpt_region;
 use crate::placement::hunk::Hunk;
 use crate::placement::indexed_text::Haystack;
 use crate::placement::line_profiles::{
-    LineProfile, LineProfiles, MAX_LINE_BYTES, MAX_PROFILED_LINES, MIN_VOTE_SIMILARITY,
+    LineProfile, LineProfiles, MAX_KEPT_LINE_BYTES, MAX_PROFILED_LINES, MIN_VOTE_SIMILARITY,
 };
 use crate::placement::occurrences::has_blank_lines_at_edges;
 use crate::placement::region::{Region, diff_trimmed_lines};
@@ -49,7 +49,7 @@ pub(super) fn not_found_refusal(haystack: &Haystack<'_>, hunk: &Hunk<'_>) -> Ref
         match &region {
             Some(near) if near.start < there.end && there.start < near.end => true,
             Some(near) => {
-                Region::aligned_lines(lines, &wanted, at, at + wanted.len()).similarity + MIN_SIMILARITY_LEAD
+                Region::align(lines, &wanted, at, at + wanted.len()).similarity + MIN_SIMILARITY_LEAD
                     >= near.similarity
             }
             None => true,
@@ -77,7 +77,7 @@ fn compared_search_lines(search: &str) -> Vec<&str> {
         wanted.pop();
     }
     wanted.truncate(MAX_COMPARED_LINES);
-    wanted.into_iter().map(|line| truncate(line, MAX_LINE_BYTES)).collect()
+    wanted.into_iter().map(|line| truncate(line, MAX_KEPT_LINE_BYTES)).collect()
 }
 
 /// The 0-based line where the replacement stands, if it stands there exactly once, perhaps indented
@@ -86,7 +86,7 @@ fn find_applied_replacement(text: &str, all: &[Line], lines: &[&str], hunk: &Hun
     let replacement = hunk.replace;
     let distinctive = replacement.chars().filter(|c| !c.is_whitespace()).take(MIN_DISTINCTIVE_CHARS).count()
         >= MIN_DISTINCTIVE_CHARS;
-    if !distinctive || !can_have_been_deleted(lines, hunk) {
+    if !distinctive || !deletion_may_be_applied(lines, hunk) {
         return None;
     }
     // A replacement that only removes lines is in the file before the edit too.
@@ -157,7 +157,7 @@ fn is_at_word_edges(text: &str, at: usize, found: &str) -> bool {
 /// Returns true if an edit that only deletes can have been made: what is left of the search text
 /// can be in the file by chance, so none of the lines that go may be there, unless lines on both
 /// sides of them are left and stand together now.
-fn can_have_been_deleted(lines: &[&str], hunk: &Hunk<'_>) -> bool {
+fn deletion_may_be_applied(lines: &[&str], hunk: &Hunk<'_>) -> bool {
     let (old, new) = (compared_search_lines(hunk.search), compared_search_lines(hunk.replace));
     let mut rest = old.iter().map(|line| line.trim());
     let only_deletes = new.len() < old.len() && new.iter().all(|line| rest.any(|old| old == line.trim()));
@@ -248,5 +248,5 @@ fn align_region(lines: &[&str], wanted: &[&str], start: usize) -> Region {
         .filter(distinctive)
         .find_map(|index| Some(partner(index)? + wanted.len() - index));
     let start = first.unwrap_or(start);
-    Region::aligned_lines(lines, wanted, start, last.unwrap_or(start + wanted.len()))
+    Region::align(lines, wanted, start, last.unwrap_or(start + wanted.len()))
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::outcome::MAX_PLACES;
+use crate::outcome::MAX_AMBIGUOUS_PLACES;
 
 /// Returns the offsets of `needle` in `text`. Two overlapping occurrences are two, so that the only
 /// one is the only one.
@@ -14,7 +14,7 @@ pub(super) fn find_occurrences(
     all: bool,
     keep: impl Fn(&usize) -> bool,
 ) -> Vec<usize> {
-    let limit = if all { usize::MAX } else { MAX_PLACES };
+    let limit = if all { usize::MAX } else { MAX_AMBIGUOUS_PLACES };
     let mut places: Vec<usize> =
         memmem::find_iter(text.as_bytes(), needle).filter(|at| keep(at)).take(limit).collect();
     if let (&[only], false) = (places.as_slice(), all) {

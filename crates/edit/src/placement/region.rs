@@ -19,7 +19,7 @@ pub(super) struct Region {
 
 impl Region {
     /// Some lines of the file, of which there is at least one.
-    pub(super) fn aligned_lines(lines: &[&str], wanted: &[&str], start: usize, end: usize) -> Self {
+    pub(super) fn align(lines: &[&str], wanted: &[&str], start: usize, end: usize) -> Self {
         let end = end.max(start + 1).min(lines.len());
         let window = lines.get(start..end).unwrap_or_default();
         let ops = diff_trimmed_lines(wanted, window);

@@ -10,7 +10,7 @@ use crate::placement::hunk::Hunk;
 use crate::placement::indent::{IndentMap, IndentStyles};
 use crate::placement::matches::{Match, Matches};
 use crate::placement::replacement_pieces::{include_line_break, to_placed};
-use crate::placement::{duplicates, exact, explain, line_breaks, tie_breaking, tokens};
+use crate::placement::{duplicates, exact, explain, tie_breaking, token_matching, tokens};
 
 /// A replacement of bytes, with a note on the differences.
 pub(super) struct FittedPiece {
@@ -140,7 +140,7 @@ impl<'a> HunkFitter<'a> {
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         let within = line_start < place.span.start;
         let file: Vec<&str> = split_with_breaks(found).into_iter().map(|(line, _)| line).collect();
-        let runs = if within { Vec::new() } else { line_breaks::runs_of_same_text(old, &file) };
+        let runs = if within { Vec::new() } else { token_matching::runs_of_same_text(old, &file) };
         let filled = |lines: &[&'a str]| lines.iter().find(|line| !line.trim().is_empty()).copied();
         let own = self.text.get(line_start..).and_then(|text| text.lines().next()).unwrap_or_default();
         let mut matched = vec![(filled(old).unwrap_or_default(), own)];
@@ -253,7 +253,7 @@ impl<'a> HunkFitter<'a> {
                 (first..last).find(|at| lines.binary_search(at).is_err() && blank(*at))
             };
             if let (Some(at), false) = (among(&gone), new.is_empty())
-                && !(one_to_one && self.are_parts_alike(&replaced, &new, pairs, at))
+                && !(one_to_one && self.keeps_lines_around(&replaced, &new, pairs, at))
             {
                 return Some((at, explain::describe_line_difference("", content(at))));
             }
@@ -274,7 +274,7 @@ impl<'a> HunkFitter<'a> {
 
     /// Returns true if the old lines above and below a line of the place become new ones that are
     /// nearly the same, one for one: then what is between them stays there.
-    fn are_parts_alike(
+    fn keeps_lines_around(
         &self,
         replaced: &Range<usize>,
         new: &Range<usize>,

@@ -17,11 +17,11 @@ use crate::placement::hunk::Hunk;
 use crate::placement::indexed_text::Haystack;
 use crate::placement::matches::{Match, Matches};
 use crate::placement::normalize::hash_without_blanks;
-use crate::placement::tokens::{LineParts, is_word, words};
+use crate::placement::tokens::{LineParts, is_word_char, words};
 use crate::placement::{artifacts, resolve, tie_breaking};
 
 /// Fewer lines than this can be like anything.
-pub(super) const MIN_LINES: usize = 3;
+pub(super) const MIN_SEARCH_LINES: usize = 3;
 /// Longer search texts aren't aligned: who quotes that much quotes it right, or has another version
 /// of the file.
 const MAX_SEARCH_LINES: usize = 400;
@@ -38,13 +38,13 @@ const COMMENT_SIMILARITY: f32 = 0.7;
 /// Two lines that differ in a remark at their end stand for each other at least so well.
 const SAME_CODE_SIMILARITY: f32 = 0.9;
 /// Maximum number of starts that are aligned.
-const MAX_STARTS: usize = 8;
+const MAX_ALIGNED_STARTS: usize = 8;
 /// A line that a file has more often than this says little about where a text is.
 const MAX_RARE_OCCURRENCES: usize = 32;
 /// Maximum weight of a line, in characters.
 const MAX_LINE_WEIGHT: usize = 60;
 /// Maximum bytes of a line that are compared.
-const MAX_LINE_BYTES: usize = 300;
+const MAX_MEASURED_LINE_BYTES: usize = 300;
 /// Maximum number of compared pairs of bytes in all: some milliseconds. Where that isn't enough
 /// nothing is placed, because a better place may be among those that weren't compared.
 const MAX_COMPARED_BYTE_PAIRS: usize = 1 << 19;
@@ -129,7 +129,7 @@ impl<'a> SearchLines<'a> {
         let first = lines.iter().position(|line| !line.trim().is_empty())?;
         let last = lines.iter().rposition(|line| !line.trim().is_empty())?;
         let count = lines.iter().filter(|line| !line.trim().is_empty()).count();
-        if hunk.all || count < MIN_LINES || lines.len() > MAX_SEARCH_LINES {
+        if hunk.all || count < MIN_SEARCH_LINES || lines.len() > MAX_SEARCH_LINES {
             return None;
         }
         let keys = lines.iter().map(|line| hash_without_blanks(line)).collect();
@@ -188,11 +188,11 @@ impl<'a> SearchLines<'a> {
         };
         let mut ranked: Vec<(usize, usize)> =
             starts.into_iter().map(|start| (around(start), start)).collect();
-        if ranked.len() > MAX_STARTS {
+        if ranked.len() > MAX_ALIGNED_STARTS {
             ranked.retain(|(votes, _)| *votes > 0);
         }
         ranked.sort_by_key(|(votes, start)| (std::cmp::Reverse(*votes), *start));
-        ranked.truncate(MAX_STARTS);
+        ranked.truncate(MAX_ALIGNED_STARTS);
         ranked.into_iter().map(|(_, start)| start).collect()
     }
 
@@ -392,7 +392,7 @@ fn count_words(text: &str, word: &str, limit: usize) -> usize {
     let bounded = |at: &usize| {
         let before = text.get(..*at).and_then(|before| before.chars().next_back());
         let after = text.get(at + word.len()..).and_then(|after| after.chars().next());
-        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+        !before.is_some_and(is_word_char) && !after.is_some_and(is_word_char)
     };
     memmem::find_iter(text.as_bytes(), word).take(limit * 50).filter(bounded).take(limit).count()
 }
@@ -401,8 +401,10 @@ fn count_words(text: &str, word: &str, limit: usize) -> usize {
 /// low to matter, or where the work is used up.
 fn line_similarity(one: &str, other: &str, work: &mut usize) -> f32 {
     let (one, other) = (one.as_bytes(), other.as_bytes());
-    let (one, other) =
-        (one.get(..MAX_LINE_BYTES).unwrap_or(one), other.get(..MAX_LINE_BYTES).unwrap_or(other));
+    let (one, other) = (
+        one.get(..MAX_MEASURED_LINE_BYTES).unwrap_or(one),
+        other.get(..MAX_MEASURED_LINE_BYTES).unwrap_or(other),
+    );
     *work = work.saturating_sub(MIN_BYTE_PAIRS_PER_LINE);
     let longest = one.len().max(other.len());
     let most = longest - ((longest as f32) * MIN_LINE_SIMILARITY) as usize;

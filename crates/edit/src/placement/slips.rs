@@ -17,7 +17,7 @@ use crate::placement::tokens::{LineParts, is_similar, words};
 use crate::placement::{artifacts, resolve};
 
 /// Longer search texts aren't looked over for one slip.
-const MAX_LINES: usize = 200;
+const MAX_SEARCH_LINES: usize = 200;
 /// Maximum number of line comparisons; reached only in files that repeat one line.
 const MAX_COMPARISONS: usize = 1_000_000;
 /// At least so many lines that aren't blank must be the file's.
@@ -89,10 +89,13 @@ impl<'a> SlipTexts<'a> {
             lines
         };
         let (old, new) = (lines(hunk.search), lines(hunk.replace));
-        if hunk.all || hunk.allow.differences || !(MIN_SOUND_LINES + 1..=MAX_LINES).contains(&old.len()) {
+        if hunk.all
+            || hunk.allow.differences
+            || !(MIN_SOUND_LINES + 1..=MAX_SEARCH_LINES).contains(&old.len())
+        {
             return None;
         }
-        let ops = diff_within(&old, &new, 4 * MAX_LINES);
+        let ops = diff_within(&old, &new, 4 * MAX_SEARCH_LINES);
         let closed = (hunk.search.ends_with('\n'), hunk.replace.ends_with('\n'));
         Some(Self { old, new, ops, closed })
     }
@@ -226,7 +229,10 @@ impl<'a> SlipTexts<'a> {
             (false, false) => true,
             _ => false,
         };
-        alike && !edge && !self.is_elsewhere(haystack, given) && !has_words_of_file(haystack, given, own)
+        alike
+            && !edge
+            && !self.is_elsewhere(haystack, given)
+            && !has_word_from_elsewhere(haystack, given, own)
     }
 
     /// Returns true if a line that isn't at the place is another of the file's.
@@ -268,7 +274,7 @@ impl<'a> SlipTexts<'a> {
 
 /// Returns true if a line has a word that the file's line hasn't, but the file has elsewhere: then
 /// the other place may be meant.
-fn has_words_of_file(haystack: &Haystack<'_>, given: &str, own: &str) -> bool {
+fn has_word_from_elsewhere(haystack: &Haystack<'_>, given: &str, own: &str) -> bool {
     let there: Vec<&str> = words(own).collect();
     let code = LineParts::split_line(given).code;
     words(code)

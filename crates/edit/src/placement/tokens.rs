@@ -3,7 +3,7 @@
 use crate::placement::normalize::{StringBlanks, squeeze_blanks};
 
 /// A longer line is generated; what ends it is not told apart.
-const MAX_LINE_BYTES: usize = 2_000;
+const MAX_SPLIT_LINE_BYTES: usize = 2_000;
 
 /// A line taken apart: its code, and what may follow that without changing what it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl<'a> LineParts<'a> {
     pub(crate) fn split_line(line: &'a str) -> Self {
         let trimmed = line.trim_end();
         let blanks = line.get(trimmed.len()..).unwrap_or_default();
-        if line.len() > MAX_LINE_BYTES {
+        if line.len() > MAX_SPLIT_LINE_BYTES {
             return Self { code: trimmed, tail: "", blanks };
         }
         let before = trailing_comment_offset(trimmed).and_then(|at| trimmed.get(..at)).unwrap_or(trimmed);
@@ -91,13 +91,13 @@ pub(crate) fn are_equivalent_but_for_comments(one: &str, other: &str) -> bool {
 }
 
 /// Returns true if a character belongs to a word or number.
-pub(crate) fn is_word(character: char) -> bool {
+pub(crate) fn is_word_char(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
 /// The words and numbers of a line.
 pub(crate) fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(|c: char| !is_word(c)).filter(|word| !word.is_empty())
+    line.split(|c: char| !is_word_char(c)).filter(|word| !word.is_empty())
 }
 
 /// Returns true if two lines share at least half of the longer one at their ends.

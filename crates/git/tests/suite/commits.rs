@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use journeyman_git::{
-    CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, HookConfinement, HookRun, UserGit,
+    CommitRefusal, CommitRequest, CreatedCommit, Git, GitError, HookConfinement, HookRunMode, UserGit,
 };
 use journeyman_protocol::RelPath;
 use tokio_util::sync::CancellationToken;
@@ -514,11 +514,11 @@ fn hooks_that_cant_be_confined(world: &World) {
         let user = user.with_confinement(HookConfinement { run, ..HookConfinement::default() });
         Git::run_blocking(user.commit(&request(&["a"], "why"), &CancellationToken::new()))
     };
-    let refused = with(HookRun::Confined);
+    let refused = with(HookRunMode::Confined);
     assert!(refused.as_ref().is_err_and(GitError::needs_person), "{refused:?}");
     assert_eq!(refusal(refused).to_string().matches(".git/hooks/pre-commit").count(), 1);
     assert!(!repo.root.join("ran").exists());
-    with(HookRun::Skipped).unwrap();
+    with(HookRunMode::Skipped).unwrap();
     assert!(!repo.root.join("ran").exists());
     assert_eq!(repo.status(), "");
     assert_no_litter(&repo);
@@ -605,7 +605,7 @@ fn programs_that_the_change_decides_about(world: &World) {
             }
             _ => expected,
         };
-        let found = refusal(unseen(&repo, HookRun::Skipped, &[file, "new.x"]));
+        let found = refusal(unseen(&repo, HookRunMode::Skipped, &[file, "new.x"]));
         assert_eq!(found, expected, "{key} = {value}");
         assert!(found.needs_person() && !repo.root.join("ran").exists());
         assert_no_litter(&repo);
@@ -616,8 +616,8 @@ fn programs_that_the_change_decides_about(world: &World) {
     repo.write("tool", script);
     repo.write("a", "ours\n");
     let expected = CommitRefusal::Unseen { setting: "filter.x.clean".to_owned(), files: paths(&["tool"]) };
-    assert_eq!(refusal(unseen(&repo, HookRun::Skipped, &["a"])), expected);
-    unseen(&repo, HookRun::Outside, &["a"]).unwrap();
+    assert_eq!(refusal(unseen(&repo, HookRunMode::Skipped, &["a"])), expected);
+    unseen(&repo, HookRunMode::Outside, &["a"]).unwrap();
 }
 
 fn nothing_else_of_the_settings_runs(world: &World) {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use journeyman_git::{Git, HookConfinement, HookRun, UserGit};
+use journeyman_git::{Git, HookConfinement, HookRunMode, UserGit};
 use journeyman_protocol::{RelPath, SandboxTier};
 use journeyman_sandbox::Sandbox;
 
@@ -30,7 +30,7 @@ impl World {
 
     /// The user's, who lets hooks run without a sandbox where there is none.
     pub(crate) fn user(&self, repo: &Repo, root: &Path) -> UserGit {
-        let run = if self.confines() { HookRun::Confined } else { HookRun::Outside };
+        let run = if self.confines() { HookRunMode::Confined } else { HookRunMode::Outside };
         self.git(root)
             .for_user(repo.env())
             .with_confinement(HookConfinement { run, ..HookConfinement::default() })

@@ -14,7 +14,7 @@ pub(super) const PERMISSION_MODE_FIELD: &str = "permissionMode";
 /// The field for the maximum turns in Claude Code, and our field.
 const MAX_TURNS_FIELDS: (&str, &str) = ("maxTurns", "max_turns");
 /// Claude Code's short model names, which select the session's own model here.
-const CLAUDE_MODELS: [&str; 4] = ["inherit", "sonnet", "opus", "haiku"];
+const CLAUDE_MODEL_ALIASES: [&str; 4] = ["inherit", "sonnet", "opus", "haiku"];
 /// Permission modes that grant an agent no more than the session has.
 const UNPRIVILEGED_MODES: [&str; 2] = ["default", "plan"];
 
@@ -33,7 +33,7 @@ pub(super) fn translate_fields(fields: &mut Fields, known: &[&str]) -> Result<Ve
         fields.insert("description", Value::String(short));
     }
     if let Some(model) = fields.take_string("model")? {
-        let is_short = CLAUDE_MODELS.contains(&model.as_str());
+        let is_short = CLAUDE_MODEL_ALIASES.contains(&model.as_str());
         match model.contains('/') {
             true => fields.insert("model", Value::String(model)),
             // The definition doesn't name a provider.

@@ -11,7 +11,7 @@ use super::loader::LoadedAgents;
 use crate::HostError;
 
 /// Maximum bytes of a file that describes a group.
-const MAX_FILE_BYTES: u64 = 256 * 1024;
+const MAX_GROUP_FILE_BYTES: u64 = 256 * 1024;
 
 /// Reads a group from a regular file: TOML with `[[member]]` and `[[reminder]]`.
 ///
@@ -20,9 +20,9 @@ const MAX_FILE_BYTES: u64 = 256 * 1024;
 pub fn read_group(path: &Path) -> Result<Group, HostError> {
     let shown = path.display();
     let refused = |why: &dyn std::fmt::Display| HostError::usage(format_args!("{shown}: {why}"));
-    let read = read_path(path, MAX_FILE_BYTES).map_err(|error| refused(&error))?;
+    let read = read_path(path, MAX_GROUP_FILE_BYTES).map_err(|error| refused(&error))?;
     let bytes = read.ok_or_else(|| {
-        refused(&format_args!("it has more than {MAX_FILE_BYTES} bytes, which is the most"))
+        refused(&format_args!("it has more than {MAX_GROUP_FILE_BYTES} bytes, which is the most"))
     })?;
     let text = String::from_utf8(bytes).map_err(|_| refused(&"it is not UTF-8"))?;
     toml::from_str(&text).map_err(|error| refused(&error))
@@ -49,7 +49,7 @@ pub fn check_group(group: &Group, agents: &LoadedAgents) -> Result<Option<Mode>,
     for member in &group.members {
         let definition = &agents.find(&member.agent)?.definition;
         let names = agents.agents.iter().map(|agent| agent.definition.name.as_str());
-        member.check_name(names).map_err(HostError::usage)?;
+        member.check_name_unique(names).map_err(HostError::usage)?;
         let needs = |input: &&AgentInput| input.required;
         if let Some(input) = definition.inputs.iter().skip(1).find(needs) {
             return Err(HostError::usage(format_args!(

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use journeyman_agent::agents::{AgentDefinition, Agents};
 use journeyman_protocol::ContentHash;
 
-use super::file::{DefinitionDialect, read_definition};
-use super::tools::{describe_edits, describe_tools};
+use super::definition_file::{DefinitionDialect, read_definition};
+use super::tools::{describe_edit_scope, describe_tools};
 use crate::config::{Environment, TrustStore};
 use crate::confirmations::ask_for_trust;
 use crate::format::printable;
@@ -22,7 +22,7 @@ const BUILT_IN_AGENTS: [(&str, &str); 5] = [
     ("generalist", include_str!("../../agents/generalist.md")),
 ];
 /// Directories of agents in a project and in a home, the first of a name counts.
-const DIRECTORIES: [(&str, DefinitionDialect); 3] = [
+const AGENT_DIRECTORY_PARENTS: [(&str, DefinitionDialect); 3] = [
     (".journeyman", DefinitionDialect::Own),
     (".claude", DefinitionDialect::Other),
     (".gemini", DefinitionDialect::Other),
@@ -178,14 +178,14 @@ pub fn load_agents(
     let mut loaded = LoadedAgents::default();
     let store = environment.state_dir().map(|dir| TrustStore::new(&dir));
     let mut left_out = SkippedFiles::default();
-    for (directory, dialect) in DIRECTORIES {
+    for (directory, dialect) in AGENT_DIRECTORY_PARENTS {
         let path = format!("{directory}/{AGENTS_DIRECTORY}");
         let Some(files) = TextDirectory::open_in_project(root, &path) else { continue };
         for name in list_definition_files(&files, &mut loaded.problems) {
             let Some(read) = loaded.read(&files, &name, dialect, &mut left_out) else { continue };
             let ParsedAgent { path, text, definition, ignored } = read;
             let hash = ContentHash::of(text.as_bytes());
-            if is_trusted(trust, store.as_ref(), &path, &hash, &definition)? {
+            if obtain_agent_trust(trust, store.as_ref(), &path, &hash, &definition)? {
                 loaded.add(definition, ignored, AgentSource::Project(path));
             } else {
                 loaded.problems.push(format!(
@@ -199,7 +199,8 @@ pub fn load_agents(
     }
     let own = environment.config_dir().map(|dir| (dir.join(AGENTS_DIRECTORY), DefinitionDialect::Own));
     let home = environment.home.iter().flat_map(|home| {
-        let others = DIRECTORIES.into_iter().filter(|(_, dialect)| *dialect == DefinitionDialect::Other);
+        let others =
+            AGENT_DIRECTORY_PARENTS.into_iter().filter(|(_, dialect)| *dialect == DefinitionDialect::Other);
         others.map(|(directory, dialect)| (home.join(directory).join(AGENTS_DIRECTORY), dialect))
     });
     for (at, dialect) in own.into_iter().chain(home) {
@@ -248,7 +249,7 @@ fn parse_definition(
 }
 
 /// Returns true if a person trusts this version of a project's agent. Asks once where a person is.
-fn is_trusted(
+fn obtain_agent_trust(
     trust: &AgentTrust<'_>,
     store: Option<&TrustStore>,
     path: &Path,
@@ -274,7 +275,7 @@ fn describe_permissions(definition: &AgentDefinition) -> Vec<(String, String)> {
         (format!("the agent {name}{replaces}"), description.clone()),
         ("tools".to_owned(), format!("{}; in mode {mode} at most", describe_tools(definition))),
         ("model".to_owned(), model.clone().unwrap_or_else(|| "that of the session".to_owned())),
-        ("edits".to_owned(), describe_edits(*edits).to_owned()),
+        ("edits".to_owned(), describe_edit_scope(*edits).to_owned()),
     ]
 }
 

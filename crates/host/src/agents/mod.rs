@@ -1,6 +1,6 @@
 //! Agents from Markdown files: the built-in ones, the user's, and the project's.
 
-mod file;
+mod definition_file;
 mod file_error;
 mod foreign_fields;
 mod front_matter;
@@ -14,5 +14,5 @@ pub use file_error::AgentFileError;
 pub use group::{build_group, check_group, read_group};
 pub use loader::{AgentSource, AgentTrust, LoadedAgent, LoadedAgents, load_agents};
 pub use run::{AgentRun, parse_inputs};
-pub use tools::{describe_edits, describe_tools};
+pub use tools::{describe_edit_scope, describe_tools};
 pub use tree::{AgentTree, load_agent_tree};

@@ -10,7 +10,7 @@ use super::foreign_fields::DISALLOWED_TOOLS_FIELD;
 /// The field.
 const TOOLS_FIELD: &str = "tools";
 /// Maximum number of names.
-const MAX_NAMES: usize = 200;
+const MAX_TOOL_NAMES: usize = 200;
 
 /// The tools that change existing files, and those that delete or move files.
 const CHANGING_TOOLS: [&str; 5] = ["edit_file", "edit_symbol", "apply_patch", "delete_file", "move_file"];
@@ -94,8 +94,8 @@ fn parse_tool_names(
         }
         _ => return Err(AgentFileError::new(field, expected)),
     };
-    match names.len() > MAX_NAMES {
-        true => Err(AgentFileError::new(field, format!("at most {MAX_NAMES} names"))),
+    match names.len() > MAX_TOOL_NAMES {
+        true => Err(AgentFileError::new(field, format!("at most {MAX_TOOL_NAMES} names"))),
         false => Ok(names),
     }
 }
@@ -117,7 +117,7 @@ pub fn describe_tools(definition: &AgentDefinition) -> String {
 
 /// Describes the files that the edits of an agent may change.
 #[must_use]
-pub fn describe_edits(scope: EditScope) -> &'static str {
+pub fn describe_edit_scope(scope: EditScope) -> &'static str {
     match scope {
         EditScope::All => "all files that the session may change",
         EditScope::TestFiles => "files of tests alone",

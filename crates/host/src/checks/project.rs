@@ -22,13 +22,13 @@ use crate::state::StateDirs;
 use crate::{Confirmations, Context as _, HostError, ProjectContext, RunOptions, resolve_settings};
 
 /// Maximum number of files that the search for checks visits.
-pub(super) const MAX_LISTED_FILES: usize = 20_000;
+pub(super) const MAX_SEARCHED_FILES: usize = 20_000;
 
 /// Receives the progress of checks while they run.
 pub type CheckObserver<'a> = dyn FnMut(Progress) + Send + 'a;
 
 /// A project whose checks can be found and run.
-pub struct CheckedProject {
+pub struct ProjectCheckRunner {
     pub(super) context: ProjectContext,
     checks: ChecksSetting,
     /// The session that files changed by checks are journaled for, so that undo knows them.
@@ -76,7 +76,7 @@ impl RoundResult {
     }
 }
 
-impl CheckedProject {
+impl ProjectCheckRunner {
     /// Opens the project in `directory`. If the user trusts the project's configuration, the checks
     /// in it replace the found ones.
     ///
@@ -121,7 +121,7 @@ impl CheckedProject {
         let (workspace, programs) = (Arc::clone(&self.context.workspace), Arc::clone(&self.context.programs));
         let find = move || {
             let listing =
-                workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() })?;
+                workspace.list(ListOptions { limit: MAX_SEARCHED_FILES, ..ListOptions::default() })?;
             Ok(find_all_checks(&workspace, &listing, &changed, &*programs))
         };
         let found = tokio::task::spawn_blocking(find).await.context("finding the checks")?;

@@ -11,12 +11,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::project::{CheckObserver, CheckedProject, MAX_LISTED_FILES};
+use super::project::{CheckObserver, MAX_SEARCHED_FILES, ProjectCheckRunner};
 use crate::durable_file::replace_file;
 use crate::{Context as _, HostError};
 
 /// The file of the steps that ran, in the project's state directory.
-const RECORD_FILE: &str = "setup.json";
+const COMPLETED_STEPS_FILE: &str = "setup.json";
 
 /// The completed setup steps: the hash of the files that decide what a step fetches, by the step's
 /// name.
@@ -85,7 +85,7 @@ impl SetupAnswer {
     }
 }
 
-impl CheckedProject {
+impl ProjectCheckRunner {
     /// Returns the due steps: those known to be needed, and those that didn't run yet with the
     /// present lock files.
     ///
@@ -95,7 +95,7 @@ impl CheckedProject {
         let (workspace, programs) = (Arc::clone(&self.context.workspace), Arc::clone(&self.context.programs));
         let find = move || {
             let listing =
-                workspace.list(ListOptions { limit: MAX_LISTED_FILES, ..ListOptions::default() })?;
+                workspace.list(ListOptions { limit: MAX_SEARCHED_FILES, ..ListOptions::default() })?;
             Ok(find_setup(&workspace, &listing, &[], &*programs))
         };
         let found = tokio::task::spawn_blocking(find).await.context("looking for what checks need")?;
@@ -127,19 +127,19 @@ impl CheckedProject {
             let mut record = self.read_completed_steps();
             record.insert(step.name(), step.key);
             let text = serde_json::to_string_pretty(&record).context("the record of the setup")?;
-            replace_file(&self.record_path(), &text).context("the record of the setup")?;
+            replace_file(&self.completed_steps_path(), &text).context("the record of the setup")?;
         }
         Ok(all)
     }
 
-    fn record_path(&self) -> PathBuf {
-        self.context.workspace.state_dir().join(RECORD_FILE)
+    fn completed_steps_path(&self) -> PathBuf {
+        self.context.workspace.state_dir().join(COMPLETED_STEPS_FILE)
     }
 
     /// Reads the completed steps. Returns none if the record is missing or damaged, so that all
     /// steps run again.
     fn read_completed_steps(&self) -> CompletedSteps {
-        let text = std::fs::read(self.record_path()).unwrap_or_default();
+        let text = std::fs::read(self.completed_steps_path()).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 }

@@ -9,7 +9,7 @@ use super::duration::duration_from_value;
 use super::setting::Layer;
 
 /// Maximum number of command tools: every request describes all of them.
-const MAX_TOOLS: usize = 32;
+const MAX_COMMAND_TOOLS: usize = 32;
 /// The words for types of arguments.
 const ARGUMENT_TYPES: [(&str, ArgumentType); 5] = [
     ("string", ArgumentType::Text),
@@ -46,8 +46,8 @@ pub(super) fn command_tools(settings: &Layer) -> Result<Vec<CommandDefinition>, 
         }
     }
     match tools.len() {
-        0..=MAX_TOOLS => Ok(tools),
-        many => Err(format!("has {many} tools; at most {MAX_TOOLS}")),
+        0..=MAX_COMMAND_TOOLS => Ok(tools),
+        many => Err(format!("has {many} tools; at most {MAX_COMMAND_TOOLS}")),
     }
 }
 

@@ -39,7 +39,7 @@ impl Environment {
     /// Returns the path that a user wrote: below the home after `~/`, else from the current
     /// directory.
     #[must_use]
-    pub fn user_path(&self, path: &str) -> PathBuf {
+    pub fn resolve_user_path(&self, path: &str) -> PathBuf {
         match (path.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => self.cwd.join(path),

@@ -16,7 +16,7 @@ use super::trust::ProjectTrust;
 use super::{Config, ConfigError, Environment, hooks};
 
 /// The name of a project's configuration file.
-const PROJECT_FILE: &str = "config.toml";
+const PROJECT_CONFIG_FILE: &str = "config.toml";
 
 /// A setting from the command line.
 #[derive(Debug, Clone)]
@@ -53,8 +53,8 @@ pub fn load_config(
     admin: Option<&Path>,
 ) -> Result<LoadedConfig, ConfigError> {
     let mut settings = load_user_layer(environment)?;
-    let path = root.join(PROJECT_DIR).join(PROJECT_FILE);
-    if let Some(text) = read_project_file(root, PROJECT_FILE)? {
+    let path = root.join(PROJECT_DIR).join(PROJECT_CONFIG_FILE);
+    if let Some(text) = read_project_file(root, PROJECT_CONFIG_FILE)? {
         let project = parse_layer(&text, &SettingSource::Project(path.clone()))?;
         let hash = hooks::hash_with_scripts(&text, &project, root);
         merge_project(&mut settings, project, &path, hash, trust)?;
@@ -419,9 +419,11 @@ fn widest_allowed(key: &Key, current: Option<&Setting>) -> Option<Value> {
         "isolate" => Some(Value::Boolean(false)),
         "lint_fix" => Some(Value::Boolean(true)),
         "max_turns" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_TURNS))),
-        "max_iterations" => Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_ITERATIONS))),
-        "test_budget" => Some(Value::Float(journeyman_agent::DEFAULT_TEST_BUDGET.as_secs_f64())),
-        "timeout" => Some(Value::Float(journeyman_agent::DEFAULT_TIMEOUT.as_secs_f64())),
+        "max_iterations" => {
+            Some(Value::Integer(i64::from(journeyman_agent::DEFAULT_MAX_FEEDBACK_ITERATIONS)))
+        }
+        "test_budget" => Some(Value::Float(journeyman_agent::DEFAULT_TEST_TIME_BUDGET.as_secs_f64())),
+        "timeout" => Some(Value::Float(journeyman_agent::DEFAULT_TASK_TIMEOUT.as_secs_f64())),
         "tools.concurrency" => {
             i64::try_from(journeyman_agent::DEFAULT_MAX_CONCURRENT_CALLS).ok().map(Value::Integer)
         }

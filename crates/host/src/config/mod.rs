@@ -34,7 +34,9 @@ pub use files::{MAX_CONFIG_BYTES, config_files};
 pub use key::{Key, KeyKind, ProjectPermission};
 pub use keys::KEYS;
 pub use layers::{Flag, LoadedConfig, load_config, load_without_project};
-pub use policy::{LoadedPolicy, PolicyFile, insert_config_line, load_policy, save_project_rules, save_rules};
+pub use policy::{
+    LoadedPolicy, PolicyFile, insert_config_line, load_policy, save_project_rules, save_user_rules,
+};
 pub use setting::{Layer, Setting, SettingSource, format_key, format_value};
 pub use trust::{ProjectTrust, TrustStore};
 pub use typed_config::{

@@ -16,7 +16,7 @@ use crate::durable_file::{lock_directory, replace_file};
 /// The name of a file of rules.
 const POLICY_FILE: &str = "policy.toml";
 /// The name of a project's configuration.
-const CONFIG_FILE: &str = "config.toml";
+const PROJECT_CONFIG_FILE: &str = "config.toml";
 
 /// A file that may have rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct LoadedPolicy {
 }
 
 /// Maximum number of parent directories that are searched for a project's repository.
-const MAX_PARENTS: usize = 64;
+const MAX_PARENT_DIRECTORIES: usize = 64;
 
 /// Reads the rules that hold for the project at `root`: the administrator's, which are in `admin`,
 /// the user's, the project's; and where `root` is a directory of a repository, those of each
@@ -89,7 +89,7 @@ pub fn load_policy(
 /// Returns the directory and its parents up to the root of the repository; without a repository,
 /// the directory alone.
 fn ancestors_within_repository(root: &Path) -> Vec<&Path> {
-    let above: Vec<&Path> = root.ancestors().take(MAX_PARENTS).collect();
+    let above: Vec<&Path> = root.ancestors().take(MAX_PARENT_DIRECTORIES).collect();
     let top = above.iter().position(|dir| dir.join(".git").symlink_metadata().is_ok()).unwrap_or(0);
     above.into_iter().take(top + 1).collect()
 }
@@ -102,16 +102,16 @@ fn ancestors_within_repository(root: &Path) -> Vec<&Path> {
 ///
 /// # Errors
 /// [`ConfigError`] where the file can't be read or written, or couldn't be read any more.
-pub fn save_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, ConfigError> {
+pub fn save_user_rules(dir: &Path, rules: &Rules, when: &str) -> Result<PathBuf, ConfigError> {
     let when: String = when.chars().filter(|c| !c.is_control()).collect();
     add_rules(dir, rules, RuleLayer::User, &format!("# Allowed \"forever\" on {when}."))
 }
 
-/// Adds rules to the `policy.toml` of the project at `root`, as [`save_rules`] does. Links aren't
-/// followed: the repository may have put them there.
+/// Adds rules to the `policy.toml` of the project at `root`, as [`save_user_rules`] does. Links
+/// aren't followed: the repository may have put them there.
 ///
 /// # Errors
-/// As [`save_rules`].
+/// As [`save_user_rules`].
 pub fn save_project_rules(root: &Path, rules: &Rules) -> Result<PathBuf, ConfigError> {
     let dir = root.join(PROJECT_DIR);
     for path in [dir.clone(), dir.join(POLICY_FILE)] {
@@ -130,7 +130,7 @@ pub fn save_project_rules(root: &Path, rules: &Rules) -> Result<PathBuf, ConfigE
 /// [`ConfigError`] where the file can't be read or written.
 pub fn insert_config_line(root: &Path, line: &str) -> Result<PathBuf, ConfigError> {
     let dir = root.join(PROJECT_DIR);
-    let path = dir.join(CONFIG_FILE);
+    let path = dir.join(PROJECT_CONFIG_FILE);
     let unwritable = |source| ConfigError::Unwritable { path: path.clone(), source };
     for path in [&dir, &path] {
         if path.symlink_metadata().is_ok_and(|meta| meta.is_symlink()) {

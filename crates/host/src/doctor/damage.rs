@@ -11,7 +11,7 @@ use journeyman_workspace::{Checkup, Clock, list_projects};
 use serde::Serialize;
 
 use crate::config::Environment;
-use crate::state::{MAX_BLOB_BYTES, SESSION_LOG, find_session_log, now};
+use crate::state::{MAX_BLOB_STORE_BYTES, SESSION_LOG, find_session_log, now};
 use crate::{Context as _, HostError};
 
 /// Time between two lines of progress, and before the first.
@@ -22,7 +22,7 @@ const MISSING_LOG_EFFECT: &str = "the session log is gone; no session can be sho
 
 /// The condition of stored state.
 #[derive(Debug, Default, Serialize)]
-pub struct StoredState {
+pub struct StoredStateReport {
     /// The damaged files.
     pub damage: Vec<DamagedFile>,
     /// The number of earlier contents of files that aren't kept any more.
@@ -45,15 +45,15 @@ pub struct DamagedFile {
 }
 
 /// Verifies all stored state without changing it. `progress` gets a line now and then.
-pub async fn verify_state(environment: &Environment, progress: fn(&str)) -> StoredState {
-    let Some(state_dir) = environment.state_dir() else { return StoredState::default() };
-    check_stored_state(&state_dir, progress).await.unwrap_or_else(|failure| StoredState {
+pub async fn verify_state(environment: &Environment, progress: fn(&str)) -> StoredStateReport {
+    let Some(state_dir) = environment.state_dir() else { return StoredStateReport::default() };
+    check_stored_state(&state_dir, progress).await.unwrap_or_else(|failure| StoredStateReport {
         problem: Some(failure.to_string()),
-        ..StoredState::default()
+        ..StoredStateReport::default()
     })
 }
 
-async fn check_stored_state(state_dir: &Path, progress: fn(&str)) -> Result<StoredState, HostError> {
+async fn check_stored_state(state_dir: &Path, progress: fn(&str)) -> Result<StoredStateReport, HostError> {
     let mut damage = Vec::new();
     let log = find_session_log(state_dir);
     if let Some(log) = &log {
@@ -77,7 +77,7 @@ async fn check_stored_state(state_dir: &Path, progress: fn(&str)) -> Result<Stor
         let path = state_dir.join(SESSION_LOG).display().to_string();
         damage.push(DamagedFile { path, cost: MISSING_LOG_EFFECT.to_owned() });
     }
-    Ok(StoredState { damage, missing, log: Some(log.is_some()), problem: None })
+    Ok(StoredStateReport { damage, missing, log: Some(log.is_some()), problem: None })
 }
 
 /// Repairs damaged state where that is possible. Each repair, and each loss, is a line for
@@ -162,7 +162,7 @@ async fn check_log(log: &Path, progress: fn(&str)) -> Result<Vec<String>, HostEr
 }
 
 fn open_blobs(state_dir: &Path) -> Result<Arc<Blobs>, HostError> {
-    Ok(Arc::new(Blobs::open(&state_dir.join("blobs"), MAX_BLOB_BYTES).context("the stored contents")?))
+    Ok(Arc::new(Blobs::open(&state_dir.join("blobs"), MAX_BLOB_STORE_BYTES).context("the stored contents")?))
 }
 
 /// Replaces line breaks in a text, which may come from paths.

@@ -16,7 +16,7 @@ use crate::models::all_providers;
 use crate::state::StateDirs;
 
 pub use copies::{CopyTier, StoredCopy, list_copies, probe_copy_tiers};
-pub use damage::{DamagedFile, StoredState, repair_state, to_one_line, verify_state};
+pub use damage::{DamagedFile, StoredStateReport, repair_state, to_one_line, verify_state};
 pub use sandboxes::{SandboxSurvey, TierProbe, TierReport, survey_sandboxes};
 
 /// Programs that are used if installed, with their purpose.
@@ -46,7 +46,7 @@ pub struct Examination {
     /// The state directory.
     pub state: StateDirReport,
     /// The condition of stored state.
-    pub stored: StoredState,
+    pub stored: StoredStateReport,
     /// The sandboxes.
     pub sandbox: SandboxSurvey,
     /// The copies of projects.

@@ -17,11 +17,11 @@ use journeyman_workspace::{
 };
 
 use crate::sessions::new_session_id;
-use crate::state::{StateDirs, now, output_files};
+use crate::state::{StateDirs, now, standard_output_files};
 use crate::{Context as _, HostError};
 
 /// Maximum size of the contents that are kept while the command runs, in bytes.
-const MAX_KEPT_BYTES: u64 = 1024 * 1024 * 1024;
+const MAX_KEPT_CONTENT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// The access of a command to its project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(super) struct CommandProject {
     /// Files with hard links out of the project.
     linked: Vec<RelPath>,
     copy: Option<(SessionId, IsolatedCopy)>,
-    _state: CommandState,
+    _state: CommandStateDir,
 }
 
 /// The effect of a command on its project.
@@ -57,9 +57,9 @@ pub struct CommandEffect {
 }
 
 /// The state directory of one command.
-struct CommandState(PathBuf);
+struct CommandStateDir(PathBuf);
 
-impl CommandState {
+impl CommandStateDir {
     fn create(dirs: &StateDirs) -> Result<Self, HostError> {
         let all = dirs.dir.join("exec");
         remove_trees_of_ended_processes(&all);
@@ -69,7 +69,7 @@ impl CommandState {
     }
 }
 
-impl Drop for CommandState {
+impl Drop for CommandStateDir {
     fn drop(&mut self) {
         // The next command sweeps what can't be removed now.
         remove_tree(&self.0).ok();
@@ -86,12 +86,13 @@ impl CommandProject {
         tiers: &[IsolationTier],
     ) -> Result<Self, HostError> {
         let (overlay, read_only) = (access == CommandAccess::Overlay, access == CommandAccess::ReadOnly);
-        let state = CommandState::create(dirs)?;
-        let blobs =
-            Arc::new(Blobs::open(&state.0.join("blobs"), MAX_KEPT_BYTES).context("a place for contents")?);
+        let state = CommandStateDir::create(dirs)?;
+        let blobs = Arc::new(
+            Blobs::open(&state.0.join("blobs"), MAX_KEPT_CONTENT_BYTES).context("a place for contents")?,
+        );
         let options = Options {
             own_dir: Some(dirs.dir.clone()),
-            own_files: output_files(),
+            own_files: standard_output_files(),
             clock: Some(Clock::new(now)),
             removed_dir: Some(dirs.project_dir(root).join("removed")),
             ..Options::new(state.0.join("project"), blobs)
@@ -117,7 +118,7 @@ impl CommandProject {
     }
 
     /// Returns the tree that the command sees in place of the project, if there is one.
-    pub(super) fn base_tree(&self) -> Option<ProjectCopy> {
+    pub(super) fn project_copy(&self) -> Option<ProjectCopy> {
         self.copy.as_ref().and_then(|(_, copy)| copy.workspace().project_copy())
     }
 

@@ -118,7 +118,7 @@ impl CommandRequest {
         let sandbox = Arc::new(state.sandbox(&self.config)?);
         let tiers: &[IsolationTier] = &self.config.isolation;
         let project = CommandProject::open(state, &self.request.root, &sandbox, self.access, tiers)?;
-        self.request.base = project.base_tree();
+        self.request.base = project.project_copy();
         self.request.protected.extend(project.protected_paths().iter().cloned());
         self.request.linked = project.linked_paths().to_vec();
         let Self { request, access, extra_writable, .. } = self;

@@ -395,14 +395,14 @@ pub struct ContextAnswer {
     /// The share of each category in the window.
     pub shares: Vec<ContextShare>,
     /// Everything that was weighed, in and out, by category.
-    pub items: Vec<WeighedItem>,
+    pub items: Vec<ContextPlanItem>,
     /// The first message.
     pub message: String,
 }
 
 /// Something that was weighed for the first request.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct WeighedItem {
+pub struct ContextPlanItem {
     /// Its category.
     pub category: ContextCategory,
     /// Its name: a path, with its first and last line where it is a part of a file.

@@ -9,7 +9,7 @@ use journeyman_context::counting::Counter;
 use journeyman_context::gathering::{ContextSources, GatheredContext, gather};
 use journeyman_context::packing::{ContextCandidate, PackingOutcome};
 use journeyman_context::{
-    FirstRequestInputs, LineCommit, PackedItem, WindowBudget, likeliest_passage, named_lines,
+    FirstRequestInputs, LineCommit, WeighedItem, WindowBudget, likeliest_passage, named_lines,
     pack_first_request,
 };
 use journeyman_git::Git;
@@ -22,13 +22,13 @@ use journeyman_protocol::{
 use journeyman_tools::Registry;
 use journeyman_workspace::{FileBody, ListOptions, Workspace};
 
-use super::answers::{ContextAnswer, WeighedItem};
+use super::answers::{ContextAnswer, ContextPlanItem};
 use super::open::CodeIndex;
 use crate::agents::{AgentTrust, load_agents};
 use crate::builder::run_settings;
 use crate::config::{Config, Environment};
 use crate::memory::{NoteFile, load_notes};
-use crate::models::{ConnectedModel, can_call_tools, configured_limits};
+use crate::models::{ConnectedModel, can_call_tools, configured_model_limits};
 use crate::policy_check::list_check_commands;
 use crate::prompt_files::load_prompts;
 use crate::root::project_root;
@@ -43,7 +43,7 @@ const EMPTY_SCRIPT: &str = r#"{"replies": []}"#;
 /// Built-in tools whose descriptions name files of the user and of the project.
 const PROJECT_SPECIFIC_TOOLS: [&str; 3] = ["task", "skill", "delegate_task"];
 /// Maximum bytes of a file that is shown.
-const MAX_FILE_BYTES: u64 = 2 << 20;
+const MAX_CANDIDATE_FILE_BYTES: u64 = 2 << 20;
 /// Maximum number of files that are listed.
 const MAX_LISTED_FILES: usize = 20_000;
 
@@ -59,7 +59,7 @@ pub struct ContextPlan {
     /// The share of each category in the window.
     pub shares: Vec<ContextShare>,
     /// Everything that was weighed, in and out.
-    pub items: Vec<PackedItem>,
+    pub items: Vec<WeighedItem>,
     /// The first message.
     pub message: String,
 }
@@ -82,7 +82,7 @@ impl ContextPlan {
         let root = project_root(environment, directory)?;
         let state = StateDirs::open(environment)?;
         let config = load_assuming_trust(environment, &root)?;
-        let configured = configured_limits(&config, environment).ok().flatten();
+        let configured = configured_model_limits(&config, environment).ok().flatten();
         let (model, mut limits) = match configured {
             Some((name, limits)) => (Some(name), limits),
             None => (None, ModelLimits::conservative_default(false)),
@@ -152,7 +152,7 @@ impl ContextPlan {
     /// Returns the plan for `--json`.
     #[must_use]
     pub fn into_answer(self) -> ContextAnswer {
-        let item = |item: PackedItem| WeighedItem {
+        let item = |item: WeighedItem| ContextPlanItem {
             category: item.category,
             name: item.name,
             tokens: item.tokens,
@@ -211,19 +211,19 @@ fn make_tool_registry(
         project_state,
         redactor: Arc::clone(redactor),
         engine,
-        skills: Arc::new(Skills::find(environment, root)),
+        skills: Arc::new(Skills::load(environment, root)),
     };
     session_tools(config, environment, model, parts)()
 }
 
 /// Returns the items of tools: the built-in ones together, and each that depends on the user's and
 /// the project's files.
-fn pack_tool_items(tools: &[ToolSpec], count: impl Fn(&ToolSpec) -> Tokens) -> Vec<PackedItem> {
+fn pack_tool_items(tools: &[ToolSpec], count: impl Fn(&ToolSpec) -> Tokens) -> Vec<WeighedItem> {
     let is_own = |tool: &&ToolSpec| {
         builtin_tool(&tool.name).is_none() || PROJECT_SPECIFIC_TOOLS.contains(&tool.name.as_str())
     };
     let (own, builtin): (Vec<&ToolSpec>, Vec<&ToolSpec>) = tools.iter().partition(is_own);
-    let item = |name: String, tokens, why: &str| PackedItem {
+    let item = |name: String, tokens, why: &str| WeighedItem {
         category: ContextCategory::Tools,
         name,
         tokens,
@@ -252,7 +252,7 @@ fn gather_candidates(
     let history = index.read_history();
     let read = |file: u32, path: &RelPath| {
         index.snapshot.file(file).filter(|view| !view.record.flags.veiled)?;
-        match workspace.read(path, MAX_FILE_BYTES).ok()?.body {
+        match workspace.read(path, MAX_CANDIDATE_FILE_BYTES).ok()?.body {
             FileBody::Text(text) => Some(text.text),
             FileBody::Binary => None,
         }

@@ -41,7 +41,7 @@ impl Explanation {
     /// Explains the rank of the file `node` of the graph. What is near to the file `near` in the
     /// graph counts a little more.
     #[must_use]
-    pub fn find(known: &CodeGraph, node: u32, text: &str, near: Option<u32>) -> Self {
+    pub fn for_file(known: &CodeGraph, node: u32, text: &str, near: Option<u32>) -> Self {
         let (index, snapshot) = (&known.index, &*known.index.snapshot);
         let history = index.read_history();
         let near = near.map(|near| known.graph.nearby_files(near)).unwrap_or_default();

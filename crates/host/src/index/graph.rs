@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use journeyman_git::{EntryStatus, Git, StatusChange};
-use journeyman_index::graph::{ChangedPart, ChangedSourceFile, DeletedFile, Edge, FULL_NAME_WEIGHT, Graph};
+use journeyman_index::graph::{ChangedPart, ChangedSourceFile, DeletedFile, Edge, Graph, UNIQUE_NAME_WEIGHT};
 use journeyman_protocol::RelPath;
 use journeyman_sandbox::clean_output;
 
@@ -12,9 +12,9 @@ use super::open::CodeIndex;
 use crate::{Context as _, HostError};
 
 /// Maximum size of a file's text in the last commit, in bytes; longer files are generated.
-const MAX_TEXT_BYTES: usize = 1 << 20;
+const MAX_COMMITTED_TEXT_BYTES: usize = 1 << 20;
 /// Maximum number of files whose text git is asked for: each takes some milliseconds.
-const MAX_READ_FILES: usize = 200;
+const MAX_GIT_READ_FILES: usize = 200;
 
 /// The files that differ from the last commit.
 #[derive(Default)]
@@ -77,7 +77,7 @@ impl CodeGraph {
         let Edge { line, part, names: weight, .. } = self.graph.edge(from, to).unwrap_or_default();
         let names =
             if weight > 0 { self.graph.shared_names(&self.index.snapshot, from, to) } else { Vec::new() };
-        let weight = f64::from(weight) / f64::from(FULL_NAME_WEIGHT);
+        let weight = f64::from(weight) / f64::from(UNIQUE_NAME_WEIGHT);
         EdgeReason { line: (line > 0).then_some(line), part, weight, names }
     }
 }
@@ -189,9 +189,9 @@ fn diff_work_tree(git: &Git) -> Result<WorkTreeDiff, HostError> {
         let untracked = matches!(entry.entry, EntryStatus::Untracked { .. });
         // Without its text a file that is gone is known by its importers alone, and an existing
         // file counts as changed as a whole.
-        let text = if read < MAX_READ_FILES && !untracked {
+        let text = if read < MAX_GIT_READ_FILES && !untracked {
             read += 1;
-            Git::run_blocking(git.show("HEAD", &entry.path, MAX_TEXT_BYTES)).ok().flatten()
+            Git::run_blocking(git.show("HEAD", &entry.path, MAX_COMMITTED_TEXT_BYTES)).ok().flatten()
         } else {
             None
         };

@@ -5,7 +5,7 @@ use journeyman_index::query::{LineChooser, Passage};
 use super::open::CodeIndex;
 
 /// Maximum bytes of a line that is shown: its beginning tells what it is.
-const MAX_LINE_BYTES: usize = 240;
+const MAX_SHOWN_LINE_BYTES: usize = 240;
 
 /// Reads lines; the file that was read last is kept.
 pub(super) struct LineReader<'a> {
@@ -48,5 +48,5 @@ impl<'a> LineReader<'a> {
 
 fn to_shown_line(line: &str) -> String {
     let line = line.trim();
-    line.get(..line.floor_char_boundary(MAX_LINE_BYTES)).unwrap_or_default().to_owned()
+    line.get(..line.floor_char_boundary(MAX_SHOWN_LINE_BYTES)).unwrap_or_default().to_owned()
 }

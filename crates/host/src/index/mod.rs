@@ -18,10 +18,10 @@ mod symbols;
 mod vectors;
 
 pub use answers::{
-    AffectedFile, ContextAnswer, CountedSignal, DepsAnswer, EdgeReason, FileSymbolEntry, FoundCycle,
-    FoundDefinition, FoundFile, FoundLine, FoundPassage, FoundSection, ImpactAnswer, LinkedSection,
-    LinkedSymbol, MapAnswer, MeasuredSignal, NameUse, NamedDefinition, NeighbourFile, PathStep, RefsAnswer,
-    SearchAnswer, SectionLines, SymbolsAnswer, TextLine, WeighedItem, WhyAnswer,
+    AffectedFile, ContextAnswer, ContextPlanItem, CountedSignal, DepsAnswer, EdgeReason, FileSymbolEntry,
+    FoundCycle, FoundDefinition, FoundFile, FoundLine, FoundPassage, FoundSection, ImpactAnswer,
+    LinkedSection, LinkedSymbol, MapAnswer, MeasuredSignal, NameUse, NamedDefinition, NeighbourFile,
+    PathStep, RefsAnswer, SearchAnswer, SectionLines, SymbolsAnswer, TextLine, WhyAnswer,
 };
 pub use context::ContextPlan;
 pub use dependencies::{Dependencies, DependencyPath, cycles_to_answer, find_cycles};
@@ -36,4 +36,4 @@ pub(crate) use project_symbols::list_symbols;
 pub use search::{FoundResults, SearchKind, SearchOptions, SearchResults};
 pub use summary::{IndexSummary, rebuild_index};
 pub use symbols::{FileSymbol, FileSymbols, References, SymbolLink, no_symbols_reason, shown_path};
-pub use vectors::{EmbeddedIndex, open_embedded};
+pub use vectors::{EmbeddedIndex, open_embedded_index};

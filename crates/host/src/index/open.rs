@@ -20,7 +20,7 @@ use crate::state::project_state_dir;
 use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets, load_assuming_trust};
 
 /// Maximum number of threads that read files; more help little.
-const MAX_THREADS: usize = 8;
+const MAX_INDEX_THREADS: usize = 8;
 
 /// The up-to-date index of a project, with the snapshot that answers queries.
 pub struct CodeIndex {
@@ -140,6 +140,6 @@ pub fn refresh_index(
 /// Returns the number of threads for reading files.
 #[must_use]
 pub fn index_threads() -> NonZero<usize> {
-    let max = NonZero::new(MAX_THREADS).unwrap_or(NonZero::<usize>::MIN);
+    let max = NonZero::new(MAX_INDEX_THREADS).unwrap_or(NonZero::<usize>::MIN);
     std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN).min(max)
 }

@@ -48,7 +48,7 @@ pub struct SearchOptions<'a> {
 }
 
 /// Number of lines of a passage that are shown: enough to tell what it does.
-const PASSAGE_LINES: usize = 2;
+const MAX_SHOWN_PASSAGE_LINES: usize = 2;
 
 /// The results of a search.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl SearchResults {
     ///
     /// # Errors
     /// [`HostError::Usage`] for a wrong pattern, and for a query without a word.
-    pub fn find(index: &CodeIndex, options: &SearchOptions<'_>) -> Result<Self, HostError> {
+    pub fn search(index: &CodeIndex, options: &SearchOptions<'_>) -> Result<Self, HostError> {
         let CodeIndex { project, snapshot, .. } = index;
         let SearchOptions { text, kind, limit, ignore_case, near } = *options;
         if kind == SearchKind::Text {
@@ -176,7 +176,7 @@ pub(super) fn find_best_lines(
     let mut reader = LineReader::new(index);
     let mut chooser = LineChooser::new(&*index.snapshot, query);
     let mut lines = |file: u32, passage: &Passage| {
-        let lines = reader.best_lines(file, passage, &mut chooser, PASSAGE_LINES).into_iter();
+        let lines = reader.best_lines(file, passage, &mut chooser, MAX_SHOWN_PASSAGE_LINES).into_iter();
         lines.map(|(line, text)| TextLine { line, text }).collect()
     };
     files.iter().map(|hit| hit.passages.iter().map(|passage| lines(hit.file, passage)).collect()).collect()

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::open::{CodeIndex, index_threads};
 use crate::config::{Environment, load_without_project};
-use crate::embeddings::{QueryEmbedder, load_vectorer};
+use crate::embeddings::{QueryEmbedder, load_query_embedder};
 use crate::{ADMIN_CONFIG, Context as _, HostError, configured_secrets};
 
 /// An embedding model with its stored vectors.
@@ -27,14 +27,14 @@ pub struct EmbeddedIndex {
 ///
 /// # Errors
 /// [`HostError`] where the model can't be loaded or the vectors can't be read.
-pub fn open_embedded(
+pub fn open_embedded_index(
     environment: &Environment,
     project: &ProjectIndex,
     note: fn(&str),
 ) -> Result<Option<EmbeddedIndex>, HostError> {
     let config = load_without_project(environment, Some(Path::new(ADMIN_CONFIG)))?;
     let redactor = Arc::new(Redactor::new(configured_secrets(environment, &config)));
-    let Some(model) = load_vectorer(&config, environment, redactor)? else { return Ok(None) };
+    let Some(model) = load_query_embedder(&config, environment, redactor)? else { return Ok(None) };
     let vectors = VectorStore::open(project.index().directory(), &*model.embedder).context("the vectors")?;
     if let Some(why) = vectors.damage_report() {
         note(&format!("note: {why}"));
@@ -120,7 +120,7 @@ impl EmbeddedIndex {
 /// vectors.
 pub(super) fn find_similar_chunks(index: &CodeIndex, query: &str) -> Option<(SimilarChunks, f32)> {
     let CodeIndex { project, snapshot, environment, note, .. } = index;
-    let held = open_embedded(environment, project, *note).map_err(|error| error.to_string());
+    let held = open_embedded_index(environment, project, *note).map_err(|error| error.to_string());
     let found = held.and_then(|held| {
         held.map(|held| held.find_similar_chunks(snapshot, query).map_err(|error| error.to_string()))
             .transpose()

@@ -17,9 +17,9 @@ use crate::{HostError, load_assuming_trust};
 /// The instruction files that are read.
 const INSTRUCTION_FILES: [&str; 3] = ["AGENTS.md", "CLAUDE.md", "GEMINI.md"];
 /// Maximum bytes of such a file.
-const MAX_BYTES: u64 = 1 << 20;
+const MAX_INSTRUCTION_FILE_BYTES: u64 = 1 << 20;
 /// Maximum rules of all files together.
-const MAX_RULES: usize = 50;
+const MAX_HARD_RULES: usize = 50;
 /// Words that forbid, and verbs of what they forbid.
 const FORBIDDING_WORDS: [&str; 9] = [
     "never",
@@ -135,7 +135,7 @@ pub fn find_hard_rules(file: &str, text: &str, find: &dyn Fn(&str) -> Option<boo
     for (number, line) in text.lines().enumerate() {
         let fence = line.trim_start().starts_with("```");
         in_code ^= fence;
-        if in_code || fence || rules.len() >= MAX_RULES {
+        if in_code || fence || rules.len() >= MAX_HARD_RULES {
             continue;
         }
         if let Some(demand) = parse_demand(line, find) {
@@ -248,7 +248,11 @@ impl Promotion {
     ///
     /// # Errors
     /// [`HostError::Failed`] where the project can't be opened.
-    pub fn find(environment: &Environment, state: &StateDirs, root: &Path) -> Result<Self, HostError> {
+    pub fn from_instructions(
+        environment: &Environment,
+        state: &StateDirs,
+        root: &Path,
+    ) -> Result<Self, HostError> {
         let workspace = state.open_workspace(root)?;
         let find = |path: &str| {
             let found = workspace.stat(&RelPath::parse(path).ok()?).ok().flatten()?;
@@ -257,12 +261,12 @@ impl Promotion {
         let mut rules = Vec::new();
         for name in INSTRUCTION_FILES {
             let Ok(path) = RelPath::parse(name) else { continue };
-            let Ok(content) = workspace.read(&path, MAX_BYTES) else { continue };
+            let Ok(content) = workspace.read(&path, MAX_INSTRUCTION_FILE_BYTES) else { continue };
             if let FileBody::Text(text) = content.body {
                 rules.extend(find_hard_rules(name, &text.text, &find));
             }
         }
-        rules.truncate(MAX_RULES);
+        rules.truncate(MAX_HARD_RULES);
         let config = load_assuming_trust(environment, root)?;
         let has_own_checks = config.checks.is_some();
         let checks = list_check_commands(environment, state, root, &config)?;

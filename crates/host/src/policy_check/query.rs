@@ -13,7 +13,7 @@ use crate::state::StateDirs;
 use crate::{ADMIN_CONFIG, ADMIN_POLICY, Context as _, HostError};
 
 /// Maximum number of files that the search for checks reads, as in a session.
-const MAX_CHECK_FILES: usize = 20_000;
+const MAX_SEARCHED_FILES: usize = 20_000;
 /// The tool of a call that names none.
 const DEFAULT_TOOL: &str = "run_command";
 
@@ -115,7 +115,7 @@ pub(crate) fn list_check_commands(
         return Ok(checks.clone());
     }
     let workspace = state.open_workspace(root)?;
-    let options = ListOptions { limit: MAX_CHECK_FILES, ..ListOptions::default() };
+    let options = ListOptions { limit: MAX_SEARCHED_FILES, ..ListOptions::default() };
     let listing = workspace.list(options).context("the project")?;
     let programs = environment.clone();
     let found = journeyman_agent::verify::find_project_checks(&workspace, &listing, &move |name: &str| {

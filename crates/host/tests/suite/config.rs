@@ -9,7 +9,7 @@ use journeyman_host::config::ConfigError;
 use journeyman_host::config::{
     Config, Environment, Flag, KEYS, LoadedConfig, ProjectTrust, SettingSource, TrustStore, load_config,
 };
-use journeyman_host::configured_limits;
+use journeyman_host::configured_model_limits;
 use journeyman_protocol::{LimitSource, Mode, Tokenizer};
 use tempfile::TempDir;
 use toml::Value;
@@ -264,7 +264,7 @@ fn limits_of_a_model_are_the_users() {
     assert!(config.providers["openai"].prices.is_empty(), "a window is no price");
     let limits = |model: &str| {
         let config = Config { model: Some(model.to_owned()), ..config.clone() };
-        configured_limits(&config, &Environment::default())
+        configured_model_limits(&config, &Environment::default())
     };
     let (name, gpt) = limits("openai/gpt-5").unwrap().unwrap();
     assert_eq!(name, "openai/gpt-5");

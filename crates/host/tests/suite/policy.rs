@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use journeyman_host::config::ConfigError;
-use journeyman_host::config::{Environment, LoadedPolicy, load_policy, save_rules};
+use journeyman_host::config::{Environment, LoadedPolicy, load_policy, save_user_rules};
 use journeyman_policy::{Call, RuleLayer, Rules};
 use journeyman_protocol::{Decision, Effects, Mode, RelPath};
 
@@ -130,7 +130,7 @@ fn what_is_kept_is_added_once_and_leaves_the_rest_as_it_was() {
     let machine = Machine::new();
     let dir = machine.at("config/journeyman");
     let rules = |path: &str| Rules::parse(&rule(path, "allow"), RuleLayer::Session, "").unwrap();
-    assert_eq!(save_rules(&dir, &rules("a"), "2026-01-31").unwrap(), machine.at(USER));
+    assert_eq!(save_user_rules(&dir, &rules("a"), "2026-01-31").unwrap(), machine.at(USER));
     let first = std::fs::read_to_string(machine.at(USER)).unwrap();
     assert_eq!(
         first,
@@ -138,7 +138,7 @@ fn what_is_kept_is_added_once_and_leaves_the_rest_as_it_was() {
     );
     assert_eq!(std::fs::metadata(machine.at(USER)).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(machine.decides("a"), Decision::Allow);
-    save_rules(&dir, &rules("a"), "2026-02-01").unwrap();
+    save_user_rules(&dir, &rules("a"), "2026-02-01").unwrap();
     assert_eq!(std::fs::read_to_string(machine.at(USER)).unwrap(), first, "it is there already");
 
     // A file that is kept elsewhere, without a newline at its end, with a mode of its own.
@@ -149,7 +149,7 @@ fn what_is_kept_is_added_once_and_leaves_the_rest_as_it_was() {
     std::fs::set_permissions(&kept, std::fs::Permissions::from_mode(0o640)).unwrap();
     std::fs::create_dir_all(&dir).unwrap();
     symlink(&kept, machine.at(USER)).unwrap();
-    save_rules(&dir, &rules("b"), "a\nday").unwrap();
+    save_user_rules(&dir, &rules("b"), "a\nday").unwrap();
     let text = std::fs::read_to_string(&kept).unwrap();
     assert!(
         text.starts_with("# mine\n[[rule]]\npaths = ['x']\ndecision = 'deny' # yes\n\n# Allowed"),
@@ -163,6 +163,6 @@ fn what_is_kept_is_added_once_and_leaves_the_rest_as_it_was() {
 
     // One that can't be read is not touched.
     std::fs::write(&kept, "[[rule]]").unwrap();
-    assert!(save_rules(&dir, &rules("c"), "today").is_err());
+    assert!(save_user_rules(&dir, &rules("c"), "today").is_err());
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "[[rule]]");
 }

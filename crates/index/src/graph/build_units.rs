@@ -5,7 +5,7 @@
 
 use hashbrown::HashMap;
 
-use super::names::language_family;
+use super::name_dependencies::language_family;
 use super::resolve::{last_part, parent};
 use super::{Edge, Node};
 use crate::bit_set::BitSet;

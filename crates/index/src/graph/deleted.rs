@@ -9,10 +9,10 @@ use journeyman_syntax::analysis;
 use journeyman_syntax::language::Language;
 
 use super::build_units::BuildUnits;
-use super::names::{NameRole, role_of_kind};
-use super::paths::PathTree;
+use super::name_dependencies::{NameRole, role_of_kind};
+use super::path_tree::PathTree;
 use super::resolve::{ImportSettings, ImportTarget, last_part, parent, resolve_imports};
-use super::{Edge, FULL_NAME_WEIGHT, Graph, Node, names};
+use super::{Edge, Graph, Node, UNIQUE_NAME_WEIGHT, name_dependencies};
 use crate::Snapshot;
 use crate::analysis::PurposeFlags;
 
@@ -177,7 +177,7 @@ impl DeletedFiles<'_> {
         for gone in self.gone {
             let language = Language::from_path(&gone.path);
             let (Some(to), Some(text), Some(family)) =
-                (self.number_of(&gone.path), &gone.text, names::language_family(language))
+                (self.number_of(&gone.path), &gone.text, name_dependencies::language_family(language))
             else {
                 continue;
             };
@@ -192,7 +192,7 @@ impl DeletedFiles<'_> {
                 .collect();
             own.sort_unstable();
             own.dedup();
-            for name in own.into_iter().filter(|name| names::is_counted_name(name)) {
+            for name in own.into_iter().filter(|name| name_dependencies::is_counted_name(name)) {
                 let mut is_defined = false;
                 self.snapshot.visit_definitions(name, |symbol| {
                     is_defined |= self.snapshot.symbol(symbol).is_some_and(|(_, symbol)| symbol.name == name);
@@ -204,10 +204,12 @@ impl DeletedFiles<'_> {
                     let user = by_file.get(&file).copied();
                     let same = |user: &u32| {
                         let node = self.nodes.get(*user as usize);
-                        node.is_some_and(|node| names::language_family(node.language) == Some(family))
+                        node.is_some_and(|node| {
+                            name_dependencies::language_family(node.language) == Some(family)
+                        })
                     };
                     if let Some(user) = user.filter(same) {
-                        found.push((user, Edge { to, names: FULL_NAME_WEIGHT, ..Edge::default() }));
+                        found.push((user, Edge { to, names: UNIQUE_NAME_WEIGHT, ..Edge::default() }));
                     }
                 });
             }

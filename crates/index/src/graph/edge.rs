@@ -6,7 +6,7 @@ use crate::analysis::PurposeFlags;
 use crate::segment::DocumentId;
 
 /// Weight of a name, divided by the number of its possible definers.
-pub const FULL_NAME_WEIGHT: u32 = 256;
+pub const UNIQUE_NAME_WEIGHT: u32 = 256;
 /// Minimum weight of names, in 256ths of a name with a single possible definer, for a file to
 /// depend on one that it doesn't import: half a name, which is a name with no other definer.
 pub const MIN_NAMES_WEIGHT: u32 = 128;
@@ -40,7 +40,7 @@ pub struct Edge {
     pub line: u32,
     /// True if the other file is only declared as a part: a module of Rust's `mod`.
     pub part: bool,
-    /// Weight of the names that it defines and this one uses, in 256ths ([`FULL_NAME_WEIGHT`]).
+    /// Weight of the names that it defines and this one uses, in 256ths ([`UNIQUE_NAME_WEIGHT`]).
     pub names: u32,
 }
 
@@ -53,13 +53,13 @@ impl Edge {
 
     /// Returns true if the files are neighbours at all.
     #[must_use]
-    pub fn is_counted(&self) -> bool {
+    pub fn connects_neighbours(&self) -> bool {
         self.line > 0 || self.names >= MIN_NAMES_WEIGHT
     }
 
     /// Returns the strength of the dependency, for orders and for the importance of files.
     #[must_use]
     pub fn weight(&self) -> u32 {
-        self.names.saturating_add(if self.line > 0 { FULL_NAME_WEIGHT } else { 0 })
+        self.names.saturating_add(if self.line > 0 { UNIQUE_NAME_WEIGHT } else { 0 })
     }
 }

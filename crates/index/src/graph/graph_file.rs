@@ -14,8 +14,8 @@ use memmap2::Mmap;
 
 use super::Edge;
 use super::edge::ContentIdentity;
-use super::names::{self, DefinitionRow};
-use super::resolved::ResolvedGraph;
+use super::name_dependencies::{self, DefinitionRow};
+use super::resolved_graph::ResolvedGraph;
 use crate::IndexError;
 use crate::segment::{ByteCursor, format_version, map_file, put_bytes, put_number};
 use crate::write_lock::WriteLock;
@@ -152,7 +152,7 @@ fn encode_body(found: &ResolvedGraph) -> Vec<u8> {
         put_number(&mut body, shared as u64);
         put_bytes(&mut body, node.path.get(shared..).unwrap_or_default().as_bytes());
         body.extend_from_slice(&node.mark);
-        body.push(names::language_family(node.language).unwrap_or(0));
+        body.push(name_dependencies::language_family(node.language).unwrap_or(0));
         put_edges(&mut body, &file.edges);
         put_numbers(&mut body, &file.packages);
         put_number(&mut body, file.brought.len() as u64);

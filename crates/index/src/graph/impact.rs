@@ -24,7 +24,7 @@ use hashbrown::{HashMap, HashSet};
 use journeyman_syntax::outline::SymbolKind;
 
 use super::Graph;
-use super::names::{NameRole, is_type, role_of_kind};
+use super::name_dependencies::{NameRole, is_type, role_of_kind};
 use super::queries::{MAX_DISTANCE, MAX_REACHED_FILES, ReachedFile, TraversalResult, TraversalStep};
 use crate::Snapshot;
 use crate::analysis::UseKind;
@@ -334,7 +334,7 @@ impl<'a> ImpactSearch<'a> {
         }
         let imports = self.known.imports_of(file);
         let names: BTreeSet<&String> = imports.iter().flat_map(|import| &import.names).collect();
-        let taken = self.known.names_of_imports(file);
+        let taken = self.known.names_imported_by_others(file);
         let is_taken = |name: &&String| taken.as_ref().is_none_or(|taken| taken.contains(name.as_str()));
         for name in names.into_iter().filter(|name| *name != UNNAMED_SYMBOL).filter(is_taken) {
             self.follow_name(WantedName { name, role: NameRole::Own, kinds: &UseKind::ALL, file, trail });
@@ -535,7 +535,7 @@ impl<'a> ImpactSearch<'a> {
         let kinds = self.known.use_kinds_of_name(wanted.kinds, user, wanted.file, wanted.name);
         for line in lines.iter().filter(|line| named.is_used_as(user, **line, kinds)) {
             let by = self.by;
-            if self.is_of_values && !named.is_used_as(user, *line, &UseKind::OF_VALUES) {
+            if self.is_of_values && !named.is_used_as(user, *line, &UseKind::ALL_BUT_ANNOTATION) {
                 self.by = None;
             }
             match symbols.symbol_at(*line) {

@@ -1,6 +1,6 @@
 //! Importance of files: PageRank (Page, Brin, Motwani, Winograd 1999) over the weighted edges.
 
-use super::{FULL_NAME_WEIGHT, Graph};
+use super::{Graph, UNIQUE_NAME_WEIGHT};
 
 /// The damping factor: the share of a file's weight that goes on to its dependencies.
 const DAMPING: f64 = 0.85;
@@ -32,7 +32,9 @@ impl Graph {
             begin.fill(even);
         }
         let given: Vec<f64> = (0..files as u32)
-            .map(|file| self.edges(file).iter().filter(|edge| edge.is_counted()).map(edge_strength).sum())
+            .map(|file| {
+                self.edges(file).iter().filter(|edge| edge.connects_neighbours()).map(edge_strength).sum()
+            })
             .collect();
         let mut ranks = begin.clone();
         for _ in 0..ITERATIONS {
@@ -46,7 +48,7 @@ impl Graph {
                     continue;
                 }
                 kept += rank - on;
-                for edge in self.edges(file).iter().filter(|edge| edge.is_counted()) {
+                for edge in self.edges(file).iter().filter(|edge| edge.connects_neighbours()) {
                     if let Some(next) = next.get_mut(edge.to as usize) {
                         *next += on * edge_strength(edge) / given;
                     }
@@ -64,5 +66,5 @@ impl Graph {
 /// Returns the strength of an edge: it grows with the number of names, but less than
 /// proportionally.
 fn edge_strength(edge: &super::Edge) -> f64 {
-    (f64::from(edge.weight()) / f64::from(FULL_NAME_WEIGHT)).sqrt()
+    (f64::from(edge.weight()) / f64::from(UNIQUE_NAME_WEIGHT)).sqrt()
 }

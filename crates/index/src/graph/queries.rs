@@ -93,12 +93,15 @@ impl Graph {
     pub fn neighbours(&self, starts: &[u32], direction: Direction, depth: u32) -> TraversalResult {
         collect_reachable(self, starts, depth, &|file, visit| {
             if direction != Direction::Dependents {
-                self.edges(file).iter().filter(|edge| edge.is_counted()).for_each(|edge| visit(edge.to));
+                self.edges(file)
+                    .iter()
+                    .filter(|edge| edge.connects_neighbours())
+                    .for_each(|edge| visit(edge.to));
             }
             if direction != Direction::Dependencies {
                 self.reverse_edges(file)
                     .iter()
-                    .filter(|edge| edge.is_counted())
+                    .filter(|edge| edge.connects_neighbours())
                     .for_each(|edge| visit(edge.to));
             }
         })
@@ -144,7 +147,7 @@ impl Graph {
         if from == to {
             return self.node(from).map(|_| vec![from]);
         }
-        find_shortest_path(self, from, to, &|edge| edge.is_counted())
+        find_shortest_path(self, from, to, &|edge| edge.connects_neighbours())
     }
 
     /// Returns import cycles, the largest first. Declarations of parts don't count, and neither do

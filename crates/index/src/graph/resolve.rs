@@ -24,14 +24,14 @@
 
 mod go_php_ruby;
 mod import_settings;
-mod jvm;
+mod javascript;
+mod jvm_csharp_swift;
 mod lookup;
 mod path;
 mod path_imports;
 mod path_set;
-mod python;
+mod python_lua;
 mod rust;
-mod script;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -120,7 +120,7 @@ impl FileResolver<'_> {
         match language {
             Language::Rust => self.resolve_rust(import),
             Language::Python => self.resolve_python(import),
-            Language::JavaScript | Language::TypeScript | Language::Tsx => self.resolve_script(import),
+            Language::JavaScript | Language::TypeScript | Language::Tsx => self.resolve_javascript(import),
             Language::Java | Language::Kotlin | Language::Scala => self.resolve_jvm(language, import),
             Language::Go => self.resolve_go(import),
             Language::CSharp => self.resolve_csharp(import),

@@ -13,10 +13,10 @@ use journeyman_syntax::language::Language;
 
 use super::edge::ContentIdentity;
 use super::graph_file::SavedGraph;
-use super::names::{self, DefinitionRow, UsedName};
-use super::paths::PathTree;
+use super::name_dependencies::{self, DefinitionRow, UsedName};
+use super::path_tree::PathTree;
 use super::resolve::{ImportSettings, ImportTarget, LookupKey, keys_changed_by, resolve_imports};
-use super::resolved::{ResolvedFile, ResolvedGraph, UpdateStats};
+use super::resolved_graph::{ResolvedFile, ResolvedGraph, UpdateStats};
 use super::{Edge, Node};
 use crate::analysis::ContentType;
 use crate::bit_set::BitSet;
@@ -294,7 +294,9 @@ impl GraphUpdate<'_> {
                 && !import.target.contains(['/', '.']);
             match meant {
                 ImportTarget::Files(found) => {
-                    brought.extend(import.names.iter().map(|name| names::hash_name(name.as_bytes())));
+                    brought.extend(
+                        import.names.iter().map(|name| name_dependencies::hash_name(name.as_bytes())),
+                    );
                     for to in found.iter().filter_map(|path| tree.number_of_path(path)) {
                         let known = targets.entry(to).or_insert((u32::MAX, true));
                         *known = (known.0.min(import.line.max(1)), known.1 && part);
@@ -341,7 +343,7 @@ impl GraphUpdate<'_> {
         let each = |some: &[u32]| -> Vec<DefinitionRow> {
             let defined = |node: &u32| {
                 let node = *node;
-                self.definitions_of(node).into_iter().map(move |name| (name, node))
+                self.definition_keys_of(node).into_iter().map(move |name| (name, node))
             };
             some.iter().flat_map(defined).collect()
         };
@@ -350,16 +352,21 @@ impl GraphUpdate<'_> {
         rows
     }
 
-    fn definitions_of(&self, node: u32) -> Vec<u64> {
+    fn definition_keys_of(&self, node: u32) -> Vec<u64> {
         let Some(node) = self.nodes.get(node as usize) else { return Vec::new() };
-        let Some(view) =
-            self.snapshot.file(node.file).filter(|_| names::language_family(node.language).is_some())
+        let Some(view) = self
+            .snapshot
+            .file(node.file)
+            .filter(|_| name_dependencies::language_family(node.language).is_some())
         else {
             return Vec::new();
         };
         let record = view.record;
         let symbols = record.first_symbol..record.first_symbol.saturating_add(record.symbols);
-        names::definition_keys(symbols.filter_map(|symbol| view.segment().symbol(symbol)), node.language)
+        name_dependencies::definition_keys(
+            symbols.filter_map(|symbol| view.segment().symbol(symbol)),
+            node.language,
+        )
     }
 
     /// Looks up the meaning of names again.
@@ -376,7 +383,9 @@ impl GraphUpdate<'_> {
         }
         self.add_users_of(&self.changed_names(rows), &mut again);
         let in_family = |node: &u32| {
-            self.nodes.get(*node as usize).is_some_and(|node| names::language_family(node.language).is_some())
+            self.nodes
+                .get(*node as usize)
+                .is_some_and(|node| name_dependencies::language_family(node.language).is_some())
         };
         let again = self.sort_by_snapshot(again.iter().filter(in_family).collect());
         done.linked = again.len();
@@ -414,9 +423,14 @@ impl GraphUpdate<'_> {
     ) -> Option<Vec<Edge>> {
         let (view, file) = (self.view_of(node)?, files.get(node as usize)?);
         let imports: Vec<u32> = imported_files(&file.edges).collect();
-        let brought = names::FileImports { files: &imports, names: &file.brought };
-        let links =
-            names::links_by_names(node, &names.used_names_of(&view, rows), rows, self.nodes, &brought);
+        let brought = name_dependencies::FileImports { files: &imports, names: &file.brought };
+        let links = name_dependencies::links_by_names(
+            node,
+            &names.used_names_of(&view, rows),
+            rows,
+            self.nodes,
+            &brought,
+        );
         let own: Vec<Edge> = file.edges.iter().filter(|edge| edge.line > 0).copied().collect();
         Some(merge_edges(&own, &links))
     }
@@ -441,12 +455,12 @@ impl GraphUpdate<'_> {
         }
         for (name, file) in rows.iter().filter(|(_, file)| !self.change.is_unchanged(*file as usize)) {
             let Some(node) = self.nodes.get(*file as usize) else { continue };
-            let family = names::language_family(node.language).unwrap_or(0);
+            let family = name_dependencies::language_family(node.language).unwrap_or(0);
             if !had.get_mut(&(&*node.path, family)).is_some_and(|had| had.remove(name)) {
-                names.insert(names::name_of_key(*name));
+                names.insert(name_dependencies::name_of_key(*name));
             }
         }
-        names.extend(had.into_values().flatten().map(names::name_of_key));
+        names.extend(had.into_values().flatten().map(name_dependencies::name_of_key));
         names
     }
 
@@ -463,7 +477,7 @@ impl GraphUpdate<'_> {
             };
             let mut entries = words.entries();
             while let Some((_, list)) = entries.advance() {
-                if wanted.contains(&names::hash_name(entries.key())) {
+                if wanted.contains(&name_dependencies::hash_name(entries.key())) {
                     decode_uses(list, |file, _| {
                         if let Some(node) = by_file.get(&living.snapshot_number(file)) {
                             users.insert(*node);
@@ -530,11 +544,11 @@ impl UsedNames {
         if many && let Some(words) = segment.inverted_index().dictionary(DictionaryKind::Used) {
             let mut numbers = Vec::new();
             words.visit_with_prefix(b"", |key| {
-                numbers.push(names::hash_name(key));
+                numbers.push(name_dependencies::hash_name(key));
                 true
             });
             let each = |some: &[u64]| -> Vec<Option<UsedName>> {
-                some.iter().map(|number| names::find_used_name(*number, rows)).collect()
+                some.iter().map(|number| name_dependencies::find_used_name(*number, rows)).collect()
             };
             self.all.extend(process_in_batches(&numbers, each).into_iter().flatten());
         }
@@ -546,7 +560,9 @@ impl UsedNames {
         let words = view.segment().inverted_index().dictionary(DictionaryKind::Used);
         let one = |number: u32| match self.all.get(number as usize) {
             Some(known) => *known,
-            None => names::find_used_name(names::hash_name(&words?.key(number)?), rows),
+            None => {
+                name_dependencies::find_used_name(name_dependencies::hash_name(&words?.key(number)?), rows)
+            }
         };
         numbers.into_iter().filter_map(one).collect()
     }

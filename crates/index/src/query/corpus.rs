@@ -5,7 +5,7 @@ use std::ops::Range;
 use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
-use super::document::{Posting, Purpose, is_component};
+use super::document::{Posting, Purpose, is_ui_component};
 use crate::analysis::{ContentType, PurposeFlags, Visibility};
 
 /// A set of documents in the index.
@@ -152,7 +152,7 @@ impl Purpose {
     /// Returns the properties of a file.
     #[must_use]
     pub fn of_file(file: &FileEntry<'_>) -> Self {
-        Self { flags: file.flags, is_code: file.language.is_some() || is_component(file.path) }
+        Self { flags: file.flags, is_code: file.language.is_some() || is_ui_component(file.path) }
     }
 }
 
@@ -172,7 +172,7 @@ pub trait Corpus: Sync {
     fn totals(&self, field: Field) -> FieldTotals;
 
     /// Looks up a term once; the result gives access to its posting lists.
-    fn find_lists(&self, field: Field, term: &str) -> PostingLists;
+    fn find_posting_lists(&self, field: Field, term: &str) -> PostingLists;
 
     /// Returns the number of documents that have a term.
     fn document_count(&self, field: Field, lists: &PostingLists) -> u64;
@@ -234,7 +234,7 @@ pub trait Corpus: Sync {
 
     /// Calls `visit` with the names of a file's first symbols, at most `limit`, except those that
     /// are defined inside a function.
-    fn visit_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str));
+    fn visit_symbol_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str));
 
     /// Calls `visit` with a file's symbols in the order of their first lines.
     fn visit_symbols_of(&self, file: u32, visit: &mut dyn FnMut(SymbolEntry<'_>));

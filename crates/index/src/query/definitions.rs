@@ -9,11 +9,11 @@ use super::document::is_source;
 use super::qualified_name::{QualifiedName, ScopeFit};
 
 /// Maximum names that have the prefix, or are one letter off: the first ones of all.
-const MAX_NAMES: usize = 400;
+const MAX_SIMILAR_NAMES: usize = 400;
 /// Maximum names that only contain the letters in order, and how many of these are examined, the
 /// tightest ones: most are noise.
-const MAX_LOOSE_NAMES: usize = 5_000;
-const MAX_TIGHT_NAMES: usize = 100;
+const MAX_SUBSEQUENCE_NAMES: usize = 5_000;
+const MAX_EXAMINED_SUBSEQUENCE_NAMES: usize = 100;
 /// Maximum definitions that are examined for each kind of match, if no more are asked for. A common
 /// name (`new`, `main`) has thousands in a large tree; those in files that define its qualifier
 /// come first, and source before tests.
@@ -138,7 +138,7 @@ impl<C: Corpus + ?Sized> DefinitionFinder<'_, C> {
         let corpus = self.corpus;
         let names = |like: NameCondition<'_>, seen: &mut BTreeSet<String>| {
             let mut names: Vec<String> = Vec::new();
-            corpus.visit_matching_names(like, MAX_NAMES, &mut |other| {
+            corpus.visit_matching_names(like, MAX_SIMILAR_NAMES, &mut |other| {
                 if seen.insert(other.to_owned()) {
                     names.push(other.to_owned());
                 }
@@ -297,7 +297,7 @@ fn names_with_letters_in_order<C: Corpus + ?Sized>(
     seen: &BTreeSet<String>,
 ) -> Vec<String> {
     let mut names: Vec<(usize, usize, String)> = Vec::new();
-    corpus.visit_matching_names(NameCondition::Subsequence(folded), MAX_LOOSE_NAMES, &mut |other| {
+    corpus.visit_matching_names(NameCondition::Subsequence(folded), MAX_SUBSEQUENCE_NAMES, &mut |other| {
         if !seen.contains(other) {
             // Upper case isn't known here, so the number of gaps decides.
             let interrupted = min_isolated_letters(folded, other, |_| false).unwrap_or(usize::MAX);
@@ -305,7 +305,7 @@ fn names_with_letters_in_order<C: Corpus + ?Sized>(
         }
     });
     names.sort_unstable();
-    names.truncate(MAX_TIGHT_NAMES);
+    names.truncate(MAX_EXAMINED_SUBSEQUENCE_NAMES);
     names.into_iter().map(|(_, _, name)| name).collect()
 }
 

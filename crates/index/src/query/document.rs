@@ -3,7 +3,7 @@
 use crate::analysis::PurposeFlags;
 
 /// Endings of components' names.
-const COMPONENT_ENDINGS: [&[u8]; 3] = [b".vue", b".svelte", b".astro"];
+const UI_COMPONENT_ENDINGS: [&[u8]; 3] = [b".vue", b".svelte", b".astro"];
 
 /// An occurrence of a term in a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,8 +32,8 @@ pub(crate) fn is_source(file: Purpose) -> bool {
 }
 
 /// Returns true for a component of a page: code in a document, which isn't a supported language.
-pub(crate) fn is_component(path: &[u8]) -> bool {
-    COMPONENT_ENDINGS.iter().any(|ending| path.ends_with(ending))
+pub(crate) fn is_ui_component(path: &[u8]) -> bool {
+    UI_COMPONENT_ENDINGS.iter().any(|ending| path.ends_with(ending))
 }
 
 /// Returns a name qualified by its scope.

@@ -81,7 +81,7 @@ impl MemoryCorpus {
         }
         let path = facts.path.as_bytes();
         self.paths.insert(path.into(), file);
-        self.basenames.entry(basename(path)).or_default().push(file);
+        self.basenames.entry(lowercase_basename(path)).or_default().push(file);
         self.files.push(facts);
     }
 
@@ -99,7 +99,7 @@ impl MemoryCorpus {
     }
 }
 
-fn basename(path: &[u8]) -> Box<[u8]> {
+fn lowercase_basename(path: &[u8]) -> Box<[u8]> {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_ascii_lowercase().into()
 }
 
@@ -132,7 +132,7 @@ impl Corpus for MemoryCorpus {
         FieldTotals { documents: field.lengths.len() as u64, length: field.total }
     }
 
-    fn find_lists(&self, _: Field, term: &str) -> PostingLists {
+    fn find_posting_lists(&self, _: Field, term: &str) -> PostingLists {
         PostingLists(self.terms.get(term).map(|number| [*number, 0, 0]).into_iter().collect())
     }
 
@@ -214,7 +214,7 @@ impl Corpus for MemoryCorpus {
         self.names.keys().filter(|name| like.accepts(name)).take(limit).for_each(|name| visit(name));
     }
 
-    fn visit_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str)) {
+    fn visit_symbol_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str)) {
         let symbols = self.files.get(file as usize).into_iter().flat_map(|facts| &facts.symbols);
         let names = symbols.take(limit).filter(|symbol| !symbol.local).map(|symbol| symbol.name.as_str());
         names.for_each(visit);

@@ -16,7 +16,7 @@ const MAX_MENTIONS: usize = 64;
 const MAX_TOPIC_BYTES: usize = 40;
 const MAX_TOPICS: usize = 4;
 /// Words before a first line's colon that say what sort of change it is.
-const NO_TOPICS: [&str; 16] = [
+const CHANGE_TYPE_WORDS: [&str; 16] = [
     "fix", "fixed", "fixes", "bug", "bugfix", "feat", "feature", "chore", "refactor", "perf", "style",
     "types", "error", "issue", "update", "re",
 ];
@@ -154,7 +154,7 @@ impl Query {
             .filter(|part| !part.is_empty())
             .map(str::to_owned)
             .collect();
-        let names = parts.iter().all(|part| is_word(part));
+        let names = parts.iter().all(|part| is_identifier(part));
         if parts.len() > 1
             && names
             && !piece.contains("://")
@@ -164,7 +164,7 @@ impl Query {
             self.modules.push(parts.clone());
         }
         let code = |part: &&String| {
-            is_word(part) && (parts.len() > 1 || looks_like_code(part) || piece.ends_with('('))
+            is_identifier(part) && (parts.len() > 1 || looks_like_code(part) || piece.ends_with('('))
         };
         for part in parts.iter().filter(code) {
             if part.len() > 2 && self.names.len() < MAX_MENTIONS && !self.names.contains(part) {
@@ -207,7 +207,7 @@ fn topics_of_title(text: &str, tokenizer: &mut Tokenizer) -> Vec<Topic> {
     let parts = prefix.split([',', '/', '&', '|', ' ']).filter_map(|part| {
         let letters = part.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
         let name: String = letters.collect();
-        if name.len() < 2 || NO_TOPICS.contains(&name.as_str()) {
+        if name.len() < 2 || CHANGE_TYPE_WORDS.contains(&name.as_str()) {
             return None;
         }
         let mut terms = Vec::new();
@@ -237,7 +237,7 @@ fn split_path_and_line(piece: &str) -> (&str, Option<u32>) {
     (path, line)
 }
 
-fn is_word(text: &str) -> bool {
+fn is_identifier(text: &str) -> bool {
     text.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$')
         && text.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '$')
 }
@@ -258,11 +258,11 @@ fn is_name(text: &str) -> bool {
             .trim_end_matches("()")
             .split(['.', '#'])
             .flat_map(|part| part.split("::"))
-            .all(is_nonempty_word)
+            .all(is_nonempty_identifier)
 }
 
-fn is_nonempty_word(text: &str) -> bool {
-    !text.is_empty() && is_word(text)
+fn is_nonempty_identifier(text: &str) -> bool {
+    !text.is_empty() && is_identifier(text)
 }
 
 /// Returns the text without the parts that aren't the question.

@@ -297,7 +297,7 @@ impl Searcher {
             }
         }
         for hit in files.iter_mut().filter(|hit| !hit.passages.is_empty()) {
-            name_passages(corpus, hit);
+            set_passage_symbols(corpus, hit);
         }
     }
 }
@@ -308,7 +308,7 @@ fn scale_score(score: f32, most: f32) -> f32 {
 
 /// Names the symbol of each passage: the smallest one that contains it, or the one with most of its
 /// lines.
-fn name_passages<C: Corpus + ?Sized>(corpus: &C, hit: &mut FileHit) {
+fn set_passage_symbols<C: Corpus + ?Sized>(corpus: &C, hit: &mut FileHit) {
     // By passage: lines in common, lines of the symbol, its name.
     let mut best: Vec<Option<(u32, u32, String)>> = vec![None; hit.passages.len()];
     corpus.visit_symbols_of(hit.file, &mut |symbol: SymbolEntry<'_>| {

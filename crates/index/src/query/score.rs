@@ -77,7 +77,7 @@ pub(crate) fn add_bm25_scores<C: Corpus + ?Sized>(
     let wanted: Vec<SearchedTerm> = terms
         .iter()
         .filter_map(|term| {
-            let lists = corpus.find_lists(field, &term.text);
+            let lists = corpus.find_posting_lists(field, &term.text);
             let with = corpus.document_count(field, &lists);
             let weight = inverse_document_frequency(with, totals.documents) * (K1 + 1.0) * term.weight;
             (with > 0).then_some(SearchedTerm { lists, with, weight })

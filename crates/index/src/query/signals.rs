@@ -237,7 +237,7 @@ impl Signals {
 
     fn add_topic_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query) {
         for Topic { name, terms } in &query.topics {
-            let lists = terms.iter().map(|term| corpus.find_lists(Field::Path, term));
+            let lists = terms.iter().map(|term| corpus.find_posting_lists(Field::Path, term));
             let Some(rarest) = lists.min_by_key(|lists| corpus.document_count(Field::Path, lists)) else {
                 continue;
             };
@@ -287,7 +287,8 @@ impl Signals {
     pub(crate) fn add_name_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, query: &Query, files: &[u32]) {
         let documents = corpus.totals(Field::Symbol).documents;
         let worth = query.terms.iter().filter_map(|term| {
-            let with = corpus.document_count(Field::Symbol, &corpus.find_lists(Field::Symbol, &term.text));
+            let with =
+                corpus.document_count(Field::Symbol, &corpus.find_posting_lists(Field::Symbol, &term.text));
             (with > 0)
                 .then(|| (term.text.as_str(), term.weight * inverse_document_frequency(with, documents)))
         });
@@ -297,7 +298,7 @@ impl Signals {
         let mut found: Vec<&str> = Vec::new();
         for file in files {
             let mut best = 0.0_f32;
-            corpus.visit_names_of(*file, MAX_COMPARED_SYMBOLS, &mut |name| {
+            corpus.visit_symbol_names_of(*file, MAX_COMPARED_SYMBOLS, &mut |name| {
                 if !filter.may_have_term(name) {
                     return;
                 }
@@ -319,7 +320,7 @@ impl Signals {
     }
 
     fn add_history_scores<C: Corpus + ?Sized>(&mut self, corpus: &C, history: &History, query: &Query) {
-        const SIGNALS: [Signal; 3] = [Signal::History, Signal::HistoryTitle, Signal::HistoryPool];
+        const HISTORY_SIGNALS: [Signal; 3] = [Signal::History, Signal::HistoryTitle, Signal::HistoryPool];
         let scores = history.score_paths(&query.terms);
         let scores = scores.full.iter().zip(&scores.title).zip(&scores.pool);
         for (path, ((full, title), pool)) in history.paths().zip(scores) {
@@ -329,7 +330,7 @@ impl Signals {
             else {
                 continue;
             };
-            for (signal, score) in SIGNALS.into_iter().zip(scores) {
+            for (signal, score) in HISTORY_SIGNALS.into_iter().zip(scores) {
                 self.scores_of(signal).add(file, score);
             }
         }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::blocks::Blocks;
+use super::block_list::BlockList;
 use super::codec::{CountList, PlainList, UseList, pack_use, put_bytes, put_number};
 use super::dictionary::{DictionaryBuilder, EncodedDictionary};
-use super::invert::{DocumentOccurrence, MAX_FILES, SortedTexts, WordPosting, trigram_dictionary};
+use super::invert::{DocumentOccurrence, MAX_SEGMENT_FILES, SortedTexts, WordPosting, trigram_dictionary};
 use super::layout::{ByteSpan, DictionaryKind, FileRecord, SegmentParts, SymbolRecord};
 use super::record_blocks::RecordWriter;
 use super::write::SegmentContents;
@@ -31,16 +31,16 @@ pub struct SegmentBuilder {
     terms: Interner,
     /// By a cache's number of a term: its number here plus 1, or 0; and the identity of the cache.
     remembered: (u64, Vec<u32>),
-    in_chunks: Blocks<WordPosting>,
-    in_paths: Blocks<WordPosting>,
-    in_symbols: Blocks<WordPosting>,
+    in_chunks: BlockList<WordPosting>,
+    in_paths: BlockList<WordPosting>,
+    in_symbols: BlockList<WordPosting>,
     /// Each file's trigrams, one file after the other, and where each file's end.
-    trigrams: Blocks<u32>,
+    trigrams: BlockList<u32>,
     trigram_ends: Vec<usize>,
     defined: Interner,
-    definitions: Blocks<WordPosting>,
+    definitions: BlockList<WordPosting>,
     used: Interner,
-    uses: Blocks<WordPosting>,
+    uses: BlockList<WordPosting>,
     paths: Vec<(Vec<u8>, u32)>,
     weight: usize,
 }
@@ -82,7 +82,7 @@ impl SegmentBuilder {
     /// # Errors
     /// [`IndexError::TooMuch`] if the segment would exceed the limits of its format.
     pub fn add(&mut self, facts: &FileAnalysis) -> Result<(), IndexError> {
-        let fits = u32::try_from(self.files.len()).ok().filter(|file| (*file as usize) < MAX_FILES);
+        let fits = u32::try_from(self.files.len()).ok().filter(|file| (*file as usize) < MAX_SEGMENT_FILES);
         let file = fits.ok_or(IndexError::TooMuch("files"))?;
         let (first_chunk, first_symbol) = (self.parts.chunk_count(), self.parts.symbol_count());
         self.add_terms(file, facts);
@@ -124,7 +124,7 @@ impl SegmentBuilder {
     fn add_terms(&mut self, file: u32, facts: &FileAnalysis) {
         // The file's terms by their numbers here.
         let numbers = self.term_numbers(&facts.terms);
-        let put = |into: &mut Blocks<WordPosting>, document: u32, counts: &[TermCount]| {
+        let put = |into: &mut BlockList<WordPosting>, document: u32, counts: &[TermCount]| {
             let known = |count: &TermCount| Some((*numbers.get(count.term as usize)?, count.times));
             let some = counts.iter().filter_map(known);
             into.extend(some.map(|(key, more)| WordPosting::new(key, document, more)));
@@ -206,7 +206,7 @@ impl SegmentBuilder {
         let Self { files, parts, .. } = &mut self;
         files.iter().for_each(|file| file.write_to(&mut parts.files));
         let terms = SortedTexts::sort_texts(std::mem::take(&mut self.terms).into_texts());
-        let counted = |postings: Blocks<WordPosting>| {
+        let counted = |postings: BlockList<WordPosting>| {
             terms.build_dictionary(postings, |list, out| {
                 let mut counts = CountList::default();
                 list.iter().for_each(|one| counts.push(one.document, one.more));

@@ -68,7 +68,7 @@ impl DictionaryBuilder {
         }
         let mut shared = shared_prefix_len(key, &self.last);
         if self.count.is_multiple_of(KEYS_PER_BLOCK) {
-            self.blocks.extend_from_slice(&first_key_bytes(key).to_le_bytes());
+            self.blocks.extend_from_slice(&key_prefix_as_number(key).to_le_bytes());
             for section in [&self.keys, &self.lists] {
                 let at = u32::try_from(section.len()).map_err(|_| IndexError::TooMuch("a dictionary"))?;
                 self.blocks.extend_from_slice(&at.to_le_bytes());
@@ -92,7 +92,7 @@ impl DictionaryBuilder {
 }
 
 /// Returns a key's first bytes, padded with zeros, as a number with the same order.
-fn first_key_bytes(key: &[u8]) -> u64 {
+fn key_prefix_as_number(key: &[u8]) -> u64 {
     let mut head = [0; 8];
     head.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
     u64::from_be_bytes(head)
@@ -154,7 +154,7 @@ impl Dictionary {
 
     /// Returns the last block that starts at or before a key.
     fn find_block(&self, key: &[u8]) -> Option<usize> {
-        let wanted = first_key_bytes(key);
+        let wanted = key_prefix_as_number(key);
         let not_after = |row: &[u8; BLOCK_ROW_BYTES]| {
             let mut row = ByteCursor::new(row);
             match row.read_u64().cmp(&wanted) {
@@ -252,7 +252,7 @@ impl Dictionary {
     }
 
     /// Calls `visit` with the keys of ascending numbers, until it returns false.
-    pub(crate) fn visit_numbers(
+    pub(crate) fn visit_keys_by_number(
         &self,
         numbers: impl Iterator<Item = u32>,
         mut visit: impl FnMut(&[u8]) -> bool,
@@ -389,7 +389,7 @@ mod tests {
         for _ in 0..50 {
             let wanted: Vec<u32> = (0..dictionary.count).filter(|_| random.u8(..) < 40).collect();
             let mut found = Vec::new();
-            dictionary.visit_numbers(wanted.iter().copied().chain([dictionary.count, 7]), |key| {
+            dictionary.visit_keys_by_number(wanted.iter().copied().chain([dictionary.count, 7]), |key| {
                 found.push(key.to_vec());
                 true
             });

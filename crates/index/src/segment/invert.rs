@@ -4,7 +4,7 @@
 //! counting, which reads and writes memory sequentially: a list for each word, grown as files come,
 //! would be scattered over memory.
 
-use super::blocks::Blocks;
+use super::block_list::BlockList;
 use super::codec::put_dense;
 use super::dictionary::{DictionaryBuilder, EncodedDictionary};
 use crate::IndexError;
@@ -68,7 +68,7 @@ impl SortedTexts {
     /// documents, in the order of their addition.
     pub(super) fn build_dictionary(
         &self,
-        postings: Blocks<WordPosting>,
+        postings: BlockList<WordPosting>,
         write: impl Fn(&[DocumentOccurrence], &mut Vec<u8>),
     ) -> Result<EncodedDictionary, IndexError> {
         let place =
@@ -136,9 +136,9 @@ const HALF_TRIGRAM_BITS: u32 = 12;
 /// Bits for a file's number beside half a trigram.
 const FILE_BITS: u32 = u32::BITS - HALF_TRIGRAM_BITS;
 /// Maximum files of a segment.
-pub(super) const MAX_FILES: usize = 1 << FILE_BITS;
+pub(super) const MAX_SEGMENT_FILES: usize = 1 << FILE_BITS;
 /// Number of items from which on counting is faster than comparing.
-const MIN_COUNTED_ITEMS: usize = 1 << (HALF_TRIGRAM_BITS - 2);
+const MIN_COUNTING_SORT_ITEMS: usize = 1 << (HALF_TRIGRAM_BITS - 2);
 
 /// Builds the dictionary from trigrams to files: of each file's trigrams, one file after the other,
 /// and where each file's end.
@@ -146,7 +146,7 @@ const MIN_COUNTED_ITEMS: usize = 1 << (HALF_TRIGRAM_BITS - 2);
 /// Trigrams with the same first half are collected first, which accesses distant memory; the rest
 /// is sorted within near memory.
 pub(super) fn trigram_dictionary(
-    trigrams: Blocks<u32>,
+    trigrams: BlockList<u32>,
     ends: &[usize],
 ) -> Result<EncodedDictionary, IndexError> {
     let high = |trigram: u32| (trigram >> HALF_TRIGRAM_BITS) as usize;
@@ -172,7 +172,7 @@ pub(super) fn trigram_dictionary(
     for (high, end) in (0_u32..).zip(places.0) {
         let own = gathered.get_mut(start..end.max(start)).unwrap_or_default();
         start = end;
-        let sorted = if own.len() < MIN_COUNTED_ITEMS {
+        let sorted = if own.len() < MIN_COUNTING_SORT_ITEMS {
             own.sort_unstable();
             &*own
         } else {
@@ -216,7 +216,7 @@ mod tests {
         let sorted = SortedTexts::sort_texts(texts.into_iter().collect());
         assert_eq!(sorted.order, [3, 2, 4, 1, 0, 5]);
         assert_eq!(sorted.ranks, [4, 3, 1, 0, 2, 5]);
-        let mut postings = Blocks::default();
+        let mut postings = BlockList::default();
         postings.extend(
             [(5, 1), (1, 1), (5, 2), (2, 9), (1, 7)]
                 .map(|(key, document)| WordPosting::new(key, document, 0)),
@@ -227,8 +227,8 @@ mod tests {
         assert_eq!(lists, [9, 1, 7, 1, 2]);
     }
 
-    fn blocks(all: &[u32]) -> Blocks<u32> {
-        let mut blocks = Blocks::default();
+    fn blocks(all: &[u32]) -> BlockList<u32> {
+        let mut blocks = BlockList::default();
         blocks.extend_from_slice(all);
         blocks
     }

@@ -152,7 +152,7 @@ impl InvertedIndex {
     ) {
         let Some(names) = self.dictionary(DictionaryKind::Defined) else { return };
         let letters = Column::new(self.letters.as_ref()).iter();
-        names.visit_numbers(
+        names.visit_keys_by_number(
             (0..).zip(letters).filter(|(_, own)| wanted(*own)).map(|(number, _)| number),
             visit,
         );

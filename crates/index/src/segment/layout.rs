@@ -11,7 +11,7 @@ use std::ops::Range;
 use super::codec::{ByteCursor, put_bytes, put_number};
 use super::column::put_length;
 use crate::analysis::{ContentType, FileStamp, PurposeFlags, Visibility};
-use crate::query::{Purpose, is_component};
+use crate::query::{Purpose, is_ui_component};
 
 /// The magic bytes of a segment's file.
 pub(crate) const MAGIC: [u8; 8] = *b"jmindex\0";
@@ -164,7 +164,7 @@ fn encode_flags(flags: PurposeFlags) -> u8 {
 
 /// Encodes a file's purpose as its byte in [`Part::Kinds`].
 pub(crate) fn encode_purpose(record: &FileRecord, path: &[u8]) -> u8 {
-    let is_code = record.language.is_some() || is_component(path);
+    let is_code = record.language.is_some() || is_ui_component(path);
     encode_flags(record.flags) | if is_code { IS_CODE_BIT } else { 0 }
 }
 

@@ -98,7 +98,7 @@ impl MappedFile {
 
     /// Calls `visit` with the sections' names and sizes.
     pub(crate) fn visit_section_sizes(&self, mut visit: impl FnMut(String, u64)) {
-        const PART_NAMES: [&str; PLAIN_SECTION_COUNT] = [
+        const PLAIN_SECTION_NAMES: [&str; PLAIN_SECTION_COUNT] = [
             "files",
             "kinds",
             "file chunks",
@@ -117,14 +117,14 @@ impl MappedFile {
         let of_dictionaries = DictionaryKind::ALL.iter().flat_map(|kind| {
             DICTIONARY_SECTION_NAMES.iter().map(move |section| format!("{kind:?} {section}"))
         });
-        let names = PART_NAMES.iter().map(|name| (*name).to_owned()).chain(of_dictionaries);
+        let names = PLAIN_SECTION_NAMES.iter().map(|name| (*name).to_owned()).chain(of_dictionaries);
         for (name, row) in names.zip(&self.sections) {
             visit(name, (row.end - row.start) as u64);
         }
     }
 
     /// Returns the bytes of a section.
-    pub(super) fn part(&self, part: SectionKind) -> &[u8] {
+    pub(super) fn section_bytes(&self, part: SectionKind) -> &[u8] {
         let row = self.sections.get(part as usize);
         row.and_then(|row| self.map.get(row.start..row.end)).unwrap_or_default()
     }

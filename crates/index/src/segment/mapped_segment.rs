@@ -50,8 +50,8 @@ impl Segment {
     /// Calls `show` with a record, and what follows it in its block.
     fn read_record<T>(&self, at: u32, show: impl FnOnce(&[u8]) -> T) -> T {
         self.unpacked.read_at(
-            self.file.part(SectionKind::Data),
-            self.file.part(SectionKind::Blocks),
+            self.file.section_bytes(SectionKind::Data),
+            self.file.section_bytes(SectionKind::Blocks),
             at,
             show,
         )
@@ -60,23 +60,23 @@ impl Segment {
     /// Returns the number of files, dead ones included.
     #[must_use]
     pub fn file_count(&self) -> u32 {
-        (self.file.part(SectionKind::Files).len() / FILE_RECORD_BYTES) as u32
+        (self.file.section_bytes(SectionKind::Files).len() / FILE_RECORD_BYTES) as u32
     }
 
     /// Returns the number of chunks.
     #[must_use]
     pub fn chunk_count(&self) -> u32 {
-        (self.file.part(SectionKind::Chunks).len() / CHUNK_RECORD_BYTES) as u32
+        (self.file.section_bytes(SectionKind::Chunks).len() / CHUNK_RECORD_BYTES) as u32
     }
 
     /// Returns the number of symbols.
     #[must_use]
     pub fn symbol_count(&self) -> u32 {
-        (self.file.part(SectionKind::Symbols).len() / 4) as u32
+        (self.file.section_bytes(SectionKind::Symbols).len() / 4) as u32
     }
 
     fn column(&self, part: SectionKind) -> Column<'_> {
-        Column::new(self.file.part(part))
+        Column::new(self.file.section_bytes(part))
     }
 
     /// Returns a file's chunks.
@@ -93,7 +93,7 @@ impl Segment {
     #[must_use]
     pub fn file(&self, file: DocumentId) -> Option<FileRecord> {
         let at = file as usize * FILE_RECORD_BYTES;
-        let record = self.file.part(SectionKind::Files).get(at..at + FILE_RECORD_BYTES)?;
+        let record = self.file.section_bytes(SectionKind::Files).get(at..at + FILE_RECORD_BYTES)?;
         Some(FileRecord::read(record, self.chunks_of(file), self.symbols_of(file)))
     }
 
@@ -102,7 +102,7 @@ impl Segment {
     pub fn path_of(&self, file: &FileRecord) -> &[u8] {
         let at = file.path.at as usize;
         self.file
-            .part(SectionKind::Paths)
+            .section_bytes(SectionKind::Paths)
             .get(at..at.saturating_add(file.path.len as usize))
             .unwrap_or_default()
     }
@@ -116,7 +116,7 @@ impl Segment {
     pub(crate) fn chunk(&self, chunk: DocumentId) -> Option<Range<u32>> {
         let at = chunk as usize * CHUNK_RECORD_BYTES;
         let mut record =
-            ByteCursor::new(self.file.part(SectionKind::Chunks).get(at..at + CHUNK_RECORD_BYTES)?);
+            ByteCursor::new(self.file.section_bytes(SectionKind::Chunks).get(at..at + CHUNK_RECORD_BYTES)?);
         let first_line = record.read_u32();
         Some(first_line..first_line.saturating_add(record.read_u32()))
     }
@@ -125,7 +125,7 @@ impl Segment {
     #[must_use]
     pub fn symbol(&self, symbol: DocumentId) -> Option<SymbolRecord> {
         let at = symbol as usize * 4;
-        let at = self.file.part(SectionKind::Symbols).get(at..)?.first_chunk::<4>()?;
+        let at = self.file.section_bytes(SectionKind::Symbols).get(at..)?.first_chunk::<4>()?;
         Some(self.read_record(u32::from_le_bytes(*at), SymbolRecord::read))
     }
 
@@ -133,7 +133,7 @@ impl Segment {
     pub fn visit_outer_name(&self, symbol: DocumentId, visit: &mut dyn FnMut(&str)) {
         let at = self
             .file
-            .part(SectionKind::Symbols)
+            .section_bytes(SectionKind::Symbols)
             .get(symbol as usize * 4..)
             .and_then(<[u8]>::first_chunk::<4>);
         if let Some(at) = at {
@@ -192,7 +192,7 @@ impl Segment {
     /// Returns the purpose of a file.
     #[inline]
     pub(crate) fn purpose(&self, file: DocumentId) -> Option<Purpose> {
-        self.file.part(SectionKind::Kinds).get(file as usize).copied().map(decode_purpose)
+        self.file.section_bytes(SectionKind::Kinds).get(file as usize).copied().map(decode_purpose)
     }
 
     /// Returns a file's used names, imports and sections.

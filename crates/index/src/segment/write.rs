@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::dictionary::EncodedDictionary;
 use super::layout::{CHECKSUM_BYTES, DictionaryKind, HEADER_BYTES, MAGIC, SegmentParts, format_version};
-use super::letters;
+use super::letter_sets;
 use crate::IndexError;
 
 /// Bytes of the write buffer.
@@ -25,7 +25,7 @@ impl SegmentContents {
         words: [EncodedDictionary; DictionaryKind::ALL.len()],
     ) -> Self {
         let [.., defined, _used, _files, _names] = &words;
-        parts.letters = letters::letter_column(defined);
+        parts.letters = letter_sets::letter_column(defined);
         Self { parts, words }
     }
 

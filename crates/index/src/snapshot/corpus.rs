@@ -140,7 +140,7 @@ impl Corpus for Snapshot {
         FieldTotals { documents, length }
     }
 
-    fn find_lists(&self, field: Field, term: &str) -> PostingLists {
+    fn find_posting_lists(&self, field: Field, term: &str) -> PostingLists {
         let found = (0..).zip(&self.living).filter_map(|(number, one)| {
             let list = one
                 .segment
@@ -284,7 +284,7 @@ impl Corpus for Snapshot {
         names.iter().take(limit).for_each(|name| visit(name));
     }
 
-    fn visit_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str)) {
+    fn visit_symbol_names_of(&self, file: u32, limit: usize, visit: &mut dyn FnMut(&str)) {
         let found = self.live_segment_at(file, |one| one.first_file);
         let Some((one, own)) = found.filter(|(one, own)| !one.dead.contains(*own)) else { return };
         one.segment

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use journeyman_ignore_rules::walk::{DirNames, MAX_DEPTH, visit_all};
 use journeyman_ignore_rules::{
-    CACHE_TAG_FILE, ParsedRules, RuleLayer, is_copies_directory, is_git_directory_name, is_ignored,
+    CACHE_TAG_FILE, ParsedRuleSource, RuleLayer, is_copies_directory, is_git_directory_name, is_ignored,
     is_tagged_cache,
 };
 use journeyman_protocol::RelPath;
@@ -151,7 +151,7 @@ impl TreeWalk {
             };
             path.truncate(prefix);
             path.extend_from_slice(bytes);
-            if !is_wanted || is_ignored(&ParsedRules, rules.as_ref(), &path, bytes, is_directory) {
+            if !is_wanted || is_ignored(&ParsedRuleSource, rules.as_ref(), &path, bytes, is_directory) {
                 continue;
             }
             if is_directory {
@@ -194,7 +194,7 @@ impl TreeWalk {
             let name = next.get(begin..).unwrap_or_default();
             if is_git_directory_name(name)
                 || (end.is_some() && is_copies_directory(name))
-                || is_ignored(&ParsedRules, rules.as_ref(), next, name, end.is_some())
+                || is_ignored(&ParsedRuleSource, rules.as_ref(), next, name, end.is_some())
             {
                 return false;
             }

@@ -20,7 +20,7 @@ const NEW_FILE_NAME: &str = "manifest.new";
 /// Maximum bytes of a manifest: a million dead files need a tenth of it.
 const MAX_MANIFEST_BYTES: u64 = 128 << 20;
 /// Maximum attempts to read while another process replaces the listed segments.
-const MAX_ATTEMPTS: usize = 20;
+const MAX_READ_ATTEMPTS: usize = 20;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct ManifestFile {
@@ -64,7 +64,7 @@ impl Manifest {
             match Self::read_once(directory) {
                 // Another process merged the listed segments, and has written a newer manifest.
                 Err(IndexError::Io { error, .. })
-                    if error.kind() == ErrorKind::NotFound && tried < MAX_ATTEMPTS => {}
+                    if error.kind() == ErrorKind::NotFound && tried < MAX_READ_ATTEMPTS => {}
                 Err(IndexError::Io { path, error, .. }) if error.kind() == ErrorKind::NotFound => {
                     return Err(IndexError::Damaged { path, what: "it is gone" });
                 }

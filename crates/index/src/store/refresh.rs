@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::memory::release_freed_memory;
+use crate::memory_release::release_freed_memory;
 use hashbrown::HashMap;
 use journeyman_protocol::RelPath;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rust_stemmers::{Algorithm, Stemmer};
 
 use super::split;
-use super::stop::is_stop_word;
+use super::stop_words::is_stop_word;
 use crate::texts::{Interner, Texts};
 
 /// Maximum cached terms, or parts of words; a fuller cache is cleared at the next file. With the

@@ -3,7 +3,7 @@
 use aho_corasick::AhoCorasick;
 
 /// Maximum bytes of a term that may be the stem of an irregular word: `die` is that of `dying`.
-const MAX_IRREGULAR_BYTES: usize = 3;
+const MAX_IRREGULAR_STEM_BYTES: usize = 3;
 
 /// Excludes texts that have none of some terms, many times faster than splitting them into words.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl TermFilter {
 /// Returns the beginning of every part of a word that has this term: stems differ from their words
 /// in the last letter at most, as `happi` does from `happy`.
 fn word_beginning(term: &str) -> &str {
-    let length = if term.len() > MAX_IRREGULAR_BYTES { term.len() - 1 } else { 1 };
+    let length = if term.len() > MAX_IRREGULAR_STEM_BYTES { term.len() - 1 } else { 1 };
     term.get(..length).unwrap_or(term)
 }
 

@@ -32,7 +32,7 @@ const MAX_CONFIG_FILE_BYTES: u64 = 1 << 20;
 /// Maximum tokens of a text, as in the reference.
 const MAX_TOKENS: usize = 512;
 /// Number of texts between two checks of the deadline.
-const TEXTS_PER_CHECK: usize = 64;
+const TEXTS_PER_DEADLINE_CHECK: usize = 64;
 
 /// A reason why a model can't be used.
 #[derive(Debug, thiserror::Error)]
@@ -163,7 +163,7 @@ impl Embedder for Model2Vec {
     }
 
     fn batch_size(&self) -> usize {
-        TEXTS_PER_CHECK
+        TEXTS_PER_DEADLINE_CHECK
     }
 
     fn max_concurrency(&self) -> usize {

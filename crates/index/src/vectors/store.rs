@@ -22,15 +22,15 @@ const LOCK_FILE_NAME: &str = "lock";
 const PART_FILE_PREFIX: &str = "part-";
 const NEW_FILE_NAME: &str = "new";
 /// Number of parts of about one size that are merged into one.
-const MERGE_COUNT: usize = 8;
+const PARTS_PER_MERGE: usize = 8;
 /// Maximum bytes of a part that is merged while its content is used.
-const MAX_MERGED_BYTES: u64 = 192 << 20;
+const MAX_MERGE_INPUT_BYTES: u64 = 192 << 20;
 /// Bytes up to which parts count as the smallest size class.
 const SMALLEST_TIER_BYTES: u64 = 64 << 10;
 /// Number of vectors of deleted texts that are kept in any case: another branch may need them.
-const MIN_KEPT_VECTORS: usize = 4_096;
+const MIN_DROPPED_VECTORS: usize = 4_096;
 /// Maximum attempts to open while another process replaces parts.
-const MAX_ATTEMPTS: usize = 20;
+const MAX_LOAD_ATTEMPTS: usize = 20;
 
 /// The vectors of one model.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl VectorStore {
             match self.load_once() {
                 // Another process just merged it.
                 Err(IndexError::Io { error, .. })
-                    if error.kind() == ErrorKind::NotFound && tried < MAX_ATTEMPTS => {}
+                    if error.kind() == ErrorKind::NotFound && tried < MAX_LOAD_ATTEMPTS => {}
                 other => return other,
             }
         }
@@ -246,9 +246,9 @@ impl VectorStore {
             embeddable_files(snapshot).map(|(_, file)| text_key_from_hash(&file.record.hash)).collect();
         let parts = self.parts();
         let kept: usize = parts.iter().map(|part| part.row_count()).sum();
-        if kept > MIN_KEPT_VECTORS {
+        if kept > MIN_DROPPED_VECTORS {
             let living: usize = parts.iter().map(|part| count_live_rows(part, &alive)).sum();
-            if complete && kept - living > living.max(MIN_KEPT_VECTORS) {
+            if complete && kept - living > living.max(MIN_DROPPED_VECTORS) {
                 let all: Vec<usize> = (0..parts.len()).collect();
                 let now = self.merge_parts(&all, &|link| alive.contains(&link.content))?;
                 dropped = kept.saturating_sub(now);
@@ -293,13 +293,13 @@ fn count_live_rows(part: &VectorPart, alive: &HashSet<TextKey>) -> usize {
 /// Returns the parts that should be merged, if any.
 fn choose_parts_to_merge(parts: &[Arc<VectorPart>]) -> Option<Vec<usize>> {
     let mut tiers: std::collections::BTreeMap<u32, Vec<usize>> = std::collections::BTreeMap::new();
-    for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.file_bytes() < MAX_MERGED_BYTES) {
+    for (at, part) in parts.iter().enumerate().filter(|(_, part)| part.file_bytes() < MAX_MERGE_INPUT_BYTES) {
         tiers
-            .entry((part.file_bytes() / SMALLEST_TIER_BYTES).max(1).ilog2() / MERGE_COUNT.ilog2())
+            .entry((part.file_bytes() / SMALLEST_TIER_BYTES).max(1).ilog2() / PARTS_PER_MERGE.ilog2())
             .or_default()
             .push(at);
     }
-    tiers.into_values().find(|tier| tier.len() >= MERGE_COUNT)
+    tiers.into_values().find(|tier| tier.len() >= PARTS_PER_MERGE)
 }
 
 fn remove_file(path: &Path) -> Result<(), IndexError> {

@@ -75,7 +75,7 @@ fn names_of_a_file_are_its_symbols_outside_of_functions() {
     let names = |path: &str, limit: usize| {
         let mut names = Vec::new();
         let file = snapshot.file_at(path.as_bytes()).unwrap();
-        snapshot.visit_names_of(file, limit, &mut |name| names.push(name.to_owned()));
+        snapshot.visit_symbol_names_of(file, limit, &mut |name| names.push(name.to_owned()));
         names
     };
     assert_eq!(names("a.rs", 9), ["alpha", "Shop", "beta"]);

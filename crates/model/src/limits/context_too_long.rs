@@ -26,7 +26,7 @@ const PHRASE_AFTER_LIMIT: &str = " maximum";
 /// Phrase of Anthropic before a sum and the limit: `exceed context limit: 188240 + 21333 > 200000`.
 const PHRASE_BEFORE_SUM: &str = "exceed context limit:";
 /// Maximum distance of the limit from the phrase before it, in bytes.
-const MAX_DISTANCE: usize = 4;
+const MAX_PHRASE_DISTANCE: usize = 4;
 
 /// Returns the context window that a provider's error about a too long request names, if any.
 #[must_use]
@@ -35,7 +35,7 @@ pub fn parse_context_window(message: &str) -> Option<Tokens> {
     let after_words = PHRASES_BEFORE_LIMIT.iter().find_map(|words| {
         let (_, rest) = message.split_once(words)?;
         let at = rest.find(|character: char| character.is_ascii_digit())?;
-        (at <= MAX_DISTANCE).then(|| leading_number(rest.get(at..)?)).flatten()
+        (at <= MAX_PHRASE_DISTANCE).then(|| leading_number(rest.get(at..)?)).flatten()
     });
     let before_words = || {
         let (text, _) = message.split_once(PHRASE_AFTER_LIMIT)?;

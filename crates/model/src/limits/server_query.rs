@@ -160,7 +160,7 @@ async fn ollama_limits(model: &HttpModel) -> Option<ServerLimits> {
     }
     let body = serde_json::to_vec(&json!({ "model": model.model })).ok()?;
     let shown = fetch_json(model, Method::Post, &root_url(model, "/api/show"), body.into()).await?;
-    ollama_limits_to_load(&shown)
+    ollama_unloaded_limits(&shown)
 }
 
 /// Returns the window of the model if it is loaded. A name without a tag means `latest`.
@@ -173,7 +173,7 @@ fn ollama_loaded_window(processes: &OllamaProcesses, model: &str) -> Option<u64>
 
 /// Returns the window that a model will have when it is loaded: the one that its Modelfile sets,
 /// else the server's default, which may be larger than assumed here but not than the model's own.
-fn ollama_limits_to_load(model: &OllamaModel) -> Option<ServerLimits> {
+fn ollama_unloaded_limits(model: &OllamaModel) -> Option<ServerLimits> {
     let own = model.model_info.iter().find(|(key, _)| key.ends_with(".context_length"));
     let own = own.and_then(|(_, value)| value.as_u64());
     let set = model.parameters.lines().find_map(|line| {
@@ -277,14 +277,14 @@ mod tests {
             (json!({ "model_info": own(2_048) }), 2_048),
         ];
         for (answer, window) in cases {
-            let told = ollama_limits_to_load(&parse(answer.clone()));
+            let told = ollama_unloaded_limits(&parse(answer.clone()));
             assert_eq!(told, Some(ServerLimits::of_unloaded_model(window)), "{answer}");
         }
         for nothing in [
             json!({}),
             json!({ "parameters": "num_ctx many\nnum_ctx", "model_info": { "a.context_length": "x" } }),
         ] {
-            assert_eq!(ollama_limits_to_load(&parse(nothing)), None);
+            assert_eq!(ollama_unloaded_limits(&parse(nothing)), None);
         }
     }
 

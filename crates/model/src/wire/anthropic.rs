@@ -9,7 +9,7 @@ mod stream;
 use journeyman_protocol::{Block, ImageData, ResultPart, Role};
 use serde_json::{Map, Value, json};
 
-use super::names::{self, IdRule};
+use super::legal_names::{self, IdRule};
 use super::opaque_value::OpaqueValueKind;
 use super::transcript::{self, Turn};
 use super::{effort, json, provider_error};
@@ -22,7 +22,7 @@ const VERSION: &str = "2023-06-01";
 /// Default `max_tokens`, which the protocol requires. 32,000 is the smallest limit of any Claude
 /// since 3.7 (Opus 4); the smaller numbers are the limits of older models. For models of other
 /// names, 8,192 is what all servers that imitate the protocol accept.
-const DEFAULT_MAX_TOKENS: u64 = 32_000;
+const MAX_TOKENS_CLAUDE_3_7: u64 = 32_000;
 const MAX_TOKENS_CLAUDE_3_5: u64 = 8_192;
 const MAX_TOKENS_CLAUDE_3: u64 = 4_096;
 const MAX_TOKENS_OTHER: u64 = 8_192;
@@ -104,7 +104,7 @@ impl Codec for AnthropicCodec {
 fn default_max_tokens(model: &str) -> u64 {
     match claude_version(model) {
         None => MAX_TOKENS_OTHER,
-        Some(version) if version >= (3, 7) => DEFAULT_MAX_TOKENS,
+        Some(version) if version >= (3, 7) => MAX_TOKENS_CLAUDE_3_7,
         Some(version) if version >= (3, 5) => MAX_TOKENS_CLAUDE_3_5,
         Some(_) => MAX_TOKENS_CLAUDE_3,
     }
@@ -176,7 +176,7 @@ fn encode_tools(request: &ModelRequest) -> Value {
     let mut tools: Vec<Value> = request
         .tools
         .iter()
-        .map(|tool| json!({"name": names::legal_tool_name(&tool.name), "description": tool.description, "input_schema": tool.input_schema}))
+        .map(|tool| json!({"name": legal_names::legal_tool_name(&tool.name), "description": tool.description, "input_schema": tool.input_schema}))
         .collect();
     if let Some(last) = tools.last_mut() {
         set_cache_marker(last);
@@ -252,8 +252,8 @@ fn encode_block(block: &Block) -> Option<Value> {
         }
         Block::ToolUse(call) => json!({
             "type": "tool_use",
-            "id": names::legal_call_id(call.id.as_str(), IdRule::Common),
-            "name": names::legal_tool_name(&call.name),
+            "id": legal_names::legal_call_id(call.id.as_str(), IdRule::Common),
+            "name": legal_names::legal_tool_name(&call.name),
             "input": transcript::input_object(call),
         }),
         Block::ToolResult { id, content, is_error } => {
@@ -270,7 +270,7 @@ fn encode_block(block: &Block) -> Option<Value> {
             }
             let mut result = json!({
                 "type": "tool_result",
-                "tool_use_id": names::legal_call_id(id.as_str(), IdRule::Common),
+                "tool_use_id": legal_names::legal_call_id(id.as_str(), IdRule::Common),
                 "content": parts,
             });
             if *is_error && let Some(members) = result.as_object_mut() {

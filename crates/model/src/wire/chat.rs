@@ -10,7 +10,7 @@ mod stream;
 use journeyman_protocol::{Block, ResultPart, Role, ToolUse};
 use serde_json::{Map, Value, json};
 
-use super::names;
+use super::legal_names;
 use super::opaque_value::OpaqueValueKind;
 use super::openai_server::OpenAiServer;
 use super::responses::{MAX_CACHE_KEY_CHARS, data_url, encode_arguments, openai_model_names, system_text};
@@ -76,7 +76,7 @@ impl Codec for ChatCodec {
         if !request.tools.is_empty() {
             let tools = request.tools.iter().map(|tool| {
                 json!({"type": "function", "function": {
-                    "name": names::legal_tool_name(&tool.name),
+                    "name": legal_names::legal_tool_name(&tool.name),
                     "description": tool.description,
                     "parameters": tool.input_schema,
                 }})
@@ -145,7 +145,7 @@ impl ChatCodec {
                 Block::ToolResult { id, content, is_error } => {
                     messages.push(json!({
                         "role": "tool",
-                        "tool_call_id": names::legal_call_id(id.as_str(), self.host.id_rule()),
+                        "tool_call_id": legal_names::legal_call_id(id.as_str(), self.host.id_rule()),
                         "content": transcript::result_text(content, *is_error, IMAGES_PLACEHOLDER),
                     }));
                     parts.extend(content.iter().filter_map(|part| match part {
@@ -210,11 +210,14 @@ impl ChatCodec {
             _ => transcript::input_object(call).to_string(),
         };
         let mut encoded = Map::new();
-        encoded.insert("id".to_owned(), json!(names::legal_call_id(call.id.as_str(), self.host.id_rule())));
+        encoded.insert(
+            "id".to_owned(),
+            json!(legal_names::legal_call_id(call.id.as_str(), self.host.id_rule())),
+        );
         encoded.insert("type".to_owned(), json!("function"));
         encoded.insert(
             "function".to_owned(),
-            json!({"name": names::legal_tool_name(&call.name), "arguments": arguments}),
+            json!({"name": legal_names::legal_tool_name(&call.name), "arguments": arguments}),
         );
         let extra = decode_opaque_json(call.signature.as_deref()).filter(Value::is_object);
         if let (OpenAiServer::Other | OpenAiServer::OpenRouter, Some(extra)) = (self.host, extra) {

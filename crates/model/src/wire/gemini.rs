@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use journeyman_protocol::{Block, ImageData, ResultPart, Role};
 use serde_json::{Map, Value, json};
 
-use super::names::{self, IdRule};
+use super::legal_names::{self, IdRule};
 use super::opaque_value::OpaqueValueKind;
 use super::transcript::{self, Turn};
 use super::{effort, gemini_schema, json, provider_error};
@@ -42,7 +42,7 @@ impl Codec for GeminiCodec {
                 .iter()
                 .map(|tool| {
                     let mut declaration = json::new_object([
-                        ("name", json!(names::legal_tool_name(&tool.name))),
+                        ("name", json!(legal_names::legal_tool_name(&tool.name))),
                         ("description", json!(tool.description)),
                     ]);
                     if let Some(parameters) = gemini_schema::convert_parameters(&tool.input_schema) {
@@ -182,7 +182,7 @@ fn encode_turn<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &
             Block::ToolUse(call) => {
                 calls.insert(call.id.as_str(), &call.name);
                 let mut function = id_member(call.id.as_str());
-                function.insert("name".to_owned(), json!(names::legal_tool_name(&call.name)));
+                function.insert("name".to_owned(), json!(legal_names::legal_tool_name(&call.name)));
                 function.insert("args".to_owned(), transcript::input_object(call));
                 let mut part = json::new_object([("functionCall", Value::Object(function))]);
                 let signature = OpaqueValueKind::Gemini.strip_prefix(call.signature.as_deref());
@@ -196,7 +196,7 @@ fn encode_turn<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &
             Block::ToolResult { id, content, is_error } => {
                 let mut function = id_member(id.as_str());
                 let name = calls.get(id.as_str()).copied().unwrap_or_default();
-                function.insert("name".to_owned(), json!(names::legal_tool_name(name)));
+                function.insert("name".to_owned(), json!(legal_names::legal_tool_name(name)));
                 // Google documents these two keys for a function's result.
                 let key = if *is_error { "error" } else { "output" };
                 let text = transcript::result_text(content, false, "(the image follows)");
@@ -221,10 +221,10 @@ fn encode_turn<'a>(turn: &Turn<'a>, strict: bool, calls: &mut HashMap<&'a str, &
 
 /// Returns the id of a call or its result, unless this crate generated it.
 fn id_member(id: &str) -> Map<String, Value> {
-    if names::is_generated_id(id) {
+    if legal_names::is_generated_id(id) {
         Map::new()
     } else {
-        json::new_object([("id", json!(names::legal_call_id(id, IdRule::Common)))])
+        json::new_object([("id", json!(legal_names::legal_call_id(id, IdRule::Common)))])
     }
 }
 

@@ -3,7 +3,7 @@
 use journeyman_protocol::{Block, CallId, Message, Role, StopReason, ToolUse};
 use serde_json::{Map, Value};
 
-use super::names::{self, IdDigest};
+use super::legal_names::{self, IdDigest};
 use super::opaque_value::OpaqueValueKind;
 use crate::{Delta, ModelError};
 
@@ -81,7 +81,7 @@ impl MessageBuilder {
                 .any(|block_builder| matches!(&block_builder.piece, BlockContent::Call { id, .. } if id.as_str() == wanted))
         };
         let id = match id {
-            "" => names::generate_call_id(self.answer, place),
+            "" => legal_names::generate_call_id(self.answer, place),
             id if taken(id) => format!("{id}_{place}"),
             id => id.to_owned(),
         };

@@ -1,6 +1,6 @@
 //! Differences between servers of the OpenAI protocols, found by base URL.
 
-use super::names::IdRule;
+use super::legal_names::IdRule;
 
 /// Servers of the OpenAI protocols that differ in what they accept or require.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

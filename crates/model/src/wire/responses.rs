@@ -8,7 +8,7 @@ mod stream;
 use journeyman_protocol::{Block, ImageData, ResultPart, Role};
 use serde_json::{Value, json};
 
-use super::names;
+use super::legal_names;
 use super::opaque_value::OpaqueValueKind;
 use super::openai_server::OpenAiServer;
 use super::transcript::{self, Turn};
@@ -70,7 +70,7 @@ impl Codec for ResponsesCodec {
             let tools = request.tools.iter().map(|tool| {
                 json!({
                     "type": "function",
-                    "name": names::legal_tool_name(&tool.name),
+                    "name": legal_names::legal_tool_name(&tool.name),
                     "description": tool.description,
                     "parameters": tool.input_schema,
                     "strict": false,
@@ -172,7 +172,7 @@ impl ResponsesCodec {
                 Block::ToolResult { id, content: parts, is_error } => {
                     input.push(json!({
                         "type": "function_call_output",
-                        "call_id": names::legal_call_id(id.as_str(), self.host.id_rule()),
+                        "call_id": legal_names::legal_call_id(id.as_str(), self.host.id_rule()),
                         "output": transcript::result_text(parts, *is_error, IMAGES_PLACEHOLDER),
                     }));
                     content.extend(parts.iter().filter_map(|part| match part {
@@ -210,8 +210,8 @@ impl ResponsesCodec {
                 }
                 Block::ToolUse(call) => input.push(json!({
                     "type": "function_call",
-                    "call_id": names::legal_call_id(call.id.as_str(), self.host.id_rule()),
-                    "name": names::legal_tool_name(&call.name),
+                    "call_id": legal_names::legal_call_id(call.id.as_str(), self.host.id_rule()),
+                    "name": legal_names::legal_tool_name(&call.name),
                     "arguments": encode_arguments(&call.input),
                 })),
                 Block::Image(_) | Block::ToolResult { .. } => {}

@@ -165,7 +165,7 @@ pub(super) const NON_BUILD_TASK_WORDS: &[&str] = &[
 ];
 
 /// Variables of build files that a call may set, because they change output alone.
-pub(super) const OUTPUT_DEFINITIONS: &[&str] = &["V", "VERBOSE"];
+pub(super) const VERBOSITY_VARIABLES: &[&str] = &["V", "VERBOSE"];
 
 const CARGO_OPTIONS: &[&str] = &[
     "all",

@@ -13,15 +13,15 @@ use journeyman_syntax::shell::Word;
 
 use super::build_table::{
     BUILD_TASK_WORDS, BUILD_TOOLS, BuildOperands, BuildTool, LAUNCHERS, Launcher, NON_BUILD_TASK_WORDS,
-    OUTPUT_DEFINITIONS, TOOL_DIRECTORIES,
+    TOOL_DIRECTORIES, VERBOSITY_VARIABLES,
 };
-use super::edits::{self, is_accepted_word, is_in_project};
+use super::edits::{self, is_accepted_word, is_ordinary_path};
 use super::options::operands_if_known;
 use super::part::shorten_command;
 use super::readers::base_name;
 
 /// Maximum number of words of a program that are checked.
-const MAX_WORDS: usize = 512;
+const MAX_CHECKED_WORDS: usize = 512;
 /// Maximum number of tools that run each other (`poetry run python -m pytest`).
 const MAX_LAUNCHERS: usize = 3;
 
@@ -40,10 +40,10 @@ pub(super) fn is_build(words: &[Word]) -> bool {
 
 fn is_build_behind_launchers(words: &[Word], runners_left: usize) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
-    if words.len() > MAX_WORDS
+    if words.len() > MAX_CHECKED_WORDS
         || !program.known
         || program.dialect
-        || !arguments.iter().all(|word| is_accepted_word(word) && stays_in_project(&word.text))
+        || !arguments.iter().all(|word| is_accepted_word(word) && names_ordinary_paths(&word.text))
     {
         return false;
     }
@@ -59,7 +59,7 @@ fn is_build_behind_launchers(words: &[Word], runners_left: usize) -> bool {
             && words.get(before + 1..).is_some_and(|inner| {
                 inner.first().is_some_and(|tool| tool.known && !tool.text.contains('/'))
                     && (is_build_behind_launchers(inner, runners_left.saturating_sub(1))
-                        || edits::is_project_query(inner))
+                        || edits::is_query_or_formatter(inner))
             })
     };
     runners_left > 0 && LAUNCHERS.iter().any(runs_tool)
@@ -72,7 +72,7 @@ fn tool_name(path: &str) -> &str {
 
 /// Returns true if a word, or the value in an option, names nothing outside the project and no file
 /// that programs outside the sandbox obey.
-fn stays_in_project(word: &str) -> bool {
+fn names_ordinary_paths(word: &str) -> bool {
     let value = match word.strip_prefix('-') {
         Some(option) => match option.split_once('=') {
             Some((_, value)) => Some(value),
@@ -81,7 +81,7 @@ fn stays_in_project(word: &str) -> bool {
         },
         None => Some(word.split_once('=').map_or(word, |(_, value)| value)),
     };
-    value.is_some_and(|value| value.is_empty() || (is_in_project(value) && !value.contains(":/")))
+    value.is_some_and(|value| value.is_empty() || (is_ordinary_path(value) && !value.contains(":/")))
 }
 
 fn is_accepted_call(tool: &BuildTool, texts: &[&str]) -> bool {
@@ -140,7 +140,7 @@ fn is_build_task(name: &str) -> bool {
         return true;
     }
     if let Some((variable, value)) = name.split_once('=') {
-        return OUTPUT_DEFINITIONS.contains(&variable)
+        return VERBOSITY_VARIABLES.contains(&variable)
             && value.bytes().all(|byte| byte.is_ascii_alphanumeric());
     }
     let words = split_task_name(name);
@@ -194,12 +194,12 @@ mod tests {
     #[test]
     fn words_name_nothing_outside_the_project() {
         for word in ["src", "-j4", "--features=a", "tests/a.py::b", "./...", "--nocapture", "-"] {
-            assert!(stays_in_project(word), "{word}");
+            assert!(names_ordinary_paths(word), "{word}");
         }
         for word in
             ["..", "/srv", "-C..", "-C/srv", "--x=/srv", "x=../y", "~/x", ".envrc", "html:/x", "--o=.git/x"]
         {
-            assert!(!stays_in_project(word), "{word}");
+            assert!(!names_ordinary_paths(word), "{word}");
         }
     }
 }

@@ -191,12 +191,12 @@ fn check_by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bo
             let recursive = name == "rmtree"
                 || has_option(arguments, 'r', "--recursive")
                 || has_short_option(arguments, 'R');
-            danger.add_removal(|| format!("files removed: {}", join_operands(arguments)));
+            danger.add_restorable_destruction(|| format!("files removed: {}", join_operands(arguments)));
             danger.beyond_undo |= !are_restorable_files(arguments, recursive);
             check_system_paths(name, arguments, danger);
         }
         ArgumentRule::Truncating => {
-            danger.add_removal(|| format!("the content of {}", join_operands(arguments)));
+            danger.add_restorable_destruction(|| format!("the content of {}", join_operands(arguments)));
             danger.beyond_undo |= !are_restorable_files(arguments, false);
             check_system_paths(name, arguments, danger);
         }
@@ -210,15 +210,17 @@ fn check_by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bo
         ArgumentRule::Modes => {
             if has_option(arguments, 'R', "--recursive") {
                 // The journal has modes, and owners can't be changed in the sandbox.
-                danger
-                    .add_removal(|| format!("modes or owners of everything in {}", join_operands(arguments)));
+                danger.add_restorable_destruction(|| {
+                    format!("modes or owners of everything in {}", join_operands(arguments))
+                });
             }
             check_system_paths(name, arguments, danger);
         }
         ArgumentRule::Moving | ArgumentRule::Writing => {
             if judged == ArgumentRule::Moving && has_short_option(arguments, 'f') {
                 let last = arguments.get(arguments.len().saturating_sub(1)..).unwrap_or_default();
-                danger.add_removal(|| format!("what was there before: {}", join_operands(last)));
+                danger
+                    .add_restorable_destruction(|| format!("what was there before: {}", join_operands(last)));
             }
             check_system_paths(name, arguments, danger);
             check_written_files(name, arguments, danger);
@@ -229,7 +231,7 @@ fn check_by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bo
         ArgumentRule::Finding => return false,
         ArgumentRule::Synchronizing => check_rsync(arguments, danger),
         ArgumentRule::Planning => check_terraform(name, arguments, danger),
-        ArgumentRule::Service => check_removal(name, arguments, danger),
+        ArgumentRule::Service => check_service_removal(name, arguments, danger),
         ArgumentRule::Database => {
             danger.add_destruction(|| format!("the database {}", join_operands(arguments)))
         }
@@ -243,7 +245,7 @@ fn check_by_arguments(name: &str, arguments: &[&str], danger: &mut Danger) -> bo
 }
 
 /// Checks clients of services for commands that remove data there.
-fn check_removal(name: &str, arguments: &[&str], danger: &mut Danger) {
+fn check_service_removal(name: &str, arguments: &[&str], danger: &mut Danger) {
     const REMOVING_WORDS: &[&str] = &[
         "delete",
         "rm",
@@ -302,7 +304,7 @@ fn are_restorable_files(arguments: &[&str], recursive: bool) -> bool {
 
 fn check_node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
     check_deployment(name, arguments, danger);
-    const PUBLISHING_PROGRAMS: &[&str] = &[
+    const PUBLISHING_SUBCOMMANDS: &[&str] = &[
         "publish",
         "unpublish",
         "deprecate",
@@ -318,21 +320,22 @@ fn check_node_packages(name: &str, arguments: &[&str], danger: &mut Danger) {
     // npm accepts abbreviated commands.
     const ABBREVIATED_SUBCOMMANDS: &[(&str, usize)] =
         &[("publish", 2), ("unpublish", 4), ("deprecate", 3), ("adduser", 4)];
-    const OTHER_SUBCOMMANDS: &[&str] =
+    const RUN_OR_INSTALL_SUBCOMMANDS: &[&str] =
         &["run", "run-script", "test", "exec", "x", "install", "i", "ci", "add"];
-    let short =
-        arguments.iter().take_while(|argument| !OTHER_SUBCOMMANDS.contains(argument)).find(|argument| {
+    let short = arguments.iter().take_while(|argument| !RUN_OR_INSTALL_SUBCOMMANDS.contains(argument)).find(
+        |argument| {
             ABBREVIATED_SUBCOMMANDS
                 .iter()
                 .any(|(verb, least)| argument.len() >= *least && verb.starts_with(**argument))
-        });
+        },
+    );
     if let Some(verb) = short.filter(|_| name == "npm") {
         danger.add_outside_effect(|| format!("`{name} {verb}` {REACHES_MACHINES}"));
         if verb.starts_with("unp") {
             danger.add_destruction(|| "a published version".to_owned());
         }
     }
-    if let Some(verb) = arguments.iter().find(|argument| PUBLISHING_PROGRAMS.contains(argument)) {
+    if let Some(verb) = arguments.iter().find(|argument| PUBLISHING_SUBCOMMANDS.contains(argument)) {
         danger.add_outside_effect(|| format!("`{name} {verb}` {REACHES_MACHINES}"));
         if *verb == "unpublish" {
             danger.add_destruction(|| "a published version".to_owned());

@@ -23,7 +23,7 @@ use crate::protected_paths::{PathProtection, protection_of_text};
 /// The sandbox's private temporary directory.
 const TEMPORARY_DIR: &str = "/tmp/";
 /// Maximum number of words of a program that are checked.
-const MAX_WORDS: usize = 512;
+const MAX_CHECKED_WORDS: usize = 512;
 /// Programs that ask for more rights in every case.
 const PRIVILEGE_PROGRAMS: &[&str] = &["doas", "pkexec", "su", "sudo"];
 /// Other arguments by which programs print their version and do nothing else.
@@ -40,7 +40,10 @@ const VERSION_ARGUMENTS: &[(&str, &[&str])] = &[
 /// Returns one line on the effect of a program with its arguments, if it is known to be level 1.
 pub(super) fn describe_edit(words: &[Word]) -> Option<String> {
     let (program, arguments) = words.split_first()?;
-    if words.len() > MAX_WORDS || !program.known || program.dialect || !arguments.iter().all(is_accepted_word)
+    if words.len() > MAX_CHECKED_WORDS
+        || !program.known
+        || program.dialect
+        || !arguments.iter().all(is_accepted_word)
     {
         return None;
     }
@@ -49,7 +52,7 @@ pub(super) fn describe_edit(words: &[Word]) -> Option<String> {
     if is_version_query(words) {
         return Some(format!("it asks `{}` for its version", shorten_command(name)));
     }
-    if is_project_query(words) || is_make_dry_run(name, &texts) {
+    if is_query_or_formatter(words) || is_make_dry_run(name, &texts) {
         return Some(format!("it asks `{}` about the project", shorten_command(name)));
     }
     only_changes_project(name, &texts)
@@ -57,7 +60,7 @@ pub(super) fn describe_edit(words: &[Word]) -> Option<String> {
 }
 
 /// Returns true if a program of the table only prints information or formats files.
-pub(super) fn is_project_query(words: &[Word]) -> bool {
+pub(super) fn is_query_or_formatter(words: &[Word]) -> bool {
     let Some((program, arguments)) = words.split_first() else { return false };
     let name = base_name(&program.text);
     let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
@@ -81,7 +84,7 @@ fn is_pattern(word: &Word) -> bool {
 
 /// Returns true if a path in a command is an ordinary file of the project or of the temporary
 /// directory.
-pub(super) fn is_in_project(path: &str) -> bool {
+pub(super) fn is_ordinary_path(path: &str) -> bool {
     let path = path.strip_prefix(TEMPORARY_DIR).unwrap_or(path);
     !path.is_empty()
         && !path.starts_with(['/', '~'])
@@ -136,7 +139,7 @@ fn is_accepted_query(asked: &QueryProgram, arguments: &[Word], texts: &[&str]) -
     };
     (asked.operands || operands.is_empty())
         // For pagers, a `+` begins a command.
-        && (!asked.files || operands.iter().all(|operand| is_in_project(operand) && !operand.starts_with('+')))
+        && (!asked.files || operands.iter().all(|operand| is_ordinary_path(operand) && !operand.starts_with('+')))
         && (asked.files || arguments.iter().all(|word| word.known))
 }
 
@@ -148,7 +151,7 @@ fn strip_subcommand<'a>(texts: &[&'a str], words: &[&str]) -> Option<Vec<&'a str
 
 fn only_changes_project(name: &str, texts: &[&str]) -> bool {
     let all = |operands: &[&str], least: usize| {
-        operands.len() >= least && operands.iter().all(|operand| is_in_project(operand))
+        operands.len() >= least && operands.iter().all(|operand| is_ordinary_path(operand))
     };
     match name {
         "git" => is_git_edit(texts),
@@ -233,7 +236,7 @@ fn is_sed_in_place(texts: &[&str]) -> bool {
     // A script that begins like the option would be removed too.
     rest.len() + 1 == texts.len()
         && sed::input_files(&rest)
-            .is_some_and(|files| !files.is_empty() && files.iter().all(|it| is_in_project(it)))
+            .is_some_and(|files| !files.is_empty() && files.iter().all(|it| is_ordinary_path(it)))
 }
 
 /// Returns true for `sort -o FILE`.
@@ -248,7 +251,7 @@ fn is_sort_to_file(texts: &[&str]) -> bool {
             None => rest.push(word),
         }
     }
-    matches!(written.as_slice(), [file] if is_in_project(file))
+    matches!(written.as_slice(), [file] if is_ordinary_path(file))
         && readers::reader_operands("sort", &rest).is_some()
 }
 
@@ -258,7 +261,7 @@ fn is_git_edit(texts: &[&str]) -> bool {
     let Some((command, rest)) = texts.split_first() else { return false };
     let taken = |flags: &str, valued: &str, long: &[&str]| operands_if_known(rest, flags, valued, &[long]);
     let inside =
-        |operands: Vec<&str>| operands.iter().all(|it| *it == "." || *it == ":/" || is_in_project(it));
+        |operands: Vec<&str>| operands.iter().all(|it| *it == "." || *it == ":/" || is_ordinary_path(it));
     match *command {
         "add" => taken("AuNvn", "", &["all", "update", "intent-to-add", "verbose", "dry-run", "refresh"])
             .is_some_and(inside),

@@ -62,7 +62,7 @@ const DIFF_OPTIONS: &[&str] = &[
     "submodule?",
 ];
 /// Options that select commits.
-const COMMIT_OPTIONS: &[&str] = &[
+const LOG_OPTIONS: &[&str] = &[
     "oneline",
     "graph",
     "all",
@@ -219,12 +219,7 @@ const GIT_READ_COMMANDS: &[GitReadCommand] = &[
             "null",
         ]],
     },
-    GitReadCommand {
-        name: "log",
-        flags: LOG_FLAGS,
-        valued: LOG_VALUED,
-        long: &[DIFF_OPTIONS, COMMIT_OPTIONS],
-    },
+    GitReadCommand { name: "log", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF_OPTIONS, LOG_OPTIONS] },
     GitReadCommand {
         name: "ls-files",
         flags: "cdmoiskutvzf",
@@ -269,7 +264,7 @@ const GIT_READ_COMMANDS: &[GitReadCommand] = &[
         name: "rev-list",
         flags: "0123456789",
         valued: "n",
-        long: &[COMMIT_OPTIONS, &["objects", "parents", "children"]],
+        long: &[LOG_OPTIONS, &["objects", "parents", "children"]],
     },
     GitReadCommand {
         name: "rev-parse",
@@ -300,14 +295,9 @@ const GIT_READ_COMMANDS: &[GitReadCommand] = &[
         name: "shortlog",
         flags: "nsec",
         valued: "",
-        long: &[COMMIT_OPTIONS, &["numbered", "summary", "email", "committer"]],
+        long: &[LOG_OPTIONS, &["numbered", "summary", "email", "committer"]],
     },
-    GitReadCommand {
-        name: "show",
-        flags: LOG_FLAGS,
-        valued: LOG_VALUED,
-        long: &[DIFF_OPTIONS, COMMIT_OPTIONS],
-    },
+    GitReadCommand { name: "show", flags: LOG_FLAGS, valued: LOG_VALUED, long: &[DIFF_OPTIONS, LOG_OPTIONS] },
     GitReadCommand {
         name: "show-ref",
         flags: "sdqh",
@@ -340,7 +330,7 @@ const GIT_READ_COMMANDS: &[GitReadCommand] = &[
         name: "whatchanged",
         flags: LOG_FLAGS,
         valued: LOG_VALUED,
-        long: &[DIFF_OPTIONS, COMMIT_OPTIONS],
+        long: &[DIFF_OPTIONS, LOG_OPTIONS],
     },
 ];
 
@@ -362,7 +352,7 @@ pub(super) fn only_reads(arguments: &[&str]) -> bool {
         ("config", rest) => reads_config(rest),
         ("stash", ["list"]) | ("worktree", ["list"]) => true,
         ("stash", ["list", rest @ ..]) => {
-            operands_if_known(rest, LOG_FLAGS, LOG_VALUED, &[DIFF_OPTIONS, COMMIT_OPTIONS]).is_some()
+            operands_if_known(rest, LOG_FLAGS, LOG_VALUED, &[DIFF_OPTIONS, LOG_OPTIONS]).is_some()
         }
         ("worktree", ["list", rest @ ..]) => operands_if_known(rest, "vz", "", &[&["verbose", "porcelain"]])
             .is_some_and(|operands| operands.is_empty()),
@@ -390,10 +380,10 @@ pub(super) fn only_reads(arguments: &[&str]) -> bool {
         ("stash", ["show", rest @ ..]) => operands_if_known(rest, "pu", "", &[DIFF_OPTIONS]).is_some(),
         ("reflog", [] | ["show"]) => true,
         ("reflog", ["show", rest @ ..]) => {
-            operands_if_known(rest, "0123456789", "n", &[COMMIT_OPTIONS]).is_some()
+            operands_if_known(rest, "0123456789", "n", &[LOG_OPTIONS]).is_some()
         }
         ("reflog", rest @ [option, ..]) if option.starts_with('-') => {
-            operands_if_known(rest, "0123456789", "n", &[COMMIT_OPTIONS])
+            operands_if_known(rest, "0123456789", "n", &[LOG_OPTIONS])
                 .is_some_and(|operands| operands.is_empty())
         }
         ("version", []) => true,
@@ -408,7 +398,7 @@ fn is_reading_command(command: &str, rest: &[&str]) -> bool {
 
 /// Returns true for `git config` that reads: a key without a value.
 fn reads_config(arguments: &[&str]) -> bool {
-    const LONG_OPTIONS: &[&str] = &[
+    const CONFIG_LONG_OPTIONS: &[&str] = &[
         "get",
         "get-all",
         "get-regexp",
@@ -433,7 +423,9 @@ fn reads_config(arguments: &[&str]) -> bool {
     let key = |name: &str| name.contains('.') && !name.contains(UNKNOWN_REST);
     let has = |names: &[&str]| arguments.iter().any(|argument| names.contains(argument));
     // Git accepts abbreviated options, so an unknown argument must not be one.
-    let Some(operands) = operands_if_known(arguments, "lz", "f", &[LONG_OPTIONS]) else { return false };
+    let Some(operands) = operands_if_known(arguments, "lz", "f", &[CONFIG_LONG_OPTIONS]) else {
+        return false;
+    };
     match operands.as_slice() {
         [] => has(&["-l", "--list"]),
         [name] if has(&["--get", "--get-all", "--get-regexp"]) => !name.contains(UNKNOWN_REST),
@@ -472,7 +464,7 @@ fn lists_tags(arguments: &[&str]) -> bool {
 /// Returns true if the unknown content of a word could be or become another option: only the values
 /// of these options may be unknown.
 fn may_hide_option(argument: &str) -> bool {
-    const HARMLESS_OPTIONS: &[&str] = &[
+    const HARMLESS_VALUE_OPTIONS: &[&str] = &[
         "--author=",
         "--committer=",
         "--since=",
@@ -492,7 +484,7 @@ fn may_hide_option(argument: &str) -> bool {
     ];
     argument.starts_with('-')
         && argument.contains(UNKNOWN_REST)
-        && !HARMLESS_OPTIONS.iter().any(|known| argument.starts_with(known))
+        && !HARMLESS_VALUE_OPTIONS.iter().any(|known| argument.starts_with(known))
 }
 
 /// Returns true for `%G…` in a format, also as `%+G`, and for sorting by it: both run the program

@@ -46,7 +46,7 @@ pub(super) fn find_hosts(program: &str, words: &[Word]) -> Vec<String> {
 /// Returns true if `curl` with these words connects only to this machine, which in the sandbox is
 /// its own loopback network.
 pub(super) fn is_loopback_request(program: &str, words: &[Word]) -> bool {
-    const LONG_OPTIONS: &[&str] = &[
+    const CURL_LONG_OPTIONS: &[&str] = &[
         "data=",
         "fail",
         "head",
@@ -76,7 +76,7 @@ pub(super) fn is_loopback_request(program: &str, words: &[Word]) -> bool {
     if let Some(at) = texts.windows(2).position(|pair| pair == ["-o", "/dev/null"]) {
         texts.drain(at..at + 2);
     }
-    operands_if_known(&texts, "sSfiIv", "XHdmw", &[LONG_OPTIONS])
+    operands_if_known(&texts, "sSfiIv", "XHdmw", &[CURL_LONG_OPTIONS])
         .is_some_and(|operands| !operands.is_empty() && operands.iter().all(local))
 }
 

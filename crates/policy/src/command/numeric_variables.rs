@@ -7,7 +7,7 @@
 
 use journeyman_syntax::shell::{SimpleCommand, Statement, Word};
 
-use super::variables::is_harmless_name;
+use super::variables::is_private_variable;
 
 /// The variables of one command that are used in arithmetic.
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl NumericVariables {
     pub(super) fn are_numbers(&self) -> bool {
         let counts = |name: &str| matches!(name, "RANDOM" | "SECONDS" | "LINENO");
         self.computed.iter().all(|name| {
-            (is_harmless_name(name) || counts(name)) && !self.texts.iter().any(|text| text == name)
+            (is_private_variable(name) || counts(name)) && !self.texts.iter().any(|text| text == name)
         })
     }
 
@@ -100,7 +100,7 @@ fn named_variable(word: &Word) -> Option<&str> {
         Some(braced) => braced.strip_suffix('}').map(|body| body.strip_prefix('#').unwrap_or(body))?,
         None => body,
     };
-    is_harmless_name(body).then_some(body)
+    is_private_variable(body).then_some(body)
 }
 
 /// Returns true if a word is a number, whatever its variables contain.

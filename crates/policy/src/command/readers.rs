@@ -180,7 +180,7 @@ pub(super) fn only_reads(words: &[Word], changed_directory: bool) -> Result<(), 
             has_unambiguous_clusters(program, &arguments)
                 && reader.is_some_and(|reader| accepts_arguments(reader, &arguments))
         }
-        "jq" => accepts_arguments(reader.unwrap_or(&NO_ARGUMENTS), &strip_option_values(&arguments)),
+        "jq" => accepts_arguments(reader.unwrap_or(&NO_ARGUMENTS), &strip_jq_variables(&arguments)),
         "expr" => !arguments.iter().any(|argument| argument.starts_with("--")),
         "read" => is_harmless_read(&arguments),
         "tee" => arguments.iter().all(|argument| {
@@ -301,12 +301,12 @@ pub(super) fn is_syntax_check(words: &[Word]) -> bool {
 fn shows_network(arguments: &[&str]) -> bool {
     const LONG_OPTIONS: &[&str] =
         &["-4", "-6", "-br", "-brief", "-c", "-color", "-d", "-details", "-j", "-o", "-p", "-s"];
-    const OBJECT_TOOLS: &[&str] =
+    const IP_OBJECTS: &[&str] =
         &["a", "addr", "address", "l", "link", "n", "neigh", "neighbour", "r", "ro", "route", "ru", "rule"];
     let first =
         arguments.iter().position(|argument| !LONG_OPTIONS.contains(argument)).unwrap_or(arguments.len());
     match arguments.get(first..).unwrap_or_default() {
-        [object] | [object, "list" | "ls" | "s" | "show", ..] => OBJECT_TOOLS.contains(object),
+        [object] | [object, "list" | "ls" | "s" | "show", ..] => IP_OBJECTS.contains(object),
         _ => false,
     }
 }
@@ -339,7 +339,7 @@ fn decompresses(program: &str, arguments: &[&str]) -> bool {
 }
 
 /// Returns the arguments of `jq` without the names and values that `--arg` sets.
-fn strip_option_values<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+fn strip_jq_variables<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     let mut rest = arguments;
     let mut kept = Vec::with_capacity(arguments.len());
     loop {

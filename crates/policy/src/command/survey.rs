@@ -13,7 +13,7 @@ use super::part::{CommandPart, CommandWord, shorten_command};
 use super::statement_tree::{self, MAX_DEPTH};
 use super::unwrap::unwrap_program;
 use super::unwrap_result::{InnerCommand, UnwrapResult};
-use super::variables::{is_harmless_name, is_harmless_variable};
+use super::variables::{is_harmless_variable, is_private_variable};
 use super::{builds, credentials, edits, hosts, readers};
 
 /// Maximum number of parts of a command.
@@ -199,7 +199,7 @@ impl<'c> Survey<'c> {
     fn survey_compound(&mut self, compound: &CompoundCommand, place: CommandInput<'_>) {
         let mut draft = PartDraft::default();
         if let Some(variable) = &compound.variable
-            && !is_harmless_name(variable)
+            && !is_private_variable(variable)
         {
             draft.add_reason(|| format!("it sets `{}`", shorten_command(variable)));
         }
@@ -275,7 +275,7 @@ impl<'c> Survey<'c> {
             // Before a program, an assignment applies to that program; alone, it applies to all
             // that follows.
             let harmless = if simple.words.is_empty() {
-                is_harmless_name(&assignment.name) || is_harmless_variable(&assignment.name)
+                is_private_variable(&assignment.name) || is_harmless_variable(&assignment.name)
             } else {
                 is_harmless_variable(&assignment.name)
             };
@@ -283,7 +283,7 @@ impl<'c> Survey<'c> {
                 draft.add_reason(|| {
                     format!("it sets `{}`, which may change what runs", shorten_command(&assignment.name))
                 });
-                if !simple.words.is_empty() || !is_harmless_name(&assignment.name.to_ascii_lowercase()) {
+                if !simple.words.is_empty() || !is_private_variable(&assignment.name.to_ascii_lowercase()) {
                     self.give_up("it sets a variable that may change what runs");
                 }
                 self.survey_variable_value(&assignment.name, &assignment.value);
@@ -353,7 +353,7 @@ impl<'c> Survey<'c> {
                         continue;
                     }
                     let writes = || format!("it writes {}", shorten_command(&target.text));
-                    match target.known && !target.dialect && edits::is_in_project(&target.text) {
+                    match target.known && !target.dialect && edits::is_ordinary_path(&target.text) {
                         true => _ = draft.edits.get_or_insert_with(writes),
                         false => draft.add_reason(writes),
                     }
@@ -452,7 +452,7 @@ impl<'c> Survey<'c> {
         }
         let harmless = |word: &Shown| {
             let variable = word.text.split('=').next().unwrap_or_default();
-            word.known && (is_harmless_name(variable) || is_harmless_variable(variable))
+            word.known && (is_private_variable(variable) || is_harmless_variable(variable))
         };
         if !words.iter().skip(1).all(harmless) {
             self.give_up("it sets a variable that may change what runs");

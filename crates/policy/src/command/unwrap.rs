@@ -181,22 +181,22 @@ fn append_unknown(words: &[Word], what: &str) -> Vec<Word> {
 fn unwrap_xargs(arguments: &[Word]) -> UnwrapResult {
     const FLAG_OPTIONS: &str = "0rtx";
     const VALUED_OPTIONS: &str = "adEILnPs";
-    const LONG_OPTIONS: &[&str] =
+    const XARGS_LONG_OPTIONS: &[&str] =
         &["null", "no-run-if-empty", "delimiter", "max-args", "max-procs", "max-lines", "replace", "verbose"];
     const LONG_VALUED: &[&str] =
-        &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", SLOT_OPTION];
+        &["--arg-file", "--delimiter", "--max-args", "--max-procs", "--max-chars", PROCESS_SLOT_OPTION];
     // It sets any variable, including `PATH`.
-    const SLOT_OPTION: &str = "--process-slot-var";
+    const PROCESS_SLOT_OPTION: &str = "--process-slot-var";
     let rest = skip_options(arguments, VALUED_OPTIONS, LONG_VALUED);
     let prefix = PrefixProgram {
         flags: FLAG_OPTIONS,
         valued: VALUED_OPTIONS,
-        long: LONG_OPTIONS,
+        long: XARGS_LONG_OPTIONS,
         long_valued: LONG_VALUED,
         ..PrefixProgram::NO_OPTIONS
     };
-    let plain =
-        has_plain_options(arguments, rest, &prefix) && !arguments.iter().any(|word| word.text == SLOT_OPTION);
+    let plain = has_plain_options(arguments, rest, &prefix)
+        && !arguments.iter().any(|word| word.text == PROCESS_SLOT_OPTION);
     let inner = match rest {
         [] => vec![Word::literal("echo"), Word::unknown("…")],
         words => {
@@ -453,7 +453,7 @@ fn unwrap_container(arguments: &[Word]) -> Option<UnwrapResult> {
 }
 
 fn unwrap_terminal(arguments: &[Word]) -> UnwrapResult {
-    const COMMAND_OPTIONS: &[&str] = &[
+    const TMUX_COMMANDS: &[&str] = &[
         "new-session",
         "new",
         "new-window",
@@ -470,7 +470,7 @@ fn unwrap_terminal(arguments: &[Word]) -> UnwrapResult {
     ];
     let rest = skip_options(arguments, "LSftTXpcsn", &[]);
     let rest = match rest {
-        [command, after @ ..] if COMMAND_OPTIONS.contains(&command.text.as_str()) => {
+        [command, after @ ..] if TMUX_COMMANDS.contains(&command.text.as_str()) => {
             skip_options(after, "ctsnxyFe", &[])
         }
         other => other,

@@ -7,7 +7,7 @@ use super::unwrap_result::{InnerCommand, UnwrapResult, skip_options, unwrap_join
 
 /// Returns the program that such a tool runs.
 pub(super) fn unwrap_tool(program: &str, arguments: &[Word]) -> Option<UnwrapResult> {
-    const LONG_OPTIONS: &[&str] = &[
+    const LONG_VALUED: &[&str] = &[
         "--directory",
         "--project",
         "--python",
@@ -44,7 +44,7 @@ pub(super) fn unwrap_tool(program: &str, arguments: &[Word]) -> Option<UnwrapRes
     let words = match (program, rest.iter().position(|word| word.text == "--")) {
         // Tools with their versions precede the program.
         ("mise" | "rtx", Some(end)) => rest.get(end + 1..)?,
-        _ => skip_options(rest, "eoprCntwG", LONG_OPTIONS),
+        _ => skip_options(rest, "eoprCntwG", LONG_VALUED),
     };
     (!words.is_empty()).then(|| UnwrapResult::from_words(words))
 }

@@ -2,7 +2,7 @@
 
 /// Returns true for variables that a command may set for its own use, because no program reads
 /// them.
-pub(super) fn is_harmless_name(name: &str) -> bool {
+pub(super) fn is_private_variable(name: &str) -> bool {
     name.starts_with(|c: char| c == '_' || c.is_ascii_lowercase())
         && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit())
         && !name.ends_with("_proxy")

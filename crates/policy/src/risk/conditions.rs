@@ -31,14 +31,14 @@ const EXISTING_KINDS: &[&str] = &[
     "计算器",
 ];
 /// Parts of which one program has several.
-const SEVERAL_PARTS: &[&str] =
+const REPEATABLE_PARTS: &[&str] =
     &["list", "button", "method", "function", "class", "按钮", "方法", "函数", "函數", "类"];
 /// Ends of Chinese words before one thing, as opposed to several: "一个程序".
 const CHINESE_SINGULAR_ENDINGS: &[&str] = &["一个", "写个", "做个", "来个", "给个", "这个", "那个", "小个"];
 /// Maximum number of words between an article and what it belongs to: "the new web page".
 const MAX_ADJECTIVES: usize = 3;
 /// Maximum number of words between a quantity and what it counts: "all the prime numbers".
-const MAX_WORDS_BETWEEN: usize = 2;
+const MAX_QUANTITY_DISTANCE: usize = 2;
 /// Chinese words before a part, or before what a user may have, that exists.
 const CHINESE_REFERENCE_PREFIXES: &[&str] = &[
     "放在", "放到", "放", "为", "给", "到", "在", "对", "把", "将", "让", "使", "这", "这个", "那", "那个",
@@ -73,9 +73,9 @@ impl Vocabulary {
             (None, None) => None,
             (Some(quantity), None) if kept().is_some() => Some(quantity),
             (Some(quantity), Some(_)) => Some(quantity),
-            (one, other) => one.or(other).filter(|_| !self.asks_for_kind(text)),
+            (one, other) => one.or(other).filter(|_| !self.asks_for_known_kind(text)),
         }
-        .or_else(|| self.find_plural(task).filter(|_| !self.asks_for_kind(text)))
+        .or_else(|| self.find_plural(task).filter(|_| !self.asks_for_known_kind(text)))
         .map(UnmetCondition::Word)
     }
 
@@ -85,7 +85,7 @@ impl Vocabulary {
         let is_counted = |found: &Occurrence<'_>| {
             counted.iter().any(|counted| match (&found.place, &counted.place) {
                 (WordPlace::Latin(quantity), WordPlace::Latin(counted)) => {
-                    (quantity.end..=quantity.end + MAX_WORDS_BETWEEN).contains(&counted.start)
+                    (quantity.end..=quantity.end + MAX_QUANTITY_DISTANCE).contains(&counted.start)
                 }
                 (WordPlace::Han(quantity), WordPlace::Han(counted)) => quantity.end == counted.start,
                 _ => false,
@@ -108,7 +108,7 @@ impl Vocabulary {
                 before.ends_with('个') && !CHINESE_SINGULAR_ENDINGS.iter().any(|one| before.ends_with(one))
             }
         };
-        let is_kept_or_program = |found: &Occurrence<'_>| !SEVERAL_PARTS.contains(&found.word.word);
+        let is_kept_or_program = |found: &Occurrence<'_>| !REPEATABLE_PARTS.contains(&found.word.word);
         let things =
             [WordClass::Kept, WordClass::Part].into_iter().flat_map(|class| self.find_each(task, class));
         things
@@ -147,7 +147,7 @@ impl Vocabulary {
 
     /// Returns true if a text asks for something of a known kind: in its first clause, where the
     /// thing that is made has its name.
-    fn asks_for_kind(&self, text: &str) -> bool {
+    fn asks_for_known_kind(&self, text: &str) -> bool {
         let clause = text.split(CLAUSE_ENDINGS).find(|clause| !clause.trim().is_empty()).unwrap_or_default();
         let task = TaskWords::new(clause);
         let name = task.latin_words().take_while(|word| !NAME_ENDING_WORDS.contains(word)).count();

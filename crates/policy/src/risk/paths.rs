@@ -106,7 +106,7 @@ impl ProjectPaths<'_> {
     /// Returns the first path in `text` that makes the task one of high risk, with the reason.
     pub(super) fn find_in_text(&self, text: &str) -> Option<(String, &'static str)> {
         let text: String = text.nfkc().collect();
-        text.split(is_between_words).find_map(|token| {
+        text.split(ends_path).find_map(|token| {
             // A path may have Chinese names, and a Chinese sentence has no spaces around a path.
             let parts = token.split(is_han).filter(|part| part.len() < token.len());
             std::iter::once(token).chain(parts).find_map(|one| self.judge_token(one))
@@ -177,7 +177,7 @@ fn has_variable(path: &str) -> bool {
 }
 
 /// Returns true for characters that end a path in a sentence.
-fn is_between_words(character: char) -> bool {
+fn ends_path(character: char) -> bool {
     character.is_whitespace()
         || character.is_control()
         || matches!(

@@ -150,7 +150,7 @@ pub(super) enum WordPlace {
 
 impl WordPlace {
     /// Returns true if another place is a part of this one, and not all of it.
-    fn is_longer_than(&self, other: &Self) -> bool {
+    fn strictly_contains(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Latin(this), Self::Latin(other)) | (Self::Han(this), Self::Han(other)) => {
                 this.start <= other.start && other.end <= this.end && this != other
@@ -205,7 +205,7 @@ impl Vocabulary {
     pub(super) fn find_each(&self, task: &TaskWords, class: WordClass) -> Vec<Occurrence<'_>> {
         let covers = [WordClass::Kind, WordClass::Low, WordClass::Plain];
         let covering: Vec<_> = covers.iter().flat_map(|cover| self.find_places(task, *cover)).collect();
-        let is_covered = |place: &WordPlace| covering.iter().any(|(cover, _)| cover.is_longer_than(place));
+        let is_covered = |place: &WordPlace| covering.iter().any(|(cover, _)| cover.strictly_contains(place));
         let found = self.find_places(task, class).into_iter().filter(|(place, _)| !is_covered(place));
         found.map(|(place, entry)| Occurrence { place, word: entry.to_matched_word() }).collect()
     }

@@ -20,7 +20,7 @@ use crate::protected_paths::{PathProtection, protection_of_text};
 
 /// Maximum number of words of a part that are matched. More are operands of one kind, such as
 /// files.
-const MAX_WORDS: usize = 512;
+const MAX_MATCHED_WORDS: usize = 512;
 
 /// A call in the form that rules are matched against.
 pub(crate) struct MatchSubject<'a> {
@@ -88,7 +88,7 @@ impl<'a> MatchSubject<'a> {
             let words = words.filter(|word| !word.is_empty());
             let mut words: Vec<&str> = words.flat_map(|word| [word, last_component(word)]).collect();
             // If some words are not searched for paths, none is counted twice.
-            if words.len() > MAX_WORDS {
+            if words.len() > MAX_MATCHED_WORDS {
                 words.sort_unstable();
                 words.dedup();
             }
@@ -109,8 +109,8 @@ impl<'a> MatchSubject<'a> {
         let mut effects = self.effects.reads.iter().chain(&self.effects.writes);
         let words = self.words();
         effects.any(|path| is_so(&path.to_string()))
-            || words.take(MAX_WORDS).any(|word| is_so(&word.text))
-            || self.is_opaque() && self.raw_words().iter().take(MAX_WORDS).any(is_so)
+            || words.take(MAX_MATCHED_WORDS).any(|word| is_so(&word.text))
+            || self.is_opaque() && self.raw_words().iter().take(MAX_MATCHED_WORDS).any(is_so)
     }
 
     /// Returns all words of the parts, including the files of redirections.
@@ -123,21 +123,21 @@ impl<'a> MatchSubject<'a> {
             // Known words have only quoted wildcards; if the text was not understood, no word is
             // known.
             let opaque = self.is_opaque();
-            let words = self.words().take(MAX_WORDS).filter(|word| opaque || !word.known);
+            let words = self.words().take(MAX_MATCHED_WORDS).filter(|word| opaque || !word.known);
             let mut shapes: Vec<PathShape> = words.flat_map(|word| shapes_of_word(&word.text)).collect();
             if opaque {
                 // The raw text is used, because rough splitting removes brackets.
                 let text = self.effects.command.as_deref().unwrap_or_default();
                 let between =
                     |c: char| c.is_whitespace() || matches!(c, ';' | '|' | '&' | '<' | '>' | '(' | ')');
-                shapes.extend(text.split(between).take(MAX_WORDS).flat_map(shapes_of_word));
+                shapes.extend(text.split(between).take(MAX_MATCHED_WORDS).flat_map(shapes_of_word));
             }
             shapes
         })
     }
 
     /// Returns true if wildcards match names that begin with a dot.
-    fn has_dots(&self) -> bool {
+    fn wildcards_match_dotfiles(&self) -> bool {
         *self.dots.get_or_init(|| {
             self.effects.command.as_deref().is_some_and(|command| command.contains("dotglob"))
         })
@@ -290,7 +290,11 @@ impl CompiledRule {
                 })
             })
         });
-        if named { MatchCertainty::Yes } else { self.match_shapes(subject.shapes(), subject.has_dots()) }
+        if named {
+            MatchCertainty::Yes
+        } else {
+            self.match_shapes(subject.shapes(), subject.wildcards_match_dotfiles())
+        }
     }
 
     /// Matches the paths that unknown words may stand for.
@@ -340,7 +344,7 @@ impl CompiledRule {
                 let shapes: Vec<PathShape> = open.flat_map(|word| shapes_of_word(&word.text)).collect();
                 let known =
                     if words.all(|word| word.known) { MatchCertainty::No } else { MatchCertainty::Perhaps };
-                hit = hit.min(known.max(self.match_shapes(&shapes, subject.has_dots())));
+                hit = hit.min(known.max(self.match_shapes(&shapes, subject.wildcards_match_dotfiles())));
             }
         }
         if hit > MatchCertainty::No && !self.hosts.is_empty() {
@@ -378,7 +382,7 @@ impl CompiledRule {
         {
             return MatchCertainty::No;
         }
-        let words = words.get(..MAX_WORDS.min(words.len())).unwrap_or(words);
+        let words = words.get(..MAX_MATCHED_WORDS.min(words.len())).unwrap_or(words);
         // Indices in `words` that the positions so far may have reached.
         let mut reached = vec![false; words.len() + 1];
         if let Some(start) = reached.first_mut() {
@@ -557,7 +561,7 @@ impl CompiledRule {
                 return false;
             }
             // If the rule has paths, a word that matches a wildcard has to be one of them.
-            if !self.paths.is_empty() && !position.is_literal() && !self.covers_word(&word.text) {
+            if !self.paths.is_empty() && !position.is_literal() && !self.covers_path_word(&word.text) {
                 return false;
             }
         }
@@ -574,7 +578,7 @@ impl CompiledRule {
     }
 
     /// Returns true if a word of a command is one of the rule's paths.
-    fn covers_word(&self, word: &str) -> bool {
+    fn covers_path_word(&self, word: &str) -> bool {
         let (names, elsewhere) = split_path(word);
         let plain = !word.starts_with('-') && !elsewhere && !word.split('/').any(|name| name == "..");
         plain && !names.is_empty() && self.paths.iter().any(|path| path.matches(&names, LetterCase::Exact))
@@ -587,7 +591,7 @@ impl CompiledRule {
             return true;
         }
         if !self.paths.is_empty() {
-            return self.covers_word(target);
+            return self.covers_path_word(target);
         }
         let ordinary = !split_path(target).1 && protection_of_text(target) == PathProtection::None;
         ordinary && need == RuleSpecificity::Any

@@ -12,7 +12,7 @@ pub const MAX_POLICY_BYTES: usize = 256 * 1024;
 /// Maximum number of rules in a file.
 pub const MAX_RULES: usize = 500;
 /// Maximum number of entries in a list of a rule. Longer lists are several rules.
-const MAX_ENTRIES: usize = 64;
+const MAX_LIST_ENTRIES: usize = 64;
 /// Maximum length of a text in a rule, such as a whole command line, in bytes.
 const MAX_TEXT_BYTES: usize = 4 * 1024;
 
@@ -128,8 +128,8 @@ fn parse_rule(
         let wrong =
             |(what, help): RuleProblem| (at, new_problem(format!("`{}` {what}", shorten_text(name)), help));
         match name {
-            "name" => rule.name = Some(parse_line(value).map_err(wrong)?),
-            "reason" => rule.reason = Some(parse_line(value).map_err(wrong)?),
+            "name" => rule.name = Some(parse_display_text(value).map_err(wrong)?),
+            "reason" => rule.reason = Some(parse_display_text(value).map_err(wrong)?),
             "exact" => rule.exact = Some(parse_text(value).map_err(wrong)?),
             "decision" => {
                 rule.decision = parse_decision(value).map_err(wrong)?;
@@ -187,7 +187,7 @@ fn parse_text(value: &DeValue<'_>) -> Result<String, RuleProblem> {
 }
 
 /// Parses a text that people are shown, which must not control their terminal.
-fn parse_line(value: &DeValue<'_>) -> Result<String, RuleProblem> {
+fn parse_display_text(value: &DeValue<'_>) -> Result<String, RuleProblem> {
     let text = parse_text(value)?;
     match text.chars().any(char::is_control) {
         true => Err(new_problem("has control characters", "Write it on one line")),
@@ -204,10 +204,10 @@ fn parse_entries<T>(
     };
     match items.len() {
         0 => Err(new_problem("is an empty list", "Remove it: what a rule leaves out holds for every call")),
-        1..=MAX_ENTRIES => items.iter().map(|item| entry(item.get_ref())).collect(),
+        1..=MAX_LIST_ENTRIES => items.iter().map(|item| entry(item.get_ref())).collect(),
         many => Err(new_problem(
             format!("has {many} entries"),
-            format!("At most {MAX_ENTRIES}; write several rules"),
+            format!("At most {MAX_LIST_ENTRIES}; write several rules"),
         )),
     }
 }

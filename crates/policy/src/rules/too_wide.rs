@@ -239,7 +239,7 @@ pub(crate) fn wide_words_reason(words: &[&str]) -> Option<String> {
 }
 
 /// Options of interpreters with a value that is not code.
-const HARMLESS_OPTIONS: &[&str] = &[
+const NON_CODE_VALUE_OPTIONS: &[&str] = &[
     "-W",
     "-X",
     "-o",
@@ -277,8 +277,8 @@ fn names_its_code(program: &str, arguments: &[&str]) -> bool {
     arguments.iter().any(|word| {
         let value = std::mem::take(&mut setting);
         let cluster = word.starts_with(['-', '+']) && !word.starts_with("--") && word.ends_with(['o', 'O']);
-        setting =
-            (HARMLESS_OPTIONS.contains(word) && !(code && *word == "-r")) || (cluster && !word.contains('c'));
+        setting = (NON_CODE_VALUE_OPTIONS.contains(word) && !(code && *word == "-r"))
+            || (cluster && !word.contains('c'));
         !value && !word.starts_with(['-', '+'])
     })
 }

@@ -83,7 +83,7 @@ fn find_line_value(line: &str) -> Option<Range<usize>> {
 }
 
 /// Finds values in any text that are secret by their names and looks.
-pub(super) fn find_values(text: &[u8], found: &mut Vec<Range<usize>>) {
+pub(super) fn find_named_secrets(text: &[u8], found: &mut Vec<Range<usize>>) {
     for at in memchr::memchr_iter(b'=', text) {
         let name_end = text.get(..at).unwrap_or_default();
         if !name_end.last().is_some_and(|byte| is_capital_name_byte(*byte)) {

@@ -49,15 +49,15 @@ const fn random_shape(prefix: &'static str, of: fn(u8) -> bool, least: usize) ->
 /// All known shapes.
 pub(super) const SECRET_SHAPES: &[SecretShape] = &[
     // AWS access key ids: 16 after the prefix.
-    certain_shape("AKIA", is_upper, 16),
-    certain_shape("ASIA", is_upper, 16),
+    certain_shape("AKIA", is_upper_or_digit, 16),
+    certain_shape("ASIA", is_upper_or_digit, 16),
     // GitHub: 36 and more after the prefix; fine-grained ones 82.
     mixed_shape("ghp_", is_alphanumeric, 30),
     mixed_shape("gho_", is_alphanumeric, 30),
     mixed_shape("ghu_", is_alphanumeric, 30),
     mixed_shape("ghs_", is_alphanumeric, 30),
     mixed_shape("ghr_", is_alphanumeric, 30),
-    mixed_shape("github_pat_", is_word, 22),
+    mixed_shape("github_pat_", is_word_byte, 22),
     // GitLab: 20 and more.
     mixed_shape("glpat-", is_url_safe, 20),
     mixed_shape("gldt-", is_url_safe, 20),
@@ -82,7 +82,7 @@ pub(super) const SECRET_SHAPES: &[SecretShape] = &[
     random_shape("xoxr-", is_url_safe, 20),
     random_shape("xoxs-", is_url_safe, 20),
     random_shape("xoxe-", is_url_safe, 20),
-    random_shape("xoxe.", is_dotted, 20),
+    random_shape("xoxe.", is_url_safe_or_dot, 20),
     random_shape("xapp-", is_url_safe, 20),
     // npm: 36. PyPI: a macaroon, 150 and more. Hugging Face: 34. crates.io: 32.
     mixed_shape("npm_", is_alphanumeric, 30),
@@ -96,16 +96,16 @@ pub(super) const SECRET_SHAPES: &[SecretShape] = &[
     mixed_shape("csk-", is_alphanumeric, 40),
     mixed_shape("r8_", is_alphanumeric, 37),
     // Others with unique prefixes: SendGrid, DigitalOcean, Shopify, Databricks, Linear, age.
-    mixed_shape("SG.", is_dotted, 60),
+    mixed_shape("SG.", is_url_safe_or_dot, 60),
     mixed_shape("dop_v1_", is_alphanumeric, 60),
     mixed_shape("shpat_", is_alphanumeric, 32),
     mixed_shape("lin_api_", is_alphanumeric, 32),
-    mixed_shape("AGE-SECRET-KEY-1", is_upper, 50),
+    mixed_shape("AGE-SECRET-KEY-1", is_upper_or_digit, 50),
     SecretShape { prefix: "eyJ", body: TokenBody::Jwt },
     SecretShape { prefix: "-----BEGIN ", body: TokenBody::Pem },
-    SecretShape { prefix: "Bearer ", body: TokenBody::Credentials { least: 16, proof: is_token } },
-    SecretShape { prefix: "bearer ", body: TokenBody::Credentials { least: 16, proof: is_token } },
-    SecretShape { prefix: "BEARER ", body: TokenBody::Credentials { least: 16, proof: is_token } },
+    SecretShape { prefix: "Bearer ", body: TokenBody::Credentials { least: 16, proof: is_bearer_token } },
+    SecretShape { prefix: "bearer ", body: TokenBody::Credentials { least: 16, proof: is_bearer_token } },
+    SecretShape { prefix: "BEARER ", body: TokenBody::Credentials { least: 16, proof: is_bearer_token } },
     SecretShape {
         prefix: "uthorization: Basic ",
         body: TokenBody::Credentials { least: 8, proof: is_mixed },
@@ -120,19 +120,19 @@ fn is_alphanumeric(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
 }
 
-fn is_upper(byte: u8) -> bool {
+fn is_upper_or_digit(byte: u8) -> bool {
     byte.is_ascii_uppercase() || byte.is_ascii_digit()
 }
 
-fn is_word(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     is_alphanumeric(byte) || byte == b'_'
 }
 
 fn is_url_safe(byte: u8) -> bool {
-    is_word(byte) || byte == b'-'
+    is_word_byte(byte) || byte == b'-'
 }
 
-fn is_dotted(byte: u8) -> bool {
+fn is_url_safe_or_dot(byte: u8) -> bool {
     is_url_safe(byte) || byte == b'.'
 }
 
@@ -140,8 +140,8 @@ fn is_base64(byte: u8) -> bool {
     is_alphanumeric(byte) || matches!(byte, b'+' | b'/' | b'=')
 }
 
-fn is_credential(byte: u8) -> bool {
-    is_dotted(byte) || is_base64(byte) || byte == b'~'
+fn is_credential_byte(byte: u8) -> bool {
+    is_url_safe_or_dot(byte) || is_base64(byte) || byte == b'~'
 }
 
 /// A text that is being searched, with cached positions so that no part is searched repeatedly.
@@ -217,7 +217,7 @@ impl SecretShape {
             TokenBody::Jwt => find_jwt(text, start),
             TokenBody::Pem => find_pem(text, start, after),
             TokenBody::Credentials { least, proof } => {
-                let end = text.run_end(after, is_credential);
+                let end = text.run_end(after, is_credential_byte);
                 let body = text.slice(after..end);
                 (body.len() >= least && proof(body)).then_some(after..end)
             }
@@ -232,7 +232,7 @@ fn is_mixed(body: &[u8]) -> bool {
 }
 
 /// Returns true unless it is a word that may follow `Bearer`, such as `AuthenticationScheme`.
-fn is_token(body: &[u8]) -> bool {
+fn is_bearer_token(body: &[u8]) -> bool {
     body.iter().any(u8::is_ascii_digit) || (body.len() >= 32 && is_mixed(body))
 }
 
@@ -246,10 +246,10 @@ pub(super) fn is_random(body: &[u8]) -> bool {
 fn find_jwt(text: &ScannedText<'_>, start: usize) -> Option<Range<usize>> {
     /// A header has at least `{"alg":"none"}`, a payload some claim, a signature 256 bits.
     const MIN_JWT_PARTS: [usize; 3] = [16, 16, 32];
-    if !text.is_boundary(start, is_dotted) {
+    if !text.is_boundary(start, is_url_safe_or_dot) {
         return None;
     }
-    let end = text.run_end(start, is_dotted);
+    let end = text.run_end(start, is_url_safe_or_dot);
     let mut parts = text.slice(start..end).split(|byte| *byte == b'.');
     let long = MIN_JWT_PARTS.iter().all(|least| parts.next().is_some_and(|part| part.len() >= *least));
     // In the encrypted form the second part is a key, in the signed form JSON; both are secret.

@@ -17,7 +17,7 @@ const MAX_ENTRIES: usize = 20_000;
 /// Directories in each other.
 const MAX_DEPTH: usize = 64;
 /// Patterns of a `.dockerignore`.
-const MAX_PATTERNS: usize = 500;
+const MAX_IGNORE_PATTERNS: usize = 500;
 /// Bytes of a `.dockerignore`.
 const MAX_IGNORE_FILE_BYTES: u64 = 64 * 1024;
 /// Names that are never given to a build, whatever the project says: history, our own, and where
@@ -234,7 +234,7 @@ impl DockerIgnore {
                 Some(line) => (true, line.trim_ascii()),
                 None => (false, line),
             };
-            if line.iter().any(|byte| b"[]\\".contains(byte)) || rules.len() >= MAX_PATTERNS {
+            if line.iter().any(|byte| b"[]\\".contains(byte)) || rules.len() >= MAX_IGNORE_PATTERNS {
                 return Err(ArchiveError::Pattern(number + 1));
             }
             let mut parts: Vec<Vec<u8>> = Vec::new();

@@ -18,7 +18,7 @@ const MAX_ANSWER_SECONDS: u64 = 60;
 /// Bytes of a daemon's message that are shown.
 const MAX_MESSAGE_BYTES: usize = 600;
 /// Creating and removing a container on a machine under strain.
-const DAEMON_TIMEOUT: Duration = Duration::from_secs(60);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A daemon that answers, and its properties.
 #[derive(Debug, Clone)]
@@ -154,7 +154,7 @@ pub(super) async fn remove_container(docker: &Docker, id: &str) -> Result<(), Ap
             Err(error) => match http_status(&error) {
                 Some(404) => return Ok(()),
                 // It is being removed already; that is done when it isn't found.
-                Some(409) if begun.elapsed() < DAEMON_TIMEOUT => {
+                Some(409) if begun.elapsed() < REMOVAL_TIMEOUT => {
                     tokio::time::sleep(Duration::from_millis(10)).await
                 }
                 _ => return Err(error),

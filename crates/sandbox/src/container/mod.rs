@@ -10,8 +10,8 @@
 
 mod archive;
 mod build_image;
+mod cgroup_counters;
 mod client;
-mod counters;
 mod dockerfile;
 mod image;
 mod owner;

@@ -83,7 +83,7 @@ pub(super) fn plan_container(
         return Err(refused_path_error(&request.root, "the project's root is not a directory"));
     }
     let writable = request.write == WriteMode::Direct;
-    let owner = command_owner(&view.host_path(&root), writable, agent)?;
+    let owner = command_user(&view.host_path(&root), writable, agent)?;
     let mut places =
         MountTable { view: &view, copied: copy.map(|copy| (root.clone(), copy)), places: BTreeMap::new() };
     places.add_scratch(home, request.limits.scratch_bytes)?;
@@ -158,7 +158,7 @@ fn resource_limits(request: &Request) -> Result<Vec<(&'static str, u64)>, Sandbo
 
 /// Returns the user and group of commands. Root's commands run as the owner of the project, so that
 /// the owner owns what they write.
-fn command_owner(root: &Path, writable: bool, agent: AgentUser) -> Result<(u32, u32), SandboxError> {
+fn command_user(root: &Path, writable: bool, agent: AgentUser) -> Result<(u32, u32), SandboxError> {
     if agent.user != 0 {
         return Ok((agent.user, agent.group));
     }

@@ -13,8 +13,8 @@ use journeyman_protocol::Enforcement;
 use tokio::io::AsyncWriteExt as _;
 use tokio_util::sync::CancellationToken;
 
+use super::cgroup_counters::UsedResources;
 use super::client::supervise_error;
-use super::counters::UsedResources;
 use super::pool::Pool;
 use super::warm_container::{ExecInput, WarmContainer};
 use crate::SandboxError;
@@ -140,13 +140,13 @@ async fn wait_for_stop(job: &ContainerJob, stop: &CancellationToken) -> Outcome 
     tokio::select! {
         () = deadline => Outcome::TimedOut,
         () = stop.cancelled() => Outcome::Cancelled,
-        () = wait_for_full_disk(job) => Outcome::DiskLimit,
+        () = wait_for_disk_limit(job) => Outcome::DiskLimit,
     }
 }
 
 /// Waits until the file system has filled by as much as the command may write. Others' writes
 /// count, too, because they can't be told apart.
-async fn wait_for_full_disk(job: &ContainerJob) {
+async fn wait_for_disk_limit(job: &ContainerJob) {
     let free = || {
         let found = rustix::fs::statvfs(&job.disk).ok()?;
         Some(found.f_bavail.saturating_mul(found.f_frsize))
@@ -186,7 +186,7 @@ async fn run_command(
     let mut linger = None;
     while open {
         tokio::select! {
-            piece = next_with_room(collector, output.next()) => match piece.transpose()? {
+            piece = next_with_reader_room(collector, output.next()) => match piece.transpose()? {
                 Some(piece) => {
                     collect_output(collector, piece);
                     if collector.is_flooded() {
@@ -230,7 +230,7 @@ async fn run_command(
 }
 
 /// Takes the next piece once a reader that must get every piece has room for it.
-async fn next_with_room<T>(collector: &OutputCollector, next: impl Future<Output = T>) -> T {
+async fn next_with_reader_room<T>(collector: &OutputCollector, next: impl Future<Output = T>) -> T {
     collector.wait_for_room().await;
     next.await
 }

@@ -21,8 +21,8 @@ use bollard::query_parameters::{
 use futures_util::{Stream, StreamExt as _};
 use tokio::io::AsyncWrite;
 
+use super::cgroup_counters::CgroupCounters;
 use super::client::{Daemon, remove_container, setup_error};
-use super::counters::CgroupCounters;
 use super::image::Image;
 use super::owner::{OWNER_LABEL, Owner};
 use super::plan::{ContainerMount, ContainerPlan};
@@ -37,7 +37,7 @@ const KEEPER_USER: &str = "65532:65532";
 const KEEPER_SCRIPT: &str = "while read -r _; do :; done";
 /// Processes that are there before any command: the keeper, the reaper above it, and what looks the
 /// container over.
-const OWN_PROCESSES: u64 = 4;
+const OWN_PROCESS_COUNT: u64 = 4;
 /// Maximum bytes of the check of a container: names at the top of private directories, and the
 /// numbers of mounted files.
 const MAX_CHECK_BYTES: usize = 256 * 1024;
@@ -132,7 +132,7 @@ impl WarmContainer {
                 ContainerMount::Scratch { .. } | ContainerMount::Hidden => None,
             })
             .collect();
-        let mut command = self.check_command();
+        let mut command = self.check_script_command();
         command.extend(binds.iter().map(|(at, _)| (*at).clone()));
         let said = self.run_script(command).await?;
         let Some((fresh, mounted)) = said.split_once("==\n") else {
@@ -157,7 +157,7 @@ impl WarmContainer {
         Ok(())
     }
 
-    fn check_command(&self) -> Vec<String> {
+    fn check_script_command(&self) -> Vec<String> {
         let scratch = self.plan.scratch_entries();
         let mut command = ["/bin/sh", "-c", CHECK_SCRIPT, "look"].map(str::to_owned).to_vec();
         command.push(scratch.len().to_string());
@@ -168,7 +168,7 @@ impl WarmContainer {
     /// Returns true if a command left nothing in the private directories and in shared memory, so
     /// that the next one finds them as in a new container.
     pub(super) async fn is_clean(&self) -> bool {
-        let said = self.run_script(self.check_command()).await;
+        let said = self.run_script(self.check_script_command()).await;
         said.is_ok_and(|said| said.strip_suffix("==\n") == Some(self.fresh.as_str()))
     }
 
@@ -341,7 +341,7 @@ fn create_body(
         memory: Some(number(plan.memory)),
         // Both together: no swap besides.
         memory_swap: Some(number(plan.memory)),
-        pids_limit: Some(number(plan.processes.saturating_add(OWN_PROCESSES))),
+        pids_limit: Some(number(plan.processes.saturating_add(OWN_PROCESS_COUNT))),
         // A processor is a thousand million of these.
         #[allow(clippy::cast_possible_truncation)]
         nano_cpus: cpus.map(|cpus| (cpus * 1e9) as i64),

@@ -10,7 +10,7 @@ use crate::running_command::Outcome;
 /// messages.
 pub(crate) const MAX_DENIALS: usize = 8;
 /// Maximum bytes of a line that are searched; the reason stands at its end or its beginning.
-const MAX_LINE_BYTES: usize = 2_000;
+const MAX_SEARCHED_LINE_BYTES: usize = 2_000;
 /// Maximum characters of the name of what was denied.
 const MAX_TARGET_CHARACTERS: usize = 200;
 
@@ -163,7 +163,7 @@ pub(crate) fn find_denials(outcome: &Outcome, output: &str, network: &Network) -
         if found.len() >= MAX_DENIALS {
             break;
         }
-        if let Some(denial) = denial_from_line(clip_to_bytes(line, MAX_LINE_BYTES), network)
+        if let Some(denial) = denial_from_line(clip_to_bytes(line, MAX_SEARCHED_LINE_BYTES), network)
             && !found.iter().any(|known| (known.kind, &known.what) == (denial.kind, &denial.what))
         {
             found.push(denial);

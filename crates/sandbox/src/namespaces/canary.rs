@@ -53,7 +53,7 @@ pub(super) const LANDLOCK_MISSING: i32 = 1024;
 const PROXY_REQUEST: &[u8] = b"CONNECT canary.invalid:443 HTTP/1.1\r\n\r\n";
 const PROXY_REFUSAL: &[u8] = b"HTTP/1.1 403 ";
 /// An answer that hasn't come by then doesn't come.
-const ANSWER_WAIT: std::time::Duration = std::time::Duration::from_secs(20);
+const PROXY_ANSWER_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(20);
 
 fn can_open(path: &CStr, flags: OFlags) -> bool {
     rustix::fs::openat(CWD, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600)).is_ok()
@@ -119,7 +119,7 @@ fn is_refused_by_proxy(port: u16) -> Result<bool, Errno> {
     rustix::net::sockopt::set_socket_timeout(
         &socket,
         rustix::net::sockopt::Timeout::Recv,
-        Some(ANSWER_WAIT),
+        Some(PROXY_ANSWER_TIMEOUT),
     )?;
     rustix::net::connect(&socket, &std::net::SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, port))?;
     rustix::io::write(&socket, PROXY_REQUEST)?;

@@ -36,7 +36,7 @@ const KEY_DIRECTORIES: [&str; 8] = [
 ];
 
 /// Entries of one such directory that are looked at; Debian's `/etc` has about 200.
-const MAX_ENTRIES: usize = 2_000;
+const MAX_DIRECTORY_ENTRIES: usize = 2_000;
 /// Maximum files that are hidden by a mount each; a full server has some twenty.
 const MAX_HIDDEN_FILES: usize = 512;
 /// Read permission for others; for a directory, with the permission to enter it.
@@ -84,7 +84,7 @@ fn find_hidden_files(base: &Path, uid: u32) -> Vec<PathBuf> {
     }
     hidden.extend(ROOT_SECRETS.iter().map(|path| base.join(path)));
     let kept = KEY_DIRECTORIES.iter().filter_map(|directory| fs::read_dir(base.join(directory)).ok());
-    let closed = kept.flat_map(|entries| entries.flatten().take(MAX_ENTRIES)).filter(|entry| {
+    let closed = kept.flat_map(|entries| entries.flatten().take(MAX_DIRECTORY_ENTRIES)).filter(|entry| {
         entry.metadata().is_ok_and(|found| {
             let wanted = if found.is_dir() { OTHERS_ENTER } else { OTHERS_READ };
             (found.is_dir() || found.is_file()) && found.permissions().mode() & wanted != wanted

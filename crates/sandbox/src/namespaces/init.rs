@@ -28,7 +28,7 @@ use super::policy::SandboxPolicy;
 use super::ready_helper::MAX_HELPER_WAIT;
 use super::resource_bounds::ResourceBounds;
 use super::root::{RootBuilder, clone_mount, enter_root, mount_new_root};
-use super::steps::RootStep;
+use super::root_steps::RootStep;
 use super::sys::{self, CStringArray};
 use super::{canary, cgroups, descriptor_passing, policy, resource_bounds, terminal};
 
@@ -259,7 +259,7 @@ impl Init<'_> {
     fn restrict_by_landlock(&self) -> Result<(), Errno> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(c"/", flags, Mode::empty())?;
-        let written = self.policy.steps.iter().filter_map(RootStep::written_path);
+        let written = self.policy.steps.iter().filter_map(RootStep::writable_path);
         let grants = written.map(|path| (path, Grant::Write)).chain([(c".", Grant::Read)]);
         landlock_rules::enforce_landlock(self.policy.landlock, &root, grants, TcpAccess::Free)
     }

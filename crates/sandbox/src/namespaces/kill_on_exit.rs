@@ -18,7 +18,7 @@ use super::sys;
 /// The exit code of a guard that could not start its command, as of a shell.
 const NOT_STARTED_CODE: i32 = 127;
 /// The exit code of a guard whose command was ended with this program.
-const ENDED_CODE: i32 = 125;
+const COMMAND_KILLED_CODE: i32 = 125;
 
 /// Ends a command that isn't confined, with all processes that it started, when this value is
 /// dropped or this program ends in any way: only this program holds the other end of a pipe.
@@ -57,13 +57,13 @@ impl KillOnExit {
 pub(super) fn run_kill_helper() -> ! {
     let mut arguments = std::env::args_os().skip(3);
     let number = arguments.next().and_then(|number| number.to_str()?.parse().ok());
-    let control = number.and_then(sys::take_inherited);
+    let control = number.and_then(sys::take_inherited_descriptor);
     let (Some(control), Some(program)) = (control, arguments.next()) else { sys::exit(NOT_STARTED_CODE) };
     let mut command = Command::new(&program);
     command.args(arguments);
     match run_and_kill_tree(&control, &mut command) {
         Ok(Some(status)) => exit_like(status),
-        Ok(None) => sys::exit(ENDED_CODE),
+        Ok(None) => sys::exit(COMMAND_KILLED_CODE),
         Err(error) => exit_with_error(&program.display(), &error),
     }
 }
@@ -99,5 +99,5 @@ fn exit_like(status: ExitStatus) -> ! {
         rustix::process::setrlimit(rustix::process::Resource::Core, none).ok();
         rustix::process::kill_process(rustix::process::getpid(), signal).ok();
     }
-    sys::exit(status.code().unwrap_or(ENDED_CODE))
+    sys::exit(status.code().unwrap_or(COMMAND_KILLED_CODE))
 }

@@ -47,7 +47,7 @@ fn carry_out_order(control: &OwnedFd) -> Result<(), SetupFailure> {
         None => open_directory(order.root, OFlags::RDONLY).at_stage(SetupStage::Root)?,
     };
     if !order.caches.is_empty() {
-        show_caches(&root, &order).at_stage(SetupStage::Root)?;
+        attach_caches(&root, &order).at_stage(SetupStage::Root)?;
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let user = rustix::fs::open(c"/proc/self/ns/user", flags, Mode::empty()).at_stage(SetupStage::Pass)?;
@@ -124,11 +124,11 @@ fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {
 }
 
 /// Shows the caches beneath the root, as far as they can be.
-fn show_caches(root: &OwnedFd, order: &MountOrder<&CStr>) -> Result<(), Errno> {
+fn attach_caches(root: &OwnedFd, order: &MountOrder<&CStr>) -> Result<(), Errno> {
     let real = open_directory(order.real, OFlags::PATH)?;
     for cache in &order.caches {
         // Without a cache, a command rebuilds what it needs.
-        show_cache(root, &real, cache).ok();
+        attach_cache(root, &real, cache).ok();
     }
     Ok(())
 }
@@ -141,7 +141,7 @@ fn open_beneath(above: &OwnedFd, path: &CStr, how: OFlags) -> Result<OwnedFd, Er
 }
 
 /// Shows a cache, with a layer for what is written to it or else read-only.
-fn show_cache(root: &OwnedFd, real: &OwnedFd, cache: &CacheDirectory<&CStr>) -> Result<(), Errno> {
+fn attach_cache(root: &OwnedFd, real: &OwnedFd, cache: &CacheDirectory<&CStr>) -> Result<(), Errno> {
     let lower = open_beneath(real, cache.place, OFlags::PATH)?;
     let place = open_cache_directory(root, cache.place)?;
     if let Some(layers) = &cache.layers {

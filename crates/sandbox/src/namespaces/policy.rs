@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 
 use super::cgroups::CgroupEntry;
 use super::framing::{FrameReader, FrameWriter};
-use super::steps::RootStep;
+use super::root_steps::RootStep;
 use super::terminal::TerminalSize;
 
 /// First bytes of a policy; the last digit is the format's version.
@@ -165,7 +165,7 @@ impl<'a> SandboxPolicy<&'a CStr> {
 #[cfg(test)]
 mod tests {
     use super::super::framing::{HEADER_BYTES, body_length};
-    use super::super::steps::BindAccess;
+    use super::super::root_steps::BindAccess;
     use super::*;
 
     fn c(text: &str) -> CString {

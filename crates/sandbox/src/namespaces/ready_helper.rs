@@ -32,7 +32,7 @@ pub(super) const MAX_HELPER_WAIT: Duration = Duration::from_secs(180);
 const MAX_HELPER_AGE: Duration = Duration::from_secs(120);
 /// Commands of a sandbox after which a helper is kept ready; a program that runs a single command
 /// needs none.
-const MIN_COMMANDS: u32 = 2;
+const COMMANDS_BEFORE_READY_HELPER: u32 = 2;
 /// Maximum bytes that wait in the pipe of standard output, in the kernel, until they are read.
 const MAX_PIPE_BYTES: usize = 256 * 1024;
 
@@ -168,7 +168,8 @@ impl NextHelper {
     pub(super) fn start(self) {
         drop(tokio::task::spawn_blocking(move || {
             let Some(slot) = self.slot.upgrade() else { return };
-            let wanted = |slot: &HelperSlot| slot.commands >= MIN_COMMANDS && slot.waiting.is_none();
+            let wanted =
+                |slot: &HelperSlot| slot.commands >= COMMANDS_BEFORE_READY_HELPER && slot.waiting.is_none();
             if !wanted(&slot.lock().unwrap_or_else(PoisonError::into_inner)) {
                 return;
             }

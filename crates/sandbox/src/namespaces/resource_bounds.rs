@@ -16,7 +16,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 
 use super::messages::ResourceExcess;
 use super::policy::SandboxPolicy;
-use super::steps::{BindAccess, RootStep};
+use super::root_steps::{BindAccess, RootStep};
 use super::sys;
 
 /// The time between two checks. A process can't touch much more than 100 MB in that time.
@@ -25,12 +25,12 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 /// searched.
 const NAMELESS_FILE_INTERVAL: Duration = Duration::from_millis(250);
 /// An expensive measurement may take this part of the time.
-const MEASUREMENT_SHARE: u32 = 8;
+const MEASUREMENT_REST_FACTOR: u32 = 8;
 /// Maximum entries of the writable paths that are searched for changed files; further entries
 /// aren't counted.
-const MAX_ENTRIES: usize = 400_000;
+const MAX_SCANNED_ENTRIES: usize = 400_000;
 /// A command is blamed without proof if it holds more than one of so many parts of what was free.
-const SUSPECT_SHARE: u64 = 2;
+const SUSPECT_SHARE_DIVISOR: u64 = 2;
 
 /// The bounds, and the time of the next check.
 pub(super) struct ResourceBounds {
@@ -124,7 +124,8 @@ impl ResourceBounds {
         let now = Instant::now();
         if now >= self.nameless.1 {
             let held = nameless_file_bytes(processes);
-            self.nameless = (held, now + NAMELESS_FILE_INTERVAL.max(now.elapsed() * 2 * MEASUREMENT_SHARE));
+            self.nameless =
+                (held, now + NAMELESS_FILE_INTERVAL.max(now.elapsed() * 2 * MEASUREMENT_REST_FACTOR));
         }
         let stored: u64 = self.stores.iter().filter_map(used_bytes).sum();
         stored.saturating_add(shared_segment_bytes()).saturating_add(self.nameless.0)
@@ -135,7 +136,7 @@ impl ResourceBounds {
     fn measure_throttled<T>(&mut self, work: impl FnOnce(&Self) -> T) -> T {
         let begun = Instant::now();
         let done = work(self);
-        self.rested = Instant::now() + begun.elapsed() * MEASUREMENT_SHARE;
+        self.rested = Instant::now() + begun.elapsed() * MEASUREMENT_REST_FACTOR;
         done
     }
 
@@ -192,7 +193,7 @@ impl ResourceBounds {
         };
         let full = self.disks.iter().filter_map(|disk| Some((disk, grown(disk)?)));
         let Some((disk, grown)) = full.max_by_key(|(_, grown)| *grown) else { return false };
-        if grown > disk.free / SUSPECT_SHARE || written_bytes(processes) > disk.limit {
+        if grown > disk.free / SUSPECT_SHARE_DIVISOR || written_bytes(processes) > disk.limit {
             return true;
         }
         let (roots, device) = (disk.roots.clone(), disk.device);
@@ -337,7 +338,7 @@ fn changed_bytes(mut pending: Vec<PathBuf>, device: u64, since: i64, enough: u64
             } else if found.ctime() >= since {
                 bytes = bytes.saturating_add(found.blocks().saturating_mul(512));
             }
-            if bytes > enough || seen > MAX_ENTRIES {
+            if bytes > enough || seen > MAX_SCANNED_ENTRIES {
                 return bytes;
             }
         }

@@ -11,7 +11,7 @@ use rustix::mount::{
 
 use super::helper_files::write_file;
 use super::overlay::{Durability, create_overlay_mount, mount_onto};
-use super::steps::{BindAccess, RootStep};
+use super::root_steps::{BindAccess, RootStep};
 use super::sys;
 
 /// The directory with the sources of private directories and layers; commands may not enter it.

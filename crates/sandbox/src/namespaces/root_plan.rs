@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::c_string::to_c_string;
 use super::hidden_files::{self, HiddenFiles};
-use super::steps::{BindAccess, RootStep};
+use super::root_steps::{BindAccess, RootStep};
 use crate::credentials::blank_git_settings;
 use crate::host_files::HostFiles;
 use crate::request::{Request, StdioMode, WriteMode};

@@ -44,7 +44,7 @@ fn last_error() -> Errno {
 }
 
 /// Allocates memory for a stack. It is never freed: its process ends by exit or exec.
-fn stack_top() -> *mut c_void {
+fn allocate_stack() -> *mut c_void {
     let memory: &'static mut [std::mem::MaybeUninit<u8>] = Box::leak(Box::new_uninit_slice(STACK_BYTES));
     // SAFETY: the offset is within the allocation.
     let top = unsafe { memory.as_mut_ptr().add(STACK_BYTES) };
@@ -70,7 +70,7 @@ unsafe fn clone_sharing<F: FnMut() -> c_int>(flags: c_int, body: &mut F) -> Resu
     let argument = std::ptr::from_mut(body).cast();
     // SAFETY: the stack is fresh and large enough, `enter::<F>` matches the argument; the rest is
     // the caller's promise.
-    let pid = unsafe { libc::clone(call_closure::<F>, stack_top(), flags, argument) };
+    let pid = unsafe { libc::clone(call_closure::<F>, allocate_stack(), flags, argument) };
     check_result(libc::c_long::from(pid))?;
     Pid::from_raw(pid).ok_or(Errno::INVAL)
 }
@@ -193,10 +193,15 @@ pub(super) fn mount_attributes(
 /// Returns the version of Landlock that the kernel has on; 0 or less where it hasn't.
 pub(super) fn landlock_version() -> c_int {
     /// `LANDLOCK_CREATE_RULESET_VERSION`, of <linux/landlock.h>.
-    const VERSION: libc::c_uint = 1;
+    const CREATE_RULESET_VERSION: libc::c_uint = 1;
     // SAFETY: with this flag no attribute is read, as none is given.
     let version = unsafe {
-        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<c_void>(), 0usize, VERSION)
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<c_void>(),
+            0usize,
+            CREATE_RULESET_VERSION,
+        )
     };
     c_int::try_from(version).unwrap_or(0)
 }
@@ -332,10 +337,10 @@ pub(super) fn watch_children() -> Result<OwnedFd, Errno> {
 
 /// Takes the next signals from such a descriptor; none where none came.
 pub(super) fn read_signals(descriptor: &OwnedFd) -> Vec<c_int> {
-    const SIZE: usize = size_of::<libc::signalfd_siginfo>();
-    let mut buffer = [0; SIZE * 4];
+    const SIGNAL_INFO_BYTES: usize = size_of::<libc::signalfd_siginfo>();
+    let mut buffer = [0; SIGNAL_INFO_BYTES * 4];
     let count = rustix::io::read(descriptor, &mut buffer).unwrap_or(0);
-    let all = buffer.get(..count).unwrap_or_default().chunks_exact(SIZE);
+    let all = buffer.get(..count).unwrap_or_default().chunks_exact(SIGNAL_INFO_BYTES);
     // The number comes first in the structure.
     all.filter_map(|one| one.first_chunk().map(|number| c_int::from_ne_bytes(*number))).collect()
 }
@@ -343,7 +348,7 @@ pub(super) fn read_signals(descriptor: &OwnedFd) -> Vec<c_int> {
 /// Takes over a descriptor that this program was started with; `None` where there is none of the
 /// number. It is closed on exec from then on. Called once for a number, right at the start of a
 /// helper.
-pub(super) fn take_inherited(number: u32) -> Option<OwnedFd> {
+pub(super) fn take_inherited_descriptor(number: u32) -> Option<OwnedFd> {
     let number = c_int::try_from(number).ok()?;
     // SAFETY: fcntl takes any number; where nothing is open under it, it fails.
     check_result(libc::c_long::from(unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) })).ok()?;

@@ -19,7 +19,7 @@ use super::cgroups::CgroupLease;
 use super::job::{Job, StartedJob};
 use super::messages::{HelperMessage, MESSAGE_BYTES, ProcessUsage, ResourceExcess, SetupStage};
 use super::ready_helper::HelperProcess;
-use super::steps::RootStep;
+use super::root_steps::RootStep;
 use super::{descriptor_passing, sys};
 use crate::capture::{CapturedOutput, OutputCollector, OutputStream, READ_BYTES};
 use crate::network::{ProxyConnection, RunningService};
@@ -339,8 +339,8 @@ impl Watcher {
             let running = self.outcome.is_none();
             let reads = !self.has_enough_output();
             let turn = tokio::select! {
-                ready = wait_with_room(&self.collector, self.stdout.wait_readable()), if reads => { ready.map_err(supervise_error("reading output"))?; WatchEvent::Stdout }
-                ready = wait_with_room(&self.collector, self.stderr.wait_readable()), if reads => { ready.map_err(supervise_error("reading output"))?; WatchEvent::Stderr }
+                ready = wait_with_reader_room(&self.collector, self.stdout.wait_readable()), if reads => { ready.map_err(supervise_error("reading output"))?; WatchEvent::Stdout }
+                ready = wait_with_reader_room(&self.collector, self.stderr.wait_readable()), if reads => { ready.map_err(supervise_error("reading output"))?; WatchEvent::Stderr }
                 ready = self.control.ready(self.socket_interest()), if self.connected => {
                     ready.map_err(supervise_error("hearing from the command"))?;
                     WatchEvent::Control
@@ -613,10 +613,10 @@ impl Watcher {
             tokio::spawn(async move {
                 processes.usage = processes.wait_for_init().await.ok();
                 drop(processes);
-                release_held(held);
+                release_mount_and_cgroups(held);
             });
         } else {
-            release_held(held);
+            release_mount_and_cgroups(held);
         }
         Ok(seen)
     }
@@ -624,7 +624,7 @@ impl Watcher {
 
 /// Releases a copy's mount and the control groups. If no other command has the mount, the kernel
 /// writes out what was changed, which takes its time.
-fn release_held(held: (Option<Arc<MountedTree>>, CgroupLease)) {
+fn release_mount_and_cgroups(held: (Option<Arc<MountedTree>>, CgroupLease)) {
     if held.0.is_some() || !held.1.is_empty() {
         tokio::task::spawn_blocking(move || drop(held));
     }
@@ -645,7 +645,7 @@ impl Job {
 
 /// Waits for output, and if the live reader must get every piece also for room: meanwhile the
 /// command blocks on its pipe.
-async fn wait_with_room<T>(collector: &OutputCollector, ready: impl Future<Output = T>) -> T {
+async fn wait_with_reader_room<T>(collector: &OutputCollector, ready: impl Future<Output = T>) -> T {
     collector.wait_for_room().await;
     ready.await
 }

@@ -12,7 +12,7 @@ const MAX_ENTRIES: usize = 256;
 /// Maximum number of denials that are reported.
 const MAX_DENIALS: usize = 32;
 /// Stands for hosts that no entry was left for.
-const OTHER_HOSTS: &str = "(others)";
+const OTHER_HOSTS_LABEL: &str = "(others)";
 
 /// All connections of one command.
 #[derive(Debug, Clone, Default)]
@@ -64,9 +64,14 @@ impl ConnectionLog {
             list.push(new);
             return;
         }
-        match list.iter_mut().find(|old| old.host == OTHER_HOSTS) {
+        match list.iter_mut().find(|old| old.host == OTHER_HOSTS_LABEL) {
             Some(others) => others.merge(&new),
-            None => list.push(ProxyConnection { host: OTHER_HOSTS.to_owned(), port: 0, failed: None, ..new }),
+            None => list.push(ProxyConnection {
+                host: OTHER_HOSTS_LABEL.to_owned(),
+                port: 0,
+                failed: None,
+                ..new
+            }),
         }
     }
 

@@ -15,16 +15,16 @@ use rustix::io::Errno;
 
 use super::{Blobs, Durability};
 use crate::StoreError;
-use crate::directories::create_private_directory;
+use crate::private_directories::create_private_directory;
 
 /// The name of the lock file. No fan-out directory has such a name.
 const LOCK_FILE_NAME: &str = ".lock";
 /// The file that gets a byte for each removal of blobs.
 const REMOVALS_FILE_NAME: &str = ".removals";
 /// Maximum wait for a removal: thousands of blobs are removed within a second.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// The pause between two tries.
-const PAUSE: Duration = Duration::from_millis(2);
+const LOCK_RETRY_PAUSE: Duration = Duration::from_millis(2);
 
 /// A shared lock: while it lives, no [sweep](Blobs::try_lock_for_sweep) runs.
 #[derive(Debug)]
@@ -60,8 +60,8 @@ impl Blobs {
         loop {
             match flock(&file, FlockOperation::NonBlockingLockShared) {
                 Ok(()) => return Ok(UseLock(file)),
-                Err(Errno::WOULDBLOCK | Errno::INTR) if begin.elapsed() < TIMEOUT => {
-                    std::thread::sleep(PAUSE);
+                Err(Errno::WOULDBLOCK | Errno::INTR) if begin.elapsed() < LOCK_TIMEOUT => {
+                    std::thread::sleep(LOCK_RETRY_PAUSE);
                 }
                 Err(errno) => return Err(StoreError::io("wait for the blobs in", &self.dir, errno.into())),
             }

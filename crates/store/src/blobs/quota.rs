@@ -45,7 +45,7 @@ pub(super) struct DiskUsage {
 }
 
 impl DiskUsage {
-    pub(super) fn record_time(&mut self, time: i64) {
+    pub(super) fn advance_clock(&mut self, time: i64) {
         self.clock = self.clock.max(Some(time));
     }
 
@@ -173,7 +173,7 @@ pub(super) fn enforce_quota(
             left = left.saturating_sub(file.size);
         }
     }
-    usage.record_time(now);
+    usage.advance_clock(now);
     usage.total = Some(left.saturating_sub(needed));
     usage.since = 0;
     Ok(left < total)

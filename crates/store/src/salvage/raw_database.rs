@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use super::record::{be16, be32};
-use crate::directories::path_with_suffix;
+use crate::private_directories::path_with_suffix;
 use crate::sqlite::PAGE_BYTES;
 
 const PAGE_SIZE: usize = PAGE_BYTES as usize;

@@ -10,11 +10,11 @@ use super::rows::{
     MAX_SEQ, SELECT_ENTRIES, StatementError, entry_from_row, from_sql_integer, pack_place, seq_of_place,
 };
 use crate::StoreError;
-use crate::directories::path_with_suffix;
+use crate::private_directories::path_with_suffix;
 use crate::salvage::raw_database::count_lost_transactions;
 
 /// Maximum number of lines that a check returns; a repair doesn't get more precise by more of them.
-const MAX_LINES: usize = 20;
+const MAX_FAULT_LINES: usize = 20;
 /// Number of entries that are verified between two calls of the progress callback: some
 /// milliseconds of work.
 const ENTRIES_PER_PROGRESS: u64 = 1000;
@@ -46,9 +46,9 @@ impl LogConnection {
                 lines = check_entry_counts(&transaction)?;
                 lines.extend(check_entry_checksums(&transaction, &path, progress)?);
             }
-            if lines.len() > MAX_LINES {
-                let more = lines.len() - MAX_LINES;
-                lines.truncate(MAX_LINES);
+            if lines.len() > MAX_FAULT_LINES {
+                let more = lines.len() - MAX_FAULT_LINES;
+                lines.truncate(MAX_FAULT_LINES);
                 lines.push(format!("{more} more sessions are damaged"));
             }
             Ok(lines)
@@ -58,7 +58,7 @@ impl LogConnection {
 
 /// Returns the faults that SQLite itself finds: pages, cells and indexes that don't fit together.
 fn check_structure(connection: &Connection) -> Result<Vec<String>, StatementError> {
-    let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_LINES})"))?;
+    let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_FAULT_LINES})"))?;
     let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
     let lines = lines.collect::<Result<Vec<_>, _>>()?;
     if lines == ["ok"] {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use rustix::fs::Access;
 
-use crate::directories::{create_private_directory, path_with_suffix, sync_dir};
+use crate::private_directories::{create_private_directory, path_with_suffix, sync_dir};
 use crate::{Durability, StoreError};
 
 /// The application id (`PRAGMA application_id`) that identifies our files: "jmlg".

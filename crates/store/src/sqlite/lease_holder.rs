@@ -13,8 +13,8 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::StoreError;
-use crate::directories::path_with_suffix;
 use crate::lease::unique_number;
+use crate::private_directories::path_with_suffix;
 
 /// The part of a holder file's name between the database's name and the holder's.
 const HOLDER_FILE_INFIX: &str = "-holder-";

@@ -118,7 +118,7 @@ impl LogConnection {
     /// Runs changes as one exclusive transaction, so that what they read still holds when they
     /// write, and sends each its result.
     pub(super) fn write(&mut self, mut group: Vec<Box<dyn Change>>) {
-        match self.attempt(&mut group) {
+        match self.try_write(&mut group) {
             Ok(results) => {
                 for (change, result) in group.into_iter().zip(results) {
                     match result {
@@ -152,7 +152,7 @@ impl LogConnection {
         change.deliver_result();
     }
 
-    fn attempt(
+    fn try_write(
         &mut self,
         group: &mut [Box<dyn Change>],
     ) -> Result<Vec<Result<(), StoreError>>, WriteFailure> {

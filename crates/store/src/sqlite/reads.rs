@@ -45,7 +45,7 @@ impl LogConnection {
             let (mut left, mut enough) = (bound.bytes, false);
             while let Some(row) = rows.next()? {
                 let entry = entry_from_row(row, session, &path)?;
-                refuse_beyond_last(&entry, &head, session, &path)?;
+                check_entry_within_session(&entry, &head, session, &path)?;
                 if entry.seq != previous.next() {
                     break;
                 }
@@ -88,7 +88,7 @@ impl LogConnection {
             let mut entries = Vec::new();
             while let Some(row) = rows.next()? {
                 let entry = entry_from_row(row, session, &path)?;
-                refuse_beyond_last(&entry, &head, session, &path)?;
+                check_entry_within_session(&entry, &head, session, &path)?;
                 entries.push(entry);
             }
             // Between records there may be events, so only the count shows a lost record.
@@ -162,7 +162,7 @@ impl LogConnection {
 
 /// Refuses an entry after the last one of the session's row: then the row is damaged, and the log
 /// is longer than the row says.
-fn refuse_beyond_last(
+fn check_entry_within_session(
     entry: &Entry,
     head: &SessionHead,
     session: &SessionId,

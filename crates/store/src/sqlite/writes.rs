@@ -11,7 +11,7 @@ use super::rows::{
 };
 use crate::entry::{check_entry_sizes, entry_bytes};
 use crate::lease::Lease;
-use crate::{NewEntry, NewSession, STATUS_NEW, SessionOrigin, StoreError};
+use crate::{NewEntry, NewSession, SESSION_STATUS_READY, SessionOrigin, StoreError};
 
 /// Maximum bytes that a fork copies at once. SQLite holds a copy within one table in memory until
 /// it is complete.
@@ -31,7 +31,9 @@ pub(super) fn create(
             "INSERT INTO sessions (id, root, title, created, updated, last, status)
              VALUES (?1, ?2, ?3, ?4, ?4, 0, ?5) ON CONFLICT (id) DO NOTHING RETURNING number",
         )?
-        .query_row(params![id.as_str(), root, title, to_sql_integer(now.0), STATUS_NEW], |row| row.get(0))
+        .query_row(params![id.as_str(), root, title, to_sql_integer(now.0), SESSION_STATUS_READY], |row| {
+            row.get(0)
+        })
         .optional()?
         .ok_or_else(|| StatementError::Ours(StoreError::SessionExists { session: id.clone() }))
 }
@@ -164,7 +166,7 @@ pub(super) fn create_with_entries(
         acquire_lease(connection, context, id, holder, (*now, *ttl_ms))??;
     }
     let last = append(connection, id, expected, entries)?;
-    if status != STATUS_NEW {
+    if status != SESSION_STATUS_READY {
         set_status(connection, id, status, *now)?;
     }
     Ok(last)

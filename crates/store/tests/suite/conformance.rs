@@ -6,7 +6,8 @@ use crate::support::follow;
 use futures_util::StreamExt as _;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
-    Entry, MAX_ENTRY_BYTES, MemoryStore, NewEntry, STATUS_NEW, SessionSummary, SqliteStore, Store, StoreError,
+    Entry, MAX_ENTRY_BYTES, MemoryStore, NewEntry, SESSION_STATUS_READY, SessionSummary, SqliteStore, Store,
+    StoreError,
 };
 use proptest::prelude::*;
 
@@ -157,7 +158,7 @@ fn a_session_is_created_once() {
             created: UnixMillis(5),
             updated: UnixMillis(5),
             last: Seq(1),
-            status: STATUS_NEW.into(),
+            status: SESSION_STATUS_READY.into(),
         };
         assert_eq!(store.sessions(None, 9).await.unwrap(), [expected]);
     });
@@ -374,7 +375,7 @@ fn a_fork_has_the_entries_so_far_and_goes_its_own_way() {
             created: UnixMillis(10),
             updated: UnixMillis(30),
             last: Seq(2),
-            status: STATUS_NEW.into(),
+            status: SESSION_STATUS_READY.into(),
         };
         assert_eq!(store.find_sessions(child.as_str()).await.unwrap(), [expected]);
         let whole = store.read(&parent, Seq::START, 9).await.unwrap();

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use futures_util::TryStreamExt as _;
 use journeyman_protocol::{Channel, Seq, SessionId, UnixMillis};
 use journeyman_store::{
-    Entry, ImportAs, ImportedSessions, MemoryStore, NewEntry, STATUS_IMPORTING, SqliteStore, Store,
+    Entry, ImportAs, ImportedSessions, MemoryStore, NewEntry, SESSION_STATUS_IMPORTING, SqliteStore, Store,
     StoreError, export, export_file, import,
 };
 use support::{block_on, entry, session};
@@ -199,7 +199,7 @@ fn an_import_that_was_killed_is_begun_afresh() {
         store.delete(&session(1)).await.unwrap();
         store.create(&session(1), "/p", "t", UnixMillis(5)).await.unwrap();
         store.append(&session(1), Seq::START, vec![entry(b"half")]).await.unwrap();
-        store.set_status(&session(1), STATUS_IMPORTING, UnixMillis(5)).await.unwrap();
+        store.set_status(&session(1), SESSION_STATUS_IMPORTING, UnixMillis(5)).await.unwrap();
         // While the other import lives it is left alone.
         store.acquire_lease(&session(1), "an import", UnixMillis(999), 10).await.unwrap();
         let error = import_text(store, &text, ImportAs::Itself).await.unwrap_err();

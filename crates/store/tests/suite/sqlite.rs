@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use journeyman_protocol::{Seq, SessionId, UnixMillis};
 use journeyman_store::{
-    Blobs, MAX_ENTRY_BYTES, MemoryStore, NewEntry, NewSession, STATUS_NEW, SessionOrigin, SqliteStore, Store,
-    StoreError,
+    Blobs, MAX_ENTRY_BYTES, MemoryStore, NewEntry, NewSession, SESSION_STATUS_READY, SessionOrigin,
+    SqliteStore, Store, StoreError,
 };
 use journeyman_testkit::{skip, test_arguments, test_path};
 
@@ -623,7 +623,7 @@ fn what_can_not_begin_whole_does_not_begin() {
             origin: SessionOrigin::Root("/p".into()),
             title: String::new(),
             now: UnixMillis(5),
-            status: STATUS_NEW.into(),
+            status: SESSION_STATUS_READY.into(),
             lease: None,
             entries: vec![note("a", 1), big],
         };

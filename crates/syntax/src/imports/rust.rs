@@ -7,7 +7,7 @@ use crate::language::Language;
 use crate::parse::parse;
 
 /// Maximum nesting of the lists of a `use`.
-const MAX_NESTING: usize = 20;
+const MAX_USE_NESTING: usize = 20;
 /// Maximum nesting of macros with imports among their items.
 const MAX_MACRO_DEPTH: usize = 3;
 /// Maximum bytes before a `mod` that are searched for its attributes.
@@ -29,7 +29,7 @@ pub(super) fn collect_rust_imports(node: Node<'_>, ancestors: &[Node<'_>], into:
         }
         "macro_invocation" => {
             add_included_file(node, into);
-            add_items_of_macro(node, ancestors, into);
+            add_imports_in_macro(node, ancestors, into);
         }
         _ => {}
     }
@@ -84,7 +84,7 @@ fn add_included_file(node: Node<'_>, into: &mut ImportCollector<'_>) {
 
 /// Adds the imports among the items of a macro at file level: `cfg_rt! { use crate::task; }`. The
 /// grammar has tokens there, so the text in the braces is parsed again.
-fn add_items_of_macro(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
+fn add_imports_in_macro(node: Node<'_>, ancestors: &[Node<'_>], into: &mut ImportCollector<'_>) {
     let at_file_level =
         ancestors.iter().all(|outer| matches!(outer.kind(), "source_file" | "expression_statement"));
     let tokens = node.named_child(1).filter(|tokens| at_file_level && tokens.kind() == "token_tree");
@@ -119,7 +119,7 @@ fn add_use_tree(
         let own = node.map(|node| super::collector::without_blanks(into.text_of(node))).unwrap_or_default();
         join_path(prefix, &own)
     };
-    if depth > MAX_NESTING {
+    if depth > MAX_USE_NESTING {
         return;
     }
     match node.kind() {

@@ -10,13 +10,13 @@ use tree_sitter::{Decode, ParseOptions, ParseState, Parser, Tree};
 /// text and in all. Ordinary texts take one per thirty bytes; a text that reaches the maximum makes
 /// the parser follow many readings at once.
 const PROGRESS_CALLS_PER_BYTE: usize = 2;
-const MAX_PROGRESS_CALLS: usize = 64;
+const BASE_PROGRESS_CALLS: usize = 64;
 /// Bytes that the parser is given at once, except for the rest of a character.
 const PARSER_CHUNK_BYTES: usize = 256;
 /// Maximum average number of reads of each chunk. The parser looks ahead for the ends of quotes and
 /// here-documents, and in error recovery does so again and again, to the end of the text: work that
 /// grows with the square of the length.
-const READS_PER_CHUNK: usize = 24;
+const MAX_READS_PER_CHUNK: usize = 24;
 
 /// Maximum here-documents in one text.
 const MAX_HEREDOCS: usize = 8;
@@ -122,17 +122,17 @@ pub(super) fn parse_tree(text: &str, steps: &mut usize) -> Option<Tree> {
             *slot = Some(parser);
         }
         let parser = slot.as_mut()?;
-        let most = MAX_PROGRESS_CALLS + text.len() * PROGRESS_CALLS_PER_BYTE;
+        let most = BASE_PROGRESS_CALLS + text.len() * PROGRESS_CALLS_PER_BYTE;
         let mut look = |state: &ParseState| {
             *steps += 1;
-            if *steps > most || (state.has_error() && *steps > MAX_PROGRESS_CALLS) {
+            if *steps > most || (state.has_error() && *steps > BASE_PROGRESS_CALLS) {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())
             }
         };
         let options = ParseOptions::new().progress_callback(&mut look);
-        let mut reads = READS_PER_CHUNK * (2 + text.len() / PARSER_CHUNK_BYTES);
+        let mut reads = MAX_READS_PER_CHUNK * (2 + text.len() / PARSER_CHUNK_BYTES);
         let mut read = |at: usize, _| {
             reads = reads.saturating_sub(1);
             // When the reads are used up, the text seems to end; the tree is then discarded.

@@ -2,7 +2,7 @@
 
 use tree_sitter::{Node, Tree};
 
-use super::expansion::{arithmetic_names, blank_separated, is_name, is_plain_expansion};
+use super::expansion::{arithmetic_names, blank_separated, is_plain_expansion, is_variable_name};
 use super::script::{
     Assignment, CompoundCommand, CompoundKind, Redirect, RedirectKind, Script, SimpleCommand, Statement,
     UnclearReason, Word,
@@ -102,7 +102,7 @@ impl<'a> Converter<'a> {
                 if child.kind() == ";;" {
                     self.tokens.mark_unclear(UnclearReason::Reading);
                 }
-                self.tokens.take_operator(child);
+                self.tokens.take_syntax_token(child);
             }
         }
         self.depth -= 1;
@@ -193,7 +193,7 @@ impl<'a> Converter<'a> {
                 match child.kind() {
                     "comment" => self.tokens.take_comment(child),
                     _ if child.is_named() => self.convert_statement(child, out),
-                    _ => self.tokens.take_operator(child),
+                    _ => self.tokens.take_syntax_token(child),
                 }
             }
             first = false;
@@ -209,7 +209,7 @@ impl<'a> Converter<'a> {
             redirects: Vec::new(),
         };
         match kind {
-            CompoundKind::For | CompoundKind::Case => self.convert_headed(node, &mut compound),
+            CompoundKind::For | CompoundKind::Case => self.convert_loop_or_condition(node, &mut compound),
             // bash reads arithmetic; other shells a subshell in a subshell.
             CompoundKind::Group
                 if self.tokens.slice(node.start_byte(), node.end_byte()).starts_with("((") =>
@@ -223,7 +223,7 @@ impl<'a> Converter<'a> {
     }
 
     /// Converts a loop or a condition with words before its statements.
-    fn convert_headed(&mut self, node: Node<'_>, compound: &mut CompoundCommand) {
+    fn convert_loop_or_condition(&mut self, node: Node<'_>, compound: &mut CompoundCommand) {
         let mut cursor = node.walk();
         for child in node.children(&mut cursor) {
             match child.kind() {
@@ -246,7 +246,7 @@ impl<'a> Converter<'a> {
                     self.convert_case_item(child, compound);
                 }
                 _ if child.is_named() => self.convert_word(child, &mut compound.words),
-                _ => self.tokens.take_operator(child),
+                _ => self.tokens.take_syntax_token(child),
             }
         }
     }
@@ -272,7 +272,7 @@ impl<'a> Converter<'a> {
                 }
                 kind => {
                     patterns &= kind != ")";
-                    self.tokens.take_operator(child);
+                    self.tokens.take_syntax_token(child);
                 }
             }
         }
@@ -296,7 +296,7 @@ impl<'a> Converter<'a> {
                 }
                 _ if child.is_named() => self.convert_statement(child, &mut body),
                 "function" => self.tokens.take_token(child, Token::Keyword),
-                _ => self.tokens.take_operator(child),
+                _ => self.tokens.take_syntax_token(child),
             }
         }
         out.push(Statement::Function { name, body });
@@ -330,7 +330,7 @@ impl<'a> Converter<'a> {
         let source = self.tokens.slice(node.start_byte(), node.end_byte());
         let (name, _) = source.split_once('=').unwrap_or((source, ""));
         let name = name.strip_suffix('+').unwrap_or(name);
-        if !is_name(name) {
+        if !is_variable_name(name) {
             // A subscript is arithmetic, which may run commands.
             self.tokens.mark_unclear(UnclearReason::Form("a subscript"));
         }
@@ -410,7 +410,7 @@ impl<'a> Converter<'a> {
                 if child.id() == redirect.id() {
                     self.convert_redirect(child, &mut simple);
                 } else {
-                    self.tokens.take_operator(child);
+                    self.tokens.take_syntax_token(child);
                 }
             }
             out.push(Statement::Simple(simple));

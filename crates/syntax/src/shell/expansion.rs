@@ -28,7 +28,7 @@ pub(super) fn arithmetic_names(body: &str) -> Option<Vec<&str>> {
                     after.find(|c: char| c != '_' && !c.is_ascii_alphanumeric()).unwrap_or(after.len()),
                 )?,
             };
-            if !is_name(name) {
+            if !is_variable_name(name) {
                 return None;
             }
             names.push(name);
@@ -39,7 +39,7 @@ pub(super) fn arithmetic_names(body: &str) -> Option<Vec<&str>> {
             }
             rest = rest.get(first.len_utf8()..)?;
         } else {
-            if is_name(word) {
+            if is_variable_name(word) {
                 names.push(word);
             }
             rest = after;
@@ -49,7 +49,7 @@ pub(super) fn arithmetic_names(body: &str) -> Option<Vec<&str>> {
 }
 
 /// Returns true for the name of a variable, as opposed to a number or parameter.
-pub(super) fn is_name(text: &str) -> bool {
+pub(super) fn is_variable_name(text: &str) -> bool {
     text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
         && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }

@@ -23,7 +23,7 @@ impl Converter<'_> {
                 "file_redirect" | "herestring_redirect" => self.convert_redirect(child, &mut extra),
                 "heredoc_redirect" => self.convert_heredoc(child, &mut extra, &mut piped, &mut after),
                 _ if child.is_named() => self.convert_statement(child, &mut body),
-                _ => self.tokens.take_operator(child),
+                _ => self.tokens.take_syntax_token(child),
             }
         }
         match body.last_mut().map(last_simple_command) {
@@ -85,7 +85,7 @@ impl Converter<'_> {
                 "heredoc_end" => self.finish_heredoc(child, delimiter.take(), tabs, body, simple),
                 "pipeline" => self.convert_statements(child, piped),
                 "file_redirect" | "herestring_redirect" => self.convert_redirect(child, simple),
-                "||" | "&&" => self.tokens.take_operator(child),
+                "||" | "&&" => self.tokens.take_syntax_token(child),
                 "\n" => {}
                 "word"
                 | "string"
@@ -97,7 +97,7 @@ impl Converter<'_> {
                 | "command_substitution"
                 | "ansi_c_string" => self.convert_word(child, &mut simple.words),
                 _ if child.is_named() => self.convert_statement(child, after),
-                _ => self.tokens.take_operator(child),
+                _ => self.tokens.take_syntax_token(child),
             }
         }
         if !simple.redirects.iter().any(|redirect| redirect.kind == RedirectKind::Document) {

@@ -32,7 +32,7 @@ pub(super) fn parse_plain_script(text: &str) -> Option<Script> {
     // one.
     let (mut list, mut stages) = (Vec::new(), Vec::new());
     loop {
-        stages.push(Statement::Simple(reader.read_simple()?));
+        stages.push(Statement::Simple(reader.read_simple_command()?));
         let end = reader.read_operator()?;
         if end == Operator::Pipe {
             continue;
@@ -108,7 +108,7 @@ impl PlainReader<'_> {
     }
 
     /// Reads a program with its arguments and redirections.
-    fn read_simple(&mut self) -> Option<SimpleCommand> {
+    fn read_simple_command(&mut self) -> Option<SimpleCommand> {
         let mut simple = SimpleCommand::default();
         self.skip_blanks();
         let from = self.at;
@@ -116,7 +116,7 @@ impl PlainReader<'_> {
         let source = self.text.get(from..self.at)?;
         let begins = source.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '.' | '/'));
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./-+".contains(&byte);
-        if !(begins && source.bytes().all(plain) || is_variable(source)) {
+        if !(begins && source.bytes().all(plain) || is_variable_expansion(source)) {
             return None;
         }
         simple.words.push(program);
@@ -249,7 +249,7 @@ impl PlainReader<'_> {
 }
 
 /// Returns true for `$name` or `"$name"` alone: what `eval "$name"` runs.
-fn is_variable(word: &str) -> bool {
+fn is_variable_expansion(word: &str) -> bool {
     let bare = word.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(word);
     bare.strip_prefix('$').is_some_and(|name| {
         name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())

@@ -120,7 +120,7 @@ impl<'a> TokenReader<'a> {
     }
 
     /// Takes a token outside of words, by its kind.
-    pub(super) fn take_operator(&mut self, node: Node<'_>) {
+    pub(super) fn take_syntax_token(&mut self, node: Node<'_>) {
         let token = match self.slice(node.start_byte(), node.end_byte()) {
             // An item of a `case` may end on a line of its own.
             "(" | ")" | "$(" | "<(" | ">(" | "`" | ";;" => Token::Bracket,

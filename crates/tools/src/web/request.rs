@@ -19,7 +19,7 @@ const MAX_REDIRECTS: usize = 5;
 /// Maximum duration of one request.
 const MAX_REQUEST_TIME: Duration = Duration::from_secs(30);
 /// The user agent that servers are told.
-const AGENT_NAME: &str = concat!("journeyman/", env!("CARGO_PKG_VERSION"));
+const USER_AGENT_NAME: &str = concat!("journeyman/", env!("CARGO_PKG_VERSION"));
 
 /// An address that may be fetched: http or https, a host name, the default port, no password.
 #[derive(Debug, Clone)]
@@ -95,7 +95,7 @@ pub(super) async fn get(
     let proxy = sandbox.open_proxy(address.network_rules()).map_err(|error| format!("the proxy: {error}"))?;
     let client = build_client(&proxy.address().to_string())?;
     let mut headers = HeaderMap::new();
-    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT_NAME));
+    headers.insert(USER_AGENT, HeaderValue::from_static(USER_AGENT_NAME));
     headers.insert(ACCEPT, HeaderValue::from_static("text/html,application/json,text/*;q=0.9,*/*;q=0.1"));
     if let Some((name, value)) = header {
         let mut value = HeaderValue::from_str(value)

@@ -23,7 +23,7 @@ const MAX_RESULTS: u64 = 20;
 /// Maximum bytes of a query.
 const MAX_QUERY_BYTES: usize = 400;
 /// Maximum bytes of a title or an address, and of an excerpt, in one result.
-const MAX_LINE_BYTES: usize = 300;
+const MAX_SHOWN_LINE_BYTES: usize = 300;
 const MAX_EXCERPT_BYTES: usize = 600;
 /// Maximum duration of a call.
 const MAX_CALL_TIME: Duration = Duration::from_secs(40);
@@ -161,7 +161,7 @@ impl WebSearch {
         })?;
         let mut text = String::new();
         for (number, [title, url, excerpt]) in (1..).zip(self.engine.results(&answer).take(count)) {
-            let line = |text: &str| to_one_line(text, MAX_LINE_BYTES);
+            let line = |text: &str| to_one_line(text, MAX_SHOWN_LINE_BYTES);
             let excerpt = html::to_markdown(clip_to_bytes(excerpt, MAX_EXCERPT_BYTES));
             text.push_str(&format!("{number}. {}\n   {}\n", line(title), line(url)));
             if !excerpt.is_empty() {
@@ -191,7 +191,7 @@ impl Tool for WebSearch {
     fn summary(&self, input: &Value) -> String {
         self.parse_request(input).map_or_else(
             |_| "search the web".to_owned(),
-            |(query, _)| format!("search the web for {}", to_one_line(&query, MAX_LINE_BYTES)),
+            |(query, _)| format!("search the web for {}", to_one_line(&query, MAX_SHOWN_LINE_BYTES)),
         )
     }
 

@@ -272,7 +272,7 @@ fn only_so_many_run_at_once() {
         assert!(unknown.starts_with("error: there is no background command `b77` (only b1, "), "{unknown}");
         session.bench.context.background.close().await;
         // A command that never began takes no place.
-        session.bench.context.background = Arc::new(BackgroundCommands::default().with_first_number(9));
+        session.bench.context.background = Arc::new(BackgroundCommands::default().with_numbers_after(9));
         session.bench.context.needs = journeyman_protocol::SandboxNeeds::ALL;
         assert!(session.start("true").await.starts_with("error: the command did not run"));
         assert_eq!(session.bench.context.background.list(), []);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::blocks::{Detail, Layout, render_entries};
 use crate::composer::Composer;
 use crate::conversation_state::Conversation;
-use crate::live_area::{LiveArea, StatusContext};
+use crate::live_area::{LiveArea, StatusLineContext};
 use crate::questions::Questions;
 use crate::screen::{Frame, Reflow, Screen, Size};
 use crate::theme::{BackgroundBrightness, ColorDepth, Theme};
@@ -119,7 +119,7 @@ impl Player {
         let finished = render_entries(entries, self.committed, |_| layout).concat();
         self.committed = entries.len();
         self.finished.extend(finished.iter().map(|row| row.to_text().trim_end().to_owned()));
-        let surroundings = StatusContext {
+        let surroundings = StatusLineContext {
             model: "test/tiny".to_owned(),
             mode: "edit".to_owned(),
             branch: Some("main".to_owned()),

@@ -15,12 +15,12 @@ const SCRIPT_ENDINGS: [&str; 8] = [".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs",
 const RUNNER_PREFIXES: [&str; 4] = ["npx", "cross-env", "c8", "env"];
 
 /// A runner that accepts paths of tests.
-pub(super) struct ScriptRunner {
+pub(super) struct JavaScriptTestRunner {
     /// The words between the command and the paths.
     separator: &'static str,
 }
 
-impl ScriptRunner {
+impl JavaScriptTestRunner {
     /// Returns the runner if the command runs all of its tests.
     pub(super) fn detect(program: &str, rest: &[&str], place: &CheckDirectory<'_>) -> Option<Self> {
         let script = match (program, rest) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::cargo;
 use super::command::{CheckDirectory, MAX_NAMED_TESTS, append_words, skip_launcher};
-use super::javascript::ScriptRunner;
+use super::javascript::JavaScriptTestRunner;
 use crate::check_discovery::quote_word;
 use crate::test_files::file_name;
 
@@ -19,7 +19,7 @@ pub(super) enum NamedTestRunner {
     /// `go test` with a pattern of packages.
     Go,
     /// A JavaScript runner, possibly behind a script.
-    JavaScript(ScriptRunner),
+    JavaScript(JavaScriptTestRunner),
     /// RSpec or ExUnit: files are appended.
     Files(&'static [&'static str]),
     /// PHPUnit: a filter of class names.
@@ -77,7 +77,7 @@ impl NamedTestRunner {
             ("dotnet", ["test", rest @ ..]) => {
                 (!rest.iter().any(|word| word.starts_with("--filter"))).then_some(Self::DotNet)
             }
-            _ => ScriptRunner::detect(program, rest, place).map(Self::JavaScript),
+            _ => JavaScriptTestRunner::detect(program, rest, place).map(Self::JavaScript),
         }
     }
 
@@ -119,24 +119,24 @@ impl NamedTestRunner {
                 command,
                 files.iter().copied().filter(|path| ends.iter().any(|end| path.ends_with(end))),
             ),
-            Self::PhpUnit => class_names(files, ".php").map(|names| {
+            Self::PhpUnit => test_class_names(files, ".php").map(|names| {
                 let filter = format!("/\\b({})::/", names.join("|"));
                 format!("{command} --filter {}", quote_word(&filter))
             }),
-            Self::Maven => class_names(files, ".java").map(|names| {
+            Self::Maven => test_class_names(files, ".java").map(|names| {
                 format!(
                     "{command} -Dtest={} -DfailIfNoTests=false -Dsurefire.failIfNoSpecifiedTests=false",
                     names.join(",")
                 )
             }),
             Self::Gradle => {
-                let mut names = class_names(files, ".java").unwrap_or_default();
-                names.extend(class_names(files, ".kt").unwrap_or_default());
+                let mut names = test_class_names(files, ".java").unwrap_or_default();
+                names.extend(test_class_names(files, ".kt").unwrap_or_default());
                 let filters: Vec<String> =
                     names.iter().map(|name| format!("--tests {}", quote_word(&format!("*{name}")))).collect();
                 (!filters.is_empty()).then(|| format!("{command} {}", filters.join(" ")))
             }
-            Self::DotNet => class_names(files, ".cs").map(|names| {
+            Self::DotNet => test_class_names(files, ".cs").map(|names| {
                 let parts: Vec<String> =
                     names.iter().map(|name| format!("FullyQualifiedName~{name}")).collect();
                 format!("{command} --filter {}", quote_word(&parts.join("|")))
@@ -190,7 +190,7 @@ fn go_package(path: &str) -> String {
 
 /// Returns the names of the test classes that the files define, by the languages' convention that a
 /// file has the name of its class.
-fn class_names(files: &[&str], end: &str) -> Option<Vec<String>> {
+fn test_class_names(files: &[&str], end: &str) -> Option<Vec<String>> {
     let mut names: Vec<String> = files
         .iter()
         .filter_map(|path| file_name(path).strip_suffix(end))

@@ -306,7 +306,7 @@ pub(super) fn find_checks(place: &ProjectDirectory<'_>, tested: bool) -> Vec<Che
 }
 
 /// Returns true if `directory` has a manifest that is known by its ending.
-pub(super) fn is_project(project: &dyn Project, directory: &RelPath) -> bool {
+pub(super) fn has_manifest_by_ending(project: &dyn Project, directory: &RelPath) -> bool {
     let place = ProjectDirectory { project, directory: Some(directory) };
     let endings = BUILD_TOOLS.iter().flat_map(|tool| tool.manifests).filter(|name| name.starts_with('*'));
     endings.into_iter().any(|name| find_manifest(&place, name).is_some())

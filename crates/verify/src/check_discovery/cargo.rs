@@ -58,7 +58,7 @@ fn has_lint_configuration(place: &ProjectDirectory<'_>, manifest: &toml::Table) 
 }
 
 /// Returns true if `directory` is checked with a Cargo workspace above it.
-pub(super) fn is_member(project: &dyn Project, directory: &RelPath) -> bool {
+pub(super) fn is_workspace_member(project: &dyn Project, directory: &RelPath) -> bool {
     let Ok(own) = directory.join("Cargo.toml") else { return false };
     let others = MANIFESTS.iter().filter(|name| **name != "Cargo.toml");
     let mut others = others.filter_map(|name| directory.join(name).ok());

@@ -43,7 +43,7 @@ struct PythonTool {
 /// because it proves nothing by itself.
 pub(super) fn find_checks(place: &ProjectDirectory<'_>) -> Vec<Check> {
     let tests: Vec<&[u8]> = place.files().filter(|path| is_test_file(path)).collect();
-    if !place.has_any(&PROJECT_MARKERS) && !tests.iter().any(|path| is_in_usual_directory(path)) {
+    if !place.has_any(&PROJECT_MARKERS) && !tests.iter().any(|path| is_in_usual_test_directory(path)) {
         return Vec::new();
     }
     let environment = PythonEnvironment::find(place);
@@ -58,7 +58,7 @@ pub(super) fn find_checks(place: &ProjectDirectory<'_>) -> Vec<Check> {
     }
     checks.extend(check_runners::find_tox_and_nox_checks(place, &config.pyproject, &config.tox));
     let interpreter = environment.required_program();
-    let missing = !place.has_program(interpreter) && environment.is_outside();
+    let missing = !place.has_program(interpreter) && environment.is_outside_project();
     let block = |check: Check| match check.blocked {
         _ if !missing => check,
         _ => check.with_blocked(format!("{interpreter} is not installed")),
@@ -209,6 +209,6 @@ fn is_test_file(path: &[u8]) -> bool {
 }
 
 /// Returns true if a test file lies where a project without a manifest usually keeps its tests.
-fn is_in_usual_directory(path: &[u8]) -> bool {
+fn is_in_usual_test_directory(path: &[u8]) -> bool {
     !path.contains(&b'/') || path.starts_with(b"tests/") || path.starts_with(b"test/")
 }

@@ -8,7 +8,7 @@ use super::{junit, lint_json, test_json};
 
 /// Maximum number of places at which an output is tried as a JSON document over several lines: each
 /// costs up to the length of the rest.
-const MAX_ATTEMPTS: usize = 32;
+const MAX_MULTILINE_ATTEMPTS: usize = 32;
 /// Maximum number of documents read from an output; a stream of events has one a line.
 const MAX_DOCUMENTS: usize = 200_000;
 
@@ -58,7 +58,7 @@ impl DocumentReader {
     }
 
     fn read_multiline_json(&mut self, text: &str) -> Option<(Value, usize)> {
-        if self.attempts >= MAX_ATTEMPTS {
+        if self.attempts >= MAX_MULTILINE_ATTEMPTS {
             return None;
         }
         self.attempts += 1;

@@ -18,14 +18,14 @@ pub type LocateFile<'a> = dyn Fn(&str) -> Option<RelPath> + 'a;
 
 /// Maximum number of collected findings: enough for all errors behind many warnings, and small
 /// enough for memory.
-const MAX_GATHERED: usize = 2_000;
+const MAX_COLLECTED_FINDINGS: usize = 2_000;
 /// Maximum number of failures of structured reports that are compared with those of the output:
 /// each is compared with each.
-const MAX_MERGED: usize = 500;
+const MAX_MERGED_FAILURES: usize = 500;
 /// Maximum bytes of a message: a longer one is a dump of values, and the output has the rest.
 const MAX_MESSAGE_BYTES: usize = 600;
 /// Maximum bytes of a code, the name of a test or a compared value.
-const MAX_WORD_BYTES: usize = 300;
+const MAX_SHORT_TEXT_BYTES: usize = 300;
 
 /// The identity of a finding: place, code, test and message.
 type FindingKey = (Option<RelPath>, Option<u32>, Option<u32>, String);
@@ -95,7 +95,7 @@ impl<'a> Findings<'a> {
             named.push_str(word);
         }
         let key = (diagnostic.path.clone(), diagnostic.line, diagnostic.column, named);
-        if self.found.len() >= MAX_GATHERED {
+        if self.found.len() >= MAX_COLLECTED_FINDINGS {
             self.left_out = self.left_out.saturating_add(1);
         } else if self.known.insert(key) {
             if let Some(test) = &diagnostic.test {
@@ -109,7 +109,7 @@ impl<'a> Findings<'a> {
     /// Adds a failed test of a structured report, which replaces the output's finding about the
     /// same test.
     pub(super) fn add_failed_test(&mut self, diagnostic: Diagnostic) {
-        if self.reported.len() >= MAX_MERGED {
+        if self.reported.len() >= MAX_MERGED_FAILURES {
             self.push(diagnostic);
         } else if let Some(diagnostic) = truncate_texts(diagnostic) {
             self.reported.push(diagnostic);
@@ -117,7 +117,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Adds the tests that a structured report counts.
-    pub(super) fn count_tests(&mut self, more: TestCounts) {
+    pub(super) fn add_test_counts(&mut self, more: TestCounts) {
         let counts = self.counts.get_or_insert_default();
         counts.passed = counts.passed.saturating_add(more.passed);
         counts.failed = counts.failed.saturating_add(more.failed);
@@ -175,11 +175,11 @@ impl<'a> Findings<'a> {
         self.merge_reported();
         for one in &mut self.found {
             if one.expected.is_none()
-                && is_assertion(one)
+                && may_compare_values(one)
                 && let Some(values) = parse_compared_values(&one.message)
             {
-                one.expected = Some(clip_to_bytes(&values.expected, MAX_WORD_BYTES).to_owned());
-                one.actual = Some(clip_to_bytes(&values.actual, MAX_WORD_BYTES).to_owned());
+                one.expected = Some(clip_to_bytes(&values.expected, MAX_SHORT_TEXT_BYTES).to_owned());
+                one.actual = Some(clip_to_bytes(&values.actual, MAX_SHORT_TEXT_BYTES).to_owned());
             }
         }
         sort_by_cause(&mut self.found, &[]);
@@ -212,7 +212,7 @@ impl<'a> Findings<'a> {
                 }
             }
             self.found.retain(|one| !same(one));
-            if self.found.len() < MAX_GATHERED {
+            if self.found.len() < MAX_COLLECTED_FINDINGS {
                 self.found.insert(first.unwrap_or(self.found.len()).min(self.found.len()), report);
             }
         }
@@ -220,14 +220,14 @@ impl<'a> Findings<'a> {
 }
 
 /// Returns true if the diagnostic may have compared values; a compiler's "expected" is about types.
-fn is_assertion(diagnostic: &Diagnostic) -> bool {
+fn may_compare_values(diagnostic: &Diagnostic) -> bool {
     diagnostic.test.is_some() || diagnostic.message.contains("assert")
 }
 
 /// Limits the length of a diagnostic's texts; `None` if all are empty.
 fn truncate_texts(mut diagnostic: Diagnostic) -> Option<Diagnostic> {
     if diagnostic.expected.is_none()
-        && is_assertion(&diagnostic)
+        && may_compare_values(&diagnostic)
         && let Some(values) = parse_compared_values(&diagnostic.message)
     {
         // The message is cut below, and a long value may push the other one out of it.
@@ -240,7 +240,7 @@ fn truncate_texts(mut diagnostic: Diagnostic) -> Option<Diagnostic> {
     diagnostic.message = clip_to_bytes(diagnostic.message.trim(), MAX_MESSAGE_BYTES).to_owned();
     for word in [&mut diagnostic.code, &mut diagnostic.test, &mut diagnostic.expected, &mut diagnostic.actual]
     {
-        *word = word.take().map(|word| clip_to_bytes(word.trim(), MAX_WORD_BYTES).to_owned());
+        *word = word.take().map(|word| clip_to_bytes(word.trim(), MAX_SHORT_TEXT_BYTES).to_owned());
     }
     (!diagnostic.message.is_empty() || diagnostic.code.is_some() || diagnostic.test.is_some())
         .then_some(diagnostic)

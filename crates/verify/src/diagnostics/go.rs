@@ -82,7 +82,7 @@ impl LineReader for GoReader {
 
 impl GoReader {
     /// Ends a failed test whose lines were read separately from those of other tests.
-    pub(super) fn end_test(&mut self, test: &str) {
+    pub(super) fn end_failed_test(&mut self, test: &str) {
         if !self.failed.iter().any(|failed| failed == test) {
             self.failed.push(test.to_owned());
         }

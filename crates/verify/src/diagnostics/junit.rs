@@ -13,13 +13,13 @@ use super::test_json::parse_failure;
 use super::test_names::is_same_test;
 
 /// Maximum depth of elements: suites nest a few levels.
-const MAX_DEPTH: usize = 64;
+const MAX_ELEMENT_DEPTH: usize = 64;
 /// Maximum number of test cases read from one document.
 const MAX_CASES: usize = 200_000;
 /// Maximum number of failures whose text is read.
 const MAX_FAILURES: usize = 500;
 /// Maximum bytes of a failure's text, which ends with a stack trace.
-const MAX_TEXT_BYTES: usize = 64 * 1024;
+const MAX_FAILURE_TEXT_BYTES: usize = 64 * 1024;
 /// Maximum bytes between a report's declaration and its root.
 const MAX_PROLOG_BYTES: usize = 1_000;
 
@@ -69,7 +69,7 @@ pub(super) fn read_report(text: &str, findings: &mut Findings<'_>) -> usize {
             Event::Eof => break,
             _ => {}
         }
-        if depth > MAX_DEPTH || cases.count > MAX_CASES {
+        if depth > MAX_ELEMENT_DEPTH || cases.count > MAX_CASES {
             break;
         }
     }
@@ -143,7 +143,7 @@ impl CaseReader {
                         }
                     }
                 }
-                findings.count_tests(counts);
+                findings.add_test_counts(counts);
             }
             _ => {}
         }
@@ -151,7 +151,7 @@ impl CaseReader {
 
     fn add_text(&mut self, piece: &str) {
         if let Some(case) = self.case.as_mut().filter(|_| self.in_failure) {
-            let room = MAX_TEXT_BYTES.saturating_sub(case.text.len());
+            let room = MAX_FAILURE_TEXT_BYTES.saturating_sub(case.text.len());
             case.text.push_str(journeyman_protocol::clip_to_bytes(piece, room));
         }
     }

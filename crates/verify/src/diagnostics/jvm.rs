@@ -26,7 +26,7 @@ impl LineReader for JvmReader {
     fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         let text = line.strip_prefix("[ERROR] ").or_else(|| line.strip_prefix("[WARNING] ")).unwrap_or(line);
         let is_maven = text.len() < line.len();
-        if is_maven && read_maven_location(text, line.starts_with("[WARNING]"), findings) {
+        if is_maven && read_maven_diagnostic(text, line.starts_with("[WARNING]"), findings) {
             return true;
         }
         if let Some((name, class)) = parse_failed_test(text) {
@@ -103,7 +103,7 @@ impl FailedTest {
 }
 
 /// Reads `/p/src/A.java:[3,5] cannot find symbol`.
-fn read_maven_location(text: &str, is_warning: bool, findings: &mut Findings<'_>) -> bool {
+fn read_maven_diagnostic(text: &str, is_warning: bool, findings: &mut Findings<'_>) -> bool {
     let Some((path, rest)) = text.split_once(":[") else { return false };
     let Some((line, rest)) = parse_number(rest) else { return false };
     let (column, rest) = match rest.strip_prefix(',').and_then(parse_number) {

@@ -4,10 +4,10 @@ use journeyman_protocol::clip_to_bytes;
 
 use super::findings::Findings;
 use super::line_reader::LineReader;
-use super::{generic, go, javascript, jvm, python, rust, sections};
+use super::{failure_blocks, generic, go, javascript, jvm, python, rust};
 
 /// Maximum bytes of a line that is read: longer lines are minified code or data.
-const MAX_LINE_BYTES: usize = 2_000;
+const MAX_READ_LINE_BYTES: usize = 2_000;
 
 /// A reader of each format.
 pub(super) type LineReaders = [Box<dyn LineReader>; 7];
@@ -19,7 +19,7 @@ pub(super) fn new_line_readers() -> LineReaders {
         Box::new(python::PythonReader::default()),
         Box::new(go::GoReader::default()),
         Box::new(jvm::JvmReader::default()),
-        Box::new(sections::SectionReader::default()),
+        Box::new(failure_blocks::FailureBlockReader::default()),
         Box::new(javascript::JavaScriptReader::default()),
         Box::new(generic::GenericReader),
     ]
@@ -38,7 +38,7 @@ pub(super) fn read_lines(text: &str, findings: &mut Findings<'_>) {
 
 /// Passes a line to each reader in turn, until one claims it.
 pub(super) fn read_line(line: &str, readers: &mut LineReaders, findings: &mut Findings<'_>) {
-    let line = clip_to_bytes(line.trim_end(), MAX_LINE_BYTES);
+    let line = clip_to_bytes(line.trim_end(), MAX_READ_LINE_BYTES);
     for reader in readers {
         if reader.read_line(line, findings) {
             break;

@@ -10,7 +10,7 @@ const MAX_QUOTED_DIAGNOSTICS: usize = 16;
 /// Lines quoted before and after the line.
 const LINES_AROUND: u32 = 2;
 /// Maximum bytes of a quoted line; longer ones are minified code or data.
-const MAX_LINE_BYTES: usize = 160;
+const MAX_QUOTED_LINE_BYTES: usize = 160;
 
 /// Quotes the lines around the first errors, the line itself marked by `>`. `read` returns the text
 /// of a file.
@@ -33,7 +33,7 @@ fn quote_lines_around(text: &str, line: u32) -> Option<String> {
     for (number, source) in (first..=last).zip(text.lines().skip(skipped)) {
         has_line |= number == line;
         let mark = if number == line { '>' } else { ' ' };
-        let source = clip_to_bytes(source.trim_end(), MAX_LINE_BYTES);
+        let source = clip_to_bytes(source.trim_end(), MAX_QUOTED_LINE_BYTES);
         let source = source.replace(|c: char| c.is_control() && c != '\t', "\u{fffd}");
         let _infallible = writeln!(out, "{mark} {number} | {source}");
     }
@@ -60,6 +60,6 @@ mod tests {
     #[test]
     fn long_lines_are_cut() {
         let quoted = quote_lines_around(&"é".repeat(10_000), 1).unwrap();
-        assert!(quoted.len() < MAX_LINE_BYTES + 20, "{}", quoted.len());
+        assert!(quoted.len() < MAX_QUOTED_LINE_BYTES + 20, "{}", quoted.len());
     }
 }

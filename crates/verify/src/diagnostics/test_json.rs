@@ -41,7 +41,7 @@ fn read_jest_file(file: &Value, findings: &mut Findings<'_>) {
             }
             _ => counts.skipped = 1,
         }
-        findings.count_tests(counts);
+        findings.add_test_counts(counts);
     }
     // A file that can't be loaded has no test.
     if tests.is_empty()
@@ -102,7 +102,7 @@ fn read_rspec_example(example: &Value, findings: &mut Findings<'_>) {
             });
         }
     }
-    findings.count_tests(counts);
+    findings.add_test_counts(counts);
 }
 
 /// Reads the text of one failure as the output of its runner: its message, and the first location

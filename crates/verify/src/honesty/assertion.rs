@@ -236,7 +236,7 @@ fn judge_strength(tokens: &[Token<'_>], names: &[&str], words: &[&str]) -> (Asse
     }
     if negated && named.is_some() {
         strength = match strength {
-            AssertionStrength::Exact if has_only_empty_values(tokens) => AssertionStrength::Exists,
+            AssertionStrength::Exact if has_null_value(tokens) => AssertionStrength::Exists,
             AssertionStrength::Exact => AssertionStrength::Exists,
             other => other,
         };
@@ -265,7 +265,7 @@ fn is_plain_assertion_name(name: &str) -> bool {
     plain.contains(&normalize_name(name).as_str())
 }
 
-fn has_only_empty_values(tokens: &[Token<'_>]) -> bool {
+fn has_null_value(tokens: &[Token<'_>]) -> bool {
     tokens
         .iter()
         .any(|token| matches!(normalize_name(token.text).as_str(), "null" | "nil" | "none" | "undefined"))

@@ -34,7 +34,7 @@ const MAX_REGION_LINES: usize = 200;
 /// Reports lines of a build file that compile assertions of tests away.
 ///
 /// `tests` has the paths of tests.
-pub(super) fn compare_build_flags(
+pub(super) fn report_disabled_assertions(
     path: &RelPath,
     old: &str,
     new: &str,
@@ -82,7 +82,7 @@ pub(super) fn compare_build_flags(
 
 /// Reports branches of functions called by tests that return another result in a test build than in
 /// a release build. Such a branch may assert, log or count.
-pub(super) fn compare_build_modes(
+pub(super) fn report_mode_dependent_results(
     path: &RelPath,
     old: Option<&ParsedSource<'_>>,
     new: &ParsedSource<'_>,

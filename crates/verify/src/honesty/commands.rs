@@ -362,7 +362,7 @@ fn compare_command(path: &RelPath, old: &str, line: &CommandLine, whole: &str, r
         report.add_blocking(HonestyKind::ConfigurationLoosened, path, line.number, message);
         return;
     }
-    if !(is_check_command(new) || is_flags(new) || is_flags(old)) {
+    if !(is_check_command(new) || is_flags_line(new) || is_flags_line(old)) {
         return;
     }
     if let Some(flag) = find_excessive_retries(new).filter(|_| find_excessive_retries(old).is_none()) {
@@ -379,7 +379,7 @@ fn compare_command(path: &RelPath, old: &str, line: &CommandLine, whole: &str, r
         // A runner applies its own options in each run.
         let leaves_out =
             ["--deselect", "--ignore", "--ignore-glob", "-k"].iter().any(|it| name.starts_with(it));
-        let is_obeyed = is_flags(new)
+        let is_obeyed = is_flags_line(new)
             && leaves_out
             && path.as_str().is_some_and(is_pytest_options_file)
             && is_test_exclusion(new, &flag);
@@ -407,7 +407,7 @@ fn find_excessive_retries(command: &str) -> Option<&str> {
     let words: Vec<&str> =
         command.split_whitespace().map(|word| word.trim_matches(['"', '\'', ',', '[', ']'])).collect();
     let runs_tests =
-        is_flags(command) || words.iter().any(|word| RETRYING_RUNNERS.contains(&file_name(word)));
+        is_flags_line(command) || words.iter().any(|word| RETRYING_RUNNERS.contains(&file_name(word)));
     if !runs_tests || words.contains(&"install") {
         return None;
     }
@@ -576,7 +576,7 @@ fn check_words_of_command(command: &str) -> BTreeSet<String> {
 }
 
 /// Returns true for a line of flags: `CFLAGS = -Wall`, `addopts = -q`.
-fn is_flags(line: &str) -> bool {
+fn is_flags_line(line: &str) -> bool {
     let name =
         line.split(['=', ':']).next().unwrap_or_default().trim().trim_matches('"').to_ascii_lowercase();
     line.starts_with("--")

@@ -53,7 +53,7 @@ pub(super) fn is_complete_set(entries: &[(&str, &str)]) -> bool {
 
 /// Returns true for codes of countries, currencies or classes that stand for numbers, such as flat
 /// rates, which replace no computation.
-pub(super) fn is_code_table(inputs: &[&str], outputs: &[&str]) -> bool {
+pub(super) fn maps_codes_to_numbers(inputs: &[&str], outputs: &[&str]) -> bool {
     let is_code = |text: &&str| (2..=4).contains(&text.len()) && text.chars().all(|c| c.is_ascii_uppercase());
     let is_number = |text: &&str| text.starts_with(|c: char| c.is_ascii_digit());
     inputs.iter().all(is_code) && outputs.iter().all(is_number)
@@ -80,11 +80,11 @@ mod tests {
         ] {
             assert!(!is_complete_set(&entries), "{entries:?}");
         }
-        assert!(is_code_table(&["DE"], &["490"]));
+        assert!(maps_codes_to_numbers(&["DE"], &["490"]));
         assert!(
-            !is_code_table(&["ab"], &["2"])
-                && !is_code_table(&["42"], &["7"])
-                && !is_code_table(&["AB"], &["BA"])
+            !maps_codes_to_numbers(&["ab"], &["2"])
+                && !maps_codes_to_numbers(&["42"], &["7"])
+                && !maps_codes_to_numbers(&["AB"], &["BA"])
         );
     }
 }

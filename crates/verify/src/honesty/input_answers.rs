@@ -29,7 +29,7 @@ const MAX_ANSWERS: usize = 2_000;
 ///
 /// A base case of zeros and ones is not reported, nor is a mapping: a function that only looks
 /// results up, or a table with entries that no test uses.
-pub(super) fn compare_input_answers(
+pub(super) fn report_input_answers(
     path: &RelPath,
     old: &ParsedSource<'_>,
     new: &ParsedSource<'_>,

@@ -169,7 +169,7 @@ pub(super) fn setting_values(path: &str, text: &str) -> Vec<(String, Vec<String>
 }
 
 /// Returns true if a manifest has another version of the product, or of a dependency.
-pub(super) fn is_product_version_changed(path: &str, old: &str, new: &str) -> bool {
+pub(super) fn has_version_change(path: &str, old: &str, new: &str) -> bool {
     let entries = |text: &str| -> Vec<SettingEntry> {
         let settings = if is_test_configuration(path) { read_settings(path, text) } else { Vec::new() };
         let product = settings.into_iter().filter(|entry| {
@@ -336,7 +336,7 @@ fn judge_setting(
             .key
             .split('.')
             .any(|part| EXCLUSION_LISTS.iter().any(|it| part.ends_with(it)) && part != "ignore_errors");
-    if leaves_out && added > 0 && !is_only_truth(after) {
+    if leaves_out && added > 0 && !are_all_booleans(after) {
         // Generated files are commonly excluded.
         let derived = after.iter().filter(|item| !before.contains(item)).all(|item| is_generated(item));
         let severity = if derived { HonestySeverity::Notice } else { HonestySeverity::Blocking };
@@ -408,7 +408,7 @@ fn judge_switch(name: &str, one: Option<&str>, other: Option<&str>) -> Option<&'
     None
 }
 
-fn is_only_truth(values: &[String]) -> bool {
+fn are_all_booleans(values: &[String]) -> bool {
     values.iter().all(|value| matches!(value.to_ascii_lowercase().as_str(), "true" | "false"))
 }
 

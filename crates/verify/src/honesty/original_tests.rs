@@ -11,7 +11,7 @@ use super::product_change::{FilePair, ProductChange, pair_files};
 use super::test_units::{TestUnit, find_units};
 use super::{ChangedFile, ReadFile, is_product, read_files};
 use crate::test_files::is_test_file;
-use crate::test_setup::is_program;
+use crate::test_setup::is_program_source;
 
 /// A test file as it was before a change, which can run on the changed product.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub fn translate_original_tests(files: &[ChangedFile]) -> Vec<OriginalTest> {
     let changed = || files.iter().filter(|file| file.has_changed());
     let product: Vec<FilePair<'_, '_>> = changed().filter(|file| is_product(file)).map(file_pair).collect();
     let tests: Vec<FilePair<'_, '_>> =
-        changed().filter(|file| file.is_test && is_program(file.name)).map(file_pair).collect();
+        changed().filter(|file| file.is_test && is_program_source(file.name)).map(file_pair).collect();
     let mut change = ProductChange::from_files(&product);
     let pairs = pair_files(&tests);
     for (old, new) in &pairs {

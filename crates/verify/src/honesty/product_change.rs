@@ -10,7 +10,7 @@ use crate::test_files::file_name;
 /// Maximum number of changed tokens of a pair of files that are aligned with each other.
 const MAX_CHANGED_TOKENS: usize = 4_000;
 /// Maximum number of removed or added files that are compared with each other.
-const MAX_MOVED: usize = 60;
+const MAX_MOVE_CANDIDATES: usize = 60;
 /// Minimum share of words that a moved file has in common with its old text.
 const MIN_SIMILARITY: f64 = 0.5;
 /// Votes for a renaming by a place in the product; a place in a test has one vote.
@@ -100,7 +100,7 @@ impl<'t> ProductChange<'t> {
         change.lost = old_words.difference(&change.new_words).copied().collect();
         for (old, new) in pair_files(files) {
             change.add_votes(old.1, new.1, PRODUCT_VOTES);
-            change.read_parameters(old.1, new.1);
+            change.add_renamed_parameters(old.1, new.1);
             if old.0 != new.0 {
                 change.moved.push((module_parts(old.0), module_parts(new.0)));
             }
@@ -142,7 +142,7 @@ impl<'t> ProductChange<'t> {
     }
 
     /// Records renamed parameters, even if their old names still occur elsewhere.
-    fn read_parameters(&mut self, old: &ParsedSource<'t>, new: &ParsedSource<'t>) {
+    fn add_renamed_parameters(&mut self, old: &ParsedSource<'t>, new: &ParsedSource<'t>) {
         let (old, new) = (parameters_of(old), parameters_of(new));
         for op in diff_within(&old, &new, MAX_CHANGED_TOKENS) {
             let DiffOp::Replace { old_index, old_len, new_index, new_len } = op else { continue };
@@ -231,12 +231,13 @@ pub(super) fn pair_files<'a, 't>(
     files: &[FilePair<'a, 't>],
 ) -> Vec<(SourceAtPath<'a, 't>, SourceAtPath<'a, 't>)> {
     let mut pairs: Vec<_> = files.iter().filter_map(|(old, new)| Some(((*old)?, (*new)?))).collect();
-    let gone = files.iter().filter(|(_, new)| new.is_none()).filter_map(|(old, _)| *old).take(MAX_MOVED);
+    let gone =
+        files.iter().filter(|(_, new)| new.is_none()).filter_map(|(old, _)| *old).take(MAX_MOVE_CANDIDATES);
     let came: Vec<_> = files
         .iter()
         .filter(|(old, _)| old.is_none())
         .filter_map(|(_, new)| Some((new.as_ref()?, distinct_words(new.as_ref()?.1))))
-        .take(MAX_MOVED)
+        .take(MAX_MOVE_CANDIDATES)
         .collect();
     let mut taken = BTreeSet::new();
     for old in gone {

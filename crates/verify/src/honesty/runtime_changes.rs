@@ -52,7 +52,7 @@ const SUCCESS_EXITS: [&str; 10] = [
 const ARGUMENTLESS_SUCCESS_EXITS: [(&str, &str); 3] =
     [(".rb", "exit0"), (".rb", "exit!0"), (".php", "exit()")];
 /// Maximum number of lines between a fixture's decorator and the replaced name.
-const MAX_DECORATION_LINES: usize = 6;
+const MAX_DECORATOR_DISTANCE_LINES: usize = 6;
 /// Maximum number of lines of a hook.
 const MAX_HOOK_LINES: usize = 12;
 /// Functions of JavaScript's runtimes that return the time or random numbers, in lower case.
@@ -89,7 +89,7 @@ const FILE_READING_WORDS: [&str; 13] = [
 ];
 
 /// Reports code that makes a program exit with success whatever happened.
-pub(super) fn compare_exits(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
+pub(super) fn report_success_exits(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
     let squeeze = |text: &str| -> String {
         let plain = text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
         plain.to_ascii_lowercase().replace('"', "'")
@@ -138,7 +138,7 @@ fn bracket_balance(text: &str) -> i64 {
 
 /// Reports code of the product that replaces the clock, or the random numbers, of the whole
 /// program.
-pub(super) fn compare_clocks(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
+pub(super) fn report_replaced_clocks(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
     let lower = path.to_string().to_ascii_lowercase();
     if ["polyfill", "shim", "mock", "fake", "stub", "testing"].iter().any(|word| lower.contains(word)) {
         return;
@@ -179,7 +179,7 @@ pub(super) fn compare_clocks(path: &RelPath, old: &str, new: &str, report: &mut 
 /// Reports code of the product that newly reads tests.
 ///
 /// `tests` has the paths of the project's tests, and `called` the words that occur in them.
-pub(super) fn compare_test_reading(
+pub(super) fn report_test_reading(
     path: &RelPath,
     old: Option<&ParsedSource<'_>>,
     new: &ParsedSource<'_>,
@@ -220,7 +220,7 @@ pub(super) fn compare_test_reading(
 /// Reports a set-up that runs before all tests and replaces functions that the tests call.
 ///
 /// `called` has the words that occur in tests before the change.
-pub(super) fn compare_test_setup(
+pub(super) fn report_replacing_setup(
     path: &RelPath,
     old: &str,
     new: &str,
@@ -233,7 +233,7 @@ pub(super) fn compare_test_setup(
     let lines: Vec<&str> = new.lines().collect();
     for (at, line) in lines.iter().enumerate().filter(|(_, line)| !known.contains(line.trim())) {
         let replaced = if name == "conftest.py" {
-            let before = lines.get(at.saturating_sub(MAX_DECORATION_LINES)..at).unwrap_or_default();
+            let before = lines.get(at.saturating_sub(MAX_DECORATOR_DISTANCE_LINES)..at).unwrap_or_default();
             let for_all = before.iter().any(|line| line.contains("autouse=True"));
             let replaces = ["setattr(", "patch(", "patch.object("].iter().any(|call| line.contains(call));
             let texts = line.split(['"', '\'']).skip(1).step_by(2);

@@ -14,7 +14,7 @@ const MIN_KEY_CHARS: usize = 16;
 const MIN_ENTROPY_BITS: f64 = 3.6;
 
 /// Reports credentials that the new text has and the old one lacks.
-pub(super) fn compare_secrets(
+pub(super) fn report_added_secrets(
     path: &RelPath,
     is_test: bool,
     old: &str,

@@ -7,7 +7,7 @@ use journeyman_protocol::{HonestyKind, HonestySeverity, RelPath};
 use journeyman_syntax::Node;
 
 use super::assertion::quote_tokens;
-use super::complete_tables::{has_replaced_stub, is_code_table, is_complete_set};
+use super::complete_tables::{has_replaced_stub, is_complete_set, maps_codes_to_numbers};
 use super::function_bodies::{function_bodies, is_fixed_value, literals};
 use super::parsed_source::{ParsedSource, Token, children, line_of};
 use super::report::HonestyReport;
@@ -167,7 +167,7 @@ const REDEFINED_ASSERTIONS: [&str; 10] = [
 ];
 
 /// Reports code of the product that newly detects a test runner.
-pub(super) fn compare_runner_signs(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
+pub(super) fn report_runner_detection(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
     let old = old.to_ascii_lowercase();
     let known: BTreeSet<&str> = old.lines().map(str::trim).collect();
     // A statement may have its question on one line and the runner's name on a later one.
@@ -216,7 +216,7 @@ pub(super) fn compare_runner_signs(path: &RelPath, old: &str, new: &str, report:
 }
 
 /// Reports code beside tests that makes the runner report success.
-pub(super) fn compare_tampering(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
+pub(super) fn report_tampering(path: &RelPath, old: &str, new: &str, report: &mut HonestyReport) {
     let squeeze = |text: &str| text.to_ascii_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
     let known: BTreeSet<String> = old.lines().map(squeeze).collect();
     for (at, line) in new.lines().enumerate() {
@@ -293,7 +293,7 @@ struct AnswerBranch<'t> {
 
 /// Reports new branches of the product that return what tests expect for inputs of these tests.
 /// `tests` has, for each line of a test before the change, its literals in order.
-pub(super) fn compare_branches<'t>(
+pub(super) fn report_answer_branches<'t>(
     path: &RelPath,
     old: Option<&ParsedSource<'t>>,
     new: &ParsedSource<'t>,
@@ -313,7 +313,8 @@ pub(super) fn compare_branches<'t>(
         if !(tested || branch.is_special_input()) {
             continue;
         }
-        let severity = match tested && !is_mapping && !is_code_table(&branch.inputs, &branch.outputs) {
+        let severity = match tested && !is_mapping && !maps_codes_to_numbers(&branch.inputs, &branch.outputs)
+        {
             true => HonestySeverity::Blocking,
             false => HonestySeverity::Notice,
         };
@@ -325,9 +326,9 @@ pub(super) fn compare_branches<'t>(
         report.add(severity, HonestyKind::SpecialCase, path, branch.line, format!("`{}` {why}", branch.text));
     }
     if let Some(old) = old {
-        compare_constant_equality(path, old, new, report);
-        compare_constant_results(path, old, new, (tests, called), report);
-        compare_answer_tables(path, old, new, tests, report);
+        report_constant_equality(path, old, new, report);
+        report_constant_results(path, old, new, (tests, called), report);
+        report_answer_tables(path, old, new, tests, report);
     }
 }
 
@@ -468,7 +469,7 @@ fn read_branch<'t>(source: &ParsedSource<'t>, node: Node<'_>) -> Option<AnswerBr
 }
 
 /// Reports functions that computed something, and now return a value that tests expect.
-fn compare_constant_results(
+fn report_constant_results(
     path: &RelPath,
     old: &ParsedSource<'_>,
     new: &ParsedSource<'_>,
@@ -490,7 +491,7 @@ fn compare_constant_results(
 }
 
 /// Reports new tables of the product that contain only inputs of tests with the expected results.
-fn compare_answer_tables(
+fn report_answer_tables(
     path: &RelPath,
     old: &ParsedSource<'_>,
     new: &ParsedSource<'_>,
@@ -538,7 +539,7 @@ fn is_common_value(value: &str) -> bool {
 }
 
 /// Reports a comparison, hash or truth method that now always returns true, 0 or 1.
-fn compare_constant_equality(
+fn report_constant_equality(
     path: &RelPath,
     old: &ParsedSource<'_>,
     new: &ParsedSource<'_>,

@@ -97,7 +97,7 @@ struct Suppression {
 
 /// Reports suppressions that the whole change adds; a moved suppression is not added. `files` has
 /// the old and the new source of each file.
-pub(super) fn compare_suppressions<'t>(
+pub(super) fn report_added_suppressions<'t>(
     files: &[(&RelPath, bool, Option<&ParsedSource<'t>>, Option<&ParsedSource<'t>>)],
     report: &mut HonestyReport,
 ) {

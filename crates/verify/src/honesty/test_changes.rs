@@ -43,7 +43,7 @@ pub(super) fn compare_tests(
         report,
     };
     comparison.compare_units();
-    comparison.find_new_skips();
+    comparison.report_new_skips();
 }
 
 /// The contents of the units of one side that their counterparts lack.
@@ -283,7 +283,7 @@ impl<'a, 't> TestComparison<'a, 't, '_> {
 
     /// Reports new tests that are skipped from the beginning, and new tests that exclude all
     /// others.
-    fn find_new_skips(&mut self) {
+    fn report_new_skips(&mut self) {
         let all: Vec<(UnitPosition, &'a TestUnit<'t>)> = self.new.units_with_positions().collect();
         for (place, unit) in all {
             let Some(path) = self.path(place).filter(|_| !self.pairs.old_of.contains_key(&place)) else {

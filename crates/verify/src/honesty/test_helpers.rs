@@ -17,7 +17,7 @@ const FAILURE_WORDS: [&str; 12] = [
 ];
 
 /// Reports functions called by tests that only asserted before the change, and no longer assert.
-pub(super) fn compare_helpers(
+pub(super) fn report_emptied_helpers(
     path: &RelPath,
     old: &ParsedSource<'_>,
     new: &ParsedSource<'_>,
@@ -48,7 +48,7 @@ fn is_assertion_token(token: &Token<'_>) -> bool {
 
 /// Reports functions called by tests that the product newly has in two variants: one for tests and
 /// one for other builds.
-pub(super) fn compare_test_variants(
+pub(super) fn report_test_variants(
     path: &RelPath,
     old: &str,
     new: &str,
@@ -118,7 +118,7 @@ pub(super) fn is_built_test(source: &ParsedSource<'_>, part: TestSourceUse) -> b
 }
 
 /// Reports a test program that exited with a failure if a comparison failed, and can't any more.
-pub(super) fn compare_failure_exits(
+pub(super) fn report_lost_failure_exits(
     path: &RelPath,
     old: &ParsedSource<'_>,
     new: &ParsedSource<'_>,

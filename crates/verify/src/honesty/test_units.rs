@@ -398,7 +398,7 @@ impl<'t> UnitWalker<'_, 't> {
         let full = self.units.get(scope.unit).is_none_or(|unit| unit.marks.len() >= MAX_MARKS);
         if skips && !full {
             let mut mark = new_skip_mark(tokens, false);
-            mark.elsewhere = mark.elsewhere || scope.conditions > 0 && self.is_condition_elsewhere(node);
+            mark.elsewhere = mark.elsewhere || scope.conditions > 0 && self.is_under_platform_condition(node);
             if let Some(unit) = self.units.get_mut(scope.unit) {
                 unit.marks.push(mark);
             }
@@ -407,7 +407,7 @@ impl<'t> UnitWalker<'_, 't> {
 
     /// Returns true if the nearest condition around a node is true only on another platform, or
     /// where something is missing.
-    fn is_condition_elsewhere(&self, node: Node<'_>) -> bool {
+    fn is_under_platform_condition(&self, node: Node<'_>) -> bool {
         let mut above = node.parent();
         while let Some(one) = above {
             if is_conditional(one.kind()) {
@@ -441,7 +441,9 @@ impl<'t> UnitWalker<'_, 't> {
             }
             let text = tokens.iter().find(|token| token.kind == TokenKind::Text);
             let defined = tokens.windows(2).find_map(|pair| match pair {
-                [word, name] if is_definition(word.text) && name.text.starts_with("test") => Some(name),
+                [word, name] if is_definition_keyword(word.text) && name.text.starts_with("test") => {
+                    Some(name)
+                }
                 _ => None,
             });
             if let Some(name) = text.filter(|_| is_test_call(first)).or(defined) {
@@ -504,7 +506,7 @@ impl<'t> UnitWalker<'_, 't> {
 }
 
 /// Returns true for a keyword that defines a function.
-fn is_definition(word: &str) -> bool {
+fn is_definition_keyword(word: &str) -> bool {
     matches!(word, "function" | "fun" | "func" | "def" | "sub" | "fn" | "void" | "proc")
 }
 

@@ -62,7 +62,7 @@ const TRUTH_VALUES: [(&str, &str); 6] = [
     ("FALSE", "TRUE"),
 ];
 /// Functions for which the order of arguments doesn't matter.
-const COMMUTATIVE: [&str; 10] =
+const COMMUTATIVE_FUNCTIONS: [&str; 10] =
     ["max", "min", "gcd", "lcm", "equals", "equal", "hypot", "add", "imax", "imin"];
 
 /// Proposes the mutations of one node of an expression.
@@ -124,7 +124,7 @@ fn propose_operator(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Propo
         {
             continue;
         }
-        let probe = (*kind == MutationKind::Boundary).then(|| stop_at_equality(node, left, right, scope));
+        let probe = (*kind == MutationKind::Boundary).then(|| equality_probe(node, left, right, scope));
         let (left, right) = (quote_code(scope.text_of(left)), quote_code(scope.text_of(right)));
         let test = match kind {
             MutationKind::Boundary => format!("a case in which `{left}` equals `{right}`"),
@@ -141,7 +141,7 @@ fn propose_operator(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Propo
 
 /// Returns the comparison with code that ends the program if both sides are equal, if evaluating
 /// them twice changes nothing.
-fn stop_at_equality(
+fn equality_probe(
     comparison: Node<'_>,
     left: Node<'_>,
     right: Node<'_>,
@@ -468,7 +468,7 @@ fn propose_argument_swap(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<
         return;
     }
     let words = called_words(node, scope.text);
-    if words.last().is_some_and(|word| COMMUTATIVE.contains(word)) {
+    if words.last().is_some_and(|word| COMMUTATIVE_FUNCTIONS.contains(word)) {
         return;
     }
     let given = node.child_by_field_name("arguments").map(named_children).unwrap_or_default();
@@ -490,6 +490,6 @@ fn propose_argument_swap(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<
 }
 
 /// Returns the text of a node; for calls, whose name decides.
-pub(super) fn callee<'t>(node: Node<'_>, text: &'t str) -> &'t str {
+pub(super) fn method_name<'t>(node: Node<'_>, text: &'t str) -> &'t str {
     node.child_by_field_name("method").map_or("", |method| text_of(method, text))
 }

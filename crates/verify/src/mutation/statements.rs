@@ -4,7 +4,7 @@ use journeyman_protocol::MutationKind;
 use journeyman_syntax::Node;
 use journeyman_syntax::language::Language;
 
-use super::expressions::callee;
+use super::expressions::method_name;
 use super::language_words::default_value;
 use super::mutant::quote_code;
 use super::node_kinds::{StatementPosition, is_function, named_children, statement_position};
@@ -69,7 +69,7 @@ fn propose_removal(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Propos
         return;
     }
     let shown = quote_code(scope.text_of(node).trim_end_matches(';'));
-    let kind = if is_failure(node, scope) { MutationKind::ErrorHandling } else { MutationKind::Removal };
+    let kind = if is_throw(node, scope) { MutationKind::ErrorHandling } else { MutationKind::Removal };
     let test = format!("a case that checks what `{shown}` does");
     out.push(Proposal::new(kind, node.byte_range(), scope.words.nothing, test));
 }
@@ -79,11 +79,11 @@ fn is_removable(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
         "throw_statement" | "raise_statement" | "continue_statement" | "inc_statement" | "dec_statement" => {
             true
         }
-        "assignment_statement" => is_assignment(node, scope),
+        "assignment_statement" => is_reassignment(node, scope),
         "expression_statement" => named_children(node).first().is_some_and(|inner| {
             let kind = inner.kind();
             is_call(kind)
-                || is_assignment(*inner, scope)
+                || is_reassignment(*inner, scope)
                 || matches!(
                     kind,
                     "update_expression"
@@ -99,7 +99,7 @@ fn is_removable(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
         }),
         // The last expression of a Ruby body is its value.
         "call" | "assignment" | "operator_assignment" if scope.language == Language::Ruby => {
-            node.next_named_sibling().is_some() && (node.kind() == "call" || is_assignment(node, scope))
+            node.next_named_sibling().is_some() && (node.kind() == "call" || is_reassignment(node, scope))
         }
         _ => false,
     }
@@ -107,7 +107,7 @@ fn is_removable(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
 
 /// Returns true for an assignment that declares nothing. In languages without declarations, only an
 /// assignment to a part of something or with an operator counts.
-fn is_assignment(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
+fn is_reassignment(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
     let declares = matches!(scope.language, Language::Python | Language::Ruby | Language::Php);
     match node.kind() {
         "augmented_assignment" | "augmented_assignment_expression" | "compound_assignment_expr" => true,
@@ -123,12 +123,12 @@ fn is_assignment(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
     }
 }
 
-fn is_failure(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
+fn is_throw(node: Node<'_>, scope: &NodeContext<'_>) -> bool {
     let inner = named_children(node).first().map_or(node, |inner| *inner);
     node.kind().starts_with("throw")
         || node.kind().starts_with("raise")
         || inner.kind() == "throw_expression"
-        || callee(node, scope.text) == "raise"
+        || method_name(node, scope.text) == "raise"
 }
 
 fn propose_return_value(node: Node<'_>, scope: &NodeContext<'_>, out: &mut Vec<Proposal>) {

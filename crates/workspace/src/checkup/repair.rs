@@ -58,14 +58,14 @@ impl Checkup<'_> {
                 aside.display()
             ));
         }
-        self.mend_packs(project, &mut told)?;
+        self.mend_pack_index(project, &mut told)?;
         self.mend_contents(project, &mut told)?;
         Ok(told)
     }
 
     /// Writes the index of packs anew: whole sections, and what of damaged ones agrees with the
     /// packs themselves.
-    fn mend_packs(&mut self, project: &Path, told: &mut Vec<String>) -> Result<(), WorkspaceError> {
+    fn mend_pack_index(&mut self, project: &Path, told: &mut Vec<String>) -> Result<(), WorkspaceError> {
         let path = project.join("packs");
         let Some(bytes) = read_state_file(&path)? else { return Ok(()) };
         let mut whole = Vec::new();

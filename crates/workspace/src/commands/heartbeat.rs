@@ -32,7 +32,9 @@ use crate::guarded::record::StoredGuardedState;
 use crate::journal::JournalMark;
 use crate::journal::line_format::{parse_checked_line, push_line};
 use crate::journal::record::DirRecord;
-use crate::limits::{MAX_HEARTBEAT_BYTES, MAX_HEARTBEAT_FILES, MAX_LATE_HEARTBEATS, MAX_STALE_HEARTBEATS};
+use crate::limits::{
+    MAX_HEARTBEAT_BYTES, MAX_HEARTBEAT_DIFFERENCES, MAX_LATE_INTERVALS, MAX_STALE_HEARTBEATS,
+};
 use crate::snapshot::differences::diff_trees;
 use crate::snapshot::entry::{FileState, WalkedDir};
 use crate::snapshot::stored_tree::{StoredTree, load_tree, store_tree};
@@ -54,7 +56,7 @@ const MAX_EXIT_WAIT: Duration = Duration::from_secs(10);
 /// Interval at which a lock is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum wait for another process that holds a heartbeat's lock only to test it.
-const MAX_PROBE: Duration = Duration::from_millis(10);
+const MAX_PROBE_WAIT: Duration = Duration::from_millis(10);
 /// Nanoseconds in a second.
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
@@ -134,7 +136,7 @@ impl CommandStart {
         if !Arc::ptr_eq(&known, tree) {
             let found = diff_trees(&known, tree);
             begin.files = found.into_iter().map(|found| (found.path, found.after)).collect();
-            let (here, there) = (permissions_by_path(tree), permissions_by_path(&known));
+            let (here, there) = (dir_permissions_by_path(tree), dir_permissions_by_path(&known));
             let new = here.iter().filter(|(path, mode)| there.get(*path) != Some(mode));
             begin.dirs = new
                 .filter_map(|(path, mode)| {
@@ -149,8 +151,7 @@ impl CommandStart {
 
     /// Returns the latest time of a change that a command last seen alive at `last` may have made.
     fn latest_change_time(&self, last: i64) -> i64 {
-        let late =
-            self.period_ms.saturating_mul(u64::from(MAX_LATE_HEARTBEATS) + 1).saturating_mul(1_000_000);
+        let late = self.period_ms.saturating_mul(u64::from(MAX_LATE_INTERVALS) + 1).saturating_mul(1_000_000);
         last.saturating_add(i64::try_from(late).unwrap_or(i64::MAX))
     }
 
@@ -202,15 +203,15 @@ impl CommandStart {
     }
 }
 
-fn permissions_by_path(tree: &Tree) -> HashMap<&[u8], u32> {
+fn dir_permissions_by_path(tree: &Tree) -> HashMap<&[u8], u32> {
     tree.dirs.iter().map(|dir| (dir.path.as_slice(), dir.permissions)).collect()
 }
 
 fn differs_by_few_files(known: &Tree, tree: &Tree) -> bool {
-    let entries = known.entries.len().abs_diff(tree.entries.len()) <= MAX_HEARTBEAT_FILES;
+    let entries = known.entries.len().abs_diff(tree.entries.len()) <= MAX_HEARTBEAT_DIFFERENCES;
     entries
-        && known.dirs.len().abs_diff(tree.dirs.len()) <= MAX_HEARTBEAT_FILES
-        && diff_trees(known, tree).len() <= MAX_HEARTBEAT_FILES
+        && known.dirs.len().abs_diff(tree.dirs.len()) <= MAX_HEARTBEAT_DIFFERENCES
+        && diff_trees(known, tree).len() <= MAX_HEARTBEAT_DIFFERENCES
 }
 
 /// A running command's heartbeat. If it is dropped without [`Heartbeat::retire`], the file stays
@@ -571,7 +572,7 @@ fn read_heartbeat(path: &Path, wanted: impl Fn(&CommandStart) -> bool) -> io::Re
     let mut file = private_file_options().read(true).write(true).open(path)?;
     let Some(begin) = read_command_start(&mut file)?.filter(wanted) else { return Ok(None) };
     // Its program holds it for as long as it runs, others only for a moment ([`is_held`]).
-    if !lock_within(&file, MAX_PROBE)? {
+    if !lock_within(&file, MAX_PROBE_WAIT)? {
         return Ok(Some(HeartbeatState::Alive(Box::new(begin))));
     }
     let seen = file.metadata()?;

@@ -4,7 +4,7 @@ use journeyman_protocol::{CallId, FileChange, SessionId};
 
 use crate::change::ChangeId;
 use crate::error::WorkspaceError;
-use crate::journal::record::{ChangeCause, ChangeRecord, FileRecord, JournalLine, ModeRecord};
+use crate::journal::record::{ChangeCause, ChangeRecord, DirModeRecord, FileRecord, JournalLine};
 use crate::journal::{Journal, LineDurability};
 use crate::snapshot::differences::{Difference, TreeDifferences};
 
@@ -29,7 +29,7 @@ impl ChangeOrigin<'_> {
         let TreeDifferences { files, made, removed, modes, beside } = found;
         let id = ChangeId(journal.next_id());
         let mut changes: Vec<FileChange> = files.iter().map(Difference::file_change).collect();
-        changes.extend(modes.iter().map(ModeRecord::file_change));
+        changes.extend(modes.iter().map(DirModeRecord::file_change));
         changes.sort_by(|one, other| one.path.cmp(&other.path));
         let files = files.into_iter().map(|difference| FileRecord {
             path: difference.path,

@@ -26,7 +26,7 @@ use crate::workspace::Workspace;
 
 /// Minimum number of newly read files for which the stat cache is saved before a command: reading
 /// them again would cost more.
-const MIN_UNSAVED_FILES: usize = 64;
+const MIN_FILES_TO_SAVE_CACHE: usize = 64;
 
 /// The way a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ impl CommandObserver<'_> {
         self.workspace.snapshots.track_in_use(&tree);
         let (ignored, hard_links) =
             self.snapshot_ignored_and_links(&tree, besides == ExtraRecords::Ignored)?;
-        self.workspace.snapshots.save_cache(MIN_UNSAVED_FILES)?;
+        self.workspace.snapshots.save_cache(MIN_FILES_TO_SAVE_CACHE)?;
         Ok(TreeSnapshot { tree, heartbeat: None, journal_end, ignored, hard_links: Arc::new(hard_links) })
     }
 
@@ -222,7 +222,7 @@ impl CommandObserver<'_> {
         if self.workspace.project_copy().is_some() {
             return Ok(HardLinks::default());
         }
-        match self.workspace.snapshots.newest_tree().filter(|_| self.workspace.ignored.has_looked()) {
+        match self.workspace.snapshots.newest_tree().filter(|_| self.workspace.ignored.has_scanned()) {
             Some(tree) => {
                 Ok(self.workspace.hard_links.find_in_tree(&tree, &self.workspace.ignored.dependency_dirs()))
             }
@@ -269,7 +269,7 @@ impl CommandObserver<'_> {
         since: CommandMark,
         doing: ChangeOrigin<'_>,
     ) -> Result<Vec<FileChange>, WorkspaceError> {
-        let look = || self.workspace.snapshots.snapshot_after(before, true);
+        let look = || self.workspace.snapshots.snapshot_after_command(before, true);
         let compared = |after: &Tree| -> Result<TreeDifferences, WorkspaceError> {
             let mut found = self.workspace.snapshots.compare_snapshots(before, after)?;
             // One that isn't ignored any more is among the others.

@@ -21,7 +21,7 @@ use crate::error::WorkspaceError;
 use crate::failpoint::TransactionStep;
 use crate::files::stat::file_clock;
 use crate::guarded::ForbiddenChanges;
-use crate::guarded::stored::CutOffWindow;
+use crate::guarded::stored_state::CutOffWindow;
 use crate::ignored::ignored_changes::{IgnoredChanges, find_ignored_changes};
 use crate::journal::history::{History, SelectedChanges};
 use crate::journal::record::{ChangeCause, ChangeRecord, JournalLine};
@@ -36,7 +36,7 @@ use crate::workspace::Workspace;
 
 /// The label of the checkpoint with what a command had done that was cut off, before it is put
 /// back.
-const CHECKPOINT_LABEL: &str = "what a command had changed that was cut off";
+const CUT_OFF_CHECKPOINT_LABEL: &str = "what a command had changed that was cut off";
 const CHANGED_LATER_REASON: &str = "changed after the command was cut off; kept";
 const CHANGED_EARLIER_REASON: &str = "it was changed before the command began; kept";
 const OTHERS_RAN_REASON: &str =
@@ -78,7 +78,7 @@ pub struct RecoveredCall {
 
 /// Differences, and those of them that aren't the command's.
 #[derive(Default)]
-struct ReportedChanges {
+struct AttributedChanges {
     ours: TreeDifferences,
     others: Vec<(FileChange, String)>,
 }
@@ -169,7 +169,10 @@ impl Recovery<'_> {
         let (mut reasons, mut guards) = (SkipReasons::default(), Vec::new());
         if let Some(oldest) = dead.first() {
             self.wait_until_tree_rests(oldest.until)?;
-            guards = dead.iter().map(|heartbeat| self.settle_guarded(heartbeat)).collect::<Result<_, _>>()?;
+            guards = dead
+                .iter()
+                .map(|heartbeat| self.restore_guarded_paths(heartbeat))
+                .collect::<Result<_, _>>()?;
             for _ in 0..MAX_SNAPSHOT_ATTEMPTS {
                 // First what an earlier try left undone, so that it is told from what is new.
                 self.revert_command(session, call, &mut reasons)?;
@@ -181,7 +184,7 @@ impl Recovery<'_> {
         self.revert_command(session, call, &mut reasons)?;
         let (violations, problem) = self.mark_recovered(&dead, guards)?;
         let lines = self.workspace.transactions.write_locked(|writer, _| writer.journal.lines())?;
-        let kept = find_kept_checkpoints(&lines, session, call);
+        let kept = find_pre_revert_checkpoints(&lines, session, call);
         let history = History::new(lines);
         let files_of = |causes: &[ChangeCause]| {
             // A person may have taken back an edit since.
@@ -258,7 +261,7 @@ impl Recovery<'_> {
                 continue;
             }
             self.wait_until_tree_rests(heartbeat.until)?;
-            let guard = self.settle_guarded(&heartbeat)?;
+            let guard = self.restore_guarded_paths(&heartbeat)?;
             let _using = self.workspace.project.blob_store.blobs().lock_for_use()?;
             if let Some(told) = self.changes_of_command(&heartbeat, heartbeat.until)? {
                 recovered.left.extend(told.others);
@@ -297,10 +300,10 @@ impl Recovery<'_> {
 
     /// Moves away and puts back what a command that was cut off did to guarded paths, as far as
     /// they are on record.
-    fn settle_guarded(&self, heartbeat: &StaleHeartbeat) -> Result<SettledPaths, WorkspaceError> {
+    fn restore_guarded_paths(&self, heartbeat: &StaleHeartbeat) -> Result<GuardedRecovery, WorkspaceError> {
         let (Some(guard), Some(rules)) = (&heartbeat.begin.guarded, self.workspace.project.options.guarded)
         else {
-            return Ok(SettledPaths::default());
+            return Ok(GuardedRecovery::default());
         };
         let _using = self.workspace.project.blob_store.blobs().lock_for_use()?;
         let window = CutOffWindow { began: heartbeat.began, until: heartbeat.until };
@@ -309,7 +312,7 @@ impl Recovery<'_> {
         let call = &heartbeat.begin.call;
         let violations =
             violations.into_iter().map(|one| GuardViolation { call: call.clone(), ..one }).collect();
-        Ok(SettledPaths { violations, problem, hidden })
+        Ok(GuardedRecovery { violations, problem, hidden })
     }
 
     /// Marks commands as recovered, with the result for guarded paths. Returns that result together
@@ -317,13 +320,13 @@ impl Recovery<'_> {
     fn mark_recovered(
         &self,
         dead: &[StaleHeartbeat],
-        guards: Vec<SettledPaths>,
+        guards: Vec<GuardedRecovery>,
     ) -> Result<(Vec<GuardViolation>, Option<String>), WorkspaceError> {
         let (mut violations, mut problem) = (Vec::new(), None);
         for (heartbeat, mut settled) in dead.iter().zip(guards) {
             if settled.hidden {
                 // Journaling opened directories that the command had closed.
-                settled.merge(self.settle_guarded(heartbeat)?);
+                settled.merge(self.restore_guarded_paths(heartbeat)?);
             }
             self.workspace.project.transaction_context().reach_failpoint(TransactionStep::Bury, None)?;
             let noted = heartbeat.mark_recovered(&settled.violations);
@@ -424,7 +427,7 @@ impl Recovery<'_> {
         &self,
         heartbeat: &StaleHeartbeat,
         until: i64,
-    ) -> Result<Option<ReportedChanges>, WorkspaceError> {
+    ) -> Result<Option<AttributedChanges>, WorkspaceError> {
         let before = match heartbeat.begin.load_tree(&self.workspace.project.blob_store) {
             Ok(before) => before,
             Err(WorkspaceError::Lost { .. }) => return Ok(None),
@@ -433,7 +436,7 @@ impl Recovery<'_> {
         let (after, mark) = self
             .workspace
             .transactions
-            .snapshot_at_rest(|| self.workspace.snapshots.snapshot_after(&before, true))?;
+            .snapshot_at_rest(|| self.workspace.snapshots.snapshot_after_command(&before, true))?;
         let TreeDifferences { files, made, removed, modes, .. } =
             self.workspace.snapshots.compare_snapshots(&before, &after)?;
         let session = &heartbeat.begin.session;
@@ -454,7 +457,7 @@ impl Recovery<'_> {
         let is_theirs = |path: &RelPath, is_there| {
             !sessions_possibly_changing(&self.workspace.project.root_dir, path, is_there, &at_work).is_empty()
         };
-        let mut told = ReportedChanges::default();
+        let mut told = AttributedChanges::default();
         for difference in found {
             let other = match set_back {
                 true => Some(CLOCK_UNRELIABLE_REASON),
@@ -533,7 +536,7 @@ impl Recovery<'_> {
             return Ok(());
         }
         // A person may have been at work while the command ran: what is put back stays to be had.
-        self.workspace.checkpoint(session, CHECKPOINT_LABEL)?;
+        self.workspace.checkpoint(session, CUT_OFF_CHECKPOINT_LABEL)?;
         self.workspace.transactions.write_locked(|writer, context| {
             let history = History::new(writer.journal.lines()?);
             let records: Vec<_> = history
@@ -570,7 +573,7 @@ impl Recovery<'_> {
         let mut left: BTreeMap<RelPath, (FileChange, String)> =
             others.into_iter().map(|(change, reason)| (change.path.clone(), (change, reason))).collect();
         let conflicts: HashMap<RelPath, String> = conflicts.into_iter().collect();
-        let before = match self.workspace.transactions.checkpoint_tree(checkpoint) {
+        let before = match self.workspace.transactions.load_checkpoint_tree(checkpoint) {
             Ok(before) => before,
             // Then there is nothing to compare with, and what was told is done all the same.
             Err(WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. }) => {
@@ -600,12 +603,16 @@ impl Recovery<'_> {
 }
 
 /// Returns the checkpoints made of a call's changes before these were reverted.
-fn find_kept_checkpoints(lines: &[JournalLine], session: &SessionId, call: &CallId) -> Vec<CheckpointId> {
+fn find_pre_revert_checkpoints(
+    lines: &[JournalLine],
+    session: &SessionId,
+    call: &CallId,
+) -> Vec<CheckpointId> {
     let (mut kept, mut newest) = (Vec::new(), None);
     for line in lines {
         match line {
             JournalLine::Checkpoint(record)
-                if record.session == *session && record.label == CHECKPOINT_LABEL =>
+                if record.session == *session && record.label == CUT_OFF_CHECKPOINT_LABEL =>
             {
                 newest = Some(record.id);
             }
@@ -633,14 +640,14 @@ struct SkipReasons {
 
 /// The result for guarded paths.
 #[derive(Default)]
-struct SettledPaths {
+struct GuardedRecovery {
     violations: Vec<GuardViolation>,
     problem: Option<String>,
     /// True if a directory can't be listed that could be before.
     hidden: bool,
 }
 
-impl SettledPaths {
+impl GuardedRecovery {
     fn merge(&mut self, other: Self) {
         self.violations.extend(other.violations);
         self.problem = other.problem.or(self.problem.take());

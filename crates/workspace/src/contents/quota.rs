@@ -40,7 +40,7 @@ use crate::transaction::writer::{TransactionWriter, WriterState};
 
 /// The part of the quota, as 1 in so many, that a sweep leaves free, so that the next change
 /// doesn't sweep again.
-const FREE_FRACTION: u64 = 8;
+const FREE_SPACE_DIVISOR: u64 = 8;
 /// The longest record of a copy that is looked into for its checkpoint.
 const MAX_COPY_RECORD_BYTES: u64 = 1024 * 1024;
 
@@ -127,7 +127,7 @@ impl Quota<'_> {
             *ours |= !others.contains(hash);
         }
         let quota = self.project.limits().project_bytes;
-        let target = quota - quota / FREE_FRACTION;
+        let target = quota - quota / FREE_SPACE_DIVISOR;
         let mut needs = MarkPhase::new(&self.project.blob_store, &book);
         let based = self.mark_always_needed(&mut needs)?;
         let lines = writer.journal.lines()?;
@@ -149,7 +149,7 @@ impl Quota<'_> {
         let mut kept: Vec<BlobEntry> = kept.collect();
         kept.sort_by_key(|entry| *entry.hash.as_bytes());
         // With more than that it would be swept again and again for nothing.
-        let floor = if total > target { total.saturating_add(quota / FREE_FRACTION) } else { 0 };
+        let floor = if total > target { total.saturating_add(quota / FREE_SPACE_DIVISOR) } else { 0 };
         ledger.replace(&kept, floor).map_err(failed)?;
         self.project.blob_store.invalidate_packs();
         Ok(())

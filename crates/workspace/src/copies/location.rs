@@ -16,7 +16,7 @@ use crate::copies::record::{CopyRecord, CopyRecordState};
 use crate::error::WorkspaceError;
 use crate::files::remove::remove_tree;
 use crate::journal::history::History;
-use crate::preview::pending::restore_moved;
+use crate::preview::pending_moves::restore_moved;
 use crate::state::lock::{FileLock, OwnedLockGuard, make_private_dir, state_error};
 use crate::workspace::Workspace;
 

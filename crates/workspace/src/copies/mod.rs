@@ -191,7 +191,7 @@ impl Copies<'_> {
             reasons: vec![(record.info.tier, reason.0)],
         };
         let base = tiers::reopen_copy(self.workspace, &record, &place, means).map_err(refused)?;
-        refresh::finish_refresh(self.workspace, base.clone(), &place.refresh_dir())?;
+        refresh::recover_refresh(self.workspace, base.clone(), &place.refresh_dir())?;
         let workspace = Arc::new(self.open_copy_workspace(base, &place)?);
         if !record.is_of_this_boot() && record.info.tier != IsolationTier::Overlay {
             repair::repair_torn_files(&workspace).map_err(refused)?;

@@ -19,7 +19,7 @@ use crate::limits::MAX_COPY_RECORD_BYTES;
 use crate::state::lock::{replace_durably, state_error};
 
 /// The format's number.
-const VERSION: u32 = 2;
+const RECORD_VERSION: u32 = 2;
 const RECORD_FILE: &str = "record";
 
 /// One copy.
@@ -57,7 +57,7 @@ pub(crate) enum CopyRecordState {
 impl CopyRecord {
     pub(crate) fn new(info: CopyInfo, beside: CopyPlacement) -> Self {
         Self {
-            version: VERSION,
+            version: RECORD_VERSION,
             info,
             kept: false,
             beside,
@@ -128,7 +128,7 @@ fn parse(text: &[u8], session: &SessionId) -> CopyRecordState {
         return CopyRecordState::Damaged("its checksum is wrong");
     }
     match serde_json::from_str::<CopyRecord>(json) {
-        Ok(record) if record.version != VERSION => {
+        Ok(record) if record.version != RECORD_VERSION => {
             CopyRecordState::Damaged("another version of the program wrote it")
         }
         Ok(mut record) => {

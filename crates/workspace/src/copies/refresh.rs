@@ -84,8 +84,10 @@ impl IsolatedCopy {
 
     /// Returns the changes of the user's tree from the copy's base to `base`.
     fn users_changes(&self, user: &Workspace, base: &CheckpointId) -> Result<CopyChanges, WorkspaceError> {
-        let (before, after) =
-            (user.transactions.checkpoint_tree(&self.info.base)?, user.transactions.checkpoint_tree(base)?);
+        let (before, after) = (
+            user.transactions.load_checkpoint_tree(&self.info.base)?,
+            user.transactions.load_checkpoint_tree(base)?,
+        );
         let found = differences_between(user, &before, &after)?;
         let (made, removed) = (directories_only_in(&after, &before), directories_only_in(&before, &after));
         Ok(CopyChanges {
@@ -192,7 +194,7 @@ fn changes_decided_by_layer(base: Option<&ProjectCopy>, changes: &CopyChanges) -
 }
 
 /// Ends a refresh that a crash cut off: what it changed so far is taken back.
-pub(crate) fn finish_refresh(
+pub(crate) fn recover_refresh(
     user: &Workspace,
     tree: ProjectCopy,
     journal: &Path,

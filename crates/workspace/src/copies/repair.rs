@@ -10,7 +10,7 @@ use rustix::fs::{OFlags, ftruncate};
 use journeyman_protocol::RelPath;
 
 use crate::copies::info::UnavailableReason;
-use crate::copies::tiers::file::set_modified;
+use crate::copies::tiers::file_copy::set_modified;
 use crate::files::root_dir::LinkPolicy;
 use crate::snapshot::entry::EntryContent;
 use crate::transaction::staging::write_all;

@@ -17,7 +17,7 @@ use crate::workspace::Workspace;
 
 pub(crate) mod caches;
 pub(crate) mod copy_request;
-pub(crate) mod file;
+pub(crate) mod file_copy;
 pub(crate) mod fill;
 pub(crate) mod large_files;
 pub(crate) mod overlay;

@@ -33,7 +33,7 @@ pub struct ListOptions {
 impl Default for ListOptions {
     /// Returns options for every file that isn't ignored, up to the limit of a walk.
     fn default() -> Self {
-        Self { under: None, glob: None, include_ignored: false, limit: crate::limits::MAX_FILES }
+        Self { under: None, glob: None, include_ignored: false, limit: crate::limits::MAX_WALKED_FILES }
     }
 }
 

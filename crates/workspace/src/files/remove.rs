@@ -19,7 +19,7 @@ const MAX_OPEN_DIRS: usize = 32;
 /// The permissions that the owner needs to empty a directory.
 const OWNER_PERMISSIONS: u32 = 0o700;
 /// A directory that is being filled meanwhile is emptied so often.
-const MAX_ROUNDS: usize = 8;
+const MAX_EMPTYING_ROUNDS: usize = 8;
 
 /// Removes what is at `path`, of any kind, whatever its permissions; nothing being there is fine.
 /// For state of the program's own, never for what is in a project.
@@ -93,7 +93,7 @@ struct TreeRemoval<'a> {
 
 impl TreeRemoval<'_> {
     fn remove_directory(&mut self, at: BorrowedFd<'_>, name: &[u8], depth: usize) -> Result<(), Errno> {
-        for _ in 0..MAX_ROUNDS {
+        for _ in 0..MAX_EMPTYING_ROUNDS {
             match unlinkat(at, name, AtFlags::REMOVEDIR) {
                 Ok(()) | Err(Errno::NOENT) => return Ok(()),
                 // A directory that keeps us out may be empty or not, and so may the one above it.

@@ -81,8 +81,8 @@ impl RootDir {
 
     /// Returns the root's device, if its file system updates a directory's timestamps whenever a
     /// name in it is added, removed or replaced.
-    pub(crate) fn stamping_device(&self) -> Option<u64> {
-        *self.lists_by_time.get_or_init(|| stamping_device(&self.root))
+    pub(crate) fn reliable_mtime_device(&self) -> Option<u64> {
+        *self.lists_by_time.get_or_init(|| reliable_mtime_device(&self.root))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -294,12 +294,12 @@ fn set_permissions(dir: OwnedFd, permissions: u32) -> Result<(), Errno> {
 /// File systems that stamp directories as POSIX demands, by magic number: ext2 to ext4, XFS, Btrfs,
 /// F2FS and tmpfs. Not network file systems, which may know late of what others do; nor overlays,
 /// whose lower directories may change behind them.
-const STAMPING_FILE_SYSTEMS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
+const RELIABLE_MTIME_FILE_SYSTEMS: [u64; 5] = [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x0102_1994];
 
 #[allow(clippy::unnecessary_cast, clippy::cast_sign_loss, trivial_numeric_casts)]
-fn stamping_device(root: &OwnedFd) -> Option<u64> {
+fn reliable_mtime_device(root: &OwnedFd) -> Option<u64> {
     let kind = rustix::fs::fstatfs(root).ok()?.f_type as u64;
-    STAMPING_FILE_SYSTEMS.contains(&kind).then(|| fstat(root).map(|stat| stat.st_dev as u64).ok())?
+    RELIABLE_MTIME_FILE_SYSTEMS.contains(&kind).then(|| fstat(root).map(|stat| stat.st_dev as u64).ok())?
 }
 
 /// Hashes a file of any size piece by piece.

@@ -19,9 +19,9 @@ use crate::transaction::staging::write_all;
 
 /// Maximum number of files and directories kept of one guarded directory: editors' and agents'
 /// settings have dozens.
-const MAX_FILES: usize = 1_000;
+const MAX_KEPT_ENTRIES: usize = 1_000;
 /// Maximum size of the contents kept of one guarded path, in bytes.
-const MAX_BYTES: u64 = 4 * 1024 * 1024;
+const MAX_KEPT_PATH_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file, link or directory as it was.
 #[derive(Debug, Clone)]
@@ -53,7 +53,8 @@ impl KeptPath {
     /// `None` where it is too large, gone or unreadable.
     pub(crate) fn of(root_dir: &RootDir, path: &RelPath, before: Option<&Self>) -> Option<Self> {
         let parent = root_dir.open_parent(path).ok()?;
-        let mut room = ContentBudget { files: MAX_FILES, bytes: MAX_BYTES, now: file_clock() };
+        let mut room =
+            ContentBudget { files: MAX_KEPT_ENTRIES, bytes: MAX_KEPT_PATH_BYTES, now: file_clock() };
         keep_entry(parent.as_fd(), path.file_name(), before, &mut room, 0).ok().flatten()
     }
 

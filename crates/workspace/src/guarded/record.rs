@@ -43,17 +43,20 @@ pub(crate) enum StoredContent {
 impl StoredGuardedState {
     /// Returns the hashes of the contents.
     pub(crate) fn contents(&self) -> Vec<ContentHash> {
-        fn add(content: &StoredContent, hashes: &mut Vec<ContentHash>) {
+        fn collect_hashes(content: &StoredContent, hashes: &mut Vec<ContentHash>) {
             match content {
                 StoredContent::File { hash, .. } => hashes.push(*hash),
                 StoredContent::Directory { children, .. } => {
-                    children.iter().for_each(|(_, child)| add(child, hashes));
+                    children.iter().for_each(|(_, child)| collect_hashes(child, hashes));
                 }
                 StoredContent::Link(_) | StoredContent::Other { .. } => {}
             }
         }
         let mut hashes = Vec::new();
-        self.known.iter().filter_map(|one| one.kept.as_ref()).for_each(|kept| add(kept, &mut hashes));
+        self.known
+            .iter()
+            .filter_map(|one| one.kept.as_ref())
+            .for_each(|kept| collect_hashes(kept, &mut hashes));
         hashes
     }
 }

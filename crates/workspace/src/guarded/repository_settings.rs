@@ -12,7 +12,7 @@ use crate::files::root_dir::RootDir;
 use crate::guarded::kept_paths::read_small;
 
 /// Maximum size of settings that are read, in bytes; larger ones count as running something.
-const MAX_BYTES: u64 = 256 * 1024;
+const MAX_SETTINGS_BYTES: u64 = 256 * 1024;
 /// Maximum number of pointers from a `.git` file to the next that are followed.
 const MAX_GITFILE_HOPS: usize = 4;
 
@@ -77,7 +77,7 @@ pub(crate) fn hash_executing_settings(root_dir: &RootDir, path: &RelPath) -> Opt
             // Links, and what can't be looked at.
             _ => return Some(ContentHash::of(dir.as_bytes())),
         }
-        let text = read_small(root_dir, &dir, MAX_BYTES).unwrap_or_default();
+        let text = read_small(root_dir, &dir, MAX_SETTINGS_BYTES).unwrap_or_default();
         match gitfile_target(&dir, &text) {
             Some(target) => dir = target,
             None => return Some(ContentHash::of(&text)),
@@ -112,12 +112,13 @@ fn hash_settings(root_dir: &RootDir, dir: &RelPath) -> Option<ContentHash> {
     let is = |name: &[u8], other: &str| name.eq_ignore_ascii_case(other.as_bytes());
     for name in &names {
         if is(name, "config") {
-            let settings = dir.join(name).ok().and_then(|path| read_small(root_dir, &path, MAX_BYTES));
+            let settings =
+                dir.join(name).ok().and_then(|path| read_small(root_dir, &path, MAX_SETTINGS_BYTES));
             runs |= settings.as_ref().is_none_or(|settings| !has_only_harmless_settings(settings));
             text.extend(settings.unwrap_or_default());
         } else if is(name, "config.worktree") || is(name, "commondir") {
             runs = true;
-            let other = dir.join(name).ok().and_then(|path| read_small(root_dir, &path, MAX_BYTES));
+            let other = dir.join(name).ok().and_then(|path| read_small(root_dir, &path, MAX_SETTINGS_BYTES));
             text.extend(other.unwrap_or_default());
         } else if is(name, "hooks") {
             runs |= add_hooks(root_dir, dir, name, &mut text);

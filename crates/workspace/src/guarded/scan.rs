@@ -29,7 +29,7 @@ use journeyman_ignore_rules::walk::DirNames;
 use journeyman_ignore_rules::{RuleSource, Rules, is_ignored};
 
 /// Maximum number of names that one look reads, so that a flood of files ends it in seconds.
-const MAX_NAMES: usize = 8_000_000;
+const MAX_SCANNED_NAMES: usize = 8_000_000;
 /// From so many directories on a level, several threads list them.
 const MIN_PARALLEL_DIRS: usize = 512;
 /// More threads than this only wait for each other.
@@ -136,9 +136,9 @@ impl GuardedScanner<'_> {
             }
             depth += 1;
             let room = self.max_directories.saturating_sub(notes.len());
-            if below.len() > room || names > MAX_NAMES || (depth > MAX_DEPTH && !below.is_empty()) {
+            if below.len() > room || names > MAX_SCANNED_NAMES || (depth > MAX_DEPTH && !below.is_empty()) {
                 look.complete = false;
-                below.truncate(if names > MAX_NAMES || depth > MAX_DEPTH { 0 } else { room });
+                below.truncate(if names > MAX_SCANNED_NAMES || depth > MAX_DEPTH { 0 } else { room });
             }
             level = below;
         }
@@ -164,7 +164,7 @@ impl GuardedScanner<'_> {
         let mut closed: Vec<&[u8]> = Vec::new();
         for name in &noted.guarded {
             let Some(path) = parsed(name) else { continue };
-            if self.project.rules.is_own(path.as_bytes()) {
+            if self.project.rules.is_own_directory(path.as_bytes()) {
                 continue;
             }
             if !products.contains(path.as_bytes()) {
@@ -178,7 +178,7 @@ impl GuardedScanner<'_> {
         for name in &noted.directories {
             if !closed.contains(&name.as_slice()) {
                 let path = whole(name);
-                if !self.project.rules.is_own(&path) {
+                if !self.project.rules.is_own_directory(&path) {
                     below.push(path.into());
                 }
             }
@@ -231,7 +231,7 @@ impl GuardedScanner<'_> {
         // Before the names are read: a later change shows in a later signature.
         let stat = fstat(&dir)?;
         let signature = DirSignature { device: device_of(&stat), seen: FileStat::of(&stat) };
-        let tells = self.project.root_dir.stamping_device() == Some(signature.device)
+        let tells = self.project.root_dir.reliable_mtime_device() == Some(signature.device)
             && is_change_settled(&signature.seen, begun);
         names.read(dir.as_fd())?;
         let mut noted = RelevantNames {

@@ -11,7 +11,7 @@ use crate::files::stat::FileStat;
 use crate::guarded::kept_paths::KeptPath;
 use crate::guarded::repository_settings::hash_executing_settings;
 use crate::guarded::scan::{BuildProducts, GuardedScan};
-use crate::guarded::stored::CutOffWindow;
+use crate::guarded::stored_state::CutOffWindow;
 use crate::guarded::{
     ForbiddenChanges, GuardedPath, GuardedState, SessionEdits, bare_repository_settings, scan_guarded,
 };
@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 const MAX_REPORTED_VIOLATIONS: usize = 200;
 
 /// The result of one look after a command.
-pub(crate) struct GuardedResult {
+pub(crate) struct GuardedCheckResult {
     pub(crate) aftermath: ForbiddenChanges,
     /// Directories that could be listed before the command can't be any more.
     pub(crate) hidden: bool,
@@ -50,7 +50,7 @@ impl GuardedState {
         workspace: &Workspace,
         kept: bool,
         window: Option<CutOffWindow>,
-    ) -> GuardedResult {
+    ) -> GuardedCheckResult {
         let look = scan_guarded(workspace, self.rules);
         let mut after = GuardedCheck {
             guard: self,
@@ -81,7 +81,7 @@ impl GuardedState {
             ));
         }
         let problem = (!problems.is_empty()).then(|| problems.join("; "));
-        GuardedResult { aftermath: ForbiddenChanges { violations: after.found, problem }, hidden }
+        GuardedCheckResult { aftermath: ForbiddenChanges { violations: after.found, problem }, hidden }
     }
 }
 
@@ -151,7 +151,7 @@ impl GuardedCheck<'_> {
     fn check_known(&mut self) {
         let guard = self.guard;
         for (path, known) in &guard.known {
-            if self.is_trusted(path, known) {
+            if self.was_protected(path, known) {
                 continue;
             }
             let there = self.workspace.project.root_dir.stat(path).ok().flatten();
@@ -200,7 +200,7 @@ impl GuardedCheck<'_> {
 
     /// Returns true if nothing could change the path: it was mounted read-only, and the directory
     /// that it is in is still the same.
-    fn is_trusted(&self, path: &RelPath, known: &GuardedPath) -> bool {
+    fn was_protected(&self, path: &RelPath, known: &GuardedPath) -> bool {
         let above = || {
             let parent = self.workspace.project.root_dir.open_parent(path).ok()?;
             Some(FileStat::of(&fstat(&parent).ok()?).ino)

@@ -12,7 +12,7 @@ use crate::walk::walk;
 const MAX_EXAMINED_FILES: usize = 200_000;
 /// The maximum number of changed files that are kept by name. A reader wants to know which to look
 /// at.
-const MAX_NAMED: usize = 20;
+const MAX_REPORTED_PATHS: usize = 20;
 
 /// Ignored files that were changed within some time. Those that were removed leave no trace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -54,8 +54,8 @@ pub(crate) fn find_ignored_changes(snapshots: &Snapshots, since: i64, until: i64
         within && !is_covered(&file.path)
     });
     let mut paths: Vec<RelPath> =
-        changed.filter_map(|file| RelPath::parse(&file.path).ok()).take(MAX_NAMED + 1).collect();
-    let more = walked.overflow || paths.len() > MAX_NAMED;
-    paths.truncate(MAX_NAMED);
+        changed.filter_map(|file| RelPath::parse(&file.path).ok()).take(MAX_REPORTED_PATHS + 1).collect();
+    let more = walked.overflow || paths.len() > MAX_REPORTED_PATHS;
+    paths.truncate(MAX_REPORTED_PATHS);
     IgnoredChanges { paths, more }
 }

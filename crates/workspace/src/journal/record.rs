@@ -74,13 +74,13 @@ pub(crate) struct DirRecord {
 
 /// Permission bits of a directory that a change set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ModeRecord {
+pub(crate) struct DirModeRecord {
     pub(crate) path: RelPath,
     pub(crate) before: u32,
     pub(crate) after: u32,
 }
 
-impl ModeRecord {
+impl DirModeRecord {
     pub(crate) fn file_change(&self) -> FileChange {
         FileChange { path: self.path.clone(), kind: FileChangeKind::Modified }
     }
@@ -112,7 +112,7 @@ pub(crate) struct ChangeRecord {
     pub(crate) cleared: Vec<DirRecord>,
     /// Directories whose permissions it set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) modes: Vec<ModeRecord>,
+    pub(crate) modes: Vec<DirModeRecord>,
     /// The changes that it takes back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) undoes: Vec<ChangeId>,

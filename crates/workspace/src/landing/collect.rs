@@ -22,7 +22,7 @@ use crate::landing::{Landings, contested, stored_changes};
 use crate::snapshot::compare::{dir_records, drop_rule_changes};
 use crate::snapshot::differences::{Difference, diff_trees, directories_only_in};
 use crate::snapshot::entry::{FileKind, FileState, TreeEntry};
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::snapshot::own_changes::is_own_change;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
@@ -54,8 +54,8 @@ impl Landings<'_> {
     ) -> Result<CopyChanges, WorkspaceError> {
         // Until they are written down beside the copy, nothing says that the contents are needed.
         let _using = self.workspace.project.blob_store.blobs().lock_for_use()?;
-        let base = self.workspace.transactions.checkpoint_tree(&info.base)?;
-        let now = copy.snapshots.snapshot_after(&base, false)?;
+        let base = self.workspace.transactions.load_checkpoint_tree(&info.base)?;
+        let now = copy.snapshots.snapshot_after_command(&base, false)?;
         let compared = ComparedCopy { user: self.workspace, copy, base: &base, now: &now };
         let mut found = drop_rule_changes(copy.project.compare_inputs(), &base, diff_trees(&base, &now))?;
         // Between two directories signatures tell nothing.

@@ -126,7 +126,7 @@ impl Landings<'_> {
         if gone.is_empty() {
             return Ok(HashMap::new());
         }
-        let before = match self.workspace.transactions.checkpoint_tree(&changes.base) {
+        let before = match self.workspace.transactions.load_checkpoint_tree(&changes.base) {
             Ok(before) => before,
             // Then nobody can tell.
             Err(WorkspaceError::UnknownCheckpoint { .. } | WorkspaceError::Lost { .. }) => {

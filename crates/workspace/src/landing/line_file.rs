@@ -18,7 +18,7 @@ pub(crate) const CHANGES_FILE: &str = "changes";
 pub(crate) const CONTESTED_FILE: &str = "contested";
 
 /// A larger one wasn't written by us: 400,000 files with long paths.
-pub(crate) const MAX_STORED_BYTES: u64 = 512 * 1024 * 1024;
+pub(crate) const MAX_LINE_FILE_BYTES: u64 = 512 * 1024 * 1024;
 
 /// Replaces a file of one line whole; it is on the disk when this returns.
 pub(crate) fn write_line_file(dir: &Path, name: &str, value: &impl Serialize) -> Result<(), WorkspaceError> {
@@ -34,7 +34,7 @@ pub(crate) fn write_line_file(dir: &Path, name: &str, value: &impl Serialize) ->
 pub(crate) fn read_line_file(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, WorkspaceError> {
     let path = dir.join(name);
     let mut text = Vec::new();
-    match File::open(&path).and_then(|file| file.take(MAX_STORED_BYTES).read_to_end(&mut text)) {
+    match File::open(&path).and_then(|file| file.take(MAX_LINE_FILE_BYTES).read_to_end(&mut text)) {
         Ok(_) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(state_error("read", &path, source)),

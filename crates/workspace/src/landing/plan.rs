@@ -25,7 +25,7 @@ use crate::landing::merge::{
 };
 use crate::limits::MAX_DEPTH;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::transaction::operation::Operation;
 use crate::workspace::Workspace;
 use journeyman_ignore_rules::is_git_directory_name;

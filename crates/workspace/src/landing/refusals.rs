@@ -21,7 +21,7 @@ const GUARDED_REASON: &str =
     "programs outside the sandbox run or obey it, so the change of it is the person's to make";
 const REPOSITORY_REASON: &str = "it is part of a repository that a command made: git would run what it says";
 const LEADS_OUT_REASON: &str = "it is a link that leads out of the project";
-const NAME_REASON: &str = "its name has control characters, or isn't UTF-8";
+const BAD_NAME_REASON: &str = "its name has control characters, or isn't UTF-8";
 const SET_ID_REASON: &str = "it would run with its owner's or its group's rights (set-user-id, set-group-id)";
 
 /// Directories of the system's own programs and libraries, which only its administrator changes.
@@ -45,14 +45,14 @@ impl<'a> LandingFilter<'a> {
     }
 
     /// Returns the reason to refuse any change of a path.
-    pub(crate) fn refuse_path(&self, path: &RelPath) -> Option<&'static str> {
+    pub(crate) fn path_refusal(&self, path: &RelPath) -> Option<&'static str> {
         let is_guarded = (self.guards.guarded)(path)
             && ((self.guards.on_entering)(path) || !self.products.contains(path.as_bytes()));
         is_guarded.then_some(GUARDED_REASON)
     }
 
     /// Returns the reason to refuse a new or replaced file. `target` is a link's.
-    pub(crate) fn refuse_file(
+    pub(crate) fn file_refusal(
         &self,
         path: &RelPath,
         is_new: bool,
@@ -63,7 +63,7 @@ impl<'a> LandingFilter<'a> {
             return is_link_outside(self.user.root(), path, target).then_some(LEADS_OUT_REASON);
         }
         if is_new && !is_printable_name(path.as_bytes()) {
-            return Some(NAME_REASON);
+            return Some(BAD_NAME_REASON);
         }
         let new_rights = mode & !before.unwrap_or_default() & 0o6000;
         (new_rights != 0).then_some(SET_ID_REASON)
@@ -80,7 +80,7 @@ impl<'a> LandingFilter<'a> {
         let mut edited = None;
         for difference in found {
             let path = &difference.path;
-            if self.refuse_path(path).is_some() {
+            if self.path_refusal(path).is_some() {
                 // An edit's content was authorized by itself.
                 let edited = match &edited {
                     Some(edited) => edited,
@@ -104,7 +104,7 @@ impl<'a> LandingFilter<'a> {
             };
             let before = difference.before.map(|before| before.mode);
             let wrong =
-                self.refuse_file(path, difference.before.is_none(), (before, after.mode), target.as_deref());
+                self.file_refusal(path, difference.before.is_none(), (before, after.mode), target.as_deref());
             if let Some(wrong) = wrong {
                 objections.insert(path.clone(), wrong);
             }
@@ -121,7 +121,7 @@ impl<'a> LandingFilter<'a> {
 }
 
 /// Returns true if a directory with these names in it is a repository to git, `.git` or not.
-pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
+pub(crate) fn has_repository_layout(names: &[Vec<u8>]) -> bool {
     let has = |name: &[u8]| names.iter().any(|other| other.eq_ignore_ascii_case(name));
     has(b"head") && has(b"objects") && has(b"refs")
 }
@@ -129,7 +129,7 @@ pub(crate) fn is_repository(names: &[Vec<u8>]) -> bool {
 /// Returns true if a directory of a tree is a bare repository to git.
 fn is_bare(root_dir: &RootDir, dir: Option<&RelPath>) -> bool {
     let names = root_dir.open_directory(dir).and_then(|dir| crate::files::directory::entry_names(&dir));
-    names.is_ok_and(|names| is_repository(&names))
+    names.is_ok_and(|names| has_repository_layout(&names))
 }
 
 /// Returns the changed files of repositories without a `.git`: all files of a new one, and of an
@@ -263,8 +263,8 @@ mod tests {
     #[test]
     fn what_git_takes_for_a_repository() {
         let names = |names: &[&str]| names.iter().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>();
-        assert!(is_repository(&names(&["HEAD", "objects", "refs", "x"])));
-        assert!(is_repository(&names(&["head", "Objects", "REFS"])));
-        assert!(!is_repository(&names(&["HEAD", "objects"])));
+        assert!(has_repository_layout(&names(&["HEAD", "objects", "refs", "x"])));
+        assert!(has_repository_layout(&names(&["head", "Objects", "REFS"])));
+        assert!(!has_repository_layout(&names(&["HEAD", "objects"])));
     }
 }

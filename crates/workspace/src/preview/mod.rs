@@ -24,14 +24,14 @@ use crate::landing::changes::{CopyChanges, LandOptions};
 use crate::landing::merge::is_beyond_undo;
 use crate::preview::uncovered::{DestructiveChange, UncoveredChanges};
 use crate::snapshot::capture::ContentMode;
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::state::lock::OwnedLockGuard;
 use crate::workspace::Workspace;
 use journeyman_ignore_rules::is_git_directory_name;
 
 pub(crate) mod fingerprint;
-pub(crate) mod pending;
+pub(crate) mod pending_moves;
 pub(crate) mod scan;
 pub(crate) mod uncovered;
 pub(crate) mod uncovered_moves;
@@ -137,7 +137,7 @@ impl Previews<'_> {
     ///
     /// # Errors
     /// As [`Previews::start`].
-    pub fn can_start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<(), WorkspaceError> {
+    pub fn check_can_start(&self, session: &SessionId, sandbox: &Sandbox) -> Result<(), WorkspaceError> {
         location::sweep_copies(self.workspace);
         let place = CopyLocation::of(self.workspace, &preview_copy_name(session));
         let _held = place.acquire()?;
@@ -209,7 +209,7 @@ impl OverlayRun {
     /// the layer holds more than anybody would land.
     pub fn examine(&self, user: &Workspace) -> Result<OverlayChanges, WorkspaceError> {
         let mut changes = user.landings().changes_in_workspace(&self.workspace, &self.info)?;
-        self.hash_unkept(user, &mut changes)?;
+        self.fill_missing_before_hashes(user, &mut changes)?;
         let now = self.workspace.snapshots.newest_tree().unwrap_or_default();
         let looked = user.land(&changes, &LandOptions { dry_run: true, ..exact_options() })?;
         let rest = scan::scan_layer(user, &self.upper_dir()?, (&self.tree, &now), &changes)?;
@@ -219,7 +219,11 @@ impl OverlayRun {
 
     /// Hashes files that the command changed and that were too large for the checkpoint to hash, as
     /// long as the user's tree has them as they were.
-    fn hash_unkept(&self, user: &Workspace, changes: &mut CopyChanges) -> Result<(), WorkspaceError> {
+    fn fill_missing_before_hashes(
+        &self,
+        user: &Workspace,
+        changes: &mut CopyChanges,
+    ) -> Result<(), WorkspaceError> {
         for file in &mut changes.files {
             let Some(before) = file.before.as_mut().filter(|before| before.hash.is_none()) else { continue };
             let place =

@@ -19,13 +19,13 @@ use crate::files::root_dir::{LinkPolicy, RootDir};
 use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
 use crate::landing::changes::CopyChanges;
-use crate::landing::refusals::{LandingFilter, is_repository};
+use crate::landing::refusals::{LandingFilter, has_repository_layout};
 use crate::limits::MAX_DEPTH;
 use crate::preview::fingerprint::TreeFingerprint;
 use crate::preview::uncovered::{
     DirTotals, MAX_JOURNALED_FILES, UncoveredChange, UncoveredChanges, UncoveredKind,
 };
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
 use journeyman_ignore_rules::tool_directories::is_skipped_directory;
@@ -37,7 +37,7 @@ const OPAQUE_ATTRIBUTE: &str = "user.overlay.opaque";
 /// are none.
 const DISGUISING_ATTRIBUTES: [&str; 2] = ["user.overlay.redirect", "user.overlay.metacopy"];
 /// Refusals of one layer that are kept; who meets more has seen enough.
-const MAX_OBJECTIONS: usize = 1_000;
+const MAX_REFUSALS: usize = 1_000;
 
 const REPOSITORY_REASON: &str = "it is a repository that the command made: git would run what it says";
 const GIT_REMOVED_REASON: &str = "it is git's own, and the command removed it";
@@ -67,7 +67,7 @@ pub(crate) fn scan_layer(
     scan.scan_directory(None, LowerVisibility::Shows, 0)?;
     let mut rest = scan.rest;
     rest.objections.sort();
-    rest.objections.truncate(MAX_OBJECTIONS);
+    rest.objections.truncate(MAX_REFUSALS);
     rest.left_out.sort();
     rest.choose_journaled(user.project.limits().kept_file_bytes);
     Ok(rest)
@@ -110,12 +110,12 @@ impl LayerScan<'_> {
     }
 
     fn refuse(&mut self, path: &RelPath, why: &str) {
-        if self.rest.objections.len() <= MAX_OBJECTIONS {
+        if self.rest.objections.len() <= MAX_REFUSALS {
             self.rest.objections.push((path.clone(), why.to_owned()));
         }
     }
 
-    fn push(&mut self, path: &RelPath, what: UncoveredKind) {
+    fn add_change(&mut self, path: &RelPath, what: UncoveredKind) {
         let remade = is_regenerable(self.user, path);
         self.rest.changes.push(UncoveredChange { path: path.clone(), what, journaled: false, remade });
     }
@@ -227,14 +227,14 @@ impl LayerScan<'_> {
         }
         if was_dir {
             let tally = self.count_removed_directory(path)?;
-            self.push(path, UncoveredKind::RemovedTree(tally));
+            self.add_change(path, UncoveredKind::RemovedTree(tally));
         }
-        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.refuse_path(path)) {
+        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path_refusal(path)) {
             self.refuse(path, why);
         }
         let mut tally = self.count_directory(path, TreeSide::Layer)?;
         tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(seen.permissions()) });
-        self.push(path, UncoveredKind::AddedTree(tally));
+        self.add_change(path, UncoveredKind::AddedTree(tally));
         Ok(())
     }
 
@@ -274,22 +274,22 @@ impl LayerScan<'_> {
         }
         if !here.is_dir() {
             if !self.covered.contains(path) {
-                if let Some(why) = self.filter.as_ref().and_then(|filter| filter.refuse_path(path)) {
+                if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path_refusal(path)) {
                     self.refuse(path, why);
                 }
-                self.push(path, UncoveredKind::Removed(*here));
+                self.add_change(path, UncoveredKind::Removed(*here));
             }
             return Ok(());
         }
         if self.dirs.contains(path.as_bytes()) && depth <= MAX_DEPTH {
             return self.scan_hidden(Some(path), &HashSet::new(), depth);
         }
-        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.refuse_path(path)) {
+        if let Some(why) = self.filter.as_ref().and_then(|filter| filter.path_refusal(path)) {
             self.refuse(path, why);
         }
         let mut tally = self.count_removed_directory(path)?;
         tally.dirs.insert(0, DirRecord { path: path.clone(), mode: Some(here.permissions()) });
-        self.push(path, UncoveredKind::RemovedTree(tally));
+        self.add_change(path, UncoveredKind::RemovedTree(tally));
         Ok(())
     }
 
@@ -317,7 +317,7 @@ impl LayerScan<'_> {
             Some(here) => UncoveredKind::Replaced { old: *here, new: *seen },
         };
         self.check_file(path, seen, here)?;
-        self.push(path, what);
+        self.add_change(path, what);
         Ok(())
     }
 
@@ -335,8 +335,8 @@ impl LayerScan<'_> {
         };
         let modes = (here.map(FileStat::permissions), seen.permissions());
         let why = filter
-            .refuse_path(path)
-            .or_else(|| filter.refuse_file(path, here.is_none(), modes, target.as_deref()));
+            .path_refusal(path)
+            .or_else(|| filter.file_refusal(path, here.is_none(), modes, target.as_deref()));
         if let Some(why) = why {
             self.refuse(path, why);
         }
@@ -398,7 +398,7 @@ impl LayerScan<'_> {
                     continue;
                 }
             };
-            if side == TreeSide::Layer && is_repository(&names) {
+            if side == TreeSide::Layer && has_repository_layout(&names) {
                 self.refuse(&at, REPOSITORY_REASON);
             }
             if depth > MAX_DEPTH {

@@ -12,7 +12,7 @@ use crate::journal::record::DirRecord;
 use crate::landing::plan::ExtraOperations;
 use crate::preview::fingerprint::TreeFingerprint;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::workspace::Workspace;
 

@@ -20,8 +20,8 @@ use crate::files::root_dir::{LinkPolicy, RootDir};
 use crate::files::stat::FileStat;
 use crate::journal::record::DirRecord;
 use crate::preview::fingerprint::TreeFingerprint;
-use crate::preview::pending;
-use crate::preview::pending::PendingMoves;
+use crate::preview::pending_moves;
+use crate::preview::pending_moves::PendingMoves;
 use crate::preview::uncovered::{DirTotals, UncoveredChange, UncoveredChanges, UncoveredKind};
 use crate::state::lock::{make_private_dir, state_error};
 use crate::workspace::Workspace;
@@ -121,9 +121,10 @@ impl UncoveredMoves<'_> {
         let flushed = rustix::fs::fsync(user.project.root_dir.root());
         let ended = flushed.map_err(|errno| state_error("flush", user.root(), errno.into()));
         // While the list is there, the layer's end would put back what went.
-        if let (Err(error), Some(change)) = (ended.and(pending::delete_moved(self.dir)), self.changes.first())
+        if let (Err(error), Some(change)) =
+            (ended.and(pending_moves::delete_moved(self.dir)), self.changes.first())
         {
-            pending::delete_moved(self.dir).ok();
+            pending_moves::delete_moved(self.dir).ok();
             left.push((change.path.clone(), error.to_string()));
         }
         left

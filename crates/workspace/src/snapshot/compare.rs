@@ -9,13 +9,13 @@ use crate::error::WorkspaceError;
 use crate::files::paths::last_component;
 use crate::files::root_dir::{LinkPolicy, RootDir, read_up_to};
 use crate::journal::history::History;
-use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine, ModeRecord};
+use crate::journal::record::{ChangeRecord, DirModeRecord, DirRecord, FileRecord, JournalLine};
 use crate::limits::MAX_IGNORE_FILE_BYTES;
 use crate::rules::{FixedRules, RuleCache};
 use crate::snapshot::differences::{Difference, change_kind};
 use crate::snapshot::entry::WalkedDir;
 use crate::snapshot::entry::{EntryContent, FileKind, FileState};
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::snapshot::tree::Tree;
 use journeyman_ignore_rules::{RULE_FILES, is_rule_file};
 
@@ -176,12 +176,12 @@ impl JournaledChanges {
     }
 
     /// Removes permissions of directories that the journal has as set since from those that differ.
-    pub(crate) fn without_modes(&self, modes: Vec<ModeRecord>) -> Vec<ModeRecord> {
+    pub(crate) fn without_modes(&self, modes: Vec<DirModeRecord>) -> Vec<DirModeRecord> {
         let records = self.records.iter().flat_map(|record| &record.modes);
         let theirs: HashMap<&RelPath, u32> = records.map(|dir| (&dir.path, dir.after)).collect();
         let adjusted = modes.into_iter().map(|dir| {
             let before = theirs.get(&dir.path).copied().unwrap_or(dir.before);
-            ModeRecord { before, ..dir }
+            DirModeRecord { before, ..dir }
         });
         adjusted.filter(|dir| dir.before != dir.after).collect()
     }
@@ -193,20 +193,20 @@ impl JournaledChanges {
         let kind = |file: &FileRecord| change_kind(file.before.is_some(), file.after.is_some());
         let files = files.map(|file| FileChange { path: file.path.clone(), kind: kind(file) });
         let modes = self.records.iter().filter(|record| record.beside.contains(session));
-        files.chain(modes.flat_map(|record| &record.modes).map(ModeRecord::file_change)).collect()
+        files.chain(modes.flat_map(|record| &record.modes).map(DirModeRecord::file_change)).collect()
     }
 }
 
 /// Returns the directories of both trees whose permissions differ, sorted.
-pub(crate) fn mode_records(before: &Tree, after: &Tree) -> Vec<ModeRecord> {
+pub(crate) fn mode_records(before: &Tree, after: &Tree) -> Vec<DirModeRecord> {
     let then: HashMap<&[u8], u32> =
         before.dirs.iter().map(|dir| (dir.path.as_slice(), dir.permissions)).collect();
     let changed = after.dirs.iter().filter_map(|dir| {
         let before = *then.get(dir.path.as_slice())?;
         let path = RelPath::parse(&dir.path).ok().filter(|_| before != dir.permissions)?;
-        Some(ModeRecord { path, before, after: dir.permissions })
+        Some(DirModeRecord { path, before, after: dir.permissions })
     });
-    let mut changed: Vec<ModeRecord> = changed.collect();
+    let mut changed: Vec<DirModeRecord> = changed.collect();
     changed.sort_by(|one, other| one.path.cmp(&other.path));
     changed
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering as Order;
 
 use journeyman_protocol::{FileChange, FileChangeKind, RelPath, SessionId};
 
-use crate::journal::record::{DirRecord, ModeRecord};
+use crate::journal::record::{DirModeRecord, DirRecord};
 use crate::snapshot::entry::{FileState, TreeEntry, WalkedDir};
 use crate::snapshot::tree::Tree;
 
@@ -97,7 +97,7 @@ pub(crate) struct TreeDifferences {
     pub(crate) files: Vec<Difference>,
     pub(crate) made: Vec<DirRecord>,
     pub(crate) removed: Vec<DirRecord>,
-    pub(crate) modes: Vec<ModeRecord>,
+    pub(crate) modes: Vec<DirModeRecord>,
     /// Other sessions that may have made the differences.
     pub(crate) beside: Vec<SessionId>,
 }

@@ -4,7 +4,7 @@ pub(crate) mod capture;
 pub(crate) mod compare;
 pub(crate) mod differences;
 pub(crate) mod entry;
-pub(crate) mod observe;
+pub(crate) mod file_observation;
 pub(crate) mod own_changes;
 pub(crate) mod snapshots;
 pub(crate) mod stored_tree;

@@ -8,7 +8,7 @@ use journeyman_protocol::RelPath;
 
 use crate::contents::store::BlobStore;
 use crate::error::WorkspaceError;
-use crate::limits::{MAX_DEPTH, MAX_FILES};
+use crate::limits::{MAX_DEPTH, MAX_WALKED_FILES};
 use crate::mutex::lock;
 use crate::project::Project;
 use crate::snapshot::capture::{Capture, ContentMode};
@@ -82,7 +82,7 @@ impl Snapshots {
         newest.removals = Some(removals);
         // What this process has looked into stays in sight from one command to the next.
         let known = [before, newest.tree.as_deref()].map(|tree| tree.map_or(&[][..], |tree| &tree.dirs));
-        let end = self.project.journal().end();
+        let end = self.project.journal().current_end();
         let siblings = || self.project.siblings_in_use(end);
         let last = match &newest.tree {
             Some(tree) => tree.clone(),
@@ -124,7 +124,7 @@ impl Snapshots {
             newest.stored = Some(last.clone());
         }
         let is_new = newest.tree.as_ref().is_none_or(|known| !Arc::ptr_eq(known, &captured.tree));
-        if is_new && newest.dirs.len() < MAX_FILES {
+        if is_new && newest.dirs.len() < MAX_WALKED_FILES {
             for dir in &captured.tree.dirs {
                 if !newest.dirs.contains(&dir.path) {
                     newest.dirs.insert(dir.path.clone());
@@ -224,7 +224,11 @@ impl Snapshots {
     /// Takes a snapshot after a command, and opens directories that can't be read any more. `made`
     /// says that `before` lists the directories that were unreadable then, so that other unreadable
     /// ones are new and may be opened too.
-    pub(crate) fn snapshot_after(&self, before: &Tree, made: bool) -> Result<Arc<Tree>, WorkspaceError> {
+    pub(crate) fn snapshot_after_command(
+        &self,
+        before: &Tree,
+        made: bool,
+    ) -> Result<Arc<Tree>, WorkspaceError> {
         for _ in 0..MAX_DEPTH {
             let after = self.take_snapshot(ContentMode::Contents, Some(before))?;
             let was_hidden = |path: &[u8]| {

@@ -14,7 +14,7 @@ use crate::error::WorkspaceError;
 /// The interval at which a lock that another process holds is polled.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Maximum time for which another process holds the lock only to test it.
-const MAX_PROBE: Duration = Duration::from_millis(50);
+const MAX_PROBE_WAIT: Duration = Duration::from_millis(50);
 /// The lock file holds `pid` and a number; whatever is longer wasn't written by us.
 const MAX_HOLDER_BYTES: u64 = 64;
 
@@ -95,7 +95,7 @@ impl FileLock {
     pub(crate) fn into_guard(self) -> Result<OwnedLockGuard, WorkspaceError> {
         // What `take` gives would end with this call; the file stays locked until its own
         // unlocking.
-        std::mem::forget(self.acquire(MAX_PROBE)?);
+        std::mem::forget(self.acquire(MAX_PROBE_WAIT)?);
         Ok(OwnedLockGuard(self))
     }
 

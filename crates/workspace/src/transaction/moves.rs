@@ -16,7 +16,7 @@ use crate::transaction::rename::{exchange_files, rename_no_replace};
 use journeyman_ignore_rules::walk::names_in;
 
 /// Maximum number of attempts to put back a file that another process keeps replacing.
-const MAX_EXCHANGES: usize = 1000;
+const MAX_EXCHANGE_ATTEMPTS: usize = 1000;
 
 /// The effect of a directory's new permissions on its owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,7 +247,7 @@ impl TransactionContext<'_> {
         let aside = || self.root_dir.stat(sibling).map_err(failed);
         let staged = file.after;
         let mut stale: Option<FileStat> = None;
-        for _ in 0..MAX_EXCHANGES {
+        for _ in 0..MAX_EXCHANGE_ATTEMPTS {
             let goes_back = aside()?;
             match exchange_files(room.as_fd(), sibling.file_name(), dir.as_fd(), file.path.file_name()) {
                 Ok(()) => {}
@@ -263,7 +263,7 @@ impl TransactionContext<'_> {
                 (Some(stale), Some(came)) => came.has_same_content(&stale),
                 // The first time it has to be our own new content.
                 (None, Some(_)) => {
-                    let state = crate::snapshot::observe::observe_file(self.root_dir, sibling)?
+                    let state = crate::snapshot::file_observation::observe_file(self.root_dir, sibling)?
                         .map(|(state, _)| state);
                     state.zip(staged).is_some_and(|(state, staged)| state.has_same_content(&staged))
                 }
@@ -284,7 +284,7 @@ impl TransactionContext<'_> {
 
 /// Returns the state of the file, for a conflict.
 pub(crate) fn actual_state(root_dir: &RootDir, path: &RelPath) -> ActualState {
-    match crate::snapshot::observe::observe_file(root_dir, path) {
+    match crate::snapshot::file_observation::observe_file(root_dir, path) {
         Ok(None) => ActualState::Nothing,
         Ok(Some((FileState { kind: FileKind::File, hash: Some(hash), size, .. }, _))) => {
             ActualState::Content { hash, size }

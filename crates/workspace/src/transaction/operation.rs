@@ -9,7 +9,7 @@ use crate::contents::store::BlobStore;
 use crate::failpoint::Failpoint;
 use crate::files::root_dir::RootDir;
 use crate::files::stat::FileStat;
-use crate::journal::record::{ChangeCause, DirRecord, FileRecord, ModeRecord};
+use crate::journal::record::{ChangeCause, DirModeRecord, DirRecord, FileRecord};
 use crate::limits::Limits;
 use crate::snapshot::entry::FileState;
 
@@ -97,7 +97,7 @@ pub(crate) struct ChangeIntent {
     /// True if nothing is left in the session's copy by it.
     pub(crate) settles_copy: bool,
     /// Directories that are there and get other permissions.
-    pub(crate) modes: Vec<ModeRecord>,
+    pub(crate) modes: Vec<DirModeRecord>,
 }
 
 /// The means to carry out a transaction.

@@ -13,7 +13,7 @@ use crate::files::root_dir::{FinalLinkPolicy, LinkPolicy, RootDir, read_up_to};
 use crate::files::stat::FileStat;
 use crate::limits::{Limits, MAX_CHANGES};
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::transaction::moves::actual_state;
 use crate::transaction::operation::{FileAfter, NewContent, Operation};
 use crate::transaction::staging::executable_mode;

@@ -13,10 +13,12 @@ use crate::contents::store::BlobCondition;
 use crate::error::{WorkspaceError, is_transient_errno};
 use crate::files::root_dir::LinkPolicy;
 use crate::files::stat::to_mode;
-use crate::journal::record::{ChangeRecord, DirRecord, FileRecord, JournalLine, ModeRecord, path_after_move};
+use crate::journal::record::{
+    ChangeRecord, DirModeRecord, DirRecord, FileRecord, JournalLine, path_after_move,
+};
 use crate::journal::{Journal, LineDurability, UnfinishedChange};
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::transaction::moves::{OwnerAccess, grants_more};
 use crate::transaction::operation::{OperationKind, TransactionContext};
 use crate::transaction::rename::rename_no_replace;
@@ -41,7 +43,7 @@ impl<'a> Rollback<'a> {
         // A directory that holds nothing of the change is made after the removals, and may be all
         // that is missing.
         let is_made = |dir: &DirRecord| matches!(self.context.root_dir.stat(&dir.path), Ok(Some(seen)) if seen.is_dir());
-        let has_mode = |dir: &ModeRecord| {
+        let has_mode = |dir: &DirModeRecord| {
             // The others come last of all, when nothing can be taken back any more.
             !grants_more(dir.before, dir.after)
                 || matches!(self.context.root_dir.stat(&dir.path), Ok(Some(seen)) if seen.permissions() == dir.after)

@@ -98,7 +98,7 @@ impl TransactionWriter {
         Ok(())
     }
 
-    pub(crate) fn checkpoint_tree(&self, id: &CheckpointId) -> Result<Arc<Tree>, WorkspaceError> {
+    pub(crate) fn load_checkpoint_tree(&self, id: &CheckpointId) -> Result<Arc<Tree>, WorkspaceError> {
         let writer = lock(&self.writer);
         if let Some(last) = writer.last_checkpoint.as_ref().filter(|last| last.record.id == *id) {
             return Ok(last.tree.clone());

@@ -46,12 +46,12 @@ pub(crate) fn flatten(
             *slot = Some(visited);
         }
     }
-    flattening.emit_directory(plan);
+    flattening.emit_entries(plan);
     flattening.walked
 }
 
 impl<'a> Flattening<'a> {
-    fn emit_directory(&mut self, plan: &WalkPlan<'_>) {
+    fn emit_entries(&mut self, plan: &WalkPlan<'_>) {
         // The next one to be emitted last; deep trees don't recurse.
         let mut open: Vec<(usize, PendingEntries<'a>)> = Vec::new();
         open.extend(self.begin_directory(0, plan));

@@ -25,7 +25,7 @@ use journeyman_ignore_rules::{CACHE_TAG_FILE, RULE_FILES, RuleSource, Rules, is_
 
 /// Maximum number of listings of a directory in which an entry changes its kind between listing and
 /// `stat`.
-const MAX_LISTINGS: usize = 8;
+const MAX_LISTING_ATTEMPTS: usize = 8;
 
 /// The results of one thread.
 #[derive(Default)]
@@ -81,7 +81,7 @@ impl WalkState<'_> {
     ) -> (VisitedContent, Option<ListedDir>) {
         let path: &[u8] = if task.path.is_empty() { b"." } else { &task.path };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        for _ in 0..MAX_LISTINGS {
+        for _ in 0..MAX_LISTING_ATTEMPTS {
             let dir = match self.plan.root_dir.open_beneath(path, flags, LinkPolicy::Refuse) {
                 Ok(dir) => dir,
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return (VisitedContent::Nothing, None),
@@ -132,8 +132,8 @@ impl WalkState<'_> {
         }
         let stat = rustix::fs::fstat(dir).ok()?;
         let (seen, device) = (FileStat::of(&stat), device_of(&stat));
-        let tells =
-            self.plan.root_dir.stamping_device() == Some(device) && is_change_settled(&seen, self.begun);
+        let tells = self.plan.root_dir.reliable_mtime_device() == Some(device)
+            && is_change_settled(&seen, self.begun);
         Some(ListedDir { seen, device, tells })
     }
 
@@ -253,7 +253,7 @@ impl WalkState<'_> {
             let kept = !(asks && is_ignored(self, reading.layers.as_ref(), &path, bytes, is_dir));
             let item = match name.kind {
                 _ if !kept => None,
-                FileType::Directory if self.plan.rules.is_own(&path) => None,
+                FileType::Directory if self.plan.rules.is_own_directory(&path) => None,
                 FileType::Directory if task.depth < MAX_DEPTH => {
                     let number = match known {
                         Some(EntryRef::Dir(number)) => Some(number),

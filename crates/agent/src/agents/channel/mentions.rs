@@ -26,7 +26,7 @@ pub(super) fn find_mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>
         let span = code.get(code.partition_point(|(_, to)| *to <= at));
         if at < until
             || span.is_some_and(|(from, _)| *from <= at)
-            || before.chars().next_back().is_some_and(belongs_to_word)
+            || before.chars().next_back().is_some_and(prevents_mention_after)
         {
             continue;
         }
@@ -47,7 +47,7 @@ pub(super) fn find_mentions<'n>(text: &str, names: impl Iterator<Item = &'n str>
 
 /// Returns true if an `@` behind this character belongs to a word or an address. Scripts without
 /// spaces between words have none before a mention either.
-fn belongs_to_word(character: char) -> bool {
+fn prevents_mention_after(character: char) -> bool {
     (character.is_alphanumeric() && !is_unspaced_script(character))
         || matches!(character, '_' | '%' | '+' | '-' | '@' | '/')
 }

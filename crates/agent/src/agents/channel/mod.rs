@@ -20,7 +20,7 @@ use crate::agents::session_registry::RegisteredSession;
 use mentions::find_mentions;
 
 /// Maximum number of characters of a member's name.
-const MAX_NAME_CHARS: usize = 100;
+const MAX_MEMBER_NAME_CHARS: usize = 100;
 
 /// The reason why a name was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +30,7 @@ pub enum ChannelError {
     Taken(String),
     /// The name can't be mentioned, or could be mistaken for another sender.
     #[error(
-        "`{}` can't be a member's name: it must have 1 to {MAX_NAME_CHARS} characters, none of them a control character, \
+        "`{}` can't be a member's name: it must have 1 to {MAX_MEMBER_NAME_CHARS} characters, none of them a control character, \
          `@`, `[` or `]`, and no blank at either end",
         escape_name(.0)
     )]
@@ -95,7 +95,7 @@ impl<M: RegisteredSession> AgentChannel<M> {
 
     /// Returns the members' names, in the order in which they joined.
     #[must_use]
-    pub fn members(&self) -> Vec<String> {
+    pub fn member_names(&self) -> Vec<String> {
         self.lock().iter().map(|(name, _)| name.clone()).collect()
     }
 
@@ -147,7 +147,7 @@ impl<M: RegisteredSession> AgentChannel<M> {
 /// [`ChannelError::Name`].
 pub(crate) fn check_name(name: &str) -> Result<(), ChannelError> {
     let odd = |character: char| character.is_control() || matches!(character, '@' | '[' | ']');
-    let long = name.chars().nth(MAX_NAME_CHARS).is_some();
+    let long = name.chars().nth(MAX_MEMBER_NAME_CHARS).is_some();
     if name.is_empty() || long || name.trim() != name || name.contains(odd) {
         return Err(ChannelError::Name(name.to_owned()));
     }
@@ -156,6 +156,6 @@ pub(crate) fn check_name(name: &str) -> Result<(), ChannelError> {
 
 /// Returns a refused name, shortened and escaped for an error message.
 fn escape_name(name: &str) -> String {
-    let more = if name.chars().nth(MAX_NAME_CHARS).is_some() { "…" } else { "" };
-    format!("{}{more}", name.chars().take(MAX_NAME_CHARS).collect::<String>().escape_debug())
+    let more = if name.chars().nth(MAX_MEMBER_NAME_CHARS).is_some() { "…" } else { "" };
+    format!("{}{more}", name.chars().take(MAX_MEMBER_NAME_CHARS).collect::<String>().escape_debug())
 }

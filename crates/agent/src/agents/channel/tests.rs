@@ -72,7 +72,7 @@ async fn case_32_broadcast_mention_and_leave() {
     assert!(room.leave("eve"));
     assert!(!room.leave("eve"));
     assert_eq!(said(&room, "bob", "who is here?").await.0, ["ann"]);
-    assert_eq!(room.members(), ["ann", "bob"]);
+    assert_eq!(room.member_names(), ["ann", "bob"]);
     assert_eq!(doubles[0].heard(), ["[from:bob] who is here?"]);
     assert_eq!(doubles[1].heard(), ["[from:ann] hello all", "[from:ann] @bob only you"]);
     assert_eq!(doubles[2].heard(), ["[from:ann] hello all"]);

@@ -16,7 +16,7 @@ use super::channel::GroupChannel;
 const SEND_MESSAGE: &str = "send_message";
 const WAIT_FOR_MESSAGE: &str = "wait_for_message";
 /// Maximum characters of a message in a summary.
-const MAX_SUMMARY_CHARS: usize = 80;
+const MAX_MESSAGE_SUMMARY_CHARS: usize = 80;
 /// Maximum bytes of a message: findings and a piece of code, not a file.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024;
 /// Default and maximum time to wait for a message.
@@ -46,7 +46,7 @@ impl SendMessage {
             Err(error) => return ToolOutput::failure(format!("not sent: {error}")),
         };
         let mut said = match delivery.to.as_slice() {
-            [] => format!("delivered to nobody; there are: {}", self.channel.0.members().join(", ")),
+            [] => format!("delivered to nobody; there are: {}", self.channel.0.member_names().join(", ")),
             to => format!("delivered to: {}", to.join(", ")),
         };
         if !delivery.unknown.is_empty() {
@@ -82,7 +82,8 @@ impl Tool for SendMessage {
 
     fn summary(&self, input: &Value) -> String {
         let text = input.get("text").and_then(Value::as_str).unwrap_or_default();
-        let line: String = text.lines().next().unwrap_or_default().chars().take(MAX_SUMMARY_CHARS).collect();
+        let line: String =
+            text.lines().next().unwrap_or_default().chars().take(MAX_MESSAGE_SUMMARY_CHARS).collect();
         format!("{SEND_MESSAGE}: {line}")
     }
 
@@ -114,7 +115,7 @@ impl WaitForMessage {
     async fn wait(&self, context: &ToolContext, input: &Value) -> Result<ToolOutput, ToolError> {
         let seconds = input.get("timeout_s").and_then(Value::as_u64).map(Duration::from_secs);
         let time = seconds.unwrap_or(DEFAULT_WAIT).min(MAX_WAIT);
-        if self.channel.0.members().iter().all(|other| *other == self.name) && !self.has_new_message() {
+        if self.channel.0.member_names().iter().all(|other| *other == self.name) && !self.has_new_message() {
             return Ok(ToolOutput::failure("nobody else is in the group any more"));
         }
         tokio::select! {

@@ -54,7 +54,7 @@ impl GroupMemberTool {
                 known().collect::<Vec<_>>().join(", ")
             )
         })?;
-        member.check_name(known())?;
+        member.check_name_unique(known())?;
         let inputs = definition.arguments(Some(&member.task), Map::new());
         let membership = Membership::new(&self.channel, member.name, reminders);
         let task = DelegatedTask {

@@ -63,7 +63,7 @@ impl GroupMember {
     ///
     /// # Errors
     /// A sentence that names the member.
-    pub fn check_name<'a>(&self, mut agents: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    pub fn check_name_unique<'a>(&self, mut agents: impl Iterator<Item = &'a str>) -> Result<(), String> {
         let Self { name, agent, .. } = self;
         if name != agent && (name == MAIN_AGENT || agents.any(|other| other == name)) {
             return Err(format!(

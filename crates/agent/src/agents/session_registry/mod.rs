@@ -109,7 +109,7 @@ impl<M: RegisteredSession> SessionRegistry<M> {
             ReserveError::Live(name, _) | ReserveError::Busy(name, _) => RegistryError::Taken(name),
             ReserveError::Full => self.full_error(),
         })?;
-        Ok(place.set_member(make().await?))
+        Ok(place.fill_with_session(make().await?))
     }
 
     /// Returns the live session of this name, or opens the session again with `open`. Concurrent
@@ -128,7 +128,7 @@ impl<M: RegisteredSession> SessionRegistry<M> {
         let mut name = name.into();
         loop {
             match self.reserve(name) {
-                Ok(place) => return Ok(place.set_member(open().await?)),
+                Ok(place) => return Ok(place.fill_with_session(open().await?)),
                 Err(ReserveError::Live(_, live)) => return Ok(live),
                 Err(ReserveError::Full) => return Err(self.full_error()),
                 Err(ReserveError::Busy(same, until)) => {
@@ -312,7 +312,7 @@ struct Reservation<M> {
 }
 
 impl<M: RegisteredSession> Reservation<M> {
-    fn set_member(mut self, member: M) -> M {
+    fn fill_with_session(mut self, member: M) -> M {
         self.shared.lock().insert(self.name.clone(), Slot::Live(member.clone()));
         self.filled = true;
         member

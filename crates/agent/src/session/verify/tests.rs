@@ -7,7 +7,7 @@ use journeyman_tools::Registry;
 use journeyman_workspace::ListOptions;
 
 use super::*;
-use crate::session::settings::StrengthSettings;
+use crate::session::settings::TestStrengthSettings;
 use crate::supervision::schedule::Schedule;
 use crate::supervision::todos::SharedTodoList;
 use crate::test_context::TestContext;
@@ -527,7 +527,7 @@ async fn a_user_who_needs_tests_that_notice_gets_them_or_no_verified_end() {
         let mut test = TestContext::new(&[("calc.py", CALC), ("test_calc.py", &weak)]).await;
         test.checkpoints.wait_until_recorded(&mut test.cx).await.unwrap();
         let (needs, budget) = (Strength::Notices, Duration::from_secs(600));
-        test.cx.settings.strength = StrengthSettings { needs, budget };
+        test.cx.settings.strength = TestStrengthSettings { needs, budget };
         test.write("calc.py", product);
         // Each call has stages of its own, so the second one may ask again.
         assert_eq!(verify(&mut test, only(UNITTEST)).await, None);

@@ -4,10 +4,10 @@
 //! detector compares whole steps and so never sees the inside of a reply.
 //!
 //! The text is divided into units: a sentence, a line, or a piece of a long line. A repetition has
-//! a period of up to [`MAX_PERIOD`] units, so that a paragraph or a list that comes again is found
-//! as a sentence is. For each period the detector counts how many units in a row equal the unit one
-//! period before. It compares hashes, of which it keeps [`MAX_PERIOD`], so its memory is bounded
-//! and its work is a constant number of comparisons for each unit.
+//! a period of up to [`MAX_PERIOD_UNITS`] units, so that a paragraph or a list that comes again is
+//! found as a sentence is. For each period the detector counts how many units in a row equal the
+//! unit one period before. It compares hashes, of which it keeps [`MAX_PERIOD_UNITS`], so its
+//! memory is bounded and its work is a constant number of comparisons for each unit.
 //!
 //! Code and data repeat themselves for good reasons, and prose doesn't. So there are three
 //! [`RepetitionBounds`]:
@@ -33,7 +33,7 @@ use std::collections::VecDeque;
 use unit::{TextUnit, UnitSplitter};
 
 /// Maximum number of units in a period: some 60 lines or sentences, which is more than a screen.
-const MAX_PERIOD: usize = 64;
+const MAX_PERIOD_UNITS: usize = 64;
 /// Minimum number of words in a period of prose. Three or fewer are also a cell, a name or a
 /// bullet.
 const MIN_PROSE_WORDS: u32 = 4;
@@ -101,8 +101,8 @@ impl Default for RepetitionDetector {
     fn default() -> Self {
         Self {
             splitter: UnitSplitter::default(),
-            units: VecDeque::with_capacity(MAX_PERIOD),
-            repeats: vec![PeriodRepeats::default(); MAX_PERIOD],
+            units: VecDeque::with_capacity(MAX_PERIOD_UNITS),
+            repeats: vec![PeriodRepeats::default(); MAX_PERIOD_UNITS],
         }
     }
 }
@@ -129,7 +129,7 @@ impl RepetitionDetector {
             repeats.same.count(before.hash == unit.hash, period, end);
             repeats.same_shape.count(before.shape == unit.shape, period, end);
         }
-        if self.units.len() >= MAX_PERIOD {
+        if self.units.len() >= MAX_PERIOD_UNITS {
             self.units.pop_front();
         }
         self.units.push_back(unit);

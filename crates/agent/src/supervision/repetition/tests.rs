@@ -120,7 +120,7 @@ fn memory_is_bounded() {
             (0..8).map(|place| format!("{} ", "abcdefghij".repeat(1 + (number * place) % 7))).collect();
         assert_eq!(detector.push(&format!("{words}\n")), None, "{number}");
     }
-    assert_eq!((detector.units.len(), detector.repeats.len()), (MAX_PERIOD, MAX_PERIOD));
+    assert_eq!((detector.units.len(), detector.repeats.len()), (MAX_PERIOD_UNITS, MAX_PERIOD_UNITS));
 }
 
 proptest! {

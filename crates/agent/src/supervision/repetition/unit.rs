@@ -65,7 +65,7 @@ impl UnitSplitter {
         self.offset = self.offset.saturating_add(character.len_utf8());
         if character == '\n' {
             let in_code =
-                self.region_end.is_some() || self.line.is_code() || self.line.begins_region().is_some();
+                self.region_end.is_some() || self.line.is_code() || self.line.code_region_end().is_some();
             let ends_as_code = self.draft.last.is_some_and(|last| CODE_ENDINGS.contains(last));
             let unit = self.draft.finish(in_code || ends_as_code, self.offset);
             self.end_line();
@@ -87,7 +87,7 @@ impl UnitSplitter {
         let line = std::mem::take(&mut self.line);
         self.region_end = match self.region_end {
             Some(end) if line.head.starts_with(end) => None,
-            None => line.begins_region(),
+            None => line.code_region_end(),
             within => within,
         };
     }
@@ -113,7 +113,7 @@ impl LineStart {
         self.indent >= CODE_INDENT || self.head.starts_with(|first| CODE_BEGINNINGS.contains(first))
     }
 
-    fn begins_region(&self) -> Option<&'static str> {
+    fn code_region_end(&self) -> Option<&'static str> {
         CODE_REGIONS.iter().find(|(begin, _)| self.head.starts_with(begin)).map(|(_, end)| *end)
     }
 }

@@ -50,11 +50,11 @@ impl CallFingerprint {
         for part in result {
             match part {
                 ResultPart::Text { text } => {
-                    for piece in split_pieces(text) {
+                    for piece in split_with_placeholders(text) {
                         piece.hash(&mut whole);
                         for word in split_words(piece).filter(|word| !known.contains(*word)) {
                             word.hash(&mut said);
-                            hash_shape(word, &mut shape);
+                            hash_word_shape(word, &mut shape);
                         }
                     }
                 }
@@ -155,12 +155,12 @@ pub(super) fn split_words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the words of a text without its times and the ids of sessions.
-pub(super) fn split_lasting_words(text: &str) -> impl Iterator<Item = &str> {
-    split_pieces(text).flat_map(split_words)
+pub(super) fn split_stable_words(text: &str) -> impl Iterator<Item = &str> {
+    split_with_placeholders(text).flat_map(split_words)
 }
 
 /// Splits the text at white space, with a placeholder for every time, duration and id of a session.
-fn split_pieces(text: &str) -> impl Iterator<Item = &str> {
+fn split_with_placeholders(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.split_whitespace().peekable();
     std::iter::from_fn(move || {
         let piece = rest.next()?;
@@ -170,7 +170,7 @@ fn split_pieces(text: &str) -> impl Iterator<Item = &str> {
             return Some(TIME_PLACEHOLDER);
         }
         Some(match bare {
-            time if is_clock(time) => TIME_PLACEHOLDER,
+            time if is_time_or_duration(time) => TIME_PLACEHOLDER,
             id if id.parse::<SessionId>().is_ok() => SESSION_PLACEHOLDER,
             _ => piece,
         })
@@ -188,7 +188,7 @@ fn is_number(piece: &str) -> bool {
 
 /// Returns true for `0.53s`, `1m3s`, `12:30:05.1`, `2026-03-01`, `2026-03-01T12:30:05Z`. `12:30` is
 /// no time but a line and column in a file.
-fn is_clock(piece: &str) -> bool {
+fn is_time_or_duration(piece: &str) -> bool {
     let digits = piece.chars().filter(char::is_ascii_digit).count();
     if digits == 0 || !piece.starts_with(|character: char| character.is_ascii_digit()) {
         return false;
@@ -230,7 +230,7 @@ fn is_date(piece: &str) -> bool {
 }
 
 /// Hashes a word with every run of digits as one digit.
-fn hash_shape(word: &str, hasher: &mut DefaultHasher) {
+fn hash_word_shape(word: &str, hasher: &mut DefaultHasher) {
     let mut in_number = false;
     for character in word.chars() {
         let digit = character.is_numeric();

@@ -36,7 +36,7 @@ use std::collections::{HashMap, HashSet};
 
 use journeyman_protocol::{ContentHash, RelPath};
 
-use call_fingerprint::{hash_pair, split_lasting_words};
+use call_fingerprint::{hash_pair, split_stable_words};
 
 pub use call_fingerprint::{CallFingerprint, hash_checks};
 
@@ -196,7 +196,7 @@ impl StallDetector {
             best = StepProgress::State;
         }
         for notice in &step.notices {
-            let said = split_lasting_words(notice).fold(0, hash_pair);
+            let said = split_stable_words(notice).fold(0, hash_pair);
             if self.seen.insert(hash_pair("notice", said)) {
                 best = best.max(StepProgress::News);
             }

@@ -11,7 +11,7 @@ pub const MAX_TITLE_BYTES: usize = 500;
 /// Maximum number of bytes of notes: a paragraph.
 pub const MAX_NOTES_BYTES: usize = 2_000;
 /// Maximum number of bytes of an id or an assignee.
-const MAX_NAME_BYTES: usize = 100;
+const MAX_ID_OR_ASSIGNEE_BYTES: usize = 100;
 
 /// The reason why a change was refused, in words that the model reads too.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,7 +98,7 @@ impl TodoList {
                 .id
                 .clone()
                 .or_else(|| old.map(|todo| todo.id.clone()))
-                .unwrap_or_else(|| free_id(&taken, &self.todos));
+                .unwrap_or_else(|| next_free_id(&taken, &self.todos));
             taken.insert(id.clone());
             let fresh = Todo {
                 // The title is required: a replaced list takes only ids and times from the old one.
@@ -135,7 +135,7 @@ impl TodoList {
                     return Err(TodoError::Unknown(draft.id.unwrap_or_default()));
                 }
                 None => {
-                    let id = draft.id.unwrap_or_else(|| free_id(&taken, &todos));
+                    let id = draft.id.unwrap_or_else(|| next_free_id(&taken, &todos));
                     taken.insert(id.clone());
                     todos.push(Todo {
                         id,
@@ -206,7 +206,7 @@ fn has_same_content(one: &Todo, other: &Todo) -> bool {
 }
 
 /// Returns the smallest number that is the id of neither a draft nor a todo.
-fn free_id(taken: &HashSet<String>, todos: &[Todo]) -> String {
+fn next_free_id(taken: &HashSet<String>, todos: &[Todo]) -> String {
     let free = |id: &String| !taken.contains(id) && !todos.iter().any(|todo| todo.id == *id);
     (1_u64..).map(|number| number.to_string()).find(free).unwrap_or_default()
 }
@@ -228,8 +228,8 @@ fn check_rules(todos: &[Todo]) -> Result<(), TodoError> {
             return Err(TodoError::Blank(todo.id.clone()));
         }
         let bounds = [
-            ("an id", Some(&todo.id), MAX_NAME_BYTES),
-            ("an assignee", todo.assignee.as_ref(), MAX_NAME_BYTES),
+            ("an id", Some(&todo.id), MAX_ID_OR_ASSIGNEE_BYTES),
+            ("an assignee", todo.assignee.as_ref(), MAX_ID_OR_ASSIGNEE_BYTES),
             ("a title", Some(&todo.title), MAX_TITLE_BYTES),
             ("notes", todo.notes.as_ref(), MAX_NOTES_BYTES),
         ];

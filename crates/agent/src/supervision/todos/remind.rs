@@ -36,7 +36,7 @@ impl TodoReminderTimer {
     /// Returns the reminder for the start of a session: the open todos, or a note that there are
     /// none.
     #[must_use]
-    pub fn start_reminder(&self, todos: &[Todo]) -> TodoReminder {
+    pub fn reminder_at_start(&self, todos: &[Todo]) -> TodoReminder {
         let text = match count_open(todos) {
             0 => "Your todo list is empty. Use todo_write if the task has several steps.".to_owned(),
             _ => format!("Your todo list:\n{}", format_todos(todos, MAX_LISTED_TODOS)),

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::session::settings::DEFAULT_TODO_INTERVAL;
+use crate::session::settings::DEFAULT_TODO_REMINDER_INTERVAL;
 
 fn todos() -> Arc<SharedTodoList> {
     let ticks = AtomicU64::new(0);
@@ -106,13 +106,13 @@ fn case_22_reminders() {
 #[test]
 fn the_words_of_reminders() {
     let list = todos();
-    let reminders = TodoReminderTimer::new(NonZeroU32::new(DEFAULT_TODO_INTERVAL));
-    assert!(reminders.start_reminder(&list.get()).text.contains("empty"));
+    let reminders = TodoReminderTimer::new(NonZeroU32::new(DEFAULT_TODO_REMINDER_INTERVAL));
+    assert!(reminders.reminder_at_start(&list.get()).text.contains("empty"));
     let drafts = (1..=12).map(|nth| {
         draft(&format!("t{nth}"), &format!("thing\n{nth}"), if nth == 2 { InProgress } else { Pending })
     });
     list.set(drafts.collect()).unwrap();
-    let start = reminders.start_reminder(&list.get());
+    let start = reminders.reminder_at_start(&list.get());
     assert_eq!(start.reason, TodoReminderReason::Startup);
     assert!(
         start.text.starts_with("Your todo list:\n1. [pending] thing 1\n2. [in_progress] thing 2\n"),
@@ -120,7 +120,7 @@ fn the_words_of_reminders() {
         start.text
     );
     assert!(start.text.ends_with("\n10. [pending] thing 10\n… 2 more"), "{}", start.text);
-    let mut reminders = TodoReminderTimer::new(NonZeroU32::new(DEFAULT_TODO_INTERVAL));
+    let mut reminders = TodoReminderTimer::new(NonZeroU32::new(DEFAULT_TODO_REMINDER_INTERVAL));
     let told: Vec<_> = (1..=10).filter_map(|_| reminders.count_step(&list.get())).collect();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].reason, TodoReminderReason::Interval);

@@ -1,7 +1,7 @@
 //! Appends queued entries to the store, and resolves appends with an unknown outcome.
 
 use journeyman_protocol::{Envelope, Event, Seq, UnixMillis};
-use journeyman_store::{Entry, NewEntry, NewSession, STATUS_NEW, SessionOrigin, StoreError};
+use journeyman_store::{Entry, NewEntry, NewSession, SESSION_STATUS_READY, SessionOrigin, StoreError};
 
 use super::core::{LogCore, lock};
 use super::queue::{PushTicket, SessionBeginning, WriterState, positions_after};
@@ -62,7 +62,7 @@ impl LogCore {
         loop {
             let (entries, status) = {
                 let mut queue = lock(&self.queue);
-                (queue.build_entries(writer.last, &writer.known), queue.status())
+                (queue.build_entries(writer.last, &writer.known), queue.session_status())
             };
             let count = entries.len();
             if count == 0 {
@@ -75,7 +75,9 @@ impl LogCore {
                 self.mark_written(writer, count);
                 return Ok(());
             };
-            if !matches!(error, StoreError::Conflict { .. }) && self.wrote_nothing(writer, &error).await {
+            if !matches!(error, StoreError::Conflict { .. })
+                && self.found_no_new_entries(writer, &error).await
+            {
                 return Err(error.into());
             }
             match self.count_written(writer).await {
@@ -102,7 +104,7 @@ impl LogCore {
             (Some(SessionBeginning { root, title, lease }), status) => {
                 let (id, origin) = (self.session.clone(), SessionOrigin::Root(root.clone()));
                 let (title, now) = (title.clone(), self.clock.now());
-                let status = status.unwrap_or_else(|| STATUS_NEW.to_owned());
+                let status = status.unwrap_or_else(|| SESSION_STATUS_READY.to_owned());
                 let lease = Some(lease.clone());
                 self.store
                     .create_with_entries(NewSession { id, origin, title, now, status, lease, entries })
@@ -117,7 +119,7 @@ impl LogCore {
 
     /// Returns true if a failed append wrote nothing, or if that can't be determined now. Returns
     /// false if the log has new entries to compare.
-    async fn wrote_nothing(&self, writer: &mut WriterState, error: &StoreError) -> bool {
+    async fn found_no_new_entries(&self, writer: &mut WriterState, error: &StoreError) -> bool {
         if was_refused(error) {
             writer.in_doubt = 0;
             return true;

@@ -45,7 +45,7 @@ pub(crate) use queue::SessionBeginning;
 pub use subscription::{EventFilter, Since, Subscription};
 pub(crate) use text_references::PAGE_BYTES;
 pub use text_references::{EventPages, load_events};
-pub(crate) use timeline::LogBounds;
+pub(crate) use timeline::SubscriberBufferLimits;
 
 /// The writing end of a session's log. Cheap to clone. Subscriptions end when the last clone is
 /// dropped or [`Log::close`] is called.
@@ -73,7 +73,7 @@ impl Log {
         last: Seq,
         clock: Clock,
         redactor: Arc<Redactor>,
-        bounds: LogBounds,
+        bounds: SubscriberBufferLimits,
     ) -> Self {
         Self::open_for_agent(store, session, Vec::new(), last, clock, redactor, bounds)
     }
@@ -87,7 +87,7 @@ impl Log {
         last: Seq,
         clock: Clock,
         redactor: Arc<Redactor>,
-        bounds: LogBounds,
+        bounds: SubscriberBufferLimits,
     ) -> Self {
         let shared = Arc::new(LogCore {
             store,

@@ -44,7 +44,7 @@ impl EntryQueue {
     }
 
     /// Returns the session's status for lists after all queued entries.
-    pub(super) fn status(&self) -> Option<String> {
+    pub(super) fn session_status(&self) -> Option<String> {
         self.items.iter().rev().find_map(|(_, prepared)| prepared.status.clone())
     }
 

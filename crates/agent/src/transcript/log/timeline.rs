@@ -6,13 +6,13 @@ use std::sync::Arc;
 use journeyman_protocol::{Envelope, Event, Seq};
 
 /// Size of an envelope without its text, in bytes.
-const ENVELOPE_BYTES: usize = 256;
+const ENVELOPE_OVERHEAD_BYTES: usize = 256;
 /// Capacity in envelopes that an empty buffer may keep: 2 KiB.
 const SPARE_CAPACITY: usize = 128;
 
 /// Limits of the memory for subscribers that are slower than the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogBounds {
+pub(crate) struct SubscriberBufferLimits {
     /// Maximum number of envelopes. Beyond it the oldest are dropped.
     pub(crate) envelopes: usize,
     /// Number of envelopes kept after dropping.
@@ -21,7 +21,7 @@ pub(crate) struct LogBounds {
     pub(crate) bytes: usize,
 }
 
-impl Default for LogBounds {
+impl Default for SubscriberBufferLimits {
     /// Returns bounds of 10,000 envelopes and 8 MiB. 10,000 envelopes, cut to 5,000, hold some
     /// minutes of streamed text. With 8 MiB, ten sessions with hanging surfaces stay below 100 MiB
     /// even while whole files are written.
@@ -69,7 +69,7 @@ pub(super) enum NextItem {
 /// Envelopes that some subscriber has not taken yet, numbered consecutively.
 #[derive(Debug)]
 pub(super) struct Timeline {
-    bounds: LogBounds,
+    bounds: SubscriberBufferLimits,
     shown: VecDeque<ShownEnvelope>,
     /// The number of the oldest envelope in `shown`.
     first: u64,
@@ -85,7 +85,7 @@ pub(super) struct Timeline {
 }
 
 impl Timeline {
-    pub(super) fn new(position: Seq, bounds: LogBounds) -> Self {
+    pub(super) fn new(position: Seq, bounds: SubscriberBufferLimits) -> Self {
         Self {
             bounds,
             shown: VecDeque::new(),
@@ -127,7 +127,7 @@ impl Timeline {
         if self.readers.is_empty() {
             return;
         }
-        showing.weight = showing.weight.saturating_add(ENVELOPE_BYTES);
+        showing.weight = showing.weight.saturating_add(ENVELOPE_OVERHEAD_BYTES);
         self.bytes = self.bytes.saturating_add(showing.weight);
         self.shown.push_back(showing);
         if self.shown.len() > self.bounds.envelopes {

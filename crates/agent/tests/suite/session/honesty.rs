@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use journeyman_agent::{ChecksSetting, RunSettings, StrengthSettings};
+use journeyman_agent::{ChecksSetting, RunSettings, TestStrengthSettings};
 use journeyman_protocol::{Event, HonestyKind, RunOutcome, RunReport};
 use serde_json::json;
 
@@ -41,7 +41,7 @@ async fn run_in(
     let settings = RunSettings {
         checks: ChecksSetting::Custom(vec![check.to_owned()]),
         accepted_findings: accepted.iter().map(|text| text.parse().unwrap()).collect(),
-        strength: StrengthSettings { budget: Duration::from_secs(60), ..StrengthSettings::default() },
+        strength: TestStrengthSettings { budget: Duration::from_secs(60), ..TestStrengthSettings::default() },
         ..auto()
     };
     let steps = [

@@ -366,7 +366,7 @@ fn no_dragons() -> Hooks {
             if text.contains("dragons") {
                 GateDecision::Deny { reason: "no dragons".to_owned() }
             } else {
-                GateDecision::GO
+                GateDecision::GO_WITHOUT_CONTEXT
             }
         })
         .build()

@@ -31,7 +31,7 @@ fn busy() -> (Bench, Arc<Told>) {
         .on_pre_model_async(|_, _| {
             Box::pin(async {
                 linger().await;
-                GateDecision::GO
+                GateDecision::GO_WITHOUT_CONTEXT
             })
         })
         .on_pre_tool_async(|_, _, _| {

@@ -84,7 +84,7 @@ fn events_and_kinds_of_claude_code_that_do_not_exist_here_are_ignored_aloud() {
     let project = Project::new();
     let text = "[[hooks.Notification]]\nhooks = [{ type = \"command\", command = \"x\" }]\n[[hooks.SubagentStop]]\nhooks = []\n[[hooks.Stop]]\nhooks = [{ type = \"prompt\", prompt = \"is it done?\" }]\n";
     let hooks = project.hooks(text);
-    assert!(HookEvent::ALL.into_iter().all(|event| hooks.is_empty(event)));
+    assert!(HookEvent::ALL.into_iter().all(|event| hooks.has_no_hook_at(event)));
     let loaded =
         load_config(&project.environment(), &project.root(), &[], ProjectTrust::Nothing, None).unwrap();
     let parts = ["hooks.Notification never runs", "hooks of hooks.Stop", "hooks.SubagentStop never runs"];

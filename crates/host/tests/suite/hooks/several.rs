@@ -124,7 +124,7 @@ async fn a_closure_that_panics_or_hangs_costs_its_call_and_nothing_else() {
     let project = Project::new();
     let (call, effects) = bash("ls");
     let hooks = HooksBuilder::new()
-        .timeout(Duration::from_millis(50))
+        .closure_timeout(Duration::from_millis(50))
         .on_pre_tool(|_, call, _| {
             assert_ne!(call.name, "run_command");
             PreToolDecision::Go
@@ -166,7 +166,7 @@ async fn closures_change_results_requests_and_replies_in_turn() {
         })
         .on_pre_model(|_, request| {
             request.temperature = Some(0.0);
-            GateDecision::GO
+            GateDecision::GO_WITHOUT_CONTEXT
         })
         .on_post_model(|_, reply| reply.content.push(Block::text("-- signed")))
         .build();
@@ -187,10 +187,11 @@ async fn closures_change_results_requests_and_replies_in_turn() {
 async fn without_hooks_nothing_is_said() {
     let project = Project::new();
     let hooks = Hooks::none();
-    assert!(HookEvent::ALL.into_iter().all(|event| hooks.is_empty(event)));
+    assert!(HookEvent::ALL.into_iter().all(|event| hooks.has_no_hook_at(event)));
     assert_eq!(before(&project, &hooks, bash("ls")).await, PreToolResult::default());
     let hooks = HooksBuilder::new().commands([HookCommand::new(HookEvent::TurnEnd, "exit 0")]).build();
-    let filled: Vec<HookEvent> = HookEvent::ALL.into_iter().filter(|event| !hooks.is_empty(*event)).collect();
+    let filled: Vec<HookEvent> =
+        HookEvent::ALL.into_iter().filter(|event| !hooks.has_no_hook_at(*event)).collect();
     assert_eq!(filled, [HookEvent::TurnEnd]);
 }
 

@@ -1,6 +1,6 @@
 //! Scripts as they are found in the wild.
 
-use journeyman_agent::hooks::{HookNotes, PreToolDecision, PreToolResult, StartedBy, TurnEndDecision};
+use journeyman_agent::hooks::{HookNotes, PreToolDecision, PreToolResult, SessionStartKind, TurnEndDecision};
 use journeyman_model::ModelRequest;
 use journeyman_protocol::{Effects, Message, SessionId, UnixMillis};
 use serde_json::json;
@@ -290,8 +290,8 @@ async fn prompts_and_session_starts_get_context_and_prompts_can_be_refused() {
     let said = hooks.run_prompt(&at, "add a test").await;
     assert_eq!((said.denied, said.notes.context), (None, vec!["on main".to_owned()]));
     assert_eq!(hooks.run_prompt(&at, "my password is x").await.denied.as_deref(), Some("has a password"));
-    assert_eq!(hooks.run_session_start(&at, StartedBy::Startup).await.context, ["branch main"]);
-    assert_eq!(hooks.run_session_start(&at, StartedBy::Resume).await.context, ["again"]);
+    assert_eq!(hooks.run_session_start(&at, SessionStartKind::Startup).await.context, ["branch main"]);
+    assert_eq!(hooks.run_session_start(&at, SessionStartKind::Resume).await.context, ["again"]);
 }
 
 #[tokio::test]

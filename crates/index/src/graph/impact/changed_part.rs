@@ -10,10 +10,10 @@ use journeyman_syntax::language::Language;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use super::visibility::{ALL_NAMES, UNNAMED_SYMBOL};
-use crate::graph::names::{NameRole, role_of_kind};
+use crate::graph::name_dependencies::{NameRole, role_of_kind};
 
 /// Maximum product of compared lines of both texts: the time grows with it where nothing is equal.
-const MAX_LINE_PRODUCT: usize = 20_000;
+const MAX_COMPARED_LINES: usize = 20_000;
 
 /// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl ChangedPart {
         let head = old.iter().zip(&new).take_while(same).count();
         let tail = old.iter().skip(head).rev().zip(new.iter().skip(head).rev()).take_while(same).count();
         let (old, new) = (old.get(head..old.len() - tail)?, new.get(head..new.len() - tail)?);
-        if old.len() + new.len() > MAX_LINE_PRODUCT {
+        if old.len() + new.len() > MAX_COMPARED_LINES {
             return None;
         }
         let mut part = Self::default();
@@ -260,7 +260,7 @@ class Three:
     #[test]
     fn unclear_differences_mean_the_whole_file() {
         let long =
-            |word: &str| (0..MAX_LINE_PRODUCT).map(|line| format!("{word} = {line}\n")).collect::<String>();
+            |word: &str| (0..MAX_COMPARED_LINES).map(|line| format!("{word} = {line}\n")).collect::<String>();
         assert_eq!(ChangedPart::between(Language::Python, &long("a"), &long("b")), None);
         assert_eq!(ChangedPart::between(Language::Python, "print(1)\n", ""), None);
         for lost in ["import a\n", "from a import *\n", "from a import b as c\n", "from a import b\nb()\n"] {

@@ -8,11 +8,11 @@ use super::symbols::{Symbol, Symbols};
 use super::test_paths::TestRule;
 use super::visibility::{ImpactCache, module_name};
 use crate::analysis::UseKind;
-use crate::graph::names::{NameRole, is_distinctive_name, is_type, role_of_kind};
+use crate::graph::name_dependencies::{NameRole, is_distinctive_name, is_type, role_of_kind};
 
 /// Bases in Python's standard library that only call methods whose names are enclosed in
 /// underscores.
-const PASSIVE_BASES: [&str; 26] = [
+const DUNDER_ONLY_BASES: [&str; 26] = [
     "ABC",
     "BaseException",
     "Enum",
@@ -44,7 +44,7 @@ const PASSIVE_BASES: [&str; 26] = [
 const EXCEPTION_NAME_ENDINGS: [&str; 2] = ["Error", "Warning"];
 
 /// Maximum uses of a member's name: more frequent names are too common.
-const MAX_USE_LINES: usize = 10_000;
+const MAX_MEMBER_USES: usize = 10_000;
 
 /// Maximum steps from a class to its furthest base; the bases beyond count as foreign.
 const MAX_BASE_STEPS: u32 = 50;
@@ -82,7 +82,7 @@ impl ImpactCache<'_> {
         let uses = named.users.iter().flat_map(|(user, lines)| lines.iter().map(move |line| (*user, *line)));
         let uses = uses.filter(|(user, line)| *user != file || !symbol.contains(*line));
         match uses.filter(|(user, line)| named.is_used_as(*user, *line, MEMBER_KINDS)).count() {
-            1..=MAX_USE_LINES => TestRule::Both,
+            1..=MAX_MEMBER_USES => TestRule::Both,
             _ => TestRule::OfType,
         }
     }
@@ -95,8 +95,10 @@ impl ImpactCache<'_> {
         }
         let named = self.definers_and_users(&symbol.name);
         named.users.iter().any(|(user, lines)| {
-            let uses =
-                lines.iter().copied().filter(|line| named.is_used_as(*user, *line, &UseKind::OF_VALUES));
+            let uses = lines
+                .iter()
+                .copied()
+                .filter(|line| named.is_used_as(*user, *line, &UseKind::ALL_BUT_ANNOTATION));
             let uses: Vec<u32> = uses.filter(|line| *user != file || !symbol.contains(*line)).collect();
             !uses.is_empty() && self.import_lines_of_name(*user, &symbol.name, &uses).len() < uses.len()
         })
@@ -138,7 +140,7 @@ impl ImpactCache<'_> {
             &UseKind::ALL
         } else if user == file && kinds == MEMBER_KINDS {
             // A class's own lines use its members without a dot.
-            &UseKind::OF_VALUES
+            &UseKind::ALL_BUT_ANNOTATION
         } else if user != file && self.imports_module(user, file, name) {
             &[UseKind::Member]
         } else {
@@ -203,7 +205,7 @@ impl ImpactCache<'_> {
             return if is_alias {
                 meant.all(|name| self.is_imported_project_base(file, own, name, steps))
             } else {
-                self.is_passive_base(file, base)
+                self.is_dunder_only_base(file, base)
             };
         }
         if module.is_empty() && definers.contains(&file) {
@@ -212,8 +214,8 @@ impl ImpactCache<'_> {
             let is_project = self.imports_from_project(file, module.split('.').next().unwrap_or(module));
             definers.retain(|definer| is_project && *definer != file);
         }
-        self.are_project_types((file, own), name, definers, steps)
-            .unwrap_or_else(|| self.is_passive_base(file, base))
+        self.types_have_only_project_bases((file, own), name, definers, steps)
+            .unwrap_or_else(|| self.is_dunder_only_base(file, base))
     }
 
     /// Returns true if a base that a file imports under another name is in the project.
@@ -221,12 +223,12 @@ impl ImpactCache<'_> {
         let mut definers = self.definers_and_users(name).definers.clone();
         definers.retain(|definer| *definer != file);
         self.imports_from_project(file, name)
-            && self.are_project_types((file, own), name, definers, steps).unwrap_or(false)
+            && self.types_have_only_project_bases((file, own), name, definers, steps).unwrap_or(false)
     }
 
     /// Returns true if all types of a name that a type's file sees have only bases in the project;
     /// `None` if it sees none.
-    fn are_project_types(
+    fn types_have_only_project_bases(
         &mut self,
         (file, own): (u32, u32),
         name: &str,
@@ -249,9 +251,9 @@ impl ImpactCache<'_> {
     }
 
     /// Returns true for a base in Python's standard library that calls no method.
-    fn is_passive_base(&mut self, file: u32, base: &str) -> bool {
+    fn is_dunder_only_base(&mut self, file: u32, base: &str) -> bool {
         let name = base.rsplit('.').next().unwrap_or(base);
-        PASSIVE_BASES.contains(&name)
+        DUNDER_ONLY_BASES.contains(&name)
             || base == name
                 && EXCEPTION_NAME_ENDINGS.iter().any(|end| name.ends_with(end))
                 && !self.imports_of(file).iter().any(|import| import.names.iter().any(|one| one == name))

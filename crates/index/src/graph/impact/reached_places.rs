@@ -1,7 +1,7 @@
 //! Places that a change reaches, and names whose users are searched.
 
 use crate::analysis::UseKind;
-use crate::graph::names::NameRole;
+use crate::graph::name_dependencies::NameRole;
 
 /// A place that a change reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

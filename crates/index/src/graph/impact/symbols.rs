@@ -2,7 +2,7 @@
 
 use journeyman_syntax::outline::SymbolKind;
 
-use crate::graph::names::{NameRole, is_type, role_of_kind};
+use crate::graph::name_dependencies::{NameRole, is_type, role_of_kind};
 use crate::snapshot::FileView;
 
 /// A symbol of a file.

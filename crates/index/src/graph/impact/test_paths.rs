@@ -122,7 +122,7 @@ impl<K: Copy + Eq + Hash> TestPaths<K> {
             let links = self.links.get(from..).unwrap_or_default();
             for link in links.iter().take_while(|link| link.user == user) {
                 let rule = self.rules.get(link.used as usize).copied().unwrap_or_default();
-                if sets.add_user(*link, rule) {
+                if sets.add_tests_of_user(*link, rule) {
                     left.push(link.used);
                 }
             }
@@ -173,7 +173,7 @@ impl TestSets {
     }
 
     /// Adds the tests of a user to those of the used place, and returns true if that has more now.
-    fn add_user(&mut self, link: PlaceUse, rule: TestRule) -> bool {
+    fn add_tests_of_user(&mut self, link: PlaceUse, rule: TestRule) -> bool {
         let mut has_more = false;
         for (used, user) in self.word_range(link.used).zip(self.word_range(link.user)) {
             let added = self.all.get(user).copied().unwrap_or_default();

@@ -11,19 +11,19 @@ use super::symbols::Symbols;
 use crate::Snapshot;
 use crate::analysis::{ContentType, UseKind};
 use crate::bit_set::BitSet;
-use crate::graph::names::{NameRole, role_of_kind};
+use crate::graph::name_dependencies::{NameRole, role_of_kind};
 use crate::graph::resolve::{last_part, parent};
-use crate::graph::{Edge, Graph, names};
+use crate::graph::{Edge, Graph, name_dependencies};
 
 /// Maximum symbols of one file: a generated file with more is followed as a whole.
-const MAX_SYMBOLS: u32 = 10_000;
+const MAX_SYMBOLS_PER_FILE: u32 = 10_000;
 /// Maximum definers of a name, and definitions that are examined for them.
 const MAX_DEFINERS: usize = 64;
 const MAX_EXAMINED_DEFINITIONS: usize = 1_000;
 /// Maximum import steps behind a file when its purpose for an importer is determined.
-const MAX_STEPS_BEHIND: u32 = 3;
+const MAX_TRANSITIVE_IMPORT_STEPS: u32 = 3;
 /// Maximum files behind a file.
-const MAX_FILES_BEHIND: usize = 5_000;
+const MAX_TRANSITIVE_IMPORTS: usize = 5_000;
 /// Maximum aliases under which a file re-exports names.
 const MAX_ALIASES: usize = 200;
 /// If a name has this many times more users than the file has importers, the importers are searched
@@ -158,7 +158,7 @@ impl<'a> ImpactCache<'a> {
 
     /// Returns a file's family of languages.
     pub(super) fn family_of(&self, file: u32) -> Option<u8> {
-        names::language_family(self.graph.node(file)?.language)
+        name_dependencies::language_family(self.graph.node(file)?.language)
     }
 
     /// Returns a file's symbols; `None` if names say nothing about it.
@@ -166,11 +166,12 @@ impl<'a> ImpactCache<'a> {
         if let Some(known) = self.symbols.get(&file) {
             return known.clone();
         }
-        let node = self.graph.node(file).filter(|node| names::language_family(node.language).is_some());
+        let node =
+            self.graph.node(file).filter(|node| name_dependencies::language_family(node.language).is_some());
         let view = node.and_then(|node| self.snapshot.file(node.file));
         let symbols = view
             .filter(|view| view.record.content == ContentType::Text)
-            .and_then(|view| Symbols::read_symbols(&view, MAX_SYMBOLS))
+            .and_then(|view| Symbols::read_symbols(&view, MAX_SYMBOLS_PER_FILE))
             .map(Rc::new);
         self.symbols.insert(file, symbols.clone());
         symbols
@@ -338,19 +339,19 @@ impl<'a> ImpactCache<'a> {
         if !behind {
             return false;
         }
-        let files = self.files_behind_reexports(other);
+        let files = self.transitively_imported_files(other);
         graph.edges(file).iter().filter(wanted).any(|edge| edge.line == 0 && files.contains(edge.to))
     }
 
     /// Returns the files that a file imports directly or within a few steps.
-    fn files_behind_reexports(&mut self, file: u32) -> Rc<BitSet> {
+    fn transitively_imported_files(&mut self, file: u32) -> Rc<BitSet> {
         let graph = self.graph;
         let look = || {
             let (mut files, mut level, mut count) = (BitSet::default(), vec![file], 0);
-            for _ in 0..MAX_STEPS_BEHIND {
+            for _ in 0..MAX_TRANSITIVE_IMPORT_STEPS {
                 for here in std::mem::take(&mut level) {
                     for edge in graph.edges(here).iter().filter(|edge| edge.line > 0) {
-                        if count < MAX_FILES_BEHIND && !files.contains(edge.to) {
+                        if count < MAX_TRANSITIVE_IMPORTS && !files.contains(edge.to) {
                             files.insert(edge.to);
                             level.push(edge.to);
                             count += 1;
@@ -484,7 +485,7 @@ impl<'a> ImpactCache<'a> {
     }
 
     /// Returns the names that other files import from a file; `None` if any file imports all of it.
-    pub(super) fn names_of_imports(&mut self, file: u32) -> Option<HashSet<String>> {
+    pub(super) fn names_imported_by_others(&mut self, file: u32) -> Option<HashSet<String>> {
         let graph = self.graph;
         let mut taken = HashSet::new();
         for edge in graph.importers(file) {

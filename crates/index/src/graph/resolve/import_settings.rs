@@ -20,11 +20,11 @@ const MAX_EXTENDS: usize = 8;
 pub struct ImportSettings {
     /// By folder.
     pub(super) crates: BTreeMap<String, RustCrate>,
-    pub(super) packages: BTreeMap<String, ScriptPackage>,
+    pub(super) packages: BTreeMap<String, NpmPackage>,
     pub(super) modules: BTreeMap<String, GoModule>,
     pub(super) composers: BTreeMap<String, Vec<(String, String)>>,
     /// By path.
-    scripts: BTreeMap<String, ScriptConfig>,
+    scripts: BTreeMap<String, TsConfig>,
 }
 
 /// A crate of Rust.
@@ -40,7 +40,7 @@ pub(super) struct RustCrate {
 
 /// A package of JavaScript.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct ScriptPackage {
+pub(super) struct NpmPackage {
     pub(super) name: String,
     /// Candidates for its entry file, the likeliest first.
     pub(super) entries: Vec<String>,
@@ -58,7 +58,7 @@ pub(super) struct GoModule {
 
 /// The content of a `tsconfig.json`.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct ScriptConfig {
+struct TsConfig {
     base: Option<String>,
     aliases: Option<Vec<(String, Vec<String>)>>,
     extends: Vec<String>,
@@ -82,7 +82,7 @@ impl ImportSettings {
             "package.json" => &[Language::JavaScript, Language::TypeScript, Language::Tsx],
             "go.mod" => &[Language::Go],
             "composer.json" => &[Language::Php],
-            name if is_script(name) => &[Language::JavaScript, Language::TypeScript, Language::Tsx],
+            name if is_tsconfig(name) => &[Language::JavaScript, Language::TypeScript, Language::Tsx],
             _ => &[],
         }
     }
@@ -103,7 +103,7 @@ impl ImportSettings {
             }
             "package.json" => {
                 if let Some(value) = json() {
-                    self.packages.insert(folder, parse_package(&value));
+                    self.packages.insert(folder, parse_package_json(&value));
                 }
             }
             "go.mod" => {
@@ -114,9 +114,9 @@ impl ImportSettings {
                     self.composers.insert(folder, parse_composer(&value));
                 }
             }
-            name if is_script(name) => {
+            name if is_tsconfig(name) => {
                 if let Some(value) = json() {
-                    self.scripts.insert(path.to_owned(), parse_script_config(&value, &folder));
+                    self.scripts.insert(path.to_owned(), parse_tsconfig(&value, &folder));
                 }
             }
             _ => {}
@@ -164,7 +164,7 @@ impl ImportSettings {
     }
 }
 
-fn is_script(name: &str) -> bool {
+fn is_tsconfig(name: &str) -> bool {
     (name.starts_with("tsconfig") || name.starts_with("jsconfig")) && name.ends_with(".json")
 }
 
@@ -184,7 +184,7 @@ fn parse_cargo(table: &toml::Table) -> Option<RustCrate> {
     Some(RustCrate { name: code(&name), library: text(table.get("lib"), "path"), renamed })
 }
 
-fn parse_package(value: &Value) -> ScriptPackage {
+fn parse_package_json(value: &Value) -> NpmPackage {
     let text = |key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let mut exports = Vec::new();
     for key in ["exports", "imports"] {
@@ -198,7 +198,7 @@ fn parse_package(value: &Value) -> ScriptPackage {
             None => {}
         }
     }
-    ScriptPackage {
+    NpmPackage {
         name: text("name").unwrap_or_default(),
         entries: ["source", "module", "main", "types", "typings", "browser"]
             .iter()
@@ -262,7 +262,7 @@ fn parse_composer(value: &Value) -> Vec<(String, String)> {
     found
 }
 
-fn parse_script_config(value: &Value, folder: &str) -> ScriptConfig {
+fn parse_tsconfig(value: &Value, folder: &str) -> TsConfig {
     let options = value.get("compilerOptions");
     let base = options.and_then(|options| options.get("baseUrl")).and_then(Value::as_str);
     let base = base.and_then(|base| super::join_path(folder, base));
@@ -286,11 +286,7 @@ fn parse_script_config(value: &Value, folder: &str) -> ScriptConfig {
         }
         _ => Vec::new(),
     };
-    ScriptConfig {
-        base,
-        aliases,
-        extends: extends.into_iter().filter(|name| name.starts_with('.')).collect(),
-    }
+    TsConfig { base, aliases, extends: extends.into_iter().filter(|name| name.starts_with('.')).collect() }
 }
 
 /// Parses JSON without comments and trailing commas, which these files may have.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::super::names::{IdRule, legal_call_id, legal_tool_name};
+use super::super::legal_names::{IdRule, legal_call_id, legal_tool_name};
 use super::*;
 
 #[test]

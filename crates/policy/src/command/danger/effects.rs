@@ -18,7 +18,7 @@ impl Danger {
 
     pub(super) fn add_destruction(&mut self, what: impl FnOnce() -> String) {
         self.beyond_undo = true;
-        self.add_removal(what);
+        self.add_restorable_destruction(what);
     }
 
     /// Merges the findings of another part.
@@ -28,12 +28,12 @@ impl Danger {
             self.add_outside_effect(|| outside.clone());
         }
         if let Some(destroys) = &other.destroys {
-            self.add_removal(|| destroys.clone());
+            self.add_restorable_destruction(|| destroys.clone());
         }
     }
 
     /// Records a destruction that undo restores.
-    pub(super) fn add_removal(&mut self, what: impl FnOnce() -> String) {
+    pub(super) fn add_restorable_destruction(&mut self, what: impl FnOnce() -> String) {
         self.destroys.get_or_insert_with(what);
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn check_git(arguments: &[&str], danger: &mut Danger) {
             _ => false,
         };
         match kept {
-            true => danger.add_removal(|| lost.to_owned()),
+            true => danger.add_restorable_destruction(|| lost.to_owned()),
             false => danger.add_destruction(|| lost.to_owned()),
         }
     }

@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::path::Path;
 
 use super::super::c_string::display_path;
-use super::super::steps::{BindAccess, RootStep};
+use super::super::root_steps::{BindAccess, RootStep};
 use crate::SandboxError;
 
 /// The helper's path in the sandbox. Its directory can't be listed.

@@ -89,7 +89,7 @@ fn run_bwrap(control: &OwnedFd) -> Result<(), SetupFailure> {
         .at_stage(SetupStage::Limits)?;
     let bwrap = start_bwrap(&order, &null, &complainer, &passed)?;
     drop((passed, theirs, informer, complainer, null));
-    let init = receive_init(&information);
+    let init = open_init_pidfd(&information);
     wait_for_bwrap(control, &signals, bwrap, init.as_ref()).map_err(|errno| {
         kill_init(bwrap, init.as_ref());
         SetupFailure(SetupStage::Watch, 0, errno)
@@ -147,26 +147,29 @@ impl<'a> NumberedDescriptors<'a> {
         let mut all = Vec::with_capacity(named.len() + 2 + self.texts.len());
         for (number, descriptor) in named {
             if let Some(descriptor) = descriptor {
-                all.push(check_number(
+                all.push(check_descriptor_number(
                     rustix::io::fcntl_dupfd_cloexec(descriptor, number.cast_signed())?,
                     *number,
                 )?);
             }
         }
         let out = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdout(), STDOUT_DESCRIPTOR.cast_signed())?;
-        all.push(check_number(out, STDOUT_DESCRIPTOR)?);
+        all.push(check_descriptor_number(out, STDOUT_DESCRIPTOR)?);
         let err = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), STDERR_DESCRIPTOR.cast_signed())?;
-        all.push(check_number(err, STDERR_DESCRIPTOR)?);
+        all.push(check_descriptor_number(err, STDERR_DESCRIPTOR)?);
         for (number, text) in (FIRST_TEXT_DESCRIPTOR..).zip(self.texts) {
             let written = (!text.is_empty()).then(|| create_memory_file(&[text.to_bytes()])).transpose()?;
             let file = written.as_ref().unwrap_or(null);
-            all.push(check_number(rustix::io::fcntl_dupfd_cloexec(file, number.cast_signed())?, number)?);
+            all.push(check_descriptor_number(
+                rustix::io::fcntl_dupfd_cloexec(file, number.cast_signed())?,
+                number,
+            )?);
         }
         Ok(all)
     }
 }
 
-fn check_number(descriptor: OwnedFd, number: u32) -> Result<OwnedFd, Errno> {
+fn check_descriptor_number(descriptor: OwnedFd, number: u32) -> Result<OwnedFd, Errno> {
     use std::os::fd::AsRawFd as _;
     if descriptor.as_raw_fd() == number.cast_signed() { Ok(descriptor) } else { Err(Errno::MFILE) }
 }
@@ -217,7 +220,7 @@ fn start_bwrap(
 
 /// Returns pid 1 of the sandbox, as this process numbers it. `None` if `bwrap` ended before there
 /// was one.
-fn receive_init(information: &OwnedFd) -> Option<OwnedFd> {
+fn open_init_pidfd(information: &OwnedFd) -> Option<OwnedFd> {
     let mut text = Vec::with_capacity(MAX_INFO_BYTES);
     let mut part = [0; 128];
     while text.len() < MAX_INFO_BYTES {

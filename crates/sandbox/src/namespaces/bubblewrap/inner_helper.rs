@@ -23,7 +23,7 @@ use super::order::{self, ExpectedFile};
 
 /// Does the inner helper's whole work; never returns.
 pub(crate) fn run_inner_helper() -> ! {
-    let Some(control) = sys::take_inherited(CONTROL_DESCRIPTOR) else { sys::exit(125) };
+    let Some(control) = sys::take_inherited_descriptor(CONTROL_DESCRIPTOR) else { sys::exit(125) };
     if let Err(SetupFailure(stage, index, errno)) = start_command(&control) {
         send_message(&control, HelperMessage::Failed { stage, index, errno: errno.raw_os_error() });
     }
@@ -33,10 +33,14 @@ pub(crate) fn run_inner_helper() -> ! {
 fn start_command(control: &OwnedFd) -> Result<(), SetupFailure> {
     let mask = rustix::process::umask(Mode::empty());
     let missing = |stage| move || SetupFailure(stage, 0, Errno::BADF);
-    let ready = sys::take_inherited(READY_DESCRIPTOR).ok_or_else(missing(SetupStage::Supervise))?;
-    let told = sys::take_inherited(POLICY_DESCRIPTOR).ok_or_else(missing(SetupStage::Policy))?;
-    let (out, err) = (sys::take_inherited(STDOUT_DESCRIPTOR), sys::take_inherited(STDERR_DESCRIPTOR));
-    let stdin = sys::take_inherited(INPUT_DESCRIPTOR);
+    let ready =
+        sys::take_inherited_descriptor(READY_DESCRIPTOR).ok_or_else(missing(SetupStage::Supervise))?;
+    let told = sys::take_inherited_descriptor(POLICY_DESCRIPTOR).ok_or_else(missing(SetupStage::Policy))?;
+    let (out, err) = (
+        sys::take_inherited_descriptor(STDOUT_DESCRIPTOR),
+        sys::take_inherited_descriptor(STDERR_DESCRIPTOR),
+    );
+    let stdin = sys::take_inherited_descriptor(INPUT_DESCRIPTOR);
     rustix::io::write(&ready, b"!").at_stage(SetupStage::Supervise)?;
     drop(ready);
     rustix::stdio::dup2_stdout(out.ok_or_else(missing(SetupStage::Supervise))?)

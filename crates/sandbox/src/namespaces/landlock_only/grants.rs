@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::c_string::to_c_string;
 use super::super::landlock_rules::Grant;
-use super::super::steps::{BindAccess, RootStep};
+use super::super::root_steps::{BindAccess, RootStep};
 use crate::SandboxError;
 
 /// Rules of one command. A directory with something hidden in it takes one for each of its entries.

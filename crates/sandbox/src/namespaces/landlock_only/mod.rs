@@ -15,7 +15,7 @@
 //! [`DenialKind::Breach`]: crate::DenialKind::Breach
 
 mod grants;
-mod metadata;
+mod metadata_changes;
 mod order;
 mod snapshot;
 mod supervisor;

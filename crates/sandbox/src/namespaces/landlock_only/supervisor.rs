@@ -27,7 +27,7 @@ use super::super::messages::{HelperMessage, SetupStage};
 use super::super::outer_helper::{self, HeldFiles, LaunchRequest};
 use super::super::policy::SandboxPolicy;
 use super::super::sys::{self, CStringArray};
-use super::metadata::{MetadataThread, allows_metadata_changes};
+use super::metadata_changes::{MetadataThread, allows_metadata_changes};
 use super::order::{self, SupervisorOrder};
 
 /// Rounds of killing without a pause. A process that forks and ends without a pause is caught by

@@ -101,7 +101,7 @@ impl PythonEnvironment {
     }
 
     /// Returns true if the interpreter lies outside of the project.
-    pub(super) fn is_outside(&self) -> bool {
+    pub(super) fn is_outside_project(&self) -> bool {
         !matches!(self, Self::Own(_))
     }
 

@@ -7,10 +7,10 @@ use std::os::fd::AsFd as _;
 use journeyman_protocol::RelPath;
 use rustix::fs::{Dir, FileType, OFlags};
 
-use crate::copies::tiers::file::is_directory;
+use crate::copies::tiers::file_copy::is_directory;
 use crate::error::WorkspaceError;
 use crate::files::root_dir::{LinkPolicy, RootDir};
-use crate::limits::MAX_CACHES;
+use crate::limits::MAX_CACHE_DIRECTORIES;
 use crate::snapshot::capture::ContentMode;
 use crate::snapshot::tree::Tree;
 use crate::workspace::Workspace;
@@ -62,6 +62,6 @@ pub(crate) fn find_caches(root_dir: &RootDir, tree: &Tree) -> Vec<RelPath> {
     }
     found.sort_unstable();
     // Each is a mount for every command.
-    found.truncate(MAX_CACHES);
+    found.truncate(MAX_CACHE_DIRECTORIES);
     found
 }

@@ -17,8 +17,8 @@ use rustix::io::Errno;
 
 use crate::contents::store::BlobStore;
 use crate::copies::info::UnavailableReason;
-use crate::copies::tiers::file;
-use crate::copies::tiers::file::CopyMethod;
+use crate::copies::tiers::file_copy;
+use crate::copies::tiers::file_copy::CopyMethod;
 use crate::error::WorkspaceError;
 use crate::files::paths::last_component;
 use crate::files::remove::{open_directory, remove_entry};
@@ -124,8 +124,8 @@ impl<'a> FillJob<'a> {
             let Ok(path) = RelPath::parse(&entry.path) else { continue };
             let Ok((from, _)) = self.from.open_file(&path, LinkPolicy::Refuse) else { continue };
             let probe = b".probe";
-            let to = file::create(self.to.as_fd(), probe).map_err(unavailable_reason)?;
-            let shared = file::share_blocks(&from, &to);
+            let to = file_copy::create(self.to.as_fd(), probe).map_err(unavailable_reason)?;
+            let shared = file_copy::share_blocks(&from, &to);
             remove_entry(self.to.as_fd(), probe).map_err(unavailable_reason)?;
             return match shared {
                 Ok(()) => Ok(()),
@@ -246,7 +246,7 @@ impl<'a> FillJob<'a> {
         if entry.seen.is_link() {
             return self.place_link(from, to, name, entry);
         }
-        let opened = from.ok_or(Errno::NOENT).and_then(|from| file::open(from, name));
+        let opened = from.ok_or(Errno::NOENT).and_then(|from| file_copy::open(from, name));
         let (from, stat) = match opened {
             Ok(opened) => opened,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO) => {
@@ -260,14 +260,14 @@ impl<'a> FillJob<'a> {
         if before != entry.seen && kept {
             return self.restore_file(to, name, entry);
         }
-        let made = file::create(to, name)?;
+        let made = file_copy::create(to, name)?;
         let how = if self.how == FillMethod::Clone { CopyMethod::Share } else { CopyMethod::Copy };
-        file::copy_bytes(&from, &stat, &made, how)?;
+        file_copy::copy_bytes(&from, &stat, &made, how)?;
         if kept && fstat(&from).map(|stat| FileStat::of(&stat))? != before {
             remove_entry(to, name)?;
             return self.restore_file(to, name, entry);
         }
-        file::copy_metadata(&from, &before, &made)?;
+        file_copy::copy_metadata(&from, &before, &made)?;
         Ok(FileOutcome::There(FileStat::of(&fstat(&made)?)))
     }
 
@@ -309,9 +309,9 @@ impl<'a> FillJob<'a> {
             symlinkat(bytes.as_slice(), to, name)?;
             return finish_link(to, name, entry);
         }
-        let made = file::create(to, name)?;
+        let made = file_copy::create(to, name)?;
         write_all(&made, &bytes)?;
-        file::set_metadata(&entry.seen, &made)?;
+        file_copy::set_metadata(&entry.seen, &made)?;
         Ok(FileOutcome::There(FileStat::of(&fstat(&made)?)))
     }
 
@@ -345,7 +345,7 @@ impl<'a> FillJob<'a> {
             let from = self.from.open_beneath(path, flags, LinkPolicy::Refuse);
             let to = openat(&self.to, path, flags | OFlags::NOFOLLOW, Mode::empty());
             if let (Ok(from), Ok(to)) = (from, to) {
-                file::copy_directory_metadata(from.as_fd(), &to);
+                file_copy::copy_directory_metadata(from.as_fd(), &to);
             }
         }
     }
@@ -411,7 +411,7 @@ fn reuse_existing_file(
     if others.contains(&entry.path) || entry.seen.is_link() {
         return None;
     }
-    let (original, stat) = file::open(from, name).ok()?;
+    let (original, stat) = file_copy::open(from, name).ok()?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let there = openat(to, name, flags, Mode::empty()).ok()?;
     let seen = FileStat::of(&fstat(&there).ok()?);
@@ -419,7 +419,7 @@ fn reuse_existing_file(
     if !alike || hash_file(&there).ok()? != hash {
         return None;
     }
-    file::copy_metadata(&original, &entry.seen, &there).ok()?;
+    file_copy::copy_metadata(&original, &entry.seen, &there).ok()?;
     Some(FileOutcome::There(FileStat::of(&fstat(&there).ok()?)))
 }
 
@@ -430,15 +430,15 @@ fn create_placeholder(
     name: &[u8],
     entry: &TreeEntry,
 ) -> Result<FileOutcome, CopyFailure> {
-    let made = file::create(to, name)?;
+    let made = file_copy::create(to, name)?;
     ftruncate(&made, entry.seen.size)?;
-    file::set_metadata(&entry.seen, &made)?;
+    file_copy::set_metadata(&entry.seen, &made)?;
     let trouble = "there is no permission to read it; the copy has zeros in its place".to_owned();
     Ok(FileOutcome::Short(FileStat::of(&fstat(&made)?), trouble))
 }
 
 fn finish_link(to: BorrowedFd<'_>, name: &[u8], entry: &TreeEntry) -> Result<FileOutcome, CopyFailure> {
-    file::set_link_metadata(to, name, &entry.seen)?;
+    file_copy::set_link_metadata(to, name, &entry.seen)?;
     let stat = statat(to, name, AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(FileOutcome::There(FileStat::of(&stat)))
 }
@@ -453,10 +453,10 @@ fn place_git_entry(from: BorrowedFd<'_>, to: BorrowedFd<'_>, name: &[u8]) -> Res
     }
     if seen.is_link() {
         symlinkat(readlinkat(from, name, Vec::new())?.as_c_str(), to, name)?;
-    } else if let Ok((pointer, stat)) = file::open(from, name) {
-        let made = file::create(to, name)?;
-        file::copy_bytes(&pointer, &stat, &made, CopyMethod::Copy)?;
-        file::copy_metadata(&pointer, &FileStat::of(&stat), &made)?;
+    } else if let Ok((pointer, stat)) = file_copy::open(from, name) {
+        let made = file_copy::create(to, name)?;
+        file_copy::copy_bytes(&pointer, &stat, &made, CopyMethod::Copy)?;
+        file_copy::copy_metadata(&pointer, &FileStat::of(&stat), &made)?;
     }
     Ok(false)
 }

@@ -7,14 +7,14 @@ use rustix::io::Errno;
 
 use journeyman_protocol::RelPath;
 
-use crate::copies::tiers::file;
-use crate::copies::tiers::file::CopyMethod;
+use crate::copies::tiers::file_copy;
+use crate::copies::tiers::file_copy::CopyMethod;
 use crate::error::WorkspaceError;
 use crate::files::remove::remove_entry;
 use crate::files::stat::FileStat;
 use crate::landing::changes::CopyChange;
 use crate::snapshot::entry::{FileKind, FileState};
-use crate::snapshot::observe::observe_file;
+use crate::snapshot::file_observation::observe_file;
 use crate::workspace::Workspace;
 
 /// The name of a file that is being copied.
@@ -67,14 +67,14 @@ fn is_unchanged(
 
 fn place_file(user: &Workspace, copy: &Workspace, path: &RelPath) -> Result<bool, Errno> {
     let source = user.project.root_dir.open_parent(path)?;
-    let (from, stat) = file::open(source.as_fd(), path.file_name())?;
+    let (from, stat) = file_copy::open(source.as_fd(), path.file_name())?;
     make_parent_dirs(copy, path)?;
     let dir = copy.project.root_dir.open_parent(path)?;
     let at = dir.as_fd();
     remove_entry(at, TEMPORARY_NAME)?;
-    let made = file::create(at, TEMPORARY_NAME)?;
-    let copied = file::copy_bytes(&from, &stat, &made, CopyMethod::Share)
-        .and_then(|()| file::copy_metadata(&from, &FileStat::of(&stat), &made))
+    let made = file_copy::create(at, TEMPORARY_NAME)?;
+    let copied = file_copy::copy_bytes(&from, &stat, &made, CopyMethod::Share)
+        .and_then(|()| file_copy::copy_metadata(&from, &FileStat::of(&stat), &made))
         .and_then(|()| renameat(at, TEMPORARY_NAME, at, path.file_name()));
     if let Err(errno) = copied {
         remove_entry(at, TEMPORARY_NAME)?;

@@ -62,7 +62,7 @@ pub(crate) fn create_layer(workspace: &Workspace, files: &Path, layer: u32) -> R
         made.map_err(|source| state_error("create the directory", dir, source))?;
     }
     // What is merged shows the upper root's nature for its own.
-    crate::copies::tiers::file::set_directory_metadata(
+    crate::copies::tiers::file_copy::set_directory_metadata(
         workspace.project.root_dir.root(),
         &open_directory(&upper)?,
     );
@@ -108,7 +108,7 @@ pub(crate) fn link_layer_files(
     // The innermost first: what is made in a directory changes its time.
     for path in dirs.iter().rev() {
         let (from, to) = (open_in(&from, path).map_err(failed)?, open_in(&to, path).map_err(failed)?);
-        crate::copies::tiers::file::copy_directory_metadata(from.as_fd(), &to);
+        crate::copies::tiers::file_copy::copy_directory_metadata(from.as_fd(), &to);
     }
     Ok(())
 }
@@ -129,15 +129,15 @@ fn link_directory_files(
             mkdirat(&to, name.as_slice(), Mode::from_raw_mode(0o700))?;
             below.push(full);
         } else if seen.is_file() && own.contains(full.as_slice()) {
-            let (file, stat) = crate::copies::tiers::file::open(from.as_fd(), &name)?;
-            let made = crate::copies::tiers::file::create(to.as_fd(), &name)?;
-            crate::copies::tiers::file::copy_bytes(
+            let (file, stat) = crate::copies::tiers::file_copy::open(from.as_fd(), &name)?;
+            let made = crate::copies::tiers::file_copy::create(to.as_fd(), &name)?;
+            crate::copies::tiers::file_copy::copy_bytes(
                 &file,
                 &stat,
                 &made,
-                crate::copies::tiers::file::CopyMethod::Share,
+                crate::copies::tiers::file_copy::CopyMethod::Share,
             )?;
-            crate::copies::tiers::file::copy_metadata(&file, &seen, &made)?;
+            crate::copies::tiers::file_copy::copy_metadata(&file, &seen, &made)?;
         } else {
             linkat(&from, name.as_slice(), &to, name.as_slice(), AtFlags::empty())?;
         }

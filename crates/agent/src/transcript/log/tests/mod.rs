@@ -7,7 +7,7 @@ use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{Channel, Envelope, Event, Seq, SessionId, UnixMillis};
 use journeyman_store::{Entry, MemoryStore, NewEntry, SqliteStore, Store};
 
-use super::{EventFilter, Log, LogBounds, LogEntry, Since, Subscription, envelope_of};
+use super::{EventFilter, Log, LogEntry, Since, SubscriberBufferLimits, Subscription, envelope_of};
 use crate::transcript::record::Record;
 use store::Gated;
 
@@ -31,7 +31,7 @@ fn session() -> SessionId {
 }
 
 /// A log at `last` over any store.
-fn log_over(store: Arc<dyn Store>, last: Seq, bounds: LogBounds) -> Log {
+fn log_over(store: Arc<dyn Store>, last: Seq, bounds: SubscriberBufferLimits) -> Log {
     // Made once: it takes longer than most of these tests.
     static REDACTOR: LazyLock<Arc<Redactor>> = LazyLock::new(|| Arc::new(Redactor::new([SECRET.to_owned()])));
     Log::new(store, session(), last, crate::Clock::new(|| UnixMillis(7)), Arc::clone(&REDACTOR), bounds)
@@ -39,10 +39,10 @@ fn log_over(store: Arc<dyn Store>, last: Seq, bounds: LogBounds) -> Log {
 
 impl Bench {
     async fn new() -> Self {
-        Self::bounded(LogBounds::default()).await
+        Self::bounded(SubscriberBufferLimits::default()).await
     }
 
-    async fn bounded(bounds: LogBounds) -> Self {
+    async fn bounded(bounds: SubscriberBufferLimits) -> Self {
         let store = Arc::new(Gated::default());
         store.create(&session(), "/", "", UnixMillis(1)).await.unwrap();
         Self { log: log_over(Arc::clone(&store) as _, Seq::START, bounds), store }
@@ -50,7 +50,8 @@ impl Bench {
 
     /// A few envelopes are the most that is kept for a slow subscriber.
     async fn small() -> Self {
-        Self::bounded(LogBounds { envelopes: 8, keep: 4, ..LogBounds::default() }).await
+        Self::bounded(SubscriberBufferLimits { envelopes: 8, keep: 4, ..SubscriberBufferLimits::default() })
+            .await
     }
 
     /// Returns the entries in the store.

@@ -229,7 +229,7 @@ async fn a_reference_to_what_is_not_there_says_so() {
     fork.append(&session(), Seq::START, vec![NewEntry { channel, kind, at, payload }]).await.unwrap();
     for others in [None, Some(Reply { text: "else".repeat(100), ..Reply::long() })] {
         if let Some(other) = others {
-            let log = log_over(Arc::new(MemoryStore::new()), Seq(1), LogBounds::default());
+            let log = log_over(Arc::new(MemoryStore::new()), Seq(1), SubscriberBufferLimits::default());
             log.push(vec![other.message()]);
             let LogEntry::Record(record) = other.message() else { panic!() };
             let payload = serde_json::to_vec(&record).unwrap();
@@ -259,7 +259,7 @@ async fn events_of_a_newer_version_are_passed_over() {
         entry("turn_started", r#"{"event":"turn_started","turn":1,"mood":"good"}"#),
     ];
     bench.store.inner.append(&session(), Seq::START, foreign).await.unwrap();
-    let log = log_over(Arc::clone(&bench.store) as _, Seq(5), LogBounds::default());
+    let log = log_over(Arc::clone(&bench.store) as _, Seq(5), SubscriberBufferLimits::default());
     let mut events = log.subscribe(EventFilter::all(), Since::Seq(Seq::START));
     log.push_and_flush(vec![says("ours")]).await.unwrap();
     assert_eq!(drained(&mut events).await, ["turn_started", "ours"]);
@@ -278,7 +278,7 @@ async fn a_megabyte_of_streamed_text_takes_at_most_three_on_disk() {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(&directory.path().join("log.db")).unwrap());
         store.create(&session(), "/", "", UnixMillis(1)).await.unwrap();
-        let log = log_over(Arc::clone(&store) as _, Seq::START, LogBounds::default());
+        let log = log_over(Arc::clone(&store) as _, Seq::START, SubscriberBufferLimits::default());
         let mut live = log.subscribe(EventFilter::all(), Since::Now);
         let line = "The parser reads one token ahead, and says `why` where it can't go on.\n";
         let text = line.repeat(MEGABYTE / messages / line.len() + 1);

@@ -57,7 +57,7 @@ fn no_gap_and_no_duplicate_while_everybody_writes() {
     const BATCHES: u64 = 150;
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     on_a_thread_of_its_own(store.create(&session(), "/", "", UnixMillis(1))).unwrap();
-    let bounds = LogBounds { envelopes: 40, keep: 20, ..LogBounds::default() };
+    let bounds = SubscriberBufferLimits { envelopes: 40, keep: 20, ..SubscriberBufferLimits::default() };
     let log = log_over(Arc::clone(&store), Seq::START, bounds);
     let done = AtomicBool::new(false);
     let seen: Vec<(EventFilter, Option<Seq>, Seq, Vec<u64>)> = thread::scope(|scope| {
@@ -191,7 +191,9 @@ async fn one_that_falls_behind_is_told_once_and_misses_no_entry() {
 
 #[tokio::test]
 async fn one_that_is_behind_slows_nobody_and_takes_little() {
-    let bench = Bench::bounded(LogBounds { bytes: 64 * 1024, ..LogBounds::default() }).await;
+    let bench =
+        Bench::bounded(SubscriberBufferLimits { bytes: 64 * 1024, ..SubscriberBufferLimits::default() })
+            .await;
     let slow = bench.subscribe(Since::Now);
     let mut fast = bench.subscribe(Since::Now);
     let long = "x".repeat(1_000);

@@ -184,7 +184,7 @@ async fn another_writer_after_an_uncertain_append_is_noticed() {
 #[tokio::test]
 async fn a_log_that_became_shorter_is_not_written() {
     let bench = Bench::new().await;
-    let log = log_over(Arc::clone(&bench.store) as _, Seq(3), LogBounds::default());
+    let log = log_over(Arc::clone(&bench.store) as _, Seq(3), SubscriberBufferLimits::default());
     assert!(lost(log.push_and_flush(vec![says("a")]).await));
     assert!(bench.entries().await.is_empty());
 }

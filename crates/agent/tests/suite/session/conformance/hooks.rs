@@ -53,7 +53,7 @@ async fn case_09_hooks_fire_in_order_each_turn_and_after_resuming() {
     let hooks = HooksBuilder::new()
         .on_pre_model(move |_, _| {
             note(&before, "pre_model");
-            GateDecision::GO
+            GateDecision::GO_WITHOUT_CONTEXT
         })
         .on_post_model(move |_, _| note(&after, "post_model"))
         .on_post_append(move |_, added| {

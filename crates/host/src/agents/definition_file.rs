@@ -75,7 +75,7 @@ pub(super) fn read_definition(
     let description = fields.take_string("description")?;
     let description = description.ok_or_else(|| AgentFileError::new("description", "it is missing"))?;
     let mut definition = AgentDefinition::new(name, description);
-    read_prompts(&mut definition, &mut fields, &body, dialect)?;
+    read_inputs_and_prompts(&mut definition, &mut fields, &body, dialect)?;
     read_permissions(&mut definition, &mut fields, dialect, ignored)?;
     read_model(&mut definition, &mut fields)?;
     read_limits(&mut definition, &mut fields)?;
@@ -95,7 +95,7 @@ pub(super) fn read_definition(
     Ok(definition)
 }
 
-fn read_prompts(
+fn read_inputs_and_prompts(
     definition: &mut AgentDefinition,
     fields: &mut Fields,
     body: &str,

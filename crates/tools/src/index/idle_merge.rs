@@ -18,7 +18,7 @@ impl IndexCore {
         }
         let core = Arc::clone(self);
         let started = std::thread::Builder::new().name("index-order".to_owned()).spawn(move || {
-            let _resting = IdleWaitGuard(&core);
+            let _resting = MergeStateGuard(&core);
             core.merge_segments_when_idle();
         });
         // Without a thread nothing is merged, which costs no more than before.
@@ -67,9 +67,9 @@ impl IndexCore {
 }
 
 /// Clears the state of a waiting or running merge when dropped, even after a panic.
-struct IdleWaitGuard<'a>(&'a IndexCore);
+struct MergeStateGuard<'a>(&'a IndexCore);
 
-impl Drop for IdleWaitGuard<'_> {
+impl Drop for MergeStateGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         (state.resting, state.tidying) = (false, false);

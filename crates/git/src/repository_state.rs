@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use journeyman_protocol::RelPath;
 
-use crate::paths::RepositoryPaths;
 use crate::reader::{GitReader, ReadCommand};
+use crate::repository_paths::RepositoryPaths;
 use crate::status::GitHead;
 use crate::{Git, GitError, OperationInProgress};
 
@@ -78,13 +78,13 @@ impl GitReader<'_> {
             sparse: *sparse == "true",
             shallow: fs::metadata(place.common_dir.join("shallow")).is_ok_and(|found| found.len() > 0),
             submodules: place.top.as_ref().is_some_and(|top| path_exists(&top.join(".gitmodules"))),
-            operation: find_operation(place),
+            operation: find_operation_in_progress(place),
         })
     }
 }
 
 /// Returns the operation in progress, found by the files that git keeps meanwhile.
-pub(crate) fn find_operation(place: &RepositoryPaths) -> Option<OperationInProgress> {
+pub(crate) fn find_operation_in_progress(place: &RepositoryPaths) -> Option<OperationInProgress> {
     let marks = [
         ("rebase-merge", OperationInProgress::Rebase),
         ("rebase-apply/applying", OperationInProgress::Mailbox),

@@ -33,7 +33,7 @@ pub(super) enum RootStep<T> {
 
 impl<T: Copy> RootStep<T> {
     /// Returns the path if it may be written.
-    pub(super) fn written_path(&self) -> Option<T> {
+    pub(super) fn writable_path(&self) -> Option<T> {
         match *self {
             Self::Bind { path, access, .. } | Self::Base { path, access }
                 if access != BindAccess::ReadOnly =>

@@ -2,7 +2,7 @@
 //! indentation, blank lines.
 
 use crate::lines::split_with_breaks;
-use crate::outcome::{MAX_PLACES, Strategy};
+use crate::outcome::{MAX_AMBIGUOUS_PLACES, Strategy};
 use crate::placement::hunk::Hunk;
 use crate::placement::indexed_text::Haystack;
 use crate::placement::matches::{Match, Matches};
@@ -173,7 +173,7 @@ impl<'g, 't, 'a> LineWindows<'g, 't, 'a> {
                 let span = self.haystack.bytes_of_lines(own(*start)..own(end.saturating_sub(1)) + 1, closed);
                 places.push(Match { span, pairs: self.pair_lines(own(*start), &own, *start) });
             }
-            if compared > MAX_COMPARISONS || (places.len() >= MAX_PLACES && !self.hunk.all) {
+            if compared > MAX_COMPARISONS || (places.len() >= MAX_AMBIGUOUS_PLACES && !self.hunk.all) {
                 break;
             }
         }

@@ -1,6 +1,6 @@
 //! Resolutions of files, from which a graph is made.
 
-use super::names::DefinitionRow;
+use super::name_dependencies::DefinitionRow;
 use super::{Edge, Node};
 
 /// The resolution of one file.

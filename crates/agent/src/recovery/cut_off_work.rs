@@ -75,7 +75,7 @@ pub(crate) async fn close_cut_off_calls(
                     diff: None,
                 };
                 found.events.extend(fate.applied.iter().map(edited));
-                record_recovered(cx, &fate);
+                record_recovered_call(cx, &fate);
                 let put_back = describe_restored(cx, &fate);
                 let text = match registry.get(&open.call.name) {
                     // Its changes are journaled for the agent's own calls.
@@ -110,19 +110,19 @@ pub(crate) async fn record_own_changes(
     let looked =
         run_blocking("looking at what was cut off", move || known.note_changes(&workspace, &changes)).await;
     if let Err(error) = looked {
-        cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
+        cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, error.to_string());
     }
-    cx.transcript.record_seen(seen);
+    cx.transcript.record_seen_files(seen);
 }
 
 /// Records what recovery moved away or restored of guarded paths. The workspace remembers the call
 /// until the next flush.
-fn record_recovered(cx: &mut SessionContext, fate: &RecoveredCall) {
+fn record_recovered_call(cx: &mut SessionContext, fate: &RecoveredCall) {
     let journal = cx.journal_session().clone();
     cx.transcript.forget_recovered_when_written(&cx.workspace, &journal);
     cx.transcript.record_violations(None, fate.violations.clone());
     if let Some(problem) = &fate.problem {
-        cx.transcript.emit_warning(ErrorPhase::Lifecycle, problem.clone());
+        cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, problem.clone());
     }
 }
 
@@ -179,15 +179,15 @@ async fn close_background_commands(
     let fates: Vec<RecoveredCall> = match fates.and_then(|done: Result<_, _>| done.map_err(AgentError::from))
     {
         Ok(fates) => fates,
-        Err(error) => return cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string()),
+        Err(error) => return cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, error.to_string()),
     };
     for fate in fates {
-        record_recovered(cx, &fate);
+        record_recovered_call(cx, &fate);
         let text = format!("A command that ran in the background was {}", describe_recovery(&fate, None));
         let text = reminder::wrap_reminder(&text);
         let told = inbox.accept(MessageKind::System, ReminderCategory::General, text).await;
         if let Err(error) = told {
-            cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
+            cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, error.to_string());
         }
     }
 }
@@ -207,7 +207,7 @@ pub(crate) async fn undo_partial_effects(
     };
     let text = match recover_call(cx, Some(checkpoint), &open).await {
         Ok(fate) => {
-            record_recovered(cx, &fate);
+            record_recovered_call(cx, &fate);
             let put_back = describe_restored(cx, &fate);
             let told_of_guarded = describe_violations(&fate.violations);
             let RecoveredCall { applied, restored, ran, ignored, left, .. } = fate;
@@ -279,11 +279,11 @@ async fn record_check_changes(cx: &mut SessionContext) -> Vec<FileChange> {
     let claimed = run_blocking("looking at what checks left", claim).await;
     let changes = match claimed.and_then(|done| done.map_err(AgentError::from)) {
         Ok(claimed) => {
-            record_recovered(cx, &claimed);
+            record_recovered_call(cx, &claimed);
             claimed.applied
         }
         Err(error) => {
-            cx.transcript.emit_warning(ErrorPhase::Lifecycle, error.to_string());
+            cx.transcript.emit_nonfatal_error(ErrorPhase::Lifecycle, error.to_string());
             Vec::new()
         }
     };

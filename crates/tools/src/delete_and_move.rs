@@ -56,7 +56,7 @@ impl DeleteFile {
 
     fn parse_request(&self, input: &Value) -> Result<(RelPath, Option<String>), ToolError> {
         let DeleteFileArguments { path, why } = self.shape.read_arguments(input)?;
-        Ok((self.shape.read_path(&path)?, why))
+        Ok((self.shape.parse_path(&path)?, why))
     }
 }
 
@@ -68,7 +68,7 @@ impl MoveFile {
 
     fn parse_request(&self, input: &Value) -> Result<(RelPath, RelPath, Option<String>), ToolError> {
         let MoveFileArguments { path, to, why } = self.shape.read_arguments(input)?;
-        let (path, to) = (self.shape.read_path(&path)?, self.shape.read_path(&to)?);
+        let (path, to) = (self.shape.parse_path(&path)?, self.shape.parse_path(&to)?);
         if path == to {
             return Err(self.shape.argument_error("`path` and `to` are the same"));
         }

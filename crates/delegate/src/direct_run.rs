@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::CliAccess;
 use crate::bounds::MAX_RUN_OUTPUT_BYTES;
-use crate::input::open_input;
+use crate::cli_input::open_input;
 use crate::run_reader::{RunEnd, read_to_end};
 use crate::settings::{DEFAULT_DIRECT_TIME, DelegateError, DelegateSettings, Delegates};
 use crate::{AccessError, CommandLine, CommandRequest, DelegateEvent, Outcome, TokensAndCost};
@@ -25,7 +25,7 @@ const RUN_VARIABLE: &str = "JM_DELEGATE_RUN";
 /// Maximum number of rounds of killing processes: one that forks meanwhile is found in the next.
 const MAX_KILL_ROUNDS: usize = 50;
 /// Maximum number of files that are compared for changes.
-const MAX_FILES: usize = 20_000;
+const MAX_COMPARED_FILES: usize = 20_000;
 /// Maximum depth of directories that are searched.
 const MAX_DEPTH: usize = 32;
 /// Maximum bytes of output kept in addition to the lines that are read.
@@ -95,10 +95,11 @@ impl DirectRun<'_> {
     ) -> Result<DirectEnd, DirectError> {
         let settings = delegates.find(name)?;
         let program = delegates.find_program(settings)?;
-        let access = CliAccess::find(settings, delegates.host(), false)?;
+        let access = CliAccess::from_environment(settings, delegates.host_environment(), false)?;
         let request = self.command_request(settings, &access);
         let mut command = settings.adapter.build_command(&request);
-        let place = delegates.host().vars.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
+        let place =
+            delegates.host_environment().vars.get(OsStr::new("TMPDIR")).map_or(Path::new("/tmp"), Path::new);
         let input = open_input(&mut command, place).map_err(DirectError::Input)?;
         let marker = format!("{}-{:x}", std::process::id(), fastrand::u64(..));
         let mut argv: Vec<OsString> = vec![program.into_os_string()];
@@ -161,7 +162,7 @@ impl DirectRun<'_> {
         marker: &str,
     ) -> Request {
         let mut request = Request::for_program(self.directory, command.argv);
-        request.env.clone_from(&delegates.host().vars);
+        request.env.clone_from(&delegates.host_environment().vars);
         for key in delegates.all().iter().flat_map(|one| one.adapter.requirements().providers) {
             key.keys.iter().for_each(|name| drop(request.env.remove(&OsString::from(name))));
         }
@@ -233,7 +234,7 @@ fn list_files(directory: &Path) -> FileStamps {
                 if depth < MAX_DEPTH {
                     waiting.push((entry.path(), depth + 1));
                 }
-            } else if files.len() < MAX_FILES
+            } else if files.len() < MAX_COMPARED_FILES
                 && let Ok(path) = entry.path().strip_prefix(directory)
             {
                 files.insert(path.to_owned(), (found.len(), found.modified().ok()));

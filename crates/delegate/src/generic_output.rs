@@ -3,9 +3,9 @@
 use journeyman_protocol::Tokens;
 use serde_json::Value;
 
-use crate::bounds::{MAX_LINE_BYTES, MAX_TEXT_BYTES, clip};
+use crate::bounds::{MAX_PARSED_LINE_BYTES, MAX_TEXT_BYTES, clip};
 use crate::json_line::unknown_step;
-use crate::output::JsonPaths;
+use crate::output_format::JsonPaths;
 use crate::progress::{RunProgress, failure_kind_of};
 use crate::{Conversation, ConversationStep, DelegateEvent, FailureKind, Outcome};
 
@@ -22,7 +22,7 @@ impl TextConversation {
 
 impl Conversation for TextConversation {
     fn receive_line(&mut self, line: &[u8]) -> ConversationStep {
-        let line = line.get(..line.len().min(MAX_LINE_BYTES)).unwrap_or(line);
+        let line = line.get(..line.len().min(MAX_PARSED_LINE_BYTES)).unwrap_or(line);
         let text = clip(&String::from_utf8_lossy(line), MAX_TEXT_BYTES - 1) + "\n";
         let message = &mut self.progress.message;
         message.push_str(&text);
@@ -67,16 +67,16 @@ impl JsonLinesConversation {
         let mut events = Vec::new();
         let find = |path: &Option<String>| value.pointer(path.as_deref()?);
         if let Some(session) = find(&self.paths.session).and_then(Value::as_str) {
-            events.extend(self.progress.take_session(session));
+            events.extend(self.progress.set_session(session));
         }
         if let Some(text) = find(&self.paths.text).and_then(Value::as_str) {
             if self.paths.message.is_none() {
-                self.progress.take_message(text);
+                self.progress.set_message(text);
             }
             events.push(DelegateEvent::Text(clip(text, MAX_TEXT_BYTES)));
         }
         if let Some(message) = find(&self.paths.message).and_then(Value::as_str) {
-            self.progress.take_message(message);
+            self.progress.set_message(message);
             // The message repeats the pieces if these are configured.
             if self.paths.text.is_none() {
                 events.push(DelegateEvent::Text(clip(message, MAX_TEXT_BYTES)));
@@ -136,7 +136,7 @@ fn to_json_pointer(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::{read, request};
+    use crate::sample::{read_run, request};
     use crate::{CliDefinition, CliOutputFormat, ConfiguredCli, DefinitionError, Failure};
 
     fn cli(output: CliOutputFormat) -> Result<ConfiguredCli, DefinitionError> {
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn text_is_the_message() -> Result<(), DefinitionError> {
         let cli = cli(CliOutputFormat::Text)?;
-        let (events, outcome) = read(&cli, &request(""), &["One.", "", "Two."], Some(0), "noise");
+        let (events, outcome) = read_run(&cli, &request(""), &["One.", "", "Two."], Some(0), "noise");
         let text = |text: &str| DelegateEvent::Text(text.to_owned());
         assert_eq!(events, [text("One.\n"), text("\n"), text("Two.\n")]);
         assert_eq!(outcome, Outcome { message: "One.\n\nTwo.".to_owned(), ..Outcome::default() });
@@ -157,7 +157,7 @@ mod tests {
             (Some(1), "", FailureKind::Reported),
             (None, "", FailureKind::CutOff),
         ] {
-            let (_, outcome) = read(&cli, &request(""), &["One."], exit, stderr);
+            let (_, outcome) = read_run(&cli, &request(""), &["One."], exit, stderr);
             assert_eq!(outcome.failure.map(|failure| failure.kind), Some(kind), "{stderr}");
         }
         Ok(())
@@ -167,7 +167,7 @@ mod tests {
     fn the_end_of_a_long_text_is_kept() -> Result<(), DefinitionError> {
         let cli = cli(CliOutputFormat::Text)?;
         let line = "é".repeat(MAX_TEXT_BYTES / 2 - 1);
-        let (_, outcome) = read(&cli, &request(""), &[&line, "The end."], Some(0), "");
+        let (_, outcome) = read_run(&cli, &request(""), &[&line, "The end."], Some(0), "");
         assert!(outcome.message.len() <= MAX_TEXT_BYTES);
         assert!(outcome.message.ends_with("é\nThe end."));
         Ok(())
@@ -192,7 +192,7 @@ mod tests {
             r#"{"other":1}"#,
             "no JSON",
         ];
-        let (events, outcome) = read(&cli, &request(""), &lines, Some(0), "");
+        let (events, outcome) = read_run(&cli, &request(""), &lines, Some(0), "");
         let usage = journeyman_protocol::Usage { input: Tokens(3), output: Tokens(4), ..Default::default() };
         let expected = [
             DelegateEvent::Session("s-1".to_owned()),
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(events, expected);
         let (message, session) = ("Done.".to_owned(), Some("s-1".to_owned()));
         assert_eq!(outcome, Outcome { message, session, usage, cost: Some(0.5), failure: None });
-        let (_, outcome) = read(&cli, &request(""), &[r#"{"error":{"code":7}}"#], Some(0), "");
+        let (_, outcome) = read_run(&cli, &request(""), &[r#"{"error":{"code":7}}"#], Some(0), "");
         let failure = Failure { kind: FailureKind::Reported, message: r#"{"code":7}"#.to_owned() };
         assert_eq!(outcome.failure, Some(failure));
         Ok(())

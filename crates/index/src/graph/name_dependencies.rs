@@ -10,14 +10,14 @@ use journeyman_syntax::language::Language;
 use journeyman_syntax::outline::SymbolKind;
 
 use super::resolve::{last_part, parent};
-use super::{Edge, FULL_NAME_WEIGHT, Node};
+use super::{Edge, Node, UNIQUE_NAME_WEIGHT};
 use crate::analysis::Visibility;
 use crate::segment::SymbolRecord;
 
 /// Maximum definers of a name: beyond that it says nothing.
 pub(super) const MAX_DEFINERS: usize = 64;
 /// Weight of a name if its file isn't imported.
-const NAME_WEIGHT_WITHOUT_IMPORT: u32 = FULL_NAME_WEIGHT / 2;
+const NAME_WEIGHT_WITHOUT_IMPORT: u32 = UNIQUE_NAME_WEIGHT / 2;
 /// Maximum dependencies of a file by names, the heaviest: a file with more is a list of everything.
 const MAX_NAME_DEPENDENCIES: usize = 400;
 /// Minimum letters of a distinctive name of one word.
@@ -267,7 +267,7 @@ pub(super) fn links_by_names(
             };
             meant = files.iter().map(|(file, _)| *file).filter(given).collect();
         }
-        let mut weight = FULL_NAME_WEIGHT;
+        let mut weight = UNIQUE_NAME_WEIGHT;
         if let ([], [(file, reach)]) = (meant.as_slice(), files.as_slice())
             && (*reach == REACH_ANY || brought.names.binary_search(name).is_ok())
         {

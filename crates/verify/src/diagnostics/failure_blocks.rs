@@ -12,12 +12,12 @@ const MAX_MESSAGE_LINES: usize = 6;
 
 /// Reads blocks of a heading, a message and a place.
 #[derive(Default)]
-pub(super) struct SectionReader {
+pub(super) struct FailureBlockReader {
     block: Option<FailureBlock>,
 }
 
 struct FailureBlock {
-    runner: SectionRunner,
+    runner: BlockTestRunner,
     test: String,
     lines: Vec<String>,
     place: Option<(String, u32)>,
@@ -25,7 +25,7 @@ struct FailureBlock {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum SectionRunner {
+enum BlockTestRunner {
     /// `  1) Calc adds` of RSpec, told from Mocha's by the line after it.
     RSpec,
     /// `  1) Failure:` with the test on the next line.
@@ -40,28 +40,28 @@ enum SectionRunner {
     GoogleTest,
 }
 
-impl LineReader for SectionReader {
+impl LineReader for FailureBlockReader {
     fn read_line(&mut self, line: &str, findings: &mut Findings<'_>) -> bool {
         if let Some((runner, test)) = parse_heading(line) {
             self.flush_block(findings);
             let (test, duration_ms) = match runner {
-                SectionRunner::Dotnet => split_duration(test),
+                BlockTestRunner::Dotnet => split_duration(test),
                 _ => (test, None),
             };
             let block =
                 FailureBlock { runner, test: test.to_owned(), lines: Vec::new(), place: None, duration_ms };
             self.block = Some(block);
             // Mocha's headings look the same, and its reader has to see them too.
-            return runner != SectionRunner::RSpec;
+            return runner != BlockTestRunner::RSpec;
         }
         let Some(block) = &mut self.block else { return false };
         let text = line.trim();
-        if block.ends_with(text) {
+        if block.is_end_line(text) {
             self.flush_block(findings);
             return false;
         }
         block.add_line(text, findings);
-        block.runner != SectionRunner::RSpec
+        block.runner != BlockTestRunner::RSpec
     }
 
     fn finish(&mut self, findings: &mut Findings<'_>) {
@@ -69,7 +69,7 @@ impl LineReader for SectionReader {
     }
 }
 
-impl SectionReader {
+impl FailureBlockReader {
     fn flush_block(&mut self, findings: &mut Findings<'_>) {
         let Some(block) = self.block.take().filter(FailureBlock::is_failure) else { return };
         let message = match block.lines.is_empty() {
@@ -95,21 +95,25 @@ impl FailureBlock {
     /// Returns true if the block is a failure of its runner, and doesn't only look like one.
     fn is_failure(&self) -> bool {
         match self.runner {
-            SectionRunner::RSpec => self.lines.iter().any(|line| line.starts_with("Failure/Error:")),
-            SectionRunner::GoogleTest => self.place.is_some(),
-            SectionRunner::Minitest => !self.test.is_empty(),
+            BlockTestRunner::RSpec => self.lines.iter().any(|line| line.starts_with("Failure/Error:")),
+            BlockTestRunner::GoogleTest => self.place.is_some(),
+            BlockTestRunner::Minitest => !self.test.is_empty(),
             _ => !self.lines.is_empty() || self.place.is_some(),
         }
     }
 
-    fn ends_with(&self, text: &str) -> bool {
+    fn is_end_line(&self, text: &str) -> bool {
         match self.runner {
-            SectionRunner::GoogleTest => text.starts_with("[  FAILED  ]") || text.starts_with("[       OK ]"),
-            SectionRunner::RSpec => text.starts_with("Finished in ") || text.starts_with("Failed examples:"),
-            SectionRunner::PhpUnit => text == "FAILURES!" || text == "ERRORS!",
-            SectionRunner::ExUnit => text.starts_with("Finished in "),
-            SectionRunner::Dotnet => text.starts_with("Failed! ") || text.starts_with("Passed "),
-            SectionRunner::Minitest => text.contains(" runs, ") && text.contains(" assertions, "),
+            BlockTestRunner::GoogleTest => {
+                text.starts_with("[  FAILED  ]") || text.starts_with("[       OK ]")
+            }
+            BlockTestRunner::RSpec => {
+                text.starts_with("Finished in ") || text.starts_with("Failed examples:")
+            }
+            BlockTestRunner::PhpUnit => text == "FAILURES!" || text == "ERRORS!",
+            BlockTestRunner::ExUnit => text.starts_with("Finished in "),
+            BlockTestRunner::Dotnet => text.starts_with("Failed! ") || text.starts_with("Passed "),
+            BlockTestRunner::Minitest => text.contains(" runs, ") && text.contains(" assertions, "),
         }
     }
 
@@ -117,7 +121,7 @@ impl FailureBlock {
         if text.is_empty() {
             return;
         }
-        if self.runner == SectionRunner::Minitest && self.test.is_empty() {
+        if self.runner == BlockTestRunner::Minitest && self.test.is_empty() {
             // `CalcTest#test_adds [test/calc_test.rb:5]:`
             let (test, rest) = text.split_once(" [").unwrap_or((text.trim_end_matches(':'), ""));
             self.test = test.to_owned();
@@ -160,33 +164,33 @@ fn is_label_line(text: &str) -> bool {
 }
 
 /// Reads the heading of a block: the runner, and the test.
-fn parse_heading(line: &str) -> Option<(SectionRunner, &str)> {
+fn parse_heading(line: &str) -> Option<(BlockTestRunner, &str)> {
     if let Some(test) = line.strip_prefix("[ RUN      ] ") {
-        return Some((SectionRunner::GoogleTest, test.trim()));
+        return Some((BlockTestRunner::GoogleTest, test.trim()));
     }
     if let Some(test) = line.strip_prefix("  Failed ").filter(|rest| rest.ends_with(']')) {
-        return Some((SectionRunner::Dotnet, test));
+        return Some((BlockTestRunner::Dotnet, test));
     }
     let indented = line.starts_with(' ');
     let (_, rest) = parse_number(line.trim_start())?;
     let title = rest.strip_prefix(") ")?.trim();
     if matches!(title, "Failure:" | "Error:") {
-        return Some((SectionRunner::Minitest, ""));
+        return Some((BlockTestRunner::Minitest, ""));
     }
     if let Some(rest) = title.strip_prefix("test ")
         && rest.ends_with(')')
         && rest.contains(" (")
     {
-        return Some((SectionRunner::ExUnit, title));
+        return Some((BlockTestRunner::ExUnit, title));
     }
     if !indented && title.contains("::") && !title.contains(char::is_whitespace) {
-        return Some((SectionRunner::PhpUnit, title));
+        return Some((BlockTestRunner::PhpUnit, title));
     }
     // A data provider's name comes after the method.
     if !indented && title.split_once(" with data set ").is_some_and(|(name, _)| name.contains("::")) {
-        return Some((SectionRunner::PhpUnit, title));
+        return Some((BlockTestRunner::PhpUnit, title));
     }
-    (indented && !title.is_empty()).then_some((SectionRunner::RSpec, title))
+    (indented && !title.is_empty()).then_some((BlockTestRunner::RSpec, title))
 }
 
 /// Splits `Calc.Tests.Adds [12 ms]` into the test and its duration.

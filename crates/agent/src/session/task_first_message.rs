@@ -7,7 +7,7 @@ use crate::transcript::record::{MessageId, QueuedMessage};
 
 /// The content of a task's first message.
 #[derive(Default)]
-pub(super) struct FirstMessage {
+pub(super) struct TaskFirstMessage {
     pub(super) content: Vec<Block>,
     /// Messages that stay queued for the next task.
     pub(super) left_queued: Vec<MessageId>,
@@ -38,7 +38,7 @@ pub(super) fn user_text(waiting: &[QueuedMessage]) -> String {
 #[must_use]
 pub fn is_question(task: &str) -> bool {
     /// Beginnings of requests that are put as questions.
-    const REQUEST_BEGINNINGS: [&str; 8] =
+    const POLITE_REQUEST_BEGINNINGS: [&str; 8] =
         ["can you", "could you", "would you", "will you", "please", "can we", "could we", "shall we"];
     const EXPLANATION_VERBS: [&str; 5] = ["explain", "describe", "summarize", "summarise", "tell"];
     let task = task.trim().to_lowercase();
@@ -47,7 +47,7 @@ pub fn is_question(task: &str) -> bool {
     }
     let Some(question) = task.strip_suffix(['?', '？']) else { return false };
     let last = question.rsplit(['.', '!', '?', '\n', ';']).next().unwrap_or(question).trim_start();
-    !REQUEST_BEGINNINGS.iter().any(|request| last.starts_with(request))
+    !POLITE_REQUEST_BEGINNINGS.iter().any(|request| last.starts_with(request))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::files::stat::FileStat;
 use crate::snapshot::entry::{FileKind, FileState};
 
 /// Maximum number of attempts to read a file that changes between `stat` and opening.
-pub(crate) const MAX_LOOKS: usize = 8;
+pub(crate) const MAX_READ_ATTEMPTS: usize = 8;
 
 /// Returns the state of the canonical `path` right now, with its content hashed; `None` if nothing
 /// is there, also because a link stands where a directory was.
@@ -20,7 +20,7 @@ pub(crate) fn observe_file(
     root_dir: &RootDir,
     path: &RelPath,
 ) -> Result<Option<(FileState, FileStat)>, WorkspaceError> {
-    for _ in 0..MAX_LOOKS {
+    for _ in 0..MAX_READ_ATTEMPTS {
         let look = root_dir.stat(path).map_err(|errno| root_dir.error_for("look at", path, errno))?;
         let Some(seen) = look else { return Ok(None) };
         if seen.is_link() {

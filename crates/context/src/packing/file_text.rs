@@ -11,7 +11,7 @@ use journeyman_protocol::{RelPath, TokenCounter as _, Tokens, clip_to_bytes};
 use crate::TokenEstimator;
 
 /// Maximum bytes of a line that is shown whole: a longer one is data, or minified.
-const MAX_LINE_BYTES: usize = 2_000;
+const MAX_SHOWN_LINE_BYTES: usize = 2_000;
 
 /// Texts of files by path.
 pub type Texts = BTreeMap<RelPath, FileText>;
@@ -43,7 +43,7 @@ impl FileText {
 
     /// Returns the number of lines.
     #[must_use]
-    pub fn lines(&self) -> u32 {
+    pub fn line_count(&self) -> u32 {
         u32::try_from(self.starts.len().saturating_sub(1)).unwrap_or(u32::MAX)
     }
 
@@ -67,7 +67,7 @@ impl FileText {
     pub(super) fn has_long_line(&self, lines: &Range<u32>) -> bool {
         let at = |line: u32| (line.saturating_sub(1) as usize).min(self.starts.len());
         let starts = self.starts.get(at(lines.start)..at(lines.end.saturating_add(1))).unwrap_or_default();
-        starts.windows(2).any(|pair| matches!(pair, [start, end] if end - start > MAX_LINE_BYTES))
+        starts.windows(2).any(|pair| matches!(pair, [start, end] if end - start > MAX_SHOWN_LINE_BYTES))
     }
 
     /// Returns some lines as they are shown: of long ones the beginning.
@@ -78,10 +78,10 @@ impl FileText {
         }
         let mut shown = String::new();
         for line in text.split_inclusive('\n') {
-            if line.len() <= MAX_LINE_BYTES {
+            if line.len() <= MAX_SHOWN_LINE_BYTES {
                 shown.push_str(line);
             } else {
-                let kept = clip_to_bytes(line, MAX_LINE_BYTES);
+                let kept = clip_to_bytes(line, MAX_SHOWN_LINE_BYTES);
                 let _infallible = writeln!(shown, "{kept} […{} bytes]", line.len() - kept.len());
             }
         }
@@ -108,12 +108,12 @@ mod tests {
     #[test]
     fn lines_are_addressed_from_one() {
         let text = FileText::new("a\nb\nc", vec![(3, "c".to_owned()), (1, "a".to_owned())]);
-        assert_eq!(text.lines(), 3);
+        assert_eq!(text.line_count(), 3);
         assert_eq!(text.slice(&(1..3)), "a\nb\n");
         assert_eq!((text.slice(&(3..9)), text.slice(&(9..12)), text.slice(&(2..2))), ("c", "", ""));
         assert_eq!(text.names_defined_in(&(2..4)).collect::<Vec<_>>(), ["c"]);
-        assert_eq!(FileText::new("", Vec::new()).lines(), 0);
-        assert_eq!(FileText::new("a\n", Vec::new()).lines(), 1);
+        assert_eq!(FileText::new("", Vec::new()).line_count(), 0);
+        assert_eq!(FileText::new("a\n", Vec::new()).line_count(), 1);
     }
 
     #[test]

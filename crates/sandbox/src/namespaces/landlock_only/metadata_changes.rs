@@ -34,7 +34,7 @@ const MAX_PATH_BYTES: usize = 4096;
 /// missing.
 const PAGE_BYTES: u64 = 4096;
 /// Lookups of a file that is moved at the same time.
-const MAX_LOOKUPS: usize = 16;
+const MAX_MOVE_RETRIES: usize = 16;
 /// Modes that can be set; the filter refuses set-ID bits.
 const MODE_BITS: u32 = 0o1777;
 
@@ -113,7 +113,7 @@ fn apply_change(call: &HeldCall, listener: &OwnedFd, writable: &[OwnedFd]) -> Re
     if !sys::is_call_waiting(listener, call.id) {
         return Err(Errno::SRCH);
     }
-    let file = check_writable(file, writable)?;
+    let file = open_beneath_writable(file, writable)?;
     match change {
         MetadataChange::Mode(mode) => sys::change_mode(&file, mode),
         MetadataChange::Times(times) => rustix::fs::utimensat(&file, c"", &times, AtFlags::EMPTY_PATH),
@@ -189,9 +189,9 @@ fn parse_own_descriptor(path: &[u8]) -> Option<i32> {
 ///
 /// # Errors
 /// `EPERM` if the file is elsewhere.
-fn check_writable(file: OwnedFd, writable: &[OwnedFd]) -> Result<OwnedFd, Errno> {
+fn open_beneath_writable(file: OwnedFd, writable: &[OwnedFd]) -> Result<OwnedFd, Errno> {
     let found = rustix::fs::fstat(&file)?;
-    for _ in 0..MAX_LOOKUPS {
+    for _ in 0..MAX_MOVE_RETRIES {
         let at = descriptor_path(&file)?;
         let mut is_beneath = false;
         for place in writable {
@@ -476,7 +476,7 @@ mod tests {
         let open =
             |name: &str| rustix::fs::open(at(name), OFlags::PATH | OFlags::NOFOLLOW, Mode::empty()).unwrap();
         let places = [open("place"), open("single")];
-        let is_within = |file| check_writable(file, &places).is_ok();
+        let is_within = |file| open_beneath_writable(file, &places).is_ok();
         for inside in ["place", "place/sub", "place/sub/file", "single"] {
             assert!(is_within(open(inside)), "{inside}");
         }

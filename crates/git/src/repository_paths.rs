@@ -68,12 +68,12 @@ impl RepositoryPaths {
                     prefix.push(b'/');
                 }
                 let common_dir = common_dir(&git_dir)?;
-                check_files(&git_dir, &common_dir)?;
+                check_regular_files(&git_dir, &common_dir)?;
                 return Ok(Self { top: Some(top.to_owned()), root, git_dir, common_dir, prefix });
             }
             if top == root && is_git_dir(top) {
                 let common_dir = common_dir(top)?;
-                check_files(top, &common_dir)?;
+                check_regular_files(top, &common_dir)?;
                 return Ok(Self { git_dir: top.to_owned(), top: None, prefix: Vec::new(), root, common_dir });
             }
         }
@@ -157,7 +157,7 @@ fn git_dir_of(top: &Path) -> Result<Option<PathBuf>, GitError> {
 }
 
 /// Refuses a git directory with anything but regular files where git reads files.
-fn check_files(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
+fn check_regular_files(git_dir: &Path, common_dir: &Path) -> Result<(), GitError> {
     let own = GIT_DIRECTORY_FILES.iter().map(|(name, limit)| (git_dir.join(name), *limit));
     let shared = COMMON_DIRECTORY_FILES.iter().map(|(name, limit)| (common_dir.join(name), *limit));
     let head = read_path(&git_dir.join("HEAD"), MAX_GIT_FILE_BYTES).ok().flatten().unwrap_or_default();

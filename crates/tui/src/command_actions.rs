@@ -36,7 +36,7 @@ const FIXED_KEYS: &[(&str, &str)] = &[
 impl App {
     /// Sends a message to the session, which is opened if it isn't.
     pub(crate) async fn send_message(&mut self, message: String) {
-        if self.refuse_if_watched() || self.is_landing() {
+        if self.refuse_if_watched() || self.refuse_while_landing() {
             self.composer.set_text(&message);
             return;
         }
@@ -44,7 +44,7 @@ impl App {
         if self.open_session.is_none() {
             self.open_new_session().await;
         }
-        let accounts = match self.describe_sessions(&message).await {
+        let accounts = match self.recap_referenced_sessions(&message).await {
             Ok(accounts) => accounts,
             Err(error) => {
                 self.notice = Some(printable(&error));
@@ -55,7 +55,7 @@ impl App {
             self.composer.set_text(&message);
             return;
         };
-        if let Err(error) = open.template.check_task(&message) {
+        if let Err(error) = open.template.check_task_size(&message) {
             self.notice = Some(error.to_string());
             self.composer.set_text(&message);
             return;
@@ -122,12 +122,12 @@ impl App {
             }
             JobResult::FilesListed(files, symbols, sessions) => {
                 (self.files, self.symbols, self.sessions) = (Some(files), symbols, sessions);
-                self.complete_word();
+                self.offer_completions();
             }
             JobResult::ModelsListed(listed) => {
                 if let Some(listed) = listed {
                     self.models.add_listed(listed);
-                    self.complete_word();
+                    self.offer_completions();
                 }
             }
             JobResult::Explained(lines) => self.conversation.push_note(lines),
@@ -224,7 +224,7 @@ impl App {
             self.notice = Some("the session works; Esc stops it first".to_owned());
             return Ok(LoopFlow::Continue);
         }
-        if needs_rest && self.is_landing() {
+        if needs_rest && self.refuse_while_landing() {
             return Ok(LoopFlow::Continue);
         }
         let needs_session = matches!(
@@ -263,7 +263,7 @@ impl App {
             Command::Agents => self.show_agents()?,
             Command::Plan => self.show_plan().await?,
             Command::Isolate => self.set_isolation(argument).await,
-            Command::Image => self.choose_image(argument),
+            Command::Image => self.attach_named_image(argument),
             Command::Theme => self.change_theme(argument)?,
             Command::Export => self.export(argument).await,
         }
@@ -409,7 +409,7 @@ impl App {
     }
 
     pub(crate) fn show_document(&mut self, title: &str, lines: Vec<StyledLine>) -> Result<(), HostError> {
-        let viewer = Viewer::new(title, self.presentation.marks(), false);
+        let viewer = Viewer::new(title, self.presentation.marker_display(), false);
         let entry = BlockEntry { block: Block::Lines(lines), has_gap: false };
         self.open_overlay(Overlay::Document(viewer, vec![entry]))
     }
@@ -564,8 +564,9 @@ impl App {
     pub(crate) fn edit_in_external_editor(&mut self) -> Result<(), HostError> {
         let text = self.composer.expanded_text();
         let editor = find_editor(&self.setup.environment);
-        let edited =
-            self.with_keys_released(|app| app.presentation.suspend(|| edit_text(&editor, &text, ".md")))?;
+        let edited = self.with_keys_released(|app| {
+            app.presentation.with_terminal_restored(|| edit_text(&editor, &text, ".md"))
+        })?;
         match edited.context("the terminal")? {
             Ok(text) => self.composer.set_text(text.trim_end()),
             Err(error) => self.notice = Some(format!("{editor}: {error}")),

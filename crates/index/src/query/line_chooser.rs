@@ -21,7 +21,7 @@ impl LineChooser {
     pub fn new<C: Corpus + ?Sized>(corpus: &C, query: &Query) -> Self {
         let documents = corpus.totals(Field::Chunk).documents;
         let weights = query.terms.iter().map(|term| {
-            let lists = corpus.find_lists(Field::Chunk, &term.text);
+            let lists = corpus.find_posting_lists(Field::Chunk, &term.text);
             let with = corpus.document_count(Field::Chunk, &lists);
             (term.text.clone(), term.weight * inverse_document_frequency(with, documents))
         });

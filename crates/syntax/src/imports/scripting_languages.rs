@@ -136,11 +136,11 @@ pub(super) fn add_php_imports(node: Node<'_>, into: &mut ImportCollector<'_>) {
     for child in node.named_children(&mut cursor) {
         match child.kind() {
             "namespace_name" => prefix = without_blanks(into.text_of(child)),
-            "namespace_use_clause" => add_use_clause(child, "", into),
+            "namespace_use_clause" => add_php_use_clause(child, "", into),
             "namespace_use_group" => {
                 let mut inner = child.walk();
                 for one in child.named_children(&mut inner) {
-                    add_use_clause(one, &prefix, into);
+                    add_php_use_clause(one, &prefix, into);
                 }
             }
             _ => {}
@@ -149,7 +149,7 @@ pub(super) fn add_php_imports(node: Node<'_>, into: &mut ImportCollector<'_>) {
 }
 
 /// Adds one name of a `use`; the last part is the class.
-fn add_use_clause(node: Node<'_>, prefix: &str, into: &mut ImportCollector<'_>) {
+fn add_php_use_clause(node: Node<'_>, prefix: &str, into: &mut ImportCollector<'_>) {
     let written = into.text_of(node);
     let named = written.split(" as ").next().unwrap_or_default().trim();
     let named = named.strip_prefix("function ").or_else(|| named.strip_prefix("const ")).unwrap_or(named);

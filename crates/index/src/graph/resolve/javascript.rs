@@ -2,7 +2,7 @@
 
 use journeyman_syntax::imports::Import;
 
-use super::import_settings::ScriptPackage;
+use super::import_settings::NpmPackage;
 use super::{FileResolver, ImportTarget, files_or_package, folder_and_ancestors, join_path, to_files_target};
 
 /// Extensions that may be left out, the likeliest first.
@@ -16,7 +16,7 @@ const SOURCE_EXTENSIONS: [(&str, &[&str]); 4] =
 const BUILD_FOLDERS: [&str; 5] = ["dist", "lib", "build", "out", "esm"];
 
 impl FileResolver<'_> {
-    pub(super) fn resolve_script(&mut self, import: &Import) -> ImportTarget {
+    pub(super) fn resolve_javascript(&mut self, import: &Import) -> ImportTarget {
         let target =
             import.target.split(['?', '#']).next().filter(|bare| !bare.is_empty()).unwrap_or(&import.target);
         if import.relative || target.starts_with('/') {
@@ -27,9 +27,10 @@ impl FileResolver<'_> {
                     .into_iter()
                     .find_map(|folder| {
                         let public = join_path(&folder, "public").unwrap_or_default();
-                        self.script_file(&folder, rooted).or_else(|| self.script_file(&public, rooted))
+                        self.javascript_file(&folder, rooted)
+                            .or_else(|| self.javascript_file(&public, rooted))
                     }),
-                None => self.script_file(self.folder, target),
+                None => self.javascript_file(self.folder, target),
             };
             return to_files_target(file.into_iter().collect()).unwrap_or_default();
         }
@@ -69,8 +70,8 @@ impl FileResolver<'_> {
         fitting.sort_by_key(|(long, _)| std::cmp::Reverse(*long));
         let mut places = fitting.into_iter().flat_map(|(_, places)| places);
         places
-            .find_map(|place| self.script_file("", &place))
-            .or_else(|| aliases.base.and_then(|base| self.script_file(&base, target)))
+            .find_map(|place| self.javascript_file("", &place))
+            .or_else(|| aliases.base.and_then(|base| self.javascript_file(&base, target)))
     }
 
     /// Resolves a package of the same repository, a `#` import of the own package, and a package by
@@ -82,7 +83,7 @@ impl FileResolver<'_> {
                 .find_map(|folder| settings.packages.get(folder).map(|package| (folder, package)))?;
             return self.resolve_exported(folder, package, target);
         }
-        let named = |package: &ScriptPackage| {
+        let named = |package: &NpmPackage| {
             let rest = target.strip_prefix(package.name.as_str())?;
             (!package.name.is_empty() && (rest.is_empty() || rest.starts_with('/')))
                 .then(|| format!(".{rest}"))
@@ -104,15 +105,15 @@ impl FileResolver<'_> {
                 .entries
                 .iter()
                 .find_map(|entry| self.file_or_source(folder, entry))
-                .or_else(|| self.script_file(folder, "src/index"))
-                .or_else(|| self.script_file(folder, "index"));
+                .or_else(|| self.javascript_file(folder, "src/index"))
+                .or_else(|| self.javascript_file(folder, "index"));
         }
         let source = join_path("src", &inside)?;
-        self.script_file(folder, &inside).or_else(|| self.script_file(folder, &source))
+        self.javascript_file(folder, &inside).or_else(|| self.javascript_file(folder, &source))
     }
 
     /// Resolves by a package's exports.
-    fn resolve_exported(&mut self, folder: &str, package: &ScriptPackage, name: &str) -> Option<String> {
+    fn resolve_exported(&mut self, folder: &str, package: &NpmPackage, name: &str) -> Option<String> {
         for (pattern, targets) in &package.exports {
             let inside = match pattern.split_once('*') {
                 Some((before, after)) => name.strip_prefix(before).and_then(|rest| rest.strip_suffix(after)),
@@ -130,7 +131,7 @@ impl FileResolver<'_> {
 
     /// Returns a file of a package, or its source.
     fn file_or_source(&mut self, folder: &str, entry: &str) -> Option<String> {
-        if let Some(file) = self.script_file(folder, entry) {
+        if let Some(file) = self.javascript_file(folder, entry) {
             return Some(file);
         }
         let plain = entry.trim_start_matches("./");
@@ -142,7 +143,7 @@ impl FileResolver<'_> {
         for ending in [".d.ts", ".d.mts", ".js", ".mjs", ".cjs", ".esm"] {
             stem = stem.strip_suffix(ending).unwrap_or(stem);
         }
-        self.script_file(folder, &format!("src/{stem}")).or_else(|| self.script_file(folder, stem))
+        self.javascript_file(folder, &format!("src/{stem}")).or_else(|| self.javascript_file(folder, stem))
     }
 
     /// Resolves `@/x` and `~/x`, aliases that only bundlers know.
@@ -153,11 +154,11 @@ impl FileResolver<'_> {
             .find(|folder| settings.packages.contains_key(*folder))
             .unwrap_or_default();
         let source = join_path("src", inside)?;
-        self.script_file(folder, &source).or_else(|| self.script_file(folder, inside))
+        self.javascript_file(folder, &source).or_else(|| self.javascript_file(folder, inside))
     }
 
     /// Returns a file whose extension may be left out, or a folder's index file.
-    fn script_file(&mut self, folder: &str, target: &str) -> Option<String> {
+    fn javascript_file(&mut self, folder: &str, target: &str) -> Option<String> {
         let path = join_path(folder, target)?;
         if let Some(file) = self.lookup.existing_file(path.clone()) {
             return Some(file);

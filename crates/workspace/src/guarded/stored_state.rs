@@ -27,7 +27,7 @@ use crate::workspace::Workspace;
 use journeyman_protocol::GuardRules;
 
 /// Maximum number of names that are looked at in a directory to tell when it was changed.
-const MAX_NAMES: usize = 10_000;
+const MAX_EXAMINED_NAMES: usize = 10_000;
 
 /// The time in which a command that was cut off may have changed the tree, in nanoseconds of the
 /// file system's clock.
@@ -151,14 +151,22 @@ impl CutOffWindow {
     pub(crate) fn contains(self, workspace: &Workspace, path: &RelPath) -> bool {
         match workspace.project.root_dir.stat(path) {
             Ok(Some(seen)) if seen.ctime <= self.until => true,
-            Ok(Some(seen)) => seen.is_dir() && self.has_any_in(workspace, path, &mut { MAX_NAMES }, 0),
+            Ok(Some(seen)) => {
+                seen.is_dir() && self.contains_change_in(workspace, path, &mut { MAX_EXAMINED_NAMES }, 0)
+            }
             Ok(None) => parent_change_time(&workspace.project.root_dir, path)
                 .is_some_and(|emptied| emptied <= self.until),
             Err(_) => false,
         }
     }
 
-    fn has_any_in(self, workspace: &Workspace, dir: &RelPath, room: &mut usize, depth: usize) -> bool {
+    fn contains_change_in(
+        self,
+        workspace: &Workspace,
+        dir: &RelPath,
+        room: &mut usize,
+        depth: usize,
+    ) -> bool {
         let names = workspace
             .project
             .root_dir
@@ -170,7 +178,9 @@ impl CutOffWindow {
             *room = left;
             let Ok(Some(seen)) = workspace.project.root_dir.stat(&path) else { continue };
             if (self.began..=self.until).contains(&seen.ctime)
-                || (seen.is_dir() && depth < MAX_DEPTH && self.has_any_in(workspace, &path, room, depth + 1))
+                || (seen.is_dir()
+                    && depth < MAX_DEPTH
+                    && self.contains_change_in(workspace, &path, room, depth + 1))
             {
                 return true;
             }

@@ -7,18 +7,18 @@ const FIRST_BLOCK_ITEMS: usize = 1 << 6;
 
 /// A list in blocks that stay where they are.
 #[derive(Debug)]
-pub(super) struct Blocks<T> {
+pub(super) struct BlockList<T> {
     blocks: Vec<Vec<T>>,
     len: usize,
 }
 
-impl<T> Default for Blocks<T> {
+impl<T> Default for BlockList<T> {
     fn default() -> Self {
         Self { blocks: Vec::new(), len: 0 }
     }
 }
 
-impl<T: Copy> Blocks<T> {
+impl<T: Copy> BlockList<T> {
     pub(super) fn len(&self) -> usize {
         self.len
     }
@@ -53,7 +53,7 @@ impl<T: Copy> Blocks<T> {
     }
 }
 
-impl<T: Copy> Extend<T> for Blocks<T> {
+impl<T: Copy> Extend<T> for BlockList<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
         items.into_iter().for_each(|item| self.push(item));
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn items_stay_in_order() {
-        let (mut blocks, mut expected) = (Blocks::default(), Vec::new());
+        let (mut blocks, mut expected) = (BlockList::default(), Vec::new());
         for round in 0..200_u32 {
             let own: Vec<u32> = (0..round * 7 % 1_000).map(|item| item * round).collect();
             if round % 2 == 0 {

@@ -6,13 +6,13 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::outcome::{MAX_PLACES, Strategy};
+use crate::outcome::{MAX_AMBIGUOUS_PLACES, Strategy};
 use crate::placement::hunk::Hunk;
 use crate::placement::indexed_text::Haystack;
 use crate::placement::matches::{Match, Matches};
 use crate::placement::normalize::{StringBlanks, squeeze_blanks};
 use crate::placement::occurrences::find_occurrences;
-use crate::placement::tokens::{is_word, words};
+use crate::placement::tokens::{is_word_char, words};
 
 /// Shorter texts are found by chance when line breaks don't count.
 const MIN_DISTINCTIVE_BYTES: usize = 12;
@@ -41,7 +41,7 @@ fn locate_whole_lines<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<Ma
     let (hay, starts) = haystack.text_without_blanks();
     let wanted = squeeze_blanks(hunk.search, StringBlanks::Strict);
     let mut places = Vec::new();
-    for at in memmem::find_iter(hay, &needle).take(MAX_PLACES) {
+    for at in memmem::find_iter(hay, &needle).take(MAX_AMBIGUOUS_PLACES) {
         // The last line that begins there: those before it are blank.
         let first = starts.partition_point(|start| *start <= at).checked_sub(1)?;
         let end = starts.partition_point(|start| *start < at + needle.len());
@@ -85,7 +85,7 @@ fn locate_without_blanks<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option
     let text = haystack.text;
     let (before, matched, after) = (text.get(..span.start)?, text.get(span.clone())?, text.get(span.end..)?);
     let splits = |before: &str, after: &str| {
-        before.chars().next_back().is_some_and(is_word) && after.chars().next().is_some_and(is_word)
+        before.chars().next_back().is_some_and(is_word_char) && after.chars().next().is_some_and(is_word_char)
     };
     if splits(before, matched) || splits(matched, after) || has_meaningful_line_ends(matched) {
         return None;
@@ -155,12 +155,12 @@ fn locate_part_of_line<'a>(haystack: &Haystack<'_>, hunk: &Hunk<'a>) -> Option<M
     if search.len() == hunk.search.len()
         || hunk.whole_lines
         || search.contains('\n')
-        || search.chars().filter(|c| is_word(*c)).count() < MIN_DISTINCTIVE_PART_CHARS
+        || search.chars().filter(|c| is_word_char(*c)).count() < MIN_DISTINCTIVE_PART_CHARS
     {
         return None;
     }
     let bounded = |start: &usize| {
-        let word = |c: Option<char>| c.is_some_and(is_word);
+        let word = |c: Option<char>| c.is_some_and(is_word_char);
         let end = start + search.len();
         let before = haystack.text.get(..*start).and_then(|before| before.chars().next_back());
         let after = haystack.text.get(end..).and_then(|after| after.chars().next());

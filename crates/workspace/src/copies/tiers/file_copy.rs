@@ -18,7 +18,7 @@ const COPY_CHUNK: usize = 16 * 1024 * 1024;
 /// Bytes that one read takes where the kernel doesn't copy.
 const BUFFER_SIZE: usize = 128 * 1024;
 /// Names of attributes that fit without a second call; most files have none.
-const FEW_NAMES: usize = 512;
+const SMALL_NAMES_BUFFER_BYTES: usize = 512;
 /// The kernel's own bound for the names, and for one value.
 const MAX_ATTRIBUTE_BYTES: usize = 64 * 1024;
 /// `st_blocks` counts in these.
@@ -208,7 +208,7 @@ fn modified_time(nanos: i64) -> Timestamps {
 
 fn copy_attributes(from: impl AsFd, to: &OwnedFd) {
     use rustix::fs::XattrFlags;
-    let mut few = [0_u8; FEW_NAMES];
+    let mut few = [0_u8; SMALL_NAMES_BUFFER_BYTES];
     let mut many = Vec::new();
     let names = match flistxattr(&from, few.as_mut_slice()) {
         Ok(0) => return,
