@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use journeyman_delegate::{
-    AcpOptions, Adapter, CommandRequest, ConfiguredCli, Definition, DelegateEvent, Output, Paths, Spent,
-    bounds, builtin_adapters,
+    AcpOptions, Adapter, CliDefinition, CliOutputFormat, CommandRequest, ConfiguredCli, DelegateEvent,
+    JsonPaths, TokensAndCost, bounds, builtin_adapters,
 };
 use journeyman_fuzz::{Input, timed};
 use libfuzzer_sys::fuzz_target;
@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
         prompt: "Do it.",
         directory: Path::new("/work"),
         resume: input.flag(0, 0).then_some("s-1"),
-        spent: Spent::default(),
+        spent: TokensAndCost::default(),
         model: None,
         base_url: None,
         confined: input.flag(0, 1),
@@ -28,11 +28,11 @@ fuzz_target!(|data: &[u8]| {
     let exit = (!input.flag(0, 2)).then_some(i32::from(input.flag(0, 3)));
     for adapter in adapters() {
         let outcome = timed(data.len(), || {
-            let mut conversation = adapter.converse(&request);
+            let mut conversation = adapter.start_conversation(&request);
             for line in input.text(0).lines() {
-                for event in conversation.receive(line.as_bytes()).events {
+                for event in conversation.receive_line(line.as_bytes()).events {
                     if let DelegateEvent::Unknown(line) = event {
-                        assert!(line.len() <= bounds::MAX_UNKNOWN_BYTES);
+                        assert!(line.len() <= bounds::MAX_UNKNOWN_LINE_BYTES);
                     }
                 }
             }
@@ -46,16 +46,20 @@ fuzz_target!(|data: &[u8]| {
 
 fn adapters() -> Vec<Box<dyn Adapter>> {
     let mut adapters = builtin_adapters();
-    let paths = Paths {
+    let paths = JsonPaths {
         text: Some("text".to_owned()),
         session: Some("session.id".to_owned()),
         cost: Some("cost".to_owned()),
         error: Some("error".to_owned()),
-        ..Paths::default()
+        ..JsonPaths::default()
     };
-    for output in [Output::Text, Output::JsonLines(paths), Output::Acp(AcpOptions::default())] {
+    for output in [
+        CliOutputFormat::Text,
+        CliOutputFormat::JsonLines(paths),
+        CliOutputFormat::Acp(AcpOptions::default()),
+    ] {
         let (name, command) = ("mine".to_owned(), vec!["mine".to_owned()]);
-        let definition = Definition { name, command, output, ..Definition::default() };
+        let definition = CliDefinition { name, command, output, ..CliDefinition::default() };
         adapters.push(Box::new(ConfiguredCli::new(definition).expect("a definition that can be used")));
     }
     adapters

@@ -4,14 +4,14 @@
 
 use journeyman_fuzz::{Input, timed};
 use journeyman_protocol::RelPath;
-use journeyman_verify::diagnostics::{MAX_DIAGNOSTICS, read};
+use journeyman_verify::diagnostics::{MAX_DIAGNOSTICS, read_output};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let input = Input::new(data, 1);
     let reports: Vec<String> = input.texts(1).map(str::to_owned).collect();
     let locate = |path: &str| RelPath::parse(path).ok();
-    let readings = timed(data.len(), || read(input.text(0), &reports, &locate));
+    let readings = timed(data.len(), || read_output(input.text(0), &reports, &locate));
     assert!(readings.diagnostics.len() <= MAX_DIAGNOSTICS);
     for one in &readings.diagnostics {
         let words = [&one.code, &one.test, &one.expected, &one.actual];

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use journeyman_edit::{Hunk, Strategy, find};
+use journeyman_edit::{Hunk, Strategy, find_place};
 use journeyman_fuzz::{Input, check_placed, check_refusal, repeated, timed};
 use libfuzzer_sys::fuzz_target;
 
@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
         whole_lines: input.flag(1, 1),
         ..Hunk::new(input.text(2), input.text(3))
     };
-    match timed(text.len() + base.len(), || find(&text, &hunk)) {
+    match timed(text.len() + base.len(), || find_place(&text, &hunk)) {
         Ok(placed) => {
             check_placed(&text, &placed);
             if placed.strategy == Strategy::Merge {

@@ -34,7 +34,9 @@ fuzz_target!(|data: &[u8]| {
     READY[usize::from(input.switch(0)) % endings.len()].call_once(|| {
         let wish = SymbolEdit { symbol: "a".to_owned(), action: SymbolAction::Delete };
         let wishes = [EditOp::Symbol(wish), EditOp::Lazy { content: "...\n".to_owned() }];
-        wishes.map(|op| apply_ops(Some("a\n"), &[op], &context));
+        for op in wishes {
+            apply_ops(Some("a\n"), &[op], &context);
+        }
     });
     let outcome = timed(data.len(), || apply_ops(Some(text), &[op], &context));
     for error in &outcome.failed {

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use journeyman_edit::{
-    Allow, Files, Format, MAX_FEEDBACK_BYTES, Options, Placed, Plan, Refusal, Source, plan, read,
+    AllowedDifferences, ApplyOptions, EditPlan, Files, Format, MAX_FEEDBACK_BYTES, PlacedEdit, Refusal,
+    ReplySource, plan, read_reply,
 };
 use journeyman_protocol::RelPath;
 use rustix::time::{ClockId, clock_gettime};
@@ -57,9 +58,9 @@ impl<'a> Input<'a> {
     }
 
     /// What the caller of the engine allows, by the bits of a switch.
-    pub fn allow(&self, nth: usize) -> Allow {
+    pub fn allow(&self, nth: usize) -> AllowedDifferences {
         let bit = |bit| self.flag(nth, bit);
-        Allow { differences: bit(0), placeholders: bit(1), spans: bit(2), broken_syntax: bit(3) }
+        AllowedDifferences { differences: bit(0), placeholders: bit(1), spans: bit(2), broken_syntax: bit(3) }
     }
 }
 
@@ -90,7 +91,7 @@ pub fn path(name: &str) -> RelPath {
 
 /// What holds for a hunk that found its place: its pieces are in the text, in order, and change it.
 /// That bytes outside of them stay is how they are written.
-pub fn check_placed(text: &str, placed: &Placed) {
+pub fn check_placed(text: &str, placed: &PlacedEdit) {
     let mut done = 0;
     for (span, _) in &placed.pieces {
         assert!(span.start >= done && span.end >= span.start, "out of order: {:?}", placed.pieces);
@@ -121,12 +122,13 @@ pub fn read_and_plan(data: &[u8], format: Option<Format>) {
         names.iter().zip(input.texts(1)).map(|(name, text)| (path(name), text.to_owned())).collect();
     let named = path("a.rs");
     let finished = !input.flag(0, 2);
-    let source = Source { reply: &reply, path: input.flag(0, 3).then_some(&named), finished, files: &files };
+    let source =
+        ReplySource { reply: &reply, path: input.flag(0, 3).then_some(&named), finished, files: &files };
     let size = reply.len() + files.values().map(String::len).sum::<usize>();
-    let reading = timed(size, || read(&source, format));
-    assert_eq!(reading, read(&source, format), "read twice, read otherwise");
+    let reading = timed(size, || read_reply(&source, format));
+    assert_eq!(reading, read_reply(&source, format), "read twice, read otherwise");
     assert!(reading.edits.iter().all(|edit| !edit.ops.is_empty()), "an edit without a step");
-    let options = Options {
+    let options = ApplyOptions {
         format,
         path: source.path.cloned(),
         partial: input.flag(0, 4),
@@ -140,7 +142,7 @@ pub fn read_and_plan(data: &[u8], format: Option<Format>) {
 }
 
 /// What holds for a plan.
-pub fn check_plan(plan: &Plan, options: &Options, files: &dyn Files) {
+pub fn check_plan(plan: &EditPlan, options: &ApplyOptions, files: &dyn Files) {
     assert!(plan.feedback().len() <= MAX_FEEDBACK_BYTES);
     assert_eq!(plan.feedback().is_empty(), plan.failed.is_empty());
     for failure in &plan.failed {

@@ -2,7 +2,7 @@
 
 #![no_main]
 
-use journeyman_edit::{Hunk, find};
+use journeyman_edit::{Hunk, find_place};
 use journeyman_fuzz::{Input, check_placed, check_refusal, repeated, timed};
 use libfuzzer_sys::fuzz_target;
 
@@ -21,7 +21,7 @@ fuzz_target!(|data: &[u8]| {
         allow: input.allow(4),
         ..Hunk::new(&search, input.text(2))
     };
-    match timed(text.len() + search.len(), || find(&text, &hunk)) {
+    match timed(text.len() + search.len(), || find_place(&text, &hunk)) {
         Ok(placed) => check_placed(&text, &placed),
         Err(refusal) => timed(0, || check_refusal(&refusal)),
     }

@@ -1,9 +1,9 @@
-//! A change of a file and of a test, as the honesty guards read it.
+//! A change of a file and of a test, as the honesty rules read it.
 
 #![no_main]
 
 use journeyman_fuzz::{Input, path, timed};
-use journeyman_verify::guards::{ChangedFile, find_dishonest_changes};
+use journeyman_verify::honesty::{ChangedFile, find_dishonest_changes};
 use libfuzzer_sys::fuzz_target;
 
 /// A product file, its test and a file with settings, in the languages that are read.
