@@ -43,6 +43,7 @@ mod root_steps;
 mod seccomp_filter;
 mod sys;
 mod terminal;
+mod watched_processes;
 mod watcher;
 
 use std::io;

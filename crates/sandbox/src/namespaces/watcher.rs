@@ -7,20 +7,20 @@ use std::time::{Duration, Instant};
 
 use journeyman_protocol::Enforcement;
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::Signal;
 use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio_util::sync::CancellationToken;
 
 use super::c_string::display_path;
 use super::cgroups::CgroupLease;
+use super::descriptor_passing;
 use super::job::{Job, StartedJob};
 use super::messages::{HelperMessage, MESSAGE_BYTES, ProcessUsage, ResourceExcess, SetupStage};
 use super::ready_helper::HelperProcess;
 use super::root_steps::RootStep;
-use super::{descriptor_passing, sys};
+use super::watched_processes::WatchedProcesses;
 use crate::capture::{CapturedOutput, OutputCollector, OutputStream, READ_BYTES};
 use crate::network::{ProxyConnection, RunningService};
 use crate::running_command::{CompletedCommand, NotStarted, NotStartedCause, Outcome, ResourceUsage};
@@ -32,9 +32,6 @@ const MAX_HELLO_WAIT: Duration = Duration::from_secs(60);
 /// Maximum time until killed processes are gone. One that waits for a dead disk or server can take
 /// for ever.
 const MAX_KILL_WAIT: Duration = Duration::from_secs(5);
-
-/// Maximum time that dropping a running command waits for its end; usually a few milliseconds.
-const MAX_DROP_WAIT: Duration = Duration::from_secs(2);
 
 /// The time between two checks for a process that the kernel killed for lack of memory.
 const MEMORY_CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -87,87 +84,6 @@ impl CommandObservation {
             usage,
             enforcement,
         }
-    }
-}
-
-/// The helper and, once it is known, pid 1 of the sandbox. Dropped, both are killed and reaped.
-struct WatchedProcesses {
-    helper: std::process::Child,
-    init: Option<(Pid, AsyncFd<OwnedFd>)>,
-    /// The signal that ends that process.
-    signal: Signal,
-    usage: Option<ResourceUsage>,
-    /// True if the process didn't end though killed, and nobody waits for it here.
-    given_up: bool,
-    /// True if pid 1 reported that it is the last process, and ends.
-    ending: bool,
-}
-
-impl WatchedProcesses {
-    fn kill(&mut self) {
-        // Either may have ended already, which is what is wanted.
-        match &self.init {
-            Some((pid, _)) if self.usage.is_none() && !self.ending => {
-                rustix::process::kill_process(*pid, self.signal).ok()
-            }
-            Some(_) => None,
-            None => self.helper.kill().ok(),
-        };
-    }
-
-    fn watch_init(&mut self, pid: i32) -> io::Result<()> {
-        let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
-        self.init = Some((pid, sys::watch_process(pid)?));
-        Ok(())
-    }
-
-    /// Returns true if both have ended and were reaped.
-    fn are_gone(&mut self) -> bool {
-        if let (Some((pid, _)), None) = (&self.init, self.usage) {
-            match rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG) {
-                Ok(None) | Err(Errno::INTR) => return false,
-                // Reaped, or nobody's child.
-                Ok(Some(_)) | Err(_) => self.usage = Some(ResourceUsage::default()),
-            }
-        }
-        !matches!(self.helper.try_wait(), Ok(None))
-    }
-
-    /// Waits for pid 1, and thereby for every process of the sandbox.
-    async fn wait_for_init(&self) -> io::Result<ResourceUsage> {
-        match &self.init {
-            Some((pid, descriptor)) if self.usage.is_none() => {
-                drop(descriptor.readable().await?);
-                Ok(sys::reap_child(*pid, true).unwrap_or_default())
-            }
-            _ => std::future::pending().await,
-        }
-    }
-}
-
-impl Drop for WatchedProcesses {
-    fn drop(&mut self) {
-        self.kill();
-        let begun = Instant::now();
-        while !self.given_up && begun.elapsed() < MAX_DROP_WAIT {
-            if self.are_gone() {
-                return;
-            }
-            if begun.elapsed() > MAX_DROP_WAIT / 2 && self.signal != Signal::KILL {
-                self.signal = Signal::KILL;
-                self.kill();
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        // The caller must not wait for a disk that doesn't answer.
-        let init = self.init.as_ref().filter(|_| self.usage.is_none() || self.given_up).map(|(pid, _)| *pid);
-        let helper = Pid::from_child(&self.helper);
-        let wait = move || {
-            for pid in init.into_iter().chain([helper]) {
-                rustix::process::waitpid(Some(pid), WaitOptions::empty()).ok();
-            }
-        };
-        std::thread::Builder::new().name("reaper".to_owned()).spawn(wait).ok();
     }
 }
 
@@ -380,9 +296,7 @@ impl Watcher {
     /// Returns true if no more messages and output can come: the pipes are closed, and pid 1 has
     /// sent its last message or is gone, or there never was one.
     fn is_over(&self) -> bool {
-        let reaped = self.processes.usage.is_some() || self.processes.init.is_none();
-        let ended = self.processes.ending || (reaped && !self.connected);
-        ended && self.stdout.0.is_none() && self.stderr.0.is_none()
+        self.processes.have_ended(self.connected) && self.stdout.0.is_none() && self.stderr.0.is_none()
     }
 
     /// Returns true if no more output is read of a flood that is to be stopped, but for the rest in
