@@ -39,8 +39,10 @@ pub const MAX_CHANGES: usize = 10_000;
 /// the last heartbeat aren't the command's: short enough for a person at the keyboard, and a touch
 /// costs microseconds.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
-/// Maximum number of intervals by which a heartbeat may be late on a busy machine.
-pub(crate) const MAX_LATE_INTERVALS: u32 = 4;
+/// Maximum number of intervals by which a heartbeat may be late. A virtual machine may stand still
+/// for more than a second, and its program be killed before it touches the heartbeat again. What a
+/// person changes in these seconds is put back too, with a checkpoint that a redo restores.
+pub(crate) const MAX_LATE_INTERVALS: u32 = 12;
 /// Maximum number of heartbeats of commands that were cut off and never recovered; beyond this the
 /// oldest are removed.
 pub(crate) const MAX_STALE_HEARTBEATS: usize = 256;

@@ -30,8 +30,8 @@ use support::{Model, Project, apply, delete, rel, session, set, set_mode, shown,
 const VICTIM: &str = "JM_TEST_VICTIM";
 /// After how many lines it is to wait for its end, if it is.
 const STOP: &str = "JM_TEST_STOP";
-/// After so long without a sign of life a command isn't taken to have lived: five periods.
-const BEAT: Duration = Duration::from_millis(80);
+/// After so long without a sign of life a command isn't taken to have lived: thirteen periods.
+const BEAT: Duration = Duration::from_millis(30);
 
 fn call(name: &str) -> CallId {
     CallId::new(name)
@@ -118,7 +118,7 @@ fn outlive(project: &Project) {
         let seen = entry.unwrap().metadata().unwrap();
         i128::from(seen.mtime()) * 1_000_000_000 + i128::from(seen.mtime_nsec())
     });
-    let until = last.max().unwrap() + i128::try_from((BEAT * 5).as_nanos()).unwrap();
+    let until = last.max().unwrap() + i128::try_from((BEAT * 13).as_nanos()).unwrap();
     loop {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
         if i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec) > until {
