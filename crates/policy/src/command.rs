@@ -50,9 +50,10 @@ mod unwrap_result;
 mod unwrap_table;
 mod unwrap_tools;
 mod variables;
+mod written_files;
 
 use part::shorten_command;
-pub use part::{CommandPart, CommandWord};
+pub use part::{CommandPart, CommandWord, WrittenPath};
 use survey::Survey;
 
 /// Maximum bytes of a command that is parsed. Longer commands are never read by a person, and no

@@ -48,7 +48,9 @@ pub mod secrets;
 mod tools;
 
 pub use call::{Call, CallingAgent};
-pub use command::{CommandAnalysis, CommandPart, CommandWord, analyse_command, format_in_directory};
+pub use command::{
+    CommandAnalysis, CommandPart, CommandWord, WrittenPath, analyse_command, format_in_directory,
+};
 pub use executed_files::execution_reason;
 pub use judge::{PartExplanation, Policy, RULE_LOSS, is_decided_by_rule};
 pub use protected_paths::{GUARD_RULES, is_guarded, is_obeyed_on_entering};

@@ -209,10 +209,21 @@ fn hard_rules_become_rules_and_checks() {
     house.jm(&["policy", "promote", "--write"]).run().expect(0).says(&["policy.toml", "config.toml"]);
     let judged = house.jm(&["policy", "check", "--tool", "write_file", "--path", "vendor/a.py"]).run();
     assert_eq!(judged.code(), 7, "{}", judged.stdout);
-    house.jm(&["policy", "check", "--tool", "write_file", "--path", "shop.py"]).run();
-    for command in ["rm -rf vendor", "mv vendor/a.py ."] {
+    let judged = house.jm(&["policy", "check", "--tool", "write_file", "--path", "shop.py"]).run();
+    assert_ne!(judged.code(), 7, "{}", judged.stdout);
+    let writing = [
+        "rm -rf vendor",
+        "mv vendor/a.py .",
+        "cp shop.py vendor/",
+        "sed -i s/a/b/ vendor/a.py",
+        "echo x >> vendor/a.py",
+        "cd vendor && touch a.py",
+        "git checkout -- vendor/a.py",
+    ];
+    let reading = ["cp vendor/a.py .", "grep -r x vendor", "python3 -m unittest vendor/a.py"];
+    for command in writing.iter().chain(&reading) {
         let judged = house.jm(&["policy", "check", command]).run();
-        assert_eq!(judged.code(), 7, "{command}: {}", judged.stdout);
+        assert_eq!(judged.code() == 7, writing.contains(command), "{command}: {}", judged.stdout);
     }
     assert!(house.read(".journeyman/config.toml").starts_with("checks = ["));
 }

@@ -1,7 +1,8 @@
 //! Hard rules of the project's instructions, as rules of a policy and as checks.
 //!
-//! "Never touch `vendor/`" in an `AGENTS.md` is a request to a model. As a rule it holds whatever
-//! the model does by the tools that write, and by commands that remove or move what they name.
+//! "Never touch `vendor/`" in an `AGENTS.md` is a request to a model. As a rule it holds for the
+//! tools that write, and for commands that name what they write. Reading stays allowed, and so do
+//! builds and generators that write the files without naming them.
 
 use std::path::{Path, PathBuf};
 
@@ -56,11 +57,6 @@ const DEMANDING_PHRASES: [&str; 3] = ["always run", "must run", "always execute"
 /// Words after "before" that mean the end of a task.
 const TASK_END_PHRASES: [&str; 9] =
     ["you ", "finish", "commit", "submit", "push", "stop", "opening", "done", "complet"];
-/// Commands that change or remove the files that they name.
-const CHANGING_COMMANDS: &str = r#"["mv", "rm", "rmdir", "shred", "tee", "touch", "truncate", "unlink"]"#;
-/// The tools that change files.
-const WRITING_TOOLS: &str =
-    r#"["apply_edit", "apply_patch", "delete_file", "edit_file", "edit_symbol", "move_file", "write_file"]"#;
 
 /// A hard rule that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +86,7 @@ pub enum RuleDemand {
 }
 
 impl HardRule {
-    /// Returns the rule as one or two `[[rule]]`s of a `policy.toml`; `None` for a check.
+    /// Returns the rule as a `[[rule]]` of a `policy.toml`; `None` for a check.
     #[must_use]
     pub fn to_toml(&self) -> Option<String> {
         let list = |texts: &[String]| {
@@ -99,13 +95,10 @@ impl HardRule {
         let reason = quote_toml_string(&format!("{}:{} forbids it", self.file, self.line));
         match &self.demand {
             RuleDemand::Protect { paths, asks } => {
-                let rest = format!(
-                    "paths = [{}]\ndecision = \"{}\"\nreason = {reason}\n",
-                    list(paths),
-                    if *asks { "ask" } else { "deny" }
-                );
+                let decision = if *asks { "ask" } else { "deny" };
                 Some(format!(
-                    "[[rule]]\ntools = {WRITING_TOOLS}\n{rest}\n[[rule]]\ncommand = [{CHANGING_COMMANDS}]\n{rest}"
+                    "[[rule]]\nwrites = [{}]\ndecision = \"{decision}\"\nreason = {reason}\n",
+                    list(paths)
                 ))
             }
             RuleDemand::Forbid(words) => {

@@ -29,7 +29,7 @@ const CREDENTIAL_NAMES: &[&str] = &[
     "shadow",
 ];
 /// Programs that describe a file without showing its content.
-const METADATA_PROGRAMS: &[&str] = &[
+const NON_READING_PROGRAMS: &[&str] = &[
     ":", "[", "[[", "basename", "cd", "dirname", "du", "echo", "file", "ls", "printf", "readlink",
     "realpath", "stat", "test", "which",
 ];
@@ -37,7 +37,7 @@ const METADATA_PROGRAMS: &[&str] = &[
 /// Returns true if a program with these words reads credentials: files outside the project that
 /// hold credentials, or a variable with a secret name.
 pub(super) fn reads_credentials<'a>(program: &str, words: impl Iterator<Item = &'a str>) -> bool {
-    !METADATA_PROGRAMS.contains(&program) && { words }
+    !NON_READING_PROGRAMS.contains(&program) && { words }
         .any(|word| is_credential_path(word) || program == "printenv" && is_secret_name(word))
 }
 

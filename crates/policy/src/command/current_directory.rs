@@ -3,6 +3,8 @@
 
 use journeyman_syntax::shell::Word;
 
+use super::part::WrittenPath;
+
 /// The current directory, relative to the one in which the command starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CurrentDirectory {
@@ -52,6 +54,18 @@ impl CurrentDirectory {
         match self {
             Self::At(directory) => Some(join_normalized(directory, operand)),
             Self::Unknown => None,
+        }
+    }
+
+    /// Returns a written path from the directory in which the command starts.
+    pub(super) fn resolve_written(&self, path: WrittenPath) -> WrittenPath {
+        // A variable may hold an absolute path.
+        if path.text.starts_with(['$', '`', '"']) {
+            return path;
+        }
+        match self.resolve_operand(&path.text) {
+            Some(text) => WrittenPath { text, ..path },
+            None => WrittenPath { known: false, ..path },
         }
     }
 

@@ -22,6 +22,13 @@ pub struct CommandPart {
     pub destroys: Option<String>,
     /// Files that redirections of the part write, as written.
     pub writes: Vec<CommandWord>,
+    /// Paths that the part writes, creates, moves or removes, as far as its words and redirections
+    /// name them: from the directory in which the command starts. A path beneath an unknown
+    /// directory is not known.
+    pub written: Vec<WrittenPath>,
+    /// Words of inline code for an interpreter, such as of `python -c`: it may write the files that
+    /// they name.
+    pub code_words: Vec<String>,
     /// Files that redirections of the part read, as written, and the words of a loop.
     pub reads: Vec<CommandWord>,
     /// Hosts in the part's arguments.
@@ -35,6 +42,17 @@ pub struct CommandWord {
     pub text: String,
     /// True if the value is known: the word has no variable, substitution or pattern.
     pub known: bool,
+}
+
+/// A path that a [`CommandPart`] writes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WrittenPath {
+    /// The path; if it is not known before the command runs, as written.
+    pub text: String,
+    /// True if the path is known.
+    pub known: bool,
+    /// True if everything beneath a directory is changed with it.
+    pub tree: bool,
 }
 
 /// Shortens a command or a part of one for a reason.

@@ -1,5 +1,7 @@
 //! Finds the parts of a command: every program that it is seen to run.
 
+use std::borrow::Cow;
+
 use journeyman_protocol::Level;
 use journeyman_syntax::shell::{
     self, CompoundCommand, CompoundKind, Redirect, RedirectKind, SimpleCommand, Statement, UnclearReason,
@@ -9,12 +11,12 @@ use journeyman_syntax::shell::{
 use super::current_directory::CurrentDirectory;
 use super::danger::{self, Danger};
 use super::numeric_variables::{self, NumericVariables};
-use super::part::{CommandPart, CommandWord, shorten_command};
+use super::part::{CommandPart, CommandWord, WrittenPath, shorten_command};
 use super::statement_tree::{self, MAX_DEPTH};
 use super::unwrap::unwrap_program;
 use super::unwrap_result::{InnerCommand, UnwrapResult};
 use super::variables::{is_harmless_variable, is_private_variable};
-use super::{builds, credentials, edits, hosts, readers};
+use super::{builds, credentials, edits, hosts, readers, written_files};
 
 /// Maximum number of parts of a command.
 const MAX_PARTS: usize = 400;
@@ -78,6 +80,8 @@ struct PartDraft {
     /// The first reason why it changes files of the project and does nothing else.
     edits: Option<String>,
     writes: Vec<CommandWord>,
+    written: Vec<WrittenPath>,
+    code_words: Vec<String>,
     reads: Vec<CommandWord>,
     danger: Danger,
 }
@@ -242,6 +246,7 @@ impl<'c> Survey<'c> {
                 reason,
                 destroys: draft.danger.destroys,
                 writes: draft.writes,
+                written: draft.written,
                 ..CommandPart::default()
             });
         }
@@ -362,6 +367,8 @@ impl<'c> Survey<'c> {
                         danger::check_written_file(&place, &mut draft.danger);
                     }
                     draft.writes.push(CommandWord { text: target.text.clone(), known: target.known });
+                    let path = WrittenPath { text: target.text.clone(), known: target.known, tree: false };
+                    draft.written.push(self.directory.resolve_written(path));
                 }
             }
         }
@@ -409,6 +416,8 @@ impl<'c> Survey<'c> {
                     words: words.iter().map(to_command_word).collect(),
                     level: Level::Edit,
                     reason: "it is one of the project's own checks".to_owned(),
+                    writes: draft.writes,
+                    written: draft.written,
                     reads: draft.reads,
                     ..CommandPart::default()
                 });
@@ -430,6 +439,7 @@ impl<'c> Survey<'c> {
         }
         self.values.record_program(name, words);
         self.record_export(name, words);
+        draft.code_words = written_files::input_code_words(path, place.input.unwrap_or_default());
         self.finish_part(words, draft, reading);
         if matches!(name, "cd" | "pushd" | "popd") {
             self.directory.apply_cd(words);
@@ -535,17 +545,8 @@ impl<'c> Survey<'c> {
         reading: Result<Option<String>, String>,
     ) {
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        // `danger` expects words without quotes around unknown content.
-        let bare: Vec<String> = words
-            .iter()
-            .filter(|word| !word.known)
-            .map(|word| word.text.replace(['"', '\'', '$', '{', '}'], ""))
-            .collect();
-        let mut bare = bare.iter();
-        let rough: Vec<&str> = words
-            .iter()
-            .map(|word| if word.known { word.text.as_str() } else { bare.next().map_or("", String::as_str) })
-            .collect();
+        let bare = words_without_quotes(words);
+        let rough: Vec<&str> = bare.iter().map(Cow::as_ref).collect();
         let name = texts.first().map_or("", |path| danger::base_name(path));
         let placed = self.outside_operands(&texts);
         let placed = || placed.iter().map(String::as_str);
@@ -592,6 +593,11 @@ impl<'c> Survey<'c> {
             draft.danger.beyond_undo = true;
         }
         self.danger.merge(&draft.danger);
+        if level > Level::ReadOnly {
+            let written = written_files::written_paths(words).into_iter();
+            draft.written.extend(written.map(|path| self.directory.resolve_written(path)));
+            draft.code_words.extend(written_files::code_words(words));
+        }
         self.push(CommandPart {
             words: words.iter().map(to_command_word).collect(),
             level,
@@ -599,6 +605,8 @@ impl<'c> Survey<'c> {
             reason,
             destroys: draft.danger.destroys,
             writes: draft.writes,
+            written: draft.written,
+            code_words: draft.code_words,
             reads: draft.reads,
             hosts: hosts::find_hosts(name, words),
         });
@@ -617,6 +625,13 @@ impl<'c> Survey<'c> {
         }
         self.parts.push(part);
     }
+}
+
+/// Returns the words as `danger` expects them: without quotes around unknown content.
+fn words_without_quotes(words: &[Shown]) -> Vec<Cow<'_, str>> {
+    let bare = |word: &'_ Shown| word.text.replace(['"', '\'', '$', '{', '}'], "");
+    let words = words.iter();
+    words.map(|word| if word.known { Cow::Borrowed(word.text.as_str()) } else { bare(word).into() }).collect()
 }
 
 /// Returns the files that a part's redirections read.

@@ -135,6 +135,7 @@ pub(crate) struct CompiledRule {
     /// because an option counts wherever it stands.
     pub(super) flags: Vec<Vec<String>>,
     pub(super) paths: Vec<PathPattern>,
+    pub(super) writes: Vec<PathPattern>,
     pub(super) hosts: Vec<HostMatcher>,
 }
 
@@ -156,7 +157,8 @@ impl CompiledRule {
             agents: compile_patterns("agents", &rule.agents)?,
             command: compile_positions(&rule.command)?,
             flags: rule.flags.clone(),
-            paths: compile_paths(&rule.paths)?,
+            paths: compile_paths("paths", &rule.paths)?,
+            writes: compile_paths("writes", &rule.writes)?,
             hosts: rule.hosts.iter().map(|host| HostMatcher::parse(host)).collect::<Result<_, _>>()?,
             id,
             rule,
@@ -166,6 +168,12 @@ impl CompiledRule {
             return Err(new_problem(
                 "it names options and no command",
                 "Add `command`, such as [\"git\", \"push\"]",
+            ));
+        }
+        if allows && !rule.writes.is_empty() {
+            return Err(new_problem(
+                "`writes` is for what may not be written, or not without asking, and this rule allows",
+                "Allow with `tools` and `paths`, or with `command`",
             ));
         }
         let flags = rule.flags.iter().flatten().chain(&rule.without_flags);
@@ -285,11 +293,11 @@ fn compile_positions(words: &[Vec<String>]) -> Result<Vec<WordPosition>, RulePro
     Ok(positions)
 }
 
-fn compile_paths(texts: &[String]) -> Result<Vec<PathPattern>, RuleProblem> {
+fn compile_paths(key: &str, texts: &[String]) -> Result<Vec<PathPattern>, RuleProblem> {
     let parse = |text: &String| {
-        check_length("paths", text)?;
+        check_length(key, text)?;
         PathPattern::parse(text).map_err(|wrong| {
-            let what = format!("`{}` in `paths` {wrong}", shorten_text(text));
+            let what = format!("`{}` in `{key}` {wrong}", shorten_text(text));
             new_problem(what, "Write it like `src/**`, `docs/*.md` or `**/.env`")
         })
     };

@@ -418,8 +418,8 @@ impl PathPattern {
     }
 
     /// Returns true if a path with these components, in lower case, may be one that
-    /// [`touches`](Self::matches_or_contains) accepts. One of the pattern's own components has to
-    /// be among them.
+    /// [`matches_or_contains`](Self::matches_or_contains) accepts. One of the pattern's own
+    /// components has to be among them.
     pub(super) fn may_match_any(&self, names: &NameSet) -> bool {
         let texts = self.names.iter().filter_map(|name| match name {
             ComponentPattern::Any => None,
@@ -531,6 +531,15 @@ impl PathPattern {
     /// Returns true if the path matches.
     pub(super) fn matches(&self, names: &[&str], case: LetterCase) -> bool {
         match_names(&self.names, names, case)
+    }
+
+    /// Returns true if what the pattern names by its first components lies beneath this directory;
+    /// no components are the project's root. A pattern that begins with `**` may be anywhere, and
+    /// is beneath the root alone.
+    pub(super) fn may_be_beneath(&self, directory: &[&str]) -> bool {
+        let Some(first) = self.names.get(..directory.len()) else { return false };
+        let is_one = |name: &ComponentPattern| *name != ComponentPattern::Any;
+        first.iter().all(is_one) && match_names(first, directory, LetterCase::Ignored)
     }
 
     /// Returns true if the path matches, for rules that deny: also accepts the directory of

@@ -12,7 +12,7 @@ use journeyman_protocol::{Effects, Level, Mode, RelPath};
 
 use super::RuleLayer;
 use super::compiled::{CompiledRule, WordPosition, is_option, normalize_host};
-use super::glob::{LetterCase, NameKey, NameSet, last_component, split_path};
+use super::glob::{LetterCase, NameKey, NameSet, PathPattern, last_component, split_path};
 use super::path_shape::{PathShape, possible_paths};
 use crate::call::CallingAgent;
 use crate::command::{CommandAnalysis, CommandPart, CommandWord};
@@ -250,11 +250,12 @@ impl CompiledRule {
         }
         if self.command.is_empty() {
             let hosts = self.hosts.is_empty() || self.hits_host(subject);
-            return match (hosts, self.paths.is_empty()) {
+            let named = match (hosts, self.paths.is_empty()) {
                 (false, _) => MatchCertainty::No,
                 (true, true) => MatchCertainty::Yes,
                 (true, false) => self.match_paths(subject),
             };
+            return if named == MatchCertainty::No { named } else { named.min(self.match_writes(subject)) };
         }
         if subject.effects.command.is_none() {
             return MatchCertainty::No;
@@ -293,23 +294,7 @@ impl CompiledRule {
         if named {
             MatchCertainty::Yes
         } else {
-            self.match_shapes(subject.shapes(), subject.wildcards_match_dotfiles())
-        }
-    }
-
-    /// Matches the paths that unknown words may stand for.
-    fn match_shapes(&self, shapes: &[PathShape], dots: bool) -> MatchCertainty {
-        if shapes.is_empty() {
-            return MatchCertainty::No;
-        }
-        let met = self
-            .paths
-            .iter()
-            .flat_map(|path| shapes.iter().filter_map(move |shape| path.may_match_both(shape, dots)));
-        match met.max() {
-            Some(true) => MatchCertainty::Yes,
-            Some(false) => MatchCertainty::Perhaps,
-            None => MatchCertainty::No,
+            match_shapes(&self.paths, subject.shapes(), subject.wildcards_match_dotfiles())
         }
     }
 
@@ -344,8 +329,12 @@ impl CompiledRule {
                 let shapes: Vec<PathShape> = open.flat_map(|word| shapes_of_word(&word.text)).collect();
                 let known =
                     if words.all(|word| word.known) { MatchCertainty::No } else { MatchCertainty::Perhaps };
-                hit = hit.min(known.max(self.match_shapes(&shapes, subject.wildcards_match_dotfiles())));
+                let dots = subject.wildcards_match_dotfiles();
+                hit = hit.min(known.max(match_shapes(&self.paths, &shapes, dots)));
             }
+        }
+        if hit > MatchCertainty::No && !self.writes.is_empty() {
+            hit = hit.min(self.match_written_part(part, subject));
         }
         if hit > MatchCertainty::No && !self.hosts.is_empty() {
             let named = part.hosts.iter().any(|host| {
@@ -598,6 +587,21 @@ impl CompiledRule {
     }
 }
 
+/// Matches the paths that unknown words may stand for.
+fn match_shapes(patterns: &[PathPattern], shapes: &[PathShape], dots: bool) -> MatchCertainty {
+    if shapes.is_empty() {
+        return MatchCertainty::No;
+    }
+    let met = patterns
+        .iter()
+        .flat_map(|path| shapes.iter().filter_map(move |shape| path.may_match_both(shape, dots)));
+    match met.max() {
+        Some(true) => MatchCertainty::Yes,
+        Some(false) => MatchCertainty::Perhaps,
+        None => MatchCertainty::No,
+    }
+}
+
 /// The spellings of an option that match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OptionSpelling {
@@ -644,6 +648,8 @@ pub(crate) fn changes_directory(part: &CommandPart) -> bool {
 pub(crate) fn explained_level(analysis: &CommandAnalysis) -> Level {
     analysis.parts.iter().map(|part| part.level).max().unwrap_or_default()
 }
+
+mod written;
 
 #[cfg(test)]
 mod tests;

@@ -101,6 +101,7 @@ const RULE_KEYS: &[&str] = &[
     "flags",
     "without_flags",
     "paths",
+    "writes",
     "hosts",
     "agents",
     "modes",
@@ -140,6 +141,7 @@ fn parse_rule(
             "flags" => rule.flags = parse_words(value).map_err(wrong)?,
             "without_flags" => rule.without_flags = parse_texts(value).map_err(wrong)?,
             "paths" => rule.paths = parse_texts(value).map_err(wrong)?,
+            "writes" => rule.writes = parse_texts(value).map_err(wrong)?,
             "hosts" => rule.hosts = parse_texts(value).map_err(wrong)?,
             "agents" => rule.agents = parse_texts(value).map_err(wrong)?,
             "modes" => {

@@ -41,7 +41,7 @@ pub(crate) fn propose_rules(
                 rules.extend(parts.into_iter().map(|command| Rule { command, ..rule() }));
             }
             None => {
-                check_whole_text(command, analysis)?;
+                check_allowable_as_text(command, analysis)?;
                 rules.push(Rule { exact: Some(command.clone()), ..rule() });
             }
         }
@@ -100,7 +100,7 @@ fn collect_part_words(
 }
 
 /// Checks that a command may be allowed as a whole text.
-fn check_whole_text(command: &str, analysis: &CommandAnalysis) -> Result<(), String> {
+fn check_allowable_as_text(command: &str, analysis: &CommandAnalysis) -> Result<(), String> {
     for part in &analysis.parts {
         let words: Vec<&str> = part.words.iter().map(|word| word.text.as_str()).collect();
         if let Some(why) = wide_words_reason(&words) {

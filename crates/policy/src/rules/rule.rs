@@ -123,6 +123,8 @@ pub struct Rule {
     pub without_flags: Vec<String>,
     /// Paths from the project's root, with the wildcards `*`, `?` and `**`.
     pub paths: Vec<String>,
+    /// Paths as in `paths`, of which a call has to write one. Such a rule denies or asks.
+    pub writes: Vec<String>,
     /// Names of hosts; `*.example.com` matches those beneath it.
     pub hosts: Vec<String>,
     /// Names of agents, with `*` as a wildcard; the session's own is [`MAIN_AGENT`].
@@ -152,6 +154,7 @@ impl Rule {
             flags: Vec::new(),
             without_flags: Vec::new(),
             paths: Vec::new(),
+            writes: Vec::new(),
             hosts: Vec::new(),
             agents: Vec::new(),
             modes: Vec::new(),
@@ -184,9 +187,12 @@ impl Rule {
                 line(key, format_words(words));
             }
         }
-        for (key, texts) in
-            [("without_flags", &self.without_flags), ("paths", &self.paths), ("hosts", &self.hosts)]
-        {
+        for (key, texts) in [
+            ("without_flags", &self.without_flags),
+            ("paths", &self.paths),
+            ("writes", &self.writes),
+            ("hosts", &self.hosts),
+        ] {
             if !texts.is_empty() {
                 line(key, format_list(texts));
             }
@@ -233,6 +239,9 @@ impl fmt::Display for Rule {
         }
         if !self.paths.is_empty() {
             said.push(format!("on {}", self.paths.join(", ")));
+        }
+        if !self.writes.is_empty() {
+            said.push(format!("that writes {}", self.writes.join(", ")));
         }
         if !self.hosts.is_empty() {
             said.push(format!("to {}", self.hosts.join(", ")));

@@ -219,7 +219,9 @@ fn the_rules_of_the_documentation_are_read() {
     for block in blocks {
         assert!(user(block).unwrap().len() > 1, "{block}");
     }
-    for key in ["tools", "command", "flags", "without_flags", "paths", "hosts", "agents", "modes", "exact"] {
+    for key in
+        ["tools", "command", "flags", "without_flags", "paths", "writes", "hosts", "agents", "modes", "exact"]
+    {
         assert!(page.contains(&format!("`{key}`")), "{key} is documented");
     }
 }

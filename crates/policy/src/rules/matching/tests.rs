@@ -23,7 +23,7 @@ impl CompiledRule {
             return if named {
                 MatchCertainty::Yes
             } else {
-                self.match_shapes(subject.shapes(), subject.wildcards_match_dotfiles())
+                match_shapes(&self.paths, subject.shapes(), subject.wildcards_match_dotfiles())
             };
         }
         if subject.effects.command.is_none() {
