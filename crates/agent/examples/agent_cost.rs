@@ -36,9 +36,9 @@ use tokio_util::sync::CancellationToken;
 /// Agents whose cost is measured, one after the other.
 const AGENTS: usize = 200;
 /// Turns of the agents that have more than one.
-const LONG: usize = 11;
+const LONG_TURNS: usize = 11;
 /// Agents that are measured together.
-const STRETCH: usize = 10;
+const AGENTS_PER_SAMPLE: usize = 10;
 /// Agents with faults, and those after which the memory is looked at first.
 const FAULTY: usize = 1_000;
 const FIRST: usize = 100;
@@ -68,17 +68,17 @@ fn main() {
 async fn cost(dir: &Path) {
     let mut figures = Vec::new();
     // A turn that reads a file in place of giving a task, agents of one turn, agents of eleven.
-    for (name, turns) in [("read", 0), ("one", 1), ("long", LONG)] {
+    for (name, turns) in [("read", 0), ("one", 1), ("long", LONG_TURNS)] {
         let model = Arc::new(Instantly { turns, ..Instantly::default() });
         run(&dir.join(name), &model).await;
         figures.push(stretches(&model.marks.lock().unwrap()));
     }
     let [read, one, long] = [0, 1, 2].map(|place| figures[place]);
     for (kind, of) in [("least", 0), ("median", 1)] {
-        let turn = (long[of] - one[of]) / (LONG - 1) as f64;
+        let turn = (long[of] - one[of]) / (LONG_TURNS - 1) as f64;
         let beside = one[of] - turn - read[of];
         println!(
-            "  {kind} of stretches of {STRETCH}, ms of processor time: an agent of one turn {:.2}, a turn of it {turn:.2}, \
+            "  {kind} of stretches of {AGENTS_PER_SAMPLE}, ms of processor time: an agent of one turn {:.2}, a turn of it {turn:.2}, \
              the session's own turn {:.2}; the agent beside its turns {beside:.2} (asked: at most 10)",
             one[of] - read[of],
             read[of]
@@ -88,8 +88,11 @@ async fn cost(dir: &Path) {
 
 /// The least and the median cost of what lies between two marks, in ms.
 fn stretches(marks: &[Duration]) -> [f64; 2] {
-    let stretch = |pair: &[Duration]| (pair[STRETCH] - pair[0]).as_secs_f64() * 1e3 / STRETCH as f64;
-    let mut costs: Vec<f64> = marks.windows(STRETCH + 1).step_by(STRETCH).map(stretch).collect();
+    let stretch = |pair: &[Duration]| {
+        (pair[AGENTS_PER_SAMPLE] - pair[0]).as_secs_f64() * 1e3 / AGENTS_PER_SAMPLE as f64
+    };
+    let mut costs: Vec<f64> =
+        marks.windows(AGENTS_PER_SAMPLE + 1).step_by(AGENTS_PER_SAMPLE).map(stretch).collect();
     costs.sort_by(f64::total_cmp);
     [costs[0], costs[costs.len() / 2]]
 }

@@ -40,19 +40,19 @@ use tokio_util::sync::CancellationToken;
 /// Turns of the long session.
 const TURNS: usize = 10_000;
 /// Turns whose cost is added up, at the beginning and at the end.
-const BLOCK: usize = 200;
+const TURNS_PER_END: usize = 200;
 /// Turns that are measured together.
-const STRETCH: usize = 10;
+const TURNS_PER_SAMPLE: usize = 10;
 /// Turns that make 100,000 entries.
-const LONG: usize = 4_700;
+const LONG_TURNS: usize = 4_700;
 /// Sessions that wait for a message.
-const IDLE: usize = 1_000;
+const IDLE_SESSIONS: usize = 1_000;
 /// Sessions that work at once, and turns of each.
-const AT_ONCE: usize = 200;
-const THEIR_TURNS: usize = 30;
+const CONCURRENT_SESSIONS: usize = 200;
+const CONCURRENT_TURNS: usize = 30;
 const MEGABYTE: usize = 1_000_000;
 /// As providers send it.
-const PIECE: usize = 40;
+const PIECE_BYTES: usize = 40;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -86,17 +86,18 @@ async fn turns(bench: &Bench, store: Arc<dyn Store>, name: &str) {
     // In pieces, of which the least and the median stand: the machine has other work.
     let block = |from: usize| {
         let piece = |piece: usize| {
-            let (first, last) = (&marks[from + piece * STRETCH], &marks[from + (piece + 1) * STRETCH]);
-            (last.cpu - first.cpu).as_secs_f64() * 1e6 / STRETCH as f64
+            let (first, last) =
+                (&marks[from + piece * TURNS_PER_SAMPLE], &marks[from + (piece + 1) * TURNS_PER_SAMPLE]);
+            (last.cpu - first.cpu).as_secs_f64() * 1e6 / TURNS_PER_SAMPLE as f64
         };
-        let mut pieces: Vec<f64> = (0..BLOCK / STRETCH).map(piece).collect();
+        let mut pieces: Vec<f64> = (0..TURNS_PER_END / TURNS_PER_SAMPLE).map(piece).collect();
         pieces.sort_by(f64::total_cmp);
         (pieces[0], pieces[pieces.len() / 2])
     };
-    let (early, late) = (block(1), block(TURNS - BLOCK - 1));
-    println!("  {name}: a turn, µs of processor time, least and median of stretches of {STRETCH}:");
+    let (early, late) = (block(1), block(TURNS - TURNS_PER_END - 1));
+    println!("  {name}: a turn, µs of processor time, least and median of stretches of {TURNS_PER_SAMPLE}:");
     println!(
-        "    turns 1–{BLOCK}: {:.0}, {:.0}; the last {BLOCK}: {:.0}, {:.0}",
+        "    turns 1–{TURNS_PER_END}: {:.0}, {:.0}; the last {TURNS_PER_END}: {:.0}, {:.0}",
         early.0, early.1, late.0, late.1
     );
     println!("    ratio {:.3}, {:.3} (asked: at most 1.10)", late.0 / early.0, late.1 / early.1);
@@ -117,22 +118,22 @@ async fn idle(bench: &Bench) {
     warm.wait_until_finished().await.unwrap();
     let before = memory();
     let mut handles = Vec::new();
-    for number in 1..=IDLE {
+    for number in 1..=IDLE_SESSIONS {
         let model = Arc::new(Instantly::new(1, ""));
         let handle = start(bench.parts(Arc::clone(&store), &model), settings(), session(number as u64));
         handle.send("answer, then wait").await.unwrap();
         handle.wait_until_finished().await.unwrap();
         handles.push(handle);
     }
-    let each = memory().saturating_sub(before) as f64 / IDLE as f64 / 1024.0;
-    println!("  {IDLE} idle sessions: {each:.1} KiB each (asked: at most 100)");
+    let each = memory().saturating_sub(before) as f64 / IDLE_SESSIONS as f64 / 1024.0;
+    println!("  {IDLE_SESSIONS} idle sessions: {each:.1} KiB each (asked: at most 100)");
 }
 
 /// 200 sessions that work at once on one disk.
 async fn many(bench: &Bench) {
     let store = bench.sqlite();
     let models: Vec<Arc<Instantly>> =
-        (0..AT_ONCE).map(|_| Arc::new(Instantly::new(THEIR_TURNS, ""))).collect();
+        (0..CONCURRENT_SESSIONS).map(|_| Arc::new(Instantly::new(CONCURRENT_TURNS, ""))).collect();
     let started = Instant::now();
     let work = models.iter().enumerate().map(|(number, model)| {
         let handle = start(bench.parts(Arc::clone(&store), model), settings(), session(number as u64));
@@ -151,7 +152,7 @@ async fn many(bench: &Bench) {
     turns.sort();
     let at = |share: f64| turns[((turns.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
     println!(
-        "  {AT_ONCE} sessions at once, {THEIR_TURNS} turns each, in {:.1} s: a turn, ms: median {:.1}, p99 {:.1}, most {:.1}",
+        "  {CONCURRENT_SESSIONS} sessions at once, {CONCURRENT_TURNS} turns each, in {:.1} s: a turn, ms: median {:.1}, p99 {:.1}, most {:.1}",
         took.as_secs_f64(),
         at(0.5),
         at(0.99),
@@ -164,7 +165,7 @@ async fn many(bench: &Bench) {
 /// one.
 async fn open(bench: &Bench) {
     let store = bench.sqlite();
-    let model = Arc::new(Instantly::new(LONG, ""));
+    let model = Arc::new(Instantly::new(LONG_TURNS, ""));
     let handle = start(bench.parts(Arc::clone(&store), &model), settings(), session(1));
     handle.send("go on for long").await.unwrap();
     handle.wait_until_finished().await.unwrap();
@@ -244,7 +245,7 @@ async fn streamed(bench: &Bench) {
         bytes += file.unwrap().metadata().unwrap().len();
     }
     println!(
-        "  {:.2} MB of text in pieces of {PIECE} bytes: {:.2} MB on disk (asked: at most 3), {:.0} ms",
+        "  {:.2} MB of text in pieces of {PIECE_BYTES} bytes: {:.2} MB on disk (asked: at most 3), {:.0} ms",
         text.len() as f64 / 1e6,
         bytes as f64 / 1e6,
         took.as_secs_f64() * 1e3
@@ -407,7 +408,7 @@ impl Model for Instantly {
         let usage = Usage { input: Tokens(10), output: Tokens(1), ..Usage::default() };
         let message = Message { role: Role::Assistant, content };
         let reply = Reply { message, stop, usage, model: "instantly".to_owned() };
-        let pieces = self.text.as_bytes().chunks(PIECE).map(|piece| {
+        let pieces = self.text.as_bytes().chunks(PIECE_BYTES).map(|piece| {
             let text = String::from_utf8_lossy(piece).into_owned();
             Ok(Delta::Text { block: 0, text })
         });

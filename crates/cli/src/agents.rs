@@ -3,7 +3,7 @@
 use journeyman_agent::agents::{AgentDefinition, AgentInput};
 use journeyman_host::agents::{
     AgentTrust, LoadedAgent, LoadedAgents, build_group, check_group, describe_edit_scope, describe_tools,
-    load_agents, read_group,
+    load_agents, read_group_file,
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
@@ -51,7 +51,7 @@ pub(crate) async fn run_agents_command(environment: &Environment, args: AgentsAr
 /// Runs several agents at once.
 async fn run_group(environment: &Environment, args: GroupArgs) -> Result<u8, HostError> {
     let group = match &args.group {
-        Some(path) => read_group(&environment.cwd.join(path))?,
+        Some(path) => read_group_file(&environment.cwd.join(path))?,
         None => build_group(&args.agents, args.task.as_deref().unwrap_or_default()),
     };
     let options = &args.options;

@@ -52,7 +52,7 @@ pub use first_request::{
     pack_first_request, pack_follow_up, system_prompt,
 };
 pub use instructions::{nested_instructions, nested_instructions_text};
-pub use line_commits::{LineCommit, likeliest_passage, line_commits_text, named_lines};
+pub use line_commits::{LineCommit, candidates_at_named_lines, likeliest_passage, line_commits_text};
 pub use outlines::{FileOutline, Signature, outline_map};
 pub use prompt::{PromptError, PromptTexts, ReadOnlyGoal};
 pub use window_budget::WindowBudget;

@@ -73,7 +73,7 @@ pub(crate) fn short_id(id: &str) -> &str {
 /// Returns the surroundings of the lines that a task names, such as those of a failed assertion or
 /// a stack frame, in its order.
 #[must_use]
-pub fn named_lines(task: &str, listing: &Listing, root: &Path) -> Vec<ContextCandidate> {
+pub fn candidates_at_named_lines(task: &str, listing: &Listing, root: &Path) -> Vec<ContextCandidate> {
     let named = find_mentions(task, listing, root).into_iter();
     let named = named.filter_map(|mention| {
         let line = mention.line?;

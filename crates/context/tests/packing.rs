@@ -8,7 +8,7 @@ use std::sync::Arc;
 use journeyman_context::packing::PackingOutcome;
 use journeyman_context::{
     CheckedRound, ContextError, FEEDBACK_BUDGET, Feedback, FirstRequestInputs, LineCommit, PackedRequest,
-    TokenEstimator, describe_failed_checks, line_commits_text, named_lines, pack_first_request,
+    TokenEstimator, candidates_at_named_lines, describe_failed_checks, line_commits_text, pack_first_request,
 };
 use journeyman_protocol::{
     Baseline, CheckKind, CheckOutcome, ContextCategory, Diagnostic, Evidence, HonestyFinding, HonestyKind,
@@ -316,7 +316,7 @@ fn content_of_files_cannot_leave_its_fence() {
 /// The commit that last changed the lines around one that the task names.
 fn line_commit(project: &Project, task: &str, subject: &str) -> LineCommit {
     let listing = project.workspace().list(ListOptions::default()).unwrap();
-    let lines = named_lines(task, &listing, &project.root().canonicalize().unwrap());
+    let lines = candidates_at_named_lines(task, &listing, &project.root().canonicalize().unwrap());
     let [lines] = &lines[..] else { panic!("{lines:?}") };
     LineCommit::new(lines.clone(), "0123456789abcdef", UnixMillis(1_700_000_000_000), subject.to_owned())
 }
@@ -349,7 +349,7 @@ fn only_lines_that_a_task_names_are_asked_for_and_only_three() {
     let project = Project::new(&[("a.py", ""), ("b.py", ""), ("c.py", ""), ("d.py", "")]);
     let listing = project.workspace().list(ListOptions::default()).unwrap();
     let lines = |task: &str| -> Vec<(String, std::ops::Range<u32>)> {
-        let named = named_lines(task, &listing, Path::new("/nowhere"));
+        let named = candidates_at_named_lines(task, &listing, Path::new("/nowhere"));
         named.into_iter().map(|one| (one.path.to_string(), one.lines)).collect()
     };
     assert_eq!(lines("compare a.py with b.py"), []);

@@ -5,7 +5,7 @@ use journeyman_protocol::{Block, CallId, Message, ResultPart, Role, StopReason, 
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::tool::{CLI_BRIEF, DELEGATE_TOOL, SESSION_GONE_PREFIX, SESSION_LINE_PREFIX};
+use crate::tool::{CLI_INSTRUCTIONS, DELEGATE_TOOL, SESSION_GONE_PREFIX, SESSION_LINE_PREFIX};
 
 /// The beginning of a reminder that the program puts into a conversation; it asks for nothing.
 const REMINDER_PREFIX: &str = "<system-reminder>";
@@ -157,7 +157,7 @@ fn last_session(messages: &[Message]) -> Option<String> {
 
 /// Returns the whole conversation as text, for a CLI that has no session of it.
 fn whole_conversation(messages: &[Message]) -> String {
-    let mut prompt = CLI_BRIEF.to_owned();
+    let mut prompt = CLI_INSTRUCTIONS.to_owned();
     let mut is_first = true;
     for message in messages {
         for text in task_texts(message) {
@@ -196,7 +196,7 @@ mod tests {
         let mut messages = vec![Message::user_text("the context and the task")];
         assert_eq!(
             DelegatingModel::decide(&messages).unwrap(),
-            call(&format!("{CLI_BRIEF}the context and the task"), None)
+            call(&format!("{CLI_INSTRUCTIONS}the context and the task"), None)
         );
         messages.push(Message::assistant_text(""));
         let notes = "[fake ended: exit code 0]\n[files changed: a]\n[session: s-1]\n";
@@ -221,7 +221,7 @@ mod tests {
         messages.push(Message::assistant_text(""));
         messages.push(user(vec![result(&[&format!("{SESSION_GONE_PREFIX}; give …")], true)]));
         let whole = format!(
-            "{CLI_BRIEF}the task\n\n# What you answered before\ndone\n\n# The next message\nand now this"
+            "{CLI_INSTRUCTIONS}the task\n\n# What you answered before\ndone\n\n# The next message\nand now this"
         );
         assert_eq!(DelegatingModel::decide(&messages).unwrap(), call(&whole, None));
     }
@@ -251,10 +251,10 @@ mod tests {
             DelegatingModel::decide(&messages).unwrap()
         };
         let failed = result(&["fake failed: no"], true);
-        let more = format!("{CLI_BRIEF}the task\n\n# The next message\ntry again");
+        let more = format!("{CLI_INSTRUCTIONS}the task\n\n# The next message\ntry again");
         assert_eq!(answered(vec![failed, Block::text("try again")]), call(&more, None));
         let cut_off = result(&["cut off: the program ended while this call ran."], true);
-        assert_eq!(answered(vec![cut_off]), call(&format!("{CLI_BRIEF}the task"), None));
+        assert_eq!(answered(vec![cut_off]), call(&format!("{CLI_INSTRUCTIONS}the task"), None));
         assert!(DelegatingModel::decide(&[]).is_err());
     }
 }

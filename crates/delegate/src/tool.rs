@@ -32,7 +32,7 @@ use crate::{CommandLine, CommandRequest, FailureKind, Outcome, TokensAndCost};
 /// The name of the tool.
 pub const DELEGATE_TOOL: &str = "delegate_task";
 /// Instructions for a CLI, in addition to the task and its context.
-pub(crate) const CLI_BRIEF: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
+pub(crate) const CLI_INSTRUCTIONS: &str = "You work in the project in the current directory: its files are the ones named below. Make the \
                      change; don't only describe it, and don't commit it. When you stop, the project's checks run, \
                      and you get the results if one fails. Sum up at the end what you changed and why.\n\n";
 /// The beginning of the error for a CLI's session that is no longer kept.
@@ -418,7 +418,7 @@ fn advise(to: &str, kind: FailureKind) -> String {
 /// Returns the person's task in a prompt, which may be surrounded by instructions and project
 /// context.
 fn extract_task(prompt: &str) -> &str {
-    let Some(rest) = prompt.strip_prefix(CLI_BRIEF) else { return prompt };
+    let Some(rest) = prompt.strip_prefix(CLI_INSTRUCTIONS) else { return prompt };
     let fenced = rest.strip_prefix("<task").and_then(|rest| rest.split_once(">\n"));
     fenced.map_or(rest, |(_, rest)| rest.split("\n</task").next().unwrap_or(rest))
 }
@@ -443,11 +443,11 @@ mod tests {
 
     #[test]
     fn a_summary_has_the_words_of_a_person() {
-        let context = format!("{CLI_BRIEF}<task>\nfix it\nnow\n</task>\n\n<files>\na\n</files>");
+        let context = format!("{CLI_INSTRUCTIONS}<task>\nfix it\nnow\n</task>\n\n<files>\na\n</files>");
         assert_eq!(extract_task(&context), "fix it\nnow");
-        let numbered = format!("{CLI_BRIEF}<task-2>\nwhat is <task>?\n</task-2>\nmore");
+        let numbered = format!("{CLI_INSTRUCTIONS}<task-2>\nwhat is <task>?\n</task-2>\nmore");
         assert_eq!(extract_task(&numbered), "what is <task>?");
-        assert_eq!(extract_task(&format!("{CLI_BRIEF}plain words")), "plain words");
+        assert_eq!(extract_task(&format!("{CLI_INSTRUCTIONS}plain words")), "plain words");
         assert_eq!(extract_task("<task>\nof a model's"), "<task>\nof a model's");
     }
 }

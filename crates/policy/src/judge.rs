@@ -178,7 +178,7 @@ impl Policy {
         for finding in findings {
             let own = decision_of_mode(call.mode, finding.level, call.sandbox).max(finding.floor);
             let by_rules = match own {
-                Decision::Ask => self.allowing_rules(&case, finding.about),
+                Decision::Ask => self.rules_allowing_finding(&case, finding.about),
                 Decision::Allow | Decision::Deny => None,
             };
             if let Some(rules) = by_rules {
@@ -231,7 +231,11 @@ impl Policy {
     }
 
     /// Returns the rules that together allow a finding; `None` if they don't.
-    fn allowing_rules(&self, case: &AnalysedCall<'_>, about: FindingSubject) -> Option<Vec<&CompiledRule>> {
+    fn rules_allowing_finding(
+        &self,
+        case: &AnalysedCall<'_>,
+        about: FindingSubject,
+    ) -> Option<Vec<&CompiledRule>> {
         let call = &case.call;
         let mut rules = Vec::new();
         let mut add = |aspect, need| self.find_allowing_rule(case, aspect, need).map(|rule| rules.push(rule));
@@ -254,14 +258,14 @@ impl Policy {
                 }
             }
             FindingSubject::Tool => add(CallAspect::Tool, RuleSpecificity::Any)?,
-            FindingSubject::Command => return self.allowing_command(case),
+            FindingSubject::Command => return self.rules_allowing_command(case),
         }
         Some(rules)
     }
 
     /// Returns the rules that allow a command: one with its whole line, or one for each program
     /// that needs a rule.
-    fn allowing_command(&self, case: &AnalysedCall<'_>) -> Option<Vec<&CompiledRule>> {
+    fn rules_allowing_command(&self, case: &AnalysedCall<'_>) -> Option<Vec<&CompiledRule>> {
         let line = case.call.effects.command.as_deref()?;
         let analysis = case.subject.analysis?;
         if let Some(rule) = self.find_allowing_rule(

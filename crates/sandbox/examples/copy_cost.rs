@@ -80,7 +80,7 @@ mod linux {
         println!("close                     {:>9.3?}", median(closes));
         let mounted = Arc::new(mount(place, root, ROUNDS));
         commands(root, &mounted);
-        status(root, &mounted);
+        time_metadata_walk(root, &mounted);
     }
 
     fn mount(place: &Path, root: &Path, number: usize) -> MountedTree {
@@ -112,7 +112,7 @@ mod linux {
         println!("command in the copy       {:>9.3?}", median(copied));
     }
 
-    fn status(root: &Path, mounted: &Arc<MountedTree>) {
+    fn time_metadata_walk(root: &Path, mounted: &Arc<MountedTree>) {
         let reach = PathBuf::from(format!("/proc/self/fd/{}", mounted.root().as_raw_fd()));
         let (mut direct, mut copied) = (Vec::new(), Vec::new());
         let look = |at: &Path| {

@@ -26,7 +26,7 @@ const MAX_BRACKET_DEPTH: usize = 1_000;
 /// and one more for each [`BYTES_PER_PROGRESS_CALL`] bytes. Ordinary source takes one call per
 /// thirty bytes or more; a text that reaches the maximum makes the parser follow many readings at
 /// once.
-const BASE_PROGRESS_CALLS: usize = 2_000;
+const BASE_PROGRESS_CALL_LIMIT: usize = 2_000;
 const BYTES_PER_PROGRESS_CALL: usize = 4;
 /// Bytes that the parser is given at once, except for the rest of a character.
 const PARSER_CHUNK_BYTES: usize = 1024;
@@ -218,7 +218,7 @@ fn parse_within_bounds(
     text: &str,
     old: Option<&tree_sitter::Tree>,
 ) -> Result<tree_sitter::Tree, ParseError> {
-    let most = BASE_PROGRESS_CALLS + text.len() / BYTES_PER_PROGRESS_CALL;
+    let most = BASE_PROGRESS_CALL_LIMIT + text.len() / BYTES_PER_PROGRESS_CALL;
     let mut looks = 0;
     let mut look = |_: &ParseState| {
         looks += 1;

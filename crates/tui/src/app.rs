@@ -26,7 +26,7 @@ use crate::composer::Composer;
 use crate::conversation_state::Conversation;
 use crate::copy_decision::SettledCopy;
 use crate::live_area::{LiveArea, StatusLineContext};
-use crate::open_session::{ConversationSetup, OpenSession, RestingSession};
+use crate::open_session::{ClosedSession, ConversationSetup, OpenSession};
 use crate::plain::PlainMode;
 use crate::preferences::Preferences;
 use crate::presentation::{FRAME_INTERVAL, Presentation};
@@ -167,7 +167,7 @@ pub(crate) struct App {
     /// The session of another process that is watched.
     pub(crate) watch: Option<SessionWatch>,
     /// The session that the next message opens again.
-    pub(crate) resting: Option<RestingSession>,
+    pub(crate) closed_session: Option<ClosedSession>,
     /// The copy of the session that rests, while it is reviewed.
     pub(crate) copy_review: Option<CopyReview>,
     /// Stops what is being done to the copy, while it is.
@@ -215,7 +215,7 @@ impl App {
             next_look: Instant::now(),
             answers_first: false,
             watch: None,
-            resting: None,
+            closed_session: None,
             copy_review: None,
             landing: None,
             preferences,

@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobResult};
 use crate::copy_decision::{CopyDecision, LAND_WORDS, SettledCopy};
-use crate::open_session::RestingSession;
+use crate::open_session::ClosedSession;
 use crate::presentation::Overlay;
 use crate::review::{LANDING_HINT, Review};
 
 impl App {
     /// Returns true if the session works in a copy.
     pub(crate) fn is_in_copy(&self) -> bool {
-        match (&self.open_session, &self.resting) {
+        match (&self.open_session, &self.closed_session) {
             (Some(open), _) => open.template.delivery.work_location() != WorkLocation::Project,
-            (None, Some(resting)) => resting.is_in_copy,
+            (None, Some(closed)) => closed.is_in_copy,
             (None, None) => false,
         }
     }
@@ -46,7 +46,8 @@ impl App {
         drop(session);
         if is_in_copy {
             let template = Some(template);
-            self.resting = has_log.then_some(RestingSession { id, template, is_in_copy, has_ended_run });
+            self.closed_session =
+                has_log.then_some(ClosedSession { id, template, is_in_copy, has_ended_run });
             return;
         }
         // What earlier openings have done was delivered by them.
@@ -69,7 +70,7 @@ impl App {
         self.copy_review = None;
         self.close_session().await;
         let settled = self.keep_or_remove_copy().await;
-        let id = self.resting.take().filter(|resting| resting.is_in_copy)?.id;
+        let id = self.closed_session.take().filter(|closed| closed.is_in_copy)?.id;
         match settled {
             Ok(None) => None,
             Ok(Some(copy)) => Some(format_work_location(&id, Some(&copy), None, "", Paint::PLAIN)),
@@ -81,7 +82,8 @@ impl App {
     /// Keeps the copy of the session that rests, or removes one in which nothing was changed.
     /// Returns the place of the work; `None` where there is no copy (any more).
     pub(crate) async fn keep_or_remove_copy(&self) -> Result<Option<CopyReport>, HostError> {
-        let Some(RestingSession { id, template: Some(template), has_ended_run, .. }) = &self.resting else {
+        let Some(ClosedSession { id, template: Some(template), has_ended_run, .. }) = &self.closed_session
+        else {
             return Ok(None);
         };
         let copies = template.project.workspace.copies().list().context("looking for its copy")?;
@@ -147,7 +149,7 @@ impl App {
     /// Begins to land the copy of the session that rests, or to drop it.
     pub(crate) fn start_landing_or_discard(&mut self, request: Option<LandRequest>) {
         let copy = self.copy_review.take();
-        let Some(RestingSession { id, template: Some(template), .. }) = &self.resting else {
+        let Some(ClosedSession { id, template: Some(template), .. }) = &self.closed_session else {
             self.notice = Some("nothing was changed in the copy yet".to_owned());
             return;
         };

@@ -60,7 +60,7 @@ pub(crate) struct OpenSession {
 }
 
 /// A session that is closed for now, and that the next message opens again.
-pub(crate) struct RestingSession {
+pub(crate) struct ClosedSession {
     /// The session.
     pub(crate) id: SessionId,
     /// The project and the settings that it had; `None` for one that only was watched.

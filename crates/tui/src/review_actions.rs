@@ -73,10 +73,10 @@ impl App {
     }
 
     async fn revert_hunk_in_copy(&mut self, effect: &ReviewEffect) {
-        let (Some(copy), Some(resting)) = (&self.copy_review, &self.resting) else { return };
+        let (Some(copy), Some(closed)) = (&self.copy_review, &self.closed_session) else { return };
         let Some(Overlay::Review(review)) = self.presentation.overlay() else { return };
         let changed = async {
-            let what = revert_or_restore_hunk(review, effect, &copy.workspace(), &resting.id)?;
+            let what = revert_or_restore_hunk(review, effect, &copy.workspace(), &closed.id)?;
             copy.record_unverified().await?;
             review.set_preview(copy.preview().await?);
             Ok(what)

@@ -21,7 +21,7 @@ use crate::completion::NamedSession;
 use crate::conversation_state::{Conversation, RewindCheckpoint, RewindPoint};
 use crate::first_start::{explain_first_start, is_first_start};
 use crate::hyperlinks::Linker;
-use crate::open_session::RestingSession;
+use crate::open_session::ClosedSession;
 use crate::picker::{Picker, PickerItem};
 use crate::presentation::{Overlay, PickerPurpose};
 use crate::questions::Questions;
@@ -138,7 +138,7 @@ impl App {
     /// Opens the session again that was closed for something, unless it rests until the next
     /// message.
     pub(crate) async fn reopen_closed_session(&mut self, id: &SessionId) {
-        if self.resting.is_none() {
+        if self.closed_session.is_none() {
             self.open_session(id, RecalledPart::Nothing).await;
         }
     }
@@ -146,7 +146,7 @@ impl App {
     /// Returns the session that is open or rests.
     pub(crate) fn session_id(&self) -> Option<SessionId> {
         let open = self.open_session.as_ref().map(|open| open.session.id().clone());
-        open.or_else(|| self.resting.as_ref().map(|resting| resting.id.clone()))
+        open.or_else(|| self.closed_session.as_ref().map(|closed| closed.id.clone()))
     }
 
     /// Returns the session that is open or rests, if its log exists.
@@ -174,7 +174,7 @@ impl App {
 
     fn reset_conversation(&mut self, conversation: Conversation) {
         self.conversation = conversation;
-        (self.watch, self.resting, self.surroundings.is_watched) = (None, None, false);
+        (self.watch, self.closed_session, self.surroundings.is_watched) = (None, None, false);
         self.queued.clear();
         self.presentation.mark_blocks_shown(0);
     }
@@ -355,8 +355,8 @@ impl App {
     /// Lets a session that was forked go on in the copy of the one before. Returns false where it
     /// needs a copy of its own.
     async fn hand_over_copy(&mut self, from: &SessionId, to: &SessionId) -> bool {
-        let resting = self.resting.as_ref().and_then(|resting| resting.template.as_ref());
-        let Some(isolation) = resting.map(|template| template.project.isolation()) else { return false };
+        let closed = self.closed_session.as_ref().and_then(|closed| closed.template.as_ref());
+        let Some(isolation) = closed.map(|template| template.project.isolation()) else { return false };
         match hand_over_copy(&isolation, from, to).await {
             Ok(is_handed_over) => is_handed_over,
             Err(error) => {
@@ -371,7 +371,7 @@ impl App {
     /// # Errors
     /// The copy can't be opened. `None` where there is none.
     pub(crate) async fn open_resting_copy(&self) -> Result<Option<CopyReview>, HostError> {
-        let Some(RestingSession { id, template: Some(template), .. }) = &self.resting else {
+        let Some(ClosedSession { id, template: Some(template), .. }) = &self.closed_session else {
             return Ok(None);
         };
         let copies = template.project.workspace.copies().list();
@@ -448,8 +448,8 @@ impl App {
 impl App {
     /// Begins to list the project's files, symbols and sessions, for completion.
     pub(crate) fn start_listing_files(&mut self) {
-        let resting = self.resting.as_ref().and_then(|resting| resting.template.as_ref());
-        let Some(template) = self.open_session.as_ref().map(|open| &open.template).or(resting) else {
+        let closed = self.closed_session.as_ref().and_then(|closed| closed.template.as_ref());
+        let Some(template) = self.open_session.as_ref().map(|open| &open.template).or(closed) else {
             return;
         };
         let workspace = std::sync::Arc::clone(&template.project.workspace);
@@ -528,8 +528,8 @@ impl App {
     /// them since, or taken the change back. A copy is the session's alone.
     pub(crate) fn start_tree_hash(&mut self) {
         let is_verified = self.conversation.facts().verified_tree.is_some();
-        let resting = self.resting.as_ref().and_then(|resting| resting.template.as_ref());
-        let template = self.open_session.as_ref().map(|open| &open.template).or(resting);
+        let closed = self.closed_session.as_ref().and_then(|closed| closed.template.as_ref());
+        let template = self.open_session.as_ref().map(|open| &open.template).or(closed);
         let Some(template) = template.filter(|_| is_verified && !self.is_in_copy()) else { return };
         let workspace = std::sync::Arc::clone(&template.project.workspace);
         let looking = tokio::task::spawn_blocking(move || workspace.history().tree_hash());

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::{App, JobResult, RecalledPart};
 use crate::conversation_state::Conversation;
-use crate::open_session::RestingSession;
+use crate::open_session::ClosedSession;
 use crate::session_watch::SessionWatch;
 
 impl App {
@@ -73,8 +73,8 @@ impl App {
         match ended {
             Ok(()) => {
                 let id = session.clone();
-                self.resting =
-                    Some(RestingSession { id, template: None, is_in_copy: false, has_ended_run: false });
+                self.closed_session =
+                    Some(ClosedSession { id, template: None, is_in_copy: false, has_ended_run: false });
                 self.show_note(
                     Style::Dim,
                     "the other process is done; the next message goes on with the session here",
@@ -95,13 +95,13 @@ impl App {
 
     /// Returns true if no session is open, watched or about to be opened.
     pub(crate) fn has_no_session(&self) -> bool {
-        self.open_session.is_none() && self.watch.is_none() && self.resting.is_none()
+        self.open_session.is_none() && self.watch.is_none() && self.closed_session.is_none()
     }
 
     /// Opens the session that rests, if there is one.
     pub(crate) async fn open_resting_session(&mut self) {
-        let resting = self.resting.as_ref().map(|resting| (resting.id.clone(), resting.is_in_copy));
-        if let Some((id, is_in_copy)) = resting {
+        let closed = self.closed_session.as_ref().map(|closed| (closed.id.clone(), closed.is_in_copy));
+        if let Some((id, is_in_copy)) = closed {
             self.open_session_in_copy(&id, is_in_copy).await;
         }
     }

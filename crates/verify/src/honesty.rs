@@ -347,6 +347,8 @@ fn compare_ignore_list(file: &ReadFile<'_>, report: &mut HonestyReport) {
     }
 }
 
+/// Returns true for a settings file that is written as code or in XML, which no reader of plain
+/// settings takes apart.
 fn is_code_settings(path: &str) -> bool {
     [".js", ".cjs", ".mjs", ".ts", ".mts", ".xml", ".csproj"].iter().any(|ending| path.ends_with(ending))
 }

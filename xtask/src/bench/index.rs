@@ -27,8 +27,8 @@ const WHOLE_RATE: f64 = 6.0;
 /// Of the source's size.
 const SIZE: f64 = 0.6;
 /// Files and bytes above which the bounds of a large tree hold.
-const LARGE_FILES: f64 = 20_000.0;
-const LARGE_BYTES: f64 = 200.0 * MB;
+const LARGE_TREE_FILES: f64 = 20_000.0;
+const LARGE_TREE_BYTES: f64 = 200.0 * MB;
 
 /// The parts to run, with their data.
 struct IndexOptions {
@@ -168,7 +168,7 @@ impl Judge {
         println!("  of which: {}", shares.collect::<Vec<_>>().join(", "));
         let peak = of("peak_mib");
         self.check("peak memory", peak <= 1536.0, &format!("{peak:.0} MiB"), "1536 MiB");
-        if of("bytes") >= LARGE_BYTES {
+        if of("bytes") >= LARGE_TREE_BYTES {
             let two = of("cpu_ms") / 2e3;
             let figure = format!("{two:.0} s on two cores, {:.0} s by the clock", of("ms") / 1e3);
             self.check("the whole tree", two < 180.0, &figure, "180 s");
@@ -176,14 +176,14 @@ impl Judge {
     }
 
     fn scan(&mut self, found: &Figures) {
-        let bound = if found.of("files") >= LARGE_FILES { 100.0 } else { 10.0 };
+        let bound = if found.of("files") >= LARGE_TREE_FILES { 100.0 } else { 10.0 };
         let open = found.of("open_ms");
         self.check("open", open <= bound, &format!("{open:.2} ms"), &format!("{bound} ms"));
         println!("scan, nothing changed: {:.1} ms, {} read", found.of("ms"), found.of("read"));
     }
 
     fn query(&mut self, found: &Figures) {
-        let (p50, p99) = if found.of("bytes") >= LARGE_BYTES { (15.0, 80.0) } else { (5.0, 25.0) };
+        let (p50, p99) = if found.of("bytes") >= LARGE_TREE_BYTES { (15.0, 80.0) } else { (5.0, 25.0) };
         println!(
             "{} queries of {} words on the average, {} answered; processor time p50 {:.2} ms, p99 {:.2} ms, most {:.2} ms",
             found.of("queries"),
@@ -207,7 +207,7 @@ impl Judge {
     }
 
     fn update(&mut self, found: &Figures) {
-        let bound = if found.of("files") >= LARGE_FILES { 60.0 } else { 20.0 };
+        let bound = if found.of("files") >= LARGE_TREE_FILES { 60.0 } else { 20.0 };
         let ms = found.of("ms");
         let figure = format!(
             "{ms:.1} ms (most {:.1} ms; processor time {:.1} ms)",

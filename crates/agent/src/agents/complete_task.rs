@@ -57,7 +57,7 @@ impl Tool for CompleteTaskTool {
         input: Value,
     ) -> BoxFuture<'a, Result<ToolOutput, ToolError>> {
         async move {
-            Ok(match self.output.parse_output(&input) {
+            Ok(match self.output.output_from_arguments(&input) {
                 Ok(_) => ToolOutput::text("The result was taken, and the task is complete."),
                 Err(wrong) => ToolOutput::failure(format!(
                     "not complete: {wrong}. Call {COMPLETE_TASK} again with all of it."

@@ -513,10 +513,12 @@ mod tests {
     fn the_schema_of_a_typed_output_is_that_of_the_type() {
         let typed = counter().output::<Count>("count", "The count.");
         assert_eq!(
-            typed.definition.output.parse_output(&json!({ "count": { "files": 3 } })),
+            typed.definition.output.output_from_arguments(&json!({ "count": { "files": 3 } })),
             Ok(json!({ "files": 3 }))
         );
-        assert!(typed.definition.output.parse_output(&json!({ "count": { "files": "x" } })).is_err());
+        assert!(
+            typed.definition.output.output_from_arguments(&json!({ "count": { "files": "x" } })).is_err()
+        );
         let schema = complete_task_schema(&typed.definition.output);
         assert_eq!(schema["required"], json!(["count"]));
         assert_eq!(schema["properties"]["count"]["description"], "The count.");

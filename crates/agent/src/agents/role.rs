@@ -70,7 +70,7 @@ impl Default for AgentOutputSpec {
 impl AgentOutputSpec {
     /// Returns the output from the arguments of `complete_task`, or a description of the error. A
     /// blank output counts as missing.
-    pub(crate) fn parse_output(&self, arguments: &Value) -> Result<Value, String> {
+    pub(crate) fn output_from_arguments(&self, arguments: &Value) -> Result<Value, String> {
         let name = &self.name;
         let output = arguments.get(name).filter(|output| !output.is_null());
         let is_blank = |output: &Value| output.as_str().is_some_and(|text| text.trim().is_empty());
@@ -192,18 +192,18 @@ mod tests {
         let schema =
             json!({ "type": "object", "required": ["a"], "properties": { "a": { "type": "string" } } });
         let typed = AgentOutputSpec { name: "report".to_owned(), description: String::new(), schema };
-        assert_eq!(typed.parse_output(&json!({ "report": { "a": "x" } })), Ok(json!({ "a": "x" })));
+        assert_eq!(typed.output_from_arguments(&json!({ "report": { "a": "x" } })), Ok(json!({ "a": "x" })));
         for (arguments, named) in [
             (json!({}), "`report` is missing"),
             (json!({ "report": null }), "`report` is missing"),
             (json!({ "report": { "a": 1 } }), "`/a`"),
             (json!({ "report": {} }), "\"a\""),
         ] {
-            let wrong = typed.parse_output(&arguments).unwrap_err();
+            let wrong = typed.output_from_arguments(&arguments).unwrap_err();
             assert!(wrong.contains(named), "{wrong}");
         }
         let untyped = AgentOutputSpec::default();
-        assert_eq!(untyped.parse_output(&json!({ "result": "found" })), Ok(json!("found")));
-        assert!(untyped.parse_output(&json!({ "result": "  " })).is_err());
+        assert_eq!(untyped.output_from_arguments(&json!({ "result": "found" })), Ok(json!("found")));
+        assert!(untyped.output_from_arguments(&json!({ "result": "  " })).is_err());
     }
 }

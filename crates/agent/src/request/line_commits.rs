@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use journeyman_context::packing::ContextCandidate;
-use journeyman_context::{LineCommit, line_commits_text, named_lines};
+use journeyman_context::{LineCommit, candidates_at_named_lines, line_commits_text};
 use journeyman_git::{BlameHunk, Git};
 use journeyman_policy::secrets::Redactor;
 use journeyman_protocol::{RelPath, ReminderCategory, Tokens};
@@ -82,7 +82,7 @@ impl LineCommits {
             let listed = Arc::clone(&workspace);
             let find_named = move || {
                 let listing = listed.list(ListOptions::default()).ok()?;
-                let mut lines = named_lines(&message, &listing, listed.root());
+                let mut lines = candidates_at_named_lines(&message, &listing, listed.root());
                 lines.retain(|lines| may_show(&lines.path));
                 Some(lines)
             };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use journeyman_context::{likeliest_passage, named_lines};
+use journeyman_context::{candidates_at_named_lines, likeliest_passage};
 use journeyman_protocol::{AgentState, Event, MessageKind, Mode, RelPath};
 use journeyman_workspace::{ListOptions, Listing};
 use tokio_util::sync::CancellationToken;
@@ -141,7 +141,7 @@ impl TaskOpening<'_> {
         let lookup = |timeout| (look_up_task(self.cx, Arc::clone(&may_show), task), timeout);
         let found = self.cx.settings.index_timeout.map(lookup);
         let listing = list_files(self.cx).await?;
-        let mut lines = named_lines(task, &listing, self.cx.workspace.root());
+        let mut lines = candidates_at_named_lines(task, &listing, self.cx.workspace.root());
         lines.retain(|lines| may_show(&lines.path));
         let are_named = !lines.is_empty();
         self.supervision.look_for_line_commits(self.cx, lines);

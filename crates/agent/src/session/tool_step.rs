@@ -281,7 +281,7 @@ impl ToolStep<'_> {
     fn record_agent_work(&mut self, call: &ToolUse, state: CallState) {
         let is_completion = call.name == COMPLETE_TASK && state == CallState::Completed;
         if let Some(role) = self.cx.role().filter(|_| is_completion)
-            && let Ok(output) = role.output.parse_output(&call.input)
+            && let Ok(output) = role.output.output_from_arguments(&call.input)
         {
             let role = self.cx.role().filter(|role| role.parent.is_none());
             let plan = role.and_then(|role| Plan::from_output(&output, &role.task()));

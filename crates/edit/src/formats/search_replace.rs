@@ -169,7 +169,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         if self.open.is_none() && text.starts_with("```") {
             self.fence = match self.fence.take() {
                 Some(_) => {
-                    self.end_conflict(start + text.len());
+                    self.finish_conflict_block(start + text.len());
                     None
                 }
                 None => Some(start + text.len()),
@@ -494,7 +494,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
     }
 
     /// The fence around conflict marks ends at `end`.
-    fn end_conflict(&mut self, end: usize) {
+    fn finish_conflict_block(&mut self, end: usize) {
         let Some(conflict) = self.conflict.take() else { return };
         let inside = conflict.inside;
         let reply = self.source.reply;

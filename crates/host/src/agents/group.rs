@@ -17,7 +17,7 @@ const MAX_GROUP_FILE_BYTES: u64 = 256 * 1024;
 ///
 /// # Errors
 /// [`HostError::Usage`] naming the line that is wrong.
-pub fn read_group(path: &Path) -> Result<Group, HostError> {
+pub fn read_group_file(path: &Path) -> Result<Group, HostError> {
     let shown = path.display();
     let refused = |why: &dyn std::fmt::Display| HostError::usage(format_args!("{shown}: {why}"));
     let read = read_path(path, MAX_GROUP_FILE_BYTES).map_err(|error| refused(&error))?;
@@ -80,7 +80,7 @@ mod tests {
             (long.as_path(), "more than 262144 bytes"),
             (dir.path(), "regular file"),
         ] {
-            let error = read_group(path).unwrap_err().to_string();
+            let error = read_group_file(path).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");
         }
     }

@@ -11,7 +11,7 @@ mod tools;
 mod tree;
 
 pub use file_error::AgentFileError;
-pub use group::{build_group, check_group, read_group};
+pub use group::{build_group, check_group, read_group_file};
 pub use loader::{AgentSource, AgentTrust, LoadedAgent, LoadedAgents, load_agents};
 pub use run::{AgentRun, parse_inputs};
 pub use tools::{describe_edit_scope, describe_tools};

@@ -9,7 +9,7 @@ use journeyman_context::counting::Counter;
 use journeyman_context::gathering::{ContextSources, GatheredContext, gather};
 use journeyman_context::packing::{ContextCandidate, PackingOutcome};
 use journeyman_context::{
-    FirstRequestInputs, LineCommit, WeighedItem, WindowBudget, likeliest_passage, named_lines,
+    FirstRequestInputs, LineCommit, WeighedItem, WindowBudget, candidates_at_named_lines, likeliest_passage,
     pack_first_request,
 };
 use journeyman_git::Git;
@@ -103,7 +103,7 @@ impl ContextPlan {
         let tools = offered_tools(registry, &settings, Some(&agents), limits.window);
         let notes = load_notes(&state, &root)?;
         let found = gather_candidates(index, &workspace, &redactor, task);
-        let lines = match named_lines(task, &listing, workspace.root()) {
+        let lines = match candidates_at_named_lines(task, &listing, workspace.root()) {
             lines if lines.is_empty() => {
                 found.iter().filter_map(|found| likeliest_passage(&found.candidates)).collect()
             }

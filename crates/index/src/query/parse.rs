@@ -109,7 +109,7 @@ impl Query {
             let first = self.places.len();
             self.collect_mentions_of_line(line);
             // Python has the innermost frame last, others have it first.
-            match frame_order(line) {
+            match stack_frame_order(line) {
                 Some(FrameOrder::InnermostFirst) => frames.extend(self.places.drain(first..)),
                 Some(FrameOrder::InnermostLast) => {
                     frames.splice(0..0, self.places.drain(first..));
@@ -181,7 +181,7 @@ enum FrameOrder {
 }
 
 /// Returns the order of the stack trace that a line is a frame of; `None` for other lines.
-fn frame_order(line: &str) -> Option<FrameOrder> {
+fn stack_frame_order(line: &str) -> Option<FrameOrder> {
     let line = line.trim_start();
     if line.starts_with("File \"") && line.contains("\", line ") {
         return Some(FrameOrder::InnermostLast);

@@ -68,11 +68,12 @@ pub(super) fn legal_call_id(id: &str, rule: IdRule) -> Cow<'_, str> {
             if id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
                 return Cow::Borrowed(id);
             }
-            const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+            const BASE62_DIGITS: &[u8; 62] =
+                b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
             let mut rest = IdDigest::of(id);
             let mut short = String::with_capacity(9);
             for _ in 0..9 {
-                let digit = usize::try_from(rest % 62).ok().and_then(|place| DIGITS.get(place));
+                let digit = usize::try_from(rest % 62).ok().and_then(|place| BASE62_DIGITS.get(place));
                 short.push(char::from(digit.copied().unwrap_or(b'0')));
                 rest /= 62;
             }

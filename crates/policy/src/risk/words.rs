@@ -18,7 +18,7 @@ const MAX_JOINED_WORDS: usize = 16;
 const MAX_JOINED_BYTES: usize = 40;
 /// Minimum length of a word that is found at the beginning of a longer one (`deletefiles`), in
 /// bytes. Shorter ones begin words of all kinds.
-const MIN_PREFIX_BYTES: usize = 6;
+const MIN_LEADING_WORD_BYTES: usize = 6;
 /// Minimum length of a word that is found in pieces (`de lete`), in bytes.
 const MIN_PIECED_BYTES: usize = 3;
 
@@ -310,11 +310,11 @@ impl ClassWords {
     }
 
     fn find_prefix(&self, word: &str) -> Option<usize> {
-        let lengths = MIN_PREFIX_BYTES..word.len().min(MAX_JOINED_BYTES);
+        let lengths = MIN_LEADING_WORD_BYTES..word.len().min(MAX_JOINED_BYTES);
         lengths.filter_map(|length| self.forms.get(word.get(..length)?)).flatten().copied().find(|place| {
             self.entries
                 .get(*place)
-                .is_some_and(|entry| entry.length == 1 && entry.word.len() >= MIN_PREFIX_BYTES)
+                .is_some_and(|entry| entry.length == 1 && entry.word.len() >= MIN_LEADING_WORD_BYTES)
         })
     }
 }

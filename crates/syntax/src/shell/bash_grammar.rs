@@ -9,8 +9,8 @@ use tree_sitter::{Decode, ParseOptions, ParseState, Parser, Tree};
 /// Maximum calls of the parser's progress callback (one per hundred parser steps), per byte of the
 /// text and in all. Ordinary texts take one per thirty bytes; a text that reaches the maximum makes
 /// the parser follow many readings at once.
-const PROGRESS_CALLS_PER_BYTE: usize = 2;
-const BASE_PROGRESS_CALLS: usize = 64;
+const PROGRESS_CALL_LIMIT_PER_BYTE: usize = 2;
+const BASE_PROGRESS_CALL_LIMIT: usize = 64;
 /// Bytes that the parser is given at once, except for the rest of a character.
 const PARSER_CHUNK_BYTES: usize = 256;
 /// Maximum average number of reads of each chunk. The parser looks ahead for the ends of quotes and
@@ -122,10 +122,10 @@ pub(super) fn parse_tree(text: &str, steps: &mut usize) -> Option<Tree> {
             *slot = Some(parser);
         }
         let parser = slot.as_mut()?;
-        let most = BASE_PROGRESS_CALLS + text.len() * PROGRESS_CALLS_PER_BYTE;
+        let most = BASE_PROGRESS_CALL_LIMIT + text.len() * PROGRESS_CALL_LIMIT_PER_BYTE;
         let mut look = |state: &ParseState| {
             *steps += 1;
-            if *steps > most || (state.has_error() && *steps > BASE_PROGRESS_CALLS) {
+            if *steps > most || (state.has_error() && *steps > BASE_PROGRESS_CALL_LIMIT) {
                 ControlFlow::Break(())
             } else {
                 ControlFlow::Continue(())

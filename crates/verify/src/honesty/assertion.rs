@@ -179,7 +179,7 @@ fn assertion_from_tokens<'t>(tokens: &[Token<'t>], names: &[&str]) -> Option<Ass
         literals,
         words,
         alternatives: tokens.iter().filter(|token| matches!(token.text, "||" | "or")).count(),
-        bound: find_bound(tokens, names),
+        bound: find_allowed_limit(tokens, names),
         any_error: expects_any_error(tokens, names),
         awaited: false,
         conditions: 0,
@@ -347,7 +347,7 @@ fn encloses_comparison(before: &[&str], after: &[&str]) -> bool {
 }
 
 /// Returns the limit that an assertion allows.
-fn find_bound(tokens: &[Token<'_>], names: &[&str]) -> Option<AssertionBound> {
+fn find_allowed_limit(tokens: &[Token<'_>], names: &[&str]) -> Option<AssertionBound> {
     let number = |token: &Token<'_>| {
         let digits = token.text.trim_end_matches(|c: char| c.is_ascii_alphabetic()).replace('_', "");
         (token.kind == TokenKind::Number).then(|| digits.parse::<f64>().ok()).flatten()

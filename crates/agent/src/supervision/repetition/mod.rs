@@ -14,8 +14,8 @@
 //!
 //! - [`PROSE`]: the same words of prose. Gemini CLI ends a reply at 10 repetitions of 50
 //!   characters.
-//! - [`NUMBERED_PROSE_BOUNDS`]: prose that differs only in its numbers, such as a counter. Lists
-//!   are written so too, hence the bounds are those of a list that nobody would read.
+//! - [`NUMBER_VARYING_PROSE_BOUNDS`]: prose that differs only in its numbers, such as a counter.
+//!   Lists are written so too, hence the bounds are those of a list that nobody would read.
 //! - [`DATA`]: everything else that is the same, character by character. Tables, test data and
 //!   generated code within these bounds end no reply.
 //!
@@ -51,7 +51,7 @@ struct RepetitionBounds {
 /// Songs and oaths that repeat a line stay below.
 const PROSE_BOUNDS: RepetitionBounds = RepetitionBounds { repetitions: 6, bytes: 400 };
 /// Bounds for prose that differs only in its numbers: some 2,000 tokens.
-const NUMBERED_PROSE_BOUNDS: RepetitionBounds = RepetitionBounds { repetitions: 32, bytes: 8 * 1024 };
+const NUMBER_VARYING_PROSE_BOUNDS: RepetitionBounds = RepetitionBounds { repetitions: 32, bytes: 8 * 1024 };
 /// Bounds for all other text: some 8,000 tokens, as much as many models may write in one reply.
 const DATA_BOUNDS: RepetitionBounds = RepetitionBounds { repetitions: 64, bytes: 32 * 1024 };
 
@@ -154,8 +154,8 @@ impl RepetitionDetector {
                 return Some(repeats.second_end);
             }
         }
-        let (period, repeats) = shortest(|all| all.same_shape, NUMBERED_PROSE_BOUNDS)?;
-        (self.is_prose(period) && repeats.reaches(NUMBERED_PROSE_BOUNDS, period, end))
+        let (period, repeats) = shortest(|all| all.same_shape, NUMBER_VARYING_PROSE_BOUNDS)?;
+        (self.is_prose(period) && repeats.reaches(NUMBER_VARYING_PROSE_BOUNDS, period, end))
             .then_some(repeats.second_end)
     }
 
