@@ -8,12 +8,12 @@
 //! model, and [`counting`] what a request costs in one.
 //!
 //! ```
-//! use journeyman_context::{Estimate, cut_to_budget};
+//! use journeyman_context::{TokenEstimator, cut_to_budget};
 //! use journeyman_protocol::{TokenCounter as _, Tokens};
 //!
 //! let file = "a line of a long file\n".repeat(10_000);
-//! let cut = cut(&file, Tokens(500), None);
-//! assert!(cut.shortened && Estimate.count(&cut.text) < Tokens(600));
+//! let cut = cut_to_budget(&file, Tokens(500), None);
+//! assert!(cut.shortened && TokenEstimator.count(&cut.text) < Tokens(600));
 //! ```
 //!
 //! Text of files, and output of commands, is set apart by tags that it can't contain, so that it

@@ -24,7 +24,7 @@ const DIRECTORY_PLACEHOLDER: &str = "{directory}";
 /// The description of a CLI in a configuration.
 ///
 /// ```
-/// let definition: journeyman_delegate::Definition = toml::from_str(
+/// let definition: journeyman_delegate::CliDefinition = toml::from_str(
 ///     r#"
 ///     name = "mine"
 ///     command = ["mine", "--json", "{options}", "--", "{prompt}"]

@@ -18,14 +18,14 @@
 //! and never fatal, and a session id that could be read as a flag is none.
 //!
 //! ```
-//! use journeyman_delegate::{CommandRequest, DelegateEvent, Spent, builtin_adapter};
+//! use journeyman_delegate::{CommandRequest, DelegateEvent, TokensAndCost, builtin_adapter};
 //!
 //! let adapter = builtin_adapter("codex").ok_or("unknown")?;
 //! let request = CommandRequest {
 //!     prompt: "Fix the failing test.",
 //!     directory: "/work".as_ref(),
 //!     resume: None,
-//!     spent: Spent::default(),
+//!     spent: TokensAndCost::default(),
 //!     model: None,
 //!     base_url: None,
 //!     confined: true,
@@ -34,8 +34,8 @@
 //! };
 //! let command = adapter.build_command(&request);
 //! assert_eq!(command.stdin, b"Fix the failing test.");
-//! let mut conversation = adapter.converse(&request);
-//! let step = conversation.receive(br#"{"type":"thread.started","thread_id":"t-1"}"#);
+//! let mut conversation = adapter.start_conversation(&request);
+//! let step = conversation.receive_line(br#"{"type":"thread.started","thread_id":"t-1"}"#);
 //! assert_eq!(step.events, [DelegateEvent::Session("t-1".to_owned())]);
 //! // A process that was killed in the middle.
 //! let outcome = conversation.end(None, "");

@@ -13,19 +13,19 @@
 //! use std::path::Path;
 //! use std::sync::atomic::AtomicBool;
 //!
-//! use journeyman_index::Project;
-//! use journeyman_index::query::{Context, Query, Searcher};
-//! use journeyman_index::store::Options;
+//! use journeyman_index::ProjectIndex;
+//! use journeyman_index::query::{Query, QueryContext, Searcher};
+//! use journeyman_index::store::RefreshOptions;
 //! use journeyman_index::tokens::Tokenizer;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let project = Project::open(Path::new("."), Path::new("/tmp/index"), 2)?;
+//! let project = ProjectIndex::open(Path::new("."), Path::new("/tmp/index"), 2)?;
 //! let (progress, stop) = (|_| (), AtomicBool::new(false));
 //! let threads = NonZero::<usize>::MIN;
-//! project.refresh(Options { threads, wait: true, progress: &progress, stop: &stop })?;
+//! project.refresh(RefreshOptions { threads, wait: true, progress: &progress, stop: &stop })?;
 //! let query = Query::new("where are sessions resumed", &mut Tokenizer::new());
 //! let snapshot = project.index().snapshot();
-//! let answer = Searcher::new().search(&*snapshot, None, &query, Context::default(), 10);
+//! let answer = Searcher::new().search(&*snapshot, None, &query, QueryContext::default(), 10);
 //! # Ok(()) }
 //! ```
 //!

@@ -27,7 +27,7 @@ enum EscapeParserState {
 ///
 /// ```
 /// let output = b"\x1b[31mred\x1b[0m 10%\r 20%\r\ndone\0\xff\n";
-/// assert_eq!(journeyman_sandbox::clean(output), " 20%\ndone\u{fffd}\n");
+/// assert_eq!(journeyman_sandbox::clean_output(output), " 20%\ndone\u{fffd}\n");
 /// ```
 #[must_use]
 pub fn clean_output(bytes: &[u8]) -> String {

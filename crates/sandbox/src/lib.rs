@@ -29,7 +29,7 @@
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     run_helper_if_asked();
 //!     let sandbox = Sandbox::new(SandboxSettings::default());
-//!     let request = Request::shell("/srv/project".as_ref(), "make test");
+//!     let request = Request::for_shell_command("/srv/project".as_ref(), "make test");
 //!     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //!         let running = sandbox.spawn(request, CancellationToken::new()).await?;
 //!         let completed = running.wait().await?;

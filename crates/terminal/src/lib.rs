@@ -12,9 +12,9 @@
 //! - [`diff`] gives unified diffs their colours, line numbers and marks of changed words.
 //!
 //! ```
-//! use journeyman_terminal::markdown::{self, Marks};
+//! use journeyman_terminal::markdown::{self, MarkerDisplay};
 //!
-//! let lines = markdown::render("Say **hello** to the *whole* world.", 16, Marks::Dropped);
+//! let lines = markdown::render("Say **hello** to the *whole* world.", 16, MarkerDisplay::Dropped);
 //! let texts: Vec<String> = lines.iter().map(|line| line.to_text()).collect();
 //! assert_eq!(texts, ["Say hello to the", "whole world."]);
 //! ```

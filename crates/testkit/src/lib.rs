@@ -9,7 +9,7 @@
 //!
 //! ```no_run
 //! # fn check() {
-//! if !journeyman_testkit::has_program("git") {
+//! if !journeyman_testkit::has_program_or_skip("git") {
 //!     return;
 //! }
 //! # }

@@ -16,16 +16,16 @@
 //!
 //! ```
 //! use journeyman_protocol::{CheckKind, Severity};
-//! use journeyman_verify::{Verdict, custom, diagnostics, overall_outcome};
+//! use journeyman_verify::{OverallOutcome, custom_checks, diagnostics, overall_outcome};
 //!
-//! let checks = custom(&["make smoke".to_owned()]);
+//! let checks = custom_checks(&["make smoke".to_owned()]);
 //! assert_eq!(checks[0].kind, CheckKind::Custom);
 //!
 //! let locate = |path: &str| journeyman_protocol::RelPath::parse(path).ok();
-//! let found = diagnostics::parse("src/a.c:3:9: error: 'x' undeclared", &locate);
+//! let found = diagnostics::parse_diagnostics("src/a.c:3:9: error: 'x' undeclared", &locate);
 //! assert_eq!((found[0].line, found[0].severity), (Some(3), Severity::Error));
 //!
-//! assert_eq!(verdict(&[]), Verdict::NothingRan);
+//! assert_eq!(overall_outcome(&[]), OverallOutcome::NothingRan);
 //! ```
 //!
 //! The crate does not decide what is fed back to the model (the crate `context` does), install

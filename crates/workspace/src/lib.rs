@@ -24,7 +24,7 @@
 //! use std::sync::Arc;
 //! use journeyman_protocol::{RelPath, SessionId, UnixMillis};
 //! use journeyman_store::Blobs;
-//! use journeyman_workspace::{Change, ChangeSet, Expected, Options, UndoTarget, Workspace};
+//! use journeyman_workspace::{Change, ChangeSet, ExpectedState, Options, UndoTarget, Workspace};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let dir = tempfile::tempdir()?;
@@ -36,7 +36,7 @@
 //!
 //! let path = RelPath::parse("src/main.rs")?;
 //! let content = b"fn main() {}\n".to_vec();
-//! let change = Change::Write { path: path.clone(), content, expected: Expected::Absent };
+//! let change = Change::Write { path: path.clone(), content, expected: ExpectedState::Absent };
 //! let session = SessionId::new(UnixMillis(1), 7);
 //! workspace.apply(ChangeSet { call: None, session, description: None, changes: vec![change] })?;
 //! assert_eq!(workspace.read(&path, 1024)?.text(), Some("fn main() {}\n"));

@@ -10,14 +10,14 @@
 //! ([`ImportSettings::languages_of`]).
 //!
 //! ```
-//! use journeyman_index::graph::resolve::{PathSet, ImportTarget, Settings, resolve_imports};
+//! use journeyman_index::graph::resolve::{PathSet, ImportSettings, ImportTarget, resolve_imports};
 //! use journeyman_syntax::{analysis::analyse, language::Language};
 //!
 //! let paths = PathSet::new(["app/main.py", "app/shop.py"]);
 //! let text = "from .shop import Shop\nimport requests\n";
 //! let imports = analyse(Language::Python, text).unwrap().imports;
-//! let edges =
-//!     resolve_imports("app/main.py", Language::Python, &imports, &paths, &Settings::default());
+//! let settings = ImportSettings::default();
+//! let edges = resolve_imports("app/main.py", Language::Python, &imports, &paths, &settings);
 //! assert_eq!(edges.meant[0], ImportTarget::Files(vec!["app/shop.py".to_owned()]));
 //! assert_eq!(edges.meant[1], ImportTarget::Package("requests".to_owned()));
 //! ```
