@@ -35,6 +35,7 @@ mod edits;
 mod fetching;
 mod git_readers;
 mod hosts;
+mod inline_code;
 mod numeric_variables;
 mod options;
 mod part;
@@ -50,11 +51,13 @@ mod unwrap_result;
 mod unwrap_table;
 mod unwrap_tools;
 mod variables;
+mod writer_table;
 mod written_files;
 
 use part::shorten_command;
 pub use part::{CommandPart, CommandWord, WrittenPath};
 use survey::Survey;
+pub(crate) use written_files::names_writer;
 
 /// Maximum bytes of a command that is parsed. Longer commands are never read by a person, and no
 /// check is that long.

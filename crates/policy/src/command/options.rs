@@ -1,11 +1,53 @@
 //! Takes the arguments of a program apart into options and operands.
 
+use journeyman_syntax::shell::Word;
+
+use super::writer_table::{OUTPUT_OPTIONS, VALUE_OPTIONS};
+
 /// Placeholder for the unknown rest of a word, after its known beginning: no option, no number, no
 /// script.
 pub(super) const UNKNOWN_REST: &str = "\u{2026}";
 
 /// Placeholder for an unknown word, which may be an option. Accepted only in the place of a value.
 pub(super) const UNKNOWN_WORD: &str = "-\u{2026}";
+
+/// Returns the name of a program, which is the same under every path, and as a package in every
+/// version: `prettier@3`.
+pub(super) fn program_name(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.split('@').next().filter(|name| !name.is_empty()).unwrap_or(name)
+}
+
+/// Returns the words that are no options and no values of options, as far as can be told without
+/// knowing all options; after `--`, all of them. `valued` are the short options whose value may be
+/// the next word.
+pub(super) fn likely_operands<'a>(arguments: &'a [Word], valued: &str) -> Vec<&'a Word> {
+    let mut found = Vec::new();
+    let mut rest = arguments.iter();
+    while let Some(word) = rest.next() {
+        let text = word.text.as_str();
+        if text == "--" {
+            found.extend(rest);
+            break;
+        }
+        let takes_next = match text.strip_prefix('-') {
+            None | Some("") => {
+                found.push(word);
+                false
+            }
+            Some(long) if long.starts_with('-') => {
+                !text.contains('=')
+                    && (VALUE_OPTIONS.iter().any(|option| text.starts_with(option))
+                        || OUTPUT_OPTIONS.contains(&text))
+            }
+            Some(cluster) => cluster.find(|letter| valued.contains(letter)) == Some(cluster.len() - 1),
+        };
+        if takes_next {
+            rest.next();
+        }
+    }
+    found
+}
 
 /// Returns the operands if every option is among those given. Options may follow operands, as in
 /// GNU programs.

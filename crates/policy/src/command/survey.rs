@@ -16,7 +16,7 @@ use super::statement_tree::{self, MAX_DEPTH};
 use super::unwrap::unwrap_program;
 use super::unwrap_result::{InnerCommand, UnwrapResult};
 use super::variables::{is_harmless_variable, is_private_variable};
-use super::{builds, credentials, edits, hosts, readers, written_files};
+use super::{builds, credentials, edits, hosts, inline_code, readers, written_files};
 
 /// Maximum number of parts of a command.
 const MAX_PARTS: usize = 400;
@@ -439,7 +439,7 @@ impl<'c> Survey<'c> {
         }
         self.values.record_program(name, words);
         self.record_export(name, words);
-        draft.code_words = written_files::input_code_words(path, place.input.unwrap_or_default());
+        draft.code_words = inline_code::input_code_words(words, place.input.unwrap_or_default());
         self.finish_part(words, draft, reading);
         if matches!(name, "cd" | "pushd" | "popd") {
             self.directory.apply_cd(words);
@@ -596,7 +596,7 @@ impl<'c> Survey<'c> {
         if level > Level::ReadOnly {
             let written = written_files::written_paths(words).into_iter();
             draft.written.extend(written.map(|path| self.directory.resolve_written(path)));
-            draft.code_words.extend(written_files::code_words(words));
+            draft.code_words.extend(inline_code::code_words(words));
         }
         self.push(CommandPart {
             words: words.iter().map(to_command_word).collect(),

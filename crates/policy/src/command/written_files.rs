@@ -1,291 +1,270 @@
 //! The files that a program writes, as far as its words name them.
 //!
 //! Rules about what is written match these words, so that reading a protected file stays allowed.
-//! If the options of a program are not known, all its operands count: a call that is asked about
-//! without need is better than a write that no rule sees. Programs that are not in a table, and
-//! what scripts and builds do, are not looked into.
+//! Where the meaning of a word depends on what is there (`git checkout NAME`, `cp FILE NAME`), it
+//! counts as a file that may be written. Programs that are not in a table, and what scripts and
+//! builds do, are not looked into.
 
 use journeyman_syntax::shell::Word;
 
-use super::edit_table::FILE_CHANGERS;
-use super::options::{has_option, has_short_option, operands_if_known};
+use super::inline_code::is_interpreter;
+use super::options::{has_short_option, likely_operands, program_name};
 use super::part::WrittenPath;
-use super::sed;
+use super::writer_table::{
+    DRY_RUN_OPTIONS, FORMAT_SUBCOMMANDS, IN_PLACE_OPTIONS, OUTPUT_OPTIONS, SHORT_OUTPUT_OPTIONS, WRITERS,
+    WrittenOperands,
+};
 
-/// Maximum number of words that are kept of inline code.
-const MAX_CODE_WORDS: usize = 256;
-
-/// The operands that a program writes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum WrittenOperands {
-    /// All of them, which are files, or directories by themselves.
-    Every,
-    /// All of them, with everything beneath a directory.
-    EveryTree,
-    /// All but the first, with everything beneath a directory.
-    TreesAfterFirst,
-    /// The last one, which may be the directory to write to.
-    Last,
-}
-
-/// Sorted by name.
-const WRITERS: &[(&str, WrittenOperands)] = &[
-    ("autopep8", WrittenOperands::Every),
-    ("black", WrittenOperands::Every),
-    ("chgrp", WrittenOperands::TreesAfterFirst),
-    ("chmod", WrittenOperands::TreesAfterFirst),
-    ("chown", WrittenOperands::TreesAfterFirst),
-    ("clang-format", WrittenOperands::Every),
-    ("cp", WrittenOperands::Last),
-    ("dos2unix", WrittenOperands::Every),
-    ("ed", WrittenOperands::Every),
-    ("ex", WrittenOperands::Every),
-    ("gofmt", WrittenOperands::Every),
-    ("install", WrittenOperands::Last),
-    ("isort", WrittenOperands::Every),
-    ("ln", WrittenOperands::Last),
-    ("mkdir", WrittenOperands::Every),
-    ("mv", WrittenOperands::EveryTree),
-    ("patch", WrittenOperands::Every),
-    ("prettier", WrittenOperands::Every),
-    ("rm", WrittenOperands::EveryTree),
-    ("rmdir", WrittenOperands::EveryTree),
-    ("rsync", WrittenOperands::Last),
-    ("rustfmt", WrittenOperands::Every),
-    ("scp", WrittenOperands::Last),
-    ("shfmt", WrittenOperands::Every),
-    ("shred", WrittenOperands::Every),
-    ("split", WrittenOperands::Every),
-    ("tee", WrittenOperands::Every),
-    ("touch", WrittenOperands::Every),
-    ("truncate", WrittenOperands::Every),
-    ("uniq", WrittenOperands::Last),
-    ("unix2dos", WrittenOperands::Every),
-    ("unlink", WrittenOperands::Every),
-    ("yapf", WrittenOperands::Every),
-];
-
-/// Formatters that print what they make of a file, unless this option has them write it.
-const IN_PLACE_OPTIONS: &[(&str, char, &str)] = &[
-    ("autopep8", 'i', "--in-place"),
-    ("clang-format", 'i', "--in-place"),
-    ("gofmt", 'w', "--write"),
-    ("prettier", 'w', "--write"),
-    ("sed", 'i', "--in-place"),
-    ("shfmt", 'w', "--write"),
-    ("yapf", 'i', "--in-place"),
-];
-
-/// Options whose value a program writes: its names, the short option, the long one.
-const OUTPUT_OPTIONS: &[(&[&str], char, &str)] = &[
-    (&["cp", "install", "ln", "mv"], 't', "--target-directory"),
-    (&["curl", "sort", "patch", "tree", "xmllint", "jq", "protoc"], 'o', "--output"),
-    (&["cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc", "go", "javac"], 'o', "--output"),
-    (&["pandoc", "dot", "esbuild", "xxd", "bison", "flex"], 'o', "--output"),
-    (&["curl"], 'O', "--output-dir"),
-    (&["wget"], 'O', "--output-document"),
-    (&["wget"], 'P', "--directory-prefix"),
-    (&["unzip"], 'd', "--directory"),
-    (&["patch"], 'd', "--directory"),
-    (&["tar", "bsdtar"], 'C', "--directory"),
-];
-
-/// Programs that run code that stands in their words, with the options before it. Those without
-/// options always do.
-const INTERPRETERS: &[(&str, &[&str])] = &[
-    ("awk", &[]),
-    ("gawk", &[]),
-    ("mawk", &[]),
-    ("python", &["-c"]),
-    ("pypy", &["-c"]),
-    ("node", &["-e", "-p", "--eval", "--print"]),
-    ("bun", &["-e", "--eval", "-p"]),
-    ("deno", &["eval"]),
-    ("ruby", &["-e", "-i"]),
-    ("perl", &["-e", "-E", "-i", "-p", "-n"]),
-    ("php", &["-r"]),
-    ("lua", &["-e"]),
-    ("Rscript", &["-e"]),
-    ("osascript", &["-e"]),
-    ("tclsh", &[]),
-];
+/// Other programs that may write files which their words name.
+const SPECIAL_WRITERS: &[&str] = &["bsdtar", "dd", "find", "git", "gsed", "gtar", "sed", "tar"];
+/// Maximum number of programs that run one another (`uv run python -m black`).
+const MAX_RUNNERS: usize = 3;
 
 /// Returns the paths that a program writes, creates, moves or removes, as its words name them.
 pub(super) fn written_paths(words: &[Word]) -> Vec<WrittenPath> {
+    let words = strip_runners(words);
     let Some((program, arguments)) = words.split_first() else { return Vec::new() };
     let name = program_name(&program.text);
-    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
-    let mut written: Vec<WrittenPath> = output_options(name, arguments);
-    let prints = IN_PLACE_OPTIONS
-        .iter()
-        .any(|(formatter, short, long)| *formatter == name && !has_option(&texts, *short, long));
+    let has = |options: &[&str]| arguments.iter().any(|word| options.contains(&word.text.as_str()));
+    let in_table = |table: &[(&str, &'static [&'static str])]| {
+        table.iter().find(|(known, _)| *known == name).map(|(_, options)| *options)
+    };
+    let mut written = output_values(name, arguments);
+    let only_tells = in_table(IN_PLACE_OPTIONS).is_some_and(|options| !has(options))
+        || in_table(DRY_RUN_OPTIONS).is_some_and(has);
     match name {
-        _ if prints => {}
-        "sed" => written.extend(sed_files(arguments, &texts)),
+        _ if only_tells => {}
+        "sed" | "gsed" => written.extend(sed_files(arguments)),
         "git" => written.extend(git_files(arguments)),
-        "dd" => written.extend(arguments.iter().filter_map(|word| value_of(word, "of="))),
-        "black" | "isort" | "rustfmt" if texts.iter().any(|text| is_dry_run(text)) => {}
-        "eslint" | "ruff" | "stylelint" | "biome" if texts.iter().any(|text| is_fixing(text)) => {
-            written.extend(operands(arguments).map(|word| path_of(word, false)));
+        "tar" | "gtar" | "bsdtar" => written.extend(tar_files(arguments)),
+        "dd" => written.extend(arguments.iter().filter_map(|word| value_after(word, "of="))),
+        "find" if has(&["-delete"]) => written.extend(find_starts(arguments)),
+        "perl" | "ruby" if has_in_place_option(arguments) => {
+            written.extend(paths_of(&likely_operands(arguments, "eE"), false));
         }
-        "find" => {
-            let starts = arguments.iter().take_while(|word| !word.text.starts_with(['-', '(', '!']));
-            written.extend(starts.map(|word| path_of(word, true)));
+        "gawk" if has(&["inplace"]) => {
+            written.extend(paths_of(likely_operands(arguments, "Fvi").get(1..).unwrap_or_default(), false));
         }
         // `-t` names the directory, and the operands are sources.
         "cp" | "install" | "ln" if !written.is_empty() => {}
-        _ => {
-            if let Ok(found) = WRITERS.binary_search_by_key(&name, |(writer, _)| writer)
-                && let Some((_, which)) = WRITERS.get(found)
-            {
-                written.extend(operands_written(name, *which, arguments, &texts));
+        _ => match FORMAT_SUBCOMMANDS.iter().find(|(known, _)| *known == name) {
+            Some((_, subcommand)) => {
+                let after = arguments.iter().skip_while(|word| word.text != *subcommand).skip(1).cloned();
+                let after: Vec<Word> = after.collect();
+                written.extend(paths_of(&likely_operands(&after, ""), false));
             }
-        }
+            None => written.extend(written_operands(name, arguments)),
+        },
     }
-    // `.` as a directory that is written to says nothing of what is in it.
-    written.retain(|path| path.tree || !matches!(path.text.as_str(), "." | "./" | "-"));
     written
 }
 
-/// Returns the words of code that stands in a program's arguments.
-pub(super) fn code_words(words: &[Word]) -> Vec<String> {
-    let Some((program, arguments)) = words.split_first() else { return Vec::new() };
-    let given = |option: &&str| {
-        arguments.iter().any(|word| match option.strip_prefix('-').filter(|rest| !rest.starts_with('-')) {
-            Some(letter) if letter.len() == 1 => {
-                has_short_option(&[word.text.as_str()], letter.chars().next().unwrap_or_default())
-            }
-            _ => word.text.split('=').next() == Some(option),
-        })
-    };
-    let runs_code = interpreter_options(&program.text)
-        .is_some_and(|options| options.is_empty() || options.iter().any(given));
-    let texts = arguments.iter().map(|word| word.text.as_str()).filter(|_| runs_code);
-    split_code(texts).collect()
+/// Returns true if one of the words may be a program that writes files which its words name.
+pub(crate) fn names_writer<'a>(mut words: impl Iterator<Item = &'a str>) -> bool {
+    words.any(|word| {
+        let name = program_name(word);
+        WRITERS.binary_search_by_key(&name, |writer| writer.name).is_ok()
+            || SPECIAL_WRITERS.contains(&name)
+            || is_interpreter(name)
+    })
 }
 
-/// Returns the words of a program's input that it runs as code, such as of a here-document.
-pub(super) fn input_code_words(program: &str, input: &str) -> Vec<String> {
-    match interpreter_options(program) {
-        Some(_) => split_code(std::iter::once(input)).collect(),
-        None => Vec::new(),
+/// Returns the words of the program that others run: `npx prettier x` as `prettier x`.
+fn strip_runners(words: &[Word]) -> &[Word] {
+    let mut words = words;
+    for _ in 0..MAX_RUNNERS {
+        let texts: Vec<&str> = words.iter().take(3).map(|word| word.text.as_str()).collect();
+        let skipped = match texts.as_slice() {
+            ["npx" | "bunx" | "pnpx" | "uvx", ..] => 1,
+            ["poetry" | "pipenv" | "uv" | "pdm" | "rye" | "hatch", "run", ..]
+            | ["yarn" | "pnpm", "exec" | "dlx" | "run", ..]
+            | ["npm", "exec", ..]
+            | ["bundle", "exec", ..] => 2,
+            [python, "-m", ..] if python.starts_with("python") => 2,
+            _ => break,
+        };
+        let rest = words.get(skipped..).unwrap_or_default();
+        let options = rest.iter().take_while(|word| word.text.starts_with('-')).count();
+        words = rest.get(options..).unwrap_or_default();
     }
-}
-
-/// Returns the options before inline code if the program is an interpreter, in any version:
-/// `python3.12` is `python`.
-fn interpreter_options(program: &str) -> Option<&'static [&'static str]> {
-    let plain = program_name(program).trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    INTERPRETERS.iter().find(|(known, _)| *known == plain).map(|(_, options)| *options)
-}
-
-/// Returns the name of a program, which is the same under every path.
-fn program_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-fn split_code<'a>(texts: impl Iterator<Item = &'a str>) -> impl Iterator<Item = String> {
-    let between = |c: char| !c.is_alphanumeric() && !"_-./+@~%*?".contains(c);
-    texts
-        .flat_map(move |text| text.split(between))
-        .filter(|word| word.chars().any(char::is_alphanumeric))
-        .take(MAX_CODE_WORDS)
-        .map(str::to_owned)
+    words
 }
 
 fn path_of(word: &Word, tree: bool) -> WrittenPath {
     WrittenPath { text: word.text.clone(), known: word.known, tree }
 }
 
-/// Returns the value of a word that begins with `prefix`.
-fn value_of(word: &Word, prefix: &str) -> Option<WrittenPath> {
+fn paths_of<'a>(words: &'a [&'a Word], tree: bool) -> impl Iterator<Item = WrittenPath> + 'a {
+    words.iter().filter(|word| !word.text.is_empty()).map(move |word| path_of(word, tree))
+}
+
+/// Returns what follows `prefix` in a word.
+fn value_after(word: &Word, prefix: &str) -> Option<WrittenPath> {
     let value = word.text.strip_prefix(prefix).filter(|value| !value.is_empty())?;
     Some(WrittenPath { text: value.to_owned(), known: word.known, tree: false })
 }
 
-/// Returns the words that are no options; after `--`, all of them.
-fn operands(arguments: &[Word]) -> impl Iterator<Item = &Word> {
-    let end = arguments.iter().position(|word| word.text == "--").unwrap_or(arguments.len());
-    let (before, after) = arguments.split_at_checked(end).unwrap_or((arguments, &[]));
-    before.iter().filter(|word| !word.text.starts_with('-') || word.text == "-").chain(after.iter().skip(1))
-}
-
-fn operands_written(
-    name: &str,
-    which: WrittenOperands,
-    arguments: &[Word],
-    texts: &[&str],
-) -> Vec<WrittenPath> {
-    let operands: Vec<&Word> = operands(arguments).collect();
-    let tree = matches!(which, WrittenOperands::EveryTree | WrittenOperands::TreesAfterFirst);
-    let mut written: Vec<WrittenPath> = match which {
-        WrittenOperands::Every | WrittenOperands::EveryTree => {
-            operands.iter().map(|word| path_of(word, tree)).collect()
-        }
-        WrittenOperands::TreesAfterFirst => operands.iter().skip(1).map(|word| path_of(word, tree)).collect(),
-        WrittenOperands::Last => {
-            let known = FILE_CHANGERS.iter().find(|changer| changer.name == name).is_none_or(|changer| {
-                operands_if_known(texts, changer.flags, changer.valued, &[changer.long]).is_some()
-            });
-            // The value of an unknown option may stand last.
-            let skipped = if known { operands.len().saturating_sub(1) } else { 0 };
-            operands.iter().skip(skipped).map(|word| path_of(word, false)).collect()
-        }
-    };
-    if matches!(name, "cp" | "mv" | "ln" | "install")
-        && let Some((target, sources)) = operands.split_last()
-        && (sources.len() > 1 || target.text.ends_with('/') || matches!(target.text.as_str(), "." | ".."))
-    {
-        written.extend(sources.iter().map(|source| WrittenPath {
-            text: format!(
-                "{}/{}",
-                target.text.trim_end_matches('/'),
-                source.text.rsplit('/').next().unwrap_or_default()
-            ),
-            known: target.known && source.known,
-            tree: false,
-        }));
-    }
-    written
-}
-
 /// Returns the values of the options by which a program is told where to write.
-fn output_options(name: &str, arguments: &[Word]) -> Vec<WrittenPath> {
+fn output_values(name: &str, arguments: &[Word]) -> Vec<WrittenPath> {
+    let short = || SHORT_OUTPUT_OPTIONS.iter().filter(|(names, _)| names.contains(&name)).map(|(_, it)| *it);
     let mut written = Vec::new();
-    for (_, short, long) in OUTPUT_OPTIONS.iter().filter(|(names, ..)| names.contains(&name)) {
-        let separate = |text: &str| {
-            text == *long
-                || !text.starts_with("--") && text.strip_prefix('-').is_some_and(|it| it.ends_with(*short))
+    for (place, word) in arguments.iter().enumerate() {
+        let text = word.text.as_str();
+        let before_equals = text.split('=').next().unwrap_or(text);
+        let is_long = OUTPUT_OPTIONS.contains(&before_equals)
+            // `protoc --cpp_out=DIR`
+            || text.starts_with("--") && before_equals.ends_with("_out");
+        let cluster = text.strip_prefix('-').filter(|cluster| !cluster.starts_with('-'));
+        let is_short = |option: &str| match option.strip_prefix('-') {
+            Some(_) => text == option,
+            None => cluster.is_some_and(|cluster| cluster.ends_with(option)),
         };
-        for (place, word) in arguments.iter().enumerate() {
-            if separate(&word.text) {
-                written.extend(arguments.get(place + 1).map(|value| path_of(value, false)));
-            } else {
-                written.extend(value_of(word, &format!("-{short}")).filter(|_| !word.text.starts_with("--")));
-                written.extend(value_of(word, &format!("{long}=")));
-            }
+        let takes_next = is_long && !text.contains('=') || short().any(is_short);
+        if takes_next {
+            written.extend(arguments.get(place + 1).map(|value| path_of(value, false)));
+        } else if is_long {
+            written.extend(value_after(word, &format!("{before_equals}=")));
+        } else {
+            let attached = |option: &str| value_after(word, &format!("-{}", option.trim_start_matches('-')));
+            written.extend(short().find_map(attached));
         }
     }
     written
+}
+
+fn written_operands(name: &str, arguments: &[Word]) -> Vec<WrittenPath> {
+    let found = WRITERS.binary_search_by_key(&name, |writer| writer.name);
+    let Some(writer) = found.ok().and_then(|found| WRITERS.get(found)) else { return Vec::new() };
+    let has = |option: &str| arguments.iter().any(|word| word.text.starts_with(option));
+    let all = likely_operands(arguments, writer.valued);
+    let which = match name {
+        "install" if has("-d") || has("--directory") => WrittenOperands::Every,
+        "chmod" | "chown" | "chgrp" if has("--reference") => WrittenOperands::EveryTree,
+        _ => writer.which,
+    };
+    let tree = matches!(which, WrittenOperands::EveryTree | WrittenOperands::TreesAfterFirst);
+    let chosen = match which {
+        WrittenOperands::Every | WrittenOperands::EveryTree => all.as_slice(),
+        WrittenOperands::First => all.get(..1).unwrap_or_default(),
+        WrittenOperands::TreesAfterFirst => all.get(1..).unwrap_or_default(),
+        WrittenOperands::Second => all.get(1..2).unwrap_or_default(),
+        WrittenOperands::Last => all.get(all.len().saturating_sub(1)..).unwrap_or_default(),
+    };
+    let mut written: Vec<WrittenPath> = paths_of(chosen, tree || has("--delete")).collect();
+    if matches!(name, "cp" | "mv" | "ln" | "install" | "rsync")
+        && which != WrittenOperands::Every
+        && let Some((target, sources)) = all.split_last()
+    {
+        written.extend(copied_into(target, sources));
+    }
+    written
+}
+
+/// Returns the files that copies of the sources get in the target, if that is a directory or may be
+/// one.
+fn copied_into<'a>(target: &'a Word, sources: &'a [&'a Word]) -> impl Iterator<Item = WrittenPath> + 'a {
+    let name = program_name(&target.text);
+    let is_file = sources.len() == 1 && name.contains('.') && !matches!(name, "." | "..");
+    // A directory is copied with what is in it; of a pattern, the names are not known.
+    let sources =
+        sources.iter().filter(move |source| !is_file && source.known && !source.text.ends_with('/'));
+    sources.map(move |source| WrittenPath {
+        text: format!("{}/{}", target.text.trim_end_matches('/'), program_name(&source.text)),
+        known: target.known,
+        tree: true,
+    })
+}
+
+/// Returns true for `-i` of `perl` and `ruby`, alone, in a cluster or with a suffix.
+fn has_in_place_option(arguments: &[Word]) -> bool {
+    arguments.iter().any(|word| {
+        let cluster = word.text.strip_prefix('-').and_then(|cluster| cluster.split(['.', 'e', 'E']).next());
+        cluster.is_some_and(|cluster| cluster.contains('i') && cluster.len() <= 4)
+    })
 }
 
 /// Returns the files of `sed -i`.
-fn sed_files(arguments: &[Word], texts: &[&str]) -> Vec<WrittenPath> {
-    let rest: Vec<&str> = texts
-        .iter()
-        .copied()
-        .filter(|text| !text.starts_with("-i") && !text.starts_with("--in-place") && !text.starts_with("-Ei"))
-        .collect();
-    let files = sed::input_files(&rest);
-    let is_file = |word: &Word| files.as_ref().is_none_or(|files| files.contains(&word.text.as_str()));
-    operands(arguments).filter(|word| is_file(word)).map(|word| path_of(word, false)).collect()
+fn sed_files(arguments: &[Word]) -> Vec<WrittenPath> {
+    let is_short = |text: &str| text.starts_with('-') && !text.starts_with("--");
+    let has = |letters: &[char], long: &str| {
+        arguments.iter().any(|word| {
+            let option = word.text.split(['=', '.']).next().unwrap_or_default();
+            is_short(option) && option.len() <= 5 && option.contains(letters) || option == long
+        })
+    };
+    if !has(&['i'], "--in-place") {
+        return Vec::new();
+    }
+    let all = likely_operands(arguments, "efl");
+    let has_script = has(&['e', 'f'], "--expression") || has(&[], "--file");
+    // `-i ''` is how another `sed` is told that no copy is to be kept.
+    let files: Vec<&Word> = all.into_iter().filter(|word| !word.text.is_empty()).collect();
+    paths_of(files.get(usize::from(!has_script)..).unwrap_or_default(), false).collect()
+}
+
+/// Returns what `tar` extracts, and the archive that it makes.
+fn tar_files(arguments: &[Word]) -> Vec<WrittenPath> {
+    let (mut extracts, mut archive, mut operands) = (false, None, Vec::new());
+    let mut directories: Vec<WrittenPath> = Vec::new();
+    let mut rest = arguments.iter().enumerate();
+    while let Some((place, word)) = rest.next() {
+        let text = word.text.as_str();
+        let option = text.split('=').next().unwrap_or(text);
+        let cluster = match text.strip_prefix('-') {
+            Some(long) if long.starts_with('-') => {
+                let target = |value: Option<(usize, &Word)>| match text.contains('=') {
+                    true => value_after(word, &format!("{option}=")),
+                    false => value.map(|(_, value)| path_of(value, false)),
+                };
+                let valued = matches!(option, "--directory" | "--file" | "--exclude") && !text.contains('=');
+                let value = if valued { rest.next() } else { None };
+                match option {
+                    "--extract" | "--get" => extracts = true,
+                    "--directory" => directories.extend(target(value)),
+                    "--file" => archive = target(value),
+                    _ => {}
+                }
+                continue;
+            }
+            Some(cluster) => cluster,
+            None if place == 0 => text,
+            None => {
+                operands.push(word);
+                continue;
+            }
+        };
+        extracts |= cluster.contains('x');
+        for letter in cluster.chars() {
+            match letter {
+                'f' => archive = rest.next().map(|(_, value)| path_of(value, false)),
+                'C' => directories.extend(rest.next().map(|(_, value)| path_of(value, false))),
+                _ => {}
+            }
+        }
+    }
+    if extracts {
+        directories.extend(paths_of(&operands, true));
+        directories
+    } else {
+        archive.into_iter().collect()
+    }
+}
+
+/// Returns the places where `find -delete` begins; which of the files there it removes is unknown.
+fn find_starts(arguments: &[Word]) -> Vec<WrittenPath> {
+    let starts = arguments.iter().take_while(|word| !word.text.starts_with(['-', '(', '!']));
+    let start = |word: &Word| match word.text.as_str() {
+        "." | "./" => WrittenPath::default(),
+        _ => path_of(word, true),
+    };
+    starts.map(start).collect()
 }
 
 /// Returns the files that `git` changes in the work tree and its words name.
 fn git_files(arguments: &[Word]) -> Vec<WrittenPath> {
     let mut directory: Option<&Word> = None;
     let mut rest = arguments.iter().enumerate();
-    let command = loop {
+    let (place, command) = loop {
         match rest.next() {
             Some((_, word)) if word.text == "-C" => directory = rest.next().map(|(_, value)| value),
             Some((_, word)) if matches!(word.text.as_str(), "-c" | "--git-dir" | "--work-tree") => {
@@ -296,41 +275,41 @@ fn git_files(arguments: &[Word]) -> Vec<WrittenPath> {
             None => return Vec::new(),
         }
     };
-    let (place, word) = command;
     let arguments = arguments.get(place + 1..).unwrap_or_default();
-    let has = |names: &[&str]| arguments.iter().any(|word| names.contains(&word.text.as_str()));
-    let only_index = match word.text.as_str() {
-        "rm" => has(&["--cached"]),
-        "restore" => has(&["--staged", "-S"]) && !has(&["--worktree", "-W"]),
-        "mv" | "checkout" | "clean" => false,
-        "clone" => {
-            return operands(arguments).skip(1).map(|word| path_of(word, false)).collect();
+    let texts: Vec<&str> = arguments.iter().map(|word| word.text.as_str()).collect();
+    let has = |names: &[&str]| texts.iter().any(|text| names.contains(text));
+    let end_of_options = arguments.iter().position(|word| word.text == "--");
+    let after_end = end_of_options.map_or(&[] as &[Word], |end| arguments.get(end + 1..).unwrap_or_default());
+    let named: Vec<&Word> = match command.text.as_str() {
+        _ if has(&["--dry-run"]) => Vec::new(),
+        "clean" | "mv" | "rm" if has_short_option(&texts, 'n') => Vec::new(),
+        "rm" if has(&["--cached"]) => Vec::new(),
+        "restore" if has(&["--staged", "-S"]) && !has(&["--worktree", "-W"]) => Vec::new(),
+        "checkout" if has(&["-b", "-B", "--orphan", "--detach"]) => Vec::new(),
+        "checkout" | "stash" if end_of_options.is_some() => after_end.iter().collect(),
+        "stash" => Vec::new(),
+        "rm" | "restore" | "mv" | "checkout" | "clean" | "checkout-index" => likely_operands(arguments, "s"),
+        "merge-file" => likely_operands(arguments, "L").into_iter().take(1).collect(),
+        "clone" | "worktree" => likely_operands(arguments, "bBo").into_iter().skip(1).collect(),
+        "apply" => {
+            let directory = arguments.iter().filter_map(|word| value_after(word, "--directory="));
+            return directory.collect();
         }
-        _ => return Vec::new(),
+        _ => Vec::new(),
     };
-    if only_index || has(&["--dry-run", "-n"]) {
-        return Vec::new();
-    }
-    let beneath = |word: &Word| match directory {
-        Some(directory) => WrittenPath {
-            text: format!("{}/{}", directory.text, word.text),
-            known: directory.known && word.known,
-            tree: true,
-        },
-        None => path_of(word, true),
+    // A name without `--` may be a branch.
+    let is_certain = end_of_options.is_some() || command.text != "checkout" || named.len() > 1;
+    let beneath = |word: &&Word| {
+        let path = word.text.trim_start_matches(":/");
+        let text = match directory {
+            Some(directory) => format!("{}/{path}", directory.text),
+            None => path.to_owned(),
+        };
+        // Git expands patterns itself. What `git checkout .` brings back is the repository's.
+        let known = word.known && !path.contains(['*', '?', '[']) && is_certain;
+        WrittenPath { text, known: known && directory.is_none_or(|it| it.known), tree: path != "." }
     };
-    // What `git checkout .` brings back is the repository's.
-    operands(arguments).filter(|word| word.text != ".").map(beneath).collect()
-}
-
-/// Returns true if an option makes a formatter tell what it would change.
-fn is_dry_run(option: &str) -> bool {
-    matches!(option, "--check" | "--check-only" | "--diff" | "-c")
-}
-
-/// Returns true if an option or subcommand makes a linter rewrite files.
-fn is_fixing(option: &str) -> bool {
-    matches!(option, "--fix" | "--fix-only" | "--write" | "--apply" | "format")
+    named.iter().map(beneath).collect()
 }
 
 #[cfg(test)]
@@ -351,22 +330,44 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_sorted() {
+        assert!(WRITERS.is_sorted_by_key(|writer| writer.name));
+    }
+
+    #[test]
     fn the_words_that_a_program_writes_are_found() {
         let cases: &[(&str, &[&str])] = &[
             ("cat vendor/a", &[]),
-            ("cp vendor/a b", &["b"]),
-            ("cp -r vendor/a vendor/b lib", &["lib", "lib/a", "lib/b"]),
-            ("cp vendor/a .", &["a"]),
-            ("cp --suffix .old a vendor/b", &[".old", "a", "vendor/b", "vendor/b/.old", "vendor/b/a"]),
+            ("cp vendor/a b.c", &["b.c"]),
+            ("cp new/schema.sql db", &["db", "db/schema.sql/**"]),
+            ("cp -r vendor/a vendor/b lib", &["lib", "lib/a/**", "lib/b/**"]),
+            ("cp vendor/a .", &["", "a/**"]),
+            ("cp --suffix .old a vendor/b.c", &["vendor/b.c"]),
             ("cp -t vendor a", &["vendor"]),
-            ("mv a b", &["a/**", "b/**"]),
+            ("install -m 644 a vendor/b.c", &["vendor/b.c"]),
+            ("install a vendor/b.c -m 644", &["vendor/b.c"]),
+            ("install -d vendor/x build/y", &["vendor/x", "build/y"]),
+            ("rsync -a ./ /tmp/out --exclude vendor/", &["/tmp/out"]),
+            ("mv a b.c", &["a/**", "b.c/**"]),
             ("rm -rf vendor", &["vendor/**"]),
             ("rm -- -x", &["-x/**"]),
+            ("rm -rf .", &["/**"]),
             ("chmod 600 a b", &["a/**", "b/**"]),
+            ("chmod --reference=x a", &["a/**"]),
+            ("touch -r vendor/a b", &["b"]),
+            ("split -l 9 vendor/a b", &["b"]),
+            ("uniq vendor/a > b", &["b"]),
+            ("patch -p1 -i vendor/x.patch", &[]),
+            ("patch a vendor/x.patch", &["a"]),
             ("sed -n 1p a", &[]),
             ("sed -i s/a/b/ a b", &["a", "b"]),
             ("sed -i.bak -e s/a/b/ a", &["a"]),
-            ("sed -E -i 's/x/y/w out' a", &["s/x/y/w out", "a"]),
+            ("sed -i '' s/a/b/ a", &["a"]),
+            ("sed -ri '/vendor/d' a", &["a"]),
+            ("sed -i '/vendor/s/[^/]*$/x/' a", &["a"]),
+            ("perl -pi -e 's/a/b/' vendor/a", &["vendor/a"]),
+            ("perl -pe 's/a/b/' vendor/a", &[]),
+            ("gawk -i inplace '{ print }' vendor/a", &["vendor/a"]),
             ("echo x > vendor/a", &["vendor/a"]),
             ("cd vendor && echo x >> a", &["vendor/a"]),
             ("cd vendor && rm a ../b", &["vendor/a/**", "b/**"]),
@@ -375,46 +376,42 @@ mod tests {
             ("sort -o vendor/a b", &["vendor/a"]),
             ("dd if=a of=vendor/b", &["vendor/b"]),
             ("curl -sSfo vendor/x https://example.com", &["vendor/x"]),
+            ("gcc -O2 -flto vendor/a.c -o b", &["b"]),
+            ("protoc --cpp_out=vendor x.proto", &["vendor"]),
+            ("tsc a.ts --outDir vendor", &["vendor"]),
             ("tar -xzf a.tgz -C vendor", &["vendor"]),
+            ("tar xf a.tar vendor/a", &["vendor/a/**"]),
+            ("tar -czf b.tgz -C vendor .", &["b.tgz"]),
+            ("tar -cf vendor/b.tar a", &["vendor/b.tar"]),
             ("git checkout -- vendor/a", &["vendor/a/**"]),
+            ("git checkout vendor/a", &["vendor/a/**?"]),
+            ("git checkout -b vendor/a", &[]),
+            ("git checkout .", &["?"]),
+            ("cd vendor && git checkout -- .", &["vendor"]),
             ("git -C vendor rm a", &["vendor/a/**"]),
             ("git restore --staged vendor/a", &[]),
             ("git rm --cached vendor/a", &[]),
+            ("git clean -xdn vendor", &[]),
+            ("git stash push -- vendor/a", &["vendor/a/**"]),
             ("git diff vendor", &[]),
             ("prettier --check vendor", &[]),
+            ("npx prettier --write vendor", &["vendor"]),
             ("gofmt -l vendor", &[]),
             ("gofmt -w vendor", &["vendor"]),
             ("black --check vendor", &[]),
-            ("prettier --write vendor", &["vendor"]),
-            ("black .", &[]),
+            ("black . --exclude vendor", &[""]),
+            ("python3 -m black vendor", &["vendor"]),
+            ("cargo fmt -- vendor/a.rs", &["vendor/a.rs"]),
             ("ruff check --fix vendor", &["check", "vendor"]),
             ("find vendor -name x", &[]),
             ("find vendor -name x -delete", &["vendor/**"]),
+            ("find . -name x -delete", &["?"]),
             ("env A=1 rm vendor/a", &["vendor/a/**"]),
             ("sh -c 'rm vendor/a'", &["vendor/a/**"]),
             ("rm vendor/*", &["vendor/*/**?"]),
         ];
         for (command, expected) in cases {
             assert_eq!(written(command), *expected, "{command}");
-        }
-    }
-
-    #[test]
-    fn words_of_inline_code_are_found() {
-        let cases = [
-            ("python3 -c 'open(\"vendor/a\", \"w\")'", true),
-            ("perl -pi -e 's/a/b/' vendor/a", true),
-            ("node -e 'fs.rmSync(\"vendor/a\")'", true),
-            ("python3 - <<'E'\nopen('vendor/a', 'w')\nE", true),
-            ("python3 <<E\nopen('vendor/a', 'w')\nE", true),
-            ("awk '{ print > \"vendor/a\" }' b", true),
-            ("python3 fix.py vendor/a", false),
-            ("protoc --proto_path=vendor/a x", false),
-        ];
-        for (command, named) in cases {
-            let parts = analyse_command(command, &[]).parts;
-            let found = parts.iter().any(|part| part.code_words.iter().any(|word| word == "vendor/a"));
-            assert_eq!(found, named, "{command}: {parts:?}");
         }
     }
 }

@@ -533,6 +533,18 @@ impl PathPattern {
         match_names(&self.names, names, case)
     }
 
+    /// Returns true if the pattern has names and no wildcards within them, and all of them are
+    /// among these words: code composes a path of them.
+    pub(super) fn has_names_among(&self, words: &[String]) -> bool {
+        let is_there = |name: &ComponentPattern| match name {
+            ComponentPattern::Any => true,
+            ComponentPattern::One(text) => text
+                .literal()
+                .is_some_and(|text| words.iter().any(|word| LetterCase::Ignored.is_equal(word, text))),
+        };
+        self.names.iter().any(|name| *name != ComponentPattern::Any) && self.names.iter().all(is_there)
+    }
+
     /// Returns true if what the pattern names by its first components lies beneath this directory;
     /// no components are the project's root. A pattern that begins with `**` may be anywhere, and
     /// is beneath the root alone.

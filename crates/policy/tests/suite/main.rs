@@ -14,3 +14,4 @@ mod risk;
 mod rules;
 mod secrets;
 mod verdicts;
+mod write_rules;

@@ -4,7 +4,7 @@ use journeyman_policy::{Call, CallingAgent, MAX_RULES, Policy, Rule, RuleLayer, 
 use journeyman_protocol::{Decision, Effects, Enforcement, Mode, RelPath, SandboxNeeds, SandboxTier};
 use proptest::prelude::*;
 
-fn user(text: &str) -> Result<Rules, String> {
+pub(crate) fn user(text: &str) -> Result<Rules, String> {
     Rules::parse(text, RuleLayer::User, "policy.toml").map_err(|error| error.to_string())
 }
 
@@ -238,7 +238,7 @@ fn a_file_is_bounded() {
     assert!(user(&list).unwrap_err().contains("65 entries"));
 }
 
-fn decided(
+pub(crate) fn decided(
     policy: &Policy,
     tool: &str,
     agent: Option<&str>,
@@ -448,12 +448,14 @@ fn some_rule() -> impl Strategy<Value = Rule> {
         texts("[a-z/*.\\\\]{1,6}"),
         texts("[a-z.*]{1,6}"),
         texts("-[a-z]{1,3}"),
+        texts("[a-z/*.]{1,6}"),
     );
     (decision, words, lists, modes, name.clone(), name).prop_map(
-        |(decision, command, (tools, paths, hosts, flags), modes, name, reason)| {
+        |(decision, command, (tools, paths, hosts, flags, writes), modes, name, reason)| {
             let mut rule = Rule::new(decision);
             rule.flags = flags.iter().map(|flag| vec![flag.clone()]).collect();
             (rule.command, rule.tools, rule.paths, rule.hosts) = (command, tools, paths, hosts);
+            rule.writes = writes;
             (rule.modes, rule.name, rule.reason, rule.without_flags) = (modes, name, reason, flags);
             rule
         },

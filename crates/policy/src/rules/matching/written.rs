@@ -2,11 +2,11 @@
 
 use super::super::glob::split_path;
 use super::{CompiledRule, MatchCertainty, MatchSubject, match_shapes, paths_in_word, shapes_of_word};
-use crate::command::{CommandPart, WrittenPath};
+use crate::command::{CommandPart, WrittenPath, names_writer};
 
 impl CompiledRule {
-    /// Matches the files that tools write and the paths that the programs of a command write. Of a
-    /// command that was not understood, any word may be one.
+    /// Matches the files that tools write and the paths that the programs of a command write. A
+    /// command that was not understood may write what it names, if it names a program that writes.
     pub(super) fn match_writes(&self, subject: &MatchSubject<'_>) -> MatchCertainty {
         if self.writes.is_empty() {
             return MatchCertainty::Yes;
@@ -17,8 +17,12 @@ impl CompiledRule {
         }
         let parts = subject.parts().iter().map(|part| self.match_written_part(part, subject)).max();
         let seen = parts.unwrap_or(MatchCertainty::No);
-        let may_hide =
-            || subject.is_opaque() && subject.raw_words().iter().any(|word| self.writes_path(word, false));
+        let may_hide = || {
+            let text = subject.effects.command.as_deref().unwrap_or_default();
+            subject.is_opaque()
+                && self.is_mentioned(subject)
+                && (text.contains('>') || names_writer(subject.raw_words().iter()))
+        };
         if seen == MatchCertainty::No && may_hide() { MatchCertainty::Perhaps } else { seen }
     }
 
@@ -28,11 +32,11 @@ impl CompiledRule {
         part: &CommandPart,
         subject: &MatchSubject<'_>,
     ) -> MatchCertainty {
-        let dots = subject.wildcards_match_dotfiles();
-        let written = part.written.iter().map(|path| self.match_written_path(path, dots)).max();
+        let written = part.written.iter().map(|path| self.match_written_path(path, subject)).max();
         let in_code = || {
             let mut words = part.code_words.iter().flat_map(|word| paths_in_word(word));
             words.any(|(names, elsewhere)| self.touches_written(&names, elsewhere, false))
+                || self.writes.iter().any(|path| path.has_names_among(&part.code_words))
         };
         match written.unwrap_or(MatchCertainty::No) {
             MatchCertainty::No if in_code() => MatchCertainty::Perhaps,
@@ -40,17 +44,27 @@ impl CompiledRule {
         }
     }
 
-    fn match_written_path(&self, path: &WrittenPath, dots: bool) -> MatchCertainty {
+    /// Matches a path. One that begins with a variable, or whose directory is not known, may be any
+    /// path that the command mentions elsewhere: in an assignment, a loop or a search.
+    fn match_written_path(&self, path: &WrittenPath, subject: &MatchSubject<'_>) -> MatchCertainty {
         if path.known {
             return match self.writes_path(&path.text, path.tree) {
                 true => MatchCertainty::Yes,
                 false => MatchCertainty::No,
             };
         }
-        match shapes_of_word(&path.text).as_slice() {
-            [] => MatchCertainty::Perhaps,
-            shapes => match_shapes(&self.writes, shapes, dots),
+        let shapes = shapes_of_word(&path.text.replace("{}", "*"));
+        let seen = match_shapes(&self.writes, &shapes, subject.wildcards_match_dotfiles());
+        let is_open = shapes.is_empty() || path.text.trim_start_matches('"').starts_with(['$', '`', '{']);
+        if seen == MatchCertainty::No && is_open && self.is_mentioned(subject) {
+            return MatchCertainty::Perhaps;
         }
+        seen
+    }
+
+    /// Returns true if a word of the command, as written, names one of the paths.
+    fn is_mentioned(&self, subject: &MatchSubject<'_>) -> bool {
+        subject.raw_words().iter().any(|word| self.writes_path(word, false))
     }
 
     fn writes_path(&self, text: &str, tree: bool) -> bool {

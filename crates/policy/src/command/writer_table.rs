@@ -1,0 +1,186 @@
+//! The programs and options whose words name files that are written.
+
+/// The operands that a program writes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum WrittenOperands {
+    /// All of them: files, or directories by themselves.
+    Every,
+    /// All of them, with everything beneath a directory.
+    EveryTree,
+    /// The first.
+    First,
+    /// All but the first, with everything beneath a directory.
+    TreesAfterFirst,
+    /// The second.
+    Second,
+    /// The last one, which may be the directory to write to.
+    Last,
+}
+
+/// A program that writes to its operands.
+pub(super) struct Writer {
+    pub(super) name: &'static str,
+    pub(super) which: WrittenOperands,
+    /// Short options with a value that is no operand.
+    pub(super) valued: &'static str,
+}
+
+const fn new_writer(name: &'static str, which: WrittenOperands, valued: &'static str) -> Writer {
+    Writer { name, which, valued }
+}
+
+use WrittenOperands::{Every, EveryTree, First, Last, Second, TreesAfterFirst};
+
+/// Sorted by name.
+pub(super) const WRITERS: &[Writer] = &[
+    new_writer("ar", Every, ""),
+    new_writer("autopep8", Every, ""),
+    new_writer("black", Every, "lt"),
+    new_writer("bunzip2", Every, ""),
+    new_writer("bzip2", Every, ""),
+    new_writer("chgrp", TreesAfterFirst, ""),
+    new_writer("chmod", TreesAfterFirst, ""),
+    new_writer("chown", TreesAfterFirst, ""),
+    new_writer("clang-format", Every, ""),
+    new_writer("clang-tidy", Every, "p"),
+    new_writer("cp", Last, "tS"),
+    new_writer("dos2unix", Every, ""),
+    new_writer("ed", Every, ""),
+    new_writer("emacs", Every, ""),
+    new_writer("eslint", Every, "c"),
+    new_writer("ex", Every, "c"),
+    new_writer("gofmt", Every, "r"),
+    new_writer("goimports", Every, ""),
+    new_writer("gunzip", Every, ""),
+    new_writer("gzip", Every, ""),
+    new_writer("install", Last, "mogSt"),
+    new_writer("isort", Every, "l"),
+    new_writer("ln", Last, "tS"),
+    new_writer("mkdir", Every, "m"),
+    new_writer("mktemp", Every, "p"),
+    new_writer("mv", EveryTree, "tS"),
+    new_writer("nvim", Every, "c"),
+    new_writer("patch", First, "idporF"),
+    new_writer("prettier", Every, ""),
+    new_writer("rename", Every, ""),
+    new_writer("rimraf", EveryTree, ""),
+    new_writer("rm", EveryTree, ""),
+    new_writer("rmdir", EveryTree, ""),
+    new_writer("rsync", Last, "efM"),
+    new_writer("ruff", Every, ""),
+    new_writer("rustfmt", Every, ""),
+    new_writer("scp", Last, "iPFo"),
+    new_writer("sd", Every, ""),
+    new_writer("shfmt", Every, "i"),
+    new_writer("shred", Every, "ns"),
+    new_writer("split", Second, "abCln"),
+    new_writer("sponge", Every, ""),
+    new_writer("strip", Every, "o"),
+    new_writer("stylelint", Every, ""),
+    new_writer("tee", Every, ""),
+    new_writer("touch", Every, "rdt"),
+    new_writer("truncate", Every, "sr"),
+    new_writer("uniq", Second, "fsw"),
+    new_writer("unix2dos", Every, ""),
+    new_writer("unlink", Every, ""),
+    new_writer("unxz", Every, ""),
+    new_writer("vim", Every, "c"),
+    new_writer("xxd", Second, "cglos"),
+    new_writer("xz", Every, ""),
+    new_writer("yapf", Every, ""),
+    new_writer("yq", Every, ""),
+    new_writer("zip", First, "x"),
+    new_writer("zstd", Every, "o"),
+];
+
+/// Programs that only tell what they would change, unless one of these options is there.
+pub(super) const IN_PLACE_OPTIONS: &[(&str, &[&str])] = &[
+    ("autopep8", &["-i", "--in-place"]),
+    ("clang-format", &["-i"]),
+    ("clang-tidy", &["--fix", "-fix", "--fix-errors"]),
+    ("eslint", &["--fix"]),
+    ("gofmt", &["-w"]),
+    ("goimports", &["-w"]),
+    ("prettier", &["-w", "--write"]),
+    ("ruff", &["--fix", "--fix-only", "format"]),
+    ("shfmt", &["-w", "--write"]),
+    ("stylelint", &["--fix"]),
+    ("yapf", &["-i", "--in-place"]),
+    ("yq", &["-i", "--inplace"]),
+];
+
+/// Options that make a formatter only tell what it would change.
+pub(super) const DRY_RUN_OPTIONS: &[(&str, &[&str])] = &[
+    ("black", &["--check", "--diff"]),
+    ("isort", &["--check", "--check-only", "--diff", "-c"]),
+    ("ruff", &["--check", "--diff"]),
+    ("rustfmt", &["--check"]),
+];
+
+/// Subcommands that format the operands after them.
+pub(super) const FORMAT_SUBCOMMANDS: &[(&str, &str)] = &[
+    ("biome", "format"),
+    ("cargo", "fmt"),
+    ("dart", "format"),
+    ("deno", "fmt"),
+    ("go", "fmt"),
+    ("mix", "format"),
+    ("terraform", "fmt"),
+    ("zig", "fmt"),
+];
+
+/// Options whose value is written, in every program: those of compilers and generators.
+pub(super) const OUTPUT_OPTIONS: &[&str] = &[
+    "--output",
+    "--output-document",
+    "--output-file",
+    "--outfile",
+    "--outdir",
+    "--out-dir",
+    "--outDir",
+    "--outFile",
+    "--out",
+    "-out",
+    "--target-directory",
+];
+
+/// Short options whose value is written: the programs, and the option, which may stand at the end
+/// of a cluster (`curl -sSfo FILE`) if it is one letter.
+pub(super) const SHORT_OUTPUT_OPTIONS: &[(&[&str], &str)] = &[
+    (&["cp", "install", "ln", "mv", "pip", "pip3"], "t"),
+    (&["curl", "sort", "patch", "tree", "xmllint", "zstd", "strip"], "o"),
+    (&["wget"], "O"),
+    (&["wget"], "P"),
+    (&["unzip", "patch"], "d"),
+    (&["pg_dump", "mysqldump"], "f"),
+    (&["cc", "gcc", "g++", "c++", "clang", "clang++", "ld", "as", "rustc", "go"], "-o"),
+    (&["pandoc", "dot", "bison", "flex", "protoc", "esbuild", "git", "openapi-generator"], "-o"),
+];
+
+/// Beginnings of long options whose value may be the next word and is no operand.
+pub(super) const VALUE_OPTIONS: &[&str] = &[
+    "--backup",
+    "--bwlimit",
+    "--config",
+    "--date",
+    "--exclude",
+    "--extend",
+    "--filter",
+    "--from",
+    "--group",
+    "--ignore",
+    "--include",
+    "--input",
+    "--line-length",
+    "--mode",
+    "--owner",
+    "--parser",
+    "--reference",
+    "--rsh",
+    "--rule",
+    "--size",
+    "--strip",
+    "--suffix",
+    "--target-version",
+    "--time",
+];

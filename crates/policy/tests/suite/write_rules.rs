@@ -1,0 +1,80 @@
+//! Rules about what is written.
+
+use journeyman_policy::Policy;
+use journeyman_protocol::{Decision, Effects, Mode};
+
+use crate::rules::{decided, user};
+
+#[test]
+fn a_rule_about_writing_leaves_reading_alone() {
+    let rules = "[[rule]]\nwrites = ['vendor/**', 'src/gen/**', '**/schema.sql']\ndecision = 'deny'";
+    let (plain, ruled) = (Policy::default(), Policy::default().with_rules(user(rules).unwrap()));
+    let judge = |policy: &Policy, command: &str| {
+        let effects = Effects { command: Some(command.to_owned()), ..Effects::default() };
+        decided(policy, "run_command", None, Mode::Auto, &effects).0
+    };
+    let denied = [
+        "cp -r build/gen src",
+        "cp new/schema.sql db",
+        "cp a.c ./vendor/../vendor/a.c",
+        "sed -i 's/a/b/' vendor/a.c",
+        "perl -pi -e 's/a/b/' src/gen/b.c",
+        "cat > VENDOR/a.c < b",
+        "(cd src && rm gen/b.c)",
+        "bash -c 'touch vendor/x'",
+        "npx prettier@3 --write src/gen/b.ts",
+        "uv run python -m black src/gen",
+        "git stash -- vendor/a.c",
+        "git checkout HEAD -- db/schema.sql",
+        "tar -xf a.tar -C vendor",
+        "protoc --cpp_out=src/gen x.proto",
+        "mv src old",
+        "find vendor -name '*.o' -delete",
+    ];
+    let asked = [
+        "d=vendor; sed -i s/a/b/ \"$d/a.c\"",
+        "for f in vendor/*.c; do sed -i s/a/b/ \"$f\"; done",
+        "grep -rl x vendor | xargs sed -i s/x/y/",
+        "python3 -c \"open('vendor/a.c', 'w')\"",
+        "python3 - <<'E'\n(Path('src') / 'gen' / 'b.c').write_text('')\nE",
+        "git checkout vendor/a.c",
+        "$REMOVE vendor/a.c; rm b",
+    ];
+    let untouched = [
+        "cat vendor/a.c",
+        "cp vendor/a.c build/a.c",
+        "grep -rn x vendor > out.txt",
+        "uniq vendor/a.c > build/u.txt",
+        "touch -r vendor/a.c build/a.o",
+        "patch -p1 -i vendor/patches/1.patch",
+        "black . --exclude vendor",
+        "eslint --fix src/app --ignore-pattern vendor/",
+        "rsync -a ./ /tmp/out --exclude vendor/",
+        "tar -czf build/vendor.tgz -C vendor .",
+        "gcc -O2 -flto vendor/a.c -o build/a",
+        "git checkout -b vendor/bump-zlib",
+        "sed -i '/vendor/s/[^/]*$/x/' .gitignore",
+        "for f in src/app/*.c; do sed -i 's/a/b/' \"$f\"; done",
+        "grep -rl foo src/app | xargs sed -i 's/foo/bar/g'",
+        "tmp=$(mktemp); jq . package.json > \"$tmp\" && mv \"$tmp\" package.json",
+        "cp build/* docs/",
+        "awk '{print $1}' vendor/a.c > build/out.txt",
+        "perl -ne 'print if /int/' vendor/a.c",
+        "python3 -c \"print(len(open('vendor/a.c').read()))\"",
+        "PYTHONPATH=vendor pytest -q",
+        "GOFLAGS=-mod=vendor go build ./...",
+        "f() { grep -n \"$1\" vendor/a.c; }; f int",
+        "make -C vendor",
+    ];
+    for command in denied {
+        assert_eq!(judge(&ruled, command), Decision::Deny, "{command}");
+    }
+    for command in asked {
+        assert_eq!(judge(&ruled, command), Decision::Ask, "{command}");
+    }
+    for command in untouched {
+        assert_eq!(judge(&ruled, command), judge(&plain, command), "{command}");
+    }
+    let wrong = user("[[rule]]\nwrites = ['a']\ndecision = 'allow'").unwrap_err();
+    assert!(wrong.contains("`writes` is for what may not be written"), "{wrong}");
+}
