@@ -385,7 +385,8 @@ impl<'c> Survey<'c> {
             }
             return;
         };
-        if !first.known || first.dialect || first.text.is_empty() {
+        // `!` is a word of the shell's, and after a wrapper (`env ! sh`) no program's name.
+        if !first.known || first.dialect || matches!(first.text.as_str(), "" | "!") {
             self.give_up("which program it runs isn't known before it runs");
             draft.add_reason(|| "which program that is isn't known before it runs".to_owned());
             self.may_hide = true;
