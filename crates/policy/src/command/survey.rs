@@ -385,8 +385,7 @@ impl<'c> Survey<'c> {
             }
             return;
         };
-        // `!` is a word of the shell's, and after a wrapper (`env ! sh`) no program's name.
-        if !first.known || first.dialect || matches!(first.text.as_str(), "" | "!") {
+        if !names_program(first) {
             self.give_up("which program it runs isn't known before it runs");
             draft.add_reason(|| "which program that is isn't known before it runs".to_owned());
             self.may_hide = true;
@@ -626,6 +625,12 @@ impl<'c> Survey<'c> {
         }
         self.parts.push(part);
     }
+}
+
+/// Returns true if a word is the name of a program. `!` is a word of the shell's, and after a wrapper
+/// (`env ! sh`) no name.
+fn names_program(word: &Shown) -> bool {
+    word.known && !word.dialect && !matches!(word.text.as_str(), "" | "!")
 }
 
 /// Returns the words as `danger` expects them: without quotes around unknown content.
