@@ -627,8 +627,8 @@ impl<'c> Survey<'c> {
     }
 }
 
-/// Returns true if a word is the name of a program. `!` is a word of the shell's, and after a wrapper
-/// (`env ! sh`) no name.
+/// Returns true if a word is the name of a program. `!` is a word of the shell's, and after a
+/// wrapper (`env ! sh`) no name.
 fn names_program(word: &Shown) -> bool {
     word.known && !word.dialect && !matches!(word.text.as_str(), "" | "!")
 }
