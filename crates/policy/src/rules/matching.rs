@@ -248,6 +248,9 @@ impl CompiledRule {
         if !self.applies_to_call(subject, LetterCase::Ignored) {
             return MatchCertainty::No;
         }
+        // Looked for at most once: a long command may have many words, and many paths that are not
+        // known.
+        let mentioned = OnceCell::new();
         if self.command.is_empty() {
             let hosts = self.hosts.is_empty() || self.hits_host(subject);
             let named = match (hosts, self.paths.is_empty()) {
@@ -255,7 +258,11 @@ impl CompiledRule {
                 (true, true) => MatchCertainty::Yes,
                 (true, false) => self.match_paths(subject),
             };
-            return if named == MatchCertainty::No { named } else { named.min(self.match_writes(subject)) };
+            return if named == MatchCertainty::No {
+                named
+            } else {
+                named.min(self.match_writes(subject, &mentioned))
+            };
         }
         if subject.effects.command.is_none() {
             return MatchCertainty::No;
@@ -267,7 +274,10 @@ impl CompiledRule {
             .parts()
             .iter()
             .filter(|part| here || !opaque && part.words.first().is_some_and(|program| !program.known))
-            .map(|part| self.match_part(part, subject))
+            .map(|part| match self.match_part(part, subject) {
+                MatchCertainty::No => MatchCertainty::No,
+                hit => hit.min(self.match_written_part(part, subject, &mentioned)),
+            })
             .max()
             .unwrap_or(MatchCertainty::No);
         if seen < MatchCertainty::Yes && opaque { seen.max(self.match_raw_text(subject)) } else { seen }
@@ -332,9 +342,6 @@ impl CompiledRule {
                 let dots = subject.wildcards_match_dotfiles();
                 hit = hit.min(known.max(match_shapes(&self.paths, &shapes, dots)));
             }
-        }
-        if hit > MatchCertainty::No && !self.writes.is_empty() {
-            hit = hit.min(self.match_written_part(part, subject));
         }
         if hit > MatchCertainty::No && !self.hosts.is_empty() {
             let named = part.hosts.iter().any(|host| {
