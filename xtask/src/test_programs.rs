@@ -17,6 +17,8 @@ const LANES: usize = 2;
 /// Directories of the crates whose programs take longest, slowest first. They start first, so that
 /// none of them runs alone at the end.
 const SLOWEST: [&str; 7] = ["delegate", "cli", "agent", "sandbox", "workspace", "edit", "host"];
+/// Number of bytes of a failed program's output that are printed once more at the end.
+const MAX_REPORT: usize = 16 * 1024;
 
 /// A built test program.
 #[derive(Debug, PartialEq)]
@@ -86,11 +88,37 @@ pub(crate) fn run(mut build: Command, threads: usize) -> anyhow::Result<()> {
         failed.collect::<anyhow::Result<Vec<_>>>()
     })?
     .concat();
-    if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    // Once more at the end, where a reader of a long log looks.
+    for failure in &failed {
+        crate::step(&format!("{}: what failed", failure.program));
+        std::io::Write::write_all(&mut std::io::stderr().lock(), &failure.report)?;
+    }
+    let names: Vec<_> = failed.iter().map(|failure| failure.program.as_str()).collect();
+    bail!("failed: {}", names.join(", "))
 }
 
-/// Runs waiting programs until none is left, and returns the names of those that failed.
-fn run_lane(waiting: &Mutex<std::vec::IntoIter<Program>>, threads: usize) -> anyhow::Result<Vec<String>> {
+/// A program that failed.
+#[derive(Clone)]
+struct Failure {
+    program: String,
+    /// The last part of its output, with the failed tests.
+    report: Vec<u8>,
+}
+
+/// Returns the part of a failed program's output that tells which tests failed and why, at most
+/// `MAX_REPORT` bytes: from the heading `failures:` on, or the end of an output without one.
+fn failure_report(output: &[u8]) -> &[u8] {
+    const HEADING: &[u8] = b"\nfailures:\n";
+    let end = &output[output.len().saturating_sub(MAX_REPORT)..];
+    let heading = end.windows(HEADING.len()).position(|window| window == HEADING);
+    heading.map_or(end, |at| &end[at..])
+}
+
+/// Runs waiting programs until none is left, and returns those that failed.
+fn run_lane(waiting: &Mutex<std::vec::IntoIter<Program>>, threads: usize) -> anyhow::Result<Vec<Failure>> {
     let mut failed = Vec::new();
     loop {
         let next = waiting.lock().map_err(|_| anyhow!("the other lane has panicked"))?.next();
@@ -112,7 +140,7 @@ fn run_lane(waiting: &Mutex<std::vec::IntoIter<Program>>, threads: usize) -> any
         crate::step(&format!("{name}: {status}, {} s", begin.elapsed().as_secs()));
         std::io::Write::write_all(&mut std::io::stderr().lock(), &output)?;
         if !status.success() {
-            failed.push(name);
+            failed.push(Failure { program: name, report: failure_report(&output).to_vec() });
         }
     }
 }
@@ -120,6 +148,16 @@ fn run_lane(waiting: &Mutex<std::vec::IntoIter<Program>>, threads: usize) -> any
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_report_begins_at_the_failed_tests() {
+        let output = b"test a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nno\n";
+        assert_eq!(failure_report(output), b"\nfailures:\n\n---- b stdout ----\nno\n");
+        assert_eq!(failure_report(b"killed"), b"killed");
+        let mut long = b"\nfailures:\n".to_vec();
+        long.resize(2 * MAX_REPORT, b'x');
+        assert_eq!(failure_report(&long).len(), MAX_REPORT);
+    }
 
     #[test]
     fn test_programs_are_read_from_messages() {

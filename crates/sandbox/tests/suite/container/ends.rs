@@ -1,7 +1,7 @@
 //! Nothing is left of a command, however it ended, nor of its container once its owner is gone.
 
 use journeyman_testkit::{rerun_test, wait_until};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use journeyman_protocol::SandboxNeeds;
@@ -213,11 +213,17 @@ fn what_a_dead_owner_left_is_swept() {
             "600",
         ])
     };
-    // Nobody has started one clock tick after the boot.
-    let dead = start(&label(std::process::id(), 1));
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let own = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap();
-    let living = start(&label(std::process::id(), own));
+    let started = |process: u32| -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+        stat.rsplit_once(')').unwrap().1.split_whitespace().nth(19).unwrap().parse().unwrap()
+    };
+    // The owner lives until its container runs: another test's sweep would remove what is only
+    // created.
+    let mut owner = Command::new("sleep").arg("600").spawn().unwrap();
+    let dead = start(&label(owner.id(), started(owner.id())));
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let living = start(&label(std::process::id(), started(std::process::id())));
     let foreign = start("label=journeyman.owner=strange");
     block_on(probed(&place));
     let left = place.docker(&["ps", "--quiet", "--no-trunc"]);
