@@ -12,6 +12,12 @@ use super::tokens::{Token, TokenReader};
 /// Maximum nesting of statements and substitutions. Hand-written commands stay below ten.
 const MAX_DEPTH: usize = 60;
 
+/// Words that begin, divide or end a compound command where a program's name could stand.
+const COMPOUND_KEYWORDS: [&str; 15] = [
+    "if", "then", "elif", "else", "fi", "for", "select", "case", "esac", "while", "until", "do", "done",
+    "function", "{",
+];
+
 /// Converts a tree, whose every token is checked against the text.
 pub(super) struct Converter<'a> {
     pub(super) tokens: TokenReader<'a>,
@@ -123,6 +129,9 @@ impl<'a> Converter<'a> {
             | "variable_assignments"
             | "declaration_command"
             | "unset_command" => {
+                if self.begins_with_keyword(node) {
+                    self.tokens.mark_unclear(UnclearReason::Reading);
+                }
                 let mut simple = SimpleCommand::default();
                 self.convert_command(node, &mut simple, out);
                 out.push(Statement::Simple(simple));
@@ -155,6 +164,14 @@ impl<'a> Converter<'a> {
             }
         }
         self.depth -= 1;
+    }
+
+    /// Returns whether the grammar has taken a keyword of a compound command for a program's name,
+    /// as it does after `!`.
+    fn begins_with_keyword(&self, node: Node<'_>) -> bool {
+        node.child(0).filter(|child| child.kind() == "command_name").is_some_and(|name| {
+            COMPOUND_KEYWORDS.contains(&self.tokens.slice(name.start_byte(), name.end_byte()))
+        })
     }
 
     /// Converts `a | b`. The grammar attaches a redirection to the whole list before it, which is

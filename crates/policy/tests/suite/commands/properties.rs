@@ -99,23 +99,28 @@ fn simple(words: &[&str], ways: &[u8]) -> String {
 /// A command in which another runs.
 fn around(inner: &str, way: u8, reader: &str) -> String {
     let single = inner.replace('\'', "'\\''");
+    // `$((make))` is arithmetic, which runs nothing.
+    let substituted = if inner.starts_with('(') { format!("$( {inner})") } else { format!("$({inner})") };
+    // A keyword is a program's name behind `env`: the `)` of its `case` would end a substitution.
+    let is_case = inner.starts_with("case ");
+    let program = if is_case { format!("sh -c '{single}'") } else { inner.to_owned() };
     match way % 26 {
         0 => format!("{inner}; {reader}"),
         1 => format!("{reader} && {inner}"),
         2 => format!("{reader} | {inner}"),
         3 => format!("({inner})"),
         4 => format!("{{ {inner}; }}"),
-        5 => format!("echo \"$({inner})\""),
+        5 => format!("echo \"{substituted}\""),
         6 => format!("if {inner}; then {reader}; fi"),
         7 => format!("for i in 1 2; do {inner}; done"),
         8 => format!("sh -c '{single}'"),
-        9 => format!("env {inner}"),
-        10 => format!("timeout 5 {inner}"),
-        11 => format!("{reader} | xargs {inner}"),
+        9 => format!("env {program}"),
+        10 => format!("timeout 5 {program}"),
+        11 => format!("{reader} | xargs {program}"),
         12 => format!("! {inner}"),
         13 => format!("{reader} &\n{inner}"),
-        14 => format!("x=$({inner})"),
-        15 => format!("cat <<E\n$({inner})\nE"),
+        14 => format!("x={substituted}"),
+        15 => format!("cat <<E\n{substituted}\nE"),
         16 => format!("sh <<'E'\n{inner}\nE"),
         17 => format!("while {reader}; do {inner}; break; done"),
         18 => format!("case a in a) {inner};; esac"),
@@ -123,9 +128,9 @@ fn around(inner: &str, way: u8, reader: &str) -> String {
         20 => format!("eval '{single}'"),
         21 => format!("{reader} # {reader}\n{inner}"),
         22 => format!("f() {{ {inner}; }}; f"),
-        23 => format!("nice {inner} 2>/dev/null"),
+        23 => format!("nice {program} 2>/dev/null"),
         24 => format!("{reader} || {inner} > /dev/null 2>&1"),
-        _ => format!("command {inner}"),
+        _ => format!("command {program}"),
     }
 }
 
