@@ -8,8 +8,9 @@ use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 
-use crate::edit::{Edit, EditOp, OpContext, Replace};
+use crate::edit::{Edit, EditOp, OpContext, PatchHunk, Replace};
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
+use crate::patch::PrecedingHunk;
 use crate::placement::{Hunk, IndexedText, find_place_in, placeholders};
 use crate::syntax_check::{self, SyntaxFault};
 use crate::{lazy_edits, lost_lines, patch, symbol};
@@ -340,10 +341,10 @@ impl OpsApplier<'_> {
         let Some(original) = self.content.take() else { return };
         let file = IndexedText::new(&original, ops.len());
         let mut run = LayeredText::new(&original);
-        let mut after = None;
+        let mut preceding = PrecedingHunk::default();
         let mut put: HashSet<(usize, String)> = HashSet::new();
         for (op, step) in (first..).zip(ops) {
-            let found = self.find_step(&file, step, after);
+            let found = self.find_step(&file, step, preceding);
             let mut overlap = None;
             if let Ok(placed) = &found {
                 // The same text put in at the same place twice is an edit that was sent twice.
@@ -355,7 +356,12 @@ impl OpsApplier<'_> {
                     self.record_unchanged(op, &Refusal::NoChange);
                     continue;
                 }
-                after = placed.pieces.last().map(|(span, _)| span.end);
+                preceding.end = placed.pieces.last().map(|(span, _)| span.end);
+                if let EditOp::Patch(PatchHunk { near: Some(near), .. }) = step
+                    && !placed.strategy.is_loose()
+                {
+                    preceding.shift = i64::from(placed.line) - i64::from(*near);
+                }
                 match run.translate_placement(placed) {
                     Ok(here) => {
                         let line = run.line_number(first_piece_start(&here), |place| file.line_at(place));
@@ -384,7 +390,9 @@ impl OpsApplier<'_> {
             // Not where the model looked last: perhaps in what the steps before have written.
             let again = match run.is_untouched() {
                 true => found,
-                false => self.find_step(&IndexedText::new(run.current_text(), 1), step, None),
+                false => {
+                    self.find_step(&IndexedText::new(run.current_text(), 1), step, PrecedingHunk::default())
+                }
             };
             match (again, overlap) {
                 (Ok(here), _) => {
@@ -415,14 +423,14 @@ impl OpsApplier<'_> {
         &self,
         file: &IndexedText<'_>,
         step: &EditOp,
-        after: Option<usize>,
+        preceding: PrecedingHunk,
     ) -> Result<PlacedEdit, Refusal> {
-        let found = self.find_step_by_lines(file, step, after);
+        let found = self.find_step_by_lines(file, step, preceding);
         if !matches!(found, Err(Refusal::NotFound { already_applied: false, .. })) {
             return found;
         }
         let again = carriage_returns::find_with_carriage_returns(file.text(), |file| {
-            self.find_step_by_lines(file, step, after)
+            self.find_step_by_lines(file, step, preceding)
         });
         again.map_or(found, Ok)
     }
@@ -431,7 +439,7 @@ impl OpsApplier<'_> {
         &self,
         file: &IndexedText<'_>,
         step: &EditOp,
-        after: Option<usize>,
+        preceding: PrecedingHunk,
     ) -> Result<PlacedEdit, Refusal> {
         match step {
             EditOp::Replace(wish) => find_place_in(
@@ -447,7 +455,7 @@ impl OpsApplier<'_> {
                     ..Hunk::new(&wish.search, &wish.replace)
                 },
             ),
-            EditOp::Patch(hunk) => patch::find_hunk(file, hunk, after, &self.context),
+            EditOp::Patch(hunk) => patch::find_hunk(file, hunk, preceding, &self.context),
             EditOp::Symbol(wish) => symbol::find_symbol_edit(self.context.path, file.text(), wish),
             _ => Err(Refusal::NoChange),
         }

@@ -9,6 +9,7 @@
 //! Without a grammar, lines that occur once are the anchors ([`lines`]).
 
 mod align;
+mod edge_additions;
 mod file_style;
 mod line_merge;
 mod omitted_members;
@@ -72,6 +73,9 @@ pub(crate) fn merge_rewrite(
     }
     if let Some((without, rest)) = removals::apply_removals(path, text, content) {
         return merge_after_removals(path, text, &without, &rest, allow);
+    }
+    if let Some(placed) = edge_additions::add_at_edge(path, text, content) {
+        return Ok(placed);
     }
     if let Some(merged) = window_merge::merge_by_windows(text, content)
         && let Ok(placed) = check_merge(text, content, merged, allow)

@@ -7,6 +7,7 @@
 //! if it is nowhere, the placement of all texts ([`crate::place`]) takes over, and at last
 //! context at the hunk's edges that the file hasn't got is left out.
 
+mod changed_blocks;
 mod damaged_lines;
 pub(crate) mod lines;
 mod script;
@@ -29,11 +30,21 @@ const MAX_OMITTED_CONTEXT: usize = 2;
 /// Minimum number of letters and digits that make lines distinctive: fewer occur everywhere.
 const MIN_DISTINCTIVE_CHARS: usize = 10;
 
-/// Finds where a hunk goes. `after` is where the hunk before it ended.
+/// Where the hunk before another one was placed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct PrecedingHunk {
+    /// Its end in the text, in bytes.
+    pub(crate) end: Option<usize>,
+    /// The number of lines from where its header says to where it is: later headers are likely to
+    /// be as far off.
+    pub(crate) shift: i64,
+}
+
+/// Finds where a hunk goes.
 pub(crate) fn find_hunk(
     file: &IndexedText<'_>,
     hunk: &PatchHunk,
-    after: Option<usize>,
+    preceding: PrecedingHunk,
     context: &OpContext<'_>,
 ) -> Result<PlacedEdit, Refusal> {
     let text = file.text();
@@ -43,12 +54,16 @@ pub(crate) fn find_hunk(
         return Err(Refusal::TooLarge { what, bytes, limit });
     }
     if let Some(hunk) = unescape_tabs(text, hunk) {
-        let placed = find_hunk(file, &hunk, after, context)?;
+        let placed = find_hunk(file, &hunk, preceding, context)?;
         let note = "`\\t\\t` at the beginning of new lines was written as tabs".to_owned();
         let note = placed.note.iter().cloned().chain([note]).collect::<Vec<_>>().join("; ");
         return Ok(PlacedEdit { note: Some(note), ..placed });
     }
-    let place = HunkPlacer { text, file, hunk, after, context };
+    let near = hunk.near.map(|near| {
+        let shifted = i64::from(near).saturating_add(preceding.shift).max(1);
+        u32::try_from(shifted).unwrap_or(u32::MAX)
+    });
+    let place = HunkPlacer { text, file, hunk, near, after: preceding.end, context };
     let readings = hunk_readings(&hunk.lines);
     let Some(first) = readings.first() else { return Err(Refusal::NoChange) };
     let first_script = PatchScript::new(first);
@@ -137,6 +152,9 @@ struct HunkPlacer<'a, 't> {
     text: &'a str,
     file: &'a IndexedText<'t>,
     hunk: &'a PatchHunk,
+    /// The 1-based line at which the hunk is expected.
+    near: Option<u32>,
+    /// Where the hunk before it ended, in bytes.
     after: Option<usize>,
     context: &'a OpContext<'a>,
 }
@@ -157,7 +175,8 @@ impl HunkPlacer<'_, '_> {
         PlaceHints {
             file,
             anchors: &self.hunk.anchors,
-            near: self.hunk.near,
+            near: self.near,
+            stated: self.hunk.near,
             after: self.after,
             at_end: self.hunk.at_end || matches!(self.hunk.final_break, Some((false, _))),
         }
@@ -303,7 +322,7 @@ impl HunkPlacer<'_, '_> {
         }
         let hints = self.hints(file);
         let named = self.hunk.anchors.iter().any(|anchor| !anchor.trim().is_empty());
-        let (at, remark) = match (named, self.hunk.near) {
+        let (at, remark) = match (named, self.near) {
             (_, Some(near)) => {
                 let at = near.saturating_sub(1) as usize;
                 if at > count {
@@ -394,6 +413,11 @@ impl HunkPlacer<'_, '_> {
         {
             return done;
         }
+        if best.is_none()
+            && let Some(placed) = self.place_by_changed_blocks(readings)
+        {
+            return Ok(placed);
+        }
         match (best, refusal) {
             (Some(placed), _) => Ok(placed),
             (None, Some(refusal)) => Err(refusal),
@@ -414,7 +438,7 @@ impl HunkPlacer<'_, '_> {
         let placed = find_place_in(
             self.file,
             &Hunk {
-                near: self.hunk.near,
+                near: self.near,
                 whole_lines: !leaves_blank_line,
                 anchors: &anchors,
                 after: self.after,
@@ -478,6 +502,23 @@ impl HunkPlacer<'_, '_> {
             note: Some("lines without a prefix between added ones were taken as added".to_owned()),
             ..placed
         }))
+    }
+
+    /// Where each change stands with the lines next to it, if the other context is mostly around.
+    fn place_by_changed_blocks(&self, readings: &[Vec<PatchLine>]) -> Option<PlacedEdit> {
+        if self.hunk.final_break.is_some() || self.hunk.anchors.len() > 1 {
+            return None;
+        }
+        let (file, level) = (self.file.file_lines(), LineComparison::Trailing);
+        let lines = strip_blank_edges(readings.first()?);
+        let blocks = changed_blocks::find_blocks(file, lines, level)?;
+        let mut pieces = Vec::new();
+        for block in &blocks {
+            pieces.extend(PatchScript::new(block.lines).replacements_at(file, block.start, level, None));
+        }
+        let line = u32::try_from(blocks.first()?.start).unwrap_or(u32::MAX).saturating_add(1);
+        let note = "context that the file has otherwise was overlooked; the lines next to each change are the file's";
+        Some(PlacedEdit { strategy: Strategy::Similarity, line, note: Some(note.to_owned()), pieces })
     }
 
     /// Leaves out as few lines of context at the edges as let the rest be found, if the rest is

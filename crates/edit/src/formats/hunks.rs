@@ -16,6 +16,9 @@ pub(crate) const MAX_HUNKS: usize = 20_000;
 /// are.
 const SIDE_PREFIXES: [&str; 6] = ["a/", "b/", "i/", "w/", "c/", "o/"];
 
+/// Lines with which models close a patch, other than a format's own.
+const CLOSING_MARKS: [&str; 5] = ["***", "*** End", "*** EOF", ">>>", "EOF"];
+
 /// A text's lines without their line feeds; a carriage return before one stays.
 pub(crate) fn split_lines(text: &str) -> Vec<&str> {
     let mut lines = Vec::with_capacity(text.len() / 32);
@@ -157,6 +160,22 @@ pub(crate) fn keep_carriage_returns(source: &ReplySource<'_>, path: &RelPath, hu
     }
 }
 
+/// Takes the mark with which a model closes its patch away from the end of each hunk, where the file
+/// has no such line.
+pub(crate) fn drop_closing_marks(source: &ReplySource<'_>, path: &RelPath, hunks: &mut [PatchHunk]) {
+    let text = source.files.text(path).ok().flatten();
+    let own = |mark: &str| text.as_deref().is_some_and(|text| text.lines().any(|line| line.trim() == mark));
+    for hunk in hunks {
+        let last = hunk.lines.iter().rposition(|line| !line.text.trim().is_empty());
+        let mark = last.and_then(|at| hunk.lines.get(at)).filter(|line| line.kind == LineKind::Bare);
+        if mark
+            .is_some_and(|line| CLOSING_MARKS.contains(&line.text.trim_end()) && !own(line.text.trim_end()))
+        {
+            hunk.lines.truncate(last.unwrap_or_default());
+        }
+    }
+}
+
 /// A fault of a patch at a 0-based line of the reply.
 pub(crate) fn patch_problem(
     kind: ProblemKind,
@@ -166,6 +185,13 @@ pub(crate) fn patch_problem(
 ) -> BlockProblem {
     let line = u32::try_from(line).unwrap_or(u32::MAX).saturating_add(1);
     BlockProblem { kind, line, subject: subject.map(|name| name.escape_debug().to_string()), message }
+}
+
+/// The path behind two sides with other names than git's, such as `old/x` and `new/x`.
+fn path_without_sides(names: &[&str]) -> Option<RelPath> {
+    let [new, old] = names else { return None };
+    let ((new_side, new), (old_side, old)) = (new.split_once('/')?, old.split_once('/')?);
+    (new == old && new_side != old_side).then(|| RelPath::parse(new).ok())?
 }
 
 /// The file that is meant by one of the names, the likeliest name first. With `sided`, the names
@@ -192,6 +218,9 @@ pub(crate) fn resolve_path(source: &ReplySource<'_>, names: &[&str], sided: bool
     let parsed: Vec<RelPath> = ways.iter().filter_map(|way| RelPath::parse(way).ok()).collect();
     if let Some(there) = parsed.iter().find(|path| exists(source.files, path)) {
         return Ok(there.clone());
+    }
+    if let Some(path) = path_without_sides(names).filter(|path| sided && exists(source.files, path)) {
+        return Ok(path);
     }
     // A path from the root may be one of the project's written out, or one that only looks so.
     for way in ways.iter().filter(|way| way.starts_with('/')) {

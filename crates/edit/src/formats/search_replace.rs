@@ -468,7 +468,10 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
             match fitting.as_slice() {
                 [] | [0] if twice => return Ok((**first, cuts.get(1).map_or(end, |next| next.at))),
                 [index] => {
-                    if let Some(cut) = cuts.get(*index) {
+                    // A second divider below the new lines is none of theirs.
+                    let ends_with_another = cuts.len() > index + 1
+                        && cuts.last().is_some_and(|last| text(last.end, end).trim().is_empty());
+                    if let Some(cut) = cuts.get(*index).filter(|_| !ends_with_another) {
                         return Ok((**cut, end));
                     }
                 }

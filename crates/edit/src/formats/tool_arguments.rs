@@ -17,7 +17,7 @@ use crate::lines::line_at;
 const REPLACE_ALL_KEYS: [&str; 5] = ["replace_all", "replaceAll", "allow_multiple", "allowMultiple", "all"];
 const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
 const LINE_HINT_KEYS: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
-const EDIT_LIST_KEYS: [&str; 4] = ["edits", "replacements", "changes", "operations"];
+const EDIT_LIST_KEYS: [&str; 5] = ["edits", "edit", "replacements", "changes", "operations"];
 /// Keys under which calls carry their arguments one level deeper.
 const WRAPPER_KEYS: [&str; 6] = ["arguments", "input", "parameters", "params", "args", "function"];
 /// Arguments wrapped more often than this are not arguments.
@@ -103,6 +103,16 @@ fn looks_like_arguments(text: &str) -> bool {
     inner.starts_with(['"', '{'])
 }
 
+/// The arguments with the usual keys, where the two texts are called `before` and `after`. Either
+/// word alone says where something goes.
+fn read_before_and_after(object: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let (before, after) = (object.get("before")?, object.get("after")?);
+    let mut usual = object.clone();
+    usual.insert("old_string".to_owned(), before.clone());
+    usual.insert("new_string".to_owned(), after.clone());
+    Some(usual)
+}
+
 struct ArgumentsReader<'s, 'a> {
     source: &'s ReplySource<'a>,
     line: u32,
@@ -138,7 +148,10 @@ impl ArgumentsReader<'_, '_> {
         }
         match value {
             Value::Array(list) => self.read_list(list, outer, depth),
-            Value::Object(object) => self.read_object(object, outer, depth),
+            Value::Object(object) => match read_before_and_after(object) {
+                Some(object) => self.read_object(&object, outer, depth),
+                None => self.read_object(object, outer, depth),
+            },
             // Encoded twice.
             Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
                 match parse_json_leniently(text.trim()) {
@@ -323,7 +336,7 @@ impl ArgumentsReader<'_, '_> {
             }
             _ => return Ok(()),
         };
-        if found > 1 && u32::try_from(found) != Ok(count) {
+        if found > 0 && u32::try_from(found) != Ok(count) {
             self.add_malformed(
                 path,
                 format!("it expects {count} replacements, and the text is there {found} times"),

@@ -6,7 +6,7 @@
 //! line's number.
 
 mod fault;
-mod names;
+pub(in crate::formats) mod names;
 mod section;
 
 use crate::edit::{LineKind, PatchHunk};

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use crate::edit::{Edit, EditOp, LineKind, PatchHunk};
 use crate::formats::block::ProblemKind;
 use crate::formats::hunks::{self, MAX_HUNKS, MAX_REPLY_BYTES, strip_carriage_return};
+use crate::formats::udiff::names;
 use crate::formats::{Format, ParsedReply, ReplySource};
 use envelope::{Marker, parse_marker};
 use journeyman_protocol::RelPath;
@@ -54,6 +55,18 @@ fn push_prose(prose: &mut String, lines: &[&str], range: std::ops::Range<usize>)
 
 /// A problem: the kind, the 0-based line, the message.
 type PatchFault = (ProblemKind, usize, String);
+
+/// Beginnings of the lines that name a file in a unified diff.
+const DIFF_HEADER_STARTS: [&str; 7] =
+    ["diff --git ", "index ", "old mode ", "new mode ", "similarity index ", "--- ", "+++ "];
+/// Maximum number of lines before a unified diff's first hunk.
+const MAX_DIFF_HEADER_LINES: usize = 8;
+
+/// The names that a unified diff gives for a file, the new one first, and how many lines it takes.
+struct DiffHeader {
+    names: Vec<String>,
+    lines: usize,
+}
 
 /// The hunks of one file: those that change it, and the first that doesn't.
 #[derive(Default)]
@@ -108,7 +121,21 @@ impl<'a> PatchReader<'a> {
                     let message = "the patch has two sections for this file; put all of its hunks into one";
                     (name, Err((ProblemKind::Malformed, at, message.to_owned())))
                 }
-                Some(Marker::Update(name)) => (name, self.read_updated_file(name)),
+                Some(Marker::Update(name)) => {
+                    let path = self.resolve_path(name);
+                    self.at += 1;
+                    (name, self.read_updated_file(path))
+                }
+                // Models mix the two formats: names as a unified diff has them, or none where the
+                // caller has named the file.
+                None if let Some(header) = self.diff_header() => {
+                    let names: Vec<&str> = header.names.iter().map(String::as_str).collect();
+                    let path = hunks::resolve_path(self.source, &names, true);
+                    (line, self.read_updated_file(path.map_err(|error| (ProblemKind::Path, at, error))))
+                }
+                None if let (Some(path), true) = (self.source.path, line.starts_with("@@")) => {
+                    ("", self.read_updated_file(Ok(path.clone())))
+                }
                 _ => {
                     let message = format!(
                         "`{}` is none of `*** Add File: PATH`, `*** Update File: PATH` and `*** Delete File: PATH`",
@@ -157,6 +184,7 @@ impl<'a> PatchReader<'a> {
                 let message = "the reply ends inside the patch".to_owned();
                 return Err((ProblemKind::Incomplete, body.start, message));
             }
+            hunks::drop_closing_marks(self.source, path, &mut hunks);
             if self.crlf {
                 hunks::keep_carriage_returns(self.source, path, &mut hunks);
             }
@@ -170,6 +198,23 @@ impl<'a> PatchReader<'a> {
                 reading.problems.push(hunks::patch_problem(kind, line, Some(&subject), message));
             }
         }
+    }
+
+    /// The header of a unified diff that begins at the current line, if a hunk follows it.
+    fn diff_header(&self) -> Option<DiffHeader> {
+        let rest = self.lines.get(self.at..self.until)?;
+        let count = rest.iter().take(MAX_DIFF_HEADER_LINES).position(|line| line.starts_with("@@"))?;
+        let header = rest.get(..count)?;
+        let known = |line: &&str| DIFF_HEADER_STARTS.iter().any(|start| line.starts_with(start));
+        if !header.iter().all(known) {
+            return None;
+        }
+        let named = |start: &str| {
+            let text = header.iter().find_map(|line| line.strip_prefix(start))?;
+            names::parse_header_name(text)?.path().map(str::to_owned)
+        };
+        let names = vec![named("+++ ")?, named("--- ")?];
+        Some(DiffHeader { names, lines: count })
     }
 
     fn resolve_path(&self, name: &str) -> Result<RelPath, PatchFault> {
@@ -238,9 +283,9 @@ impl<'a> PatchReader<'a> {
         Ok(Edit { path: path?, ops: vec![EditOp::Delete], description: None })
     }
 
-    fn read_updated_file(&mut self, name: &str) -> Result<Edit, PatchFault> {
-        let (path, first) = (self.resolve_path(name), self.at);
-        self.at += 1;
+    /// Reads the hunks of a file after the line with its name.
+    fn read_updated_file(&mut self, path: Result<RelPath, PatchFault>) -> Result<Edit, PatchFault> {
+        let first = self.at.saturating_sub(1);
         let mut to = None;
         while let Some(line) = self.current_line() {
             match parse_marker(line, false) {
@@ -251,10 +296,11 @@ impl<'a> PatchReader<'a> {
             self.at += 1;
         }
         let (mut hunks, unchanged) = self.read_hunks()?;
-        if self.crlf
-            && let Ok(path) = &path
-        {
-            hunks::keep_carriage_returns(self.source, path, &mut hunks);
+        if let Ok(path) = &path {
+            hunks::drop_closing_marks(self.source, path, &mut hunks);
+            if self.crlf {
+                hunks::keep_carriage_returns(self.source, path, &mut hunks);
+            }
         }
         if hunks.is_empty() && to.is_none() {
             hunks.extend(unchanged);
@@ -285,6 +331,7 @@ impl<'a> PatchReader<'a> {
         let mut ops = FileHunks::default();
         let mut hunk = PatchHunk::default();
         let mut stacked = false;
+        self.at += self.diff_header().map_or(0, |header| header.lines);
         while let Some(line) = self.current_line() {
             match line.as_bytes().first() {
                 Some(b'@') if let Some(head) = hunks::parse_hunk_header(line) => {

@@ -14,7 +14,10 @@ const MAX_ANCHOR_OCCURRENCES: usize = 1_000;
 pub(super) struct PlaceHints<'a> {
     pub(super) file: &'a FileLines<'a>,
     pub(super) anchors: &'a [String],
+    /// The 1-based line at which the hunk is expected after those before it.
     pub(super) near: Option<u32>,
+    /// The 1-based line that its header says.
+    pub(super) stated: Option<u32>,
     /// In bytes, where the hunk before it ended.
     pub(super) after: Option<usize>,
     pub(super) at_end: bool,
@@ -43,8 +46,7 @@ impl PlaceHints<'_> {
         if starts.len() > 1 && !wanted.is_empty() {
             self.keep_in_anchor_scope(&wanted, &mut starts, lines);
         }
-        if let ([_, _, ..], Some(near)) = (starts.as_slice(), self.near) {
-            let near = near.saturating_sub(1) as usize;
+        if let ([_, _, ..], Some(near)) = (starts.as_slice(), self.expected_start(&starts)) {
             let mut by_distance: Vec<(usize, usize)> =
                 starts.iter().map(|start| (start.abs_diff(near), *start)).collect();
             by_distance.sort_unstable();
@@ -73,6 +75,14 @@ impl PlaceHints<'_> {
                 ))
             }
         }
+    }
+
+    /// The 0-based line at which the hunk is expected: as the hunks before it were shifted, unless it
+    /// can only be taken at its word.
+    fn expected_start(&self, starts: &[usize]) -> Option<usize> {
+        let [near, stated] = [self.near, self.stated].map(|line| Some(line?.saturating_sub(1) as usize));
+        let exact = [near, stated].into_iter().flatten().find(|line| starts.contains(line));
+        exact.or(near)
     }
 
     /// The anchors that say something, without the blanks around them.
@@ -139,7 +149,11 @@ impl PlaceHints<'_> {
             let end = self.scope_end(*anchor).min(next);
             inside.extend(starts.iter().filter(|start| **start + lines > *anchor && **start < end));
         }
+        inside.sort_unstable();
         inside.dedup();
+        if let Some(near) = self.expected_start(&inside).filter(|near| inside.contains(near)) {
+            inside = vec![near];
+        }
         if inside.len() > 1 {
             // A place directly after the anchor precedes places further below.
             let adjacent = |start: &usize| {
@@ -150,6 +164,11 @@ impl PlaceHints<'_> {
                 })
             };
             retain_if_any(&mut inside, adjacent);
+        }
+        if inside.is_empty() {
+            // What is not in a line's block may follow it directly all the same.
+            inside =
+                starts.iter().copied().filter(|start| opened.iter().any(|at| at + 1 == *start)).collect();
         }
         if !inside.is_empty() {
             *starts = inside;

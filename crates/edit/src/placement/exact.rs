@@ -9,7 +9,9 @@ use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::placement::hunk::Hunk;
 use crate::placement::matches::{Match, Matches};
 use crate::placement::occurrences::{find_occurrences, has_blank_lines_at_edges, is_whole_lines};
-use crate::placement::replacement_pieces::{include_line_break, match_line_breaks, to_placed};
+use crate::placement::replacement_pieces::{
+    exclude_edge_breaks, include_line_break, match_line_breaks, to_placed,
+};
 use crate::placement::tokens::is_word_char;
 use crate::placement::{duplicates, explain, indent_depth, normalized_matching, tie_breaking};
 
@@ -58,7 +60,7 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
         }
         spans = whole;
     }
-    let spans = tie_breaking::select_spans(text, spans, hunk, Strategy::Exact)?;
+    let mut spans = tie_breaking::select_spans(text, spans, hunk, Strategy::Exact)?;
     if let (Some(span), false, false) = (spans.first(), hunk.all, hunk.allow.differences) {
         if let Some(difference) = explain_cut_off(text, span, hunk) {
             return Err(Refusal::GuardedMismatch { line: line_at(text, span.start), difference });
@@ -66,7 +68,13 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
         duplicates::refuse_duplicates(text, span, hunk, Strategy::Exact)?;
     }
     let (replacement, adapted) = match_line_breaks(text, hunk.replace);
+    let mut narrowed = false;
+    for span in &mut spans {
+        narrowed |= exclude_edge_breaks(text, span, hunk);
+    }
     let remarks = [
+        narrowed
+            .then(|| "kept the line break beside the replaced lines, which the replacement lacks".to_owned()),
         adapted.map(str::to_owned),
         spans.first().and_then(|span| explain::note_split_word(text, span)),
         spans.first().and_then(|span| explain::note_lost_indentation(text, span, hunk.replace)),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use crate::lines::{line_at, strip_line_break};
+use crate::lines::{line_at, split_indent, strip_line_break};
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::placement::hunk::Hunk;
 
@@ -75,4 +75,45 @@ pub(super) fn include_line_break(text: &str, span: Range<usize>, hunk: &Hunk<'_>
         None if after.is_empty() => strip_line_break(before).len()..span.end,
         None => span,
     }
+}
+
+/// Narrows a place by the line breaks at its edges that the replacement lacks, and returns true if
+/// it did. Models copy the break beside a line more often than they mean to join two lines; they do
+/// mean it where the line beside the break stays as it is but for blanks. A break that is a blank
+/// line's goes with it.
+pub(super) fn exclude_edge_breaks(text: &str, span: &mut Range<usize>, hunk: &Hunk<'_>) -> bool {
+    if hunk.whole_lines || hunk.replace.trim().is_empty() {
+        return false;
+    }
+    let whole = span.clone();
+    let before = text.get(..span.start).unwrap_or_default();
+    let after = text.get(span.end..).unwrap_or_default();
+    let body = strip_line_break(hunk.search);
+    let closes = body.len() < hunk.search.len() && !hunk.replace.ends_with(char::is_whitespace);
+    if closes && !after.starts_with(['\r', '\n']) {
+        let (old, new) = (last_line(body), last_line(hunk.replace));
+        if !old.trim().is_empty() && !new.trim_end().ends_with(old.trim()) {
+            span.end -= hunk.search.len() - body.len();
+        }
+    }
+    let opening = ["\r\n", "\n"].into_iter().find(|opening| hunk.search.starts_with(opening));
+    let ends_lines = hunk.search.ends_with('\n') || after.is_empty() || after.starts_with(['\r', '\n']);
+    if let Some(opening) = opening.filter(|_| ends_lines && !before.is_empty() && !before.ends_with('\n')) {
+        let old = first_line(hunk.search.get(opening.len()..).unwrap_or_default());
+        let (indent, new) = (split_indent(old).0, first_line(hunk.replace));
+        // Without an indentation nothing tells a line of its own from the rest of the line before.
+        let own_line = !indent.is_empty() && indent == split_indent(new).0;
+        if own_line && !old.trim().is_empty() && !new.trim_start().starts_with(old.trim()) {
+            span.start += opening.len();
+        }
+    }
+    *span != whole
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+fn last_line(text: &str) -> &str {
+    text.lines().next_back().unwrap_or_default()
 }

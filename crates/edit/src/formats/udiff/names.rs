@@ -2,7 +2,7 @@
 
 /// A file that a header names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum HeaderName {
+pub(in crate::formats) enum HeaderName {
     /// `/dev/null`: there is none on this side.
     Null,
     /// Its path, with the prefix that it may have.
@@ -10,7 +10,7 @@ pub(super) enum HeaderName {
 }
 
 impl HeaderName {
-    pub(super) fn path(&self) -> Option<&str> {
+    pub(in crate::formats) fn path(&self) -> Option<&str> {
         match self {
             Self::Null => None,
             Self::Path(path) => Some(path),
@@ -19,10 +19,10 @@ impl HeaderName {
 }
 
 /// The name after `---` or `+++`, without what follows it.
-pub(super) fn parse_header_name(text: &str) -> Option<HeaderName> {
+pub(in crate::formats) fn parse_header_name(text: &str) -> Option<HeaderName> {
     let text = text.trim();
-    // `diff -N` dates a file that isn't there so.
-    let dates = ["1970-01-01 00:00:00", "1969-12-31 "];
+    // `diff -N` gives a file that isn't there the beginning of the epoch, in the local time zone.
+    let dates = ["1970-01-01 ", "1969-12-31 "];
     if text.split_once('\t').is_some_and(|(_, date)| dates.iter().any(|none| date.starts_with(none))) {
         return Some(HeaderName::Null);
     }

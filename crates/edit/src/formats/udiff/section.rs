@@ -149,6 +149,7 @@ impl<'a> FileSection<'a> {
         } else {
             let mut hunks: Vec<PatchHunk> =
                 std::mem::take(&mut self.hunks).into_iter().map(|(_, hunk)| hunk).collect();
+            hunks::drop_closing_marks(source, &path, &mut hunks);
             if self.crlf {
                 hunks::keep_carriage_returns(source, &path, &mut hunks);
             }
