@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 
-use crate::edit::{Edit, EditOp, OpContext, PatchHunk, Replace};
+use crate::edit::{Edit, EditOp, OpContext, Replace};
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::patch::PrecedingHunk;
 use crate::placement::{Hunk, IndexedText, find_place_in, placeholders};
@@ -356,12 +356,7 @@ impl OpsApplier<'_> {
                     self.record_unchanged(op, &Refusal::NoChange);
                     continue;
                 }
-                preceding.end = placed.pieces.last().map(|(span, _)| span.end);
-                if let EditOp::Patch(PatchHunk { near: Some(near), .. }) = step
-                    && !placed.strategy.is_loose()
-                {
-                    preceding.shift = i64::from(placed.line) - i64::from(*near);
-                }
+                preceding = preceding.followed_by(step, placed);
                 match run.translate_placement(placed) {
                     Ok(here) => {
                         let line = run.line_number(first_piece_start(&here), |place| file.line_at(place));

@@ -16,10 +16,10 @@ mod typography;
 
 use std::ops::Range;
 
-use crate::edit::{LineKind, OpContext, PatchHunk, PatchLine};
+use crate::edit::{EditOp, LineKind, OpContext, PatchHunk, PatchLine};
 use crate::outcome::{MAX_FILE_BYTES, MAX_SEARCH_BYTES, PlacedEdit, Refusal, Strategy};
 use crate::placement::{Hunk, IndexedText, already_made, find_place_in, placeholders};
-use lines::{FileLines, LineComparison};
+use lines::{FileLines, LineComparison, is_distinctive};
 use script::PatchScript;
 use tie_breaking::PlaceHints;
 use typography::TypographyMap;
@@ -27,8 +27,6 @@ use typography::TypographyMap;
 /// Maximum number of context lines at each edge of a hunk that may be missing from the file: GNU
 /// patch gives up as many.
 const MAX_OMITTED_CONTEXT: usize = 2;
-/// Minimum number of letters and digits that make lines distinctive: fewer occur everywhere.
-const MIN_DISTINCTIVE_CHARS: usize = 10;
 
 /// Where the hunk before another one was placed.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,6 +36,20 @@ pub(crate) struct PrecedingHunk {
     /// The number of lines from where its header says to where it is: later headers are likely to
     /// be as far off.
     pub(crate) shift: i64,
+}
+
+impl PrecedingHunk {
+    /// The step that comes before the next one.
+    pub(crate) fn followed_by(self, step: &EditOp, placed: &PlacedEdit) -> Self {
+        let end = placed.pieces.last().map(|(span, _)| span.end);
+        let shift = match step {
+            EditOp::Patch(PatchHunk { near: Some(near), .. }) if !placed.strategy.is_loose() => {
+                i64::from(placed.line) - i64::from(*near)
+            }
+            _ => self.shift,
+        };
+        Self { end, shift }
+    }
 }
 
 /// Finds where a hunk goes.
@@ -139,12 +151,6 @@ fn unescape_tabs(text: &str, hunk: &PatchHunk) -> Option<PatchHunk> {
         line.text = "\t".repeat(tabs) + rest;
     }
     Some(hunk)
-}
-
-/// Returns true if lines have enough in them not to be found by accident.
-fn is_distinctive<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
-    lines.flat_map(str::chars).filter(|c| c.is_alphanumeric()).take(MIN_DISTINCTIVE_CHARS).count()
-        >= MIN_DISTINCTIVE_CHARS
 }
 
 /// A hunk and the text that it is to be placed in.

@@ -160,8 +160,8 @@ pub(crate) fn keep_carriage_returns(source: &ReplySource<'_>, path: &RelPath, hu
     }
 }
 
-/// Takes the mark with which a model closes its patch away from the end of each hunk, where the file
-/// has no such line.
+/// Takes the mark with which a model closes its patch away from the end of each hunk, where the
+/// file has no such line.
 pub(crate) fn drop_closing_marks(source: &ReplySource<'_>, path: &RelPath, hunks: &mut [PatchHunk]) {
     let text = source.files.text(path).ok().flatten();
     let own = |mark: &str| text.as_deref().is_some_and(|text| text.lines().any(|line| line.trim() == mark));

@@ -19,7 +19,7 @@ const MAX_BLANK_LINES: usize = 2;
 /// Beginnings of a file before which nothing may be put, or which say nothing of what comes first.
 const FIXED_BEGINNINGS: [&str; 12] =
     ["#", "//", "/*", "<", "package ", "namespace ", "'", "\"", "from __future__", "-- ", ";", "module "];
-/// What ends a Python program: nothing after it is there when it runs.
+/// End of a Python program: nothing after it is there when it runs.
 const PYTHON_MAIN: &str = "if __name__ ==";
 
 /// The new definitions put at the end or the beginning of the file. `None` where the rewrite is

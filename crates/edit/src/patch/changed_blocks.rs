@@ -2,13 +2,12 @@
 //!
 //! Models leave comments out of the context that they copy, or copy a line as it was before. What a
 //! hunk does is told by the lines that go and by those next to a change; the other context only
-//! tells where. So each run of changes is looked for by itself, with nothing but comments between it
-//! and the lines next to it, and the rest has to be around for the most part.
+//! tells where. So each run of changes is looked for by itself, with nothing but comments between
+//! it and the lines next to it, and the rest has to be around for the most part.
 
 use std::ops::Range;
 
-use super::is_distinctive;
-use super::lines::{FileLines, LineComparison};
+use super::lines::{FileLines, LineComparison, is_distinctive};
 use crate::edit::{LineKind, PatchLine};
 
 /// Maximum number of lines of the file that may lie between two neighbouring lines of a hunk.

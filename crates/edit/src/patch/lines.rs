@@ -13,6 +13,9 @@ use crate::placement::normalize::plain_chars;
 /// Maximum number of line comparisons for one hunk; reached only in files that repeat one line.
 const MAX_COMPARISONS: usize = 4_000_000;
 
+/// Minimum number of letters and digits that make lines distinctive: fewer occur everywhere.
+const MIN_DISTINCTIVE_CHARS: usize = 10;
+
 /// The differences that a comparison of two lines ignores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineComparison {
@@ -69,6 +72,12 @@ fn hash_line(line: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     LineComparison::Trailing.strip_ignored(line).hash(&mut hasher);
     hasher.finish()
+}
+
+/// Returns true if lines have enough in them not to be found by accident.
+pub(super) fn is_distinctive<'a>(lines: impl Iterator<Item = &'a str>) -> bool {
+    lines.flat_map(str::chars).filter(|c| c.is_alphanumeric()).take(MIN_DISTINCTIVE_CHARS).count()
+        >= MIN_DISTINCTIVE_CHARS
 }
 
 /// A text and where its lines begin.

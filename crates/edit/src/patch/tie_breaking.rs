@@ -77,8 +77,8 @@ impl PlaceHints<'_> {
         }
     }
 
-    /// The 0-based line at which the hunk is expected: as the hunks before it were shifted, unless it
-    /// can only be taken at its word.
+    /// The 0-based line at which the hunk is expected: as the hunks before it were shifted, unless
+    /// it can only be taken at its word.
     fn expected_start(&self, starts: &[usize]) -> Option<usize> {
         let [near, stated] = [self.near, self.stated].map(|line| Some(line?.saturating_sub(1) as usize));
         let exact = [near, stated].into_iter().flatten().find(|line| starts.contains(line));

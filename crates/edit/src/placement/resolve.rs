@@ -79,6 +79,9 @@ impl<'a> HunkFitter<'a> {
             if let Some((at, difference)) = self.first_meaningful_difference(&pairs, &file) {
                 return Err(Refusal::GuardedMismatch { line: line(at), difference });
             }
+            if let Some((at, difference)) = self.first_repeated_line(&pairs, &file) {
+                return Err(Refusal::GuardedMismatch { line: line(at), difference });
+            }
             duplicates::refuse_duplicates(self.text, &place.span, self.hunk, self.strategy)?;
         }
         let matched = (0..old.len()).filter_map(|index| Some((*old.get(index)?, own(index)?.1)));
@@ -95,6 +98,27 @@ impl<'a> HunkFitter<'a> {
         let note = self.describe_match(&pairs, &file, first);
         let span = self.with_closing_blank_line(&place.span).unwrap_or_else(|| place.span.clone());
         Ok(FittedPiece { span, text: fitted, note })
+    }
+
+    /// The first of the file's lines that no line of the search text stands for and that would stay
+    /// beside new lines of which one is nearly it: it was meant to go.
+    fn first_repeated_line(&self, pairs: &[Option<usize>], file: &[(&str, &str)]) -> Option<(usize, String)> {
+        if self.strategy != Strategy::Similarity {
+            return None;
+        }
+        let pair = |index: usize| pairs.get(index).copied().flatten();
+        self.alignment.changed_ranges().find_map(|(old, new)| {
+            let above = (0..old.start).rev().find_map(pair).map_or(0, |at| at + 1);
+            let below = (old.end..pairs.len()).find_map(pair).unwrap_or(file.len());
+            let new = self.alignment.new_lines().get(new)?;
+            let repeated = (above..below).filter(|at| !pairs.contains(&Some(*at))).find_map(|at| {
+                let own = file.get(at)?.0.trim();
+                let nearly = |line: &&str| !line.trim().is_empty() && tokens::is_similar(line.trim(), own);
+                (!own.is_empty() && new.iter().any(nearly)).then_some((at, own))
+            });
+            let (at, own) = repeated?;
+            Some((at, format!("the replacement nearly repeats `{own}`, which the search text leaves out beside the change")))
+        })
     }
 
     /// The place with the blank line after it, if the search text ends with one and the replacement

@@ -112,6 +112,13 @@ impl<'a> SlipTexts<'a> {
         self.ops.iter().any(|op| op.old_range() == (index..index) && !op.new_range().is_empty())
     }
 
+    /// Returns true if a new line is nearly one of the file's that the search text leaves out: that
+    /// one was meant to go.
+    fn brings_nearly(&self, own: &str) -> bool {
+        let nearly = |line: &str| !self.old.contains(&line) && is_similar(line.trim(), own.trim());
+        !own.trim().is_empty() && self.new.iter().any(|line| nearly(line))
+    }
+
     /// The places with one slip; `None` where there are too many to look at.
     fn candidates(&self, haystack: &Haystack<'_>) -> Option<Vec<SlipPlace>> {
         let mut found: Vec<SlipPlace> = Vec::new();
@@ -199,7 +206,7 @@ impl<'a> SlipTexts<'a> {
             }
             Slip::TooFew => {
                 // Between lines that come and the line above them nobody knows where they stand.
-                if self.inserts_before(at) {
+                if self.inserts_before(at) || self.brings_nearly(own) {
                     return None;
                 }
                 let before = at.checked_sub(1).and_then(|before| self.kept_line(before)).map(|kept| kept + 1);

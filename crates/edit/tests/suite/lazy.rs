@@ -417,3 +417,24 @@ fn a_comment_says_which_definition_goes() {
     );
     assert_eq!(merged("a.rs", RUST, kept), expected);
 }
+
+#[test]
+fn new_definitions_beside_the_only_remark_go_to_that_end() {
+    let file = "import a from 'a';\n\nexport function f() {\n  return 1;\n}\n";
+    let new = "export function g() {\n  return 1;\n}";
+    assert_eq!(
+        merged("a.ts", file, &format!("// ... existing code ...\n\n{new}\n")),
+        format!("{file}\n{new}\n")
+    );
+    assert_eq!(
+        merged("a.ts", file, "import b from 'b';\n// ... existing code ..."),
+        format!("import b from 'b';\n{file}")
+    );
+    assert_eq!(merged("a.py", "x = 1", "# ... existing code ...\ny = 2"), "x = 1\ny = 2");
+    // Code that defines nothing has its place, and nothing comes after what ends a program.
+    refused("a.ts", file, "// ... existing code ...\nstart(2);\n");
+    let main = "def f():\n    pass\n\nif __name__ == '__main__':\n    f()\n";
+    refused("a.py", main, "# ... existing code ...\n\ndef g():\n    pass\n");
+    // What has to come first stays first.
+    refused("a.sh", "#!/bin/sh\nf() { :; }\n", "g() { :; }\n# ... existing code ...\n");
+}

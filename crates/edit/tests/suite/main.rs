@@ -13,6 +13,7 @@ mod formats;
 mod known_faults;
 mod lazy;
 mod left_out;
+mod patch_slips;
 mod patches;
 mod placing;
 mod properties;

@@ -600,3 +600,20 @@ fn blanks_of_a_new_blank_line_are_carried_over_as_a_line_s() {
     let after = "\tone();\n\t\n\tnew();\n\t\t\n\tother();\n\ttwo();\n";
     assert_eq!(done.map(|applied| applied.text), Ok(after.to_owned()));
 }
+
+#[test]
+fn a_second_divider_below_the_new_lines_is_refused() {
+    let reply = "<<<<<<< SEARCH\ntwo\n=======\n2\n=======\n>>>>>>> REPLACE\n";
+    assert!(text(Format::Blocks, "one\ntwo\n", reply).is_err());
+}
+
+#[test]
+fn as_many_replacements_as_are_expected() {
+    let reply = |count: u32| {
+        format!(
+            r#"{{"path": "f.txt", "old_string": "two", "new_string": "2", "expected_replacements": {count}}}"#
+        )
+    };
+    assert_eq!(text(Format::Tool, "one\ntwo\n", &reply(1)).as_deref(), Ok("one\n2\n"));
+    assert!(text(Format::Tool, "one\ntwo\n", &reply(3)).is_err());
+}

@@ -315,3 +315,19 @@ fn a_line_with_a_blank_one_after_it_is_not_set_apart_twice() {
     let file = "a();\nb();\n\nc();\n";
     refused(file, "b();", "b();\nnew();\n");
 }
+
+#[test]
+fn lines_are_not_joined_by_a_forgotten_line_break() {
+    let file = "fn f() {\n    one();\n    two();\n}\n";
+    // Exactly found, at the end and at the beginning.
+    assert_eq!(written(file, "    two();\n", "    three();"), "fn f() {\n    one();\n    three();\n}\n");
+    assert_eq!(written(file, "\n    two();", "    three();"), "fn f() {\n    one();\n    three();\n}\n");
+    assert_eq!(
+        written(&file.replace('\n', "\r\n"), "    two();\r\n", "    three();"),
+        "fn f() {\r\n    one();\r\n    three();\r\n}\r\n"
+    );
+    // Meant: the line beside the break stays as it is, or there is nothing to keep.
+    assert_eq!(written("call(\n    one)\n", "call(\n", "call("), "call(    one)\n");
+    assert_eq!(written("if x\n{\n", "\n{", " {"), "if x {\n");
+    assert_eq!(written(file, "    two();\n", ""), "fn f() {\n    one();\n}\n");
+}

@@ -20,6 +20,8 @@ fn tool_arguments() {
             r#"{"path": "a.rs", "edits": [{"oldText": "x", "newText": "y"}, {"old": "z", "new": "w", "line_hint": 3}]}"#,
             vec![plain("x", "y", false, None), plain("z", "w", false, Some(3))],
         ),
+        (r#"{"path": "a.rs", "before": "x", "after": "y"}"#, vec![plain("x", "y", false, None)]),
+        (r#"{"path": "a.rs", "edit": {"old": "x", "new": "y"}}"#, vec![plain("x", "y", false, None)]),
         (
             r#"{"replacements": [{"filepath": "a.rs", "search": "x", "replace": "y"},],}"#,
             vec![plain("x", "y", false, None)],
