@@ -7,6 +7,7 @@
 //! - [`Screen`] writes to one stream: lines, the model's words while they arrive, and one progress
 //!   line that is erased before anything else is written. [`stderr_screen`] and [`stdout_screen`]
 //!   are those of the process.
+//! - [`CountProgress`] counts the files of a longer piece of work on one line.
 //! - [`Activity`] follows the events of a session and says in one line what it waits for.
 //! - [`code`] shows code in the colours of its tokens, which a function finds that is passed in.
 //! - [`diff`] gives unified diffs their colours, line numbers and marks of changed words.
@@ -25,6 +26,7 @@
 mod activity;
 mod changed_words;
 pub mod code;
+mod count_progress;
 pub mod diff;
 pub mod markdown;
 mod paint;
@@ -34,6 +36,7 @@ mod styled_text;
 pub mod wrap;
 
 pub use activity::Activity;
+pub use count_progress::{CountProgress, clear_count_line};
 pub use paint::Paint;
 pub use screen::{ColorChoice, OutputKind, Screen, Size, choose_color};
 pub use standard_streams::{has_one_reader, stderr_screen, stdout_screen, was_error_shown};
