@@ -17,6 +17,7 @@
 //! - `preferences`, `keymap`, `vi`, `attention`, `status_command`: the person's own settings;
 //! - `decision`: landing or dropping a copy, as `review` asks about it;
 //! - `plain`, `by_lines`: the conversation by lines alone, without a screen;
+//! - `approval_prompter`, `line_prompts`: questions by lines, for commands without a conversation;
 //! - `view`: all of these and a size → the rows of the live area;
 //! - `key_hints`: the line that names a page's keys;
 //! - `theme`, `ground`: the colours that the terminal has, and the answer to what it is asked;
@@ -37,6 +38,7 @@
 mod agent_tree;
 mod alt_screen;
 mod app;
+mod approval_prompter;
 mod attachment_actions;
 mod attachments;
 mod background_query;
@@ -57,6 +59,7 @@ mod hyperlinks;
 mod key_hints;
 mod key_input;
 mod keymap;
+pub mod line_prompts;
 mod live_area;
 mod notifier;
 mod open_session;
@@ -80,6 +83,7 @@ mod viewer;
 mod watch_actions;
 
 pub use app::ConversationStart;
+pub use approval_prompter::ApprovalPrompter;
 pub use conversation::run_conversation;
 pub use open_session::ConversationSetup;
 
