@@ -8,6 +8,7 @@ use journeyman_agent::isolation::{LandReport, LandRequest, load_last_report};
 use journeyman_agent::{RunSettings, SessionParts};
 use journeyman_protocol::{CandidateReport, CopyState, RunOutcome, RunReport, SessionId};
 use journeyman_store::SessionSummary;
+use journeyman_terminal::Paint;
 use tokio_util::sync::CancellationToken;
 
 use crate::HostError;
@@ -16,11 +17,21 @@ use crate::delegates::{model_name, parse_model_name};
 use crate::landing::{KeptWork, land_work};
 use crate::models::{ConnectedModel, connect_delegate};
 use crate::project::ProjectContext;
+use crate::report_text::format_candidates;
 use crate::root::project_root;
 use crate::session_tools::delegate_only_tools;
 use crate::sessions::{find_session, holder_name, new_session_id};
 use crate::state::StateDirs;
 use crate::template::{MakeTools, SessionTemplate};
+
+/// The candidates of a task, as a person asks for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CandidateList {
+    /// So many of the session's own model.
+    Count(u32),
+    /// One by each CLI, `own` for the session's own model.
+    Names(Vec<String>),
+}
 
 /// The CLI of one candidate.
 pub struct CandidateModel {
@@ -203,6 +214,29 @@ pub fn no_candidates_error(parent: &SessionId) -> HostError {
         "session {parent} was cut off before any of its candidates began; give the task again with jm run \
          --candidates, and remove this one with: jm delete {parent}"
     ))
+}
+
+/// Returns the error for resuming a session that gave its task to candidates, with the sessions
+/// that can be resumed.
+///
+/// # Errors
+/// As [`compare_candidates`].
+pub async fn candidates_resume_error(
+    environment: &Environment,
+    state: &StateDirs,
+    session: &SessionSummary,
+    paint: Paint,
+) -> Result<HostError, HostError> {
+    let (parent, all) = compare_candidates(environment, state, session).await?;
+    if all.is_empty() {
+        return Ok(no_candidates_error(&session.id));
+    }
+    Ok(HostError::usage(format_args!(
+        "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\
+         finish one that was cut off, or go on with one: jm resume SESSION; take one: jm land SESSION; remove them \
+         all: jm discard --all {parent}",
+        format_candidates(&all, paint)
+    )))
 }
 
 /// Compares the candidates of the task that `session` belongs to, the best first. Returns the

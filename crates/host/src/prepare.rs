@@ -15,7 +15,9 @@ use crate::sessions::holder_name;
 use crate::settings::{EarlierRun, ResolvedSettings, RunOptions, resolve_settings};
 use crate::skills::Skills;
 use crate::state::{StateDirs, now};
-use crate::{Confirmations, Delivery, HostError, SessionBuilder, SessionTemplate};
+use crate::{
+    Confirmations, Delivery, DeliveryOptions, HostError, SessionBuilder, SessionTemplate, WorkLocation,
+};
 
 /// The settings and the model of a run.
 pub struct PreparedRun {
@@ -73,6 +75,14 @@ impl PreparedRun {
         let (plan, read_only_goal) = (None, ReadOnlyGoal::default());
         let skills = Arc::new(skills);
         Ok(Self { settings, approver, agents, agent, plan, read_only_goal, skills, connected })
+    }
+
+    /// Returns the delivery of a new session's work.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for options that contradict each other or the configuration.
+    pub fn plan_delivery(&self, options: &DeliveryOptions) -> Result<Delivery, HostError> {
+        Delivery::new(options, WorkLocation::from_settings(&self.settings))
     }
 
     /// Adds secrets to redact.
