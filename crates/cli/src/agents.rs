@@ -1,17 +1,14 @@
 //! `jm agents`.
 
-use journeyman_agent::agents::{AgentDefinition, AgentInput};
+use journeyman_agent::agents::AgentInput;
 use journeyman_host::agents::{
     AgentTrust, LoadedAgent, LoadedAgents, build_group, check_group, describe_edit_scope, describe_tools,
-    load_agents, read_group_file,
+    load_agents, read_group_file, sampling_fields,
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::root::project_root;
-use journeyman_host::{
-    Delivery, GROUP_PREFIX, HostError, PreparedRun, RunOptions as HostRunOptions, WorkLocation,
-};
-use serde_json::{Value, json};
+use journeyman_host::{GROUP_PREFIX, HostError, PreparedRun, RunOptions as HostRunOptions};
 
 use crate::args::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
 use crate::color;
@@ -32,17 +29,13 @@ pub(crate) async fn run_agents_command(environment: &Environment, args: AgentsAr
             let loaded = load(&listing)?;
             let agent = loaded.find(&name)?;
             if listing.json {
-                print_json_line(&agent_to_json(agent, true))?
+                print_json_line(&agent.to_json())?
             } else {
                 show_agent(agent)
             }
             agent.ignored_fields_notice().iter().for_each(|notice| print_warning(notice));
         }
-        None if args.listing.json => {
-            let loaded = load(&args.listing)?;
-            let agents: Vec<Value> = loaded.agents.iter().map(|agent| agent_to_json(agent, false)).collect();
-            print_json_line(&json!({ "agents": agents, "problems": loaded.problems }))?;
-        }
+        None if args.listing.json => print_json_line(&load(&args.listing)?.to_json())?,
         None => list_agents(&load(&args.listing)?),
     }
     Ok(0)
@@ -64,8 +57,7 @@ async fn run_group(environment: &Environment, args: GroupArgs) -> Result<u8, Hos
     if let Some(mode) = check_group(&group, &prepared.agents)? {
         prepared.settings.config.mode.get_or_insert(mode);
     }
-    let workplace = WorkLocation::from_settings(&prepared.settings);
-    let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
+    let delivery = prepared.plan_delivery(&options.delivery.to_options())?;
     print_warnings(&prepared);
     let template = prepared.into_template(environment, &dirs, &root, "agents", delivery)?;
     let display = Display::from_options(&options.output);
@@ -112,55 +104,4 @@ fn show_agent(agent: &LoadedAgent) {
         reportln!("{name} {value}");
     }
     outln!("\n{}\n\n{}", printable(&definition.system_for_display()), printable(&definition.query));
-}
-
-/// Returns the sampling fields that a definition sets, by name.
-fn sampling_fields(definition: &AgentDefinition) -> Vec<(&'static str, Value)> {
-    // Through text, because 0.1 is no number of 64 bits.
-    let number = |value: Option<f32>| value.and_then(|value| value.to_string().parse::<Value>().ok());
-    let fields = [
-        ("temperature", number(definition.temperature)),
-        ("top_p", number(definition.top_p)),
-        ("thinking_budget", definition.thinking_budget.map(Value::from)),
-    ];
-    fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-}
-
-fn agent_to_json(agent: &LoadedAgent, is_whole: bool) -> Value {
-    let definition = &agent.definition;
-    let mut value = json!({
-        "name": definition.name,
-        "description": definition.description,
-        "source": agent.source.to_string(),
-        "replaces": agent.replaces.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "ignored": agent.ignored,
-    });
-    if let (Some(object), true) = (value.as_object_mut(), is_whole) {
-        let limits = &definition.limits;
-        object.insert("inputs".to_owned(), definition.arguments_schema());
-        object.insert(
-            "output".to_owned(),
-            json!({ "name": definition.output.name, "schema": definition.output.schema }),
-        );
-        object.insert("tools".to_owned(), json!(describe_tools(definition)));
-        object.insert("mode".to_owned(), json!(definition.mode));
-        object.insert("edits".to_owned(), json!(definition.edits));
-        for (name, value) in sampling_fields(definition) {
-            object.insert(name.to_owned(), value);
-        }
-        object.insert("model".to_owned(), json!(definition.model));
-        object.insert(
-            "limits".to_owned(),
-            json!({
-                "turns": limits.turns,
-                "seconds": limits.time.as_secs(),
-                "grace_seconds": limits.grace.as_secs(),
-                "tokens": limits.tokens,
-                "usd": limits.usd,
-            }),
-        );
-        object.insert("system".to_owned(), json!(definition.system_for_display()));
-        object.insert("query".to_owned(), json!(definition.query));
-    }
-    value
 }

@@ -11,12 +11,14 @@ mod project;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use journeyman_host::candidates::CandidateList;
 use journeyman_host::delegates::AUTO_CLI;
+use journeyman_host::new_task::TaskRequest;
 use journeyman_host::renderer::ProgressDetail;
+use journeyman_host::task_input::TaskArguments;
 use journeyman_terminal::ColorChoice;
 
 pub(crate) use agents::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
-pub(crate) use candidate_list::CandidateList;
 pub(crate) use numbers::{allow_negative_numbers, parse_checkpoint, parse_count};
 pub(crate) use options::{DeliveryArgs, LimitArgs, ModelArgs, OutputArgs, RunOptions};
 pub(crate) use policy::{
@@ -281,6 +283,22 @@ impl RunArgs {
             candidates: None,
             land: false,
             options,
+        }
+    }
+
+    /// Returns the request for the task.
+    pub(crate) fn into_request(self) -> TaskRequest {
+        TaskRequest {
+            run: journeyman_host::RunOptions { agent: self.agent, ..self.options.to_options() },
+            delivery: self.options.delivery.to_options(),
+            directory: self.options.directory,
+            task: TaskArguments { task: self.task, file: self.file, wants_data: self.data.is_some() },
+            inputs: self.input,
+            plan: self.plan,
+            asks: self.asks,
+            cli: self.with,
+            candidates: self.candidates,
+            images: self.image,
         }
     }
 }

@@ -13,16 +13,15 @@ use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
 use journeyman_host::report_text;
 use journeyman_host::sessions::{find_newest_with_candidates, find_session};
-use journeyman_host::state::StateDirs;
 use journeyman_host::{Context as _, HostError, SessionTemplate};
 use journeyman_protocol::{CandidateReport, CopyState, Envelope, SessionId};
-use journeyman_store::SessionSummary;
+use journeyman_tui::line_prompts::ask_line;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::CandidatesArgs;
 use crate::display::{Display, OutputFormat};
 use crate::runtime::{open_state, run_until_stopped};
-use crate::{color, output, terminal_prompts};
+use crate::{color, output};
 
 /// Runs the candidates of a task, and offers the best.
 pub(crate) async fn run_task_candidates(
@@ -74,7 +73,7 @@ fn pick_candidate(
     let number = choice.proposed.number;
     let question = format!("Land candidate {number}? [y]es, [n]o, or another one's number: ");
     loop {
-        match choice.parse_answer(&terminal_prompts::ask_line(&question).context("asking")?) {
+        match choice.parse_answer(&ask_line(&question).context("asking")?) {
             Ok(picked) => return Ok(picked.cloned()),
             Err(answers) => errln!("{answers}"),
         }
@@ -140,23 +139,4 @@ pub(crate) async fn list_candidates(
         outln!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
     Ok(0)
-}
-
-/// Returns the error for resuming a session that gave its task to candidates, with the sessions
-/// that can be resumed.
-pub(crate) async fn resume_refusal(
-    environment: &Environment,
-    dirs: &StateDirs,
-    session: &SessionSummary,
-) -> Result<HostError, HostError> {
-    let (parent, all) = compare_candidates(environment, dirs, session).await?;
-    if all.is_empty() {
-        return Ok(no_candidates_error(&session.id));
-    }
-    Ok(HostError::usage(format_args!(
-        "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\
-         finish one that was cut off, or go on with one: jm resume SESSION; take one: jm land SESSION; remove them \
-         all: jm discard --all {parent}",
-        report_text::format_candidates(&all, color::stderr_paint())
-    )))
 }

@@ -8,10 +8,10 @@ use journeyman_host::config::Environment;
 use journeyman_host::resume::find_resumable;
 use journeyman_host::root::project_root;
 use journeyman_host::state::StateDirs;
+use journeyman_tui::line_prompts::TerminalPrompts;
 use journeyman_tui::{ConversationSetup, ConversationStart, run_conversation};
 
 use crate::args::{ChatArgs, ResumeArgs, RunOptions};
-use crate::terminal_prompts::TerminalPrompts;
 
 /// Returns true if a person is at a terminal.
 pub(crate) fn is_at_terminal() -> bool {

@@ -5,16 +5,15 @@ mod progress;
 mod round;
 mod watch;
 
+use journeyman_host::HostError;
 use journeyman_host::checks::ProjectCheckRunner;
 use journeyman_host::config::Environment;
-use journeyman_host::{Confirmations, HostError};
+use journeyman_tui::line_prompts::TerminalPrompts;
 use tokio_util::sync::CancellationToken;
 
 use crate::color;
-use crate::display::is_attended;
 use crate::output::print_json_line;
 use crate::runtime::{open_state, run_until_stopped};
-use crate::terminal_prompts::TerminalPrompts;
 
 use round::CheckRound;
 
@@ -23,7 +22,7 @@ pub(crate) use progress::RoundProgress;
 
 pub(crate) async fn check(environment: &Environment, args: Box<CheckArgs>) -> Result<u8, HostError> {
     let state = open_state(environment)?;
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     let directory = args.project.directory.as_deref();
     let project = ProjectCheckRunner::open(environment, &state, directory, &args.to_options(), prompts)?;
     let round = CheckRound { environment, args: &args, project: &project };

@@ -1,17 +1,16 @@
 //! The form in which a run is shown.
 
-use std::io::IsTerminal as _;
-
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::{ProgressDetail, Renderer};
 use journeyman_host::report_text::{ShownParts, format_cost, format_diffstat, format_report};
 use journeyman_protocol::{Envelope, RunOutcome, RunReport};
 use journeyman_terminal::{has_one_reader, was_error_shown};
+use journeyman_tui::line_prompts::is_attended;
 
 use crate::args::OutputArgs;
+use crate::color;
 use crate::output::{self, print_json_line};
-use crate::{color, terminal_prompts};
 
 /// The form of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,9 +118,4 @@ pub(crate) fn print_text_report(report: &RunReport, streamed: ReplyStreamed) {
     let shown =
         ShownParts { summary: has_seen && was_error_shown(&printable(&report.summary)), evidence: has_seen };
     output::write_report(&format_report(report, shown, paint));
-}
-
-/// Returns true if a person is at the terminal.
-pub(crate) fn is_attended() -> bool {
-    std::io::stderr().is_terminal() && (std::io::stdin().is_terminal() || terminal_prompts::has_terminal())
 }

@@ -11,15 +11,15 @@ use journeyman_host::landing::{
     open_land_context,
 };
 use journeyman_host::report_text;
-use journeyman_host::{Confirmations, Context as _, DeliveryOptions, HostError};
+use journeyman_host::{Context as _, DeliveryOptions, HostError};
+use journeyman_tui::line_prompts::TerminalPrompts;
 use journeyman_workspace::OnConflict;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{DiscardArgs, LandArgs, OnConflictArg};
-use crate::display::is_attended;
 use crate::runtime::open_state;
 use crate::runtime::run_until_stopped;
-use crate::terminal_prompts::{self, TerminalPrompts};
+use crate::terminal_prompts;
 use crate::{color, output};
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {
@@ -33,7 +33,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     };
     let commit = commit.requested_commit()?;
     let work = find_kept_work(&dirs, environment, args.session.as_deref()).await?;
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     let context = open_land_context(environment, &dirs, &work, args.trust_project, "land", prompts).await?;
     let request = LandRequest {
         on_conflict: match args.on_conflict {
@@ -130,7 +130,7 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
             return Ok(1);
         }
     }
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     for work in all {
         let session = &work.session;
         match discard_work(environment, &dirs, &work, prompts).await? {

@@ -6,7 +6,6 @@ mod output;
 
 mod agents;
 mod apply;
-mod approvals;
 mod args;
 mod candidates;
 mod chat;
@@ -32,7 +31,6 @@ mod plan;
 mod policy;
 mod report;
 mod resume;
-mod risk;
 mod run;
 mod runtime;
 mod sessions;

@@ -7,11 +7,11 @@ use journeyman_host::config::Environment;
 use journeyman_host::editor::{edit_text, find_editor};
 use journeyman_host::format::printable;
 use journeyman_host::plans::{FoundPlan, find_plan, plan_from_toml, plan_to_toml, replace_plan};
+use journeyman_tui::line_prompts::is_attended;
 use serde_json::json;
 
 use crate::args::{PlanArgs, PlanCommand, ProjectArgs, RunArgs, RunOptions};
 use crate::color;
-use crate::display::is_attended;
 use crate::output::{self, print_json_line};
 use crate::run::run;
 use crate::runtime::open_state;

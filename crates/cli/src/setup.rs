@@ -5,21 +5,20 @@ mod args;
 use journeyman_agent::verify::SetupPlan;
 use journeyman_host::checks::{ProjectCheckRunner, SetupAnswer, describe_setup};
 use journeyman_host::config::Environment;
-use journeyman_host::{Confirmations, Context as _, HostError, RunOptions};
+use journeyman_host::{Context as _, HostError, RunOptions};
 use journeyman_terminal::stderr_screen;
+use journeyman_tui::line_prompts::{TerminalPrompts, confirm, is_attended};
 use tokio_util::sync::CancellationToken;
 
 use crate::check::RoundProgress;
-use crate::display::is_attended;
 use crate::output::{print_json_line, write_screen};
 use crate::runtime::{EXIT_INTERRUPTED, open_state, run_until_stopped};
-use crate::terminal_prompts::{self, TerminalPrompts};
 
 pub(crate) use args::SetupArgs;
 
 pub(crate) async fn run_setup_command(environment: &Environment, args: &SetupArgs) -> Result<u8, HostError> {
     let state = open_state(environment)?;
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     // The person sees each command before it runs; the project's configuration names none.
     let options = RunOptions { trust_project: true, allow_root: args.allow_root, ..RunOptions::default() };
     let directory = args.project.directory.as_deref();
@@ -66,5 +65,5 @@ fn confirm_setup(plan: &SetupPlan) -> Result<bool, HostError> {
             "fetching from {hosts} needs a yes, and nobody can be asked; allow it with: jm setup --yes"
         )));
     }
-    terminal_prompts::confirm("Run it? [y/N] ").context("the terminal")
+    confirm("Run it? [y/N] ").context("the terminal")
 }

@@ -1,19 +1,18 @@
 //! `jm undo` and `jm redo`.
 
+use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::format_count;
 use journeyman_host::sessions::describe_session;
 use journeyman_host::undo::{self, UndoResult};
-use journeyman_host::{Confirmations, HostError};
 use journeyman_protocol::FileChangeKind;
+use journeyman_tui::line_prompts::TerminalPrompts;
 use journeyman_workspace::CheckpointId;
 
 use crate::args::{RedoArgs, UndoArgs};
 use crate::color;
-use crate::display::is_attended;
 use crate::output::write_report;
 use crate::runtime::open_state;
-use crate::terminal_prompts::TerminalPrompts;
 
 /// Maximum number of files that are named; the last line counts all.
 const MAX_LISTED_FILES: usize = 20;
@@ -26,7 +25,7 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
         let undone = undo::undo_to_checkpoint(environment, &dirs, checkpoint, directory).await?;
         return Ok(print_undone(&undone, UndoCommand::UndoTo(checkpoint)));
     }
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     let undone = undo::undo_session(environment, &dirs, args.session.as_deref(), directory, prompts).await?;
     let Some(undone) = undone else {
         errln!("nothing was taken back");

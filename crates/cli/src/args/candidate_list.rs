@@ -1,15 +1,7 @@
 //! The candidates that `jm run --candidates` names.
 
 use journeyman_agent::candidates::MAX_CANDIDATES;
-
-/// The candidates of a task.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum CandidateList {
-    /// So many of the session's own model.
-    Count(u32),
-    /// One by each CLI, `own` for the session's own model.
-    Names(Vec<String>),
-}
+use journeyman_host::candidates::CandidateList;
 
 /// Parses `3` or `claude,codex,own`.
 pub(super) fn parse_candidates(argument: &str) -> Result<CandidateList, String> {

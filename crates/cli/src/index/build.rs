@@ -10,10 +10,10 @@ use journeyman_host::index::{
 use journeyman_host::{Context as _, HostError};
 use journeyman_index::vectors::EmbeddingProgress;
 use journeyman_index::{ProjectIndex, Snapshot};
+use journeyman_terminal::CountProgress;
 
 use super::follow;
 use super::open::print_note;
-use super::progress::ProgressLine;
 use crate::args::ProjectArgs;
 
 #[derive(Debug, Args)]
@@ -43,7 +43,7 @@ pub(crate) fn update_index(environment: &Environment, args: &IndexArgs) -> Resul
         return follow::follow_project_files(project, args.json);
     }
     let start = Instant::now();
-    let line = ProgressLine::new("indexing");
+    let line = CountProgress::new("indexing");
     let report = refresh_index(&project, print_note, &|progress| line.update(progress.done, progress.of))?;
     line.clear();
     let took = start.elapsed();
@@ -95,7 +95,7 @@ fn embed_chunks(
     project: &ProjectIndex,
     snapshot: &Snapshot,
 ) -> Result<bool, HostError> {
-    let line = ProgressLine::new("embedding");
+    let line = CountProgress::new("embedding");
     let progress = |progress: EmbeddingProgress| line.update(progress.done, progress.of);
     let embedded = held.embed_missing(project, snapshot, &progress, print_note);
     line.clear();

@@ -6,10 +6,10 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::index::ContextPlan;
 use journeyman_protocol::{ContextShare, Tokens, group_digits};
+use journeyman_tui::line_prompts::is_attended;
 
 use super::open::open_index;
 use crate::args::{AnswerArgs, parse_count};
-use crate::display::is_attended;
 
 /// Width of a bar, in columns.
 const BAR_COLUMNS: u64 = 24;

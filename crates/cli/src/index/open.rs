@@ -6,20 +6,20 @@ use journeyman_host::input::read_argument;
 use journeyman_host::task_input::MAX_TASK_BYTES;
 use journeyman_host::{Context as _, HostError};
 use journeyman_index::store::RefreshProgress;
+use journeyman_terminal::{CountProgress, clear_count_line};
 use serde::Serialize;
 
-use super::progress::{ProgressLine, clear_line};
 use crate::args::AnswerArgs;
 
 /// Prints a note for people, in place of a line of progress.
 pub(super) fn print_note(text: &str) {
-    clear_line();
+    clear_count_line();
     errln!("{text}");
 }
 
 /// Opens the index of the project, up to date; shows progress if that takes a while.
 pub(super) fn open_index(environment: &Environment, answer: &AnswerArgs) -> Result<CodeIndex, HostError> {
-    let line = ProgressLine::new("indexing");
+    let line = CountProgress::new("indexing");
     let progress = |progress: RefreshProgress| line.update(progress.done, progress.of);
     let index = CodeIndex::open(environment, answer.project.directory.as_deref(), print_note, &progress);
     line.clear();
