@@ -28,6 +28,7 @@ mod changed_words;
 pub mod code;
 mod count_progress;
 pub mod diff;
+mod file_stat;
 pub mod markdown;
 mod paint;
 mod screen;
@@ -37,7 +38,10 @@ pub mod wrap;
 
 pub use activity::Activity;
 pub use count_progress::{CountProgress, clear_count_line};
+pub use file_stat::{FileStat, stat_lines};
 pub use paint::Paint;
 pub use screen::{ColorChoice, OutputKind, Screen, Size, choose_color};
-pub use standard_streams::{has_one_reader, stderr_screen, stdout_screen, was_error_shown};
+pub use standard_streams::{
+    has_one_reader, stderr_paint, stderr_screen, stdout_paint, stdout_screen, was_error_shown,
+};
 pub use styled_text::{Style, StyledLine, Token};
