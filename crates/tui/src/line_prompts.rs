@@ -14,7 +14,7 @@ use journeyman_host::approvals::format_commit_question;
 use journeyman_host::format::printable;
 use journeyman_host::sessions::describe_session;
 use journeyman_protocol::SessionId;
-use journeyman_terminal::{Paint, stderr_screen};
+use journeyman_terminal::{Paint, stderr_paint, stderr_screen};
 use tokio::sync::mpsc;
 
 /// The controlling terminal.
@@ -35,7 +35,7 @@ impl TerminalPrompts {
 
 impl Confirmations for TerminalPrompts {
     fn confirm_trust(&self, path: &Path, keys: &[String], values: &[String]) -> io::Result<bool> {
-        let paint = stderr_screen().paint();
+        let paint = stderr_paint();
         let shown = printable(&path.display());
         write_line(format_args!(
             "{} {shown} sets what runs code or sends data:",
@@ -48,7 +48,7 @@ impl Confirmations for TerminalPrompts {
     }
 
     fn confirm_commit(&self, refusal: &CommitRefusal, diff: &str) -> io::Result<bool> {
-        let paint = stderr_screen().paint();
+        let paint = stderr_paint();
         // A text that can't be shown completely can't be allowed.
         let Some(shown) = format_commit_question(refusal, diff) else { return Ok(false) };
         write_line(format_args!("{} {}", paint.yellow("Not committed yet:"), printable(&refusal)));
