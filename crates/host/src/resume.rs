@@ -9,7 +9,7 @@ use journeyman_store::{SessionSummary, Store as _};
 
 use crate::config::Environment;
 use crate::delivery::{Delivery, DeliveryOptions, WorkLocation};
-use crate::format::outcome_name;
+use crate::format::{outcome_name, printable};
 use crate::root::{find_root, project_root};
 use crate::sessions::{SESSION_STATUS_IMPORTED, SessionClaim, find_newest_session, find_session};
 use crate::settings::{EarlierRun, ResolvedSettings, RunOptions};
@@ -103,6 +103,17 @@ impl Resumption {
             is_task_open: session.task.as_ref().is_some_and(|task| task.opened),
             state: session,
         })
+    }
+
+    /// Returns a sentence about a session that was imported; `None` for any other.
+    #[must_use]
+    pub fn describe_import(&self) -> Option<String> {
+        let (model, mode) = self.imported.as_ref()?;
+        Some(format!(
+            "the session was imported: elsewhere it ran with {} in mode {}, and here it runs as you configure it",
+            printable(model),
+            mode.name()
+        ))
     }
 
     /// Returns an error if the session has no unfinished work and gets no message.

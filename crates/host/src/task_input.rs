@@ -111,6 +111,18 @@ pub fn read_task(what: &str, source: TaskSource<'_>, piped: PipedData) -> Result
     }
 }
 
+/// Reads a query; `-` stands for standard input.
+///
+/// # Errors
+/// [`HostError::Usage`] for an empty or over-long query, and where reading fails.
+pub fn read_query(argument: &str) -> Result<String, HostError> {
+    let text = read_argument("query", argument, MAX_TASK_BYTES)?;
+    if text.trim().is_empty() {
+        return Err(HostError::usage("the query is empty"));
+    }
+    Ok(text)
+}
+
 /// Returns true if standard input has data or its end.
 #[must_use]
 pub fn has_piped_input() -> bool {

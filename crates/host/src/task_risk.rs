@@ -5,10 +5,13 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use journeyman_git::{Git, GitError};
-use journeyman_policy::{ProjectPaths, RiskAssessment, RiskClassifier};
+use journeyman_policy::{ProjectPaths, Risk, RiskAssessment, RiskClassifier};
 use journeyman_sandbox::{Sandbox, SandboxSettings};
 
 use crate::HostError;
+
+/// The exit code for a task that belongs in a sandbox.
+const EXIT_HIGH_RISK: u8 = 6;
 
 /// Finds the risk of tasks in one project.
 #[derive(Debug)]
@@ -106,6 +109,15 @@ pub async fn assess_task(
 ) -> Result<RiskAssessment, HostError> {
     let git = Git::new(root.unwrap_or(directory), Arc::new(Sandbox::new(SandboxSettings::default())));
     TaskRiskAssessor::read(root, &git).await.assess(task, target).await
+}
+
+/// Returns the exit code of a command that judges a task, or refuses one of high risk.
+#[must_use]
+pub fn risk_exit_code(risk: Risk) -> u8 {
+    match risk {
+        Risk::Low => 0,
+        Risk::High => EXIT_HIGH_RISK,
+    }
 }
 
 /// Describes the reason for a risk, with the words of the task that it rests on.
