@@ -2,16 +2,16 @@
 
 use journeyman_agent::agents::AgentInput;
 use journeyman_host::agents::{
-    AgentTrust, LoadedAgent, LoadedAgents, build_group, check_group, describe_edit_scope, describe_tools,
-    load_agents, read_group_file, sampling_fields,
+    AgentTrust, LoadedAgent, LoadedAgents, build_group, describe_edit_scope, describe_tools, load_agents,
+    read_group_file, sampling_fields,
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::root::project_root;
-use journeyman_host::{GROUP_PREFIX, HostError, PreparedRun, RunOptions as HostRunOptions};
+use journeyman_host::{HostError, PreparedRun};
+use journeyman_terminal::stdout_paint;
 
 use crate::args::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
-use crate::color;
 use crate::display::Display;
 use crate::output::print_json_line;
 use crate::run::{print_warning, print_warnings, run_task, terminal_confirmations};
@@ -50,13 +50,7 @@ async fn run_group(environment: &Environment, args: GroupArgs) -> Result<u8, Hos
     let options = &args.options;
     let (root, dirs) = (project_root(environment, options.directory.as_deref())?, open_state(environment)?);
     let prompts = terminal_confirmations(options);
-    let model = options.model.model.clone().unwrap_or_default();
-    let run_options =
-        HostRunOptions { model: Some(format!("{GROUP_PREFIX}{model}")), ..options.to_options() };
-    let mut prepared = PreparedRun::new(environment, &root, &run_options, None, prompts)?;
-    if let Some(mode) = check_group(&group, &prepared.agents)? {
-        prepared.settings.config.mode.get_or_insert(mode);
-    }
+    let prepared = PreparedRun::for_group(environment, &root, &group, options.to_options(), prompts)?;
     let delivery = prepared.plan_delivery(&options.delivery.to_options())?;
     print_warnings(&prepared);
     let template = prepared.into_template(environment, &dirs, &root, "agents", delivery)?;
@@ -70,7 +64,7 @@ fn list_agents(loaded: &LoadedAgents) {
         let definition = &agent.definition;
         let description = definition.description.lines().next().unwrap_or_default();
         reportln!("{:width$}  {}", definition.name, printable(&description));
-        reportln!("{:width$}  {}", "", color::stdout_paint().dim(&printable(&agent.describe_source())));
+        reportln!("{:width$}  {}", "", stdout_paint().dim(&printable(&agent.describe_source())));
     }
     loaded.problems.iter().for_each(|problem| print_warning(problem));
     loaded.ignored_fields_notices().for_each(|notice| print_warning(&notice));
@@ -79,7 +73,7 @@ fn list_agents(loaded: &LoadedAgents) {
 fn show_agent(agent: &LoadedAgent) {
     let definition = &agent.definition;
     let limits = &definition.limits;
-    reportln!("{}  {}", definition.name, color::stdout_paint().dim(&printable(&agent.describe_source())));
+    reportln!("{}  {}", definition.name, stdout_paint().dim(&printable(&agent.describe_source())));
     reportln!("{}\n", printable(&definition.description));
     for input in &definition.inputs {
         let AgentInput { name, description, required, .. } = input;

@@ -9,15 +9,12 @@ use journeyman_host::format::printable;
 use journeyman_host::input::read_argument;
 use journeyman_host::root::find_project;
 use journeyman_host::task_input::MAX_TASK_BYTES;
-use journeyman_host::task_risk::{assess_task, describe_risk_reason};
+use journeyman_host::task_risk::{assess_task, describe_risk_reason, risk_exit_code};
 use journeyman_policy::Risk;
+use journeyman_terminal::stdout_paint;
 
 use crate::args::AnswerArgs;
-use crate::color;
 use crate::output::print_json_line;
-
-/// The exit code for a task that belongs in a sandbox.
-const EXIT_HIGH_RISK: u8 = 6;
 
 #[derive(Debug, Args)]
 pub(crate) struct ClassifyArgs {
@@ -39,7 +36,7 @@ pub(crate) async fn classify(environment: &Environment, args: &ClassifyArgs) -> 
     if args.answer.json {
         print_json_line(&found)?;
     } else {
-        let paint = color::stdout_paint();
+        let paint = stdout_paint();
         let (risk, advice) = match found.risk {
             Risk::Low => (paint.green("low "), "it can run directly, in a fresh directory"),
             Risk::High => (paint.red("high"), "it belongs in a sandbox, with a copy of the project"),
@@ -47,8 +44,5 @@ pub(crate) async fn classify(environment: &Environment, args: &ClassifyArgs) -> 
         reportln!("{risk} {}", printable(&describe_risk_reason(&found)));
         reportln!("     {}", paint.dim(&format!("{advice} (word lists {})", found.word_lists)));
     }
-    Ok(match found.risk {
-        Risk::Low => 0,
-        Risk::High => EXIT_HIGH_RISK,
-    })
+    Ok(risk_exit_code(found.risk))
 }

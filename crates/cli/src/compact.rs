@@ -1,11 +1,10 @@
 //! `jm compact`.
 
-use journeyman_agent::UndoneCompaction;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::resume::{compact_session, find_resumable};
-use journeyman_host::session_commands::undo_session_compaction;
-use journeyman_protocol::{SessionId, group_digits};
+use journeyman_host::session_commands::{describe_undone_compaction, undo_session_compaction};
+use journeyman_protocol::group_digits;
 
 use crate::args::{CompactArgs, RunOptions};
 use crate::run::{print_warnings, terminal_confirmations};
@@ -32,22 +31,4 @@ pub(crate) async fn compact(environment: &Environment, args: Box<CompactArgs>) -
         id = summary.id
     );
     Ok(0)
-}
-
-/// Describes which messages an undone compaction restored, and which not.
-fn describe_undone_compaction(undone: &UndoneCompaction, id: &SessionId) -> String {
-    let UndoneCompaction { at, earlier } = undone;
-    let hold = match earlier {
-        0 => {
-            return format!(
-                "the conversation of session {id} is whole again: what entry {at} had left out is back"
-            );
-        }
-        1 => "an earlier compaction still holds".to_owned(),
-        many => format!("{many} earlier compactions still hold"),
-    };
-    format!(
-        "what entry {at} had left out of the conversation of session {id} is back; {hold}. jm compact --undo {id} takes \
-         the newest one back"
-    )
 }

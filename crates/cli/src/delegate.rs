@@ -5,26 +5,26 @@ use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use journeyman_delegate::DelegateEvent;
+use journeyman_host::HostError;
 use journeyman_host::config::{Environment, parse_duration};
-use journeyman_host::delegates::{ListedCli, list_delegates, remove_abandoned_directories};
+use journeyman_host::delegates::{
+    ListedCli, list_delegates, load_listed_config, remove_abandoned_directories,
+};
 use journeyman_host::direct_task::{
     DirectResult, DirectTask, DirectTaskOptions, JudgedTask, delegate_event_to_json,
 };
 use journeyman_host::format::{preview, printable};
 use journeyman_host::root::find_project;
 use journeyman_host::task_input::TaskArguments;
-use journeyman_host::task_risk::describe_risk;
-use journeyman_host::{HostError, load_assuming_trust, load_without_untrusted};
+use journeyman_host::task_risk::{describe_risk, risk_exit_code};
+use journeyman_terminal::{stderr_paint, stdout_paint};
+use journeyman_tui::stop_signals::run_until_stopped;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{DelegateArgs, OutputArgs, RunArgs, RunOptions};
 use crate::output::print_json_line;
+use crate::run;
 use crate::run::terminal_confirmations;
-use crate::runtime::run_until_stopped;
-use crate::{color, run};
-
-/// The exit code of a task that needs a sandbox and was to run without one.
-const EXIT_HIGH_RISK: u8 = 6;
 
 pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> Result<u8, HostError> {
     remove_abandoned_directories(environment);
@@ -35,33 +35,29 @@ pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> R
         return run_directly(environment, &args).await;
     }
     let DelegateArgs { task, data, file, to, options, .. } = args;
-    let run = RunArgs { data, file, with: Some(to), ..RunArgs::from_task(task, options) };
+    let run = RunArgs { task, data, file, with: Some(to), options, ..RunArgs::default() };
     run::run(environment, run).await
 }
 
 /// Prints the known CLIs.
 async fn list_clis(environment: &Environment, options: &RunOptions) -> Result<u8, HostError> {
     let root = find_project(environment, options.directory.as_deref())?;
-    let configured = root.as_deref().unwrap_or(&environment.cwd);
-    let (config, is_partial) = match options.trust_project {
-        true => (load_assuming_trust(environment, configured)?, false),
-        false => load_without_untrusted(environment, configured)?,
-    };
+    let (config, is_partial) = load_listed_config(environment, root.as_deref(), options.trust_project)?;
     if is_partial {
         let note = "note: the project's configuration isn't trusted, so CLIs that it sets up aren't listed";
-        errln!("{}", color::stderr_paint().yellow(note));
+        errln!("{}", stderr_paint().yellow(note));
     }
     if io::stderr().is_terminal() && !options.output.quiet {
-        errln!("{}", color::stderr_paint().dim("asking the CLIs for their versions"));
+        errln!("{}", stderr_paint().dim("asking the CLIs for their versions"));
     }
     let all = list_delegates(&config, environment, root.as_deref()).await?;
     if options.output.json {
         print_json_line(&all)?;
         return Ok(0);
     }
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for cli in &all {
-        let ListedCli { name, program, version, login, hosts, install, problem, .. } = cli;
+        let ListedCli { name, program, version, install, .. } = cli;
         let Some(program) = program else {
             outln!("{:10} {}", printable(name), paint.dim(&format!("not installed; {}", printable(install))));
             continue;
@@ -73,14 +69,8 @@ async fn list_clis(environment: &Environment, options: &RunOptions) -> Result<u8
             printable(&version),
             printable(&program.display())
         );
-        let login = match login.as_deref() {
-            Some(login) => format!("logged in by {login}"),
-            None => "no login or key was found".to_owned(),
-        };
-        outln!("           {}", printable(&login));
-        let reach = if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") };
-        let may = format!("confined: may change a copy of the project, and reach {reach}");
-        outln!("           {}", paint.dim(&printable(problem.as_ref().unwrap_or(&may))));
+        outln!("           {}", printable(&cli.describe_login()));
+        outln!("           {}", paint.dim(&printable(&cli.describe_confinement())));
     }
     Ok(0)
 }
@@ -108,14 +98,14 @@ async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<
     let task = match DirectTask::judge(environment, root.as_deref(), task, direct, prompts).await? {
         JudgedTask::Low(task) => task,
         JudgedTask::High(risk) => {
-            errln!("{} {}", color::stderr_paint().red("not run:"), printable(&describe_risk(&risk)));
+            errln!("{} {}", stderr_paint().red("not run:"), printable(&describe_risk(&risk)));
             errln!("leave out --direct to have it done confined, in a copy of the project, and verified");
-            return Ok(EXIT_HIGH_RISK);
+            return Ok(risk_exit_code(risk.risk));
         }
     };
     if !options.output.quiet {
         let text = format!("{} in {}, {}", task.cli, task.directory().display(), describe_risk(&task.risk));
-        errln!("{}", color::stderr_paint().dim(&printable(&text)));
+        errln!("{}", stderr_paint().dim(&printable(&text)));
     }
     run_and_show(*task, time_limit, &options.output).await
 }
@@ -177,7 +167,7 @@ async fn run_and_show(
     let DirectResult { directory, end } = &result;
     let was_shown = view.finish(&end.outcome.message);
     if let Some(failure) = result.failure() {
-        errln!("{}: {cli} failed: {}", color::stderr_paint().red("error"), printable(&failure));
+        errln!("{}: {cli} failed: {}", stderr_paint().red("error"), printable(&failure));
     }
     if !was_shown {
         outln!("{}", printable(&end.outcome.message));

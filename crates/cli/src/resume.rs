@@ -6,7 +6,6 @@ use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscrip
 use journeyman_host::HostError;
 use journeyman_host::candidates::candidates_resume_error;
 use journeyman_host::config::Environment;
-use journeyman_host::format::printable;
 use journeyman_host::images::read_images;
 use journeyman_host::renderer::{ProgressDetail, Renderer};
 use journeyman_host::resume::{ReopenOptions, Resumption, find_resumable, wait_until_reopened};
@@ -15,9 +14,9 @@ use journeyman_host::state::StateDirs;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
 use journeyman_protocol::Event;
 use journeyman_store::SessionSummary;
+use journeyman_terminal::stderr_paint;
 
 use crate::args::ResumeArgs;
-use crate::color;
 use crate::display::{Display, OutputFormat};
 use crate::run::{print_warnings, terminal_confirmations, watch_and_deliver};
 use crate::runtime::open_state;
@@ -57,7 +56,7 @@ fn parse_session_and_message(args: &ResumeArgs) -> Result<(String, Option<String
         return Err(HostError::usage("the message is empty; leave it out to finish what was cut off"));
     }
     let message = read_task("message", TaskSource::Argument(message), PipedData::IfAny)?;
-    message.note.iter().for_each(|note| errln!("{}", color::stderr_paint().dim(note)));
+    message.note.iter().for_each(|note| errln!("{}", stderr_paint().dim(note)));
     Ok((session, Some(message.text)))
 }
 
@@ -75,15 +74,11 @@ async fn resume_claimed(
     }
     let resumption = Resumption::load(environment, dirs, summary, options.directory.as_deref()).await?;
     if resumption.is_candidates_parent && !(args.close && message.is_none()) {
-        return Err(candidates_resume_error(environment, dirs, summary, color::stderr_paint()).await?);
+        return Err(candidates_resume_error(environment, dirs, summary, stderr_paint()).await?);
     }
     resumption.check_has_work(message.is_some())?;
-    if let Some((model, mode)) = resumption.imported.as_ref().filter(|_| !options.output.quiet) {
-        let model = printable(&model);
-        errln!(
-            "the session was imported: elsewhere it ran with {model} in mode {}, and here it runs as you configure it",
-            mode.name()
-        );
+    if let Some(notice) = resumption.describe_import().filter(|_| !options.output.quiet) {
+        errln!("{notice}");
     }
     let options = ReopenOptions {
         run: &args.options.to_options(),

@@ -8,11 +8,12 @@ use journeyman_host::config::Environment;
 use journeyman_host::{Context as _, HostError, RunOptions};
 use journeyman_terminal::stderr_screen;
 use journeyman_tui::line_prompts::{TerminalPrompts, confirm, is_attended};
+use journeyman_tui::stop_signals::run_until_stopped;
 use tokio_util::sync::CancellationToken;
 
 use crate::check::RoundProgress;
 use crate::output::{print_json_line, write_screen};
-use crate::runtime::{EXIT_INTERRUPTED, open_state, run_until_stopped};
+use crate::runtime::open_state;
 
 pub(crate) use args::SetupArgs;
 
@@ -43,18 +44,12 @@ pub(crate) async fn run_setup_command(environment: &Environment, args: &SetupArg
     let evidence = run_until_stopped(project.run_setup(&plan, &stop, &mut observer), &stop).await?;
     stderr_screen().clear_progress();
     let answer = SetupAnswer::new(&plan, evidence?);
-    let done = answer.done;
     if args.json {
         print_json_line(&answer)?;
-    } else if done {
+    } else if answer.done {
         outln!("checks have what they need; run them with: jm check");
     }
-    Ok(match done {
-        true if plan.lacks.is_empty() => 0,
-        true => 4,
-        false if stop.is_cancelled() => u8::try_from(EXIT_INTERRUPTED).unwrap_or(1),
-        false => 3,
-    })
+    Ok(answer.exit_code(stop.is_cancelled()))
 }
 
 /// Asks the person once for all steps.

@@ -3,14 +3,13 @@
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::format_count;
-use journeyman_host::sessions::describe_session;
 use journeyman_host::undo::{self, UndoResult};
 use journeyman_protocol::FileChangeKind;
+use journeyman_terminal::stdout_paint;
 use journeyman_tui::line_prompts::TerminalPrompts;
 use journeyman_workspace::CheckpointId;
 
 use crate::args::{RedoArgs, UndoArgs};
-use crate::color;
 use crate::output::write_report;
 use crate::runtime::open_state;
 
@@ -49,8 +48,8 @@ enum UndoCommand {
 }
 
 fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
-    let UndoResult { report, sessions, steps, violations, .. } = undone;
-    let paint = color::stdout_paint();
+    let UndoResult { report, steps, violations, .. } = undone;
+    let paint = stdout_paint();
     for violation in violations {
         outln!("a command that was cut off did what it may not: {violation}");
     }
@@ -67,25 +66,20 @@ fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
     if let Some(more) = report.restored.len().checked_sub(MAX_LISTED_FILES).filter(|more| *more > 0) {
         outln!("… and {}", format_count(more, "more file"));
     }
+    let kept = paint.yellow("kept");
     for (path, reason) in &report.conflicts {
-        outln!("{} {path}: {reason}", paint.yellow("kept"));
+        outln!("{kept} {path}: {reason}");
     }
     if report.dropped {
-        let kept = paint.yellow("kept");
         outln!("{kept} older changes of this session: their earlier contents aren't stored any more");
     }
     if report.damaged {
-        let kept = paint.yellow("kept");
         outln!(
             "{kept} what damaged lines of the journal may have recorded: the undo is incomplete; see: jm doctor"
         );
     }
     undone.commit_notes().for_each(|note| write_report(&format!("{note}\n")));
-    let whose = match (sessions.as_slice(), report.sessions.as_slice()) {
-        ([session], [_]) => describe_session(session),
-        (_, [session]) => format!("session {session}"),
-        (_, sessions) => format!("{} sessions", sessions.len()),
-    };
+    let whose = undone.describe_sessions();
     let files = format_count(report.restored.len(), "file");
     let done = match kind {
         UndoCommand::Undo => "taken back".to_owned(),
@@ -98,6 +92,5 @@ fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
         let times = if *steps > 1 { format!(", {steps} times") } else { String::new() };
         outln!("{}", paint.dim(&format!("take that back with: jm {other}{times}")));
     }
-    // The exit code reports that some files were left unchanged.
-    u8::from(!report.conflicts.is_empty() || report.dropped || report.damaged)
+    u8::from(undone.is_incomplete())
 }

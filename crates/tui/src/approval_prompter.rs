@@ -8,12 +8,12 @@ use journeyman_host::approvals::{
 };
 use journeyman_host::format::printable;
 use journeyman_protocol::{CallId, Envelope};
-use journeyman_terminal::{Paint, StyledLine, stderr_screen};
+use journeyman_terminal::{Paint, StyledLine, stderr_paint, stderr_screen};
 
 use crate::line_prompts::{LineReader, describe_read_error, drop_typed_lines, show_quoted, write_line};
 
 /// The open requests of a session, which a person at the controlling terminal answers.
-pub struct ApprovalPrompter {
+pub(crate) struct ApprovalPrompter {
     queue: ApprovalQueue,
     /// The call whose question is on the screen.
     shown: Option<CallId>,
@@ -24,14 +24,13 @@ pub struct ApprovalPrompter {
 
 impl ApprovalPrompter {
     /// Makes a prompter without requests. Permanent rules are written into `config_dir`.
-    #[must_use]
-    pub fn new(config_dir: Option<PathBuf>) -> Self {
+    pub(crate) fn new(config_dir: Option<PathBuf>) -> Self {
         let (queue, keyboard) = (ApprovalQueue::new(config_dir), LineReader::default());
         Self { queue, shown: None, refusal: None, keyboard }
     }
 
     /// Adds the request of an event, or removes one that is decided.
-    pub fn handle_event(&mut self, envelope: &Envelope) {
+    pub(crate) fn handle_event(&mut self, envelope: &Envelope) {
         self.queue.handle_event(envelope);
         if self.shown.is_some() && self.queue.first().map(|request| &request.call) != self.shown.as_ref() {
             self.shown = None;
@@ -40,27 +39,26 @@ impl ApprovalPrompter {
     }
 
     /// Returns true if a question is on the screen.
-    #[must_use]
-    pub fn is_asking(&self) -> bool {
+    pub(crate) fn is_asking(&self) -> bool {
         self.shown.is_some()
     }
 
     /// Shows the question of the first request, unless it is on the screen.
-    pub fn show_next(&mut self) {
+    pub(crate) fn show_next(&mut self) {
         if let Some(request) = self.queue.first().filter(|_| self.shown.is_none()) {
             // A line that was typed for an earlier request is no answer to this one.
             self.keyboard.drop_line();
-            let paint = stderr_screen().paint();
+            let paint = stderr_paint();
             self.refusal = show_request(paint, request);
             self.shown = self.refusal.is_none().then(|| request.call.clone());
         }
     }
 
     /// Waits for the answer to the first request, forever while there is none. Cancel-safe.
-    pub async fn next_answer(&mut self) -> (CallId, PermissionAnswer) {
+    pub(crate) async fn next_answer(&mut self) -> (CallId, PermissionAnswer) {
         self.show_next();
         let Some(request) = self.queue.first() else { return std::future::pending().await };
-        let paint = stderr_screen().paint();
+        let paint = stderr_paint();
         let reply: ApprovalReply = loop {
             if let Some(refusal) = self.refusal.take() {
                 break refusal.into();

@@ -17,7 +17,7 @@
 //! - `preferences`, `keymap`, `vi`, `attention`, `status_command`: the person's own settings;
 //! - `decision`: landing or dropping a copy, as `review` asks about it;
 //! - `plain`, `by_lines`: the conversation by lines alone, without a screen;
-//! - `line_surface`, `candidate_lines`, `approval_prompter`, `line_prompts`,
+//! - `line_surface`, `candidate_lines`, `approval_prompter`, `line_prompts`, `pager`,
 //!   `stop_signals`: a session, its questions and long texts by lines, for commands without a
 //!   conversation;
 //! - `view`: all of these and a size → the rows of the live area;
@@ -67,6 +67,7 @@ mod line_surface;
 mod live_area;
 mod notifier;
 mod open_session;
+pub mod pager;
 mod picker;
 mod plain;
 mod plain_actions;
@@ -88,7 +89,6 @@ mod viewer;
 mod watch_actions;
 
 pub use app::ConversationStart;
-pub use approval_prompter::ApprovalPrompter;
 pub use conversation::{is_at_terminal, run_conversation};
 pub use line_surface::watch_by_lines;
 pub use open_session::ConversationSetup;
