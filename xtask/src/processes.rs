@@ -27,7 +27,7 @@ const PLACES: &[(&str, &str)] = &[
         "crates/tui/src/status_command.rs",
         "the status command of the user's own configuration, which a project can't set; it runs in the home directory",
     ),
-    ("crates/cli/src/output.rs", "the user's own pager, from the environment that jm was started with"),
+    ("crates/tui/src/pager.rs", "the user's own pager, from the environment that jm was started with"),
     (
         "crates/host/src/demo.rs",
         "`cargo --version` and `rustc --version` of the user's own PATH, before the demo's session begins",

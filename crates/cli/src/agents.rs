@@ -1,20 +1,17 @@
 //! `jm agents`.
 
-use journeyman_agent::agents::{AgentDefinition, AgentInput};
+use journeyman_agent::agents::AgentInput;
 use journeyman_host::agents::{
-    AgentTrust, LoadedAgent, LoadedAgents, build_group, check_group, describe_edit_scope, describe_tools,
-    load_agents, read_group_file,
+    AgentTrust, LoadedAgent, LoadedAgents, build_group, describe_edit_scope, describe_tools, load_agents,
+    read_group_file, sampling_fields,
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::root::project_root;
-use journeyman_host::{
-    Delivery, GROUP_PREFIX, HostError, PreparedRun, RunOptions as HostRunOptions, WorkLocation,
-};
-use serde_json::{Value, json};
+use journeyman_host::{HostError, PreparedRun};
+use journeyman_terminal::stdout_paint;
 
 use crate::args::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
-use crate::color;
 use crate::display::Display;
 use crate::output::print_json_line;
 use crate::run::{print_warning, print_warnings, run_task, terminal_confirmations};
@@ -32,17 +29,13 @@ pub(crate) async fn run_agents_command(environment: &Environment, args: AgentsAr
             let loaded = load(&listing)?;
             let agent = loaded.find(&name)?;
             if listing.json {
-                print_json_line(&agent_to_json(agent, true))?
+                print_json_line(&agent.to_json())?
             } else {
                 show_agent(agent)
             }
             agent.ignored_fields_notice().iter().for_each(|notice| print_warning(notice));
         }
-        None if args.listing.json => {
-            let loaded = load(&args.listing)?;
-            let agents: Vec<Value> = loaded.agents.iter().map(|agent| agent_to_json(agent, false)).collect();
-            print_json_line(&json!({ "agents": agents, "problems": loaded.problems }))?;
-        }
+        None if args.listing.json => print_json_line(&load(&args.listing)?.to_json())?,
         None => list_agents(&load(&args.listing)?),
     }
     Ok(0)
@@ -57,15 +50,8 @@ async fn run_group(environment: &Environment, args: GroupArgs) -> Result<u8, Hos
     let options = &args.options;
     let (root, dirs) = (project_root(environment, options.directory.as_deref())?, open_state(environment)?);
     let prompts = terminal_confirmations(options);
-    let model = options.model.model.clone().unwrap_or_default();
-    let run_options =
-        HostRunOptions { model: Some(format!("{GROUP_PREFIX}{model}")), ..options.to_options() };
-    let mut prepared = PreparedRun::new(environment, &root, &run_options, None, prompts)?;
-    if let Some(mode) = check_group(&group, &prepared.agents)? {
-        prepared.settings.config.mode.get_or_insert(mode);
-    }
-    let workplace = WorkLocation::from_settings(&prepared.settings);
-    let delivery = Delivery::new(&options.delivery.to_options(), workplace)?;
+    let prepared = PreparedRun::for_group(environment, &root, &group, options.to_options(), prompts)?;
+    let delivery = prepared.plan_delivery(&options.delivery.to_options())?;
     print_warnings(&prepared);
     let template = prepared.into_template(environment, &dirs, &root, "agents", delivery)?;
     let display = Display::from_options(&options.output);
@@ -78,7 +64,7 @@ fn list_agents(loaded: &LoadedAgents) {
         let definition = &agent.definition;
         let description = definition.description.lines().next().unwrap_or_default();
         reportln!("{:width$}  {}", definition.name, printable(&description));
-        reportln!("{:width$}  {}", "", color::stdout_paint().dim(&printable(&agent.describe_source())));
+        reportln!("{:width$}  {}", "", stdout_paint().dim(&printable(&agent.describe_source())));
     }
     loaded.problems.iter().for_each(|problem| print_warning(problem));
     loaded.ignored_fields_notices().for_each(|notice| print_warning(&notice));
@@ -87,7 +73,7 @@ fn list_agents(loaded: &LoadedAgents) {
 fn show_agent(agent: &LoadedAgent) {
     let definition = &agent.definition;
     let limits = &definition.limits;
-    reportln!("{}  {}", definition.name, color::stdout_paint().dim(&printable(&agent.describe_source())));
+    reportln!("{}  {}", definition.name, stdout_paint().dim(&printable(&agent.describe_source())));
     reportln!("{}\n", printable(&definition.description));
     for input in &definition.inputs {
         let AgentInput { name, description, required, .. } = input;
@@ -112,55 +98,4 @@ fn show_agent(agent: &LoadedAgent) {
         reportln!("{name} {value}");
     }
     outln!("\n{}\n\n{}", printable(&definition.system_for_display()), printable(&definition.query));
-}
-
-/// Returns the sampling fields that a definition sets, by name.
-fn sampling_fields(definition: &AgentDefinition) -> Vec<(&'static str, Value)> {
-    // Through text, because 0.1 is no number of 64 bits.
-    let number = |value: Option<f32>| value.and_then(|value| value.to_string().parse::<Value>().ok());
-    let fields = [
-        ("temperature", number(definition.temperature)),
-        ("top_p", number(definition.top_p)),
-        ("thinking_budget", definition.thinking_budget.map(Value::from)),
-    ];
-    fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-}
-
-fn agent_to_json(agent: &LoadedAgent, is_whole: bool) -> Value {
-    let definition = &agent.definition;
-    let mut value = json!({
-        "name": definition.name,
-        "description": definition.description,
-        "source": agent.source.to_string(),
-        "replaces": agent.replaces.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "ignored": agent.ignored,
-    });
-    if let (Some(object), true) = (value.as_object_mut(), is_whole) {
-        let limits = &definition.limits;
-        object.insert("inputs".to_owned(), definition.arguments_schema());
-        object.insert(
-            "output".to_owned(),
-            json!({ "name": definition.output.name, "schema": definition.output.schema }),
-        );
-        object.insert("tools".to_owned(), json!(describe_tools(definition)));
-        object.insert("mode".to_owned(), json!(definition.mode));
-        object.insert("edits".to_owned(), json!(definition.edits));
-        for (name, value) in sampling_fields(definition) {
-            object.insert(name.to_owned(), value);
-        }
-        object.insert("model".to_owned(), json!(definition.model));
-        object.insert(
-            "limits".to_owned(),
-            json!({
-                "turns": limits.turns,
-                "seconds": limits.time.as_secs(),
-                "grace_seconds": limits.grace.as_secs(),
-                "tokens": limits.tokens,
-                "usd": limits.usd,
-            }),
-        );
-        object.insert("system".to_owned(), json!(definition.system_for_display()));
-        object.insert("query".to_owned(), json!(definition.query));
-    }
-    value
 }

@@ -6,20 +6,17 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use journeyman_edit::{AllowedDifferences, ApplyOptions, ChangeKind, EditPlan, FileChange, Format};
 use journeyman_host::HostError;
-use journeyman_host::apply::{PlacedReply, list_placed_lines, path_in_project, plan_to_json};
+use journeyman_host::apply::{PlacedReply, describe_placement, path_in_project, plan_to_json, read_reply};
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::input::read_bytes;
 use journeyman_host::root::project_root;
+use journeyman_terminal::{Paint, stderr_paint, stdout_paint};
 use journeyman_workspace::unified_diff;
 
 use crate::args::ProjectArgs;
-use crate::color::{self, Paint};
 use crate::output;
 use crate::runtime::open_state;
 
-/// Maximum size of a reply, in bytes: far more than the output limit of any model.
-const MAX_REPLY_BYTES: u64 = 16 << 20;
 /// The format that the user named; `None` where the reply tells it.
 #[derive(Debug, Clone, Copy)]
 struct FormatArg(Option<Format>);
@@ -73,7 +70,7 @@ pub(crate) struct ApplyArgs {
 pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, HostError> {
     let root = project_root(environment, args.project.directory.as_deref())?;
     let path = args.path.as_deref().map(|given| path_in_project(given, &root)).transpose()?;
-    let reply = read_reply()?;
+    let reply = read_stdin_reply()?;
     let dirs = open_state(environment)?;
     let workspace = dirs.open_workspace(&root)?;
     let allows = |what| args.allow.contains(&what);
@@ -97,18 +94,13 @@ pub(crate) fn apply(environment: &Environment, args: &ApplyArgs) -> Result<u8, H
     Ok(placed.exit_code())
 }
 
-fn read_reply() -> Result<String, HostError> {
+/// Reads the reply from standard input, and says so at a terminal.
+fn read_stdin_reply() -> Result<String, HostError> {
     let input = std::io::stdin().lock();
     if input.is_terminal() {
         errln!("reading the reply from the terminal; end it with Ctrl-D");
     }
-    let bytes = read_bytes("reply", input, "standard input", MAX_REPLY_BYTES)?;
-    if bytes.iter().all(u8::is_ascii_whitespace) {
-        return Err(HostError::usage("there is no reply on standard input: jm apply < reply.md"));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        HostError::usage(format_args!("the reply isn't UTF-8 (byte {})", error.utf8_error().valid_up_to()))
-    })
+    read_reply(input)
 }
 
 fn print_plan(args: &ApplyArgs, plan: &EditPlan) {
@@ -116,7 +108,7 @@ fn print_plan(args: &ApplyArgs, plan: &EditPlan) {
         outln!("{}", plan_to_json(plan));
         return;
     }
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for change in plan.changes_to_write() {
         if args.dry_run {
             print_diff(change);
@@ -128,14 +120,14 @@ fn print_plan(args: &ApplyArgs, plan: &EditPlan) {
         }
         if let Some(finding) = &change.broken {
             let warning = format!("it doesn't parse any more: line {}: {}", finding.line, finding.message);
-            errln!("  {}", color::stderr_paint().yellow(&printable(&warning)));
+            errln!("  {}", stderr_paint().yellow(&printable(&warning)));
         }
     }
     for same in &plan.unchanged {
         outln!("{} {}: {}", paint.dim("unchanged"), printable(&same.path), printable(&same.reason));
     }
     for failure in &plan.failed {
-        errln!("{}: {}", color::stderr_paint().red("refused"), printable(&failure.message));
+        errln!("{}: {}", stderr_paint().red("refused"), printable(&failure.message));
     }
     if plan.failed.is_empty() {
         return;
@@ -157,12 +149,7 @@ fn describe_change(change: &FileChange, paint: Paint) -> String {
         ChangeKind::Delete => paint.red("deleted"),
     };
     let to = change.to.as_ref().map_or_else(String::new, |to| format!(" → {}", printable(&to)));
-    let lines: Vec<String> = list_placed_lines(change).iter().map(ToString::to_string).collect();
-    let place = match (lines.as_slice(), change.strategy()) {
-        ([], _) | (_, None) => String::new(),
-        ([only], Some(strategy)) => format!(" (line {only}, {strategy})"),
-        (several, Some(strategy)) => format!(" (lines {}, {strategy})", several.join(", ")),
-    };
+    let place = describe_placement(change).map(|place| format!(" ({place})")).unwrap_or_default();
     format!("{what} {path}{to}{}", paint.dim(&place))
 }
 

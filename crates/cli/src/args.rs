@@ -1,7 +1,6 @@
 //! The definition of the command line.
 
 mod agents;
-mod candidate_list;
 mod help;
 mod numbers;
 mod options;
@@ -11,13 +10,17 @@ mod project;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, Parser, Subcommand};
+use journeyman_host::candidates::CandidateList;
 use journeyman_host::delegates::AUTO_CLI;
+use journeyman_host::export::ExportFormat;
+use journeyman_host::new_task::TaskRequest;
 use journeyman_host::renderer::ProgressDetail;
+use journeyman_host::task_input::TaskArguments;
 use journeyman_terminal::ColorChoice;
+use journeyman_terminal::wrap::wrap_entries;
 
 pub(crate) use agents::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
-pub(crate) use candidate_list::CandidateList;
-pub(crate) use numbers::{allow_negative_numbers, parse_checkpoint, parse_count};
+pub(crate) use numbers::{allow_negative_numbers, parse_checkpoint, parse_count, parse_named};
 pub(crate) use options::{DeliveryArgs, LimitArgs, ModelArgs, OutputArgs, RunOptions};
 pub(crate) use policy::{
     PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyPromoteArgs, PolicyTestArgs,
@@ -214,7 +217,7 @@ pub(crate) struct ChatArgs {
     pub(crate) options: RunOptions,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RunArgs {
     /// The task, in quotes; `-`, or nothing and a pipe, reads it from standard input. Data that is
     /// piped beside a task is attached to it
@@ -253,7 +256,7 @@ pub(crate) struct RunArgs {
     pub(crate) with: Option<String>,
     /// Run the task N times in parallel, or by each of these CLIs (`own` is your model), each
     /// in its own copy; the smallest verified change is offered
-    #[arg(long, value_name = "N|NAMES", value_parser = candidate_list::parse_candidates, conflicts_with = "with")]
+    #[arg(long, value_name = "N|NAMES", conflicts_with = "with")]
     pub(crate) candidates: Option<CandidateList>,
     /// An image that goes with the task: PNG, JPEG, GIF or WebP (repeatable)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["agent", "with", "candidates"])]
@@ -266,21 +269,19 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Returns the run of a task with nothing else.
-    pub(crate) fn from_task(task: Option<String>, options: RunOptions) -> Self {
-        Self {
-            task,
-            data: None,
-            file: None,
-            agent: None,
-            input: Vec::new(),
-            plan: None,
-            asks: false,
-            with: None,
-            image: Vec::new(),
-            candidates: None,
-            land: false,
-            options,
+    /// Returns the request for the task.
+    pub(crate) fn into_request(self) -> TaskRequest {
+        TaskRequest {
+            run: journeyman_host::RunOptions { agent: self.agent, ..self.options.to_options() },
+            delivery: self.options.delivery.to_options(),
+            directory: self.options.directory,
+            task: TaskArguments { task: self.task, file: self.file, wants_data: self.data.is_some() },
+            inputs: self.input,
+            plan: self.plan,
+            asks: self.asks,
+            cli: self.with,
+            candidates: self.candidates,
+            images: self.image,
         }
     }
 }
@@ -391,7 +392,7 @@ impl AskArgs {
             delivery,
             ..RunOptions::default()
         };
-        RunArgs { data, image, asks: true, ..RunArgs::from_task(question, options) }
+        RunArgs { task: question, data, image, asks: true, options, ..RunArgs::default() }
     }
 }
 
@@ -605,22 +606,13 @@ pub(crate) struct SnapshotArgs {
     pub(crate) name: String,
 }
 
-/// The format that a session is written in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum ExportFormatArg {
-    Jsonl,
-    Anthropic,
-    Openai,
-    Markdown,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// The session's id, or its beginning; `last` is this directory's newest
     pub(crate) session: String,
     /// The format of the file
-    #[arg(long, value_enum, default_value_t = ExportFormatArg::Jsonl, hide_possible_values = true)]
-    pub(crate) format: ExportFormatArg,
+    #[arg(long, value_parser = parse_named(&ExportFormat::NAMED), default_value = "jsonl", hide_possible_values = true)]
+    pub(crate) format: ExportFormat,
     /// A new file for it, readable by you alone [built-in: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -720,8 +712,8 @@ pub(crate) fn command_with_grouped_help() -> clap::Command {
             groups.push_str(&format!("  {name:<12} {about}\n"));
         }
     }
-    let begin = help::wrap_help(include_str!("../help/begin.txt"), columns);
-    let groups = help::wrap_help(&groups, columns);
+    let begin = wrap_entries(include_str!("../help/begin.txt"), columns);
+    let groups = wrap_entries(&groups, columns);
     help::wrap_after_help(define_command(), columns).help_template(format!(
         "{{about}}\n\n{begin}\n\n{{usage-heading}} {{usage}}\n{groups}\n\nOptions:\n{{options}}\n"
     ))

@@ -1,28 +1,24 @@
 //! `jm run --candidates` and `jm candidates`.
 
-use std::sync::Arc;
-
 use journeyman_agent::candidates::CandidateEvent;
 use journeyman_agent::isolation::LandOutcome;
 use journeyman_host::candidates::{
-    CandidateChoice, CandidateModel, best_verified, compare_candidates, land_candidate, no_candidates_error,
-    run_candidates,
+    CandidateModel, best_verified, land_candidate, load_candidates, run_candidates,
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
-use journeyman_host::renderer::Renderer;
 use journeyman_host::report_text;
-use journeyman_host::sessions::{find_newest_with_candidates, find_session};
-use journeyman_host::state::StateDirs;
 use journeyman_host::{Context as _, HostError, SessionTemplate};
-use journeyman_protocol::{CandidateReport, CopyState, Envelope, SessionId};
-use journeyman_store::SessionSummary;
+use journeyman_protocol::{CandidateReport, CopyState, SessionId};
+use journeyman_terminal::stdout_paint;
+use journeyman_tui::candidate_lines::{CandidateLines, ask_for_candidate};
+use journeyman_tui::stop_signals::run_until_stopped;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::CandidatesArgs;
 use crate::display::{Display, OutputFormat};
-use crate::runtime::{open_state, run_until_stopped};
-use crate::{color, output, terminal_prompts};
+use crate::output;
+use crate::runtime::open_state;
 
 /// Runs the candidates of a task, and offers the best.
 pub(crate) async fn run_task_candidates(
@@ -33,10 +29,17 @@ pub(crate) async fn run_task_candidates(
     display: Display,
 ) -> Result<u8, HostError> {
     let stop = CancellationToken::new();
-    let mut screen = CandidateScreen::new(display, models.len());
-    let show = |event: CandidateEvent| screen.show_event(&event);
+    let mut lines = CandidateLines::new(display.detail, models.len());
+    let mut first_error = None;
+    let show = |event: CandidateEvent| {
+        let (CandidateEvent::Parent(envelope) | CandidateEvent::Candidate(_, envelope)) = &event;
+        if let Err(error) = display.stream_event(envelope) {
+            first_error.get_or_insert(error);
+        }
+        lines.show_event(&event);
+    };
     let ran = run_until_stopped(run_candidates(&template, task, models, land, &stop, show), &stop).await?;
-    screen.first_error.map_or(Ok(()), Err)?;
+    first_error.map_or(Ok(()), Err)?;
     let mut finish = ran?;
     let parent = finish.parent.clone();
     let picked = pick_candidate(&finish.candidates, land, display)?;
@@ -69,50 +72,7 @@ fn pick_candidate(
     if !has_kept || !display.is_interactive() {
         return Ok(None);
     }
-    err!("\n{}", report_text::format_candidates(candidates, color::stderr_paint()));
-    let Some(choice) = CandidateChoice::new(candidates) else { return Ok(None) };
-    let number = choice.proposed.number;
-    let question = format!("Land candidate {number}? [y]es, [n]o, or another one's number: ");
-    loop {
-        match choice.parse_answer(&terminal_prompts::ask_line(&question).context("asking")?) {
-            Ok(picked) => return Ok(picked.cloned()),
-            Err(answers) => errln!("{answers}"),
-        }
-    }
-}
-
-/// Shows the events of several sessions, each line with the session's number.
-struct CandidateScreen {
-    display: Display,
-    parent: Renderer,
-    renderers: Vec<Renderer>,
-    first_error: Option<HostError>,
-}
-
-impl CandidateScreen {
-    fn new(display: Display, count: usize) -> Self {
-        let detail = display.detail;
-        let renderers = (1..).take(count).map(|number| Renderer::with_number(detail, number)).collect();
-        Self { display, parent: Renderer::new(detail), renderers, first_error: None }
-    }
-
-    fn show_event(&mut self, event: &CandidateEvent) {
-        let envelope: &Arc<Envelope> = match event {
-            CandidateEvent::Parent(envelope) | CandidateEvent::Candidate(_, envelope) => envelope,
-        };
-        if let Err(error) = self.display.stream_event(envelope) {
-            self.first_error.get_or_insert(error);
-        }
-        let renderer = match event {
-            CandidateEvent::Parent(_) => Some(&mut self.parent),
-            CandidateEvent::Candidate(number, _) => {
-                usize::try_from(number.saturating_sub(1)).ok().and_then(|place| self.renderers.get_mut(place))
-            }
-        };
-        if let Some(renderer) = renderer {
-            renderer.show_envelope(envelope);
-        }
-    }
+    ask_for_candidate(candidates).context("asking")
 }
 
 /// `jm candidates`.
@@ -121,42 +81,16 @@ pub(crate) async fn list_candidates(
     args: &CandidatesArgs,
 ) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let session = match &args.session {
-        Some(word) => find_session(&dirs, environment, word).await?,
-        None => find_newest_with_candidates(&dirs, environment).await?,
-    };
-    let (parent, all) = compare_candidates(environment, &dirs, &session).await?;
-    if all.is_empty() {
-        return Err(no_candidates_error(&parent));
-    }
+    let (session, parent, all) = load_candidates(environment, &dirs, args.session.as_deref()).await?;
     if args.json {
         outln!("{}", serde_json::json!({ "parent": parent, "candidates": all }));
         return Ok(0);
     }
     let title = printable(&session.title);
-    outln!("{}", color::stdout_paint().bold(&title));
-    output::write_stdout(&report_text::format_candidates(&all, color::stdout_paint()));
+    outln!("{}", stdout_paint().bold(&title));
+    output::write_stdout(&report_text::format_candidates(&all, stdout_paint()));
     if all.iter().any(|candidate| candidate.state == CopyState::Kept) {
         outln!("take one with: jm land SESSION; remove them all with: jm discard --all {parent}");
     }
     Ok(0)
-}
-
-/// Returns the error for resuming a session that gave its task to candidates, with the sessions
-/// that can be resumed.
-pub(crate) async fn resume_refusal(
-    environment: &Environment,
-    dirs: &StateDirs,
-    session: &SessionSummary,
-) -> Result<HostError, HostError> {
-    let (parent, all) = compare_candidates(environment, dirs, session).await?;
-    if all.is_empty() {
-        return Ok(no_candidates_error(&session.id));
-    }
-    Ok(HostError::usage(format_args!(
-        "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\
-         finish one that was cut off, or go on with one: jm resume SESSION; take one: jm land SESSION; remove them \
-         all: jm discard --all {parent}",
-        report_text::format_candidates(&all, color::stderr_paint())
-    )))
 }

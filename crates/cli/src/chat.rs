@@ -1,6 +1,5 @@
 //! `jm`, `jm "MESSAGE"` and `jm resume` in a terminal: the conversation.
 
-use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use journeyman_host::HostError;
@@ -8,25 +7,14 @@ use journeyman_host::config::Environment;
 use journeyman_host::resume::find_resumable;
 use journeyman_host::root::project_root;
 use journeyman_host::state::StateDirs;
+use journeyman_tui::line_prompts::TerminalPrompts;
 use journeyman_tui::{ConversationSetup, ConversationStart, run_conversation};
 
 use crate::args::{ChatArgs, ResumeArgs, RunOptions};
-use crate::terminal_prompts::TerminalPrompts;
-
-/// Returns true if a person is at a terminal.
-pub(crate) fn is_at_terminal() -> bool {
-    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
-}
-
-/// Returns true if a conversation can be drawn; otherwise it is written as lines.
-fn can_draw_conversation() -> bool {
-    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-    is_at_terminal() && !is_dumb
-}
 
 pub(crate) async fn chat(environment: &Environment, args: ChatArgs) -> Result<u8, HostError> {
     let message = args.message.filter(|message| !message.trim().is_empty());
-    open_conversation(environment, &args.options, args.plain, |_| Ok(ConversationStart::New(message))).await
+    open_conversation(environment, &args.options, args.plain, ConversationStart::New(message)).await
 }
 
 /// Resumes a session in a conversation: the named one, or one picked from a list.
@@ -41,25 +29,24 @@ pub(crate) async fn resume(environment: &Environment, args: ResumeArgs) -> Resul
             ConversationStart::Again(found.id, None)
         }
     };
-    open_conversation(environment, &args.options, false, |_| Ok(beginning)).await
+    open_conversation(environment, &args.options, false, beginning).await
 }
 
 async fn open_conversation(
     environment: &Environment,
     options: &RunOptions,
     is_plain: bool,
-    begin: impl FnOnce(&StateDirs) -> Result<ConversationStart, HostError>,
+    beginning: ConversationStart,
 ) -> Result<u8, HostError> {
     // Nothing may be written to the terminal beside the conversation, not even progress.
     let state = Arc::new(StateDirs::open(environment)?);
-    let beginning = begin(&state)?;
     let setup = ConversationSetup {
         environment: environment.clone(),
         state,
         root: project_root(environment, options.directory.as_deref())?,
         options: options.to_options(),
         delivery: options.delivery.to_options(),
-        is_plain: is_plain || !can_draw_conversation(),
+        is_plain,
         prompts: &TerminalPrompts,
     };
     run_conversation(setup, beginning).await

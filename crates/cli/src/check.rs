@@ -3,43 +3,48 @@
 mod args;
 mod progress;
 mod round;
-mod watch;
 
+use journeyman_host::HostError;
 use journeyman_host::checks::ProjectCheckRunner;
 use journeyman_host::config::Environment;
-use journeyman_host::{Confirmations, HostError};
+use journeyman_terminal::stderr_paint;
+use journeyman_tui::line_prompts::TerminalPrompts;
+use journeyman_tui::stop_signals::{StopSignals, run_until_stopped};
 use tokio_util::sync::CancellationToken;
 
-use crate::color;
-use crate::display::is_attended;
-use crate::output::print_json_line;
-use crate::runtime::{open_state, run_until_stopped};
-use crate::terminal_prompts::TerminalPrompts;
+use crate::runtime::open_state;
 
-use round::CheckRound;
+use round::RoundPrinter;
 
 pub(crate) use args::CheckArgs;
 pub(crate) use progress::RoundProgress;
 
 pub(crate) async fn check(environment: &Environment, args: Box<CheckArgs>) -> Result<u8, HostError> {
     let state = open_state(environment)?;
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     let directory = args.project.directory.as_deref();
     let project = ProjectCheckRunner::open(environment, &state, directory, &args.to_options(), prompts)?;
-    let round = CheckRound { environment, args: &args, project: &project };
     if !args.quiet {
         for note in project.sandbox_notes().await {
-            errln!("{} {note}", color::stderr_paint().yellow("jm check:"));
+            errln!("{} {note}", stderr_paint().yellow("jm check:"));
         }
     }
     let stop = CancellationToken::new();
-    let files = project.selected_files(environment, &args.to_selection()).await?;
-    if args.watch {
-        return watch::watch(&round, files).await;
+    let selection = args.to_selection();
+    let files = project.selected_files(environment, &selection).await?;
+    let mut printer = RoundPrinter::new(&args);
+    if !args.watch {
+        let round = project.run_round_of(&selection, files, &mut printer, &stop);
+        return Ok(run_until_stopped(round, &stop).await??.verdict().exit_code());
     }
-    let (result, selected) = run_until_stopped(round.run(files, &stop), &stop).await??;
-    if args.json {
-        print_json_line(&result.to_answer(&selected))?;
+    let note = |text: &str| errln!("{text}");
+    let watching = project.watch(environment, &selection, files, &mut printer, note, &stop);
+    let mut watching = std::pin::pin!(watching);
+    let mut signals = StopSignals::listen()?;
+    loop {
+        tokio::select! {
+            () = signals.next() => stop.cancel(),
+            verdict = &mut watching => return Ok(verdict?.exit_code()),
+        }
     }
-    Ok(result.overall_result().exit_code())
 }

@@ -2,21 +2,17 @@
 
 use journeyman_host::checkpoints::{CheckpointDiff, MAX_DIFF_BYTES, checkpoint_to_json};
 use journeyman_host::config::Environment;
-use journeyman_host::format::{format_binary_size, preview, printable};
+use journeyman_host::format::{format_binary_size, format_count, preview, printable};
 use journeyman_host::report_text;
 use journeyman_host::root::project_root;
 use journeyman_host::state::format_minute;
 use journeyman_host::{Context as _, HostError};
-use journeyman_protocol::FileChangeKind;
-use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, DiffFileStat, StorageUsage};
+use journeyman_terminal::{FileStat, Paint, stat_lines, stderr_paint, stdout_paint};
+use journeyman_workspace::{CheckpointId, CheckpointInfo, Diff, StorageUsage};
 
 use crate::args::{CheckpointsArgs, DiffArgs};
-use crate::color::{self, Paint};
 use crate::output;
 use crate::runtime::open_state;
-
-/// Columns of `+` and `-` for the file with the most changed lines.
-const MAX_BAR_COLUMNS: usize = 40;
 
 pub(crate) fn list_checkpoints(environment: &Environment, args: &CheckpointsArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -25,7 +21,7 @@ pub(crate) fn list_checkpoints(environment: &Environment, args: &CheckpointsArgs
     if checkpoints.is_empty() && !args.json {
         errln!("no checkpoints yet in this directory; `jm run` makes one before it changes anything");
     }
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     let width = checkpoints.last().map_or(0, |newest| newest.id.to_string().len());
     for checkpoint in checkpoints.iter().rev().take(args.limit) {
         if args.json {
@@ -48,8 +44,7 @@ fn format_checkpoint(checkpoint: &CheckpointInfo, width: usize, paint: Paint) ->
     let at = paint.dim(&at.map_or_else(|| format!("{:<16}", "-"), format_minute));
     let changes = match changes {
         0 => "no changes since".to_owned(),
-        1 => "1 change since".to_owned(),
-        many => format!("{many} changes since"),
+        some => format!("{} since", format_count(some, "change")),
     };
     let lost = match (readable, whole) {
         (true, true) => String::new(),
@@ -84,14 +79,14 @@ pub(crate) async fn diff(environment: &Environment, args: &DiffArgs) -> Result<u
         return Ok(0);
     }
     let diff = compared.diff;
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     if args.stat {
         output::write_stdout(&format_stat(&diff, paint));
     } else {
         output::page_diff(&diff.text);
     }
     let changed = diff.files.iter().map(|file| &file.path);
-    err!("{}", report_text::list_executed_files(changed, color::stderr_paint()));
+    err!("{}", report_text::list_executed_files(changed, stderr_paint()));
     for path in &diff.lost {
         errln!("{path}: a content of it isn't kept any more or is damaged, so that it is only named");
     }
@@ -103,39 +98,20 @@ pub(crate) async fn diff(environment: &Environment, args: &DiffArgs) -> Result<u
 
 /// Formats one line per file like `git diff --stat`, and a total.
 fn format_stat(diff: &Diff, paint: Paint) -> String {
-    let names: Vec<String> = diff.files.iter().map(|file| file.path.to_string()).collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
-    let most = diff.files.iter().map(|file| file.added + file.removed).max().unwrap_or_default();
-    let digits = most.to_string().len().max(3);
+    let files = diff.files.iter().map(|file| FileStat {
+        name: file.path.to_string(),
+        kind: file.kind,
+        added: file.added,
+        removed: file.removed,
+        is_opaque: file.opaque,
+    });
     let mut out = String::new();
-    for (file, name) in diff.files.iter().zip(&names) {
-        let what = match file.kind {
-            FileChangeKind::Added => " (new)",
-            FileChangeKind::Deleted => " (gone)",
-            FileChangeKind::Modified => "",
-        };
-        let lines = if file.opaque {
-            format!("{:>digits$}", "bin")
-        } else {
-            let (added, removed) = format_bar(file, most);
-            format!("{:>digits$} {}{}", file.added + file.removed, paint.green(&added), paint.red(&removed))
-        };
-        let padding = " ".repeat(width - name.chars().count().min(width));
-        out.push_str(&format!(" {name}{padding} | {lines}{}\n", paint.dim(what)));
+    for line in stat_lines(&files.collect::<Vec<_>>()) {
+        out.push_str(&format!("{}\n", paint.paint_line(&line)));
     }
     let count = diff.files.len();
     let files = if count == 1 { "file differs" } else { "files differ" };
-    let lines = if diff.added == 1 { "line" } else { "lines" };
-    out.push_str(&format!(" {count} {files}, {} {lines} added, {} removed\n", diff.added, diff.removed));
+    let (added, removed) = (format_count(diff.added, "line"), diff.removed);
+    out.push_str(&format!(" {count} {files}, {added} added, {removed} removed\n"));
     out
-}
-
-/// Formats the `+` and `-` signs for a file, scaled to `most` lines.
-fn format_bar(file: &DiffFileStat, most: usize) -> (String, String) {
-    let scaled = |lines: usize| match lines {
-        0 => 0,
-        _ if most <= MAX_BAR_COLUMNS => lines,
-        _ => (lines * MAX_BAR_COLUMNS / most).max(1),
-    };
-    ("+".repeat(scaled(file.added)), "-".repeat(scaled(file.removed)))
 }

@@ -1,26 +1,20 @@
 //! `jm classify`: the risk of a task.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use clap::Args;
-use journeyman_git::Git;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::input::read_argument;
 use journeyman_host::root::find_project;
 use journeyman_host::task_input::MAX_TASK_BYTES;
-use journeyman_host::task_risk::TaskRiskAssessor;
+use journeyman_host::task_risk::{assess_task, describe_risk_reason, risk_exit_code};
 use journeyman_policy::Risk;
-use journeyman_sandbox::{Sandbox, SandboxSettings};
+use journeyman_terminal::stdout_paint;
 
 use crate::args::AnswerArgs;
-use crate::color;
 use crate::output::print_json_line;
-
-/// The exit code for a task that belongs in a sandbox.
-const EXIT_HIGH_RISK: u8 = 6;
 
 #[derive(Debug, Args)]
 pub(crate) struct ClassifyArgs {
@@ -38,25 +32,17 @@ pub(crate) async fn classify(environment: &Environment, args: &ClassifyArgs) -> 
     let text = read_argument("task", &args.text, MAX_TASK_BYTES)?;
     let root = find_project(environment, args.answer.project.directory.as_deref())?;
     let target = args.path.as_ref().map(|path| environment.cwd.join(path));
-    let git = Git::new(
-        root.as_deref().unwrap_or(&environment.cwd),
-        Arc::new(Sandbox::new(SandboxSettings::default())),
-    );
-    let found = TaskRiskAssessor::read(root.as_deref(), &git).await.assess(&text, target.as_deref()).await?;
+    let found = assess_task(root.as_deref(), &environment.cwd, &text, target.as_deref()).await?;
     if args.answer.json {
         print_json_line(&found)?;
     } else {
-        let paint = color::stdout_paint();
+        let paint = stdout_paint();
         let (risk, advice) = match found.risk {
             Risk::Low => (paint.green("low "), "it can run directly, in a fresh directory"),
             Risk::High => (paint.red("high"), "it belongs in a sandbox, with a copy of the project"),
         };
-        let evidence = found.evidence.as_ref().map(|evidence| format!(": `{evidence}`")).unwrap_or_default();
-        reportln!("{risk} {}", printable(&format_args!("{}{evidence}", found.reason)));
+        reportln!("{risk} {}", printable(&describe_risk_reason(&found)));
         reportln!("     {}", paint.dim(&format!("{advice} (word lists {})", found.word_lists)));
     }
-    Ok(match found.risk {
-        Risk::Low => 0,
-        Risk::High => EXIT_HIGH_RISK,
-    })
+    Ok(risk_exit_code(found.risk))
 }

@@ -7,11 +7,11 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
 use journeyman_host::task_input::has_piped_input;
+use journeyman_terminal::{Paint, stderr_paint};
+use journeyman_tui::is_at_terminal;
 use serde_json::json;
 
 use crate::args::{Cli, command_with_grouped_help, define_command};
-use crate::chat;
-use crate::color::{self, Paint};
 use crate::output::{format_error, print_json_line};
 
 /// The exit code of a wrong command line.
@@ -48,13 +48,13 @@ impl CommandError {
                     error.print().ok();
                 } else {
                     let rendered = error.render();
-                    match color::stderr_paint() {
+                    match stderr_paint() {
                         Paint::COLORED => err!("{}", rendered.ansi()),
                         _ => err!("{rendered}"),
                     }
                 }
                 if let Some(advice) = advice {
-                    errln!("\n  {} {advice}", color::stderr_paint().green("tip:"));
+                    errln!("\n  {} {advice}", stderr_paint().green("tip:"));
                 }
                 let text = error.to_string();
                 let said: Vec<&str> =
@@ -62,7 +62,7 @@ impl CommandError {
                 (EXIT_USAGE, said.join(" ").trim_start_matches("error: ").to_owned())
             }
             Self::Host(error) => {
-                errln!("{}: {}", color::stderr_paint().red("error"), format_error(error));
+                errln!("{}: {}", stderr_paint().red("error"), format_error(error));
                 (error.exit_code(), format_error(error))
             }
         };
@@ -82,7 +82,7 @@ pub(crate) fn parse_arguments(mut arguments: Vec<OsString>) -> Result<Cli, Comma
     let first = arguments.get(at);
     let is_task = first.is_some_and(is_sentence) || has_flags_and_sentence(&arguments, at);
     let is_conversation = is_task || first.is_none_or(is_command_flag);
-    if is_conversation && !has_run_flag(&arguments) && chat::is_at_terminal() {
+    if is_conversation && !has_run_flag(&arguments) && is_at_terminal() {
         arguments.insert(at, "chat".into());
     } else if is_task || is_conversation && has_piped_input() {
         // Piped data is the task.

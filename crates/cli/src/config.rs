@@ -3,24 +3,19 @@
 use std::path::Path;
 
 use journeyman_host::config::{
-    Environment, KEYS, ProjectPermission, ProjectTrust, config_files, format_key, format_value, load_config,
+    Environment, KEYS, ProjectTrust, config_files, format_key, format_value, load_config,
 };
 use journeyman_host::root::project_root;
 use journeyman_host::{ADMIN_CONFIG, HostError, configured_model_limits};
+use journeyman_terminal::stdout_paint;
 
 use crate::args::ConfigArgs;
-use crate::color;
 
 pub(crate) fn print_config(environment: &Environment, args: &ConfigArgs) -> Result<u8, HostError> {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     if args.keys {
         for key in KEYS {
-            let project = match key.project {
-                ProjectPermission::Set => "a project may set it",
-                ProjectPermission::Narrow => "a project may narrow it",
-                ProjectPermission::SetIfTrusted => "a project may set it once trusted",
-                ProjectPermission::Nothing => "yours alone",
-            };
+            let project = key.project.describe();
             let variable = key.variable.map(|name| format!("; ${name}")).unwrap_or_default();
             reportln!(
                 "{}: {} — {} ({project}{variable})",

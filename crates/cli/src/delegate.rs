@@ -2,33 +2,29 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal as _};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use journeyman_delegate::{DelegateEvent, Delegates, DirectRun, FreshDirectory};
+use journeyman_delegate::DelegateEvent;
+use journeyman_host::HostError;
 use journeyman_host::config::{Environment, parse_duration};
 use journeyman_host::delegates::{
-    AUTO_CLI, ListedCli, create_task_directory, find_delegates, list_delegates, remove_abandoned_directories,
+    ListedCli, list_delegates, load_listed_config, remove_abandoned_directories,
+};
+use journeyman_host::direct_task::{
+    DirectResult, DirectTask, DirectTaskOptions, JudgedTask, delegate_event_to_json,
 };
 use journeyman_host::format::{preview, printable};
 use journeyman_host::root::find_project;
-use journeyman_host::task_input::{PipedData, TaskSource, read_task};
-use journeyman_host::{
-    Context as _, HostError, load_assuming_trust, load_without_untrusted, resolve_settings,
-};
-use journeyman_policy::Risk;
-use serde_json::json;
+use journeyman_host::task_input::TaskArguments;
+use journeyman_host::task_risk::{describe_risk, risk_exit_code};
+use journeyman_terminal::{stderr_paint, stdout_paint};
+use journeyman_tui::stop_signals::run_until_stopped;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{DelegateArgs, OutputArgs, RunArgs, RunOptions};
 use crate::output::print_json_line;
-use crate::risk::{assess_risk, describe_risk};
+use crate::run;
 use crate::run::terminal_confirmations;
-use crate::runtime::run_until_stopped;
-use crate::{color, run};
-
-/// The exit code of a task that needs a sandbox and was to run without one.
-const EXIT_HIGH_RISK: u8 = 6;
 
 pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> Result<u8, HostError> {
     remove_abandoned_directories(environment);
@@ -39,33 +35,29 @@ pub(crate) async fn delegate(environment: &Environment, args: DelegateArgs) -> R
         return run_directly(environment, &args).await;
     }
     let DelegateArgs { task, data, file, to, options, .. } = args;
-    let run = RunArgs { data, file, with: Some(to), ..RunArgs::from_task(task, options) };
+    let run = RunArgs { task, data, file, with: Some(to), options, ..RunArgs::default() };
     run::run(environment, run).await
 }
 
 /// Prints the known CLIs.
 async fn list_clis(environment: &Environment, options: &RunOptions) -> Result<u8, HostError> {
     let root = find_project(environment, options.directory.as_deref())?;
-    let configured = root.as_deref().unwrap_or(&environment.cwd);
-    let (config, is_partial) = match options.trust_project {
-        true => (load_assuming_trust(environment, configured)?, false),
-        false => load_without_untrusted(environment, configured)?,
-    };
+    let (config, is_partial) = load_listed_config(environment, root.as_deref(), options.trust_project)?;
     if is_partial {
         let note = "note: the project's configuration isn't trusted, so CLIs that it sets up aren't listed";
-        errln!("{}", color::stderr_paint().yellow(note));
+        errln!("{}", stderr_paint().yellow(note));
     }
     if io::stderr().is_terminal() && !options.output.quiet {
-        errln!("{}", color::stderr_paint().dim("asking the CLIs for their versions"));
+        errln!("{}", stderr_paint().dim("asking the CLIs for their versions"));
     }
     let all = list_delegates(&config, environment, root.as_deref()).await?;
     if options.output.json {
         print_json_line(&all)?;
         return Ok(0);
     }
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for cli in &all {
-        let ListedCli { name, program, version, login, hosts, install, problem, .. } = cli;
+        let ListedCli { name, program, version, install, .. } = cli;
         let Some(program) = program else {
             outln!("{:10} {}", printable(name), paint.dim(&format!("not installed; {}", printable(install))));
             continue;
@@ -77,14 +69,8 @@ async fn list_clis(environment: &Environment, options: &RunOptions) -> Result<u8
             printable(&version),
             printable(&program.display())
         );
-        let login = match login.as_deref() {
-            Some(login) => format!("logged in by {login}"),
-            None => "no login or key was found".to_owned(),
-        };
-        outln!("           {}", printable(&login));
-        let reach = if hosts.is_empty() { "no host".to_owned() } else { hosts.join(", ") };
-        let may = format!("confined: may change a copy of the project, and reach {reach}");
-        outln!("           {}", paint.dim(&printable(problem.as_ref().unwrap_or(&may))));
+        outln!("           {}", printable(&cli.describe_login()));
+        outln!("           {}", paint.dim(&printable(&cli.describe_confinement())));
     }
     Ok(0)
 }
@@ -99,39 +85,29 @@ async fn run_directly(environment: &Environment, args: &DelegateArgs) -> Result<
     }
     let time_limit = options.limits.timeout.as_deref().map(parse_time_limit).transpose()?;
     let root = find_project(environment, None)?;
-    let file = args.file.as_ref().map(|path| environment.cwd.join(path));
-    let source = match (args.task.as_deref(), file.as_deref()) {
-        (Some(task), _) => TaskSource::Argument(task),
-        (None, Some(path)) => TaskSource::File(path),
-        (None, None) => TaskSource::Unnamed,
+    let wants_data = args.data.is_some();
+    let task = TaskArguments { task: args.task.clone(), file: args.file.clone(), wants_data };
+    let task = task.read(environment)?.text;
+    let direct = DirectTaskOptions {
+        cli: args.to.clone(),
+        model: options.model.model.clone(),
+        directory: options.directory.clone(),
+        trust_project: options.trust_project,
     };
-    let data = if args.data.is_some() { PipedData::Wanted } else { PipedData::IfAny };
-    let task = read_task("task", source, data)?.text;
-    let workplace = RunDirectory::open(environment, options.directory.as_deref())?;
-    let directory = workplace.path();
-    let risk = assess_risk(root.as_deref(), &task, directory).await?;
-    if risk.risk == Risk::High {
-        errln!("{} {}", color::stderr_paint().red("not run:"), printable(&describe_risk(&risk)));
-        errln!("leave out --direct to have it done confined, in a copy of the project, and verified");
-        return Ok(EXIT_HIGH_RISK);
-    }
-    let trust = journeyman_host::RunOptions { trust_project: options.trust_project, ..Default::default() };
-    let configured = root.as_deref().unwrap_or(directory);
-    let config =
-        resolve_settings(environment, configured, &trust, None, terminal_confirmations(options))?.config;
-    let delegates = find_delegates(&config, environment, root.as_deref());
-    let delegates = delegates.with_model(options.model.model.clone());
-    let name = match args.to.as_str() {
-        AUTO_CLI => delegates.first_installed().map_err(HostError::usage)?.adapter.name().to_owned(),
-        name => name.to_owned(),
+    let prompts = terminal_confirmations(options);
+    let task = match DirectTask::judge(environment, root.as_deref(), task, direct, prompts).await? {
+        JudgedTask::Low(task) => task,
+        JudgedTask::High(risk) => {
+            errln!("{} {}", stderr_paint().red("not run:"), printable(&describe_risk(&risk)));
+            errln!("leave out --direct to have it done confined, in a copy of the project, and verified");
+            return Ok(risk_exit_code(risk.risk));
+        }
     };
-    let settings = delegates.find(&name).map_err(HostError::usage)?;
-    delegates.find_program(settings).map_err(HostError::usage)?;
     if !options.output.quiet {
-        let text = format!("{name} in {}, {}", directory.display(), describe_risk(&risk));
-        errln!("{}", color::stderr_paint().dim(&printable(&text)));
+        let text = format!("{} in {}, {}", task.cli, task.directory().display(), describe_risk(&task.risk));
+        errln!("{}", stderr_paint().dim(&printable(&text)));
     }
-    run_in_directory(&delegates, &name, &task, workplace, time_limit, &options.output).await
+    run_and_show(*task, time_limit, &options.output).await
 }
 
 /// Returns the flags that have no effect in a run without a session.
@@ -170,75 +146,28 @@ fn parse_time_limit(text: &str) -> Result<Duration, HostError> {
     parse_duration(text).filter(|time| !time.is_zero()).ok_or_else(problem)
 }
 
-/// The directory that a run works in.
-enum RunDirectory {
-    /// One that the user named.
-    Named(PathBuf),
-    /// One that was made for the run, and is removed with this value unless it is kept.
-    Fresh(FreshDirectory),
-}
-
-impl RunDirectory {
-    fn open(environment: &Environment, named: Option<&Path>) -> Result<Self, HostError> {
-        Ok(match named {
-            Some(named) => {
-                Self::Named(environment.cwd.join(named).canonicalize().context("opening the directory")?)
-            }
-            None => Self::Fresh(create_task_directory(environment)?),
-        })
-    }
-
-    fn path(&self) -> &Path {
-        match self {
-            Self::Named(path) => path,
-            Self::Fresh(directory) => directory.path(),
-        }
-    }
-}
-
-async fn run_in_directory(
-    delegates: &Delegates,
-    name: &str,
-    task: &str,
-    mut workplace: RunDirectory,
+async fn run_and_show(
+    task: DirectTask,
     time_limit: Option<Duration>,
     output: &OutputArgs,
 ) -> Result<u8, HostError> {
-    let stop = CancellationToken::new();
-    let directory = workplace.path().to_owned();
-    let is_fresh = matches!(workplace, RunDirectory::Fresh(_));
-    let run = DirectRun { prompt: task, directory: &directory, is_fresh, time_limit };
+    let (stop, cli) = (CancellationToken::new(), task.cli.clone());
     let mut view = EventView {
         is_quiet: output.quiet || output.json,
         is_stream: output.stream_json,
         ..EventView::default()
     };
     let mut watch = |event: &DelegateEvent| view.show(event);
-    let ran = run.run(delegates, name, stop.clone(), &mut watch);
-    let end = run_until_stopped(ran, &stop).await?.map_err(HostError::failed)?;
-    if let RunDirectory::Fresh(directory) = &mut workplace {
-        directory.keep();
-    }
-    let failure = end.outcome.failure.as_ref().map(|failure| failure.message.clone());
-    let code = u8::from(failure.is_some());
+    let result = run_until_stopped(task.run(time_limit, &stop, &mut watch), &stop).await??;
+    let code = u8::from(result.failure().is_some());
     if output.json || output.stream_json {
-        print_json_line(&json!({
-            "success": failure.is_none(),
-            "message": end.outcome.message,
-            "directory": directory,
-            "created": end.created,
-            "changed": end.changed,
-            "deleted": end.deleted,
-            "session": end.outcome.session,
-            "usage": end.outcome.usage,
-            "cost_usd": end.outcome.cost,
-            "error": failure,
-        }))?;
+        print_json_line(&result.to_json())?;
         return Ok(code);
     }
+    let DirectResult { directory, end } = &result;
     let was_shown = view.finish(&end.outcome.message);
-    if let Some(failure) = failure {
-        errln!("{}: {} failed: {}", color::stderr_paint().red("error"), name, printable(&failure));
+    if let Some(failure) = result.failure() {
+        errln!("{}: {cli} failed: {}", stderr_paint().red("error"), printable(&failure));
     }
     if !was_shown {
         outln!("{}", printable(&end.outcome.message));
@@ -263,7 +192,12 @@ struct EventView {
 impl EventView {
     fn show(&mut self, event: &DelegateEvent) {
         match event {
-            _ if self.is_stream => print_event_json(event),
+            // The reader may have closed the pipe; the run continues.
+            _ if self.is_stream => {
+                if let Some(event) = delegate_event_to_json(event) {
+                    print_json_line(&event).ok();
+                }
+            }
             _ if self.is_quiet => {}
             DelegateEvent::Text(text) => {
                 err!("{}", printable(text));
@@ -299,20 +233,4 @@ impl EventView {
         let is_read = io::stdout().is_terminal() && io::stderr().is_terminal();
         is_read && !message.is_empty() && self.text.trim_end().ends_with(message)
     }
-}
-
-fn print_event_json(event: &DelegateEvent) {
-    let told = match event {
-        DelegateEvent::ToolStart { id, tool, summary } => {
-            json!({ "event": "tool_start", "id": id, "tool": tool, "summary": summary })
-        }
-        DelegateEvent::ToolEnd { id, failed, output } => {
-            json!({ "event": "tool_end", "id": id, "failed": failed, "output": output })
-        }
-        DelegateEvent::Text(text) => json!({ "event": "text", "text": text }),
-        DelegateEvent::Warning(text) => json!({ "event": "warning", "text": text }),
-        _ => return,
-    };
-    // The reader may have closed the pipe; the run continues.
-    print_json_line(&told).ok();
 }

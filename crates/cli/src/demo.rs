@@ -5,15 +5,15 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::demo::{DEMO_TASK, DemoProject, find_demo_obstacle};
 use journeyman_host::renderer::ProgressDetail;
+use journeyman_terminal::stderr_paint;
 
 use crate::args::DemoArgs;
-use crate::color;
 use crate::display::{Display, OutputFormat};
 use crate::run::run_task;
 use crate::runtime::open_state;
 
 pub(crate) async fn demo(environment: &Environment, args: DemoArgs) -> Result<u8, HostError> {
-    let paint = color::stderr_paint();
+    let paint = stderr_paint();
     let dirs = open_state(environment)?;
     if let Some(obstacle) = find_demo_obstacle(environment, &dirs).await? {
         errln!("{}", paint.red(&obstacle.to_string()));

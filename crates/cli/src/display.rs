@@ -1,17 +1,15 @@
 //! The form in which a run is shown.
 
-use std::io::IsTerminal as _;
-
 use journeyman_host::HostError;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::{ProgressDetail, Renderer};
 use journeyman_host::report_text::{ShownParts, format_cost, format_diffstat, format_report};
 use journeyman_protocol::{Envelope, RunOutcome, RunReport};
-use journeyman_terminal::{has_one_reader, was_error_shown};
+use journeyman_terminal::{has_one_reader, stderr_paint, stdout_paint, was_error_shown};
+use journeyman_tui::line_prompts::is_attended;
 
 use crate::args::OutputArgs;
 use crate::output::{self, print_json_line};
-use crate::{color, terminal_prompts};
 
 /// The form of the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +57,7 @@ impl Display {
                 let streamed = has_one_reader() && !self.is_quiet();
                 print_text_report(report, if streamed { ReplyStreamed::Yes } else { ReplyStreamed::No });
                 if report.outcome == RunOutcome::Answered && !self.is_quiet() {
-                    errln!("{}", color::stderr_paint().dim(&format_cost(report)));
+                    errln!("{}", stderr_paint().dim(&format_cost(report)));
                 }
             }
             OutputFormat::Json => print_json_line(report)?,
@@ -94,7 +92,7 @@ pub(crate) enum ReplyStreamed {
 
 /// Prints the result of a run: the model's text unless it was streamed, the diff, and the checks.
 pub(crate) fn print_text_report(report: &RunReport, streamed: ReplyStreamed) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     let words = report.text.trim();
     // The output of an agent is an argument of a call, which isn't streamed; a plan has its event.
     let is_output = report.agent.is_some() && report.outcome != RunOutcome::Planned;
@@ -119,9 +117,4 @@ pub(crate) fn print_text_report(report: &RunReport, streamed: ReplyStreamed) {
     let shown =
         ShownParts { summary: has_seen && was_error_shown(&printable(&report.summary)), evidence: has_seen };
     output::write_report(&format_report(report, shown, paint));
-}
-
-/// Returns true if a person is at the terminal.
-pub(crate) fn is_attended() -> bool {
-    std::io::stderr().is_terminal() && (std::io::stdin().is_terminal() || terminal_prompts::has_terminal())
 }

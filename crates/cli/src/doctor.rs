@@ -5,14 +5,11 @@ mod report;
 use journeyman_host::config::{Config, Environment};
 use journeyman_host::state::StateDirs;
 use journeyman_host::{HostError, doctor as examination, load_assuming_trust};
+use journeyman_terminal::stderr_paint;
 
 use crate::args::DoctorArgs;
-use crate::color;
 use crate::output::{self, print_json_line};
 use crate::runtime::open_state;
-
-/// The exit code for damaged state.
-const EXIT_DAMAGED: u8 = 8;
 
 pub(crate) async fn run_doctor(environment: &Environment, args: &DoctorArgs) -> Result<u8, HostError> {
     let progress = |line: &str| errln!("{line}");
@@ -31,7 +28,7 @@ pub(crate) async fn run_doctor(environment: &Environment, args: &DoctorArgs) -> 
     } else {
         report::print_examination(&found);
     }
-    Ok(if found.is_damaged() { EXIT_DAMAGED } else { u8::from(!found.is_usable()) })
+    Ok(found.exit_code())
 }
 
 /// Loads the user's own configuration; the state directory has no project's.
@@ -39,7 +36,7 @@ fn load_config(environment: &Environment, dirs: &StateDirs) -> Config {
     match load_assuming_trust(environment, &dirs.dir) {
         Ok(config) => config,
         Err(error) => {
-            errln!("{} {}", color::stderr_paint().yellow("warning: your configuration isn't used:"), error);
+            errln!("{} {}", stderr_paint().yellow("warning: your configuration isn't used:"), error);
             Config::default()
         }
     }

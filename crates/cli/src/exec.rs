@@ -11,20 +11,19 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest, EXIT_DID_NOT_RUN};
 use journeyman_host::input::read_bytes;
+use journeyman_terminal::{Size, stderr_paint};
+use journeyman_tui::stop_signals::run_until_stopped;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::color;
 use crate::output::{format_error, print_error};
-use crate::runtime::{open_state, run_until_stopped};
+use crate::runtime::open_state;
 use output::CommandOutput;
 
 pub(crate) use args::ExecArgs;
 
 /// Maximum size of the standard input, in bytes: it is held in memory.
 const MAX_INPUT_BYTES: u64 = 256 * 1024 * 1024;
-/// Columns and rows where nobody knows how large the terminal is.
-const DEFAULT_TERMINAL_SIZE: (u16, u16) = (80, 24);
 
 pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Result<u8, HostError> {
     match run_command(environment, &args).await {
@@ -49,7 +48,7 @@ async fn run_command(environment: &Environment, args: &ExecArgs) -> Result<u8, H
     let command = request.open(&*open_state(environment)?)?;
     if !args.quiet {
         for note in command.sandbox_notes().await {
-            errln!("{} {note}", color::stderr_paint().yellow("jm exec:"));
+            errln!("{} {note}", stderr_paint().yellow("jm exec:"));
         }
     }
     let stop = CancellationToken::new();
@@ -91,8 +90,6 @@ fn command_options(args: &ExecArgs) -> Result<CommandOptions, HostError> {
 
 /// Returns the columns and rows of the terminal that this program writes to.
 fn terminal_size() -> (u16, u16) {
-    match rustix::termios::tcgetwinsize(std::io::stdout()) {
-        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
-        _ => DEFAULT_TERMINAL_SIZE,
-    }
+    let Size { columns, rows } = Size::of_terminal(std::io::stdout());
+    (u16::try_from(columns).unwrap_or(u16::MAX), u16::try_from(rows).unwrap_or(u16::MAX))
 }

@@ -8,7 +8,6 @@ mod follow;
 mod impact;
 mod map;
 mod open;
-mod progress;
 mod search;
 mod symbols;
 mod why;

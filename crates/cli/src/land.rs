@@ -3,24 +3,25 @@
 use std::io::IsTerminal as _;
 
 use journeyman_agent::isolation::{LandOutcome, LandReport, LandRequest, UnverifiedPolicy};
-use journeyman_host::candidates::find_kept_candidates;
+use journeyman_host::candidates::find_all_discardable;
 use journeyman_host::config::Environment;
 use journeyman_host::format::{format_count, printable};
 use journeyman_host::landing::{
-    DiscardResult, discard_work, find_discardable, find_kept_work, land_with_prompts, land_work,
+    DiscardResult, discard_work, find_kept_work, flags_to_land, land_report_to_json, land_with_prompts,
     open_land_context,
 };
 use journeyman_host::report_text;
-use journeyman_host::{Confirmations, Context as _, DeliveryOptions, HostError};
+use journeyman_host::{Confirmations, DeliveryOptions, HostError};
+use journeyman_terminal::stdout_paint;
+use journeyman_tui::line_prompts::TerminalPrompts;
+use journeyman_tui::stop_signals::run_until_stopped;
 use journeyman_workspace::OnConflict;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::{DiscardArgs, LandArgs, OnConflictArg};
-use crate::display::is_attended;
+use crate::output;
 use crate::runtime::open_state;
-use crate::runtime::run_until_stopped;
-use crate::terminal_prompts::{self, TerminalPrompts};
-use crate::{color, output};
+use crate::terminal_prompts;
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -33,7 +34,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     };
     let commit = commit.requested_commit()?;
     let work = find_kept_work(&dirs, environment, args.session.as_deref()).await?;
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     let context = open_land_context(environment, &dirs, &work, args.trust_project, "land", prompts).await?;
     let request = LandRequest {
         on_conflict: match args.on_conflict {
@@ -48,22 +49,15 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
     };
     let session = &work.session;
     let stop = CancellationToken::new();
-    let report = if !args.json && std::io::stdin().is_terminal() {
-        let landing = land_with_prompts(&context, session, request, &TerminalPrompts, &stop);
-        let Some(report) = run_until_stopped(landing, &stop).await?? else {
-            errln!("nothing was landed");
-            return Ok(1);
-        };
-        report
-    } else {
-        run_until_stopped(land_work(&context, session, &request, &stop), &stop).await??
+    let is_asked = !args.json && std::io::stdin().is_terminal();
+    let prompts = is_asked.then_some(&TerminalPrompts as &dyn Confirmations);
+    let landing = land_with_prompts(&context, session, request, prompts, &stop);
+    let Some(report) = run_until_stopped(landing, &stop).await?? else {
+        errln!("nothing was landed");
+        return Ok(1);
     };
     if args.json {
-        let mut object = serde_json::to_value(&report).context("the report")?;
-        if let Some(fields) = object.as_object_mut() {
-            fields.insert("exit_code".to_owned(), report.exit_code().into());
-        }
-        outln!("{object}");
+        outln!("{}", land_report_to_json(&report)?);
     } else {
         print_report(&report);
     }
@@ -72,7 +66,7 @@ pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u
 
 /// Prints the result of landing.
 fn print_report(report: &LandReport) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     if !report.diff.is_empty() {
         output::write_diff(&report.diff);
         output::write_stdout("\n");
@@ -91,17 +85,11 @@ fn print_report(report: &LandReport) {
         _ => paint.yellow(&line),
     };
     outln!("{}", paint.bold(&line));
-    let land_flags = match report.end {
-        LandOutcome::Unverified => " --unverified",
-        LandOutcome::Conflicts => " --on-conflict markers|mine|theirs",
-        LandOutcome::WouldLand if !report.copy.conflicts.is_empty() => " --on-conflict markers|mine|theirs",
-        _ => "",
-    };
     output::write_report(&report_text::format_work_location(
         &report.session,
         Some(&report.copy),
         report.commit.as_ref(),
-        land_flags,
+        flags_to_land(report),
         paint,
     ));
     if let Some(reason) = &report.not_committed {
@@ -114,10 +102,8 @@ fn print_report(report: &LandReport) {
 
 pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let all = match &args.all {
-        Some(word) => find_kept_candidates(environment, &dirs, word).await?,
-        None => vec![find_discardable(environment, &dirs, args.session.as_deref()).await?],
-    };
+    let (session, all) = (args.session.as_deref(), args.all.as_deref());
+    let all = find_all_discardable(environment, &dirs, session, all).await?;
     if all.is_empty() {
         outln!("nothing is kept any more");
         return Ok(0);
@@ -130,7 +116,7 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
             return Ok(1);
         }
     }
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     for work in all {
         let session = &work.session;
         match discard_work(environment, &dirs, &work, prompts).await? {

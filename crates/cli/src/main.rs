@@ -6,7 +6,6 @@ mod output;
 
 mod agents;
 mod apply;
-mod approvals;
 mod args;
 mod candidates;
 mod chat;
@@ -14,7 +13,6 @@ mod check;
 mod checkpoints;
 mod checks;
 mod classify;
-mod color;
 mod command_line;
 mod compact;
 mod config;
@@ -32,7 +30,6 @@ mod plan;
 mod policy;
 mod report;
 mod resume;
-mod risk;
 mod run;
 mod runtime;
 mod sessions;
@@ -50,6 +47,7 @@ use std::process::ExitCode;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_terminal::{ColorChoice, choose_color};
+use journeyman_tui::is_at_terminal;
 
 use crate::args::{Cli, Command};
 use crate::command_line::CommandError;
@@ -78,7 +76,7 @@ fn dispatch(cli: Cli) -> Result<u8, HostError> {
         Command::Plan(args) => block_on(plan::run_plan_command(&environment, *args)),
         Command::Delegate(args) => block_on(delegate::delegate(&environment, *args)),
         Command::Ask(args) => block_on(run::run(&environment, args.into_run())),
-        Command::Resume(args) if args.is_conversation() && chat::is_at_terminal() => {
+        Command::Resume(args) if args.is_conversation() && is_at_terminal() => {
             block_on(chat::resume(&environment, *args))
         }
         Command::Resume(args) => block_on(resume::resume(&environment, args)),

@@ -6,18 +6,15 @@ use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::memory::{NoteList, parse_anchor};
 
-use crate::args::ProjectArgs;
+use crate::args::AnswerArgs;
 use crate::runtime::open_state;
 
 #[derive(Debug, Args)]
 pub(crate) struct MemoryArgs {
     #[command(subcommand)]
     command: Option<MemoryCommand>,
-    /// Print one JSON object
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
-    project: ProjectArgs,
+    answer: AnswerArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -53,10 +50,9 @@ pub(crate) async fn run_memory_command(
     args: &MemoryArgs,
 ) -> Result<u8, HostError> {
     let state = open_state(environment)?;
-    let notes = NoteList::open(environment, &state, args.project.directory.as_deref())?;
-    let missing = |id: u32| HostError::usage(format_args!("there is no note {id}; jm memory lists them"));
+    let notes = NoteList::open(environment, &state, args.answer.project.directory.as_deref())?;
     match &args.command {
-        None if args.json => outln!("{}", notes.to_json()?),
+        None if args.answer.json => outln!("{}", notes.to_json()?),
         None => print_notes(&notes)?,
         Some(MemoryCommand::Add { text, at, all }) => {
             let anchor = at.as_deref().map(|at| parse_anchor(&notes.workspace, at)).transpose()?;
@@ -64,15 +60,11 @@ pub(crate) async fn run_memory_command(
             outln!("kept as note {id}");
         }
         Some(MemoryCommand::Accept { id }) => {
-            if !notes.note_file(false).accept(*id)? {
-                return Err(missing(*id));
-            }
+            notes.note_file(false).accept(*id)?;
             outln!("note {id} is told to later sessions");
         }
         Some(MemoryCommand::Remove { id, all }) => {
-            if !notes.note_file(*all).remove(*id)? {
-                return Err(missing(*id));
-            }
+            notes.note_file(*all).remove(*id)?;
             outln!("note {id} is removed");
         }
     }

@@ -1,15 +1,12 @@
 //! Writes to standard output and standard error, and tolerates closed pipes.
 
 use std::io::{self, IsTerminal as _, Write as _};
-use std::process::{Command, Stdio};
 
 use journeyman_host::format::printable;
 use journeyman_host::{Context as _, HostError};
 use journeyman_policy::secrets::Redactor;
-use journeyman_terminal::{Screen, Size, diff, stderr_screen, stdout_screen};
-
-use crate::color;
-use crate::runtime::Signals;
+use journeyman_terminal::{Screen, Size, diff, stderr_paint, stderr_screen, stdout_screen};
+use journeyman_tui::pager::show_in_pager;
 
 /// Prints a line to standard output like `println!`, without a panic on a closed pipe (`jm show |
 /// head`).
@@ -64,36 +61,6 @@ pub(crate) fn page_diff(text: &str) {
     }
 }
 
-/// Shows a diff in `$JM_PAGER`, `$PAGER` or `less`, which a person ends.
-fn show_in_pager(text: &str) -> io::Result<()> {
-    let variable = |name| std::env::var_os(name);
-    let pager = variable("JM_PAGER").or_else(|| variable("PAGER")).unwrap_or_else(|| "less".into());
-    // As with git, an empty variable disables the pager.
-    if pager.is_empty() {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    // Ends by itself at a text of one page, passes colours on, and leaves the text on the screen.
-    let options = variable("LESS").unwrap_or_else(|| "FRX".into());
-    let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(pager).env("LESS", options).stdin(Stdio::piped());
-    // Ctrl-C is left to the pager, which only stops a search.
-    let _interrupts = Signals::listen().ok();
-    let mut shell = shell.spawn()?;
-    let text = printable(text);
-    if let Some(mut input) = shell.stdin.take() {
-        let paint = color::stdout_paint();
-        // A reader that goes before the end has seen enough.
-        text.lines()
-            .try_for_each(|line| writeln!(input, "{}", paint.paint_line(&diff::style_line(line))))
-            .ok();
-    }
-    match shell.wait()?.code() {
-        // The shell found no such program.
-        Some(126 | 127) => Err(io::ErrorKind::NotFound.into()),
-        _ => Ok(()),
-    }
-}
-
 /// Writes to the screen of standard output as [`write_stdout`] does.
 pub(crate) fn write_screen(write: impl FnOnce(&mut Screen)) {
     let mut screen = stdout_screen();
@@ -137,7 +104,7 @@ fn try_write(bytes: &[u8]) -> std::io::Result<()> {
 /// Prints an error to standard error.
 pub(crate) fn print_error(error: &HostError) {
     let text = format_error(error);
-    errln!("{}: {text}", color::stderr_paint().red("error"));
+    errln!("{}: {text}", stderr_paint().red("error"));
 }
 
 /// Returns an error's text without control sequences and secrets: it may quote files and

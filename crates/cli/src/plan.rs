@@ -1,17 +1,15 @@
 //! `jm plan`.
 
-use std::io::Read as _;
-
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::editor::{edit_text, find_editor};
 use journeyman_host::format::printable;
-use journeyman_host::plans::{FoundPlan, find_plan, plan_from_toml, plan_to_toml, replace_plan};
+use journeyman_host::plans::{FoundPlan, find_plan, plan_to_toml, read_piped_plan, replace_edited_plan};
+use journeyman_terminal::stdout_paint;
+use journeyman_tui::line_prompts::is_attended;
 use serde_json::json;
 
 use crate::args::{PlanArgs, PlanCommand, ProjectArgs, RunArgs, RunOptions};
-use crate::color;
-use crate::display::is_attended;
 use crate::output::{self, print_json_line};
 use crate::run::run;
 use crate::runtime::open_state;
@@ -28,7 +26,7 @@ pub(crate) async fn run_plan_command(environment: &Environment, args: PlanArgs) 
             } else if toml {
                 output::write_stdout(&plan_to_toml(&plan)?);
             } else {
-                outln!("{}\n\n{}", color::stdout_paint().bold(&printable(&plan.task)), printable(&plan));
+                outln!("{}\n\n{}", stdout_paint().bold(&printable(&plan.task)), printable(&plan));
                 errln!("\ncarry it out with: jm run --plan={session}");
             }
             Ok(0)
@@ -38,7 +36,7 @@ pub(crate) async fn run_plan_command(environment: &Environment, args: PlanArgs) 
         }
         None => {
             let options = RunOptions { mode: Some("plan".to_owned()), ..args.options };
-            run(environment, RunArgs::from_task(args.task, options)).await
+            run(environment, RunArgs { task: args.task, options, ..RunArgs::default() }).await
         }
     }
 }
@@ -51,29 +49,22 @@ async fn edit_plan(
     is_piped: bool,
 ) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let FoundPlan { session, plan } =
-        find_plan(environment, &dirs, project.directory.as_deref(), session).await?;
+    let found = find_plan(environment, &dirs, project.directory.as_deref(), session).await?;
     let text = if is_piped {
-        let mut text = String::new();
-        std::io::stdin().take(MAX_PLAN_BYTES).read_to_string(&mut text).map_err(HostError::usage)?;
-        text
+        read_piped_plan()?
     } else if is_attended() {
-        edit_text(&find_editor(environment), &plan_to_toml(&plan)?, ".toml").map_err(HostError::failed)?
+        let text = plan_to_toml(&found.plan)?;
+        edit_text(&find_editor(environment), &text, ".toml").map_err(HostError::failed)?
     } else {
         return Err(HostError::usage(
             "there is no terminal for an editor; `jm plan edit --stdin` reads the changed plan, in the form of `jm plan \
              show --toml`, from standard input",
         ));
     };
-    match plan_from_toml(&text)? {
-        Some(changed) if changed != plan => {
-            replace_plan(&dirs, &session, &changed).await?;
-            outln!("changed the plan of session {session}; carry it out with: jm run --plan={session}");
-        }
-        _ => outln!("the plan of session {session} stays as it was"),
+    let session = &found.session;
+    match replace_edited_plan(&dirs, &found, &text).await? {
+        true => outln!("changed the plan of session {session}; carry it out with: jm run --plan={session}"),
+        false => outln!("the plan of session {session} stays as it was"),
     }
     Ok(0)
 }
-
-/// Maximum bytes of a plan that is read.
-const MAX_PLAN_BYTES: u64 = 4 * 1024 * 1024;

@@ -8,18 +8,12 @@ use journeyman_host::policy_check::{
     Promotion, check_cases, decision_name, judge_call,
 };
 use journeyman_host::root::project_root;
-use journeyman_policy::PartExplanation;
 use journeyman_protocol::{Decision, Mode};
+use journeyman_terminal::{Paint, stdout_paint};
 
 use crate::args::{PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyPromoteArgs, PolicyTestArgs};
-use crate::color::{self, Paint};
 use crate::output::print_json_line;
 use crate::runtime::open_state;
-
-/// The exit code for a call that a person has to permit.
-const EXIT_ASK: u8 = 6;
-/// The exit code for a call that is denied.
-const EXIT_DENY: u8 = 7;
 
 pub(crate) async fn run_policy_command(
     environment: &Environment,
@@ -56,11 +50,7 @@ async fn check_call(environment: &Environment, args: &PolicyCheckArgs) -> Result
     } else {
         print_answer(&answer);
     }
-    Ok(match answer.verdict.decision {
-        Decision::Allow => 0,
-        Decision::Ask => EXIT_ASK,
-        Decision::Deny => EXIT_DENY,
-    })
+    Ok(answer.exit_code())
 }
 
 fn promote_instructions(environment: &Environment, args: &PolicyPromoteArgs) -> Result<u8, HostError> {
@@ -97,13 +87,10 @@ fn format_decision(paint: Paint, decision: Decision) -> String {
 }
 
 fn print_answer(answer: &PolicyAnswer) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     let PolicyAnswer { query, verdicts, parts, is_understood, .. } = answer;
     let line = |text: &str| printable(&text).replace('\n', "\n    ");
-    match &query.effects.command {
-        Some(command) => reportln!("{}", paint.bold(&line(command))),
-        None => reportln!("{}", paint.bold(&line(&query.tool))),
-    }
+    reportln!("{}", paint.bold(&line(query.effects.command.as_ref().unwrap_or(&query.tool))));
     if let Some((_, verdict)) = verdicts.first() {
         reportln!("level {}", verdict.level);
         if let Some(lost) = &verdict.destroys {
@@ -113,14 +100,7 @@ fn print_answer(answer: &PolicyAnswer) {
     if !parts.is_empty() {
         reportln!("\n{}", paint.bold("what it runs"));
     }
-    for (place, part) in parts.iter().enumerate() {
-        // The rough parse of unsupported syntax mostly repeats reasons already shown.
-        let told = |one: &PartExplanation| {
-            one.words == part.words && one.level >= part.level && one.rules == part.rules
-        };
-        if parts.iter().take(place).any(told) {
-            continue;
-        }
+    for part in answer.distinct_parts() {
         reportln!(
             "  {} {}",
             line(&part.words),
@@ -154,7 +134,7 @@ fn explain_policy(environment: &Environment, args: &PolicyExplainArgs) -> Result
         print_json_line(&overview.to_json())?;
         return Ok(0);
     }
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     reportln!("{}", paint.bold("modes"));
     for (mode, effect) in MODE_EFFECTS {
         reportln!("  {:<5} {effect}", mode.name());
@@ -191,7 +171,7 @@ fn run_policy_tests(environment: &Environment, args: &PolicyTestArgs) -> Result<
         failed += failures.len();
         for FailedCase { call, mode, decision, expected, reason } in failures {
             let (decision, expected) = (decision_name(decision), decision_name(expected));
-            let mark = color::stdout_paint().red("✗");
+            let mark = stdout_paint().red("✗");
             let (call, reason) = (printable(&call), printable(&reason));
             reportln!("{mark} {shown}: {call} in mode {mode}: {decision}, not {expected}: {reason}");
         }

@@ -1,13 +1,10 @@
 //! `jm report`.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
-
+use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::review_report::{to_markdown, to_sarif};
+use journeyman_host::review_report::{to_markdown, to_sarif, write_report_file};
 use journeyman_host::session_evidence::SessionEvidence;
 use journeyman_host::sessions::find_session;
-use journeyman_host::{Context as _, HostError};
 
 use crate::args::ReportArgs;
 use crate::output;
@@ -26,9 +23,7 @@ pub(crate) async fn export_report(environment: &Environment, args: &ReportArgs) 
         return Ok(0);
     };
     let path = environment.cwd.join(file);
-    let created = OpenOptions::new().write(true).create_new(true).open(&path);
-    let mut created = created.context(format!("{} (give a new file)", path.display()))?;
-    created.write_all(text.as_bytes()).context(path.display().to_string())?;
+    write_report_file(&path, &text)?;
     errln!("wrote {}", path.display());
     Ok(0)
 }

@@ -3,22 +3,26 @@
 use std::sync::Arc;
 
 use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription, UserMessage};
+use journeyman_host::HostError;
+use journeyman_host::candidates::candidates_resume_error;
 use journeyman_host::config::Environment;
-use journeyman_host::format::printable;
+use journeyman_host::images::read_images;
 use journeyman_host::renderer::{ProgressDetail, Renderer};
-use journeyman_host::resume::{Resumption, find_resumable, wait_until_reopened};
+use journeyman_host::resume::{ReopenOptions, Resumption, find_resumable, wait_until_reopened};
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
-use journeyman_host::{HostError, PreparedRun};
 use journeyman_protocol::Event;
 use journeyman_store::SessionSummary;
+use journeyman_terminal::stderr_paint;
 
 use crate::args::ResumeArgs;
 use crate::display::{Display, OutputFormat};
-use crate::run::{print_warnings, read_images, terminal_confirmations, watch_and_deliver};
+use crate::run::{print_warnings, terminal_confirmations, watch_and_deliver};
 use crate::runtime::open_state;
-use crate::{candidates, color};
+
+/// The name of the command, which other processes that want the session are told.
+const COMMAND: &str = "resume";
 
 pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -26,11 +30,8 @@ pub(crate) async fn resume(environment: &Environment, args: Box<ResumeArgs>) -> 
     let directory = args.options.directory.as_deref();
     let summary = find_resumable(&dirs, environment, &session, directory).await?;
     // No other process may resume the session between the look at its state and its opening.
-    let claim = SessionClaim::take(&dirs, &summary.id, "resume").await?;
-    let resumed = resume_claimed(environment, &dirs, &args, message, &summary).await;
-    // An opened session has released the claim already.
-    claim.release().await;
-    resumed
+    let resumed = resume_claimed(environment, &dirs, &args, message, &summary);
+    SessionClaim::hold(&dirs, &summary.id, COMMAND, resumed).await
 }
 
 /// Splits the arguments into session and message. Reads standard input only for `-`.
@@ -55,7 +56,7 @@ fn parse_session_and_message(args: &ResumeArgs) -> Result<(String, Option<String
         return Err(HostError::usage("the message is empty; leave it out to finish what was cut off"));
     }
     let message = read_task("message", TaskSource::Argument(message), PipedData::IfAny)?;
-    message.note.iter().for_each(|note| errln!("{}", color::stderr_paint().dim(note)));
+    message.note.iter().for_each(|note| errln!("{}", stderr_paint().dim(note)));
     Ok((session, Some(message.text)))
 }
 
@@ -73,39 +74,38 @@ async fn resume_claimed(
     }
     let resumption = Resumption::load(environment, dirs, summary, options.directory.as_deref()).await?;
     if resumption.is_candidates_parent && !(args.close && message.is_none()) {
-        return Err(candidates::resume_refusal(environment, dirs, summary).await?);
+        return Err(candidates_resume_error(environment, dirs, summary, stderr_paint()).await?);
     }
     resumption.check_has_work(message.is_some())?;
-    if let Some((model, mode)) = resumption.imported.as_ref().filter(|_| !options.output.quiet) {
-        let model = printable(&model);
-        errln!(
-            "the session was imported: elsewhere it ran with {model} in mode {}, and here it runs as you configure it",
-            mode.name()
-        );
+    if let Some(notice) = resumption.describe_import().filter(|_| !options.output.quiet) {
+        errln!("{notice}");
     }
-    let (root, earlier) = (&resumption.root, resumption.earlier.as_ref());
-    let prepared =
-        PreparedRun::new(environment, root, &options.to_options(), earlier, terminal_confirmations(options))?;
-    let delivery = resumption.plan_delivery(&options.delivery.to_options(), &prepared.settings, args.land)?;
-    print_warnings(&prepared);
-    let mut template = prepared.into_template(environment, dirs, &resumption.root, "resume", delivery)?;
-    let cut_off = if args.close { CutOffPolicy::Close } else { CutOffPolicy::Continue };
-    let session = template.resume(resumption.session.clone(), resumption.state, cut_off).await?;
+    let options = ReopenOptions {
+        run: &args.options.to_options(),
+        delivery: &args.options.delivery.to_options(),
+        land: args.land,
+        cut_off: if args.close { CutOffPolicy::Close } else { CutOffPolicy::Continue },
+        command: COMMAND,
+    };
+    let prompts = terminal_confirmations(&args.options);
+    let closes_task = args.close && (!resumption.has_waiting_message || !resumption.is_task_open);
+    let candidate_of = resumption.candidate_of.clone();
+    let (template, session) = resumption.open(environment, dirs, &options, prompts, print_warnings).await?;
     // Before anything else is awaited, so that no event is missed.
     let events = session.subscribe(EventFilter::all(), Since::Now);
     match message {
         Some(message) => {
             session.send(UserMessage { text: message, images }).await?;
         }
-        None if args.close && (!resumption.has_waiting_message || !resumption.is_task_open) => {
-            return watch_cut_off_task_close(&session, events, options.output.detail()).await;
+        None if closes_task => {
+            return watch_cut_off_task_close(&session, events, args.options.output.detail()).await;
         }
         None => {}
     }
-    let display = Display::from_options(&options.output);
+    let display = Display::from_options(&args.options.output);
     let report = watch_and_deliver(&template, session, events, display).await?;
     let code = display.print_report(&report)?;
-    if let Some(parent) = resumption.candidate_of.filter(|_| display.output == OutputFormat::Text) {
+    if let Some(parent) = candidate_of.filter(|_| display.output == OutputFormat::Text) {
         errln!("it is a candidate: compare it with the others by jm candidates {parent}");
     }
     Ok(code)

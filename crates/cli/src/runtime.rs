@@ -1,4 +1,4 @@
-//! Runs a command: opens the state directory, drives its future, and handles signals.
+//! Runs a command: opens the state directory, and drives its future.
 
 use std::sync::Arc;
 
@@ -7,20 +7,9 @@ use journeyman_host::format::printable;
 use journeyman_host::state::{StateDirs, find_missing_home};
 use journeyman_host::{Context as _, HostError};
 use journeyman_sandbox::Progress;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio_util::sync::CancellationToken;
 
 /// Threads for file work: the tree is walked while the model is asked. More would only cost memory.
 const MAX_BLOCKING_THREADS: usize = 3;
-/// The exit code of an interrupted command.
-pub(crate) const EXIT_INTERRUPTED: i32 = 130;
-
-/// Ends the process at once, without its progress line.
-pub(crate) fn exit_interrupted() -> ! {
-    journeyman_terminal::stderr_screen().clear_progress();
-    std::process::exit(EXIT_INTERRUPTED)
-}
-
 /// Opens the state directory; images of containers report their progress to standard error.
 pub(crate) fn open_state(environment: &Environment) -> Result<Arc<StateDirs>, HostError> {
     let progress = Progress::new(|line| errln!("  {line}"));
@@ -45,47 +34,4 @@ pub(crate) fn block_on(work: impl Future<Output = Result<u8, HostError>>) -> Res
     // A read of the terminal can't be cancelled; the process ends without it.
     runtime.shutdown_background();
     result
-}
-
-/// Ctrl-C, and requests of other programs to end.
-pub(crate) struct Signals {
-    interrupts: Signal,
-    terminations: Signal,
-}
-
-impl Signals {
-    pub(crate) fn listen() -> Result<Self, HostError> {
-        let interrupts = signal(SignalKind::interrupt()).context("listening for Ctrl-C")?;
-        let terminations = signal(SignalKind::terminate()).context("listening for SIGTERM")?;
-        Ok(Self { interrupts, terminations })
-    }
-
-    /// Waits for the next signal.
-    pub(crate) async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupts.recv() => {}
-            _ = self.terminations.recv() => {}
-        }
-    }
-}
-
-/// Runs `work` to its end. The first Ctrl-C cancels `stop`, the second ends the process.
-pub(crate) async fn run_until_stopped<T>(
-    work: impl Future<Output = T>,
-    stop: &CancellationToken,
-) -> Result<T, HostError> {
-    let mut signals = Signals::listen()?;
-    let mut work = std::pin::pin!(work);
-    loop {
-        tokio::select! {
-            biased;
-            () = signals.next() => {
-                if stop.is_cancelled() {
-                    exit_interrupted();
-                }
-                stop.cancel();
-            }
-            done = &mut work => return Ok(done),
-        }
-    }
 }

@@ -1,23 +1,20 @@
 //! `jm sessions`, `jm fork`, `jm snapshot`, `jm import` and `jm delete`: sessions as a whole.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::{describe_age, format_count, printable};
 use journeyman_host::root::find_root;
 use journeyman_host::session_commands::{
-    create_snapshot, delete_session, find_deletable, fork_session, import_session,
+    create_snapshot, delete_session, find_deletable, fork_session, import_session_file,
 };
-use journeyman_host::sessions::{list_sessions, new_session_id};
+use journeyman_host::sessions::list_sessions;
 use journeyman_host::state::now;
-use journeyman_store::ImportAs;
+use journeyman_terminal::stdout_paint;
 
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SessionsArgs, SnapshotArgs};
 use crate::output::{print_json_line, write_report};
 use crate::runtime::open_state;
-use crate::{color, terminal_prompts};
+use crate::terminal_prompts;
 
 pub(crate) async fn show_sessions(environment: &Environment, args: &SessionsArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -27,7 +24,7 @@ pub(crate) async fn show_sessions(environment: &Environment, args: &SessionsArgs
         let more = if args.all { "" } else { " here; --all lists those of other directories" };
         errln!("no sessions yet{more}");
     }
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for (session, number) in sessions.into_iter().zip(1..) {
         if args.json {
             print_json_line(&session)?;
@@ -37,8 +34,7 @@ pub(crate) async fn show_sessions(environment: &Environment, args: &SessionsArgs
         let number = if args.all { String::new() } else { format!("{number:>3}  ") };
         let root = if args.all { format!("  {}", printable(&session.root)) } else { String::new() };
         let kept = session.copy.as_ref().map(|_| match session.copy_changes {
-            Some(1) => "  (1 file kept in its copy)".to_owned(),
-            Some(files) => format!("  ({files} files kept in its copy)"),
+            Some(files) => format!("  ({} kept in its copy)", format_count(files, "file")),
             None => "  (kept in its copy)".to_owned(),
         });
         let changed = match session.changed_since {
@@ -83,16 +79,7 @@ pub(crate) async fn snapshot(environment: &Environment, args: &SnapshotArgs) -> 
 
 pub(crate) async fn import(environment: &Environment, args: &ImportArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let name = if args.copy { ImportAs::Copy(new_session_id()) } else { ImportAs::Itself };
-    let mut source: Box<dyn BufRead + Send> = if args.file.as_os_str() == "-" {
-        Box::new(BufReader::new(std::io::stdin()))
-    } else {
-        let path = environment.cwd.join(&args.file);
-        let file = File::open(&path)
-            .map_err(|error| HostError::usage(format_args!("cannot read {}: {error}", path.display())))?;
-        Box::new(BufReader::new(file))
-    };
-    let id = import_session(&dirs, &mut *source, name).await?;
+    let id = import_session_file(environment, &dirs, &args.file, args.copy).await?;
     outln!("{id}");
     errln!("look at it: jm show {id}");
     errln!("go on with it: jm resume {id} -C DIRECTORY \"MESSAGE\"");
@@ -116,7 +103,7 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
             return Ok(1);
         }
     }
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for session in sessions {
         let agents = match delete_session(&dirs, &session.id).await? {
             0 => String::new(),

@@ -5,21 +5,21 @@ mod args;
 use journeyman_agent::verify::SetupPlan;
 use journeyman_host::checks::{ProjectCheckRunner, SetupAnswer, describe_setup};
 use journeyman_host::config::Environment;
-use journeyman_host::{Confirmations, Context as _, HostError, RunOptions};
+use journeyman_host::{Context as _, HostError, RunOptions};
 use journeyman_terminal::stderr_screen;
+use journeyman_tui::line_prompts::{TerminalPrompts, confirm, is_attended};
+use journeyman_tui::stop_signals::run_until_stopped;
 use tokio_util::sync::CancellationToken;
 
 use crate::check::RoundProgress;
-use crate::display::is_attended;
 use crate::output::{print_json_line, write_screen};
-use crate::runtime::{EXIT_INTERRUPTED, open_state, run_until_stopped};
-use crate::terminal_prompts::{self, TerminalPrompts};
+use crate::runtime::open_state;
 
 pub(crate) use args::SetupArgs;
 
 pub(crate) async fn run_setup_command(environment: &Environment, args: &SetupArgs) -> Result<u8, HostError> {
     let state = open_state(environment)?;
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     // The person sees each command before it runs; the project's configuration names none.
     let options = RunOptions { trust_project: true, allow_root: args.allow_root, ..RunOptions::default() };
     let directory = args.project.directory.as_deref();
@@ -44,18 +44,12 @@ pub(crate) async fn run_setup_command(environment: &Environment, args: &SetupArg
     let evidence = run_until_stopped(project.run_setup(&plan, &stop, &mut observer), &stop).await?;
     stderr_screen().clear_progress();
     let answer = SetupAnswer::new(&plan, evidence?);
-    let done = answer.done;
     if args.json {
         print_json_line(&answer)?;
-    } else if done {
+    } else if answer.done {
         outln!("checks have what they need; run them with: jm check");
     }
-    Ok(match done {
-        true if plan.lacks.is_empty() => 0,
-        true => 4,
-        false if stop.is_cancelled() => u8::try_from(EXIT_INTERRUPTED).unwrap_or(1),
-        false => 3,
-    })
+    Ok(answer.exit_code(stop.is_cancelled()))
 }
 
 /// Asks the person once for all steps.
@@ -66,5 +60,5 @@ fn confirm_setup(plan: &SetupPlan) -> Result<bool, HostError> {
             "fetching from {hosts} needs a yes, and nobody can be asked; allow it with: jm setup --yes"
         )));
     }
-    terminal_prompts::confirm("Run it? [y/N] ").context("the terminal")
+    confirm("Run it? [y/N] ").context("the terminal")
 }

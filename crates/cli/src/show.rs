@@ -9,14 +9,14 @@ use journeyman_host::events::{follow_events, read_events};
 use journeyman_host::export::conversation_before_compaction;
 use journeyman_host::format::printable;
 use journeyman_host::renderer::Renderer;
-use journeyman_host::session_evidence::{ProofState, SessionEvidence, apply_landing};
+use journeyman_host::session_evidence::{SessionEvidence, apply_landing, describe_changed_tree};
 use journeyman_host::sessions::{
     SESSION_STATE_CUT_OFF, SESSION_STATE_RUNNING, SessionState, find_session, session_state,
 };
 use journeyman_protocol::{Envelope, Event, RunReport, Seq, SessionId};
+use journeyman_terminal::stdout_paint;
 
 use crate::args::ShowArgs;
-use crate::color;
 use crate::display::{ReplyStreamed, print_text_report};
 use crate::output::{self, print_json_line};
 use crate::runtime::open_state;
@@ -32,7 +32,7 @@ pub(crate) async fn show_session(environment: &Environment, args: &ShowArgs) -> 
         let ledger = SessionEvidence::read(&dirs, &session).await?;
         match args.json {
             true => print_json_line(&ledger)?,
-            false => output::write_stdout(&ledger.to_table(color::stdout_paint())),
+            false => output::write_stdout(&ledger.to_table(stdout_paint())),
         }
         return Ok(0);
     }
@@ -56,9 +56,7 @@ pub(crate) async fn show_session(environment: &Environment, args: &ShowArgs) -> 
         print_unfinished_state(&session.id, session_state(&dirs, &session).await?);
     }
     if let Some(report) = printer.report.filter(|_| !args.json)
-        && let proof @ ProofState::TreeChanged { .. } =
-            ProofState::compare_to_project(&report, &dirs, Path::new(&session.root))
-        && let Some(said) = proof.describe()
+        && let Some(said) = describe_changed_tree(&report, &dirs, Path::new(&session.root))
     {
         outln!("{said}");
     }

@@ -1,19 +1,17 @@
 //! `jm undo` and `jm redo`.
 
+use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::format_count;
-use journeyman_host::sessions::describe_session;
 use journeyman_host::undo::{self, UndoResult};
-use journeyman_host::{Confirmations, HostError};
 use journeyman_protocol::FileChangeKind;
+use journeyman_terminal::stdout_paint;
+use journeyman_tui::line_prompts::TerminalPrompts;
 use journeyman_workspace::CheckpointId;
 
 use crate::args::{RedoArgs, UndoArgs};
-use crate::color;
-use crate::display::is_attended;
 use crate::output::write_report;
 use crate::runtime::open_state;
-use crate::terminal_prompts::TerminalPrompts;
 
 /// Maximum number of files that are named; the last line counts all.
 const MAX_LISTED_FILES: usize = 20;
@@ -26,7 +24,7 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
         let undone = undo::undo_to_checkpoint(environment, &dirs, checkpoint, directory).await?;
         return Ok(print_undone(&undone, UndoCommand::UndoTo(checkpoint)));
     }
-    let prompts = is_attended().then_some(&TerminalPrompts as &dyn Confirmations);
+    let prompts = TerminalPrompts::if_attended();
     let undone = undo::undo_session(environment, &dirs, args.session.as_deref(), directory, prompts).await?;
     let Some(undone) = undone else {
         errln!("nothing was taken back");
@@ -50,8 +48,8 @@ enum UndoCommand {
 }
 
 fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
-    let UndoResult { report, sessions, steps, violations, .. } = undone;
-    let paint = color::stdout_paint();
+    let UndoResult { report, steps, violations, .. } = undone;
+    let paint = stdout_paint();
     for violation in violations {
         outln!("a command that was cut off did what it may not: {violation}");
     }
@@ -68,25 +66,20 @@ fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
     if let Some(more) = report.restored.len().checked_sub(MAX_LISTED_FILES).filter(|more| *more > 0) {
         outln!("… and {}", format_count(more, "more file"));
     }
+    let kept = paint.yellow("kept");
     for (path, reason) in &report.conflicts {
-        outln!("{} {path}: {reason}", paint.yellow("kept"));
+        outln!("{kept} {path}: {reason}");
     }
     if report.dropped {
-        let kept = paint.yellow("kept");
         outln!("{kept} older changes of this session: their earlier contents aren't stored any more");
     }
     if report.damaged {
-        let kept = paint.yellow("kept");
         outln!(
             "{kept} what damaged lines of the journal may have recorded: the undo is incomplete; see: jm doctor"
         );
     }
     undone.commit_notes().for_each(|note| write_report(&format!("{note}\n")));
-    let whose = match (sessions.as_slice(), report.sessions.as_slice()) {
-        ([session], [_]) => describe_session(session),
-        (_, [session]) => format!("session {session}"),
-        (_, sessions) => format!("{} sessions", sessions.len()),
-    };
+    let whose = undone.describe_sessions();
     let files = format_count(report.restored.len(), "file");
     let done = match kind {
         UndoCommand::Undo => "taken back".to_owned(),
@@ -99,6 +92,5 @@ fn print_undone(undone: &UndoResult, kind: UndoCommand) -> u8 {
         let times = if *steps > 1 { format!(", {steps} times") } else { String::new() };
         outln!("{}", paint.dim(&format!("take that back with: jm {other}{times}")));
     }
-    // The exit code reports that some files were left unchanged.
-    u8::from(!report.conflicts.is_empty() || report.dropped || report.damaged)
+    u8::from(undone.is_incomplete())
 }

@@ -1,5 +1,6 @@
 //! Applying the edits of a model's reply to the files of a project.
 
+use std::io::Read;
 use std::path::Path;
 
 use journeyman_edit::{ApplyOptions, ChangeKind, EditFailure, EditPlan, FileChange, plan};
@@ -8,11 +9,29 @@ use journeyman_tools::ProjectFiles;
 use journeyman_workspace::{ChangeSet, Workspace};
 use serde_json::{Value, json};
 
+use crate::input::read_bytes;
 use crate::sessions::new_session_id;
 use crate::{Context as _, HostError};
 
 /// The label of the checkpoint before a reply is applied.
 const CHECKPOINT_LABEL: &str = "before jm apply";
+
+/// Maximum size of a reply, in bytes: far more than the output limit of any model.
+const MAX_REPLY_BYTES: u64 = 16 << 20;
+
+/// Reads a model's reply from standard input.
+///
+/// # Errors
+/// [`HostError::Usage`] for an empty or over-long reply, and for one that isn't UTF-8.
+pub fn read_reply(input: impl Read) -> Result<String, HostError> {
+    let bytes = read_bytes("reply", input, "standard input", MAX_REPLY_BYTES)?;
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Err(HostError::usage("there is no reply on standard input: jm apply < reply.md"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        HostError::usage(format_args!("the reply isn't UTF-8 (byte {})", error.utf8_error().valid_up_to()))
+    })
+}
 
 /// The edits of a reply, placed in a project.
 pub struct PlacedReply<'a> {
@@ -103,6 +122,18 @@ pub fn list_placed_lines(change: &FileChange) -> Vec<u32> {
         .filter(|note| note.strategy.is_some() && note.count > 0)
         .map(|note| note.line)
         .collect()
+}
+
+/// Describes where a change was placed, and by which strategy; `None` where no strategy placed it.
+#[must_use]
+pub fn describe_placement(change: &FileChange) -> Option<String> {
+    let strategy = change.strategy()?;
+    let lines: Vec<String> = list_placed_lines(change).iter().map(ToString::to_string).collect();
+    match lines.as_slice() {
+        [] => None,
+        [only] => Some(format!("line {only}, {strategy}")),
+        several => Some(format!("lines {}, {strategy}", several.join(", "))),
+    }
 }
 
 /// Returns the report of a plan as JSON.

@@ -1,26 +1,59 @@
 //! Candidate runs: several sessions attempt the same task, and one result is landed.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
-use journeyman_agent::candidates::{self, CandidateEvent, CandidateOptions, CandidateRunEnd};
+use journeyman_agent::candidates::{self, CandidateEvent, CandidateOptions, CandidateRunEnd, MAX_CANDIDATES};
 use journeyman_agent::isolation::{LandReport, LandRequest, load_last_report};
 use journeyman_agent::{RunSettings, SessionParts};
 use journeyman_protocol::{CandidateReport, CopyState, RunOutcome, RunReport, SessionId};
 use journeyman_store::SessionSummary;
+use journeyman_terminal::Paint;
 use tokio_util::sync::CancellationToken;
 
 use crate::HostError;
 use crate::config::{Config, Environment};
 use crate::delegates::{model_name, parse_model_name};
-use crate::landing::{KeptWork, land_work};
+use crate::landing::{KeptWork, find_discardable, land_work};
 use crate::models::{ConnectedModel, connect_delegate};
 use crate::project::ProjectContext;
+use crate::report_text::format_candidates;
 use crate::root::project_root;
 use crate::session_tools::delegate_only_tools;
-use crate::sessions::{find_session, holder_name, new_session_id};
+use crate::sessions::{find_newest_with_candidates, find_session, holder_name, new_session_id};
 use crate::state::StateDirs;
 use crate::template::{MakeTools, SessionTemplate};
+
+/// The candidates of a task, as a person asks for them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CandidateList {
+    /// So many of the session's own model.
+    Count(u32),
+    /// One by each CLI, `own` for the session's own model.
+    Names(Vec<String>),
+}
+
+impl FromStr for CandidateList {
+    type Err = String;
+
+    /// Parses `3` or `claude,codex,own`.
+    fn from_str(argument: &str) -> Result<Self, Self::Err> {
+        let range = 2..=MAX_CANDIDATES;
+        if let Ok(count) = argument.parse::<u32>() {
+            return match range.contains(&count) {
+                true => Ok(CandidateList::Count(count)),
+                false => Err(format!("{count} is not in 2..={MAX_CANDIDATES}")),
+            };
+        }
+        let names: Vec<String> = argument.split(',').map(|name| name.trim().to_owned()).collect();
+        let count = u32::try_from(names.len()).unwrap_or(u32::MAX);
+        if names.iter().any(String::is_empty) || !range.contains(&count) {
+            return Err(format!("give a number, or 2 to {MAX_CANDIDATES} names such as claude,codex,own"));
+        }
+        Ok(CandidateList::Names(names))
+    }
+}
 
 /// The CLI of one candidate.
 pub struct CandidateModel {
@@ -197,12 +230,34 @@ fn is_verified(candidate: &CandidateReport) -> bool {
 }
 
 /// Returns the error for a session whose candidates never started, with advice.
-#[must_use]
-pub fn no_candidates_error(parent: &SessionId) -> HostError {
+fn no_candidates_error(parent: &SessionId) -> HostError {
     HostError::usage(format_args!(
         "session {parent} was cut off before any of its candidates began; give the task again with jm run \
          --candidates, and remove this one with: jm delete {parent}"
     ))
+}
+
+/// Returns the error for resuming a session that gave its task to candidates, with the sessions
+/// that can be resumed.
+///
+/// # Errors
+/// As [`compare_candidates`].
+pub async fn candidates_resume_error(
+    environment: &Environment,
+    state: &StateDirs,
+    session: &SessionSummary,
+    paint: Paint,
+) -> Result<HostError, HostError> {
+    let (parent, all) = compare_candidates(environment, state, session).await?;
+    if all.is_empty() {
+        return Ok(no_candidates_error(&session.id));
+    }
+    Ok(HostError::usage(format_args!(
+        "the task of session {parent} was given to candidates, so there is nothing of its own to go on with:\n{}\
+         finish one that was cut off, or go on with one: jm resume SESSION; take one: jm land SESSION; remove them \
+         all: jm discard --all {parent}",
+        format_candidates(&all, paint)
+    )))
 }
 
 /// Compares the candidates of the task that `session` belongs to, the best first. Returns the
@@ -222,11 +277,47 @@ pub async fn compare_candidates(
     compared.ok_or_else(|| HostError::usage(format_args!("session {} has no candidates", session.id)))
 }
 
-/// Finds the candidates of a task whose work is still kept.
+/// Finds the task that `word` names by its session or a candidate, or the newest one of the current
+/// directory that was given to candidates. Returns a session of the task, the parent, and all
+/// candidates, the best first.
 ///
 /// # Errors
-/// [`HostError::Usage`] where the session has no candidates.
-pub async fn find_kept_candidates(
+/// [`HostError::Usage`] where there is no such task, and where no candidate of it began.
+pub async fn load_candidates(
+    environment: &Environment,
+    state: &StateDirs,
+    word: Option<&str>,
+) -> Result<(SessionSummary, SessionId, Vec<CandidateReport>), HostError> {
+    let session = match word {
+        Some(word) => find_session(state, environment, word).await?,
+        None => find_newest_with_candidates(state, environment).await?,
+    };
+    let (parent, all) = compare_candidates(environment, state, &session).await?;
+    if all.is_empty() {
+        return Err(no_candidates_error(&parent));
+    }
+    Ok((session, parent, all))
+}
+
+/// Finds the work that can be discarded: of all candidates of the task that `all` names, else as
+/// [`find_discardable`] does for `word`.
+///
+/// # Errors
+/// As [`find_discardable`], and [`HostError::Usage`] where the session has no candidates.
+pub async fn find_all_discardable(
+    environment: &Environment,
+    state: &StateDirs,
+    word: Option<&str>,
+    all: Option<&str>,
+) -> Result<Vec<KeptWork>, HostError> {
+    match all {
+        Some(all) => find_kept_candidates(environment, state, all).await,
+        None => Ok(vec![find_discardable(environment, state, word).await?]),
+    }
+}
+
+/// Finds the candidates of a task whose work is still kept.
+async fn find_kept_candidates(
     environment: &Environment,
     state: &StateDirs,
     word: &str,

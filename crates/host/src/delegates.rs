@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::config::{Config, DelegateConfig, Environment};
 use crate::sandboxes::allowed_tiers;
-use crate::{Context as _, HostError};
+use crate::{Context as _, HostError, load_assuming_trust, load_without_untrusted};
 
 /// The beginning of the names of models that are CLIs.
 const DELEGATE_PREFIX: &str = "delegate/";
@@ -100,6 +100,25 @@ pub struct ListedCli {
     pub problem: Option<String>,
 }
 
+impl ListedCli {
+    /// Describes how the CLI's user is logged in.
+    #[must_use]
+    pub fn describe_login(&self) -> String {
+        match self.login.as_deref() {
+            Some(login) => format!("logged in by {login}"),
+            None => "no login or key was found".to_owned(),
+        }
+    }
+
+    /// Describes what the CLI may do when it is confined, or why it can't be.
+    #[must_use]
+    pub fn describe_confinement(&self) -> String {
+        let reach = if self.hosts.is_empty() { "no host".to_owned() } else { self.hosts.join(", ") };
+        let may = || format!("confined: may change a copy of the project, and reach {reach}");
+        self.problem.clone().unwrap_or_else(may)
+    }
+}
+
 /// Creates a temporary directory for a low-risk task, and removes those that killed processes left
 /// behind.
 ///
@@ -121,6 +140,23 @@ pub fn remove_abandoned_directories(environment: &Environment) {
 fn task_records_directory(environment: &Environment) -> Result<PathBuf, HostError> {
     let state = environment.state_dir().ok_or_else(|| HostError::usage("there is no state directory"))?;
     Ok(state.join("fresh-directories"))
+}
+
+/// Loads the configuration for listing the CLIs of a project, or of the current directory without
+/// one. Returns true as the second value if an untrusted project file was left out.
+///
+/// # Errors
+/// [`HostError::Usage`] for a wrong configuration.
+pub fn load_listed_config(
+    environment: &Environment,
+    root: Option<&Path>,
+    trust_project: bool,
+) -> Result<(Config, bool), HostError> {
+    let configured = root.unwrap_or(&environment.cwd);
+    match trust_project {
+        true => Ok((load_assuming_trust(environment, configured)?, false)),
+        false => load_without_untrusted(environment, configured),
+    }
 }
 
 /// Lists the known CLIs in order of preference. Runs each installed CLI in the sandbox to get its

@@ -30,6 +30,16 @@ pub enum ExportFormat {
     Conversation(ConversationFormat),
 }
 
+impl ExportFormat {
+    /// The formats by name.
+    pub const NAMED: [(&'static str, Self); 4] = [
+        ("jsonl", Self::Log),
+        ("anthropic", Self::Conversation(ConversationFormat::Anthropic)),
+        ("openai", Self::Conversation(ConversationFormat::Openai)),
+        ("markdown", Self::Conversation(ConversationFormat::Markdown)),
+    ];
+}
+
 /// The formats of a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConversationFormat {

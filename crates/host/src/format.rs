@@ -29,6 +29,15 @@ pub fn preview(text: impl Display) -> String {
     }
 }
 
+/// Lists the first of several values, and the number of the others.
+#[must_use]
+pub fn list_first(values: &[impl ToString], limit: usize) -> String {
+    let first: Vec<String> = values.iter().take(limit).map(ToString::to_string).collect();
+    let more = values.len().saturating_sub(first.len());
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", first.join(", "))
+}
+
 /// Formats a number with its noun: `1 file`, `3 files`.
 #[must_use]
 pub fn format_count(number: impl Display, noun: &str) -> String {
@@ -108,6 +117,13 @@ mod tests {
         assert_eq!(describe_usage(&Usage::default(), Some(0.5)), "0 tokens in, 0 out, $0.5000");
         let cut_off = Usage { input: Tokens(7), output: Tokens(5), estimated: Tokens(5), ..Usage::default() };
         assert_eq!(describe_usage(&cut_off, Some(0.0)), "7 tokens in, 5 out (5 of them estimated), $0.0000");
+    }
+
+    #[test]
+    fn a_list_names_the_first_values_and_counts_the_others() {
+        let values = ["a", "b", "c"];
+        assert_eq!([1, 3, 9].map(|limit| list_first(&values, limit)), ["a and 2 more", "a, b, c", "a, b, c"]);
+        assert_eq!(list_first(&[] as &[&str], 1), "");
     }
 
     #[test]

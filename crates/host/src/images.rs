@@ -10,6 +10,7 @@ use journeyman_tools::{NOT_IMAGE_REASON, ToolLimits, encode_image};
 use percent_encoding::percent_decode_str;
 
 use crate::HostError;
+use crate::config::Environment;
 use crate::format::preview;
 use crate::input::read_bytes;
 
@@ -30,6 +31,14 @@ pub fn read_image(path: &Path) -> Result<ImageData, HostError> {
     let file = File::open(path).map_err(|error| failed(&error))?;
     let bytes = read_bytes("image", file, &shown.to_string(), ToolLimits::default().image_bytes)?;
     encode_image(&bytes).ok_or_else(|| failed(&NOT_IMAGE_REASON))
+}
+
+/// Reads images, whose paths are relative to the current directory.
+///
+/// # Errors
+/// As [`read_image`].
+pub fn read_images(environment: &Environment, paths: &[PathBuf]) -> Result<Vec<ImageData>, HostError> {
+    paths.iter().map(|path| read_image(&environment.cwd.join(path))).collect()
 }
 
 /// Maximum bytes of a text that may be the path of a file.

@@ -9,6 +9,7 @@ use journeyman_agent::{AgentError, ChecksSetting, State, candidates};
 use journeyman_protocol::SessionId;
 use journeyman_store::StoreError;
 use journeyman_workspace::{Workspace, WorkspaceError};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Environment;
@@ -107,8 +108,8 @@ pub async fn open_land_context(
     Ok(project.land_context(checks))
 }
 
-/// Lands the copy of one session. Asks the person about hooks outside of the sandbox, and about
-/// work that nothing verified. Returns `None` where the person refuses.
+/// Lands the copy of one session. With `prompts`, asks the person about hooks outside of the
+/// sandbox, and about work that nothing verified. Returns `None` where the person refuses.
 ///
 /// # Errors
 /// As [`land_work`], and where the person can't be reached.
@@ -116,9 +117,10 @@ pub async fn land_with_prompts(
     context: &LandContext,
     session: &SessionId,
     mut request: LandRequest,
-    prompts: &dyn Confirmations,
+    prompts: Option<&dyn Confirmations>,
     stop: &CancellationToken,
 ) -> Result<Option<LandReport>, HostError> {
+    let Some(prompts) = prompts else { return land_work(context, session, &request, stop).await.map(Some) };
     if !request.dry_run {
         request.commit = confirm_commit(context, session, &request, prompts, stop).await?;
     }
@@ -161,6 +163,29 @@ pub async fn land_work(
     stop: &CancellationToken,
 ) -> Result<LandReport, HostError> {
     copies::land_copy(context, session, request, stop).await.map_err(into_usage_error)
+}
+
+/// Returns a report as JSON, with the exit code of a program that ends with it.
+///
+/// # Errors
+/// [`HostError::Failed`] for a report that JSON can't hold, which there is none of.
+pub fn land_report_to_json(report: &LandReport) -> Result<Value, HostError> {
+    let mut object = serde_json::to_value(report).context("the report")?;
+    if let Some(fields) = object.as_object_mut() {
+        fields.insert("exit_code".to_owned(), report.exit_code().into());
+    }
+    Ok(object)
+}
+
+/// Returns the flags with which `jm land` brings in what this report left in the copy.
+#[must_use]
+pub fn flags_to_land(report: &LandReport) -> &'static str {
+    match report.end {
+        LandOutcome::Unverified => " --unverified",
+        LandOutcome::Conflicts => " --on-conflict markers|mine|theirs",
+        LandOutcome::WouldLand if !report.copy.conflicts.is_empty() => " --on-conflict markers|mine|theirs",
+        _ => "",
+    }
 }
 
 /// The work that was discarded.

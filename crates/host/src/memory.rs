@@ -125,28 +125,36 @@ impl NoteFile {
         })
     }
 
-    /// Accepts a proposal. Returns false if there is no such note.
+    /// Accepts a proposal.
     ///
     /// # Errors
-    /// [`HostError::Failed`] where the file can't be written.
-    pub fn accept(&self, id: u32) -> Result<bool, HostError> {
-        self.update(|contents| {
+    /// [`HostError::Usage`] if there is no such note; [`HostError::Failed`] where the file can't be
+    /// written.
+    pub fn accept(&self, id: u32) -> Result<(), HostError> {
+        let accepted = self.update(|contents| {
             let note = contents.notes.iter_mut().find(|note| note.id == id);
             Ok(note.map(|note| note.accepted = true).is_some())
-        })
+        })?;
+        if accepted { Ok(()) } else { Err(unknown_note_error(id)) }
     }
 
-    /// Removes a note. Returns false if there is no such note.
+    /// Removes a note.
     ///
     /// # Errors
-    /// [`HostError::Failed`] where the file can't be written.
-    pub fn remove(&self, id: u32) -> Result<bool, HostError> {
-        self.update(|contents| {
+    /// [`HostError::Usage`] if there is no such note; [`HostError::Failed`] where the file can't be
+    /// written.
+    pub fn remove(&self, id: u32) -> Result<(), HostError> {
+        let removed = self.update(|contents| {
             let before = contents.notes.len();
             contents.notes.retain(|note| note.id != id);
             Ok(contents.notes.len() < before)
-        })
+        })?;
+        if removed { Ok(()) } else { Err(unknown_note_error(id)) }
     }
+}
+
+fn unknown_note_error(id: u32) -> HostError {
+    HostError::usage(format_args!("there is no note {id}; jm memory lists them"))
 }
 
 /// Returns the user's own notes, then those of the project at `root`.
@@ -400,8 +408,11 @@ mod tests {
         let first = memory.add("use tabs", None, true).unwrap();
         let second = memory.add("retries are per host", None, false).unwrap();
         assert_eq!(memory.add(" use tabs ", None, false).unwrap(), first, "once");
-        assert!(memory.accept(second).unwrap() && !memory.accept(99).unwrap());
-        assert!(memory.remove(first).unwrap() && !memory.remove(first).unwrap());
+        memory.accept(second).unwrap();
+        memory.remove(first).unwrap();
+        for missing in [memory.accept(99), memory.remove(first)] {
+            assert!(missing.unwrap_err().to_string().starts_with("there is no note "));
+        }
         let third = memory.add("another", None, true).unwrap();
         assert!(third > second, "a number isn't used twice");
         let notes = memory.notes().unwrap();

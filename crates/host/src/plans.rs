@@ -1,5 +1,6 @@
 //! Plans of changes: found in the log, edited as TOML, given to a run.
 
+use std::io::Read as _;
 use std::path::Path;
 
 use journeyman_agent::{Clock, State, store_plan};
@@ -13,6 +14,8 @@ use crate::{Context as _, HostError};
 
 /// The sessions of a directory that are searched for the newest plan.
 const MAX_SEARCHED_SESSIONS: usize = 200;
+/// Maximum bytes of a plan that is read.
+const MAX_PLAN_BYTES: u64 = 4 * 1024 * 1024;
 /// The head of the text in which a person edits a plan.
 const TOML_HEADER: &str = "# The plan, as `jm run --plan` carries it out. A changed file that no step names is pointed out at \
                          the end of the\n# run; a directory stands for all of its files. An empty file leaves the plan \
@@ -86,6 +89,35 @@ pub fn plan_from_toml(text: &str) -> Result<Option<Plan>, HostError> {
         return Err(HostError::usage("the plan has no step; each is a [[steps]] with `what` and `files`"));
     }
     Ok(Some(plan))
+}
+
+/// Reads an edited plan from standard input.
+///
+/// # Errors
+/// [`HostError::Usage`] where the text can't be read.
+pub fn read_piped_plan() -> Result<String, HostError> {
+    let mut text = String::new();
+    std::io::stdin().take(MAX_PLAN_BYTES).read_to_string(&mut text).map_err(HostError::usage)?;
+    Ok(text)
+}
+
+/// Puts the edited text of a plan in the place of a session's plan. Returns false if the plan stays
+/// as it was.
+///
+/// # Errors
+/// As [`plan_from_toml`] and [`replace_plan`].
+pub async fn replace_edited_plan(
+    state: &StateDirs,
+    found: &FoundPlan,
+    text: &str,
+) -> Result<bool, HostError> {
+    match plan_from_toml(text)? {
+        Some(changed) if changed != found.plan => {
+            replace_plan(state, &found.session, &changed).await?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Puts an edited plan in the place of a session's plan.

@@ -3,19 +3,22 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use journeyman_agent::agents::group::Group;
 use journeyman_agent::agents::{AgentDefinition, PLANNER};
 use journeyman_agent::{Approver, PlanFirst};
 use journeyman_context::ReadOnlyGoal;
 use journeyman_protocol::{Mode, Plan};
 
-use crate::agents::{AgentTrust, LoadedAgents, load_agents};
+use crate::agents::{AgentTrust, LoadedAgent, LoadedAgents, check_group, load_agents};
 use crate::config::Environment;
-use crate::models::{Cassette, ConnectedModel, connect_model};
+use crate::models::{Cassette, ConnectedModel, GROUP_PREFIX, connect_model};
 use crate::sessions::holder_name;
 use crate::settings::{EarlierRun, ResolvedSettings, RunOptions, resolve_settings};
 use crate::skills::Skills;
 use crate::state::{StateDirs, now};
-use crate::{Confirmations, Delivery, HostError, SessionBuilder, SessionTemplate};
+use crate::{
+    Confirmations, Delivery, DeliveryOptions, HostError, SessionBuilder, SessionTemplate, WorkLocation,
+};
 
 /// The settings and the model of a run.
 pub struct PreparedRun {
@@ -73,6 +76,53 @@ impl PreparedRun {
         let (plan, read_only_goal) = (None, ReadOnlyGoal::default());
         let skills = Arc::new(skills);
         Ok(Self { settings, approver, agents, agent, plan, read_only_goal, skills, connected })
+    }
+
+    /// Prepares the run of a group of agents, each a member of one session.
+    ///
+    /// # Errors
+    /// As [`PreparedRun::new`], and [`HostError::Usage`] for a group that can't be run.
+    pub fn for_group(
+        environment: &Environment,
+        root: &Path,
+        group: &Group,
+        options: RunOptions,
+        prompts: Option<&dyn Confirmations>,
+    ) -> Result<Self, HostError> {
+        let model = format!("{GROUP_PREFIX}{}", options.model.unwrap_or_default());
+        let options = RunOptions { model: Some(model), ..options };
+        let mut prepared = Self::new(environment, root, &options, None, prompts)?;
+        if let Some(mode) = check_group(group, &prepared.agents)? {
+            prepared.settings.config.mode.get_or_insert(mode);
+        }
+        Ok(prepared)
+    }
+
+    /// Returns the sentences that a person should read before the run begins.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.settings.warnings.clone();
+        warnings.extend(self.agents.problems.iter().cloned());
+        let own = self.agent.as_ref().and_then(|agent| self.agents.find(&agent.name).ok());
+        match (own.map(LoadedAgent::ignored_fields_notice), self.agents.ignored_fields_notices().count()) {
+            (Some(notice), _) => warnings.extend(notice),
+            (None, 0) => {}
+            (None, 1) => {
+                warnings.push("1 agent of another product is used in part, as jm agents says".to_owned())
+            }
+            (None, count) => {
+                warnings.push(format!("{count} agents of other products are used in part, as jm agents says"))
+            }
+        }
+        warnings
+    }
+
+    /// Returns the delivery of a new session's work.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] for options that contradict each other or the configuration.
+    pub fn plan_delivery(&self, options: &DeliveryOptions) -> Result<Delivery, HostError> {
+        Delivery::new(options, WorkLocation::from_settings(&self.settings))
     }
 
     /// Adds secrets to redact.

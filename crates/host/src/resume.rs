@@ -1,20 +1,20 @@
 //! Decides how a session is resumed.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use journeyman_agent::{AgentError, State, Subscription, candidates};
-use journeyman_protocol::{Event, MessageKind, RunOutcome, RunReport, SessionId};
+use journeyman_agent::{AgentError, CutOffPolicy, SessionHandle, State, Subscription, candidates};
+use journeyman_protocol::{Event, MessageKind, RunOutcome, RunReport, SessionId, Tokens};
 use journeyman_store::{SessionSummary, Store as _};
 
 use crate::config::Environment;
 use crate::delivery::{Delivery, DeliveryOptions, WorkLocation};
-use crate::format::outcome_name;
+use crate::format::{outcome_name, printable};
 use crate::root::{find_root, project_root};
-use crate::sessions::find_newest_session;
-use crate::sessions::{SESSION_STATUS_IMPORTED, find_session};
-use crate::settings::{EarlierRun, ResolvedSettings};
+use crate::sessions::{SESSION_STATUS_IMPORTED, SessionClaim, find_newest_session, find_session};
+use crate::settings::{EarlierRun, ResolvedSettings, RunOptions};
 use crate::state::StateDirs;
-use crate::{Context as _, HostError, Surface};
+use crate::{Confirmations, Context as _, HostError, PreparedRun, SessionTemplate, Surface};
 
 /// Finds the session that `word` names; `last` is the newest session of `directory` or of the
 /// current directory. For `last`, a run with candidates is returned instead of its newest
@@ -105,6 +105,17 @@ impl Resumption {
         })
     }
 
+    /// Returns a sentence about a session that was imported; `None` for any other.
+    #[must_use]
+    pub fn describe_import(&self) -> Option<String> {
+        let (model, mode) = self.imported.as_ref()?;
+        Some(format!(
+            "the session was imported: elsewhere it ran with {} in mode {}, and here it runs as you configure it",
+            printable(model),
+            mode.name()
+        ))
+    }
+
     /// Returns an error if the session has no unfinished work and gets no message.
     ///
     /// # Errors
@@ -171,6 +182,74 @@ impl Resumption {
         }
         Ok(delivery)
     }
+}
+
+/// The options with which a session is opened again.
+#[derive(Debug)]
+pub struct ReopenOptions<'a> {
+    /// The options of the run.
+    pub run: &'a RunOptions,
+    /// The options for the isolated copy, landing and committing.
+    pub delivery: &'a DeliveryOptions,
+    /// Land the work also where it was to stay in its copy.
+    pub land: bool,
+    /// The treatment of a task that was cut off.
+    pub cut_off: CutOffPolicy,
+    /// The command that opens the session, which other processes are told.
+    pub command: &'a str,
+}
+
+impl Resumption {
+    /// Opens the session again. `warn` shows the warnings of the run before the project is opened.
+    ///
+    /// # Errors
+    /// [`HostError`] for a wrong option or configuration, and where another process has the
+    /// session.
+    pub async fn open(
+        self,
+        environment: &Environment,
+        state: &Arc<StateDirs>,
+        options: &ReopenOptions<'_>,
+        prompts: Option<&dyn Confirmations>,
+        warn: fn(&PreparedRun),
+    ) -> Result<(SessionTemplate, SessionHandle), HostError> {
+        let prepared =
+            PreparedRun::new(environment, &self.root, options.run, self.earlier.as_ref(), prompts)?;
+        let delivery = self.plan_delivery(options.delivery, &prepared.settings, options.land)?;
+        warn(&prepared);
+        let mut template =
+            prepared.into_template(environment, state, &self.root, options.command, delivery)?;
+        let session = template.resume(self.session, self.state, options.cut_off).await?;
+        Ok((template, session))
+    }
+}
+
+/// Opens a session that has nothing to finish, shortens its conversation, and closes the session.
+/// Returns the tokens of the next request before and after.
+///
+/// # Errors
+/// [`HostError::Usage`] for a session with a task to finish, and while another process has it.
+pub async fn compact_session(
+    environment: &Environment,
+    state: &Arc<StateDirs>,
+    summary: &SessionSummary,
+    directory: Option<&Path>,
+    run: &RunOptions,
+    prompts: Option<&dyn Confirmations>,
+    warn: fn(&PreparedRun),
+) -> Result<(Tokens, Tokens), HostError> {
+    let command = "compact";
+    SessionClaim::hold(state, &summary.id, command, async {
+        let resumption = Resumption::load(environment, state, summary, directory).await?;
+        resumption.check_idle()?;
+        let delivery = &DeliveryOptions::default();
+        let options = ReopenOptions { run, delivery, land: false, cut_off: CutOffPolicy::Close, command };
+        let (_template, session) = resumption.open(environment, state, &options, prompts, warn).await?;
+        let shortened = session.compact().await;
+        session.close().await;
+        Ok(shortened?)
+    })
+    .await
 }
 
 /// Returns the command line that resumes a session whose task didn't finish. If the session has

@@ -1,6 +1,9 @@
 //! The report of a session's last task for a pull request: Markdown for people, SARIF for tools.
 
 use std::fmt::Write as _;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
 
 use journeyman_protocol::{
     CheckOutcome, Diagnostic, Evidence, FileChangeKind, HonestyFinding, HonestySeverity, RunOutcome,
@@ -8,9 +11,9 @@ use journeyman_protocol::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::HostError;
 use crate::format::{format_seconds, printable};
 use crate::session_evidence::{ProofState, SessionEvidence, describe_tests, short_hash};
+use crate::{Context as _, HostError};
 
 /// Maximum number of changed files that are listed.
 const MAX_REPORTED_FILES: usize = 200;
@@ -44,6 +47,16 @@ pub fn to_markdown(ledger: &SessionEvidence) -> Result<String, HostError> {
         let _infallible = writeln!(out, "## Undo\n\n`{}` takes the change back.", undo.replace('`', "'"));
     }
     Ok(out)
+}
+
+/// Writes a report into a new file.
+///
+/// # Errors
+/// [`HostError::Failed`] where the file exists already or can't be written.
+pub fn write_report_file(path: &Path, text: &str) -> Result<(), HostError> {
+    let created = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut created = created.context(format!("{} (give a new file)", path.display()))?;
+    created.write_all(text.as_bytes()).context(path.display().to_string())
 }
 
 /// Returns the remaining diagnostics and findings as SARIF 2.1.0.

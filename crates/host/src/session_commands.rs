@@ -1,6 +1,7 @@
 //! Forks, snapshots, imports and deletes whole sessions.
 
-use std::io::BufRead;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use journeyman_agent::agents::{AgentParent, agent_parent, list_descendant_agents};
@@ -83,6 +84,25 @@ pub async fn undo_session_compaction(
     undone
 }
 
+/// Describes which messages an undone compaction restored, and which not.
+#[must_use]
+pub fn describe_undone_compaction(undone: &UndoneCompaction, id: &SessionId) -> String {
+    let UndoneCompaction { at, earlier } = undone;
+    let hold = match earlier {
+        0 => {
+            return format!(
+                "the conversation of session {id} is whole again: what entry {at} had left out is back"
+            );
+        }
+        1 => "an earlier compaction still holds".to_owned(),
+        many => format!("{many} earlier compactions still hold"),
+    };
+    format!(
+        "what entry {at} had left out of the conversation of session {id} is back; {hold}. jm compact --undo {id} takes \
+         the newest one back"
+    )
+}
+
 /// Converts "no such entry" into a usage error.
 fn into_usage_error(error: AgentError) -> HostError {
     match error {
@@ -92,6 +112,27 @@ fn into_usage_error(error: AgentError) -> HostError {
         | AgentError::NothingToFork { .. } => HostError::usage(error),
         other => other.into(),
     }
+}
+
+/// Imports the exported session of a file, or of standard input for `-`, with its agents. With
+/// `is_copy` they get new ids.
+///
+/// # Errors
+/// As [`import_session`], and [`HostError::Usage`] for a file that can't be read.
+pub async fn import_session_file(
+    environment: &Environment,
+    state: &StateDirs,
+    file: &Path,
+    is_copy: bool,
+) -> Result<SessionId, HostError> {
+    let name = if is_copy { ImportAs::Copy(new_session_id()) } else { ImportAs::Itself };
+    if file.as_os_str() == "-" {
+        return import_session(state, &mut BufReader::new(std::io::stdin()), name).await;
+    }
+    let path = environment.cwd.join(file);
+    let file = File::open(&path)
+        .map_err(|error| HostError::usage(format_args!("cannot read {}: {error}", path.display())))?;
+    import_session(state, &mut BufReader::new(file), name).await
 }
 
 /// Imports an exported session with its agents, under their own or new ids.

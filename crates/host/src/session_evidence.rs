@@ -91,6 +91,13 @@ pub enum ProofState {
     Unknown,
 }
 
+/// Describes the project at `root` if it differs from the tree that a report's checks verified.
+#[must_use]
+pub fn describe_changed_tree(report: &RunReport, state: &StateDirs, root: &Path) -> Option<String> {
+    let proof = ProofState::compare_to_project(report, state, root);
+    proof.describe().filter(|_| matches!(proof, ProofState::TreeChanged { .. }))
+}
+
 impl ProofState {
     /// Compares the verified tree of a report with the project at `root`.
     #[must_use]

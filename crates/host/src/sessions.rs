@@ -331,6 +331,23 @@ impl<'a> SessionClaim<'a> {
         Ok(Self { state, session: session.clone(), holder })
     }
 
+    /// Does `work` on a session that is claimed meanwhile. Opening the session in `work` releases
+    /// the claim earlier.
+    ///
+    /// # Errors
+    /// [`HostError::Usage`] while another process has the session, and the error of `work`.
+    pub async fn hold<T>(
+        state: &StateDirs,
+        session: &SessionId,
+        command: &str,
+        work: impl Future<Output = Result<T, HostError>>,
+    ) -> Result<T, HostError> {
+        let claim = SessionClaim::take(state, session, command).await?;
+        let done = work.await;
+        claim.release().await;
+        done
+    }
+
     /// Claims all of the sessions, or none.
     ///
     /// # Errors

@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::os::fd::AsFd as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::FileType;
 
 use crate::HostError;
+use crate::config::Environment;
 use crate::input::{read_argument, read_bytes, read_text_file};
 
 /// Maximum size of a task or a message, in bytes: more than the window of any model.
@@ -53,6 +54,33 @@ pub struct TaskText {
     pub note: Option<String>,
 }
 
+/// A task as a command line gives it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskArguments {
+    /// The task itself, or `-` for standard input.
+    pub task: Option<String>,
+    /// A file that has the task, from the current directory.
+    pub file: Option<PathBuf>,
+    /// True to wait for piped data and attach it.
+    pub wants_data: bool,
+}
+
+impl TaskArguments {
+    /// Reads the task; without an argument and a file it comes from standard input.
+    ///
+    /// # Errors
+    /// As [`read_task`].
+    pub fn read(&self, environment: &Environment) -> Result<TaskText, HostError> {
+        let file = self.file.as_ref().map(|path| environment.cwd.join(path));
+        let source = match (self.task.as_deref(), file.as_deref()) {
+            (Some(task), _) => TaskSource::Argument(task),
+            (None, Some(path)) => TaskSource::File(path),
+            (None, None) => TaskSource::Unnamed,
+        };
+        read_task("task", source, if self.wants_data { PipedData::Wanted } else { PipedData::IfAny })
+    }
+}
+
 /// Reads a task or a message; `what` names it in errors.
 ///
 /// # Errors
@@ -81,6 +109,18 @@ pub fn read_task(what: &str, source: TaskSource<'_>, piped: PipedData) -> Result
         }
         None => Ok(TaskText { text, note: None }),
     }
+}
+
+/// Reads a query; `-` stands for standard input.
+///
+/// # Errors
+/// [`HostError::Usage`] for an empty or over-long query, and where reading fails.
+pub fn read_query(argument: &str) -> Result<String, HostError> {
+    let text = read_argument("query", argument, MAX_TASK_BYTES)?;
+    if text.trim().is_empty() {
+        return Err(HostError::usage("the query is empty"));
+    }
+    Ok(text)
 }
 
 /// Returns true if standard input has data or its end.

@@ -2,11 +2,16 @@
 
 use std::collections::HashSet;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use journeyman_git::{Git, GitError};
-use journeyman_policy::{ProjectPaths, RiskAssessment, RiskClassifier};
+use journeyman_policy::{ProjectPaths, Risk, RiskAssessment, RiskClassifier};
+use journeyman_sandbox::{Sandbox, SandboxSettings};
 
 use crate::HostError;
+
+/// The exit code for a task that belongs in a sandbox.
+const EXIT_HIGH_RISK: u8 = 6;
 
 /// Finds the risk of tasks in one project.
 #[derive(Debug)]
@@ -89,6 +94,43 @@ impl TaskRiskAssessor {
         let project = ProjectPaths { root: &self.root, is_tracked: &is_tracked };
         Ok(self.classifier.assess(text, target.as_deref(), &project))
     }
+}
+
+/// Finds the risk of one task in the project at `root`; git runs in `directory` for a task without
+/// a project.
+///
+/// # Errors
+/// As [`TaskRiskAssessor::assess`].
+pub async fn assess_task(
+    root: Option<&Path>,
+    directory: &Path,
+    task: &str,
+    target: Option<&Path>,
+) -> Result<RiskAssessment, HostError> {
+    let git = Git::new(root.unwrap_or(directory), Arc::new(Sandbox::new(SandboxSettings::default())));
+    TaskRiskAssessor::read(root, &git).await.assess(task, target).await
+}
+
+/// Returns the exit code of a command that judges a task, or refuses one of high risk.
+#[must_use]
+pub fn risk_exit_code(risk: Risk) -> u8 {
+    match risk {
+        Risk::Low => 0,
+        Risk::High => EXIT_HIGH_RISK,
+    }
+}
+
+/// Describes the reason for a risk, with the words of the task that it rests on.
+#[must_use]
+pub fn describe_risk_reason(found: &RiskAssessment) -> String {
+    let evidence = found.evidence.as_ref().map(|evidence| format!(": `{evidence}`")).unwrap_or_default();
+    format!("{}{evidence}", found.reason)
+}
+
+/// Describes the risk of a task, with its reason.
+#[must_use]
+pub fn describe_risk(found: &RiskAssessment) -> String {
+    format!("{} risk: {}", found.risk, describe_risk_reason(found))
 }
 
 /// Follows the links of a path as far as it exists. `..` behind that stays.

@@ -13,7 +13,9 @@ use crate::config::Environment;
 use crate::events::read_events;
 use crate::format::printable;
 use crate::root::find_root;
-use crate::sessions::{SESSION_STATUS_IMPORTED, SessionClaim, find_session, list_user_sessions};
+use crate::sessions::{
+    SESSION_STATUS_IMPORTED, SessionClaim, describe_session, find_session, list_user_sessions,
+};
 use crate::state::StateDirs;
 use crate::{Confirmations, Context as _, HostError};
 
@@ -157,6 +159,22 @@ pub async fn redo(
 }
 
 impl UndoResult {
+    /// Describes the sessions whose changes these are.
+    #[must_use]
+    pub fn describe_sessions(&self) -> String {
+        match (self.sessions.as_slice(), self.report.sessions.as_slice()) {
+            ([session], [_]) => describe_session(session),
+            (_, [session]) => format!("session {session}"),
+            (_, sessions) => format!("{} sessions", sessions.len()),
+        }
+    }
+
+    /// Returns true if something of the changes was left as it is.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        !self.report.conflicts.is_empty() || self.report.dropped || self.report.damaged
+    }
+
     /// Looks up the sessions of the report. One that is deleted, or that was none (`jm apply`), is
     /// left out.
     async fn with_sessions(mut self, state: &StateDirs) -> Self {

@@ -52,6 +52,7 @@ mod credentials;
 mod denial;
 mod error;
 mod host_files;
+mod line_cleaner;
 mod network;
 mod progress;
 mod project_copy;
@@ -78,6 +79,7 @@ pub use container::{
 };
 pub use denial::{Denial, DenialKind};
 pub use error::SandboxError;
+pub use line_cleaner::LineCleaner;
 pub use namespaces::{KillOnExit, replace_descriptor};
 pub use network::{
     HostPattern, HostPatternError, HostProxy, Network, NetworkRules, PortForward, ProxyConnection, Upstream,

@@ -7,6 +7,7 @@
 //! - [`Screen`] writes to one stream: lines, the model's words while they arrive, and one progress
 //!   line that is erased before anything else is written. [`stderr_screen`] and [`stdout_screen`]
 //!   are those of the process.
+//! - [`CountProgress`] counts the files of a longer piece of work on one line.
 //! - [`Activity`] follows the events of a session and says in one line what it waits for.
 //! - [`code`] shows code in the colours of its tokens, which a function finds that is passed in.
 //! - [`diff`] gives unified diffs their colours, line numbers and marks of changed words.
@@ -25,7 +26,9 @@
 mod activity;
 mod changed_words;
 pub mod code;
+mod count_progress;
 pub mod diff;
+mod file_stat;
 pub mod markdown;
 mod paint;
 mod screen;
@@ -34,7 +37,11 @@ mod styled_text;
 pub mod wrap;
 
 pub use activity::Activity;
+pub use count_progress::{CountProgress, clear_count_line};
+pub use file_stat::{FileStat, stat_lines};
 pub use paint::Paint;
 pub use screen::{ColorChoice, OutputKind, Screen, Size, choose_color};
-pub use standard_streams::{has_one_reader, stderr_screen, stdout_screen, was_error_shown};
+pub use standard_streams::{
+    has_one_reader, stderr_paint, stderr_screen, stdout_paint, stdout_screen, was_error_shown,
+};
 pub use styled_text::{Style, StyledLine, Token};

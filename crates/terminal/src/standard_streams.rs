@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use crate::{OutputKind, Screen, Size};
+use crate::{OutputKind, Paint, Screen, Size};
 
 static STDERR: LazyLock<Mutex<Screen>> = LazyLock::new(|| {
     let capability = OutputKind::of_stream(&std::io::stderr());
@@ -26,6 +26,19 @@ pub fn stdout_screen() -> MutexGuard<'static, Screen> {
         stderr_screen().end_line();
     }
     STDOUT.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the paint for standard error: by `--color`, else with colours on a terminal unless
+/// `NO_COLOR` is set.
+#[must_use]
+pub fn stderr_paint() -> Paint {
+    OutputKind::of_stream(&std::io::stderr()).paint()
+}
+
+/// Returns the paint for standard output, as [`stderr_paint`] does.
+#[must_use]
+pub fn stdout_paint() -> Paint {
+    OutputKind::of_stream(&std::io::stdout()).paint()
 }
 
 /// Returns true if standard output and standard error have the same target: a terminal, or as with

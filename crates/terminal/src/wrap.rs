@@ -49,6 +49,17 @@ pub fn wrap_line(line: &StyledLine, width: usize, indent: usize) -> Vec<StyledLi
     wrapper.finish()
 }
 
+/// Wraps each line of a text with lists, such as a help. The further lines of an entry of a list
+/// begin below its text, and those of another indented line a little to the right.
+#[must_use]
+pub fn wrap_entries(text: &str, columns: usize) -> String {
+    let wrap = |line: &str| {
+        let lines = wrap_line(&StyledLine::default().with_text(line), columns, hanging_indent(line, columns));
+        lines.iter().map(StyledLine::to_text).collect::<Vec<_>>().join("\n")
+    };
+    text.lines().map(wrap).collect::<Vec<_>>().join("\n")
+}
+
 /// Cuts a line to a width; a cut line ends in `…`.
 #[must_use]
 pub fn cut_line(line: &StyledLine, width: usize) -> StyledLine {
@@ -175,6 +186,18 @@ impl LineWrapper {
     }
 }
 
+/// Returns the columns that further lines of an entry begin with.
+fn hanging_indent(line: &str, columns: usize) -> usize {
+    let text = line.trim_start();
+    let leading = line.len() - text.len();
+    if leading == 0 {
+        return 0;
+    }
+    let term = text.find("  ").map(|end| text.len() - text[end..].trim_start().len());
+    let column = term.map(|term| leading + text.get(..term).map_or(term, |term| term.chars().count()));
+    column.filter(|column| *column <= columns / 2).unwrap_or(leading + 2)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -232,5 +255,20 @@ mod tests {
             let words = |text: &str| text.chars().filter(|it| !it.is_whitespace()).collect::<String>();
             prop_assert_eq!(words(&lines.concat()), words(&text));
         }
+    }
+
+    #[test]
+    fn entries_are_wrapped_below_their_text() {
+        let text = "Exit codes:\n    0  verified: at least one check ran, all passed\n  130  interrupted";
+        assert_eq!(
+            wrap_entries(text, 34),
+            "Exit codes:\n    0  verified: at least one\n       check ran, all passed\n  130  interrupted"
+        );
+        let long = "  jm run --check 'make test' --model openai/gpt-5  a term of more than half the width";
+        assert_eq!(
+            wrap_entries(long, 40),
+            "  jm run --check 'make test' --model\n    openai/gpt-5  a term of more than\n    half the width"
+        );
+        assert_eq!(wrap_entries("no indentation\n\nis kept", 10), "no\nindentatio\nn\n\nis kept");
     }
 }

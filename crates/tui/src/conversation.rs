@@ -1,5 +1,7 @@
 //! The entrance: a conversation from its beginning to its end.
 
+use std::io::IsTerminal as _;
+
 use journeyman_host::sessions::list_user_sessions;
 use journeyman_host::state::find_session_log;
 use journeyman_host::{Context as _, HostError};
@@ -16,6 +18,18 @@ use crate::theme::Theme;
 /// Maximum earlier messages that the composer recalls.
 const MAX_HISTORY: usize = 200;
 
+/// Returns true if a person is at a terminal that this process reads and writes.
+#[must_use]
+pub fn is_at_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// Returns true if a conversation can be drawn; otherwise it is written as lines.
+fn can_draw() -> bool {
+    let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+    is_at_terminal() && !is_dumb
+}
+
 /// Holds a conversation on the terminal of this process, or by lines of its input and output.
 /// Returns the exit code.
 ///
@@ -27,7 +41,7 @@ pub async fn run_conversation(
 ) -> Result<u8, HostError> {
     let history = read_history(&setup).await;
     let preferences = Preferences::load(&setup.environment);
-    if setup.is_plain || preferences.is_plain {
+    if setup.is_plain || preferences.is_plain || !can_draw() {
         let app = App::new(setup, history, Presentation::for_lines(), preferences, Some(PlainMode::new()));
         return app.run(beginning).await;
     }

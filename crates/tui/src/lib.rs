@@ -17,6 +17,9 @@
 //! - `preferences`, `keymap`, `vi`, `attention`, `status_command`: the person's own settings;
 //! - `decision`: landing or dropping a copy, as `review` asks about it;
 //! - `plain`, `by_lines`: the conversation by lines alone, without a screen;
+//! - `line_surface`, `candidate_lines`, `approval_prompter`, `line_prompts`, `pager`,
+//!   `stop_signals`: a session, its questions and long texts by lines, for commands without a
+//!   conversation;
 //! - `view`: all of these and a size → the rows of the live area;
 //! - `key_hints`: the line that names a page's keys;
 //! - `theme`, `ground`: the colours that the terminal has, and the answer to what it is asked;
@@ -37,11 +40,13 @@
 mod agent_tree;
 mod alt_screen;
 mod app;
+mod approval_prompter;
 mod attachment_actions;
 mod attachments;
 mod background_query;
 mod blocks;
 mod buffer;
+pub mod candidate_lines;
 mod command_actions;
 mod commands;
 mod completion;
@@ -57,9 +62,12 @@ mod hyperlinks;
 mod key_hints;
 mod key_input;
 mod keymap;
+pub mod line_prompts;
+mod line_surface;
 mod live_area;
 mod notifier;
 mod open_session;
+pub mod pager;
 mod picker;
 mod plain;
 mod plain_actions;
@@ -73,6 +81,7 @@ mod session_actions;
 mod session_watch;
 mod status_command;
 mod status_facts;
+pub mod stop_signals;
 mod terminal;
 mod theme;
 mod vi;
@@ -80,7 +89,8 @@ mod viewer;
 mod watch_actions;
 
 pub use app::ConversationStart;
-pub use conversation::run_conversation;
+pub use conversation::{is_at_terminal, run_conversation};
+pub use line_surface::watch_by_lines;
 pub use open_session::ConversationSetup;
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Numbers of the command line.
+//! Numbers and names of the command line.
 
 use std::str::FromStr;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Arg, Command};
 
 /// Parses a whole number that is at least 1.
@@ -13,6 +14,15 @@ pub(crate) fn parse_count<T: FromStr + From<u8> + PartialOrd>(text: &str) -> Res
 /// Parses the number of a checkpoint.
 pub(crate) fn parse_checkpoint(text: &str) -> Result<u64, &'static str> {
     text.parse().map_err(|_| "it takes the number of a checkpoint; `jm checkpoints` lists them")
+}
+
+/// Parses one of several names.
+pub(crate) fn parse_named<T: Copy + Send + Sync>(
+    named: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(named.iter().map(|(name, _)| *name)).try_map(|word: String| {
+        named.iter().find(|(name, _)| *name == word).map(|(_, value)| *value).ok_or("it is no name")
+    })
 }
 
 /// Lets the flags of a command take negative numbers, so that the flag says what it takes: `-1`

@@ -131,29 +131,26 @@ impl OutputArgs {
 
 impl RunOptions {
     pub(crate) fn to_options(&self) -> journeyman_host::RunOptions {
-        let Self { model, mode, check, no_check, accept_finding, max_iterations, limits, .. } = self.clone();
-        let Self { verified_needs, notice, plan_first, .. } = self.clone();
-        let LimitArgs { max_turns, timeout, budget } = limits;
-        let ModelArgs { model, base_url, wire, max_output_tokens, temperature, record, replay } = model;
+        let Self { model, limits, .. } = self.clone();
         journeyman_host::RunOptions {
-            model,
-            base_url,
-            wire,
-            max_output_tokens,
-            temperature,
-            record,
-            replay,
-            mode,
-            plan_first,
-            checks: check,
-            no_checks: no_check,
-            accept_findings: accept_finding,
-            verified_needs,
-            notice,
-            max_turns,
-            max_iterations,
-            timeout,
-            budget,
+            model: model.model,
+            base_url: model.base_url,
+            wire: model.wire,
+            max_output_tokens: model.max_output_tokens,
+            temperature: model.temperature,
+            record: model.record,
+            replay: model.replay,
+            mode: self.mode.clone(),
+            plan_first: self.plan_first.clone(),
+            checks: self.check.clone(),
+            no_checks: self.no_check,
+            accept_findings: self.accept_finding.clone(),
+            verified_needs: self.verified_needs.clone(),
+            notice: self.notice,
+            max_turns: limits.max_turns,
+            max_iterations: self.max_iterations,
+            timeout: limits.timeout,
+            budget: limits.budget,
             trust_project: self.trust_project,
             allow_root: self.allow_root,
             ..journeyman_host::RunOptions::default()

@@ -6,11 +6,10 @@ use journeyman_host::doctor::{
 };
 use journeyman_host::format::printable;
 use journeyman_host::sandboxes::list_protections;
-
-use crate::color::{self, Paint};
+use journeyman_terminal::{Paint, stdout_paint};
 
 pub(super) fn print_examination(found: &Examination) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     reportln!("{} {}", paint.bold("jm"), found.version);
     let directory = found.state.directory.as_deref().unwrap_or_default();
     match &found.state.problem {
@@ -96,14 +95,8 @@ fn print_sandbox(paint: Paint, survey: &SandboxSurvey) {
 }
 
 fn print_tier(paint: Paint, report: &TierReport) {
-    let TierReport { tier, used, allowed, works, needs, probe } = report;
-    let state = match (probe, needs) {
-        (TierProbe::Fails { .. }, _) if tier == "container" && !allowed => "not configured".to_owned(),
-        (TierProbe::Fails { reason, .. }, _) => format!("doesn't work: {reason}"),
-        (TierProbe::Works { .. }, _) if *used => "is used".to_owned(),
-        (TierProbe::Works { .. }, Some(needs)) => format!("works; needs {needs}"),
-        (TierProbe::Works { .. }, None) => "works; a stronger one, or one you prefer, is used".to_owned(),
-    };
+    let TierReport { tier, used, works, probe, .. } = report;
+    let state = report.describe_state();
     reportln!("  {} {tier:<11} {state}", format_mark(paint, *works));
     match probe {
         TierProbe::Fails { fix: Some(fix), .. } if !fix.is_empty() => {

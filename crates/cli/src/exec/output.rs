@@ -2,12 +2,9 @@
 
 use std::io::{self, IsTerminal as _};
 
-use journeyman_sandbox::{OutputChunk, OutputStream, clean_output};
+use journeyman_sandbox::{LineCleaner, OutputChunk, OutputStream};
 
 use super::args::ExecArgs;
-
-/// Maximum length of a line that is shown in one piece, in bytes.
-const MAX_UNBROKEN_LINE_BYTES: usize = 8 * 1024;
 
 /// The command's standard output and error. A terminal gets cleaned lines, other targets get raw
 /// bytes.
@@ -19,8 +16,7 @@ pub(super) struct CommandOutput {
 struct OutputSink {
     stream: OutputStream,
     shown: OutputForm,
-    /// The beginning of a line, where lines are cleaned.
-    line: Vec<u8>,
+    cleaner: LineCleaner,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +34,8 @@ impl CommandOutput {
             true if !args.raw => OutputForm::Cleaned,
             _ => OutputForm::Bytes,
         };
-        let sink = |stream, terminal| OutputSink { stream, shown: shown(terminal), line: Vec::new() };
+        let sink =
+            |stream, terminal| OutputSink { stream, shown: shown(terminal), cleaner: LineCleaner::default() };
         Self {
             stdout: sink(OutputStream::Stdout, io::stdout().is_terminal()),
             stderr: sink(OutputStream::Stderr, io::stderr().is_terminal()),
@@ -51,12 +48,7 @@ impl CommandOutput {
             OutputForm::Hidden => Ok(()),
             OutputForm::Bytes => write_stream(chunk.stream, chunk.bytes).await,
             OutputForm::Cleaned => {
-                sink.line.extend_from_slice(&chunk.bytes);
-                let whole = sink.line.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-                let ready =
-                    if sink.line.len() - whole > MAX_UNBROKEN_LINE_BYTES { sink.line.len() } else { whole };
-                let lines: Vec<u8> = sink.line.drain(..ready).collect();
-                write_stream(chunk.stream, clean_output(&lines).into_bytes()).await
+                write_stream(chunk.stream, sink.cleaner.push(&chunk.bytes).into_bytes()).await
             }
         }
     }
@@ -64,8 +56,9 @@ impl CommandOutput {
     /// Writes remaining lines without a line feed.
     pub(super) async fn finish(self) -> io::Result<()> {
         for sink in [self.stdout, self.stderr] {
-            if !sink.line.is_empty() {
-                write_stream(sink.stream, clean_output(&sink.line).into_bytes()).await?;
+            let rest = sink.cleaner.finish();
+            if !rest.is_empty() {
+                write_stream(sink.stream, rest.into_bytes()).await?;
             }
         }
         Ok(())

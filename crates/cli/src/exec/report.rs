@@ -6,9 +6,9 @@ use journeyman_host::exec::{CommandReport, describe_connection};
 use journeyman_host::format::printable;
 use journeyman_host::{Context as _, HostError};
 use journeyman_protocol::{FileChange, FileChangeKind};
+use journeyman_terminal::stderr_paint;
 
 use super::args::ExecArgs;
-use crate::color;
 
 /// Maximum number of lines of one kind that are printed for people; `--json` has all.
 const MAX_LINES_PER_KIND: usize = 40;
@@ -22,7 +22,7 @@ pub(super) fn print_report(report: &CommandReport, args: &ExecArgs) -> Result<()
     if args.quiet {
         return Ok(());
     }
-    let paint = color::stderr_paint();
+    let paint = stderr_paint();
     let effect = &report.effect;
     let mut lines = vec![paint.dim(&format!("sandbox: {}", report.describe_run()))];
     let mark = paint.yellow("warning:");

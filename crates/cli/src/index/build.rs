@@ -4,16 +4,13 @@ use std::time::Instant;
 
 use clap::Args;
 use journeyman_host::config::Environment;
-use journeyman_host::index::{
-    EmbeddedIndex, IndexSummary, open_embedded_index, open_index, rebuild_index, refresh_index,
-};
+use journeyman_host::index::{IndexSummary, open_embedded_index, open_index, rebuild_index, refresh_index};
 use journeyman_host::{Context as _, HostError};
 use journeyman_index::vectors::EmbeddingProgress;
-use journeyman_index::{ProjectIndex, Snapshot};
+use journeyman_terminal::CountProgress;
 
 use super::follow;
 use super::open::print_note;
-use super::progress::ProgressLine;
 use crate::args::ProjectArgs;
 
 #[derive(Debug, Args)]
@@ -43,7 +40,7 @@ pub(crate) fn update_index(environment: &Environment, args: &IndexArgs) -> Resul
         return follow::follow_project_files(project, args.json);
     }
     let start = Instant::now();
-    let line = ProgressLine::new("indexing");
+    let line = CountProgress::new("indexing");
     let report = refresh_index(&project, print_note, &|progress| line.update(progress.done, progress.of))?;
     line.clear();
     let took = start.elapsed();
@@ -51,7 +48,11 @@ pub(crate) fn update_index(environment: &Environment, args: &IndexArgs) -> Resul
     let snapshot = project.index().snapshot();
     let summary = IndexSummary::new(&project, &snapshot, report, took);
     let held = open_embedded_index(environment, &project, print_note)?;
-    let embedded = held.as_ref().map_or(Ok(true), |held| embed_chunks(held, &project, &snapshot))?;
+    let line = CountProgress::new("embedding");
+    let progress = |progress: EmbeddingProgress| line.update(progress.done, progress.of);
+    let embedded = held.as_ref().map(|held| held.embed_missing(&project, &snapshot, &progress, print_note));
+    line.clear();
+    let is_embedded = embedded.transpose()?.unwrap_or(true);
     if args.json {
         outln!("{}", summary.to_json(held.map(|held| held.to_json(&snapshot))));
     } else {
@@ -61,7 +62,7 @@ pub(crate) fn update_index(environment: &Environment, args: &IndexArgs) -> Resul
         };
         print_summary(&summary, args.stats.then_some(&vectors));
     }
-    Ok(u8::from(!embedded))
+    Ok(u8::from(!is_embedded))
 }
 
 /// Prints the result of the update; with `vectors` also the size and the parts of the index.
@@ -87,17 +88,4 @@ fn print_summary(summary: &IndexSummary, vectors: Option<&String>) {
     outln!("signals: words, paths, symbols, mentions, commit history");
     outln!("{vectors}");
     outln!("kept in {}", directory.display());
-}
-
-/// Embeds the chunks that have no vector yet, and shows progress if that takes a while.
-fn embed_chunks(
-    held: &EmbeddedIndex,
-    project: &ProjectIndex,
-    snapshot: &Snapshot,
-) -> Result<bool, HostError> {
-    let line = ProgressLine::new("embedding");
-    let progress = |progress: EmbeddingProgress| line.update(progress.done, progress.of);
-    let embedded = held.embed_missing(project, snapshot, &progress, print_note);
-    line.clear();
-    embedded
 }

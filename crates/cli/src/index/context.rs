@@ -6,13 +6,13 @@ use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::index::ContextPlan;
 use journeyman_protocol::{ContextShare, Tokens, group_digits};
+use journeyman_tui::line_prompts::is_attended;
 
 use super::open::open_index;
 use crate::args::{AnswerArgs, parse_count};
-use crate::display::is_attended;
 
 /// Width of a bar, in columns.
-const BAR_COLUMNS: u64 = 24;
+const BAR_COLUMNS: usize = 24;
 /// Maximum number of omitted items that are listed.
 const MAX_EXCLUDED_ITEMS: usize = 10;
 
@@ -64,7 +64,7 @@ fn print_plan(plan: &ContextPlan, all: bool) {
     outln!("in the first request, about {} tokens:", group_digits(plan.tokens.0));
     let (inside, outside): (Vec<_>, Vec<_>) = plan.items.iter().partition(|item| item.outcome.is_included());
     for item in inside {
-        let relevance = item.relevance.map_or_else(|| "   –".to_owned(), |percent| format!("{percent:3}%"));
+        let relevance = format_relevance(item.relevance);
         let tokens = group_digits(item.tokens.0);
         outln!("  {:<16} {tokens:>7}  {relevance}  {}  ({})", item.category.name(), item.name, item.why);
     }
@@ -75,14 +75,9 @@ fn print_plan(plan: &ContextPlan, all: bool) {
     outln!("weighed and left out:");
     let shown = if all { outside.len() } else { MAX_EXCLUDED_ITEMS };
     for item in outside.iter().take(shown) {
-        let relevance = item.relevance.map_or_else(|| "   –".to_owned(), |percent| format!("{percent:3}%"));
-        outln!(
-            "  {:<16} {relevance}  {}  ({}): {}",
-            item.category.name(),
-            item.name,
-            item.why,
-            item.outcome.description()
-        );
+        let (relevance, category) = (format_relevance(item.relevance), item.category.name());
+        let outcome = item.outcome.description();
+        outln!("  {category:<16} {relevance}  {}  ({}): {outcome}", item.name, item.why);
     }
     let more = outside.len().saturating_sub(shown);
     if more > 0 {
@@ -90,26 +85,18 @@ fn print_plan(plan: &ContextPlan, all: bool) {
     }
 }
 
+fn format_relevance(relevance: Option<u8>) -> String {
+    relevance.map_or_else(|| "   –".to_owned(), |percent| format!("{percent:3}%"))
+}
+
 fn format_share(share: &ContextShare, window: Tokens) -> String {
-    let filled =
-        |tokens: Tokens| (tokens.0.saturating_mul(BAR_COLUMNS).div_ceil(window.0.max(1))).min(BAR_COLUMNS);
+    let filled = |tokens: Tokens| {
+        let columns = tokens.0.saturating_mul(BAR_COLUMNS as u64).div_ceil(window.0.max(1));
+        usize::try_from(columns).unwrap_or(BAR_COLUMNS).min(BAR_COLUMNS)
+    };
     let used = filled(share.tokens);
     let budget = filled(share.budget).max(used);
-    let bar: String = (0..BAR_COLUMNS)
-        .map(|at| {
-            if at < used {
-                '█'
-            } else if at < budget {
-                '░'
-            } else {
-                ' '
-            }
-        })
-        .collect();
-    format!(
-        "  {:<18} {bar} {:>8} of {:>8}",
-        share.category.name(),
-        group_digits(share.tokens.0),
-        group_digits(share.budget.0)
-    )
+    let bar = "█".repeat(used) + &"░".repeat(budget - used) + &" ".repeat(BAR_COLUMNS - budget);
+    let (tokens, of) = (group_digits(share.tokens.0), group_digits(share.budget.0));
+    format!("  {:<18} {bar} {tokens:>8} of {of:>8}", share.category.name())
 }

@@ -5,10 +5,10 @@ use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::index::{CodeGraph, Dependencies, DependencyPath, cycles_to_answer, find_cycles};
 use journeyman_index::graph::{Cycle, Direction};
+use journeyman_terminal::stdout_paint;
 
 use super::open::{open_graph, print_answer, print_omitted_count};
 use crate::args::{AnswerArgs, parse_count};
-use crate::color;
 use journeyman_host::HostError;
 
 /// Maximum number of files of a cycle that are shown besides the shortest one.
@@ -61,7 +61,7 @@ pub(crate) fn show_dependencies(environment: &Environment, args: &DepsArgs) -> R
 }
 
 fn print_files(known: &CodeGraph, found: &Dependencies, limit: usize) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for file in found.reach.files.iter().take(limit) {
         let indent = "  ".repeat(file.distance.saturating_sub(1).min(20) as usize);
         let (from, to) = found.edge_to(file);
@@ -95,7 +95,7 @@ fn print_path(known: &CodeGraph, from: u32, to: u32, found: &DependencyPath) {
     if found.is_reversed {
         errln!("note: it is the other way round: {} depends on {}", known.path(to), known.path(from));
     }
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     let Some((first, others)) = files.split_first() else { return };
     outln!("{}", paint.bold(&known.path(*first)));
     for (from, to) in files.iter().zip(others) {
@@ -105,7 +105,7 @@ fn print_path(known: &CodeGraph, from: u32, to: u32, found: &DependencyPath) {
 }
 
 fn print_cycles(known: &CodeGraph, cycles: &[Cycle], limit: usize) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for cycle in cycles.iter().take(limit) {
         let round: Vec<String> = cycle.round.iter().map(|file| known.path(*file)).collect();
         outln!("{} {}", paint.bold(&format!("{} files:", cycle.files.len())), round.join(" → "));

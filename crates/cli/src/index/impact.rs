@@ -4,10 +4,10 @@ use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::index::{ChangeSet, CodeGraph, Impact};
+use journeyman_terminal::stdout_paint;
 
 use super::open::{open_graph, print_answer};
 use crate::args::{AnswerArgs, parse_count};
-use crate::color;
 use journeyman_host::HostError;
 
 /// Maximum number of files of a dependency path that are shown.
@@ -50,7 +50,7 @@ fn print_impact(known: &CodeGraph, impact: &Impact, limit: usize) {
     for path in impact.unused_deleted_paths(known) {
         errln!("note: {} is gone; nothing here needed it", printable(&path));
     }
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     let name = |file: &u32| {
         let gone = if impact.is_deleted(known.graph.path(*file)) { " (gone)" } else { "" };
         format!("{}{gone}", known.path(*file))

@@ -1,25 +1,25 @@
 //! The index of a project, brought up to date before it answers.
 
 use journeyman_host::config::Environment;
+use journeyman_host::format::printable;
 use journeyman_host::index::{CodeGraph, CodeIndex};
-use journeyman_host::input::read_argument;
-use journeyman_host::task_input::MAX_TASK_BYTES;
 use journeyman_host::{Context as _, HostError};
+use journeyman_index::query::Passage;
 use journeyman_index::store::RefreshProgress;
+use journeyman_terminal::{CountProgress, clear_count_line};
 use serde::Serialize;
 
-use super::progress::{ProgressLine, clear_line};
 use crate::args::AnswerArgs;
 
 /// Prints a note for people, in place of a line of progress.
 pub(super) fn print_note(text: &str) {
-    clear_line();
+    clear_count_line();
     errln!("{text}");
 }
 
 /// Opens the index of the project, up to date; shows progress if that takes a while.
 pub(super) fn open_index(environment: &Environment, answer: &AnswerArgs) -> Result<CodeIndex, HostError> {
-    let line = ProgressLine::new("indexing");
+    let line = CountProgress::new("indexing");
     let progress = |progress: RefreshProgress| line.update(progress.done, progress.of);
     let index = CodeIndex::open(environment, answer.project.directory.as_deref(), print_note, &progress);
     line.clear();
@@ -29,15 +29,6 @@ pub(super) fn open_index(environment: &Environment, answer: &AnswerArgs) -> Resu
 /// Opens the dependency graph of the project, up to date.
 pub(super) fn open_graph(environment: &Environment, answer: &AnswerArgs) -> Result<CodeGraph, HostError> {
     Ok(CodeGraph::new(open_index(environment, answer)?))
-}
-
-/// Reads a query; `-` stands for standard input.
-pub(super) fn read_query(argument: &str) -> Result<String, HostError> {
-    let text = read_argument("query", argument, MAX_TASK_BYTES)?;
-    if text.trim().is_empty() {
-        return Err(HostError::usage("the query is empty"));
-    }
-    Ok(text)
 }
 
 /// Prints an answer, as JSON if the flags say so. Returns the exit code: 1 for an empty answer.
@@ -53,6 +44,13 @@ pub(super) fn print_answer<T: Serialize>(
         print();
     }
     Ok(u8::from(is_empty))
+}
+
+/// Formats the lines of a passage, and the symbol that they belong to.
+pub(super) fn format_passage(passage: &Passage) -> String {
+    let last = passage.first_line + passage.lines.saturating_sub(1);
+    let symbol = passage.symbol.as_deref().unwrap_or_default();
+    format!("{}-{last}  {}", passage.first_line, printable(&symbol)).trim_end().to_owned()
 }
 
 /// Prints the number of results that the limit omitted.

@@ -1,34 +1,27 @@
 //! `jm search`: files, symbols, lines and documents, ranked.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::index::{FoundResults, SearchKind, SearchOptions, SearchResults, TextLine, shown_path};
+use journeyman_host::task_input::read_query;
 use journeyman_index::Snapshot;
 use journeyman_index::docs::{SectionHit, SectionReason};
 use journeyman_index::project::MatchingLine;
-use journeyman_index::query::{Passage, SearchResult, full_name};
+use journeyman_index::query::{SearchResult, full_name};
+use journeyman_terminal::stdout_paint;
 
-use super::open::{open_index, print_answer, read_query};
-use crate::args::{AnswerArgs, parse_count};
-use crate::color;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SearchKindArg {
-    File,
-    Symbol,
-    Text,
-    Doc,
-}
+use super::open::{format_passage, open_index, print_answer};
+use crate::args::{AnswerArgs, parse_count, parse_named};
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
     /// The words to look for; `-` reads them from standard input
     query: String,
     /// The kind of results
-    #[arg(long, value_enum, default_value = "file")]
-    kind: SearchKindArg,
+    #[arg(long, value_parser = parse_named(&SearchKind::NAMED), default_value = "file")]
+    kind: SearchKind,
     /// Results, at most
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_count::<usize>)]
     limit: usize,
@@ -50,12 +43,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
     let index = open_index(environment, &args.answer)?;
     let options = SearchOptions {
         text: &text,
-        kind: match args.kind {
-            SearchKindArg::File => SearchKind::File,
-            SearchKindArg::Symbol => SearchKind::Symbol,
-            SearchKindArg::Text => SearchKind::Text,
-            SearchKindArg::Doc => SearchKind::Doc,
-        },
+        kind: args.kind,
         limit: args.limit,
         ignore_case: args.ignore_case,
         near: args.near.as_deref(),
@@ -71,7 +59,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
             FoundResults::Lines(lines) => print_lines(lines, snapshot),
         }
         // The end of a ranked list is irrelevant.
-        if found.has_more && args.kind == SearchKindArg::Text {
+        if found.has_more && args.kind == SearchKind::Text {
             errln!("there are more; --limit shows them");
         }
         if found.is_empty() {
@@ -82,7 +70,7 @@ pub(crate) fn search(environment: &Environment, args: &SearchArgs) -> Result<u8,
 }
 
 fn print_sections(sections: &[SectionHit], snapshot: &Snapshot) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for section in sections {
         let place = format!("{}:{}", shown_path(snapshot, section.place.file), section.place.first_line);
         let why = match section.why {
@@ -95,7 +83,7 @@ fn print_sections(sections: &[SectionHit], snapshot: &Snapshot) {
 }
 
 fn print_lines(lines: &[MatchingLine], snapshot: &Snapshot) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for line in lines {
         let place = format!("{}:{}", shown_path(snapshot, line.file), line.line);
         outln!("{}: {}", paint.bold(&place), printable(&line.text));
@@ -108,7 +96,7 @@ fn print_ranked_results(
     snapshot: &Snapshot,
     explain: bool,
 ) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for definition in &answer.definitions {
         let place = format!("{}:{}", shown_path(snapshot, definition.file), definition.name_line);
         let name = printable(&full_name(&definition.scope, &definition.name));
@@ -132,10 +120,4 @@ fn print_ranked_results(
             outln!("    {}", paint.dim(&told.collect::<Vec<_>>().join(", ")));
         }
     }
-}
-
-fn format_passage(passage: &Passage) -> String {
-    let last = passage.first_line + passage.lines.saturating_sub(1);
-    let symbol = passage.symbol.as_deref().unwrap_or_default();
-    format!("{}-{last}  {}", passage.first_line, printable(&symbol)).trim_end().to_owned()
 }

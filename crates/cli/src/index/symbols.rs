@@ -7,10 +7,10 @@ use journeyman_host::index::{FileSymbols, References, SymbolLink, no_symbols_rea
 use journeyman_index::Snapshot;
 use journeyman_index::query::QualifiedName;
 use journeyman_protocol::RelPath;
+use journeyman_terminal::stdout_paint;
 
 use super::open::{open_index, print_answer, print_omitted_count};
 use crate::args::{AnswerArgs, parse_count};
-use crate::color;
 use journeyman_host::HostError;
 
 /// Maximum number of links that are shown beside a symbol.
@@ -48,7 +48,7 @@ pub(crate) fn show_symbols(environment: &Environment, args: &SymbolsArgs) -> Res
 }
 
 fn print_symbols(found: &FileSymbols, no_symbols_reason: &str) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     for symbol in &found.symbols {
         let shown = printable(&symbol.shown);
         let number = paint.dim(&format!("{:>6}", symbol.line));
@@ -79,7 +79,7 @@ pub(crate) fn show_references(environment: &Environment, args: &RefsArgs) -> Res
 }
 
 fn print_references(found: &References, snapshot: &Snapshot, symbol: &str) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     if !found.qualifier_found && !found.defined.is_empty() {
         errln!(
             "no definition lies in what stands before the name in {}; these have the name",

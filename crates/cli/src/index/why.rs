@@ -4,11 +4,12 @@ use clap::Args;
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
 use journeyman_host::index::Explanation;
+use journeyman_host::task_input::read_query;
 use journeyman_index::query::MAX_ANSWER_FILES;
+use journeyman_terminal::stdout_paint;
 
-use super::open::{open_graph, print_answer, read_query};
+use super::open::{format_passage, open_graph, print_answer};
 use crate::args::AnswerArgs;
-use crate::color;
 use journeyman_host::HostError;
 
 #[derive(Debug, Args)]
@@ -35,7 +36,7 @@ pub(crate) fn explain_rank(environment: &Environment, args: &WhyArgs) -> Result<
 
 /// Prints the signals behind a file's rank.
 fn print_explanation(found: &Explanation) {
-    let paint = color::stdout_paint();
+    let paint = stdout_paint();
     match (found.rank, &found.hit) {
         (Some(place), Some(hit)) => {
             let more = if found.found_files == MAX_ANSWER_FILES { " or more" } else { "" };
@@ -69,9 +70,7 @@ fn print_explanation(found: &Explanation) {
     }
     let passages = found.hit.as_ref().map(|hit| hit.passages.as_slice()).unwrap_or_default();
     for (passage, lines) in passages.iter().zip(&found.lines) {
-        let last = passage.first_line + passage.lines.saturating_sub(1);
-        let symbol = printable(&passage.symbol.as_deref().unwrap_or_default());
-        outln!("{}", format!("  lines {}-{last}  {symbol}", passage.first_line).trim_end());
+        outln!("  lines {}", format_passage(passage));
         for one in lines {
             outln!("{:>8}  {}", one.line, printable(&one.text));
         }

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
+use super::CheckVerdict;
 use super::project::{CheckObserver, MAX_SEARCHED_FILES, ProjectCheckRunner};
 use crate::durable_file::replace_file;
 use crate::{Context as _, HostError};
@@ -81,6 +82,17 @@ impl SetupAnswer {
             lacks: plan.lacks.iter().map(lack).collect(),
             done: passed == plan.steps.len(),
             evidence,
+        }
+    }
+
+    /// Returns the exit code of `jm setup`, which has the codes of `jm run`.
+    #[must_use]
+    pub fn exit_code(&self, is_stopped: bool) -> u8 {
+        match self.done {
+            true if self.lacks.is_empty() => 0,
+            true => 4,
+            false if is_stopped => CheckVerdict::Interrupted.exit_code(),
+            false => 3,
         }
     }
 }

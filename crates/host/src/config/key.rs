@@ -60,6 +60,19 @@ pub enum ProjectPermission {
     Nothing,
 }
 
+impl ProjectPermission {
+    /// Describes the permission in a few words.
+    #[must_use]
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Set => "a project may set it",
+            Self::Narrow => "a project may narrow it",
+            Self::SetIfTrusted => "a project may set it once trusted",
+            Self::Nothing => "yours alone",
+        }
+    }
+}
+
 /// One configuration key.
 #[derive(Debug, Clone, Copy)]
 pub struct Key {

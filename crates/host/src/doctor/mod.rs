@@ -38,6 +38,9 @@ const OPTIONAL_PROGRAMS: [(&str, &str); 15] = [
     ("opencode", "tasks that you give it: jm delegate --to opencode"),
 ];
 
+/// The exit code for damaged state.
+const EXIT_DAMAGED: u8 = 8;
+
 /// The findings of an examination, as `jm doctor --json` prints them.
 #[derive(Debug, Serialize)]
 pub struct Examination {
@@ -109,16 +112,15 @@ pub struct KeyReport {
 }
 
 impl Examination {
-    /// Returns true if stored state is damaged.
-    #[must_use]
-    pub fn is_damaged(&self) -> bool {
-        !self.stored.damage.is_empty()
+    /// Returns true if the state directory and a sandbox can be used.
+    fn is_usable(&self) -> bool {
+        self.sandbox.error.is_none() && self.state.problem.is_none() && self.stored.problem.is_none()
     }
 
-    /// Returns true if the state directory and a sandbox can be used.
+    /// Returns the exit code of `jm doctor`: 8 for damaged state, 1 for what can't be used.
     #[must_use]
-    pub fn is_usable(&self) -> bool {
-        self.sandbox.error.is_none() && self.state.problem.is_none() && self.stored.problem.is_none()
+    pub fn exit_code(&self) -> u8 {
+        if self.stored.damage.is_empty() { u8::from(!self.is_usable()) } else { EXIT_DAMAGED }
     }
 }
 

@@ -43,6 +43,22 @@ pub struct TierReport {
     pub probe: TierProbe,
 }
 
+impl TierReport {
+    /// Describes if commands run in the sandbox, and why not.
+    #[must_use]
+    pub fn describe_state(&self) -> String {
+        match (&self.probe, &self.needs) {
+            (TierProbe::Fails { .. }, _) if self.tier == "container" && !self.allowed => {
+                "not configured".to_owned()
+            }
+            (TierProbe::Fails { reason, .. }, _) => format!("doesn't work: {reason}"),
+            (TierProbe::Works { .. }, _) if self.used => "is used".to_owned(),
+            (TierProbe::Works { .. }, Some(needs)) => format!("works; needs {needs}"),
+            (TierProbe::Works { .. }, None) => "works; a stronger one, or one you prefer, is used".to_owned(),
+        }
+    }
+}
+
 /// The result of trying a sandbox.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]

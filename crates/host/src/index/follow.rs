@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use journeyman_index::ProjectIndex;
 use journeyman_index::store::{IndexReport, RefreshOptions};
 use journeyman_index::watch::{WatchEvent, follow_project};
-use journeyman_protocol::RelPath;
 use serde_json::{Value, json};
 
 use super::open::index_threads;
+use crate::format::list_first;
 use crate::{Context as _, HostError};
 
 /// Maximum number of paths of an update that are named.
@@ -68,15 +68,10 @@ pub fn describe_watch_event(event: &WatchEvent<'_>) -> String {
     match event {
         WatchEvent::Watching(directories) => format!("watching {directories} directories; Ctrl-C ends it"),
         WatchEvent::Polling(why) => format!("looking at all files now and then: {why}; Ctrl-C ends it"),
-        WatchEvent::Updated(paths, report) => format!("{}: {}", list_paths(paths), did(report)),
+        WatchEvent::Updated(paths, report) => {
+            format!("{}: {}", list_first(paths, MAX_NAMED_PATHS), did(report))
+        }
         WatchEvent::Refreshed(why, report) => format!("all files, because of {why}: {}", did(report)),
         WatchEvent::Failed(error) => format!("failed, and is tried again: {error}"),
     }
-}
-
-fn list_paths(paths: &[RelPath]) -> String {
-    let names: Vec<String> = paths.iter().take(MAX_NAMED_PATHS).map(ToString::to_string).collect();
-    let more = paths.len().saturating_sub(names.len());
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{}{more}", names.join(", "))
 }

@@ -32,6 +32,12 @@ pub enum SearchKind {
     Doc,
 }
 
+impl SearchKind {
+    /// The kinds by name.
+    pub const NAMED: [(&'static str, Self); 4] =
+        [("file", Self::File), ("symbol", Self::Symbol), ("text", Self::Text), ("doc", Self::Doc)];
+}
+
 /// A search as a user asks for it.
 #[derive(Debug, Clone)]
 pub struct SearchOptions<'a> {

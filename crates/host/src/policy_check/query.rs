@@ -12,6 +12,11 @@ use crate::config::{Config, Environment, ProjectTrust, load_config, load_policy}
 use crate::state::StateDirs;
 use crate::{ADMIN_CONFIG, ADMIN_POLICY, Context as _, HostError};
 
+/// The exit code for a call that a person has to permit.
+const EXIT_ASK: u8 = 6;
+/// The exit code for a call that is denied.
+const EXIT_DENY: u8 = 7;
+
 /// Maximum number of files that the search for checks reads, as in a session.
 const MAX_SEARCHED_FILES: usize = 20_000;
 /// The tool of a call that names none.
@@ -175,6 +180,28 @@ pub async fn judge_call(
 }
 
 impl PolicyAnswer {
+    /// Returns the parts without those that repeat an earlier one: the rough parse of unsupported
+    /// syntax mostly repeats reasons.
+    pub fn distinct_parts(&self) -> impl Iterator<Item = &PartExplanation> {
+        self.parts.iter().enumerate().filter_map(|(place, part)| {
+            let repeats = |one: &PartExplanation| {
+                one.words == part.words && one.level >= part.level && one.rules == part.rules
+            };
+            (!self.parts.iter().take(place).any(repeats)).then_some(part)
+        })
+    }
+
+    /// Returns the exit code of `jm policy check`: 6 for a call that a person has to permit, 7 for
+    /// one that is denied.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.verdict.decision {
+            Decision::Allow => 0,
+            Decision::Ask => EXIT_ASK,
+            Decision::Deny => EXIT_DENY,
+        }
+    }
+
     /// Returns the verdicts as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {

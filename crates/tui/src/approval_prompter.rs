@@ -1,6 +1,5 @@
-//! Approvals at the terminal: questions about tool calls, asked one after the other.
+//! Approvals by lines: questions about tool calls, asked one after the other.
 
-use std::io;
 use std::path::PathBuf;
 
 use journeyman_agent::PermissionAnswer;
@@ -9,25 +8,24 @@ use journeyman_host::approvals::{
 };
 use journeyman_host::format::printable;
 use journeyman_protocol::{CallId, Envelope};
-use journeyman_terminal::StyledLine;
-use tokio::sync::mpsc;
+use journeyman_terminal::{Paint, StyledLine, stderr_paint, stderr_screen};
 
-use crate::color::{self, Paint};
-use crate::terminal_prompts;
+use crate::line_prompts::{LineReader, describe_read_error, drop_typed_lines, show_quoted, write_line};
 
-/// The open requests, and the keyboard that answers them.
+/// The open requests of a session, which a person at the controlling terminal answers.
 pub(crate) struct ApprovalPrompter {
     queue: ApprovalQueue,
     /// The call whose question is on the screen.
     shown: Option<CallId>,
     /// The answer to a request that is too long to be shown.
     refusal: Option<PermissionAnswer>,
-    keyboard: Keyboard,
+    keyboard: LineReader,
 }
 
 impl ApprovalPrompter {
+    /// Makes a prompter without requests. Permanent rules are written into `config_dir`.
     pub(crate) fn new(config_dir: Option<PathBuf>) -> Self {
-        let (queue, keyboard) = (ApprovalQueue::new(config_dir), Keyboard::default());
+        let (queue, keyboard) = (ApprovalQueue::new(config_dir), LineReader::default());
         Self { queue, shown: None, refusal: None, keyboard }
     }
 
@@ -36,7 +34,7 @@ impl ApprovalPrompter {
         self.queue.handle_event(envelope);
         if self.shown.is_some() && self.queue.first().map(|request| &request.call) != self.shown.as_ref() {
             self.shown = None;
-            errln!();
+            write_line("");
         }
     }
 
@@ -50,7 +48,8 @@ impl ApprovalPrompter {
         if let Some(request) = self.queue.first().filter(|_| self.shown.is_none()) {
             // A line that was typed for an earlier request is no answer to this one.
             self.keyboard.drop_line();
-            self.refusal = show_request(color::stderr_paint(), request);
+            let paint = stderr_paint();
+            self.refusal = show_request(paint, request);
             self.shown = self.refusal.is_none().then(|| request.call.clone());
         }
     }
@@ -59,26 +58,25 @@ impl ApprovalPrompter {
     pub(crate) async fn next_answer(&mut self) -> (CallId, PermissionAnswer) {
         self.show_next();
         let Some(request) = self.queue.first() else { return std::future::pending().await };
-        let paint = color::stderr_paint();
+        let paint = stderr_paint();
         let reply: ApprovalReply = loop {
             if let Some(refusal) = self.refusal.take() {
                 break refusal.into();
             }
             let line = self.keyboard.next_line().await;
-            journeyman_terminal::stderr_screen().note_line_end();
+            stderr_screen().note_line_end();
             let line = match line {
                 Ok(line) => line,
                 Err(error) => {
-                    errln!();
-                    break PermissionAnswer::NoAnswer {
-                        reason: terminal_prompts::describe_read_error(&error),
-                    }
-                    .into();
+                    write_line("");
+                    break PermissionAnswer::NoAnswer { reason: describe_read_error(&error) }.into();
                 }
             };
             match request.parse_answer(&line) {
                 Ok(reply) => break reply,
-                Err(InvalidAnswer::NoRule) => errln!("  {}", paint.yellow("this is asked about every time")),
+                Err(InvalidAnswer::NoRule) => {
+                    write_line(format_args!("  {}", paint.yellow("this is asked about every time")))
+                }
                 Err(InvalidAnswer::RestOfDiff) => write_diff(&request.diff_lines().1),
                 Err(InvalidAnswer::Empty) => {}
             }
@@ -89,10 +87,12 @@ impl ApprovalPrompter {
             return std::future::pending().await;
         };
         match rule_file {
-            Some(Ok(path)) => errln!("  {}", paint.dim(&format!("written to {}", path.display()))),
+            Some(Ok(path)) => {
+                write_line(format_args!("  {}", paint.dim(&format!("written to {}", path.display()))))
+            }
             Some(Err(error)) => {
                 let text = printable(&format_args!("it holds in this session only: {error}"));
-                errln!("  {} {text}", paint.yellow("not written:"));
+                write_line(format_args!("  {} {text}", paint.yellow("not written:")));
             }
             None => {}
         }
@@ -107,51 +107,58 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
         Ok(whole) => whole,
         Err(refusal) => return Some(refusal),
     };
-    terminal_prompts::drop_typed_lines();
-    journeyman_terminal::stderr_screen().end_line();
-    errln!();
+    drop_typed_lines();
+    stderr_screen().end_line();
+    write_line("");
     if let Some(question) = request.model_question() {
         let asker = match &request.agent {
             Some(agent) => format!("The agent {agent} asks:"),
             None => "The model asks:".to_owned(),
         };
-        errln!("{} {}", paint.yellow(&asker), question.text);
+        write_line(format_args!("{} {}", paint.yellow(&asker), question.text));
         for (place, option) in question.options.iter().enumerate() {
-            errln!("  {} {option}", paint.bold(&format!("[{}]", place + 1)));
+            write_line(format_args!("  {} {option}", paint.bold(&format!("[{}]", place + 1))));
         }
         show_choices(paint, request);
         return None;
     }
     if let Some(agent) = &request.agent {
-        errln!("{} {agent}", paint.yellow("The agent asks:"));
+        write_line(format_args!("{} {agent}", paint.yellow("The agent asks:")));
     }
     if request.is_edit() {
         let path = request.input.get("path").and_then(serde_json::Value::as_str).unwrap_or_default();
-        errln!("{} {}", paint.yellow("May I make this change?"), paint.bold(&printable(path)));
+        write_line(format_args!(
+            "{} {}",
+            paint.yellow("May I make this change?"),
+            paint.bold(&printable(path))
+        ));
     } else {
-        errln!("{}", paint.yellow("May I run this?"));
-        terminal_prompts::show_quoted(paint, &whole);
+        write_line(format_args!("{}", paint.yellow("May I run this?")));
+        show_quoted(paint, &whole);
     }
     let (diff, rest) = request.diff_lines();
     write_diff(&diff);
     if !rest.is_empty() {
-        errln!("  {}", paint.dim(&format!("… {} more lines: [d] shows the whole", rest.len())));
+        write_line(format_args!(
+            "  {}",
+            paint.dim(&format!("… {} more lines: [d] shows the whole", rest.len()))
+        ));
     }
-    errln!("  {} {}", paint.dim("why it asks:"), printable(&request.verdict.reason));
+    write_line(format_args!("  {} {}", paint.dim("why it asks:"), printable(&request.verdict.reason)));
     // The reason may say it already.
     if let Some(lost) =
         request.verdict.destroys.as_ref().filter(|lost| !request.verdict.reason.contains(*lost))
     {
-        errln!("  {} {}", paint.red("would be lost:"), printable(&lost));
+        write_line(format_args!("  {} {}", paint.red("would be lost:"), printable(&lost)));
     }
     if let Some(rules) = &request.rules {
         let rules: Vec<String> = rules.iter().map(|(_, rule)| rule.to_string()).collect();
         let rules = printable(&rules.join("\n")).replace('\n', "\n    ");
-        errln!("  {} {rules}", paint.dim("\"always\" would allow, in this session:"));
-        errln!(
+        write_line(format_args!("  {} {rules}", paint.dim("\"always\" would allow, in this session:")));
+        write_line(format_args!(
             "  {}",
             paint.dim("\"forever\" would allow that in every session of yours (your policy.toml)")
-        );
+        ));
     }
     show_choices(paint, request);
     None
@@ -159,7 +166,7 @@ fn show_request(paint: Paint, request: &ApprovalRequest) -> Option<PermissionAns
 
 /// Writes lines of a diff, which the terminal breaks.
 fn write_diff(lines: &[StyledLine]) {
-    let mut screen = journeyman_terminal::stderr_screen();
+    let mut screen = stderr_screen();
     for line in lines {
         screen.write_unwrapped(line);
     }
@@ -169,57 +176,11 @@ fn write_diff(lines: &[StyledLine]) {
 fn show_choices(paint: Paint, request: &ApprovalRequest) {
     if let Some(question) = request.model_question() {
         let number = if question.options.is_empty() { "" } else { "a number, or " };
-        err!("  {} ", paint.bold(&format!("{number}your answer:")));
+        stderr_screen().write_wrapped(&format!("  {} ", paint.bold(&format!("{number}your answer:"))));
         return;
     }
     let always = if request.rules.is_some() { "  [a]lways  [f]orever" } else { "" };
     let diff = if request.diff_lines().1.is_empty() { "" } else { "  [d]iff" };
     let choices = format!("[y]es{always}  [n]o{diff}  or say what to do instead:");
-    err!("  {} ", paint.bold(&choices));
-}
-
-/// Reads lines from the terminal on request. A terminal read can't be cancelled, so a separate
-/// thread reads; lines that no request waits for are dropped.
-#[derive(Default)]
-struct Keyboard {
-    channels: Option<(std::sync::mpsc::Sender<()>, mpsc::UnboundedReceiver<io::Result<String>>)>,
-    is_reading: bool,
-}
-
-impl Keyboard {
-    /// Waits for the next line. Cancel-safe.
-    async fn next_line(&mut self) -> io::Result<String> {
-        let closed = || io::Error::new(io::ErrorKind::UnexpectedEof, "the terminal was closed");
-        let (requests, lines) = self.channels.get_or_insert_with(spawn_reader);
-        if !self.is_reading {
-            requests.send(()).map_err(|_| closed())?;
-            self.is_reading = true;
-        }
-        let line = lines.recv().await;
-        self.is_reading = false;
-        line.unwrap_or_else(|| Err(closed()))
-    }
-
-    /// Drops a line that was typed for an earlier request.
-    fn drop_line(&mut self) {
-        if let Some((_, lines)) = &mut self.channels
-            && lines.try_recv().is_ok()
-        {
-            self.is_reading = false;
-        }
-    }
-}
-
-fn spawn_reader() -> (std::sync::mpsc::Sender<()>, mpsc::UnboundedReceiver<io::Result<String>>) {
-    let (requests, requested) = std::sync::mpsc::channel();
-    let (sender, lines) = mpsc::unbounded_channel();
-    // The thread ends with the process, or when its receiver is dropped.
-    std::thread::spawn(move || {
-        while requested.recv().is_ok() {
-            if sender.send(terminal_prompts::read_line()).is_err() {
-                break;
-            }
-        }
-    });
-    (requests, lines)
+    stderr_screen().write_wrapped(&format!("  {} ", paint.bold(&choices)));
 }
