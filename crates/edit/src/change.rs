@@ -3,7 +3,8 @@
 mod carriage_returns;
 mod layered_text;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Range;
 
 use journeyman_protocol::RelPath;
@@ -342,26 +343,26 @@ impl OpsApplier<'_> {
         let file = IndexedText::new(&original, ops.len());
         let mut run = LayeredText::new(&original);
         let mut preceding = PrecedingHunk::default();
-        let mut put: HashSet<(usize, String)> = HashSet::new();
+        let mut insertions = Insertions::default();
         for (op, step) in (first..).zip(ops) {
             let found = self.find_step(&file, step, preceding);
             let mut overlap = None;
             if let Ok(placed) = &found {
-                // The same text put in at the same place twice is an edit that was sent twice.
-                let fresh = placed
-                    .pieces
-                    .iter()
-                    .filter(|(span, piece)| span.start < span.end || put.insert((span.start, piece.clone())));
-                if fresh.count() == 0 {
-                    self.record_unchanged(op, &Refusal::NoChange);
-                    continue;
+                match insertions.find_repeated(op, step, placed) {
+                    Repetition::None => {}
+                    Repetition::SameEdit => {
+                        self.record_unchanged(op, &Refusal::NoChange);
+                        continue;
+                    }
+                    Repetition::OtherPlace(with) => {
+                        self.record_refusal(op, Refusal::Overlap { with: with + 1, line: placed.line });
+                        continue;
+                    }
                 }
                 preceding = preceding.followed_by(step, placed);
                 match run.translate_placement(placed) {
                     Ok(here) => {
-                        let line = run.line_number(first_piece_start(&here), |place| file.line_at(place));
-                        self.record_placement(op, &PlacedEdit { line, ..here.clone() });
-                        run.push_replacements(op, here.pieces);
+                        self.write_placement(op, here, &mut run, &file);
                         continue;
                     }
                     Err(with) => overlap = Some((with, placed.line)),
@@ -377,9 +378,7 @@ impl OpsApplier<'_> {
             if let (Some(_), Ok(placed)) = (&overlap, &found)
                 && let Some(here) = run.narrow_overlapping(placed)
             {
-                let line = run.line_number(first_piece_start(&here), |place| file.line_at(place));
-                self.record_placement(op, &PlacedEdit { line, ..here.clone() });
-                run.push_replacements(op, here.pieces);
+                self.write_placement(op, here, &mut run, &file);
                 continue;
             }
             // Not where the model looked last: perhaps in what the steps before have written.
@@ -390,6 +389,10 @@ impl OpsApplier<'_> {
                 }
             };
             match (again, overlap) {
+                // A part of a line that another step has written is hardly what was searched.
+                (Ok(here), Some((with, line))) if !is_whole_lines(run.current_text(), &here) => {
+                    self.record_refusal(op, Refusal::Overlap { with: with + 1, line });
+                }
                 (Ok(here), _) => {
                     self.record_placement(op, &here);
                     run.begin_layer();
@@ -412,6 +415,19 @@ impl OpsApplier<'_> {
         self.changed =
             if self.changed.is_empty() { ranges } else { std::iter::once(0..written.len()).collect() };
         self.content = Some(written);
+    }
+
+    /// Takes a placement in the text before all steps.
+    fn write_placement(
+        &mut self,
+        op: usize,
+        placed: PlacedEdit,
+        run: &mut LayeredText<'_>,
+        file: &IndexedText<'_>,
+    ) {
+        let line = run.line_number(first_piece_start(&placed), |place| file.line_at(place));
+        self.record_placement(op, &PlacedEdit { line, ..placed.clone() });
+        run.push_replacements(op, placed.pieces);
     }
 
     fn find_step(
@@ -455,6 +471,62 @@ impl OpsApplier<'_> {
             _ => Err(Refusal::NoChange),
         }
     }
+}
+
+/// The lines that steps put in without taking any away.
+#[derive(Default)]
+struct Insertions {
+    /// The step of each, and the line that its header says, by place and text.
+    made: HashMap<(usize, String), (usize, Option<u32>)>,
+}
+
+/// The relation of a step's insertions to those of earlier steps.
+enum Repetition {
+    None,
+    /// The same edit was sent twice.
+    SameEdit,
+    /// Another place was meant, which isn't there, than that of this step.
+    OtherPlace(usize),
+}
+
+impl Insertions {
+    fn find_repeated(&mut self, op: usize, step: &EditOp, placed: &PlacedEdit) -> Repetition {
+        let stated = match step {
+            EditOp::Patch(hunk) => hunk.near,
+            _ => None,
+        };
+        let mut repeated = None;
+        for (span, piece) in &placed.pieces {
+            if span.start < span.end {
+                return Repetition::None;
+            }
+            match self.made.entry((span.start, piece.clone())) {
+                Entry::Occupied(earlier) => repeated = Some(*earlier.get()),
+                Entry::Vacant(free) => {
+                    free.insert((op, stated));
+                    return Repetition::None;
+                }
+            }
+        }
+        match repeated {
+            Some((with, Some(line))) if stated.is_some_and(|stated| stated != line) => {
+                Repetition::OtherPlace(with)
+            }
+            Some(_) => Repetition::SameEdit,
+            None => Repetition::None,
+        }
+    }
+}
+
+/// Returns true if a placement replaces lines from their beginnings to their ends.
+fn is_whole_lines(text: &str, placed: &PlacedEdit) -> bool {
+    placed.pieces.iter().all(|(span, _)| {
+        let before = text.get(..span.start).unwrap_or_default();
+        let after = text.get(span.end..).unwrap_or_default();
+        let begins = before.is_empty() || before.ends_with('\n');
+        let ends = after.is_empty() || after.starts_with(['\r', '\n']);
+        begins && (ends || text.get(span.clone()).is_some_and(|found| found.ends_with('\n')))
+    })
 }
 
 fn first_piece_start(placed: &PlacedEdit) -> usize {

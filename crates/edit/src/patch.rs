@@ -28,6 +28,12 @@ use typography::TypographyMap;
 /// patch gives up as many.
 const MAX_OMITTED_CONTEXT: usize = 2;
 
+/// Minimum number of letters and digits of a line that doesn't stand twice by chance, where the
+/// hunk says that nothing follows it.
+const MIN_TELLING_CHARS: usize = 3;
+/// Lines that close something, of which several follow each other.
+const CLOSING_WORDS: [&str; 6] = ["end", "end;", "fi", "done", "esac", "else"];
+
 /// Where the hunk before another one was placed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct PrecedingHunk {
@@ -266,7 +272,14 @@ impl HunkPlacer<'_, '_> {
         let new = script.new_lines();
         let (head, tail) = script.count_edge_additions();
         let added = new.iter().take(head).chain(new.iter().rev().take(tail)).copied();
-        is_distinctive(added)
+        // Without context on that side a numbered hunk is at the file's edge, and what it adds
+        // isn't.
+        let telling = |line: &&str| {
+            line.chars().filter(|c| c.is_alphanumeric()).take(MIN_TELLING_CHARS).count() == MIN_TELLING_CHARS
+                && !CLOSING_WORDS.contains(&line.trim())
+        };
+        let numbered = self.hunk.near.is_some() && added.clone().any(|line| telling(&line));
+        (numbered || is_distinctive(added))
             && start.checked_sub(head).is_some_and(|from| file.has_lines_at(from, &new, level))
     }
 

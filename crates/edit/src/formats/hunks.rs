@@ -148,6 +148,18 @@ pub(crate) fn created_content(hunk: &PatchHunk, line_break: &str) -> Result<Stri
     Ok(out)
 }
 
+/// Takes the blank away that a model puts after every `+` of a new file: no line begins without
+/// one, and some with no other.
+pub(crate) fn drop_common_blank(hunk: &mut PatchHunk) {
+    let filled = || hunk.lines.iter().filter(|line| !line.text.trim().is_empty());
+    let all = filled().all(|line| line.text.starts_with(' '));
+    if all && filled().any(|line| !line.text.starts_with("  ")) {
+        for line in &mut hunk.lines {
+            line.text = line.text.strip_prefix(' ').unwrap_or(&line.text).to_owned();
+        }
+    }
+}
+
 /// Gives the lines that come to an empty file the carriage returns that end the patch's own lines:
 /// nothing of the file says how its lines end.
 pub(crate) fn keep_carriage_returns(source: &ReplySource<'_>, path: &RelPath, hunks: &mut [PatchHunk]) {

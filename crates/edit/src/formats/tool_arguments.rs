@@ -18,6 +18,21 @@ const REPLACE_ALL_KEYS: [&str; 5] = ["replace_all", "replaceAll", "allow_multipl
 const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
 const LINE_HINT_KEYS: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
 const EDIT_LIST_KEYS: [&str; 5] = ["edits", "edit", "replacements", "changes", "operations"];
+/// Names of the text that goes and of the one that comes, which only together tell an edit.
+const TEXT_KEY_PAIRS: [(&str, &str); 10] = [
+    ("before", "after"),
+    ("old", "new"),
+    ("original", "new"),
+    ("original", "modified"),
+    ("original", "updated"),
+    ("original", "replacement"),
+    ("find", "replace"),
+    ("search", "replace"),
+    ("target", "replacement"),
+    ("find", "replacement"),
+];
+/// Ends of such names, without their underscores.
+const TEXT_KEY_ENDS: [&str; 7] = ["string", "str", "text", "content", "code", "snippet", "lines"];
 /// Keys under which calls carry their arguments one level deeper.
 const WRAPPER_KEYS: [&str; 6] = ["arguments", "input", "parameters", "params", "args", "function"];
 /// Arguments wrapped more often than this are not arguments.
@@ -103,13 +118,29 @@ fn looks_like_arguments(text: &str) -> bool {
     inner.starts_with(['"', '{'])
 }
 
-/// The arguments with the usual keys, where the two texts are called `before` and `after`. Either
-/// word alone says where something goes.
-fn read_before_and_after(object: &Map<String, Value>) -> Option<Map<String, Value>> {
-    let (before, after) = (object.get("before")?, object.get("after")?);
+/// The arguments with the usual keys, where the two texts have other names that belong together:
+/// `before` and `after`, `find` and `replace`, `original_content` and `new_content`. Any of these
+/// alone may say something else, such as where a text goes.
+fn read_paired_keys(object: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let has = |keys: &[&str]| keys.iter().any(|key| object.contains_key(*key));
+    if has(&OLD_TEXT_KEYS) {
+        return None;
+    }
+    let stem = |key: &str| -> String {
+        let plain: String = key.chars().filter(|c| *c != '_').map(|c| c.to_ascii_lowercase()).collect();
+        let name =
+            TEXT_KEY_ENDS.iter().find_map(|end| plain.strip_suffix(end)).filter(|name| !name.is_empty());
+        name.unwrap_or(&plain).to_owned()
+    };
+    let texts = || object.iter().filter(|(_, value)| value.is_string());
+    let mut pairs = TEXT_KEY_PAIRS.iter().filter_map(|(old, new)| {
+        let find = |wanted: &str| texts().find(|(key, _)| stem(key) == wanted).map(|(_, value)| value);
+        Some((find(old)?, find(new)?))
+    });
+    let ((old, new), None) = (pairs.next()?, pairs.next()) else { return None };
     let mut usual = object.clone();
-    usual.insert("old_string".to_owned(), before.clone());
-    usual.insert("new_string".to_owned(), after.clone());
+    usual.insert("old_string".to_owned(), old.clone());
+    usual.insert("new_string".to_owned(), new.clone());
     Some(usual)
 }
 
@@ -148,7 +179,7 @@ impl ArgumentsReader<'_, '_> {
         }
         match value {
             Value::Array(list) => self.read_list(list, outer, depth),
-            Value::Object(object) => match read_before_and_after(object) {
+            Value::Object(object) => match read_paired_keys(object) {
                 Some(object) => self.read_object(&object, outer, depth),
                 None => self.read_object(object, outer, depth),
             },

@@ -9,7 +9,7 @@ use crate::formats::block::ProblemKind;
 use crate::formats::hunks::{self, MAX_HUNKS, MAX_REPLY_BYTES, strip_carriage_return};
 use crate::formats::udiff::names;
 use crate::formats::{Format, ParsedReply, ReplySource};
-use envelope::{Marker, parse_marker};
+use envelope::{Marker, looks_like_marker, parse_marker};
 use journeyman_protocol::RelPath;
 
 /// Reads a reply.
@@ -243,6 +243,8 @@ impl<'a> PatchReader<'a> {
             }
             if line.starts_with("\\ ") {
                 hunks::mark_missing_newline(&mut hunk);
+            } else if hunks::parse_hunk_header(line).is_some() {
+                // Only hunks of a file that is there need one.
             } else {
                 hunk.lines.push(hunks::parse_patch_line(if strip_carriage_return(line).is_empty() {
                     ""
@@ -253,6 +255,7 @@ impl<'a> PatchReader<'a> {
             self.at += 1;
         }
         let line_break = if self.crlf { "\r\n" } else { "\n" };
+        hunks::drop_common_blank(&mut hunk);
         let content = hunks::created_content(&hunk, line_break).map_err(|nth| {
             let message = "a new file's lines all begin with `+`".to_owned();
             (ProblemKind::Malformed, first + nth, message)
@@ -291,6 +294,12 @@ impl<'a> PatchReader<'a> {
             match parse_marker(line, false) {
                 Some(Marker::Move(name)) => to = Some(self.parse_move_target(name)?),
                 _ if strip_carriage_return(line).trim().is_empty() => {}
+                None if looks_like_marker(line) => {
+                    let name = crate::outcome::truncate(strip_carriage_return(line), 100);
+                    let fault = (ProblemKind::Malformed, self.at, format!("a patch has no mark `{name}`"));
+                    self.skip_to_next_section();
+                    return Err(fault);
+                }
                 _ => break,
             }
             self.at += 1;

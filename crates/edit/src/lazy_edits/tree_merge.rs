@@ -14,6 +14,9 @@ use crate::lines::line_at;
 use crate::outcome::Refusal;
 use crate::placeholder::Placeholder;
 
+/// A statement that is this much like an old one is a version of it, even where the remark beside
+/// it then stands for nothing.
+const MIN_VERSION_SIMILARITY: f64 = 0.75;
 /// Lines that may go where the new text doesn't show them and no remark stands for them, at one
 /// place.
 pub(super) const MAX_UNSHOWN_LINES: usize = 10;
@@ -112,6 +115,7 @@ impl<'t> TreeMerge<'_, 't> {
         let (old_items, new_items) = (items_of(self.old, old), items_of(self.new, new));
         let pairs = align_items(self.old, &old_items, self.new, &new_items, self.late)
             .ok_or_else(|| refuse_rewrite("the file has too many parts to merge a rewrite into"))?;
+        self.check_empty_remarks(&old_items, &new_items, &pairs)?;
         let partial = omitted_members::leaves_out_members(&self.sides(), &old_items, &new_items, &pairs);
         let lists = PairedLists { old: old_items, new: new_items, outermost, partial };
         merged.known +=
@@ -130,6 +134,36 @@ impl<'t> TreeMerge<'_, 't> {
             let (Some(one), Some(other)) = (lists.old.get(one), lists.new.get(other)) else { continue };
             self.check_edges(one, other, remarked)?;
             self.merge_pair(one, other, &fit, merged)?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a statement that is little like the one it would replace, beside a remark that would
+    /// then stand for nothing: it comes beside that one, more likely.
+    fn check_empty_remarks(
+        &self,
+        old: &[SyntaxItem<'t>],
+        new: &[SyntaxItem<'t>],
+        pairs: &[(usize, usize)],
+    ) -> Result<(), Refusal> {
+        let is_remark = |at: usize| new.get(at).is_some_and(|item| item.remark == Some(Placeholder::Keep));
+        for (nth, (one, other)) in pairs.iter().copied().enumerate() {
+            let (Some(was), Some(is)) = (old.get(one), new.get(other)) else { continue };
+            if is.is_token() || is.is_comment() || was.label.is_some() || is.label.is_some() {
+                continue;
+            }
+            let before = nth.checked_sub(1).and_then(|nth| pairs.get(nth));
+            let below = pairs.get(nth + 1).map_or((old.len(), new.len()), |pair| *pair);
+            let above = before.map_or((0, 0), |(one, other)| (one + 1, other + 1));
+            let empty_below = below.0 == one + 1 && below.1 > other + 1 && is_remark(other + 1);
+            let empty_above = above.0 == one && above.1 < other && is_remark(other - 1);
+            let alike = || max_similarity(self.old, std::slice::from_ref(was), self.new, is);
+            if (empty_below || empty_above) && (MIN_SIMILARITY..MIN_VERSION_SIMILARITY).contains(&alike()) {
+                return Err(self.unclear_refusal(
+                    std::slice::from_ref(was),
+                    "the text beside the remark may be a new version of it, or come to it",
+                ));
+            }
         }
         Ok(())
     }

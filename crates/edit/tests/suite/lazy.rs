@@ -438,3 +438,14 @@ fn new_definitions_beside_the_only_remark_go_to_that_end() {
     // What has to come first stays first.
     refused("a.sh", "#!/bin/sh\nf() { :; }\n", "g() { :; }\n# ... existing code ...\n");
 }
+
+#[test]
+fn a_statement_before_a_remark_takes_nothing_from_what_it_stands_for() {
+    let file = "function t() {\n  console.log(\"before\");\n  console.log(\"after\");\n}\n";
+    let rewrite = "function t() {\n  console.log(\"before\");\n  console.log(\"new\");\n  // ... existing code ...\n}\n";
+    refused("a.js", file, rewrite);
+    // A version of the statement, with a remark that stands for nothing.
+    let rewrite = rewrite.replace("console.log(\"new\")", "console.log(\"after\", 1)");
+    let expected = file.replace("\"after\"", "\"after\", 1");
+    assert_eq!(merged("a.js", file, &rewrite), expected);
+}

@@ -143,3 +143,57 @@ fn a_deletion_may_be_dated_in_any_time_zone() {
         [(&path, &None)]
     );
 }
+
+#[test]
+fn a_mark_that_no_patch_has_is_refused() {
+    let patch =
+        |mark: &str| format!("*** Begin Patch\n*** Update File: f.txt\n{mark}\n@@\n-a\n+b\n*** End Patch");
+    let words = after(Format::Patch, "f.txt", "a\n", &patch("*** Copy to: g.txt")).unwrap_err();
+    assert!(words.contains("*** Copy to: g.txt"), "{words}");
+    for moves in ["*** Move to: g.txt", "*** Rename to: g.txt", "*** Move File To: g.txt"] {
+        let path = RelPath::parse("f.txt").unwrap();
+        let files = BTreeMap::from([(path, "a\n".to_owned())]);
+        let options = ApplyOptions { format: Some(Format::Patch), ..ApplyOptions::default() };
+        let plan = plan(&patch(moves), &options, &files);
+        let to: Vec<_> = plan.changes_to_write().iter().map(|change| change.to.clone()).collect();
+        assert_eq!(to, [Some(RelPath::parse("g.txt").unwrap())], "{moves}");
+    }
+}
+
+#[test]
+fn equal_hunks_with_other_line_numbers_mean_other_places() {
+    let before = "x\nx\nx\none\ntwo\nthree\n";
+    let hunks = |second: &str| {
+        format!("--- f.txt\n+++ f.txt\n@@ -4,2 +4,3 @@\n one\n+a\n two\n@@ {second} @@\n one\n+a\n two\n")
+    };
+    assert!(after(Format::Udiff, "f.txt", before, &hunks("-9,2 +10,3")).is_err());
+    // The same place twice is an edit that was sent twice.
+    let expected = before.replace("one\n", "one\na\n");
+    assert_written(Format::Udiff, before, &hunks("-4,2 +4,3"), &expected);
+}
+
+#[test]
+fn lines_at_the_end_are_not_added_twice() {
+    let reply = "--- f.txt\n+++ f.txt\n@@ -1,2 +1,3 @@\n abc\n 123\n+456\n";
+    assert_written(Format::Udiff, "abc\n123\n", reply, "abc\n123\n456\n");
+    let path = RelPath::parse("f.txt").unwrap();
+    let files = BTreeMap::from([(path, "abc\n123\n456\n".to_owned())]);
+    let options = ApplyOptions { format: Some(Format::Udiff), ..ApplyOptions::default() };
+    assert_eq!(plan(reply, &options, &files).changes_to_write().len(), 0);
+}
+
+#[test]
+fn a_new_file_may_have_hunk_headers_and_a_blank_before_each_line() {
+    let path = RelPath::parse("new.py").unwrap();
+    for body in
+        ["@@\n+def f():\n+    pass\n", "@@ -0,0 +1,2 @@\n+def f():\n+    pass\n", "+ def f():\n+     pass\n"]
+    {
+        let reply = format!("*** Begin Patch\n*** Add File: new.py\n{body}*** End Patch");
+        let files: BTreeMap<RelPath, String> = BTreeMap::new();
+        let options = ApplyOptions { format: Some(Format::Patch), ..ApplyOptions::default() };
+        let plan = plan(&reply, &options, &files);
+        let changes = plan.changes_to_write();
+        let made: Vec<_> = changes.iter().map(|change| (&change.path, change.after.as_deref())).collect();
+        assert_eq!(made, [(&path, Some("def f():\n    pass\n"))], "{body}");
+    }
+}

@@ -617,3 +617,13 @@ fn as_many_replacements_as_are_expected() {
     assert_eq!(text(Format::Tool, "one\ntwo\n", &reply(1)).as_deref(), Ok("one\n2\n"));
     assert!(text(Format::Tool, "one\ntwo\n", &reply(3)).is_err());
 }
+
+#[test]
+fn a_part_of_a_line_that_another_edit_wrote_is_not_searched() {
+    let block = |old: &str, new: &str| format!("<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n");
+    let reply = block("alpha", "alphaX") + &block("alpha", "beta");
+    assert!(text(Format::Blocks, "alpha\n", &reply).is_err());
+    // What an edit wrote as a line of its own may be changed by the next.
+    let reply = block("alpha", "beta") + &block("beta", "gamma");
+    assert_eq!(text(Format::Blocks, "alpha\n", &reply).as_deref(), Ok("gamma\n"));
+}

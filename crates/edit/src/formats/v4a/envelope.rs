@@ -8,6 +8,8 @@ use crate::formats::hunks::strip_carriage_return;
 
 const BEGIN_MARK: &str = "*** Begin Patch";
 const END_MARK: &str = "*** End Patch";
+/// Maximum bytes of a mark's words before its colon.
+const MAX_MARKER_NAME_BYTES: usize = 24;
 
 /// A line that begins with `***` and means something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +51,8 @@ pub(super) fn parse_marker(line: &str, in_hunk: bool) -> Option<Marker<'_>> {
     if let Some(name) = named("Delete File:") {
         return Some(Marker::Delete(name));
     }
-    if let Some(name) = named("Move to:") {
+    let moves = ["Move to:", "Move File to:", "Rename to:", "Rename File to:"];
+    if let Some(name) = moves.into_iter().find_map(named) {
         return Some(Marker::Move(name));
     }
     match words.to_ascii_lowercase().as_str() {
@@ -61,6 +64,17 @@ pub(super) fn parse_marker(line: &str, in_hunk: bool) -> Option<Marker<'_>> {
         other if other.contains(" file: ") || other.ends_with(" file:") => Some(Marker::Unknown),
         _ => None,
     }
+}
+
+/// Returns true if a line looks like a mark with a value, such as `*** Copy to: PATH`.
+pub(super) fn looks_like_marker(line: &str) -> bool {
+    let words = line.trim().strip_prefix("*** ").and_then(|words| words.split_once(": "));
+    words.is_some_and(|(name, value)| {
+        !value.trim().is_empty()
+            && name.len() <= MAX_MARKER_NAME_BYTES
+            && name.starts_with(|c: char| c.is_ascii_uppercase())
+            && name.chars().all(|c| c.is_ascii_alphabetic() || c == ' ')
+    })
 }
 
 /// The range of a patch among the reply's lines (0-based, ends excluded).

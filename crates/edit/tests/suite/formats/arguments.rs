@@ -21,6 +21,12 @@ fn tool_arguments() {
             vec![plain("x", "y", false, None), plain("z", "w", false, Some(3))],
         ),
         (r#"{"path": "a.rs", "before": "x", "after": "y"}"#, vec![plain("x", "y", false, None)]),
+        (
+            r#"{"path": "a.rs", "original_content": "x", "new_content": "y"}"#,
+            vec![plain("x", "y", false, None)],
+        ),
+        (r#"{"path": "a.rs", "find": "x", "replace": "y"}"#, vec![plain("x", "y", false, None)]),
+        (r#"{"path": "a.rs", "oldCode": "x", "newCode": "y"}"#, vec![plain("x", "y", false, None)]),
         (r#"{"path": "a.rs", "edit": {"old": "x", "new": "y"}}"#, vec![plain("x", "y", false, None)]),
         (
             r#"{"replacements": [{"filepath": "a.rs", "search": "x", "replace": "y"},],}"#,
