@@ -2,8 +2,8 @@
 
 use journeyman_agent::agents::AgentInput;
 use journeyman_host::agents::{
-    AgentTrust, LoadedAgent, LoadedAgents, build_group, describe_edit_scope, describe_tools, load_agents,
-    read_group_file, sampling_fields,
+    AgentTrust, LoadedAgent, LoadedAgents, build_group, describe_edit_scope, describe_limits, describe_tools,
+    load_agents, read_group_file, sampling_fields,
 };
 use journeyman_host::config::Environment;
 use journeyman_host::format::printable;
@@ -72,7 +72,6 @@ fn list_agents(loaded: &LoadedAgents) {
 
 fn show_agent(agent: &LoadedAgent) {
     let definition = &agent.definition;
-    let limits = &definition.limits;
     reportln!("{}  {}", definition.name, stdout_paint().dim(&printable(&agent.describe_source())));
     reportln!("{}\n", printable(&definition.description));
     for input in &definition.inputs {
@@ -84,15 +83,7 @@ fn show_agent(agent: &LoadedAgent) {
     reportln!("output  {}: {}", definition.output.name, definition.output.schema);
     reportln!("tools   {} (mode {} at most)", describe_tools(definition), definition.mode);
     reportln!("edits   {}", describe_edit_scope(definition.edits));
-    let more =
-        [limits.tokens.map(|tokens| format!(", {tokens} tokens")), limits.usd.map(|usd| format!(", ${usd}"))];
-    let more: String = more.into_iter().flatten().collect();
-    reportln!(
-        "limits  {} turns, {} s, {} s for the last turn{more}",
-        limits.turns,
-        limits.time.as_secs(),
-        limits.grace.as_secs()
-    );
+    reportln!("limits  {}", describe_limits(&definition.limits));
     reportln!("model   {}", definition.model.as_deref().unwrap_or("that of the session"));
     for (name, value) in sampling_fields(definition) {
         reportln!("{name} {value}");

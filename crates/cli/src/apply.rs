@@ -158,7 +158,6 @@ fn print_diff(change: &FileChange) {
     if let Some(to) = &change.to {
         outln!("{}", printable(&format_args!("rename {} to {to}", change.path)));
     }
-    let bytes = |text: &Option<String>| text.as_ref().map(|text| text.clone().into_bytes());
-    let diff = unified_diff(&change.path, bytes(&change.before).as_deref(), bytes(&change.after).as_deref());
-    output::write_diff(&diff);
+    let [before, after] = [&change.before, &change.after].map(|text| text.as_deref().map(str::as_bytes));
+    output::write_diff(&unified_diff(&change.path, before, after));
 }

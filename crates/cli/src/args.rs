@@ -22,9 +22,7 @@ use journeyman_terminal::wrap::wrap_entries;
 pub(crate) use agents::{AgentsArgs, AgentsCommand, GroupArgs, ListingArgs};
 pub(crate) use numbers::{allow_negative_numbers, parse_checkpoint, parse_count, parse_named};
 pub(crate) use options::{DeliveryArgs, LimitArgs, ModelArgs, OutputArgs, RunOptions};
-pub(crate) use policy::{
-    PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyPromoteArgs, PolicyTestArgs,
-};
+pub(crate) use policy::{PolicyArgs, PolicyCheckArgs, PolicyCommand, PolicyPromoteArgs, PolicyTestArgs};
 pub(crate) use project::{AnswerArgs, ProjectArgs};
 
 /// The commands of `jm --help`, by what they are for.
@@ -119,7 +117,7 @@ pub(crate) enum Command {
     Check(Box<crate::check::CheckArgs>),
     /// List this project's checks, and say why each was found or is left out
     #[command(after_help = include_str!("../help/checks.txt"))]
-    Checks(crate::checks::ChecksArgs),
+    Checks(AnswerArgs),
     /// Fetch what this project's checks need: packages, a virtual environment
     #[command(after_help = include_str!("../help/setup.txt"))]
     Setup(crate::setup::SetupArgs),

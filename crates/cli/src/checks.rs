@@ -1,6 +1,5 @@
 //! `jm checks`: the checks of a project, and why each was found or is left out.
 
-use clap::Args;
 use journeyman_host::checks::{CheckSelection, ChecksAnswer, ProjectCheckRunner, describe_check};
 use journeyman_host::config::Environment;
 use journeyman_host::{HostError, RunOptions};
@@ -9,21 +8,15 @@ use crate::args::AnswerArgs;
 use crate::output::{print_json_line, write_screen};
 use crate::runtime::open_state;
 
-#[derive(Debug, Args)]
-pub(crate) struct ChecksArgs {
-    #[command(flatten)]
-    answer: AnswerArgs,
-}
-
-pub(crate) async fn list_checks(environment: &Environment, args: &ChecksArgs) -> Result<u8, HostError> {
+pub(crate) async fn list_checks(environment: &Environment, args: &AnswerArgs) -> Result<u8, HostError> {
     let state = open_state(environment)?;
     // Nothing is run, so nothing of the project's configuration needs trust.
     let options = RunOptions { trust_project: true, ..RunOptions::default() };
-    let directory = args.answer.project.directory.as_deref();
+    let directory = args.project.directory.as_deref();
     let project = ProjectCheckRunner::open(environment, &state, directory, &options, None)?;
     let selected = CheckSelection::default().select(project.find_affected_checks(Vec::new()).await?);
     let is_empty = selected.chosen.is_empty();
-    if args.answer.json {
+    if args.json {
         print_json_line(&ChecksAnswer::new(&selected))?;
         return Ok(u8::from(is_empty));
     }

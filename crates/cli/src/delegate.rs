@@ -1,19 +1,19 @@
 //! `jm delegate`: a task for another coding CLI.
 
-use std::fmt;
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use journeyman_delegate::DelegateEvent;
 use journeyman_host::HostError;
 use journeyman_host::config::{Environment, parse_duration};
+use journeyman_host::delegate_lines::DelegateLines;
 use journeyman_host::delegates::{
     ListedCli, list_delegates, load_listed_config, remove_abandoned_directories,
 };
 use journeyman_host::direct_task::{
     DirectResult, DirectTask, DirectTaskOptions, JudgedTask, delegate_event_to_json,
 };
-use journeyman_host::format::{preview, printable};
+use journeyman_host::format::printable;
 use journeyman_host::root::find_project;
 use journeyman_host::task_input::TaskArguments;
 use journeyman_host::task_risk::{describe_risk, risk_exit_code};
@@ -152,12 +152,17 @@ async fn run_and_show(
     output: &OutputArgs,
 ) -> Result<u8, HostError> {
     let (stop, cli) = (CancellationToken::new(), task.cli.clone());
-    let mut view = EventView {
-        is_quiet: output.quiet || output.json,
-        is_stream: output.stream_json,
-        ..EventView::default()
+    let mut lines = DelegateLines::default();
+    let mut watch = |event: &DelegateEvent| {
+        if output.stream_json {
+            // The reader may have closed the pipe; the run continues.
+            if let Some(event) = delegate_event_to_json(event) {
+                print_json_line(&event).ok();
+            }
+        } else if !output.quiet && !output.json {
+            lines.show_event(event);
+        }
     };
-    let mut watch = |event: &DelegateEvent| view.show(event);
     let result = run_until_stopped(task.run(time_limit, &stop, &mut watch), &stop).await??;
     let code = u8::from(result.failure().is_some());
     if output.json || output.stream_json {
@@ -165,7 +170,7 @@ async fn run_and_show(
         return Ok(code);
     }
     let DirectResult { directory, end } = &result;
-    let was_shown = view.finish(&end.outcome.message);
+    let was_shown = lines.finish(&end.outcome.message);
     if let Some(failure) = result.failure() {
         errln!("{}: {cli} failed: {}", stderr_paint().red("error"), printable(&failure));
     }
@@ -178,59 +183,4 @@ async fn run_and_show(
         }
     }
     Ok(code)
-}
-
-/// Shows the events of a run as they come.
-#[derive(Default)]
-struct EventView {
-    is_quiet: bool,
-    is_stream: bool,
-    /// The text that was shown since the last line of another kind, without an end of its line.
-    text: String,
-}
-
-impl EventView {
-    fn show(&mut self, event: &DelegateEvent) {
-        match event {
-            // The reader may have closed the pipe; the run continues.
-            _ if self.is_stream => {
-                if let Some(event) = delegate_event_to_json(event) {
-                    print_json_line(&event).ok();
-                }
-            }
-            _ if self.is_quiet => {}
-            DelegateEvent::Text(text) => {
-                err!("{}", printable(text));
-                self.text.push_str(text);
-            }
-            DelegateEvent::ToolStart { tool, summary, .. } => {
-                self.show_line(format_args!("• {tool} {summary}"));
-            }
-            DelegateEvent::ToolEnd { failed: true, output, .. } => {
-                self.show_line(format_args!("  failed: {}", preview(output.trim_start())));
-            }
-            DelegateEvent::Warning(text) => self.show_line(format_args!("! {text}")),
-            _ => {}
-        }
-    }
-
-    fn show_line(&mut self, line: fmt::Arguments<'_>) {
-        self.end_line();
-        self.text.clear();
-        errln!("{}", printable(&line));
-    }
-
-    fn end_line(&self) {
-        if !self.text.is_empty() && !self.text.ends_with('\n') {
-            errln!("");
-        }
-    }
-
-    /// Ends the open line. Returns true if `message` was just shown on a terminal.
-    fn finish(&self, message: &str) -> bool {
-        self.end_line();
-        let message = message.trim();
-        let is_read = io::stdout().is_terminal() && io::stderr().is_terminal();
-        is_read && !message.is_empty() && self.text.trim_end().ends_with(message)
-    }
 }

@@ -9,11 +9,12 @@ mod report;
 
 use journeyman_host::HostError;
 use journeyman_host::config::Environment;
-use journeyman_host::exec::{CommandAccess, CommandOptions, CommandRequest, EXIT_DID_NOT_RUN};
+use journeyman_host::exec::{
+    CommandAccess, CommandOptions, CommandRequest, EXIT_DID_NOT_RUN, setup_failure_to_json,
+};
 use journeyman_host::input::read_bytes;
 use journeyman_terminal::{Size, stderr_paint};
 use journeyman_tui::stop_signals::run_until_stopped;
-use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::output::{format_error, print_error};
@@ -30,11 +31,7 @@ pub(crate) async fn exec(environment: &Environment, args: Box<ExecArgs>) -> Resu
         // 1 is what many commands end with by themselves.
         Err(failure @ HostError::Failed { .. }) => {
             if args.json {
-                let error = format_error(&failure);
-                outln!(
-                    "{}",
-                    json!({ "exit_code": EXIT_DID_NOT_RUN, "outcome": "setup_failed", "error": error })
-                );
+                outln!("{}", setup_failure_to_json(&format_error(&failure)));
             }
             print_error(&failure);
             Ok(EXIT_DID_NOT_RUN)

@@ -13,7 +13,7 @@ use journeyman_host::landing::{
 use journeyman_host::report_text;
 use journeyman_host::{Confirmations, DeliveryOptions, HostError};
 use journeyman_terminal::stdout_paint;
-use journeyman_tui::line_prompts::TerminalPrompts;
+use journeyman_tui::line_prompts::{TerminalPrompts, confirm_removal};
 use journeyman_tui::stop_signals::run_until_stopped;
 use journeyman_workspace::OnConflict;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,6 @@ use tokio_util::sync::CancellationToken;
 use crate::args::{DiscardArgs, LandArgs, OnConflictArg};
 use crate::output;
 use crate::runtime::open_state;
-use crate::terminal_prompts;
 
 pub(crate) async fn land(environment: &Environment, args: &LandArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -112,7 +111,7 @@ pub(crate) async fn discard(environment: &Environment, args: &DiscardArgs) -> Re
         let named: Vec<&str> = all.iter().map(|work| work.session.as_str()).collect();
         let question =
             format!("Discard what was changed by {}? It can't be brought back. [y/N] ", named.join(", "));
-        if !terminal_prompts::confirm_removal(&question, "discards", "discarded")? {
+        if !confirm_removal(&question, "discards", "discarded")? {
             return Ok(1);
         }
     }

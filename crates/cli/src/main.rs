@@ -35,7 +35,6 @@ mod runtime;
 mod sessions;
 mod setup;
 mod show;
-mod terminal_prompts;
 mod undo;
 #[cfg(test)]
 #[path = "../tests/unit/mod.rs"]

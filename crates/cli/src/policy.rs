@@ -11,7 +11,7 @@ use journeyman_host::root::project_root;
 use journeyman_protocol::{Decision, Mode};
 use journeyman_terminal::{Paint, stdout_paint};
 
-use crate::args::{PolicyCheckArgs, PolicyCommand, PolicyExplainArgs, PolicyPromoteArgs, PolicyTestArgs};
+use crate::args::{AnswerArgs, PolicyCheckArgs, PolicyCommand, PolicyPromoteArgs, PolicyTestArgs};
 use crate::output::print_json_line;
 use crate::runtime::open_state;
 
@@ -127,10 +127,10 @@ fn print_answer(answer: &PolicyAnswer) {
     }
 }
 
-fn explain_policy(environment: &Environment, args: &PolicyExplainArgs) -> Result<u8, HostError> {
-    let root = project_root(environment, args.answer.project.directory.as_deref())?;
+fn explain_policy(environment: &Environment, args: &AnswerArgs) -> Result<u8, HostError> {
+    let root = project_root(environment, args.project.directory.as_deref())?;
     let overview = PolicyOverview::load(environment, &root)?;
-    if args.answer.json {
+    if args.json {
         print_json_line(&overview.to_json())?;
         return Ok(0);
     }

@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use journeyman_agent::{CutOffPolicy, EventFilter, SessionHandle, Since, Subscription, UserMessage};
+use journeyman_agent::{CutOffPolicy, EventFilter, Since, UserMessage};
 use journeyman_host::HostError;
 use journeyman_host::candidates::candidates_resume_error;
 use journeyman_host::config::Environment;
 use journeyman_host::images::read_images;
-use journeyman_host::renderer::{ProgressDetail, Renderer};
-use journeyman_host::resume::{ReopenOptions, Resumption, find_resumable, wait_until_reopened};
+use journeyman_host::resume::{ReopenOptions, Resumption, find_resumable};
 use journeyman_host::sessions::SessionClaim;
 use journeyman_host::state::StateDirs;
 use journeyman_host::task_input::{PipedData, TaskSource, read_task};
-use journeyman_protocol::Event;
 use journeyman_store::SessionSummary;
 use journeyman_terminal::stderr_paint;
+use journeyman_tui::watch_task_close_by_lines;
 
 use crate::args::ResumeArgs;
 use crate::display::{Display, OutputFormat};
@@ -98,7 +97,8 @@ async fn resume_claimed(
             session.send(UserMessage { text: message, images }).await?;
         }
         None if closes_task => {
-            return watch_cut_off_task_close(&session, events, args.options.output.detail()).await;
+            watch_task_close_by_lines(&session, events, args.options.output.detail()).await?;
+            return Ok(0);
         }
         None => {}
     }
@@ -109,21 +109,4 @@ async fn resume_claimed(
         errln!("it is a candidate: compare it with the others by jm candidates {parent}");
     }
     Ok(code)
-}
-
-/// Shows a session until the task that was cut off is closed.
-async fn watch_cut_off_task_close(
-    session: &SessionHandle,
-    mut events: Subscription,
-    detail: ProgressDetail,
-) -> Result<u8, HostError> {
-    let mut renderer = Renderer::new(detail);
-    let closed = wait_until_reopened(&mut events, &mut |event: &Event| renderer.show_event(event)).await;
-    session.close().await;
-    closed?;
-    renderer.show_note(&format!(
-        "its task is closed; to go on with the session: jm resume {} \"MESSAGE\"",
-        session.id()
-    ));
-    Ok(0)
 }

@@ -10,11 +10,11 @@ use journeyman_host::session_commands::{
 use journeyman_host::sessions::list_sessions;
 use journeyman_host::state::now;
 use journeyman_terminal::stdout_paint;
+use journeyman_tui::line_prompts::confirm_removal;
 
 use crate::args::{DeleteArgs, ForkArgs, ImportArgs, SessionsArgs, SnapshotArgs};
 use crate::output::{print_json_line, write_report};
 use crate::runtime::open_state;
-use crate::terminal_prompts;
 
 pub(crate) async fn show_sessions(environment: &Environment, args: &SessionsArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
@@ -99,7 +99,7 @@ pub(crate) async fn delete(environment: &Environment, args: &DeleteArgs) -> Resu
                 "Remove these {many} sessions for good? What they changed in the project stays. [y/N] "
             ),
         };
-        if !terminal_prompts::confirm_removal(&question, "removes", "removed")? {
+        if !confirm_removal(&question, "removes", "removed")? {
             return Ok(1);
         }
     }

@@ -39,6 +39,7 @@ mod confirmations;
 #[cfg(feature = "containers")]
 mod containers;
 pub mod copy_review;
+pub mod delegate_lines;
 pub mod delegates;
 mod delivery;
 pub mod demo;

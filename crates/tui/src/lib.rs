@@ -90,7 +90,7 @@ mod watch_actions;
 
 pub use app::ConversationStart;
 pub use conversation::{is_at_terminal, run_conversation};
-pub use line_surface::watch_by_lines;
+pub use line_surface::{watch_by_lines, watch_task_close_by_lines};
 pub use open_session::ConversationSetup;
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use std::path::Path;
 
 use journeyman_agent::git::CommitRefusal;
 use journeyman_agent::store::SessionSummary;
-use journeyman_host::Confirmations;
 use journeyman_host::approvals::format_commit_question;
 use journeyman_host::format::printable;
 use journeyman_host::sessions::describe_session;
+use journeyman_host::{Confirmations, Context as _, HostError};
 use journeyman_protocol::SessionId;
 use journeyman_terminal::{Paint, stderr_paint, stderr_screen};
 use tokio::sync::mpsc;
@@ -93,6 +93,23 @@ pub fn confirm(question: &str) -> io::Result<bool> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// Asks before something is removed for good. Returns false, after a message, if the person
+/// refuses; `verb` and `done` name the removal in the messages.
+///
+/// # Errors
+/// [`HostError::Usage`] where standard input is no terminal; [`HostError::Failed`] where the
+/// terminal can't be read.
+pub fn confirm_removal(question: &str, verb: &str, done: &str) -> Result<bool, HostError> {
+    if !io::stdin().is_terminal() {
+        return Err(HostError::usage(format_args!("nobody can be asked here; --yes {verb} without asking")));
+    }
+    let confirmed = confirm(question).context("asking")?;
+    if !confirmed {
+        write_line(format_args!("nothing was {done}"));
+    }
+    Ok(confirmed)
 }
 
 /// Asks, and returns the line that is typed.

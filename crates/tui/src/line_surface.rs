@@ -7,8 +7,9 @@ use std::sync::Arc;
 use journeyman_agent::{SessionHandle, Subscription};
 use journeyman_host::format::printable;
 use journeyman_host::renderer::{ProgressDetail, Renderer};
+use journeyman_host::resume::wait_until_reopened;
 use journeyman_host::{HostError, SessionTemplate, Surface, SurfaceInput, watch_session};
-use journeyman_protocol::{Envelope, RunReport};
+use journeyman_protocol::{Envelope, Event, RunReport};
 
 use crate::approval_prompter::ApprovalPrompter;
 use crate::stop_signals::{StopSignals, exit_interrupted};
@@ -48,6 +49,27 @@ pub async fn watch_by_lines(
         () = surface.signals.next() => exit_interrupted(),
     }
     watched
+}
+
+/// Shows a reopened session on standard error until the task that was cut off is closed, and closes
+/// the session.
+///
+/// # Errors
+/// [`HostError`] where the session ends before that, or the session's log fails.
+pub async fn watch_task_close_by_lines(
+    session: &SessionHandle,
+    mut events: Subscription,
+    detail: ProgressDetail,
+) -> Result<(), HostError> {
+    let mut renderer = Renderer::new(detail);
+    let closed = wait_until_reopened(&mut events, &mut |event: &Event| renderer.show_event(event)).await;
+    session.close().await;
+    closed?;
+    renderer.show_note(&format!(
+        "its task is closed; to go on with the session: jm resume {} \"MESSAGE\"",
+        session.id()
+    ));
+    Ok(())
 }
 
 /// The terminal, written line by line, as a surface of a session.

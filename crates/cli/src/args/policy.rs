@@ -18,7 +18,7 @@ pub(crate) enum PolicyCommand {
     #[command(after_help = include_str!("../../help/policy-check.txt"))]
     Check(PolicyCheckArgs),
     /// Show the rules that hold here, file by file, and what each mode does
-    Explain(PolicyExplainArgs),
+    Explain(AnswerArgs),
     /// Check the examples of all rules, and files of cases
     #[command(after_help = include_str!("../../help/policy-test.txt"))]
     Test(PolicyTestArgs),
@@ -56,12 +56,6 @@ pub(crate) struct PolicyCheckArgs {
     /// The sub-agent that calls it
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    #[command(flatten)]
-    pub(crate) answer: AnswerArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PolicyExplainArgs {
     #[command(flatten)]
     pub(crate) answer: AnswerArgs,
 }

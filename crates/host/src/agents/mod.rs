@@ -16,5 +16,5 @@ pub use group::{build_group, check_group, read_group_file};
 pub use json::sampling_fields;
 pub use loader::{AgentSource, AgentTrust, LoadedAgent, LoadedAgents, load_agents};
 pub use run::{AgentRun, parse_inputs};
-pub use tools::{describe_edit_scope, describe_tools};
+pub use tools::{describe_edit_scope, describe_limits, describe_tools};
 pub use tree::{AgentTree, load_agent_tree};

@@ -1,6 +1,6 @@
 //! The names of tools in definitions, also as other products write them.
 
-use journeyman_agent::agents::{AgentDefinition, AgentTools, EditScope};
+use journeyman_agent::agents::{AgentDefinition, AgentLimits, AgentTools, EditScope};
 use journeyman_policy::{BUILTIN_TOOLS, check_tool_name};
 use serde_json::Value;
 
@@ -122,6 +122,16 @@ pub fn describe_edit_scope(scope: EditScope) -> &'static str {
         EditScope::All => "all files that the session may change",
         EditScope::TestFiles => "files of tests alone",
     }
+}
+
+/// Describes the limits of an agent: its turns, time, tokens and cost.
+#[must_use]
+pub fn describe_limits(limits: &AgentLimits) -> String {
+    let AgentLimits { turns, time, grace, tokens, usd } = limits;
+    let tokens = tokens.map(|tokens| format!(", {tokens} tokens")).unwrap_or_default();
+    let usd = usd.map(|usd| format!(", ${usd}")).unwrap_or_default();
+    let (time, grace) = (time.as_secs(), grace.as_secs());
+    format!("{turns} turns, {time} s, {grace} s for the last turn{tokens}{usd}")
 }
 
 /// Splits a text at its commas, but not at those in parentheses: they belong to a pattern.

@@ -40,6 +40,12 @@ pub struct CommandReport {
     pub extra_writable: usize,
 }
 
+/// Returns the report of a command that could not be prepared as JSON.
+#[must_use]
+pub fn setup_failure_to_json(error: &str) -> Value {
+    json!({ "exit_code": EXIT_DID_NOT_RUN, "outcome": "setup_failed", "error": error })
+}
+
 impl CommandReport {
     /// Says why the command didn't run or was killed; `None` for a command that ended by itself.
     #[must_use]
