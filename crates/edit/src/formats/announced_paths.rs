@@ -3,7 +3,7 @@
 
 use journeyman_syntax::language::Language;
 
-use crate::formats::paths::{looks_like_path, path_on_line, strip_markup};
+use crate::formats::paths::{looks_like_path, path_on_line, split_comment, strip_markup};
 use crate::formats::{ReplyLines, ReplySource};
 
 /// A longer line announces nothing.
@@ -48,9 +48,6 @@ const DESCRIBING_WORDS: [&str; 13] = [
     "run", "runs", "running", "print", "prints", "output", "outputs", "returns", "usage", "example", "calls",
     "import", "imports",
 ];
-/// Signs around the comment that a block begins with.
-const COMMENT_STARTS: [&str; 8] = ["<!--", "//", "/*", "--", "\"\"\"", "#", ";", "%"];
-const COMMENT_ENDS: [&str; 3] = ["-->", "*/", "\"\"\""];
 
 /// The one path that a line announces: in backticks or bold before a colon (`Create
 /// `a/b.rs`:`), or in a line that says in words that a file follows.
@@ -116,9 +113,7 @@ pub(crate) fn path_in_first_comment<'a>(body: &'a str, source: &ReplySource<'_>)
     if first.starts_with("#!") || first == "<?php" {
         first = rows.next()?;
     }
-    let start = COMMENT_STARTS.iter().find_map(|start| first.strip_prefix(start))?;
-    let comment = COMMENT_ENDS.iter().find_map(|end| start.strip_suffix(end)).unwrap_or(start);
-    let comment = comment.trim();
+    let (_, comment) = split_comment(first)?;
     // A heading of a document, a directive.
     if comment.is_empty() || first.starts_with("##") {
         return None;

@@ -66,7 +66,7 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
                 unnamed = false;
                 continue;
             }
-            let (next, second) = first_lines_from(reply, end);
+            let [next, second] = first_edit_lines(&source, end);
             let first = next.trim_start();
             let known =
                 format_of_unique_line(next, second).is_some() || begins_fenced_edit(first, reply, &row);
@@ -150,11 +150,15 @@ fn begins_edit_arguments(reply: &str, row: &ReplyLine<'_>) -> bool {
     is_edit_object(value)
 }
 
-/// The first two lines from an offset that aren't blank.
-fn first_lines_from(reply: &str, at: usize) -> (&str, &str) {
-    let rows = ReplyLines::new(reply.get(at..).unwrap_or_default()).map(|row| row.text);
+/// The first two lines of a block that aren't blank, without one that names its file where an edit
+/// begins below it.
+fn first_edit_lines<'a>(source: &ReplySource<'a>, at: usize) -> [&'a str; 2] {
+    let rows = ReplyLines::new(source.reply.get(at..).unwrap_or_default()).map(|row| row.text);
     let mut filled = rows.filter(|line| !line.trim().is_empty());
-    (filled.next().unwrap_or_default(), filled.next().unwrap_or_default())
+    let mut next = || filled.next().unwrap_or_default();
+    let [first, second, third] = [next(), next(), next()];
+    let begins = format_of_unique_line(second, third).is_some();
+    if begins && paths::path_on_line(first, source).is_some() { [second, third] } else { [first, second] }
 }
 
 /// Returns true if the block that begins with this line is an edit: JSON may also be a file's

@@ -1,0 +1,80 @@
+//! Slips of models in the way that a reply names its files and closes its blocks.
+
+use std::collections::BTreeMap;
+
+use journeyman_edit::{ApplyOptions, EditPlan, Format, plan};
+use journeyman_protocol::RelPath;
+
+const TEXT: &str = "x = 1\ny = 2\nz = 3\n";
+
+fn planned(format: Option<Format>, reply: &str) -> EditPlan {
+    let paths = ["src/app.py", "b.py", "docs/usage.md"];
+    let files: BTreeMap<RelPath, String> =
+        paths.into_iter().map(|path| (RelPath::parse(path).unwrap(), TEXT.to_owned())).collect();
+    plan(reply, &ApplyOptions { format, ..ApplyOptions::default() }, &files)
+}
+
+/// The written files with their texts, or the words of the failures.
+fn written(format: Option<Format>, reply: &str) -> Result<Vec<(String, String)>, String> {
+    let plan = planned(format, reply);
+    if !plan.failed.is_empty() {
+        return Err(plan.failed.iter().map(|failure| failure.message.clone()).collect::<Vec<_>>().join("\n"));
+    }
+    let text = |after: &Option<String>| after.clone().unwrap_or_default();
+    Ok(plan.changes_to_write().iter().map(|change| (change.path.to_string(), text(&change.after))).collect())
+}
+
+#[track_caller]
+fn assert_written(format: Option<Format>, reply: &str, expected: &[(&str, &str)]) {
+    let expected: Vec<(String, String)> =
+        expected.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    assert_eq!(written(format, reply), Ok(expected), "{reply}");
+}
+
+#[track_caller]
+fn assert_refused(format: Option<Format>, reply: &str, words: &str) {
+    let refusal = written(format, reply).unwrap_err();
+    assert!(refusal.contains(words), "{reply}\n{refusal}");
+}
+
+const X: &str = "<<<<\nx = 1\n====\nx = 5\n>>>>\n";
+const Z: &str = "<<<<\nz = 3\n====\nz = 7\n>>>>\n";
+
+#[test]
+fn blocks_between_bare_marks_with_nothing_beside_them_are_several() {
+    let expected = [("b.py", "x = 5\ny = 2\nz = 7\n")];
+    for blocks in [format!("{X}{Z}"), format!("{X}\n{Z}"), format!("\n{Z}\n\n{X}\n")] {
+        for fence in ["```", "````"] {
+            let reply = format!("b.py\n{fence}\n{blocks}{fence}\n");
+            assert_written(Some(Format::Blocks), &reply, &expected);
+            assert_written(None, &reply, &expected);
+        }
+    }
+    // With lines of the file beside them they are one view, in the file's order.
+    assert_written(Some(Format::Blocks), &format!("b.py\n```\n{X}y = 2\n{Z}```\n"), &expected);
+    assert_refused(Some(Format::Blocks), &format!("b.py\n```\n{Z}y = 2\n{X}```\n"), "b.py");
+}
+
+#[test]
+fn a_comment_that_names_a_file_goes_before_a_heading() {
+    let expected = [("src/app.py", "x = 5\ny = 2\nz = 3\n")];
+    let marks = "<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n";
+    for comment in ["# FILE: src/app.py", "// FILE: src/app.py", "<!-- File: src/app.py -->"] {
+        for fence in ["```", "````", "`````"] {
+            for block in [X, marks] {
+                for heading in ["", "### b.py\n\n", "**`b.py`**\n"] {
+                    let reply = format!("{heading}{fence}python\n{comment}\n{block}{fence}\n");
+                    assert_written(Some(Format::Blocks), &reply, &expected);
+                    assert_written(None, &reply, &expected);
+                }
+            }
+        }
+    }
+    // A file that isn't there yet.
+    let new = "## b.py\n````python\n# FILE: c.py\n<<<<<<< SEARCH\n=======\nx = 5\n>>>>>>> REPLACE\n````\n";
+    assert_written(Some(Format::Blocks), new, &[("c.py", "x = 5\n")]);
+    // One above each block.
+    let both = format!("```\n# FILE: src/app.py\n{X}\n# FILE: b.py\n{Z}```\n");
+    let expected = [("src/app.py", "x = 5\ny = 2\nz = 3\n"), ("b.py", "x = 1\ny = 2\nz = 7\n")];
+    assert_written(Some(Format::Blocks), &both, &expected);
+}
