@@ -242,11 +242,48 @@ fn find_closing_fence(
         }
     }
     match first {
-        None => (None, FenceEnd::No),
+        None => find_repeated_fence(source, rows, at),
         // Text that may have fences of its own, and an odd number of them that could end it.
         Some(first) if markdown && bare >= 3 && bare % 2 == 1 => (Some(first), FenceEnd::Unclear),
         Some(first) => (Some(first), FenceEnd::Yes),
     }
+}
+
+/// The fence that closes the fence at `at` by repeating all of it, info string included: the last
+/// line of the reply, or the last before another block with a name. Unclear where it may as well
+/// open a block.
+fn find_repeated_fence(
+    source: &ReplySource<'_>,
+    rows: &[(ReplyLine<'_>, FenceLine<'_>)],
+    at: usize,
+) -> (Option<usize>, FenceEnd) {
+    let none = (None, FenceEnd::No);
+    // Each block may look at all rows.
+    if rows.len() > MAX_FENCES * MAX_BLOCKS {
+        return none;
+    }
+    let Some((_, opening)) = rows.get(at).filter(|(_, fence)| fence.sign != b'<') else { return none };
+    let repeats = |fence: &FenceLine<'_>| {
+        !fence.info.is_empty()
+            && (fence.sign, fence.length, fence.info) == (opening.sign, opening.length, opening.info)
+    };
+    let mut later = rows.iter().enumerate().skip(at + 1);
+    let Some((index, (row, _))) = later.find(|(_, (_, fence))| repeats(fence)) else { return none };
+    let named = paths::path_on_fence(opening.info).is_some();
+    if !named && is_fence_named(source, rows, index) {
+        return (Some(index), FenceEnd::Unclear);
+    }
+    let closes = match rows.get(index + 1) {
+        None => {
+            let rest = source.reply.get(row.start + row.text.len()..).unwrap_or_default();
+            rest.trim().is_empty()
+        }
+        Some((_, next)) if named => !next.info.is_empty(),
+        Some((_, next)) => {
+            paths::path_on_fence(next.info).is_some() || is_fence_named(source, rows, index + 1)
+        }
+    };
+    if closes { (Some(index), FenceEnd::Yes) } else { none }
 }
 
 /// Returns true if a fence is no end of `opening` as Markdown goes (CommonMark 4.5: a closing fence

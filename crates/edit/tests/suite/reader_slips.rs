@@ -78,3 +78,26 @@ fn a_comment_that_names_a_file_goes_before_a_heading() {
     let expected = [("src/app.py", "x = 5\ny = 2\nz = 3\n"), ("b.py", "x = 1\ny = 2\nz = 7\n")];
     assert_written(Some(Format::Blocks), &both, &expected);
 }
+
+#[test]
+fn a_closing_fence_may_repeat_its_opening_one() {
+    for (open, path) in [("src/new.rs\n```rust", "src/new.rs"), ("~~~worksplit:src/lib.rs", "src/lib.rs")] {
+        let close = open.lines().last().unwrap();
+        let reply = format!("{open}\nfn a() {{}}\n{close}\n");
+        assert_written(Some(Format::Whole), &reply, &[(path, "fn a() {}\n")]);
+        assert_written(None, &reply, &[(path, "fn a() {}\n")]);
+    }
+    // Before another block with a name, however that is closed.
+    for end in ["```", "```rust"] {
+        let reply = format!("n/a.rs\n```rust\na();\n```rust\n\nn/b.rs\n```rust\nb();\n{end}\n");
+        assert_written(Some(Format::Whole), &reply, &[("n/a.rs", "a();\n"), ("n/b.rs", "b();\n")]);
+    }
+    let reply = "```rust n/a.rs\na();\n```rust n/a.rs\n\nRun:\n\n```bash\ncargo test\n```\n";
+    assert_written(Some(Format::Whole), reply, &[("n/a.rs", "a();\n")]);
+    // A block inside the text that has its own end.
+    let nested = "n/a.md\n```md\n```md\nx\n```\n```\n";
+    assert_written(Some(Format::Whole), nested, &[("n/a.md", "```md\nx\n```\n")]);
+    // A block that isn't closed before the next one is no text of a file.
+    let open = "n/a.rs\n```rust\na();\n\nn/b.rs\n```rust\nb();\n```\n";
+    assert_refused(Some(Format::Whole), open, "may be the last");
+}
