@@ -140,7 +140,8 @@ fn is_named_above(source: &ReplySource<'_>, (from, at): (usize, usize), body: us
         return false;
     }
     above.prose.is_some_and(|line| announces_file(line) && announced_path(line).is_some())
-        || path_in_first_comment(source.reply.get(body..).unwrap_or_default(), source).is_some()
+        || path_in_first_comment(source.reply.get(body..).unwrap_or_default(), language, source)
+            .is_some_and(|found| found.is_name(source))
 }
 
 /// Returns true if an edit's arguments begin on this line, beside prose.

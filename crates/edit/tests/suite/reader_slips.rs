@@ -101,3 +101,56 @@ fn a_closing_fence_may_repeat_its_opening_one() {
     let open = "n/a.rs\n```rust\na();\n\nn/b.rs\n```rust\nb();\n```\n";
     assert_refused(Some(Format::Whole), open, "may be the last");
 }
+
+#[test]
+fn a_bare_name_in_the_first_comment_of_a_block_names_it() {
+    for (language, first, path) in [
+        ("python", "# main.py", "main.py"),
+        ("js", "// app.js", "app.js"),
+        ("html", "<!-- index.html -->", "index.html"),
+        ("", "/* main.c */", "main.c"),
+        ("yaml", "# File: conf.yml", "conf.yml"),
+    ] {
+        let reply = format!("So:\n\n```{language}\n{first}\nx\n```\n");
+        let text = format!("{first}\nx\n");
+        assert_written(Some(Format::Whole), &reply, &[(path, &text)]);
+        assert_written(None, &reply, &[(path, &text)]);
+    }
+    for (language, first) in [
+        ("markdown", "# main.py"),
+        ("js", "// Node.js"),
+        ("", "# Node.js"),
+        ("yaml", "# main.py"),
+        ("python", "# main.py does it"),
+        ("python", "# 1.2"),
+        ("text", "# main.py"),
+    ] {
+        let reply = format!("So:\n\n```{language}\n{first}\nx\n```\n");
+        assert_refused(None, &reply, "no edit");
+        assert_refused(Some(Format::Whole), &reply, "nothing names the file");
+    }
+    // The project has such a file elsewhere.
+    assert_refused(Some(Format::Whole), "```python\n# app.py\nx\n```\n", "nothing names the file");
+}
+
+#[test]
+fn no_block_of_several_is_left_out_without_a_word() {
+    let page = "```html templates/base.html\n<p></p>\n```\n\n";
+    let run = "Then:\n\n```bash\npython run.py\n```\n";
+    let reply = format!("{page}```python\n# run.py\nx = 1\n```\n\n{run}");
+    let expected = [("run.py", "# run.py\nx = 1\n"), ("templates/base.html", "<p></p>\n")];
+    for format in [Some(Format::Whole), None] {
+        let mut written = written(format, &reply).unwrap();
+        written.sort();
+        let expected = expected.map(|(path, text)| (path.to_owned(), text.to_owned()));
+        assert_eq!(written, expected, "{format:?}");
+    }
+    for first in ["# app.py", "// package.json", "# main.xyz"] {
+        let reply = format!("{page}```\n{first}\nx = 1\n```\n\n{run}");
+        for format in [Some(Format::Whole), None] {
+            assert_refused(format, &reply, "may name its file");
+        }
+    }
+    let example = format!("{page}Use it so:\n\n```python\nrender()\n```\n");
+    assert_written(Some(Format::Whole), &example, &[("templates/base.html", "<p></p>\n")]);
+}
