@@ -194,7 +194,7 @@ pub(crate) fn format_of_unique_line(line: &str, next: &str) -> Option<Format> {
             let heads = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:"];
             heads.iter().any(|head| line.starts_with(head)).then_some(Format::Patch)
         }
-        b'@' if line.starts_with("@@") => Some(format_of_hunk_header(line)),
+        b'@' if line.starts_with("@@") => format_of_hunk_header(line),
         b'd' if line.starts_with("diff --git ") => Some(Format::Udiff),
         b'-' if line.starts_with("--- ") && next.starts_with("+++ ") => Some(Format::Udiff),
         b'<' | b'-' => match parse_mark(line)?.mark {
@@ -206,14 +206,14 @@ pub(crate) fn format_of_unique_line(line: &str, next: &str) -> Option<Format> {
 }
 
 /// Returns the format of a line that begins with `@@`: numbers or dots make it a diff's, words a
-/// patch's.
-fn format_of_hunk_header(line: &str) -> Format {
-    let inner = line.trim_start_matches('@').trim_start();
-    if inner.starts_with('-') || inner.starts_with("...") || inner.starts_with('+') {
-        Format::Udiff
-    } else {
-        Format::Patch
+/// patch's. A dash before words makes it prose.
+fn format_of_hunk_header(line: &str) -> Option<Format> {
+    let inner = line.trim_start_matches('@').trim();
+    if inner.starts_with("- ") && !inner.ends_with("@@") {
+        return None;
     }
+    let is_diff = inner.starts_with('-') || inner.starts_with("...") || inner.starts_with('+');
+    Some(if is_diff { Format::Udiff } else { Format::Patch })
 }
 
 /// Returns true if the reply is the arguments of a tool and nothing else.

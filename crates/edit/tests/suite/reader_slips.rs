@@ -154,3 +154,98 @@ fn no_block_of_several_is_left_out_without_a_word() {
     let example = format!("{page}Use it so:\n\n```python\nrender()\n```\n");
     assert_written(Some(Format::Whole), &example, &[("templates/base.html", "<p></p>\n")]);
 }
+
+const HUNK: &str = "@@ -1,2 +1,2 @@\n-x = 1\n+x = 5\n y = 2\n";
+
+#[test]
+fn a_diff_without_a_header_is_named_as_blocks_are() {
+    let expected = [("src/app.py", "x = 5\ny = 2\nz = 3\n")];
+    let bare = "@@ ... @@\n-x = 1\n+x = 5\n y = 2\n";
+    for hunk in [HUNK, bare] {
+        for reply in [
+            format!("```diff\n// FILE: src/app.py\n{hunk}```\n"),
+            format!("```diff\n# src/app.py\n{hunk}```\n"),
+            format!("```\n# FILE: src/app.py\n\n{hunk}```\n"),
+            format!("### b.py\n\n````diff\n# FILE: src/app.py\n{hunk}````\n"),
+            format!("src/app.py\n```diff\n{hunk}```\n"),
+            format!("### `src/app.py`\n\n```diff\n{hunk}```\n"),
+            format!("**src/app.py**\n\n```diff\n{hunk}```\n"),
+            format!("```diff src/app.py\n{hunk}```\n"),
+            format!("```diff:src/app.py\n{hunk}```\n"),
+            format!("I change `src/app.py`:\n\n```diff\n{hunk}```\n"),
+            format!("src/app.py\n{hunk}"),
+        ] {
+            assert_written(Some(Format::Udiff), &reply, &expected);
+            assert_written(None, &reply, &expected);
+        }
+    }
+    // A header's name goes before all others.
+    let named = format!("### b.py\n```diff\n--- a/src/app.py\n+++ b/src/app.py\n{HUNK}```\n");
+    assert_written(Some(Format::Udiff), &named, &expected);
+}
+
+#[test]
+fn each_diff_of_several_without_headers_is_named() {
+    let second = "@@ -3 +3 @@\n-z = 3\n+z = 7\n";
+    let both = [("src/app.py", "x = 5\ny = 2\nz = 3\n"), ("b.py", "x = 1\ny = 2\nz = 7\n")];
+    for reply in [
+        format!("### src/app.py\n```diff\n{HUNK}```\n\n### b.py\n```diff\n{second}```\n"),
+        format!("```diff\n# FILE: src/app.py\n{HUNK}# FILE: b.py\n{second}```\n"),
+        format!("src/app.py\n@@\n-x = 1\n+x = 5\n\nb.py\n{second}"),
+        format!("```diff\n--- src/app.py\n+++ src/app.py\n{HUNK}```\n\n**b.py**\n```diff\n{second}```\n"),
+    ] {
+        assert_written(Some(Format::Udiff), &reply, &both);
+    }
+    let one = format!("### b.py\n```diff\n{HUNK}```\nand\n\n### b.py\n```diff\n{second}```\n");
+    assert_written(Some(Format::Udiff), &one, &[("b.py", "x = 5\ny = 2\nz = 7\n")]);
+    // The hunk after it is for the file before.
+    let one = format!("### b.py\n```diff\n{HUNK}```\nand\n```diff\n{second}```\n");
+    assert_written(Some(Format::Udiff), &one, &[("b.py", "x = 5\ny = 2\nz = 7\n")]);
+    for refused in [
+        format!("```diff\n{HUNK}```\n"),
+        format!("I change `b.py` and `src/app.py`:\n\n```diff\n{HUNK}```\n"),
+        format!("Done.\n\n```diff\n# the first line\n{HUNK}```\n"),
+    ] {
+        assert_refused(Some(Format::Udiff), &refused, "no file is named");
+    }
+    let outside = format!("```diff\n# FILE: ../b.py\n{HUNK}```\n");
+    assert_refused(Some(Format::Udiff), &outside, "..");
+}
+
+#[test]
+fn prose_that_begins_with_two_at_signs_is_no_hunk() {
+    let diff = format!("--- a/b.py\n+++ b/b.py\n{HUNK}");
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n")];
+    for line in ["@@ - that", "@@ - that is the line.", "@@ - one\nand two"] {
+        for reply in [
+            format!("{line}\n\n{diff}"),
+            format!("{line}\n{diff}"),
+            format!("{line}\n```diff\n{diff}```\n"),
+            format!("{line}\n\n- a list\n\n{diff}"),
+        ] {
+            assert_written(Some(Format::Udiff), &reply, &expected);
+            assert_written(None, &reply, &expected);
+        }
+        let block = format!("{line}\n\nb.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n");
+        assert_written(None, &block, &expected);
+    }
+    // A hunk whose first line has lost its blank.
+    let bare = "```diff\n# FILE: b.py\n@@ ... @@\nx = 1\n-y = 2\n+y = 6\n```\n";
+    assert_written(Some(Format::Udiff), bare, &[("b.py", "x = 1\ny = 6\nz = 3\n")]);
+    assert_refused(Some(Format::Udiff), "@@ - that\n-x = 1\n+x = 5\n", "no file is named");
+}
+
+#[test]
+fn a_patch_s_envelope_around_a_diff_is_no_line_of_it() {
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n")];
+    for hunk in [HUNK, "@@\n-x = 1\n+x = 5\n y = 2\n"] {
+        for reply in [
+            format!("b.py\n*** Begin Patch\n{hunk}*** End Patch\n"),
+            format!("*** Begin Patch\n--- a/b.py\n+++ b/b.py\n{hunk}*** End Patch\nDone.\n"),
+            format!("b.py\n```diff\n*** Begin Patch\n{hunk}*** End Patch\n```\n"),
+            format!("```diff\n# FILE: b.py\n{hunk}*** End Patch\n```\n"),
+        ] {
+            assert_written(Some(Format::Udiff), &reply, &expected);
+        }
+    }
+}
