@@ -1,9 +1,10 @@
 //! Names of files in the words around a block: in a heading, in a line that announces the block,
 //! in the comment that it begins with.
 
+use journeyman_protocol::RelPath;
 use journeyman_syntax::language::Language;
 
-use crate::formats::paths::{looks_like_path, path_on_line, strip_markup};
+use crate::formats::paths::{labelled_path, looks_like_path, path_on_line, split_comment, strip_markup};
 use crate::formats::{ReplyLines, ReplySource};
 
 /// A longer line announces nothing.
@@ -48,9 +49,6 @@ const DESCRIBING_WORDS: [&str; 13] = [
     "run", "runs", "running", "print", "prints", "output", "outputs", "returns", "usage", "example", "calls",
     "import", "imports",
 ];
-/// Signs around the comment that a block begins with.
-const COMMENT_STARTS: [&str; 8] = ["<!--", "//", "/*", "--", "\"\"\"", "#", ";", "%"];
-const COMMENT_ENDS: [&str; 3] = ["-->", "*/", "\"\"\""];
 
 /// The one path that a line announces: in backticks or bold before a colon (`Create
 /// `a/b.rs`:`), or in a line that says in words that a file follows.
@@ -108,33 +106,126 @@ pub(crate) fn announces_file(line: &str) -> bool {
     few || words().any(|word| ANNOUNCING_WORDS.contains(&word.as_str()))
 }
 
-/// The path in the comment that a block begins with, where the comment has nothing else: with a
-/// directory, or of a file that is there, because comments name other things.
-pub(crate) fn path_in_first_comment<'a>(body: &'a str, source: &ReplySource<'_>) -> Option<&'a str> {
+/// The path in the comment that a block begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CommentPath<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) kind: CommentPathKind,
+}
+
+impl CommentPath<'_> {
+    /// Returns true if the comment names the file of an only block: the caller's path goes before a
+    /// bare name that isn't its own.
+    pub(crate) fn is_name(&self, source: &ReplySource<'_>) -> bool {
+        match self.kind {
+            CommentPathKind::Certain => true,
+            CommentPathKind::Bare => source.path.is_none_or(|path| path.file_name() == self.path.as_bytes()),
+            CommentPathKind::Doubtful => false,
+        }
+    }
+}
+
+/// The reason to take a comment for the name of a block's file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommentPathKind {
+    /// It has a directory, or the file is there.
+    Certain,
+    /// A name alone, in a comment as such files have them.
+    Bare,
+    /// A name alone, of which nothing else says that the block is this file.
+    Doubtful,
+}
+
+/// The path in the comment that a block begins with, where the comment has nothing else. `language`
+/// is that of the block's fence.
+pub(crate) fn path_in_first_comment<'a>(
+    body: &'a str,
+    language: &str,
+    source: &ReplySource<'_>,
+) -> Option<CommentPath<'a>> {
     let mut rows = ReplyLines::new(body).map(|row| row.text.trim()).filter(|line| !line.is_empty());
     let mut first = rows.next()?;
     if first.starts_with("#!") || first == "<?php" {
         first = rows.next()?;
     }
-    let start = COMMENT_STARTS.iter().find_map(|start| first.strip_prefix(start))?;
-    let comment = COMMENT_ENDS.iter().find_map(|end| start.strip_suffix(end)).unwrap_or(start);
-    let comment = comment.trim();
+    let (sign, comment) = split_comment(first)?;
     // A heading of a document, a directive.
     if comment.is_empty() || first.starts_with("##") {
         return None;
     }
-    let name = path_on_line(comment, source)?;
-    let known = || {
-        journeyman_protocol::RelPath::parse(name).is_ok_and(|path| crate::files::exists(source.files, &path))
+    let path = path_on_line(comment, source)?;
+    if !looks_like_path(path) || !path.contains('.') {
+        return None;
+    }
+    let known = || RelPath::parse(path).is_ok_and(|path| crate::files::exists(source.files, &path));
+    if path.contains('/') || known() {
+        return Some(CommentPath { path, kind: CommentPathKind::Certain });
+    }
+    let alone = strip_markup(comment) == path || labelled_path(first, source).is_some();
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let letters = ending.starts_with(|c: char| c.is_ascii_alphabetic());
+    if !alone || !letters || is_product_name(path) || MARKUP_LANGUAGES.contains(&language) {
+        return None;
+    }
+    let same_language = match (Language::from_name(language), Language::from_path(path)) {
+        (Some(fence), Some(file)) => fence == file || matches!(sign, "//" | "/*"),
+        _ => true,
     };
-    (looks_like_path(name) && name.contains('.') && (name.contains('/') || known())).then_some(name)
+    let usual = same_language && comment_signs(&ending.to_ascii_lowercase()).contains(&sign);
+    let kind = if usual { CommentPathKind::Bare } else { CommentPathKind::Doubtful };
+    Some(CommentPath { path, kind })
+}
+
+/// Languages of fences around texts, in which the first line may be a heading.
+const MARKUP_LANGUAGES: [&str; 8] = ["md", "markdown", "mdx", "rst", "text", "txt", "plaintext", "output"];
+/// Names of libraries that look like file names.
+const PRODUCT_NAMES: [&str; 16] = [
+    "alpine.js",
+    "asp.net",
+    "chart.js",
+    "d3.js",
+    "discord.js",
+    "ember.js",
+    "express.js",
+    "next.js",
+    "node.js",
+    "nuxt.js",
+    "p5.js",
+    "react.js",
+    "socket.io",
+    "three.js",
+    "vb.net",
+    "vue.js",
+];
+
+/// Returns true for the name of a library as prose has it: `Node.js`, while `node.js` is a file.
+fn is_product_name(name: &str) -> bool {
+    PRODUCT_NAMES.contains(&name.to_ascii_lowercase().as_str())
+        && (name.starts_with(|c: char| c.is_ascii_uppercase()) || !name.ends_with(".js"))
+}
+
+/// The signs of comments in source files with an ending, in lower case.
+fn comment_signs(ending: &str) -> &'static [&'static str] {
+    match ending {
+        "py" | "pyi" => &["#", "\"\"\""],
+        "rb" | "sh" | "bash" | "zsh" | "fish" | "yml" | "yaml" | "toml" | "pl" | "pm" | "r" | "ex"
+        | "exs" | "jl" | "nim" | "tf" | "cfg" | "conf" | "ps1" | "cmake" | "mk" | "gd" | "graphql" => &["#"],
+        "html" | "htm" | "xml" | "svg" | "vue" | "svelte" => &["<!--"],
+        "css" | "scss" | "less" => &["/*", "//"],
+        "php" => &["//", "/*", "#"],
+        "c" | "h" | "cc" | "cpp" | "cxx" | "hh" | "hpp" | "cs" | "dart" | "go" | "gradle" | "groovy"
+        | "java" | "js" | "jsx" | "cjs" | "mjs" | "kt" | "kts" | "proto" | "rs" | "scala" | "sol"
+        | "swift" | "ts" | "tsx" | "cts" | "mts" | "zig" | "cu" | "glsl" => &["//", "/*"],
+        "sql" | "lua" | "hs" | "elm" => &["--"],
+        "clj" | "el" | "lisp" | "scm" | "asm" | "ini" => &[";"],
+        "tex" | "sty" | "erl" => &["%"],
+        _ => &[],
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
-
-    use journeyman_protocol::RelPath;
 
     use super::*;
 
@@ -174,20 +265,33 @@ mod tests {
     fn comments_that_name_a_file() {
         let files: BTreeMap<RelPath, String> = [(RelPath::parse("calc.py").unwrap(), String::new())].into();
         let source = ReplySource { reply: "", path: None, finished: true, files: &files };
+        use CommentPathKind::*;
         for (body, name) in [
-            ("# src/a.py\nA = 1\n", Some("src/a.py")),
-            ("#!/usr/bin/env python\n# File: src/a.py\n", Some("src/a.py")),
-            ("\"\"\"src/a.py\"\"\"\n", Some("src/a.py")),
-            ("// src/a.ts\n", Some("src/a.ts")),
-            ("/* css/a.css */\n", Some("css/a.css")),
-            ("<!-- web/a.html -->\n", Some("web/a.html")),
-            ("# calc.py\n", Some("calc.py")),
-            ("# other.py\n", None),
+            ("# src/a.py\nA = 1\n", Some(("src/a.py", Certain))),
+            ("#!/usr/bin/env python\n# File: src/a.py\n", Some(("src/a.py", Certain))),
+            ("\"\"\"src/a.py\"\"\"\n", Some(("src/a.py", Certain))),
+            ("// src/a.ts\n", Some(("src/a.ts", Certain))),
+            ("/* css/a.css */\n", Some(("css/a.css", Certain))),
+            ("<!-- web/a.html -->\n", Some(("web/a.html", Certain))),
+            ("# calc.py\n", Some(("calc.py", Certain))),
+            ("# other.py\n", Some(("other.py", Bare))),
+            ("// File: app.js\n", Some(("app.js", Bare))),
+            ("/* main.c */\n", Some(("main.c", Bare))),
+            ("<!-- index.html -->\n", Some(("index.html", Bare))),
+            ("// other.py\n", Some(("other.py", Doubtful))),
+            ("// package.json\n", Some(("package.json", Doubtful))),
+            ("# Node.js\n", None),
+            ("# 1.2\n", None),
+            ("# === other.py ===\n", None),
+            ("# other.py (as it was)\n", None),
             ("# see src/a.py for more\n", None),
             ("A = 1\n# src/a.py\n", None),
             ("#include <sys/stat.h>\n", None),
         ] {
-            assert_eq!(path_in_first_comment(body, &source), name, "{body}");
+            let found = path_in_first_comment(body, "", &source);
+            assert_eq!(found.map(|found| (found.path, found.kind)), name, "{body}");
         }
+        let kind = |language| path_in_first_comment("# a.py\n", language, &source).map(|found| found.kind);
+        assert_eq!([kind("python"), kind("yaml"), kind("md")], [Some(Bare), Some(Doubtful), None]);
     }
 }

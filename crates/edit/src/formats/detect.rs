@@ -66,7 +66,7 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
                 unnamed = false;
                 continue;
             }
-            let (next, second) = first_lines_from(reply, end);
+            let [next, second] = first_edit_lines(&source, end);
             let first = next.trim_start();
             let known =
                 format_of_unique_line(next, second).is_some() || begins_fenced_edit(first, reply, &row);
@@ -140,7 +140,8 @@ fn is_named_above(source: &ReplySource<'_>, (from, at): (usize, usize), body: us
         return false;
     }
     above.prose.is_some_and(|line| announces_file(line) && announced_path(line).is_some())
-        || path_in_first_comment(source.reply.get(body..).unwrap_or_default(), source).is_some()
+        || path_in_first_comment(source.reply.get(body..).unwrap_or_default(), language, source)
+            .is_some_and(|found| found.is_name(source))
 }
 
 /// Returns true if an edit's arguments begin on this line, beside prose.
@@ -150,11 +151,15 @@ fn begins_edit_arguments(reply: &str, row: &ReplyLine<'_>) -> bool {
     is_edit_object(value)
 }
 
-/// The first two lines from an offset that aren't blank.
-fn first_lines_from(reply: &str, at: usize) -> (&str, &str) {
-    let rows = ReplyLines::new(reply.get(at..).unwrap_or_default()).map(|row| row.text);
+/// The first two lines of a block that aren't blank, without one that names its file where an edit
+/// begins below it.
+fn first_edit_lines<'a>(source: &ReplySource<'a>, at: usize) -> [&'a str; 2] {
+    let rows = ReplyLines::new(source.reply.get(at..).unwrap_or_default()).map(|row| row.text);
     let mut filled = rows.filter(|line| !line.trim().is_empty());
-    (filled.next().unwrap_or_default(), filled.next().unwrap_or_default())
+    let mut next = || filled.next().unwrap_or_default();
+    let [first, second, third] = [next(), next(), next()];
+    let begins = format_of_unique_line(second, third).is_some();
+    if begins && paths::path_on_line(first, source).is_some() { [second, third] } else { [first, second] }
 }
 
 /// Returns true if the block that begins with this line is an edit: JSON may also be a file's
@@ -189,7 +194,7 @@ pub(crate) fn format_of_unique_line(line: &str, next: &str) -> Option<Format> {
             let heads = ["*** Begin Patch", "*** Update File:", "*** Add File:", "*** Delete File:"];
             heads.iter().any(|head| line.starts_with(head)).then_some(Format::Patch)
         }
-        b'@' if line.starts_with("@@") => Some(format_of_hunk_header(line)),
+        b'@' if line.starts_with("@@") => format_of_hunk_header(line),
         b'd' if line.starts_with("diff --git ") => Some(Format::Udiff),
         b'-' if line.starts_with("--- ") && next.starts_with("+++ ") => Some(Format::Udiff),
         b'<' | b'-' => match parse_mark(line)?.mark {
@@ -201,14 +206,14 @@ pub(crate) fn format_of_unique_line(line: &str, next: &str) -> Option<Format> {
 }
 
 /// Returns the format of a line that begins with `@@`: numbers or dots make it a diff's, words a
-/// patch's.
-fn format_of_hunk_header(line: &str) -> Format {
-    let inner = line.trim_start_matches('@').trim_start();
-    if inner.starts_with('-') || inner.starts_with("...") || inner.starts_with('+') {
-        Format::Udiff
-    } else {
-        Format::Patch
+/// patch's. A dash before words makes it prose.
+fn format_of_hunk_header(line: &str) -> Option<Format> {
+    let inner = line.trim_start_matches('@').trim();
+    if inner.starts_with("- ") && !inner.ends_with("@@") {
+        return None;
     }
+    let is_diff = inner.starts_with('-') || inner.starts_with("...") || inner.starts_with('+');
+    Some(if is_diff { Format::Udiff } else { Format::Patch })
 }
 
 /// Returns true if the reply is the arguments of a tool and nothing else.

@@ -17,7 +17,7 @@ pub(crate) const MAX_HUNKS: usize = 20_000;
 const SIDE_PREFIXES: [&str; 6] = ["a/", "b/", "i/", "w/", "c/", "o/"];
 
 /// Lines with which models close a patch, other than a format's own.
-const CLOSING_MARKS: [&str; 5] = ["***", "*** End", "*** EOF", ">>>", "EOF"];
+const CLOSING_MARKS: [&str; 6] = ["***", "*** End", "*** End Patch", "*** EOF", ">>>", "EOF"];
 
 /// A text's lines without their line feeds; a carriage return before one stays.
 pub(crate) fn split_lines(text: &str) -> Vec<&str> {

@@ -20,6 +20,9 @@ const MIN_SUGGESTED_SIMILARITY: f64 = 0.8;
 
 /// Fences that some replies use in place of backticks.
 const TAG_FENCES: [&str; 5] = ["<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>"];
+/// Signs around a comment that stands on a line of its own.
+const COMMENT_STARTS: [&str; 8] = ["<!--", "//", "/*", "--", "\"\"\"", "#", ";", "%"];
+const COMMENT_ENDS: [&str; 3] = ["-->", "*/", "\"\"\""];
 /// Names of languages that look like file names.
 const DOTTED_LANGUAGES: [&str; 3] = ["asp.net", "vb.net", "node.js"];
 
@@ -188,10 +191,7 @@ pub(crate) fn path_on_line<'a>(line: &'a str, source: &ReplySource<'_>) -> Optio
     name = strip_markup(name);
     if let Some((key, rest)) = name.split_once(':') {
         let key = key.trim_matches(['*', '`', ' ']).to_ascii_lowercase();
-        if matches!(
-            key.as_str(),
-            "file" | "filename" | "path" | "file path" | "filepath" | "file name" | "saw"
-        ) {
+        if is_path_label(&key) || key == "saw" {
             name = strip_markup(rest);
         }
     }
@@ -207,6 +207,30 @@ pub(crate) fn path_on_line<'a>(line: &'a str, source: &ReplySource<'_>) -> Optio
         return None;
     }
     (looks_like_path(name) || exists_as_file(name, source)).then_some(name)
+}
+
+/// The signs that a line of comment begins with, and its text without any signs.
+pub(crate) fn split_comment(line: &str) -> Option<(&'static str, &str)> {
+    let line = line.trim();
+    let sign = COMMENT_STARTS.into_iter().find(|sign| line.starts_with(sign))?;
+    let text = line.get(sign.len()..)?;
+    let text = COMMENT_ENDS.iter().find_map(|end| text.strip_suffix(end)).unwrap_or(text);
+    Some((sign, text.trim()))
+}
+
+/// Returns true for a word before a colon that says that a path follows.
+fn is_path_label(key: &str) -> bool {
+    matches!(key, "file" | "filename" | "path" | "file path" | "filepath" | "file name")
+}
+
+/// The path in a comment that says that it names a file: `# FILE: src/a.rs`.
+pub(crate) fn labelled_path<'a>(line: &'a str, source: &ReplySource<'_>) -> Option<&'a str> {
+    if line.len() > MAX_NAME_LINE_BYTES {
+        return None;
+    }
+    let (_, comment) = split_comment(line)?;
+    let (key, _) = comment.split_once(':')?;
+    is_path_label(&key.trim().to_ascii_lowercase()).then(|| path_on_line(comment, source))?
 }
 
 /// The only word of a line that otherwise has signs alone: `=== a.rs ===`, `📄 a.rs`, `[a.rs]`.
@@ -301,7 +325,9 @@ pub(crate) fn find_name_above<'a>(source: &ReplySource<'a>, from: usize, at: usi
             None => (path_on_line(line, source), false),
         };
         if let Some(name) = name {
-            if exists_as_file(name, source) {
+            // A comment that says that it names the file is meant, there or not.
+            let labelled = !is_fence && unsure.is_none() && labelled_path(line, source).is_some();
+            if labelled || exists_as_file(name, source) {
                 (found.name, found.start) = (Some(name), start);
                 return found;
             }

@@ -5,18 +5,20 @@
 //! of several dividers is the block's is told by its length, and else by the file. What can't be
 //! told is a problem with the line, never a guess.
 
+mod conflict;
+
 use std::borrow::Cow;
-use std::ops::Range;
 
 use journeyman_protocol::RelPath;
 
-use crate::edit::{Edit, EditOp, LineKind, PatchHunk, PatchLine, Replace};
+use crate::edit::{Edit, EditOp, Replace};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::markers::{Mark, MarkLine, parse_mark, unescape_mark};
 use crate::formats::paths::{self, NameAbove};
 use crate::formats::{Format, ParsedReply, ReplyLines, ReplySource, text_pairs};
 use crate::lines::strip_line_break;
+use conflict::{ConflictPart, FencedConflict};
 
 /// Reads a reply: its blocks, or its pairs of texts where those come first.
 pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
@@ -106,12 +108,11 @@ struct OpenBlock<'a> {
     had_nested: Option<u32>,
 }
 
-/// The parts of a fence that has unnamed conflict marks among its lines.
-#[derive(Debug, Clone)]
-struct ConflictParts {
-    line: u32,
+/// A fence that is open: the start of its text, and the number of its marks.
+#[derive(Debug, Clone, Copy)]
+struct BacktickFence {
     inside: usize,
-    parts: Vec<(usize, Range<usize>, Range<usize>, usize)>,
+    length: usize,
 }
 
 struct BlockScanner<'s, 'a> {
@@ -126,9 +127,8 @@ struct BlockScanner<'s, 'a> {
     blocks: usize,
     /// The shortest marker that has opened a block so far.
     shortest: usize,
-    /// The start of the text inside the open fence.
-    fence: Option<usize>,
-    conflict: Option<ConflictParts>,
+    fence: Option<BacktickFence>,
+    conflict: Option<FencedConflict>,
     /// The next fence closes one that was taken out of the prose.
     dropped: bool,
 }
@@ -167,12 +167,16 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
             return;
         }
         if self.open.is_none() && text.starts_with("```") {
+            let end = start + text.len();
+            let length = text.bytes().take_while(|&byte| byte == b'`').count();
             self.fence = match self.fence.take() {
+                // A shorter fence is content.
+                Some(fence) if length < fence.length => Some(fence),
                 Some(_) => {
-                    self.finish_conflict_block(start + text.len());
+                    self.finish_conflict_block(end);
                     None
                 }
-                None => Some(start + text.len()),
+                None => Some(BacktickFence { inside: end, length }),
             };
             return;
         }
@@ -309,9 +313,9 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         }
         let above = paths::find_name_above(self.source, self.from, open.start);
         if open.kind == OpeningKind::Bare
-            && let Some(inside) = self.fence
+            && let Some(fence) = self.fence
         {
-            return self.add_conflict_part(open, end, next, inside);
+            return self.add_conflict_part(open, end, next, fence.inside);
         }
         let file = self.resolve_file(open, &above, end);
         let read = file.and_then(|path| Ok((self.parse_replacement(open, end, &path)?, path)));
@@ -491,9 +495,13 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
             self.add_malformed(open.line, "several lines may divide old from new in this conflict");
             return self.skip_unusable_block(open, next);
         };
-        let conflict =
-            self.conflict.get_or_insert_with(|| ConflictParts { line: open.line, inside, parts: Vec::new() });
-        conflict.parts.push((open.start, open.body..cut.at, cut.end..end, next));
+        let part = ConflictPart { start: open.start, old: open.body..cut.at, new: cut.end..end, end: next };
+        let conflict = self.conflict.get_or_insert_with(|| FencedConflict {
+            line: open.line,
+            inside,
+            parts: Vec::new(),
+        });
+        conflict.parts.push(part);
     }
 
     /// The fence around conflict marks ends at `end`.
@@ -501,22 +509,8 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
         let Some(conflict) = self.conflict.take() else { return };
         let inside = conflict.inside;
         let reply = self.source.reply;
-        let mut hunk = PatchHunk::default();
-        let mut push = |kind: LineKind, range: Range<usize>| {
-            for line in reply.get(range).unwrap_or_default().lines() {
-                hunk.lines.push(PatchLine { kind, text: line.to_owned() });
-            }
-        };
-        let mut at = inside;
-        for (before, old, new, next) in &conflict.parts {
-            push(LineKind::Context, at..*before);
-            push(LineKind::Remove, old.clone());
-            push(LineKind::Add, new.clone());
-            at = *next;
-        }
-        let last = reply.get(at..end).unwrap_or_default().trim_end();
-        let last = last.rfind('\n').map_or(0, |at| at + 1);
-        push(LineKind::Context, at..at + last);
+        let last = reply.get(inside..end).unwrap_or_default().trim_end();
+        let last = inside + last.rfind('\n').map_or(0, |at| at + 1);
         let above = paths::find_name_above(self.source, self.from, inside);
         let open = OpenBlock {
             kind: OpeningKind::Bare,
@@ -531,24 +525,16 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
             nested: Vec::new(),
             had_nested: None,
         };
-        match self.resolve_file(&open, &above, inside) {
-            Ok(path) => {
-                let context = hunk.lines.iter().any(|line| line.kind == LineKind::Context);
-                match (context, conflict.parts.as_slice()) {
-                    (false, parts) => {
-                        for (_, old, new, _) in parts {
-                            let side = |range: &Range<usize>| {
-                                strip_line_break(reply.get(range.clone()).unwrap_or_default()).to_owned()
-                            };
-                            let (search, replace) = (side(old), side(new));
-                            let op = Replace { search, replace, whole_lines: true, ..Replace::default() };
-                            self.add_edit(path.clone(), EditOp::Replace(op));
-                        }
+        for group in conflict.groups(self.source, last) {
+            let named = NameAbove { name: group.name.or(above.name), ..above };
+            match self.resolve_file(&open, &named, inside) {
+                Ok(path) => {
+                    for op in group.to_ops(reply) {
+                        self.add_edit(path.clone(), op);
                     }
-                    (true, _) => self.add_edit(path, EditOp::Patch(hunk)),
                 }
+                Err(problem) => self.problems.push(problem),
             }
-            Err(problem) => self.problems.push(problem),
         }
         self.push_prose_before(above.start.max(self.from), false);
         self.from = end;

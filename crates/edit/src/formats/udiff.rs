@@ -10,9 +10,10 @@ pub(in crate::formats) mod names;
 mod section;
 
 use crate::edit::{LineKind, PatchHunk};
+use crate::formats::announced_paths::announced_path;
 use crate::formats::block::ProblemKind;
 use crate::formats::hunks::{self, HunkHeader, MAX_HUNKS, MAX_REPLY_BYTES, strip_carriage_return};
-use crate::formats::{Format, ParsedReply, ReplySource};
+use crate::formats::{Format, ParsedReply, ReplySource, paths};
 use names::HeaderName;
 use section::FileSection;
 
@@ -24,7 +25,10 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
     let mut reader = DiffReader {
         source,
         lines: Vec::new(),
+        starts: Vec::new(),
         at: 0,
+        named_from: 0,
+        envelope: None,
         fence: None,
         section: None,
         hunks: 0,
@@ -37,6 +41,11 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
         return reader.reading;
     }
     reader.lines = hunks::split_lines(source.reply);
+    let mut start = 0;
+    for line in &reader.lines {
+        reader.starts.push(start);
+        start += line.len() + 1;
+    }
     reader.read_lines();
     reader.reading.prose = reader.reading.prose.trim().to_owned();
     reader.reading
@@ -48,12 +57,20 @@ struct OpenFence {
     mark: char,
     length: usize,
     diff: bool,
+    /// The line of its opening mark.
+    line: usize,
 }
 
 struct DiffReader<'a> {
     source: &'a ReplySource<'a>,
     lines: Vec<&'a str>,
+    /// The offset of each line.
+    starts: Vec<usize>,
     at: usize,
+    /// The first line that may name the file of the next hunk.
+    named_from: usize,
+    /// The line of the last `*** Begin Patch` around the diff.
+    envelope: Option<usize>,
     fence: Option<OpenFence>,
     section: Option<FileSection<'a>>,
     hunks: usize,
@@ -103,12 +120,19 @@ impl<'a> DiffReader<'a> {
                 ));
             }
             Some(b'@') if readable => match hunks::parse_hunk_header(line) {
-                Some(head) => {
+                Some(head) if self.section.is_some() || head.counts.is_some() || self.is_hunk_ahead() => {
+                    self.name_from_above();
                     self.at += 1;
                     self.read_hunk(Some(head), line.ends_with('\r'));
                 }
-                None => self.read_prose_line(line),
+                _ => self.read_prose_line(line),
             },
+            Some(b'*') if readable && is_envelope_mark(line) => {
+                if strip_carriage_return(line).trim_end() == BEGIN_PATCH {
+                    self.envelope = Some(self.at);
+                }
+                self.at += 1;
+            }
             Some(b'B' | b'G') if readable && is_binary_notice(line) => {
                 let message = "it changes a binary file, which only a command can".to_owned();
                 match &mut self.section {
@@ -129,6 +153,80 @@ impl<'a> DiffReader<'a> {
         self.at += 1;
     }
 
+    /// Returns true if the lines below a line with `@@` can be a hunk's: one of them has a prefix
+    /// before the fence ends, or outside of a fence before a blank line.
+    fn is_hunk_ahead(&self) -> bool {
+        for (ahead, line) in self.lines.iter().enumerate().skip(self.at + 1) {
+            match line.as_bytes().first() {
+                Some(b'@') if line.starts_with("@@") => return false,
+                Some(b'-' | b'+') if self.names_at(ahead).is_some() => return false,
+                Some(b' ' | b'-' | b'+') => return true,
+                Some(b'`' | b'~') if self.closes_fence(line) => return false,
+                _ if self.fence.is_none() && strip_carriage_return(line).is_empty() => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Begins the section of the hunk at this line if the lines above name its file and no header
+    /// does.
+    fn name_from_above(&mut self) {
+        let section = self.section.as_ref();
+        if section.is_some_and(|section| section.has_header() && section.hunks.is_empty()) {
+            return;
+        }
+        let starts = (self.starts.get(self.named_from), self.starts.get(self.line_below_name()));
+        let (Some(&from), Some(&start)) = starts else { return };
+        let above = paths::find_name_above(self.source, from, start);
+        let named = match (above.name, above.prose) {
+            (Some(name), _) => paths::resolve_path(name, self.source),
+            // Words name a file only where nothing else does.
+            (None, Some(line)) if section.is_none() && self.source.path.is_none() => {
+                match (paths::paths_in_prose(line, self.source).as_slice(), announced_path(line)) {
+                    ([only], _) => Ok(only.clone()),
+                    ([], Some(name)) => paths::resolve_path(name, self.source),
+                    _ => return,
+                }
+            }
+            _ => return,
+        };
+        let same = |section: &FileSection<'_>| {
+            section.resolve_path(self.source, false).is_ok_and(|path| Ok(path) == named)
+        };
+        if !section.is_some_and(same) {
+            self.close_section();
+            self.section = Some(FileSection::named_above(self.at, named));
+        }
+        if above.name.is_some() {
+            self.drop_name_from_prose(above.start, start);
+        }
+    }
+
+    /// The line above which a name for the hunk at this line may stand: the hunk's, or that of the
+    /// envelope around it.
+    fn line_below_name(&self) -> usize {
+        let begins = |at: usize| {
+            let between = self.lines.get(at + 1..self.at).unwrap_or_default();
+            at >= self.named_from && between.iter().all(|line| line.trim().is_empty())
+        };
+        self.envelope.filter(|&at| begins(at)).unwrap_or(self.at)
+    }
+
+    /// Takes a name between these offsets out of the prose if it stands inside the open fence: what
+    /// is left of the fence would look like a file.
+    fn drop_name_from_prose(&mut self, name: usize, hunk: usize) {
+        let Some(fence) = self.fence else { return };
+        let inside = self.starts.get(self.named_from.max(fence.line + 1)).copied();
+        let Some(inside) = inside.filter(|&inside| name >= inside) else { return };
+        let prose = &mut self.reading.prose;
+        if let Some(lines) = self.source.reply.get(inside..hunk)
+            && prose.ends_with(lines)
+        {
+            prose.truncate(prose.len() - lines.len());
+        }
+    }
+
     /// Opens or closes a fenced block where the line does.
     fn toggle_fence(&mut self, line: &str) -> bool {
         let text = line.trim();
@@ -143,9 +241,10 @@ impl<'a> DiffReader<'a> {
                 }
             }
             None if length >= 3 && !info.contains(mark) => {
-                let language = info.split_whitespace().next().unwrap_or_default().to_ascii_lowercase();
+                let language =
+                    info.split([' ', '\t', ':', '{']).next().unwrap_or_default().to_ascii_lowercase();
                 let diff = DIFF_FENCES.contains(&language.as_str());
-                self.fence = Some(OpenFence { mark, length, diff });
+                self.fence = Some(OpenFence { mark, length, diff, line: self.at });
             }
             _ => return false,
         }
@@ -168,6 +267,7 @@ impl<'a> DiffReader<'a> {
             }
         }
         self.at += count;
+        self.named_from = self.at;
         let mut next = self.at;
         while self.line_at(next).is_some_and(|line| strip_carriage_return(line).is_empty()) {
             next += 1;
@@ -210,6 +310,7 @@ impl<'a> DiffReader<'a> {
             }
             self.at += 1;
         }
+        self.named_from = self.at;
         self.section = Some(section);
     }
 
@@ -251,9 +352,11 @@ impl<'a> DiffReader<'a> {
             }
             self.at += 1;
         }
-        if self.fence.is_none() && left.is_none() {
-            self.move_tail_to_prose(&mut hunk);
-        }
+        let moved = match self.fence {
+            None if left.is_none() => self.move_tail_to_prose(&mut hunk),
+            _ => 0,
+        };
+        self.named_from = self.at.saturating_sub(moved);
         let section = self.section.get_or_insert_with(|| FileSection::at_line(first));
         section.whole = left == Some((0, 0));
         section.crlf |= transport;
@@ -276,10 +379,9 @@ impl<'a> DiffReader<'a> {
         match line.as_bytes().first() {
             Some(b'@') => line.starts_with("@@"),
             Some(b'd') => line.starts_with("diff --git "),
-            Some(b'`' | b'~') => self.fence.is_some_and(|fence| {
-                let text = line.trim_end();
-                text.len() >= fence.length && text.chars().all(|c| c == fence.mark)
-            }),
+            Some(b'`' | b'~') => self.closes_fence(line),
+            Some(b'*') => self.envelope.is_some() && is_envelope_mark(line),
+            Some(b'#' | b'/' | b'<' | b';' | b'%') => self.names_next_file(line),
             Some(b'-') => {
                 let done = left == Some((0, 0));
                 // The signature that mail clients and `git format-patch` put below.
@@ -301,6 +403,19 @@ impl<'a> DiffReader<'a> {
         }
     }
 
+    fn closes_fence(&self, line: &str) -> bool {
+        let text = line.trim_end();
+        self.fence.is_some_and(|fence| text.len() >= fence.length && text.chars().all(|c| c == fence.mark))
+    }
+
+    /// Returns true if this line of a hunk is a comment that names the next hunk's file: in a diff
+    /// without headers, with `@@` below it.
+    fn names_next_file(&self, line: &str) -> bool {
+        self.line_at(self.at + 1).is_some_and(|line| line.starts_with("@@"))
+            && self.section.as_ref().is_some_and(|section| !section.has_header())
+            && paths::labelled_path(line, self.source).is_some()
+    }
+
     /// Returns true if after blank lines the hunk goes on, although its header's counts are used
     /// up.
     fn hunk_continues(&self) -> bool {
@@ -316,16 +431,18 @@ impl<'a> DiffReader<'a> {
     }
 
     /// Outside of a fenced block, lines without prefixes after a hunk and a blank line are the
-    /// reply's text again.
-    fn move_tail_to_prose(&mut self, hunk: &mut PatchHunk) {
+    /// reply's text again. Returns how many they are.
+    fn move_tail_to_prose(&mut self, hunk: &mut PatchHunk) -> usize {
         let last = hunk.lines.iter().rposition(|line| line.kind != LineKind::Bare).map_or(0, |at| at + 1);
         let tail = hunk.lines.get(last..).unwrap_or_default();
-        let Some(blank) = tail.iter().position(|line| line.text.is_empty()) else { return };
+        let Some(blank) = tail.iter().position(|line| line.text.is_empty()) else { return 0 };
         for line in tail.iter().skip(blank) {
             self.reading.prose.push_str(&line.text);
             self.reading.prose.push('\n');
         }
+        let moved = tail.len() - blank;
         hunk.lines.truncate(last + blank);
+        moved
     }
 
     /// The file's edit, or what is wrong with it.
@@ -344,6 +461,15 @@ fn decrement_lines_left(left: &mut Option<(u32, u32)>, kind: LineKind) {
         *old = old.saturating_sub(u32::from(of_old));
         *new = new.saturating_sub(u32::from(of_new));
     }
+}
+
+const BEGIN_PATCH: &str = "*** Begin Patch";
+const END_PATCH: &str = "*** End Patch";
+
+/// Returns true for the first and the last line of a V4A patch, which some models put around a
+/// diff.
+fn is_envelope_mark(line: &str) -> bool {
+    matches!(strip_carriage_return(line).trim_end(), BEGIN_PATCH | END_PATCH)
 }
 
 fn is_binary_notice(line: &str) -> bool {

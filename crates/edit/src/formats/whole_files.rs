@@ -4,13 +4,16 @@
 //! block of shell commands or an example among named ones is prose. What can't be told apart is a
 //! problem.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp};
 use crate::files::exists;
-use crate::formats::announced_paths::{announced_path, announces_file, path_in_first_comment};
+use crate::formats::announced_paths::{
+    CommentPath, CommentPathKind, announced_path, announces_file, path_in_first_comment,
+};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::{Format, ParsedReply, ReplyLine, ReplyLines, ReplySource, paths};
@@ -69,7 +72,16 @@ pub(crate) fn read(source: &ReplySource<'_>, lazy: bool, detected: bool) -> Pars
         }
         return reading;
     }
-    let mut out = WholeFileReader { source, lazy, detected, reading, prose: Vec::new(), from: 0 };
+    let mut out = WholeFileReader {
+        source,
+        lazy,
+        detected,
+        reading,
+        prose: Vec::new(),
+        from: 0,
+        several: false,
+        others: OnceCell::new(),
+    };
     out.read_blocks(&containers);
     let rest = source.reply.get(out.from..).unwrap_or_default();
     out.prose.push(rest);
@@ -242,11 +254,48 @@ fn find_closing_fence(
         }
     }
     match first {
-        None => (None, FenceEnd::No),
+        None => find_repeated_fence(source, rows, at),
         // Text that may have fences of its own, and an odd number of them that could end it.
         Some(first) if markdown && bare >= 3 && bare % 2 == 1 => (Some(first), FenceEnd::Unclear),
         Some(first) => (Some(first), FenceEnd::Yes),
     }
+}
+
+/// The fence that closes the fence at `at` by repeating all of it, info string included: the last
+/// line of the reply, or the last before another block with a name. Unclear where it may as well
+/// open a block.
+fn find_repeated_fence(
+    source: &ReplySource<'_>,
+    rows: &[(ReplyLine<'_>, FenceLine<'_>)],
+    at: usize,
+) -> (Option<usize>, FenceEnd) {
+    let none = (None, FenceEnd::No);
+    // Each block may look at all rows.
+    if rows.len() > MAX_FENCES * MAX_BLOCKS {
+        return none;
+    }
+    let Some((_, opening)) = rows.get(at).filter(|(_, fence)| fence.sign != b'<') else { return none };
+    let repeats = |fence: &FenceLine<'_>| {
+        !fence.info.is_empty()
+            && (fence.sign, fence.length, fence.info) == (opening.sign, opening.length, opening.info)
+    };
+    let mut later = rows.iter().enumerate().skip(at + 1);
+    let Some((index, (row, _))) = later.find(|(_, (_, fence))| repeats(fence)) else { return none };
+    let named = paths::path_on_fence(opening.info).is_some();
+    if !named && is_fence_named(source, rows, index) {
+        return (Some(index), FenceEnd::Unclear);
+    }
+    let closes = match rows.get(index + 1) {
+        None => {
+            let rest = source.reply.get(row.start + row.text.len()..).unwrap_or_default();
+            rest.trim().is_empty()
+        }
+        Some((_, next)) if named => !next.info.is_empty(),
+        Some((_, next)) => {
+            paths::path_on_fence(next.info).is_some() || is_fence_named(source, rows, index + 1)
+        }
+    };
+    if closes { (Some(index), FenceEnd::Yes) } else { none }
 }
 
 /// Returns true if a fence is no end of `opening` as Markdown goes (CommonMark 4.5: a closing fence
@@ -281,6 +330,10 @@ struct WholeFileReader<'s, 'a> {
     reading: ParsedReply,
     prose: Vec<&'a str>,
     from: usize,
+    /// More than one block may be a file.
+    several: bool,
+    /// The project's files.
+    others: OnceCell<Vec<RelPath>>,
 }
 
 impl<'a> WholeFileReader<'_, 'a> {
@@ -392,14 +445,16 @@ impl<'a> WholeFileReader<'_, 'a> {
         &mut self,
         containers: &[FencedBlock<'a>],
     ) -> Vec<Option<Result<RelPath, (&'a str, String)>>> {
-        let mut files: Vec<_> = containers.iter().map(|block| self.file_of_block(block)).collect();
         let unnamed: Vec<usize> = containers
             .iter()
             .enumerate()
             .filter(|(_, block)| !SHELL_LANGUAGES.contains(&block.language))
             .map(|(index, _)| index)
             .collect();
+        self.several = unnamed.len() > 1;
+        let mut files: Vec<_> = containers.iter().map(|block| self.file_of_block(block)).collect();
         if files.iter().any(Option::is_some) {
+            self.refuse_doubtful_names(containers, &files);
             return files;
         }
         match (unnamed.as_slice(), self.source.path) {
@@ -424,6 +479,39 @@ impl<'a> WholeFileReader<'_, 'a> {
         files
     }
 
+    /// The path in the comment that a block begins with.
+    fn comment_of_block(&self, block: &FencedBlock<'a>) -> Option<CommentPath<'a>> {
+        let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
+        let is_shell = SHELL_LANGUAGES.contains(&block.language);
+        path_in_first_comment(body, block.language, self.source).filter(|_| !is_shell)
+    }
+
+    /// Returns true if a comment names the file of its block. A bare name doesn't where the project
+    /// has such a file in a directory.
+    fn names_file(&self, found: &CommentPath<'_>) -> bool {
+        let is_own = |path: &RelPath| path.file_name() == found.path.as_bytes();
+        match found.kind {
+            CommentPathKind::Bare if self.source.path.is_some_and(is_own) => true,
+            CommentPathKind::Bare => {
+                let others = || self.others.get_or_init(|| self.source.files.other_paths());
+                (self.several || found.is_name(self.source)) && !others().iter().any(is_own)
+            }
+            CommentPathKind::Certain | CommentPathKind::Doubtful => found.is_name(self.source),
+        }
+    }
+
+    /// Blocks beside named ones that a comment may name: they aren't left out without a word.
+    fn refuse_doubtful_names<T>(&mut self, containers: &[FencedBlock<'a>], files: &[Option<T>]) {
+        let unnamed = containers.iter().zip(files).filter(|(_, file)| file.is_none());
+        let doubtful: Vec<FencedBlock<'a>> =
+            unnamed.map(|(block, _)| *block).filter(|block| self.comment_of_block(block).is_some()).collect();
+        for block in doubtful {
+            let message =
+                "the comment that it begins with may name its file: put the path on the line above the fence";
+            self.add_problem(&block, ProblemKind::Malformed, None, message);
+        }
+    }
+
     /// The script that a line of prose names for a block in a language of scripts:
     /// commands to run it are no version of it.
     fn script_of_block(&self, block: &FencedBlock<'a>, line: &str) -> Option<RelPath> {
@@ -444,8 +532,10 @@ impl<'a> WholeFileReader<'_, 'a> {
             return Some(resolved(name));
         }
         let is_shell = SHELL_LANGUAGES.contains(&block.language);
-        let body = self.source.reply.get(block.body.0..block.body.1).unwrap_or_default();
-        let in_comment = || path_in_first_comment(body, self.source).filter(|_| !is_shell);
+        let in_comment = || {
+            let found = self.comment_of_block(block).filter(|found| self.names_file(found));
+            found.map(|found| found.path)
+        };
         let Some(line) = block.prose else { return in_comment().map(resolved) };
         if is_shell {
             return self.script_of_block(block, line).map(Ok);

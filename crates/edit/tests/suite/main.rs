@@ -17,6 +17,7 @@ mod patch_slips;
 mod patches;
 mod placing;
 mod properties;
+mod reader_slips;
 mod render;
 mod round_trip;
 mod slips;

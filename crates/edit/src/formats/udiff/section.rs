@@ -20,6 +20,8 @@ pub(super) struct FileSection<'a> {
     pub(super) new: Option<HeaderName>,
     /// The names of `diff --git`, where there was one.
     pub(super) git: Option<(Option<String>, Option<String>)>,
+    /// The file that the lines above the first hunk name, where there is no header.
+    named: Option<RelPath>,
     /// Each hunk that changes something, with the 0-based line after its header.
     pub(super) hunks: Vec<(usize, PatchHunk)>,
     /// The first hunk that only repeats lines of the file.
@@ -49,6 +51,21 @@ impl<'a> FileSection<'a> {
 
     pub(super) fn with_names(line: usize, old: Option<HeaderName>, new: Option<HeaderName>) -> Self {
         Self { line, old, new, ..Self::default() }
+    }
+
+    /// The section of a hunk without a header, with the file that the lines above it name or why
+    /// that can be none.
+    pub(super) fn named_above(line: usize, named: Result<RelPath, String>) -> Self {
+        let section = Self::at_line(line);
+        match named {
+            Ok(path) => Self { named: Some(path), ..section },
+            Err(why) => Self { fault: Some((ProblemKind::Path, line, why)), ..section },
+        }
+    }
+
+    /// Returns true if a header names its file.
+    pub(super) fn has_header(&self) -> bool {
+        self.old.is_some() || self.new.is_some() || self.git.is_some()
     }
 
     /// Takes a line of git's extended header; `false` where it isn't one.
@@ -179,7 +196,11 @@ impl<'a> FileSection<'a> {
     }
 
     /// The file that it is about, as it is named before the edit.
-    fn resolve_path(&self, source: &ReplySource<'_>, deletes: bool) -> Result<RelPath, SectionFault> {
+    pub(super) fn resolve_path(
+        &self,
+        source: &ReplySource<'_>,
+        deletes: bool,
+    ) -> Result<RelPath, SectionFault> {
         if let (Some(from), Some(_)) = self.renamed {
             let from = names::parse_extended_name(from).unwrap_or_default();
             return RelPath::parse(&from).map_err(|error| self.fault_at_path(error.to_string()));
@@ -193,7 +214,7 @@ impl<'a> FileSection<'a> {
         let new = self.new.as_ref().and_then(HeaderName::path).or(git_new.as_deref());
         let names: Vec<&str> = if deletes { [old, None] } else { [new, old] }.into_iter().flatten().collect();
         if names.is_empty() {
-            return match source.path {
+            return match self.named.as_ref().or(source.path) {
                 Some(path) => Ok(path.clone()),
                 None => Err(self
                     .fault_at_start("no file is named: begin with `--- a/PATH` and `+++ b/PATH`".to_owned())),

@@ -1,0 +1,251 @@
+//! Slips of models in the way that a reply names its files and closes its blocks.
+
+use std::collections::BTreeMap;
+
+use journeyman_edit::{ApplyOptions, EditPlan, Format, plan};
+use journeyman_protocol::RelPath;
+
+const TEXT: &str = "x = 1\ny = 2\nz = 3\n";
+
+fn planned(format: Option<Format>, reply: &str) -> EditPlan {
+    let paths = ["src/app.py", "b.py", "docs/usage.md"];
+    let files: BTreeMap<RelPath, String> =
+        paths.into_iter().map(|path| (RelPath::parse(path).unwrap(), TEXT.to_owned())).collect();
+    plan(reply, &ApplyOptions { format, ..ApplyOptions::default() }, &files)
+}
+
+/// The written files with their texts, or the words of the failures.
+fn written(format: Option<Format>, reply: &str) -> Result<Vec<(String, String)>, String> {
+    let plan = planned(format, reply);
+    if !plan.failed.is_empty() {
+        return Err(plan.failed.iter().map(|failure| failure.message.clone()).collect::<Vec<_>>().join("\n"));
+    }
+    let text = |after: &Option<String>| after.clone().unwrap_or_default();
+    Ok(plan.changes_to_write().iter().map(|change| (change.path.to_string(), text(&change.after))).collect())
+}
+
+#[track_caller]
+fn assert_written(format: Option<Format>, reply: &str, expected: &[(&str, &str)]) {
+    let expected: Vec<(String, String)> =
+        expected.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
+    assert_eq!(written(format, reply), Ok(expected), "{reply}");
+}
+
+#[track_caller]
+fn assert_refused(format: Option<Format>, reply: &str, words: &str) {
+    let refusal = written(format, reply).unwrap_err();
+    assert!(refusal.contains(words), "{reply}\n{refusal}");
+}
+
+const X: &str = "<<<<\nx = 1\n====\nx = 5\n>>>>\n";
+const Z: &str = "<<<<\nz = 3\n====\nz = 7\n>>>>\n";
+
+#[test]
+fn blocks_between_bare_marks_with_nothing_beside_them_are_several() {
+    let expected = [("b.py", "x = 5\ny = 2\nz = 7\n")];
+    for blocks in [format!("{X}{Z}"), format!("{X}\n{Z}"), format!("\n{Z}\n\n{X}\n")] {
+        for fence in ["```", "````"] {
+            let reply = format!("b.py\n{fence}\n{blocks}{fence}\n");
+            assert_written(Some(Format::Blocks), &reply, &expected);
+            assert_written(None, &reply, &expected);
+        }
+    }
+    // With lines of the file beside them they are one view, in the file's order.
+    assert_written(Some(Format::Blocks), &format!("b.py\n```\n{X}y = 2\n{Z}```\n"), &expected);
+    assert_refused(Some(Format::Blocks), &format!("b.py\n```\n{Z}y = 2\n{X}```\n"), "b.py");
+}
+
+#[test]
+fn a_comment_that_names_a_file_goes_before_a_heading() {
+    let expected = [("src/app.py", "x = 5\ny = 2\nz = 3\n")];
+    let marks = "<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n";
+    for comment in ["# FILE: src/app.py", "// FILE: src/app.py", "<!-- File: src/app.py -->"] {
+        for fence in ["```", "````", "`````"] {
+            for block in [X, marks] {
+                for heading in ["", "### b.py\n\n", "**`b.py`**\n"] {
+                    let reply = format!("{heading}{fence}python\n{comment}\n{block}{fence}\n");
+                    assert_written(Some(Format::Blocks), &reply, &expected);
+                    assert_written(None, &reply, &expected);
+                }
+            }
+        }
+    }
+    // A file that isn't there yet.
+    let new = "## b.py\n````python\n# FILE: c.py\n<<<<<<< SEARCH\n=======\nx = 5\n>>>>>>> REPLACE\n````\n";
+    assert_written(Some(Format::Blocks), new, &[("c.py", "x = 5\n")]);
+    // One above each block.
+    let both = format!("```\n# FILE: src/app.py\n{X}\n# FILE: b.py\n{Z}```\n");
+    let expected = [("src/app.py", "x = 5\ny = 2\nz = 3\n"), ("b.py", "x = 1\ny = 2\nz = 7\n")];
+    assert_written(Some(Format::Blocks), &both, &expected);
+}
+
+#[test]
+fn a_closing_fence_may_repeat_its_opening_one() {
+    for (open, path) in [("src/new.rs\n```rust", "src/new.rs"), ("~~~worksplit:src/lib.rs", "src/lib.rs")] {
+        let close = open.lines().last().unwrap();
+        let reply = format!("{open}\nfn a() {{}}\n{close}\n");
+        assert_written(Some(Format::Whole), &reply, &[(path, "fn a() {}\n")]);
+        assert_written(None, &reply, &[(path, "fn a() {}\n")]);
+    }
+    // Before another block with a name, however that is closed.
+    for end in ["```", "```rust"] {
+        let reply = format!("n/a.rs\n```rust\na();\n```rust\n\nn/b.rs\n```rust\nb();\n{end}\n");
+        assert_written(Some(Format::Whole), &reply, &[("n/a.rs", "a();\n"), ("n/b.rs", "b();\n")]);
+    }
+    let reply = "```rust n/a.rs\na();\n```rust n/a.rs\n\nRun:\n\n```bash\ncargo test\n```\n";
+    assert_written(Some(Format::Whole), reply, &[("n/a.rs", "a();\n")]);
+    // A block inside the text that has its own end.
+    let nested = "n/a.md\n```md\n```md\nx\n```\n```\n";
+    assert_written(Some(Format::Whole), nested, &[("n/a.md", "```md\nx\n```\n")]);
+    // A block that isn't closed before the next one is no text of a file.
+    let open = "n/a.rs\n```rust\na();\n\nn/b.rs\n```rust\nb();\n```\n";
+    assert_refused(Some(Format::Whole), open, "may be the last");
+}
+
+#[test]
+fn a_bare_name_in_the_first_comment_of_a_block_names_it() {
+    for (language, first, path) in [
+        ("python", "# main.py", "main.py"),
+        ("js", "// app.js", "app.js"),
+        ("html", "<!-- index.html -->", "index.html"),
+        ("", "/* main.c */", "main.c"),
+        ("yaml", "# File: conf.yml", "conf.yml"),
+    ] {
+        let reply = format!("So:\n\n```{language}\n{first}\nx\n```\n");
+        let text = format!("{first}\nx\n");
+        assert_written(Some(Format::Whole), &reply, &[(path, &text)]);
+        assert_written(None, &reply, &[(path, &text)]);
+    }
+    for (language, first) in [
+        ("markdown", "# main.py"),
+        ("js", "// Node.js"),
+        ("", "# Node.js"),
+        ("yaml", "# main.py"),
+        ("python", "# main.py does it"),
+        ("python", "# 1.2"),
+        ("text", "# main.py"),
+    ] {
+        let reply = format!("So:\n\n```{language}\n{first}\nx\n```\n");
+        assert_refused(None, &reply, "no edit");
+        assert_refused(Some(Format::Whole), &reply, "nothing names the file");
+    }
+    // The project has such a file elsewhere.
+    assert_refused(Some(Format::Whole), "```python\n# app.py\nx\n```\n", "nothing names the file");
+}
+
+#[test]
+fn no_block_of_several_is_left_out_without_a_word() {
+    let page = "```html templates/base.html\n<p></p>\n```\n\n";
+    let run = "Then:\n\n```bash\npython run.py\n```\n";
+    let reply = format!("{page}```python\n# run.py\nx = 1\n```\n\n{run}");
+    let expected = [("run.py", "# run.py\nx = 1\n"), ("templates/base.html", "<p></p>\n")];
+    for format in [Some(Format::Whole), None] {
+        let mut written = written(format, &reply).unwrap();
+        written.sort();
+        let expected = expected.map(|(path, text)| (path.to_owned(), text.to_owned()));
+        assert_eq!(written, expected, "{format:?}");
+    }
+    for first in ["# app.py", "// package.json", "# main.xyz"] {
+        let reply = format!("{page}```\n{first}\nx = 1\n```\n\n{run}");
+        for format in [Some(Format::Whole), None] {
+            assert_refused(format, &reply, "may name its file");
+        }
+    }
+    let example = format!("{page}Use it so:\n\n```python\nrender()\n```\n");
+    assert_written(Some(Format::Whole), &example, &[("templates/base.html", "<p></p>\n")]);
+}
+
+const HUNK: &str = "@@ -1,2 +1,2 @@\n-x = 1\n+x = 5\n y = 2\n";
+
+#[test]
+fn a_diff_without_a_header_is_named_as_blocks_are() {
+    let expected = [("src/app.py", "x = 5\ny = 2\nz = 3\n")];
+    let bare = "@@ ... @@\n-x = 1\n+x = 5\n y = 2\n";
+    for hunk in [HUNK, bare] {
+        for reply in [
+            format!("```diff\n// FILE: src/app.py\n{hunk}```\n"),
+            format!("```diff\n# src/app.py\n{hunk}```\n"),
+            format!("```\n# FILE: src/app.py\n\n{hunk}```\n"),
+            format!("### b.py\n\n````diff\n# FILE: src/app.py\n{hunk}````\n"),
+            format!("src/app.py\n```diff\n{hunk}```\n"),
+            format!("### `src/app.py`\n\n```diff\n{hunk}```\n"),
+            format!("**src/app.py**\n\n```diff\n{hunk}```\n"),
+            format!("```diff src/app.py\n{hunk}```\n"),
+            format!("```diff:src/app.py\n{hunk}```\n"),
+            format!("I change `src/app.py`:\n\n```diff\n{hunk}```\n"),
+            format!("src/app.py\n{hunk}"),
+        ] {
+            assert_written(Some(Format::Udiff), &reply, &expected);
+            assert_written(None, &reply, &expected);
+        }
+    }
+    // A header's name goes before all others.
+    let named = format!("### b.py\n```diff\n--- a/src/app.py\n+++ b/src/app.py\n{HUNK}```\n");
+    assert_written(Some(Format::Udiff), &named, &expected);
+}
+
+#[test]
+fn each_diff_of_several_without_headers_is_named() {
+    let second = "@@ -3 +3 @@\n-z = 3\n+z = 7\n";
+    let both = [("src/app.py", "x = 5\ny = 2\nz = 3\n"), ("b.py", "x = 1\ny = 2\nz = 7\n")];
+    for reply in [
+        format!("### src/app.py\n```diff\n{HUNK}```\n\n### b.py\n```diff\n{second}```\n"),
+        format!("```diff\n# FILE: src/app.py\n{HUNK}# FILE: b.py\n{second}```\n"),
+        format!("src/app.py\n@@\n-x = 1\n+x = 5\n\nb.py\n{second}"),
+        format!("```diff\n--- src/app.py\n+++ src/app.py\n{HUNK}```\n\n**b.py**\n```diff\n{second}```\n"),
+    ] {
+        assert_written(Some(Format::Udiff), &reply, &both);
+    }
+    let one = format!("### b.py\n```diff\n{HUNK}```\nand\n\n### b.py\n```diff\n{second}```\n");
+    assert_written(Some(Format::Udiff), &one, &[("b.py", "x = 5\ny = 2\nz = 7\n")]);
+    // The hunk after it is for the file before.
+    let one = format!("### b.py\n```diff\n{HUNK}```\nand\n```diff\n{second}```\n");
+    assert_written(Some(Format::Udiff), &one, &[("b.py", "x = 5\ny = 2\nz = 7\n")]);
+    for refused in [
+        format!("```diff\n{HUNK}```\n"),
+        format!("I change `b.py` and `src/app.py`:\n\n```diff\n{HUNK}```\n"),
+        format!("Done.\n\n```diff\n# the first line\n{HUNK}```\n"),
+    ] {
+        assert_refused(Some(Format::Udiff), &refused, "no file is named");
+    }
+    let outside = format!("```diff\n# FILE: ../b.py\n{HUNK}```\n");
+    assert_refused(Some(Format::Udiff), &outside, "..");
+}
+
+#[test]
+fn prose_that_begins_with_two_at_signs_is_no_hunk() {
+    let diff = format!("--- a/b.py\n+++ b/b.py\n{HUNK}");
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n")];
+    for line in ["@@ - that", "@@ - that is the line.", "@@ - one\nand two"] {
+        for reply in [
+            format!("{line}\n\n{diff}"),
+            format!("{line}\n{diff}"),
+            format!("{line}\n```diff\n{diff}```\n"),
+            format!("{line}\n\n- a list\n\n{diff}"),
+        ] {
+            assert_written(Some(Format::Udiff), &reply, &expected);
+            assert_written(None, &reply, &expected);
+        }
+        let block = format!("{line}\n\nb.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 5\n>>>>>>> REPLACE\n");
+        assert_written(None, &block, &expected);
+    }
+    // A hunk whose first line has lost its blank.
+    let bare = "```diff\n# FILE: b.py\n@@ ... @@\nx = 1\n-y = 2\n+y = 6\n```\n";
+    assert_written(Some(Format::Udiff), bare, &[("b.py", "x = 1\ny = 6\nz = 3\n")]);
+    assert_refused(Some(Format::Udiff), "@@ - that\n-x = 1\n+x = 5\n", "no file is named");
+}
+
+#[test]
+fn a_patch_s_envelope_around_a_diff_is_no_line_of_it() {
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n")];
+    for hunk in [HUNK, "@@\n-x = 1\n+x = 5\n y = 2\n"] {
+        for reply in [
+            format!("b.py\n*** Begin Patch\n{hunk}*** End Patch\n"),
+            format!("*** Begin Patch\n--- a/b.py\n+++ b/b.py\n{hunk}*** End Patch\nDone.\n"),
+            format!("b.py\n```diff\n*** Begin Patch\n{hunk}*** End Patch\n```\n"),
+            format!("```diff\n# FILE: b.py\n{hunk}*** End Patch\n```\n"),
+        ] {
+            assert_written(Some(Format::Udiff), &reply, &expected);
+        }
+    }
+}
