@@ -38,6 +38,8 @@ pub(crate) const SHELL_LANGUAGES: [&str; 12] = [
 ];
 /// Endings of texts in which a fence is content.
 const MARKUP_EXTENSIONS: [&str; 9] = ["md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "txt", "prompt"];
+/// Endings of files that are diffs themselves.
+const DIFF_ENDINGS: [&[u8]; 2] = [b".diff", b".patch"];
 /// Lines of a script that a block has to repeat to be a version of it.
 const MIN_REPEATED_SCRIPT_LINES: usize = 3;
 /// The longest opening marks of a fence.
@@ -322,6 +324,14 @@ fn is_fence_named(source: &ReplySource<'_>, rows: &[(ReplyLine<'_>, FenceLine<'_
     })
 }
 
+/// Returns true if a block says that it is a diff, and each of its lines may be one of a diff.
+fn is_diff(language: &str, body: &str) -> bool {
+    let mut filled = body.lines().filter(|line| !line.trim().is_empty());
+    matches!(language, "diff" | "patch" | "udiff")
+        && body.lines().any(|line| line.starts_with(['+', '-']))
+        && filled.all(|line| line.starts_with(['+', '-', ' ', '@', '\\']))
+}
+
 struct WholeFileReader<'s, 'a> {
     source: &'s ReplySource<'a>,
     lazy: bool,
@@ -417,6 +427,14 @@ impl<'a> WholeFileReader<'_, 'a> {
         }
         if block.closed == FenceEnd::No && (taken > 0 || body.trim().is_empty()) {
             return Some("its fence isn't closed; send the whole file again".to_owned());
+        }
+        if is_diff(block.language, body)
+            && !DIFF_ENDINGS.iter().any(|ending| path.file_name().ends_with(ending))
+        {
+            return Some(
+                "it is a diff and not the file: begin it with `--- a/PATH`, `+++ b/PATH` and `@@`, or send the whole file"
+                    .to_owned(),
+            );
         }
         let emptied = body.trim().is_empty() && exists(self.source.files, path);
         emptied.then(|| "the block is empty and the file is not; to delete it, say so".to_owned())

@@ -249,3 +249,11 @@ fn a_patch_s_envelope_around_a_diff_is_no_line_of_it() {
         }
     }
 }
+
+#[test]
+fn a_diff_without_headers_is_not_written_as_a_file() {
+    let reply = "### src/app.py\n\n```diff\n x = 1\n-y = 2\n+y = 5\n```\n";
+    assert_refused(Some(Format::Whole), reply, "it is a diff and not the file");
+    let file = "### fix.diff\n\n```diff\n-y = 2\n+y = 5\n```\n";
+    assert_written(Some(Format::Whole), file, &[("fix.diff", "-y = 2\n+y = 5\n")]);
+}
