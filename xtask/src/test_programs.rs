@@ -112,9 +112,9 @@ struct Failure {
 /// `MAX_REPORT` bytes: from the heading `failures:` on, or the end of an output without one.
 fn failure_report(output: &[u8]) -> &[u8] {
     const HEADING: &[u8] = b"\nfailures:\n";
-    let end = &output[output.len().saturating_sub(MAX_REPORT)..];
+    let end = output.get(output.len().saturating_sub(MAX_REPORT)..).unwrap_or(output);
     let heading = end.windows(HEADING.len()).position(|window| window == HEADING);
-    heading.map_or(end, |at| &end[at..])
+    heading.and_then(|at| end.get(at..)).unwrap_or(end)
 }
 
 /// Runs waiting programs until none is left, and returns those that failed.
