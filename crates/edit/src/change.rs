@@ -10,9 +10,10 @@ use std::ops::Range;
 use journeyman_protocol::RelPath;
 
 use crate::edit::{Edit, EditOp, OpContext, Replace};
+use crate::lines::strip_line_break;
 use crate::outcome::{PlacedEdit, Refusal, Strategy};
 use crate::patch::PrecedingHunk;
-use crate::placement::{Hunk, IndexedText, find_place_in, placeholders};
+use crate::placement::{Hunk, IndexedText, find_place_in, is_whole_lines, placeholders};
 use crate::syntax_check::{self, SyntaxFault};
 use crate::{lazy_edits, lost_lines, patch, symbol};
 use layered_text::LayeredText;
@@ -390,7 +391,7 @@ impl OpsApplier<'_> {
             };
             match (again, overlap) {
                 // A part of a line that another step has written is hardly what was searched.
-                (Ok(here), Some((with, line))) if !is_whole_lines(run.current_text(), &here) => {
+                (Ok(here), Some((with, line))) if !replaces_whole_lines(run.current_text(), &here) => {
                     self.record_refusal(op, Refusal::Overlap { with: with + 1, line });
                 }
                 (Ok(here), _) => {
@@ -485,7 +486,7 @@ enum Repetition {
     None,
     /// The same edit was sent twice.
     SameEdit,
-    /// Another place was meant, which isn't there, than that of this step.
+    /// The header says another line than that of an equal step, and only that step's place is left.
     OtherPlace(usize),
 }
 
@@ -519,13 +520,10 @@ impl Insertions {
 }
 
 /// Returns true if a placement replaces lines from their beginnings to their ends.
-fn is_whole_lines(text: &str, placed: &PlacedEdit) -> bool {
+fn replaces_whole_lines(text: &str, placed: &PlacedEdit) -> bool {
     placed.pieces.iter().all(|(span, _)| {
-        let before = text.get(..span.start).unwrap_or_default();
-        let after = text.get(span.end..).unwrap_or_default();
-        let begins = before.is_empty() || before.ends_with('\n');
-        let ends = after.is_empty() || after.starts_with(['\r', '\n']);
-        begins && (ends || text.get(span.clone()).is_some_and(|found| found.ends_with('\n')))
+        let found = strip_line_break(text.get(span.clone()).unwrap_or_default());
+        is_whole_lines(text, &(span.start..span.start + found.len()))
     })
 }
 

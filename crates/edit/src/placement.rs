@@ -39,3 +39,4 @@ pub(crate) use find::find_place_in;
 pub use find::{apply_hunk, find_place, replace};
 pub use hunk::{AllowedDifferences, Hunk};
 pub(crate) use indexed_text::IndexedText;
+pub(crate) use occurrences::is_whole_lines;

@@ -16,8 +16,11 @@ pub(crate) const MAX_HUNKS: usize = 20_000;
 /// are.
 const SIDE_PREFIXES: [&str; 6] = ["a/", "b/", "i/", "w/", "c/", "o/"];
 
+/// The marks around a V4A patch.
+pub(crate) const BEGIN_PATCH: &str = "*** Begin Patch";
+pub(crate) const END_PATCH: &str = "*** End Patch";
 /// Lines with which models close a patch, other than a format's own.
-const CLOSING_MARKS: [&str; 6] = ["***", "*** End", "*** End Patch", "*** EOF", ">>>", "EOF"];
+const CLOSING_MARKS: [&str; 6] = ["***", "*** End", END_PATCH, "*** EOF", ">>>", "EOF"];
 
 /// A text's lines without their line feeds; a carriage return before one stays.
 pub(crate) fn split_lines(text: &str) -> Vec<&str> {
@@ -175,15 +178,18 @@ pub(crate) fn keep_carriage_returns(source: &ReplySource<'_>, path: &RelPath, hu
 /// Takes the mark with which a model closes its patch away from the end of each hunk, where the
 /// file has no such line.
 pub(crate) fn drop_closing_marks(source: &ReplySource<'_>, path: &RelPath, hunks: &mut [PatchHunk]) {
-    let text = source.files.text(path).ok().flatten();
-    let own = |mark: &str| text.as_deref().is_some_and(|text| text.lines().any(|line| line.trim() == mark));
+    let is_own = |mark: &str| {
+        let text = source.files.text(path).ok().flatten();
+        text.is_some_and(|text| text.lines().any(|line| line.trim() == mark))
+    };
     for hunk in hunks {
-        let last = hunk.lines.iter().rposition(|line| !line.text.trim().is_empty());
-        let mark = last.and_then(|at| hunk.lines.get(at)).filter(|line| line.kind == LineKind::Bare);
-        if mark
-            .is_some_and(|line| CLOSING_MARKS.contains(&line.text.trim_end()) && !own(line.text.trim_end()))
-        {
-            hunk.lines.truncate(last.unwrap_or_default());
+        let Some(last) = hunk.lines.iter().rposition(|line| !line.text.trim().is_empty()) else { continue };
+        let is_mark = hunk.lines.get(last).is_some_and(|line| {
+            let text = line.text.trim_end();
+            line.kind == LineKind::Bare && CLOSING_MARKS.contains(&text) && !is_own(text)
+        });
+        if is_mark {
+            hunk.lines.truncate(last);
         }
     }
 }

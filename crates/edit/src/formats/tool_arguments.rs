@@ -132,9 +132,10 @@ fn read_paired_keys(object: &Map<String, Value>) -> Option<Map<String, Value>> {
             TEXT_KEY_ENDS.iter().find_map(|end| plain.strip_suffix(end)).filter(|name| !name.is_empty());
         name.unwrap_or(&plain).to_owned()
     };
-    let texts = || object.iter().filter(|(_, value)| value.is_string());
+    let texts = object.iter().filter(|(_, value)| value.is_string());
+    let texts: Vec<(String, &Value)> = texts.map(|(key, value)| (stem(key), value)).collect();
     let mut pairs = TEXT_KEY_PAIRS.iter().filter_map(|(old, new)| {
-        let find = |wanted: &str| texts().find(|(key, _)| stem(key) == wanted).map(|(_, value)| value);
+        let find = |wanted: &str| texts.iter().find(|(name, _)| name == wanted).map(|(_, value)| *value);
         Some((find(old)?, find(new)?))
     });
     let ((old, new), None) = (pairs.next()?, pairs.next()) else { return None };

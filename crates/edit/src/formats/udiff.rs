@@ -12,7 +12,9 @@ mod section;
 use crate::edit::{LineKind, PatchHunk};
 use crate::formats::announced_paths::announced_path;
 use crate::formats::block::ProblemKind;
-use crate::formats::hunks::{self, HunkHeader, MAX_HUNKS, MAX_REPLY_BYTES, strip_carriage_return};
+use crate::formats::hunks::{
+    self, BEGIN_PATCH, END_PATCH, HunkHeader, MAX_HUNKS, MAX_REPLY_BYTES, strip_carriage_return,
+};
 use crate::formats::{Format, ParsedReply, ReplySource, paths};
 use names::HeaderName;
 use section::FileSection;
@@ -462,9 +464,6 @@ fn decrement_lines_left(left: &mut Option<(u32, u32)>, kind: LineKind) {
         *new = new.saturating_sub(u32::from(of_new));
     }
 }
-
-const BEGIN_PATCH: &str = "*** Begin Patch";
-const END_PATCH: &str = "*** End Patch";
 
 /// Returns true for the first and the last line of a V4A patch, which some models put around a
 /// diff.

@@ -37,7 +37,7 @@ pub(super) fn has_blank_lines_at_edges(text: &str, start: usize, search: &str) -
 }
 
 /// Returns true if a place begins where a line begins and ends where a line ends.
-pub(super) fn is_whole_lines(text: &str, place: &Range<usize>) -> bool {
+pub(crate) fn is_whole_lines(text: &str, place: &Range<usize>) -> bool {
     let before = text.get(..place.start).unwrap_or_default();
     let after = text.get(place.end..).unwrap_or_default();
     (before.is_empty() || before.ends_with('\n')) && (after.is_empty() || after.starts_with(['\n', '\r']))

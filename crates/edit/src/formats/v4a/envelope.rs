@@ -4,10 +4,8 @@ use std::borrow::Cow;
 
 use memchr::memmem;
 
-use crate::formats::hunks::strip_carriage_return;
+use crate::formats::hunks::{BEGIN_PATCH, END_PATCH, strip_carriage_return};
 
-const BEGIN_MARK: &str = "*** Begin Patch";
-const END_MARK: &str = "*** End Patch";
 /// Maximum bytes of a mark's words before its colon.
 const MAX_MARKER_NAME_BYTES: usize = 24;
 
@@ -158,7 +156,7 @@ pub(super) fn whole_reply_range(lines: &[&str]) -> PatchRange {
 /// Returns true if a line opens a patch, perhaps behind the command that would apply it.
 fn begins_patch(line: &str) -> bool {
     let text = line.trim();
-    match text.strip_suffix(BEGIN_MARK) {
+    match text.strip_suffix(BEGIN_PATCH) {
         Some("") => true,
         Some(before) => before.trim_start().starts_with("apply_patch"),
         None => false,
@@ -168,22 +166,24 @@ fn begins_patch(line: &str) -> bool {
 /// Returns true if a line closes a patch, perhaps with what closes a command after it.
 fn ends_patch(line: &str) -> bool {
     let text = line.trim();
-    text.starts_with(END_MARK) && text.trim_end_matches(['"', '\'', ')', ';', ' ']) == END_MARK
+    text.starts_with(END_PATCH) && text.trim_end_matches(['"', '\'', ')', ';', ' ']) == END_PATCH
 }
 
 /// A patch that came as a string of JSON, or with its line breaks escaped, as it was before that.
 pub(super) fn unescape_patch(reply: &str) -> Cow<'_, str> {
-    let Some(at) = memmem::find(reply.as_bytes(), BEGIN_MARK.as_bytes()) else { return Cow::Borrowed(reply) };
-    let after = reply.get(at + BEGIN_MARK.len()..).unwrap_or_default();
+    let Some(at) = memmem::find(reply.as_bytes(), BEGIN_PATCH.as_bytes()) else {
+        return Cow::Borrowed(reply);
+    };
+    let after = reply.get(at + BEGIN_PATCH.len()..).unwrap_or_default();
     if !after.starts_with("\\n") && !after.starts_with("\\r\\n") {
         return Cow::Borrowed(reply);
     }
-    let (body, rest) = match memmem::find(after.as_bytes(), END_MARK.as_bytes()) {
-        Some(end) => after.split_at(end + END_MARK.len()),
+    let (body, rest) = match memmem::find(after.as_bytes(), END_PATCH.as_bytes()) {
+        Some(end) => after.split_at(end + END_PATCH.len()),
         None => (after, ""),
     };
     let mut out = String::with_capacity(reply.len());
-    out.push_str(BEGIN_MARK);
+    out.push_str(BEGIN_PATCH);
     let mut characters = body.chars();
     while let Some(character) = characters.next() {
         if character != '\\' {
