@@ -28,7 +28,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context as _, anyhow, bail};
 
-const USAGE: &str = "usage: cargo xtask check | lint | test | house | words | docs | cycles [CRATE] | bench turns|start|version|session|agents|workspace|sandbox|edit|index|symbols|recall|context|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
+const USAGE: &str = "usage: cargo xtask check | lint | test | house | words | docs | cycles [CRATE] | bench turns|start|version|search|verdict|session|agents|workspace|sandbox|context|delegate|edit|index|notice|recall|symbols|tui|all [--beside DIR | OPTIONS] | soak session|crash|workspace|sandbox|damage|runs|all [--cases N] | fuzz TARGET|all [--minutes N]";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -649,7 +649,9 @@ pub(crate) struct UndoArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct RedoArgs {
-    /// Work in this directory instead of the current one
+    /// The session's id, or its beginning; without one, what the newest undo took back
+    pub(crate) session: Option<String>,
+    /// Work in this directory instead of the session's own, or the current one
     #[arg(short = 'C', long = "directory", value_name = "DIR")]
     pub(crate) directory: Option<PathBuf>,
 }

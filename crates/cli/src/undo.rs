@@ -35,7 +35,7 @@ pub(crate) async fn undo(environment: &Environment, args: &UndoArgs) -> Result<u
 
 pub(crate) async fn redo(environment: &Environment, args: &RedoArgs) -> Result<u8, HostError> {
     let dirs = open_state(environment)?;
-    let redone = undo::redo(environment, &dirs, args.directory.as_deref()).await?;
+    let redone = undo::redo(environment, &dirs, args.session.as_deref(), args.directory.as_deref()).await?;
     Ok(print_undone(&redone, UndoCommand::Redo))
 }
 

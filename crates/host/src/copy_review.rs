@@ -93,9 +93,9 @@ impl CopyReview {
     /// [`HostError::Failed`] where the copy can't be written.
     pub async fn redo(&self) -> Result<Option<UndoResult>, HostError> {
         let workspace = self.workspace();
-        let redone = tokio::task::spawn_blocking(move || workspace.redo()).await.context("the copy")?;
+        let redone = tokio::task::spawn_blocking(move || workspace.redo(None)).await.context("the copy")?;
         let report = match redone {
-            Err(WorkspaceError::NothingToRedo) => return Ok(None),
+            Err(WorkspaceError::NothingToRedo { .. }) => return Ok(None),
             redone => redone.context("redo")?,
         };
         self.record_unverified().await?;

@@ -135,18 +135,25 @@ pub async fn undo_to_checkpoint(
     Ok(undone?.with_sessions(state).await.with_commits(state).await)
 }
 
-/// Redoes the changes that the newest undo took back.
+/// Redoes the changes that the newest undo took back, of any session or of the one that `word`
+/// names. `directory` takes the place of the current directory, or of the session's own.
 ///
 /// # Errors
 /// [`HostError::Usage`] while a process works on a session of the project.
 pub async fn redo(
     environment: &Environment,
     state: &StateDirs,
+    word: Option<&str>,
     directory: Option<&Path>,
 ) -> Result<UndoResult, HostError> {
-    let (workspace, sessions) = open_project(environment, state, directory).await?;
+    let session = match word {
+        Some(word) => Some(find_session(state, environment, word).await?),
+        None => None,
+    };
+    let own = session.as_ref().map(|session| Path::new(&session.root));
+    let (workspace, sessions) = open_project(environment, state, directory.or(own)).await?;
     let claims = SessionClaim::take_all(state, &sessions, "redo").await?;
-    let redone = workspace.redo();
+    let redone = workspace.redo(session.as_ref().map(|session| &session.id));
     SessionClaim::release_all(claims).await;
     let redone = UndoResult {
         report: redone.context("redo")?,

@@ -400,7 +400,7 @@ impl App {
             }
         }
         let root = self.setup.root.clone();
-        let redone = redo(&self.setup.environment, &self.setup.state, Some(&root)).await;
+        let redone = redo(&self.setup.environment, &self.setup.state, None, Some(&root)).await;
         match id {
             Some(id) => self.reopen_closed_session(&id).await,
             None => self.open_new_session().await,

@@ -308,8 +308,11 @@ pub enum WorkspaceError {
         checkpoint: CheckpointId,
     },
     /// No undo can be redone, or something was changed since.
-    #[error("there is nothing to do again: nothing was undone, or something was changed since")]
-    NothingToRedo,
+    #[error("{}", match .session { Some(id) => format!("no undo has taken back changes of session {id}"), None => "there is nothing to do again: nothing was undone, or something was changed since; `jm redo ID` does again what an undo took back of that session, in the files that weren't changed since".to_owned() })]
+    NothingToRedo {
+        /// The session whose changes were to be made again; without one, those of the newest undo.
+        session: Option<SessionId>,
+    },
     /// No way of copying the tree works here.
     #[error("the project can't be copied: {}", join_reasons(.reasons))]
     NoCopy {

@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, HashSet};
 use journeyman_protocol::{CallId, FileChange, RelPath, SessionId};
 use rustix::io::Errno;
 
-use crate::change::{UndoReport, UndoTarget};
+use crate::change::{ChangeId, UndoReport, UndoTarget};
 use crate::contents::store::{BlobCondition, BlobStore};
 use crate::error::{NotAFile, WorkspaceError};
 use crate::files::paths::is_beneath;
 use crate::files::root_dir::RootDir;
 use crate::files::stat::FileStat;
 use crate::journal::history::{History, SelectedChanges};
-use crate::journal::record::{ChangeCause, ChangeRecord, DirModeRecord, DirRecord, FileRecord};
+use crate::journal::record::{ChangeCause, ChangeRecord, DirModeRecord, DirRecord, FileRecord, LeftFile};
 use crate::snapshot::compare::{CompareInputs, is_ignored_now};
 use crate::snapshot::differences::change_kind;
 use crate::snapshot::entry::{FileKind, FileState};
@@ -123,17 +123,18 @@ impl Workspace {
     /// and redo: as often as there were undos. What the user changed since stays, as with
     /// [`Workspace::undo`]; an undo of which nothing but that is left is passed over. After those
     /// it gives back what [`Recovery::recover_call`](crate::Recovery::recover_call) put back,
-    /// whatever was changed since in other files.
+    /// whatever was changed since in other files. For a session, it does again what the newest undo
+    /// of its changes took back, so too.
     ///
     /// # Errors
     /// [`WorkspaceError::NothingToRedo`]; [`WorkspaceError::Busy`], failures of the file system:
     /// then nothing was restored.
-    pub fn redo(&self) -> Result<UndoReport, WorkspaceError> {
+    pub fn redo(&self, session: Option<&SessionId>) -> Result<UndoReport, WorkspaceError> {
         self.project.root_dir.check_alive()?;
         self.transactions.write_locked(|writer, context| {
             let history = History::new(writer.journal.lines()?);
             let mut stuck: Option<UndoReport> = None;
-            for undo in history.redoable_undos() {
+            for undo in history.redoable_undos(session) {
                 let sessions = history.sessions_undone_by(undo);
                 let (dropped, damaged) = (false, false);
                 let selected =
@@ -155,7 +156,7 @@ impl Workspace {
                 }
                 stuck = Some(report);
             }
-            stuck.ok_or(WorkspaceError::NothingToRedo)
+            stuck.ok_or_else(|| WorkspaceError::NothingToRedo { session: session.cloned() })
         })
     }
 }
@@ -175,11 +176,19 @@ fn merge_reports(newer: UndoReport, mut older: UndoReport) -> UndoReport {
 struct RestoreTarget {
     current: Option<(FileState, FileStat)>,
     target: Option<FileState>,
-    conflict: Option<String>,
+    conflict: Option<Conflict>,
+}
+
+/// The reason why a file isn't restored through all of its changes.
+struct Conflict {
+    reason: String,
+    /// The newest change that isn't taken back.
+    newest: ChangeId,
 }
 
 /// The effect of one change on a file.
 struct UndoStep<'a> {
+    change: ChangeId,
     file: &'a FileRecord,
     /// True if another session may have made the change.
     is_shared: bool,
@@ -234,7 +243,7 @@ pub(crate) fn plan_undo(
             }
             let steps = files.entry(&file.path).or_default();
             let is_shared = !replay && !record.beside.is_empty();
-            steps.files.push(UndoStep { file, is_shared });
+            steps.files.push(UndoStep { change: record.id, file, is_shared });
             steps.of_session |= is_shared || !record.cause.is_doubtful();
             steps.after_checks |= record.cause == ChangeCause::Check;
         }
@@ -244,35 +253,26 @@ pub(crate) fn plan_undo(
     let mut conflicts = BTreeMap::new();
     let mut obstructed = Vec::new();
     for (path, steps) in files {
+        let Some(newest) = steps.files.first().map(|step| step.change) else { continue };
         let mut way = find_restore_target(root_dir, path, &steps.files, walk)?;
         if way.current.is_none()
             && let Some((at, seen)) = find_obstacle(root_dir, path)?
         {
-            obstructed.push((path, at, seen.is_link()));
+            obstructed.push(Obstructed { path, at, is_link: seen.is_link(), newest });
         }
         match restore_operation(blob_store, path, &way)? {
             Some(Ok(operation)) => operations.push(operation),
-            Some(Err(reason)) => way.conflict = Some(reason),
+            Some(Err(reason)) => way.conflict = Some(Conflict { reason, newest }),
             None => {}
         }
-        if way.conflict.as_deref() == Some(walk.changed) && !is_redo && is_ignored_now(inputs, path) {
-            way.conflict = Some(IGNORED_CHANGED_REASON.to_owned());
-        }
-        if let Some(reason) = way.conflict {
-            conflicts.insert(path.clone(), reason);
+        if let Some(mut conflict) = way.conflict {
+            if conflict.reason == walk.changed && !is_redo && is_ignored_now(inputs, path) {
+                IGNORED_CHANGED_REASON.clone_into(&mut conflict.reason);
+            }
+            conflicts.insert(path.clone(), conflict);
         }
     }
-    let removed = paths_removed_by(&operations);
-    let mut blocked = HashSet::new();
-    for (path, _, is_link) in obstructed.into_iter().filter(|(_, at, _)| !removed.contains(at)) {
-        if is_link {
-            conflicts.insert(path.clone(), "a link stands in its way; kept".to_owned());
-        } else if operations.iter().any(|operation| operation.path == *path) {
-            conflicts.insert(path.clone(), "a file stands in its way; kept".to_owned());
-        }
-        blocked.insert(path);
-    }
-    operations.retain(|operation| !blocked.contains(&operation.path));
+    drop_obstructed(&mut operations, obstructed, &mut conflicts);
     let (mut make, remove) = directories_to_restore(root_dir, records, *replay, &operations)?;
     let modes = plan_directory_permissions(root_dir, history, selected, &mut make, &mut conflicts)?;
     let session = sessions.first().or(records.first().map(|record| &record.session));
@@ -282,18 +282,51 @@ pub(crate) fn plan_undo(
         cause: if is_redo { ChangeCause::Redo } else { ChangeCause::Undo },
         description: None,
         undoes: records.iter().map(|record| record.id).collect(),
-        left: conflicts.keys().cloned().collect(),
+        left: conflicts
+            .iter()
+            .map(|(path, conflict)| LeftFile { path: path.clone(), newest: conflict.newest })
+            .collect(),
         make,
         remove,
         settles_copy: false,
         modes,
     };
+    let mut conflicts: BTreeMap<RelPath, String> =
+        conflicts.into_iter().map(|(path, conflict)| (path, conflict.reason)).collect();
     // These aren't left for another try: they never were the session's to take back.
     conflicts.extend(others.into_iter().map(|(path, steps)| {
         let what = if steps.after_checks { "checks" } else { "a command in the background" };
         (path.clone(), format!("changed while {what} ran; kept"))
     }));
     Ok(UndoPlan { intent, operations, conflicts: conflicts.into_iter().collect() })
+}
+
+/// A file that something stands in the way of which isn't a directory.
+struct Obstructed<'a> {
+    path: &'a RelPath,
+    at: RelPath,
+    is_link: bool,
+    newest: ChangeId,
+}
+
+/// Drops the operations on files in whose way something stands that stays.
+fn drop_obstructed(
+    operations: &mut Vec<Operation>,
+    obstructed: Vec<Obstructed<'_>>,
+    conflicts: &mut BTreeMap<RelPath, Conflict>,
+) {
+    let removed = paths_removed_by(operations);
+    let mut blocked = HashSet::new();
+    for Obstructed { path, is_link, newest, .. } in
+        obstructed.into_iter().filter(|file| !removed.contains(&file.at))
+    {
+        if is_link || operations.iter().any(|operation| operation.path == *path) {
+            let reason = format!("a {} stands in its way; kept", if is_link { "link" } else { "file" });
+            conflicts.insert(path.clone(), Conflict { reason, newest });
+        }
+        blocked.insert(path);
+    }
+    operations.retain(|operation| !blocked.contains(&operation.path));
 }
 
 /// Returns the obstacle above the file that isn't a directory.
@@ -321,6 +354,12 @@ fn find_restore_target(
     let unknown = steps.iter().all(|step| {
         [step.file.before, step.file.after].into_iter().flatten().all(|state| state.hash.is_none())
     });
+    let newest = steps.first().map(|step| step.change);
+    let untouched = |reason: String| RestoreTarget {
+        current: None,
+        target: None,
+        conflict: newest.map(|newest| Conflict { reason, newest }),
+    };
     let current =
         match if unknown { state_without_content(root_dir, path) } else { observe_file(root_dir, path) } {
             Ok(current) => current,
@@ -329,12 +368,10 @@ fn find_restore_target(
                 WorkspaceError::NotAFile { kind: NotAFile::Directory, .. } | WorkspaceError::NotFound { .. },
             ) => None,
             Err(WorkspaceError::NotAFile { kind, .. }) => {
-                let conflict = Some(format!("it is {kind} now; kept as it is"));
-                return Ok(RestoreTarget { current: None, target: None, conflict });
+                return Ok(untouched(format!("it is {kind} now; kept as it is")));
             }
             Err(WorkspaceError::Denied { .. }) => {
-                let conflict = Some("it can't be read; kept as it is".to_owned());
-                return Ok(RestoreTarget { current: None, target: None, conflict });
+                return Ok(untouched("it can't be read; kept as it is".to_owned()));
             }
             Err(other) => return Err(other),
         };
@@ -344,10 +381,11 @@ fn find_restore_target(
     }
     let mut at = current.map(|(state, _)| state);
     let mut conflict = None;
-    for UndoStep { file: step, is_shared } in steps {
+    for UndoStep { change, file: step, is_shared } in steps {
+        let left = |reason: &str| Some(Conflict { reason: reason.to_owned(), newest: *change });
         if is_as_left_by(at.as_ref(), step) {
             if *is_shared {
-                conflict = Some(OTHERS_RAN_REASON.to_owned());
+                conflict = left(OTHERS_RAN_REASON);
                 break;
             }
             at = step.before.map(|before| match (at, step.after) {
@@ -358,7 +396,7 @@ fn find_restore_target(
                 _ => before,
             });
         } else if !is_same(at.as_ref(), step.before.as_ref()) {
-            conflict = Some(walk.changed.to_owned());
+            conflict = left(walk.changed);
             break;
         }
     }
@@ -475,7 +513,7 @@ fn plan_directory_permissions(
     history: &History,
     selected: &SelectedChanges<'_>,
     make: &mut [DirRecord],
-    conflicts: &mut BTreeMap<RelPath, String>,
+    conflicts: &mut BTreeMap<RelPath, Conflict>,
 ) -> Result<Vec<DirModeRecord>, WorkspaceError> {
     let replay = selected.replay;
     let mut steps: BTreeMap<&RelPath, Vec<(&DirModeRecord, &ChangeRecord)>> = BTreeMap::new();
@@ -504,9 +542,9 @@ fn plan_directory_permissions(
         }
         let mut at = now;
         for (step, record) in steps {
+            let left = |reason: &str| Conflict { reason: reason.to_owned(), newest: record.id };
             if at != step.after && at != step.before {
-                conflicts
-                    .insert(path.clone(), "its permissions were changed since; kept as they are".to_owned());
+                conflicts.insert(path.clone(), left("its permissions were changed since; kept as they are"));
                 break;
             }
             let doubt = match record.cause.is_doubtful() {
@@ -514,7 +552,7 @@ fn plan_directory_permissions(
                 false => (!replay && !record.beside.is_empty()).then_some(OTHERS_RAN_REASON),
             };
             if let Some(reason) = doubt.filter(|_| at == step.after) {
-                conflicts.insert(path.clone(), reason.to_owned());
+                conflicts.insert(path.clone(), left(reason));
                 break;
             }
             at = step.before;

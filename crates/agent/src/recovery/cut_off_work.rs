@@ -301,6 +301,10 @@ fn describe_recovery(fate: &RecoveredCall, put_back: Option<&str>) -> String {
             text.push_str(&format!(
                 "Its changes are in place and journaled, don't make them again: {named}."
             ));
+            if !fate.undone.is_empty() {
+                let named = list_files(&fate.undone);
+                text.push_str(&format!(" These of its changes were taken back by an undo since: {named}."));
+            }
         }
     }
     if let Some(put_back) = put_back {

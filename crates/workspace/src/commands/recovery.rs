@@ -56,6 +56,8 @@ const MAX_SNAPSHOT_ATTEMPTS: usize = 4;
 pub struct RecoveredCall {
     /// The complete changes of the call in the journal. Where this isn't empty, the call happened.
     pub applied: Vec<FileChange>,
+    /// Other changes of such a call, that an undo has taken back since.
+    pub undone: Vec<FileChange>,
     /// The files restored to their state before the call; the kind says what was done, so that a
     /// file which the command added is `Deleted` here.
     pub restored: Vec<FileChange>,
@@ -186,20 +188,17 @@ impl Recovery<'_> {
         let lines = self.workspace.transactions.write_locked(|writer, _| writer.journal.lines())?;
         let kept = find_pre_revert_checkpoints(&lines, session, call);
         let history = History::new(lines);
-        let files_of = |causes: &[ChangeCause]| {
-            // A person may have taken back an edit since.
-            let counts =
-                |record: &&ChangeRecord| record.cause == ChangeCause::Undo || history.is_in_effect(record);
+        let files_of = |causes: &[ChangeCause], undone: bool| {
             let records =
                 history.changes_of_call(session, call).filter(|record| causes.contains(&record.cause));
-            let records = records.filter(counts);
             let mut changes: BTreeMap<&RelPath, (bool, bool)> = BTreeMap::new();
             for record in records {
-                for file in &record.files {
+                let is_meant = |path| history.is_undone(record.id, Some(path)) == undone;
+                for file in record.files.iter().filter(|file| is_meant(&file.path)) {
                     let there = changes.entry(&file.path).or_insert((file.before.is_some(), false));
                     there.1 = file.after.is_some();
                 }
-                for dir in &record.modes {
+                for dir in record.modes.iter().filter(|dir| is_meant(&dir.path)) {
                     changes.entry(&dir.path).or_insert((true, true));
                 }
             }
@@ -208,15 +207,14 @@ impl Recovery<'_> {
                 .map(|(path, there)| FileChange { path: path.clone(), kind: change_kind(there.0, there.1) })
                 .collect::<Vec<_>>()
         };
-        let applied = files_of(&[
-            ChangeCause::Edit,
-            ChangeCause::Command,
-            ChangeCause::Background,
-            ChangeCause::Landing,
-        ]);
-        let restored = files_of(&[ChangeCause::Undo]);
+        let done = [ChangeCause::Edit, ChangeCause::Command, ChangeCause::Background, ChangeCause::Landing];
+        let applied = files_of(&done, false);
+        let undone = if applied.is_empty() { Vec::new() } else { files_of(&done, true) };
+        let restored = files_of(&[ChangeCause::Undo], false);
+        // What another session journaled while the call may have run can be the call's.
         let ran = history.changes_of_call(session, call).any(|record| record.cause == ChangeCause::CutOff)
-            || !dead.is_empty();
+            || !dead.is_empty()
+            || history.has_changes_beside(session, started);
         let lost = applied.is_empty() && !ran && was_restarted_since(started);
         let left = if ran || lost {
             self.unjournaled_changes(
@@ -236,7 +234,7 @@ impl Recovery<'_> {
             // It was recovered before, or its heartbeat is lost with the time of its end.
             None => IgnoredChanges { paths: Vec::new(), more: ran },
         };
-        Ok(RecoveredCall { applied, restored, kept, left, ran, ignored, violations, problem })
+        Ok(RecoveredCall { applied, undone, restored, kept, left, ran, ignored, violations, problem })
     }
 
     /// Brings checks of a session that were cut off to an end: what they did is journaled as

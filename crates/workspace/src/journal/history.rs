@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use journeyman_protocol::{CallId, RelPath, SessionId};
+use journeyman_protocol::{CallId, RelPath, SessionId, UnixMillis};
 
 use crate::change::{ChangeId, CheckpointId, UndoTarget};
 use crate::error::WorkspaceError;
@@ -127,7 +127,7 @@ impl History {
         }
         let undone = Rc::new(undone_in(done.iter()));
         let takers = done.iter().filter(|record| !record.undoes.is_empty());
-        let left = takers.flat_map(|record| &record.left).map(|path| (path.clone(), None)).collect();
+        let left = takers.flat_map(|record| &record.left).map(|left| (left.path.clone(), None)).collect();
         Self { done, checkpoints, dropped, gaps, undone, left: RefCell::new(left) }
     }
 
@@ -200,6 +200,14 @@ impl History {
         self.done
             .iter()
             .filter(move |record| record.session == *session && record.call.as_ref() == Some(call))
+    }
+
+    /// Returns true if others journaled changes since `then` that commands of the session may have
+    /// made.
+    pub(crate) fn has_changes_beside(&self, session: &SessionId, then: UnixMillis) -> bool {
+        let newest_first = self.done.iter().rev();
+        let mut since = newest_first.take_while(|record| record.at.is_none_or(|at| at >= then));
+        since.any(|record| record.beside.contains(session))
     }
 
     /// Returns true if changes of this session, or of any, were dropped from the journal.
@@ -284,15 +292,23 @@ impl History {
         Ok(SelectedChanges { records: since().collect(), sessions, replay: true, dropped: false, damaged })
     }
 
-    /// Returns the undos that can be taken back, newest first: those since the newest change that
-    /// wasn't one; then what was taken back of calls that were cut off. Nobody asked for that, so
-    /// what came later doesn't close it.
-    pub(crate) fn redoable_undos(&self) -> impl Iterator<Item = &ChangeRecord> {
+    /// Returns the undos that can be taken back, newest first: those of a session's changes;
+    /// without a session, those since the newest change that wasn't one, then what was taken back
+    /// of calls that were cut off. Nobody asked for that, so what came later doesn't close it.
+    pub(crate) fn redoable_undos(&self, session: Option<&SessionId>) -> Vec<&ChangeRecord> {
         let newest_first = || self.done.iter().rev();
         let asked =
             newest_first().take_while(|record| record.cause.is_undo_or_redo() && record.call.is_none());
         let unasked = newest_first().filter(|record| record.call.is_some());
-        asked.chain(unasked).filter(|record| record.cause == ChangeCause::Undo && self.is_in_effect(record))
+        let is_redoable =
+            |record: &&ChangeRecord| record.cause == ChangeCause::Undo && self.is_in_effect(record);
+        match session {
+            None => asked.chain(unasked).filter(is_redoable).collect(),
+            Some(session) => newest_first()
+                .filter(is_redoable)
+                .filter(|undo| self.sessions_undone_by(undo).contains(session))
+                .collect(),
+        }
     }
 
     /// Returns the sessions whose changes an undo took back, newest first.
@@ -313,11 +329,11 @@ mod tests {
     use std::sync::Arc;
     use std::time::Instant;
 
-    use journeyman_protocol::{ContentHash, UnixMillis};
+    use journeyman_protocol::ContentHash;
     use journeyman_store::Blobs;
 
     use super::*;
-    use crate::journal::record::{CheckpointRecord, FileRecord};
+    use crate::journal::record::{CheckpointRecord, FileRecord, LeftFile};
     use crate::journal::{Journal, LineDurability};
     use crate::options::Options;
     use crate::snapshot::entry::{FileKind, FileState};
@@ -327,7 +343,16 @@ mod tests {
         SessionId::new(UnixMillis(1), number)
     }
 
-    fn record(id: u64, cause: ChangeCause, files: &[&str], undoes: &[u64], left: &[&str]) -> ChangeRecord {
+    /// A file that an undo left from this change on.
+    type Left<'a> = (&'a str, u64);
+
+    fn record(
+        id: u64,
+        cause: ChangeCause,
+        files: &[&str],
+        undoes: &[u64],
+        left: &[Left<'_>],
+    ) -> ChangeRecord {
         let parsed =
             |paths: &[&str]| paths.iter().map(|path| RelPath::parse(path).unwrap()).collect::<Vec<_>>();
         let file = |path| FileRecord { path, before: None, after: None, sibling: None };
@@ -344,7 +369,13 @@ mod tests {
             cleared: Vec::new(),
             modes: Vec::new(),
             undoes: undoes.iter().map(|id| ChangeId(*id)).collect(),
-            left: parsed(left),
+            left: left
+                .iter()
+                .map(|(path, newest)| LeftFile {
+                    path: RelPath::parse(*path).unwrap(),
+                    newest: ChangeId(*newest),
+                })
+                .collect(),
             beside: Vec::new(),
             settles_copy: false,
         }
@@ -364,19 +395,26 @@ mod tests {
     #[test]
     fn what_is_in_effect_after_undo_and_redo_of_undo() {
         let edit = |id| record(id, ChangeCause::Edit, &["a", "b"], &[], &[]);
-        let undo = |id, undoes: &[u64], left: &[&str]| record(id, ChangeCause::Undo, &["a"], undoes, left);
-        let redo = |id, undoes: &[u64], left: &[&str]| record(id, ChangeCause::Redo, &["a"], undoes, left);
+        let undo =
+            |id, undoes: &[u64], left: &[Left<'_>]| record(id, ChangeCause::Undo, &["a"], undoes, left);
+        let redo =
+            |id, undoes: &[u64], left: &[Left<'_>]| record(id, ChangeCause::Redo, &["a"], undoes, left);
         // The journal, then for each id whether it is undone at a, at b, and where nothing was
         // left.
         let table: Vec<(Vec<ChangeRecord>, Vec<Undone>)> = vec![
             (vec![edit(1)], vec![(1, [false; 3])]),
             (vec![edit(1), undo(2, &[1], &[])], vec![(1, [true; 3]), (2, [false; 3])]),
-            (vec![edit(1), undo(2, &[1], &["b"])], vec![(1, [true, false, true])]),
+            (vec![edit(1), undo(2, &[1], &[("b", 1)])], vec![(1, [true, false, true])]),
             (vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &[])], vec![(1, [false; 3]), (2, [true; 3])]),
-            (vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &["a"])], vec![(1, [true, false, false])]),
+            (vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &[("a", 2)])], vec![(1, [true, false, false])]),
             (
                 vec![edit(1), undo(2, &[1], &[]), redo(3, &[2], &[]), undo(4, &[1], &[])],
                 vec![(1, [true; 3]), (2, [true; 3]), (4, [false; 3])],
+            ),
+            // A file restored in part: the newer change is taken back, the older one isn't.
+            (
+                vec![edit(1), edit(2), undo(3, &[1, 2], &[("a", 1)])],
+                vec![(1, [false, true, true]), (2, [true; 3])],
             ),
             // Back beyond an undo: what it took back is in effect again.
             (
@@ -456,11 +494,11 @@ mod tests {
             };
             timed("read", &|| Journal::new(&state, u64::MAX).lines().unwrap().len());
             timed("undo of the last run", &|| workspace.undo(UndoTarget::LastRun).unwrap().restored.len());
-            timed("redo", &|| workspace.redo().unwrap().restored.len());
+            timed("redo", &|| workspace.redo(None).unwrap().restored.len());
             timed("undo to the first checkpoint", &|| {
                 workspace.undo(UndoTarget::To(CheckpointId(1))).unwrap().restored.len()
             });
-            timed("redo", &|| workspace.redo().unwrap().restored.len());
+            timed("redo", &|| workspace.redo(None).unwrap().restored.len());
             timed("checkpoints", &|| workspace.checkpoints().unwrap().len());
         }
     }

@@ -86,6 +86,14 @@ impl DirModeRecord {
     }
 }
 
+/// A file or directory that an undo didn't restore to the state before all that it takes back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LeftFile {
+    pub(crate) path: RelPath,
+    /// The newest of its changes that the undo didn't take back, nor any older one.
+    pub(crate) newest: ChangeId,
+}
+
 /// A change, as the journal holds it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChangeRecord {
@@ -116,9 +124,9 @@ pub(crate) struct ChangeRecord {
     /// The changes that it takes back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) undoes: Vec<ChangeId>,
-    /// The files of those changes that it left as they are.
+    /// The files of those changes that it left as they are, or restored in part.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) left: Vec<RelPath>,
+    pub(crate) left: Vec<LeftFile>,
     /// Other sessions whose commands ran during this change, and may have made it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) beside: Vec<SessionId>,

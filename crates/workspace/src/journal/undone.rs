@@ -14,8 +14,10 @@ pub(crate) fn undone_at<'a>(
 ) -> HashSet<ChangeId> {
     let mut undone = HashSet::new();
     for taker in done.rev().filter(|record| !record.undoes.is_empty()) {
-        if !undone.contains(&taker.id) && !path.is_some_and(|path| taker.left.contains(path)) {
-            undone.extend(taker.undoes.iter().filter(|id| **id < taker.id));
+        if !undone.contains(&taker.id) {
+            let left = path.and_then(|path| taker.left.iter().find(|left| left.path == *path));
+            let taken = |id: &&ChangeId| **id < taker.id && left.is_none_or(|left| **id > left.newest);
+            undone.extend(taker.undoes.iter().filter(taken));
         }
     }
     undone

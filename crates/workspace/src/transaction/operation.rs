@@ -9,7 +9,7 @@ use crate::contents::store::BlobStore;
 use crate::failpoint::Failpoint;
 use crate::files::root_dir::RootDir;
 use crate::files::stat::FileStat;
-use crate::journal::record::{ChangeCause, DirModeRecord, DirRecord, FileRecord};
+use crate::journal::record::{ChangeCause, DirModeRecord, DirRecord, FileRecord, LeftFile};
 use crate::limits::Limits;
 use crate::snapshot::entry::FileState;
 
@@ -89,7 +89,7 @@ pub(crate) struct ChangeIntent {
     pub(crate) cause: ChangeCause,
     pub(crate) description: Option<String>,
     pub(crate) undoes: Vec<ChangeId>,
-    pub(crate) left: Vec<RelPath>,
+    pub(crate) left: Vec<LeftFile>,
     /// Directories to make, besides those that files need.
     pub(crate) make: Vec<DirRecord>,
     /// Directories to remove at the end if they are empty.

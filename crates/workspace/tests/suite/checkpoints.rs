@@ -68,7 +68,7 @@ fn each_says_when_by_whom_and_what_came_after() {
     // says the same.
     workspace.undo(UndoTarget::Session(session(2))).unwrap();
     assert_eq!(table(&project.open()), rows([1, 0]));
-    workspace.redo().unwrap();
+    workspace.redo(None).unwrap();
     assert_eq!(table(&project.open()), rows([2, 1]));
 }
 

@@ -257,7 +257,7 @@ fn permissions_of_directories_go_back_with_the_files_in_them_or_not_at_all() {
                 let restored = "~closed ~closed/b +closed/c ~open ~open/inner ~open/inner/a";
                 assert_eq!((shown(&report.restored).as_str(), report.conflicts), (restored, vec![]));
                 assert_eq!(now, before);
-                assert_eq!(shown(&again.redo().unwrap().restored), shown(&told));
+                assert_eq!(shown(&again.redo(None).unwrap().restored), shown(&told));
                 assert_eq!(modes(&project), done);
             }
             Err(error) => {
@@ -288,7 +288,7 @@ fn permissions_of_directories_stay_where_somebody_set_them_since() {
         workspace.recovery().recover_call(&checkpoint, &session(1), &call, UnixMillis(u64::MAX)).unwrap();
     assert_eq!(shown(&recovered.restored), "~closed ~closed/b +closed/c ~open ~open/inner ~open/inner/a");
     assert_eq!(modes(&project), before);
-    workspace.redo().unwrap();
+    workspace.redo(None).unwrap();
     assert_eq!(modes(&project), done);
     set_mode(&project.root().join("open"), 0o711);
     let report = workspace.undo(UndoTarget::Session(session(1))).unwrap();

@@ -199,6 +199,6 @@ fn our_own_directories_in_the_tree_are_no_part_of_it() {
     workspace.undo(UndoTarget::LastRun).unwrap();
     assert_eq!((project.text("a"), project.text(beside)), ("1".into(), "a copy's".into()));
     assert!(own.join("blobs").is_dir() && own.join("sessions.db").is_file());
-    workspace.redo().unwrap();
+    workspace.redo(None).unwrap();
     assert_eq!(project.text("a"), "2", "what an undo needs is still there");
 }

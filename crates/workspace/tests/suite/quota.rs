@@ -78,7 +78,7 @@ fn disk_use_stays_bounded_over_hundreds_of_changes_and_the_newest_can_be_taken_b
             let report = workspace.undo(UndoTarget::Session(session(number))).unwrap();
             assert_eq!((report.conflicts, report.dropped), (vec![], false));
             assert_eq!(project.tree(), before, "change {number}");
-            workspace.redo().unwrap();
+            workspace.redo(None).unwrap();
         }
         most = most.max(blobs(&project));
     }
@@ -331,7 +331,7 @@ fn a_sweep_that_is_cut_off_loses_nothing_that_is_needed() {
                     let workspace = project.open();
                     assert_eq!(shown(&workspace.undo(UndoTarget::LastRun).unwrap().restored), "~f");
                     assert_eq!(project.text("f"), before);
-                    workspace.redo().unwrap();
+                    workspace.redo(None).unwrap();
                     assert_eq!(project.text("f"), noise(number, 8_000));
                 }
                 Err(other) => panic!("{other}"),

@@ -38,7 +38,7 @@ fn conflicts(report: &UndoReport) -> Vec<String> {
 }
 
 fn nothing_to_redo(workspace: &Workspace) {
-    assert!(matches!(workspace.redo(), Err(WorkspaceError::NothingToRedo)));
+    assert!(matches!(workspace.redo(None), Err(WorkspaceError::NothingToRedo { .. })));
 }
 
 /// A run with everything that a change can be.
@@ -90,6 +90,26 @@ fn project() -> Project {
 }
 
 #[test]
+fn what_was_taken_back_of_a_named_session_is_done_again_whatever_came_later() {
+    let project = Project::with(&[("a", "0"), ("b", "0"), ("c", "0")]);
+    let workspace = project.open();
+    workspace.apply(set(1, vec![write("a", "1"), write("b", "1")])).unwrap();
+    workspace.apply(set(2, vec![write("c", "2")])).unwrap();
+    workspace.undo(UndoTarget::Session(session(1))).unwrap();
+    workspace.apply(set(3, vec![write("b", "3")])).unwrap();
+    nothing_to_redo(&workspace);
+    let none = workspace.redo(Some(&session(2)));
+    assert!(matches!(none, Err(WorkspaceError::NothingToRedo { session: Some(_) })), "{none:?}");
+    let redone = workspace.redo(Some(&session(1))).unwrap();
+    assert_eq!((shown(&redone.restored).as_str(), redone.sessions.clone()), ("~a", vec![session(1)]));
+    assert_eq!(conflicts(&redone), ["b: it was changed after the undo; kept as it is"]);
+    assert_eq!((project.text("a"), project.text("b")), ("1".into(), "3".into()));
+    // It is a change like any other.
+    let undone = workspace.undo(UndoTarget::Session(session(1))).unwrap();
+    assert_eq!((shown(&undone.restored).as_str(), project.text("a")), ("~a", "0".into()));
+}
+
+#[test]
 fn undo_and_redo_go_several_steps_back_and_forth_exactly() {
     let project = project();
     let workspace = project.open();
@@ -114,11 +134,11 @@ fn undo_and_redo_go_several_steps_back_and_forth_exactly() {
             Err(WorkspaceError::NothingToUndo { session: None })
         ));
         let workspace = project.open();
-        let report = workspace.redo().unwrap();
+        let report = workspace.redo(None).unwrap();
         assert_eq!((report.sessions.clone(), conflicts(&report)), (vec![session(1)], vec![]));
         assert_eq!(project.tree(), first, "round {round}");
         assert_eq!(mode(&project.root().join("hollow")), dir_mode);
-        assert_eq!(workspace.redo().unwrap().sessions, [session(2)]);
+        assert_eq!(workspace.redo(None).unwrap().sessions, [session(2)]);
         assert_eq!(project.tree(), second);
         nothing_to_redo(&workspace);
     }
@@ -133,12 +153,12 @@ fn an_ordinary_change_ends_what_can_be_done_again_and_an_outside_one_doesnt() {
     nothing_to_redo(&workspace);
     undo(&workspace);
     project.write("c", "the user's");
-    assert_eq!(shown(&workspace.redo().unwrap().restored), "~a ~b");
+    assert_eq!(shown(&workspace.redo(None).unwrap().restored), "~a ~b");
     undo(&workspace);
     apply(&workspace, vec![write("c", "3")]).unwrap();
     nothing_to_redo(&workspace);
     assert_eq!(shown(&undo(&workspace).restored), "~c");
-    assert_eq!(shown(&workspace.redo().unwrap().restored), "~c");
+    assert_eq!(shown(&workspace.redo(None).unwrap().restored), "~c");
     assert_eq!((project.text("a"), project.text("c")), ("1".into(), "3".into()));
 }
 
@@ -152,16 +172,16 @@ fn what_the_user_changed_since_the_undo_stays_and_can_be_had_later() {
     undo(&workspace);
     project.write("theirs", "the user's");
     project.write("new", "the user's too");
-    let report = workspace.redo().unwrap();
+    let report = workspace.redo(None).unwrap();
     assert_eq!(shown(&report.restored), "-gone ~mine");
     let why = "it was changed after the undo; kept as it is";
     assert_eq!(conflicts(&report), [format!("new: {why}"), format!("theirs: {why}")]);
     assert_eq!((project.text("theirs"), project.text("new")), ("the user's".into(), "the user's too".into()));
-    let again = workspace.redo().unwrap();
+    let again = workspace.redo(None).unwrap();
     assert_eq!((again.restored.len(), again.conflicts.len()), (0, 2), "they still stand");
     project.write("theirs", "1");
     fs::remove_file(project.root().join("new")).unwrap();
-    assert_eq!(shown(&workspace.redo().unwrap().restored), "+new ~theirs");
+    assert_eq!(shown(&workspace.redo(None).unwrap().restored), "+new ~theirs");
     assert_eq!(project.tree(), done);
     nothing_to_redo(&workspace);
     assert_eq!(shown(&undo(&workspace).restored), "+gone ~mine -new ~theirs");
@@ -174,7 +194,7 @@ fn after_a_partial_undo_redo_brings_back_what_was_taken_back() {
     apply(&workspace, vec![write("a", "2"), write("b", "2")]).unwrap();
     project.write("b", "the user's");
     assert_eq!(shown(&undo(&workspace).restored), "~a");
-    let report = workspace.redo().unwrap();
+    let report = workspace.redo(None).unwrap();
     assert_eq!((shown(&report.restored), report.conflicts), ("~a".to_owned(), vec![]));
     assert_eq!((project.text("a"), project.text("b")), ("2".into(), "the user's".into()));
     // All of it is there to be taken back again.
@@ -191,7 +211,7 @@ fn an_undo_that_is_stuck_doesnt_stand_before_the_older_ones() {
     workspace.undo(UndoTarget::Session(session(1))).unwrap();
     workspace.undo(UndoTarget::Session(session(2))).unwrap();
     project.write("b", "the user's");
-    let report = workspace.redo().unwrap();
+    let report = workspace.redo(None).unwrap();
     assert_eq!((report.sessions, shown(&report.restored)), (vec![session(1)], "~a".to_owned()));
     assert_eq!(report.conflicts.len(), 1);
     assert_eq!((project.text("a"), project.text("b")), ("2".into(), "the user's".into()));
@@ -218,7 +238,7 @@ fn to_a_checkpoint_everything_goes_back_whoever_changed_it() {
         workspace.undo(UndoTarget::To(here)),
         Err(WorkspaceError::NothingSince { checkpoint }) if checkpoint == here
     ));
-    assert_eq!(workspace.redo().unwrap().sessions, [session(4), session(3), session(2)]);
+    assert_eq!(workspace.redo(None).unwrap().sessions, [session(4), session(3), session(2)]);
     assert_eq!(project.tree(), end);
     to(&workspace, there);
     assert_eq!(project.tree(), later);
@@ -226,11 +246,11 @@ fn to_a_checkpoint_everything_goes_back_whoever_changed_it() {
     assert_eq!(project.tree(), tree);
     // What was before the checkpoint is still there to be taken back, and only that.
     assert_eq!(undo(&workspace).sessions, [session(1)]);
-    workspace.redo().unwrap();
+    workspace.redo(None).unwrap();
     assert_eq!(project.tree(), tree);
-    workspace.redo().unwrap();
+    workspace.redo(None).unwrap();
     assert_eq!(project.tree(), later);
-    workspace.redo().unwrap();
+    workspace.redo(None).unwrap();
     assert_eq!(project.tree(), end);
     let unknown = workspace.undo(UndoTarget::To(CheckpointId(10_000)));
     assert!(matches!(unknown, Err(WorkspaceError::UnknownCheckpoint { .. })));
@@ -330,8 +350,8 @@ fn nothing_of_gits_own_is_touched() {
     undo(&workspace);
     undo(&workspace);
     assert_eq!((state(), project.tree()), before);
-    workspace.redo().unwrap();
-    workspace.redo().unwrap();
+    workspace.redo(None).unwrap();
+    workspace.redo(None).unwrap();
     assert_eq!((state().0, project.tree()), after);
     to(&workspace, here);
     assert_eq!((state(), project.tree()), before);
@@ -387,7 +407,7 @@ fn a_redo_cut_off_anywhere_has_happened_or_not() {
         busy(project, workspace, 1);
         undo(workspace);
     };
-    at_every_step(prepare, Workspace::redo);
+    at_every_step(prepare, |workspace| workspace.redo(None));
 }
 
 #[test]
@@ -492,7 +512,7 @@ fn take_back(workspace: &Workspace, world: &World, act: &Act) -> Option<Result<U
             let (id, _) = world.checkpoints.get(world.checkpoints.len().checked_sub(nth + 1)?)?;
             workspace.undo(UndoTarget::To(*id))
         }
-        Act::Redo => workspace.redo(),
+        Act::Redo => workspace.redo(None),
         _ => return None,
     })
 }
@@ -583,7 +603,7 @@ fn run(acts: &[Act]) {
                     let expected = matches!(
                         error,
                         WorkspaceError::NothingToUndo { .. }
-                            | WorkspaceError::NothingToRedo
+                            | WorkspaceError::NothingToRedo { .. }
                             | WorkspaceError::NothingSince { .. }
                     );
                     assert!(expected, "{act:?}: {error}");

@@ -249,8 +249,8 @@ impl Case {
             self.note_put_back(&ended);
         }
         if self.rng.bool() {
-            // A killed command's processes may live for a moment.
-            self.world.shared.save(ended.code.is_none());
+            // A killed command's processes may live for a moment, and another run may be at work.
+            self.world.shared.save(ended.code.is_none() || act == Act::Pair);
         }
     }
 
@@ -333,24 +333,33 @@ impl Case {
         }
     }
 
-    /// Takes back all that was taken back: the user's lines that went with it are there again, but
-    /// in a file that the user changed since, which is named.
+    /// Takes back all that was taken back, by each session where something was changed since: the
+    /// user's lines that went with it are there again, but in a file that the user changed since,
+    /// which is named.
     fn give_back(&mut self) {
         if self.gone.is_empty() {
             return;
         }
         let (mut found, mut kept) = (BTreeSet::new(), BTreeSet::new());
-        for _ in 0..MAX_REDONE {
-            let ended = self.world.run(&["redo".to_owned()]);
-            self.after(Act::Redo, &ended);
-            let saved = self.world.shared.saved.lock().unwrap().clone();
-            let is_there = |at: &&usize| self.world.shared.text(saved[**at].file).contains(&saved[**at].line);
-            found.extend(self.gone.iter().filter(is_there).copied());
-            let says =
-                |file: &&str| ended.out.lines().any(|line| line.starts_with(&format!("kept {file}: ")));
-            kept.extend(USERS.iter().copied().filter(says));
-            if !matches!(ended.code, Some(0 | 1)) || ended.out.contains(": 0 files done again") {
-                break;
+        let ids: Vec<String> = self.tasks().filter_map(|task| self.world.session_of(task)).collect();
+        for id in std::iter::once(None).chain(ids.into_iter().map(Some)) {
+            for _ in 0..MAX_REDONE {
+                if self.gone.iter().all(|at| found.contains(at)) {
+                    break;
+                }
+                let words: Vec<String> = std::iter::once("redo".to_owned()).chain(id.clone()).collect();
+                let ended = self.world.run(&words);
+                self.after(Act::Redo, &ended);
+                let saved = self.world.shared.saved.lock().unwrap().clone();
+                let is_there =
+                    |at: &&usize| self.world.shared.text(saved[**at].file).contains(&saved[**at].line);
+                found.extend(self.gone.iter().filter(is_there).copied());
+                let says =
+                    |file: &&str| ended.out.lines().any(|line| line.starts_with(&format!("kept {file}: ")));
+                kept.extend(USERS.iter().copied().filter(says));
+                if !matches!(ended.code, Some(0 | 1)) || ended.out.contains(": 0 files done again") {
+                    break;
+                }
             }
         }
         let saved = self.world.shared.saved.lock().unwrap().clone();

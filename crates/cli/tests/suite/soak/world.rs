@@ -231,8 +231,11 @@ impl Shared {
         if told.contains("safe to do it again") && !there.is_empty() {
             untrue(&format!("{there:?} is there"));
         }
-        if told.contains("Its changes are in place") && there.is_empty() {
-            untrue("nothing is there");
+        if let Some((_, rest)) = told.split_once("don't make them again: ") {
+            let named: Vec<&str> = rest.split(". ").next().unwrap_or_default().split(", ").collect();
+            let gone = effects_of(task, nth).into_iter().filter(|effect| !self.is_there(effect));
+            gone.filter(|effect| named.contains(&effect.path.as_str()))
+                .for_each(|effect| untrue(&format!("{effect:?} isn't there")));
         }
     }
 }

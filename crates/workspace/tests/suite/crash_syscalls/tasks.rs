@@ -262,7 +262,7 @@ fn undone(place: &Place) {
 
 fn redo(place: &Place, mark: Mark<'_>) -> Result<()> {
     let workspace = place.open()?;
-    attempt(place, mark, || workspace.redo().map(drop))
+    attempt(place, mark, || workspace.redo(None).map(drop))
 }
 
 fn checkpoint(place: &Place, mark: Mark<'_>) -> Result<()> {

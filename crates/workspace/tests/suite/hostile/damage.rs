@@ -142,7 +142,7 @@ fn try_everything(what: &str, project: &Project, allowed: &Allowed) {
         is_typed(what, workspace.recovery().cut_off_calls(&session(4)));
         is_typed(what, workspace.checkpoint(&session(5), "c"));
         is_typed(what, workspace.undo(UndoTarget::Session(session(1))));
-        is_typed(what, workspace.redo());
+        is_typed(what, workspace.redo(None));
         is_typed(what, workspace.undo(UndoTarget::LastRun));
         is_typed(what, workspace.undo(UndoTarget::To(CheckpointId(1))));
         let again = project.open_or_error();

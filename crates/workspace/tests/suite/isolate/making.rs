@@ -352,7 +352,7 @@ fn a_copy_that_is_landed_is_told_so_whatever_is_left_of_it() {
         );
         // More is done in it; what is done again afterwards is not all of it.
         drop(workspace.copies().open(&session(1), &tools.means(&[tier])).unwrap());
-        assert_eq!(shown(&workspace.redo().unwrap().restored), "~a");
+        assert_eq!(shown(&workspace.redo(None).unwrap().restored), "~a");
         assert_eq!(
             (workspace.copies().is_landed(&session(1)).unwrap(), copies()),
             (false, 1),

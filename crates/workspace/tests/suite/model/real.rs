@@ -358,7 +358,7 @@ impl Run {
             stuck = Some(undone);
         }
         let expected = expected.or(stuck.map(Some));
-        self.taken_back(cut, expected, Workspace::redo)
+        self.taken_back(cut, expected, |workspace| workspace.redo(None))
     }
 
     /// Compares an undo or redo with what it is to come to: nothing to do, something in the way, or
@@ -391,7 +391,7 @@ impl Run {
                 Err(
                     WorkspaceError::NothingToUndo { .. }
                     | WorkspaceError::NothingSince { .. }
-                    | WorkspaceError::NothingToRedo,
+                    | WorkspaceError::NothingToRedo { .. },
                 ),
                 None,
             ) => Ok(()),

@@ -466,7 +466,7 @@ fn what_a_person_saved_while_the_command_ran_can_be_had_again_after_the_crash() 
             // The session goes on, and other sessions come and go.
             apply(&workspace, vec![write("later", "l"), write("a", "edited")]).unwrap();
             workspace.apply(set(2, vec![write("others", "o")])).unwrap();
-            let report = workspace.redo().unwrap();
+            let report = workspace.redo(None).unwrap();
             let stays = ("a", "it was changed after it was put back; kept as it is");
             assert_eq!(report.conflicts, [(rel(stays.0), stays.1.to_owned())]);
             assert_eq!(project.text("users/own"), "a person's, while the command ran");
@@ -475,7 +475,7 @@ fn what_a_person_saved_while_the_command_ran_can_be_had_again_after_the_crash() 
             assert_eq!(workspace.undo(UndoTarget::To(kept)).unwrap().conflicts, vec![]);
             assert_eq!(project.tree(), found);
         } else {
-            assert_eq!(workspace.redo().unwrap().conflicts, vec![]);
+            assert_eq!(workspace.redo(None).unwrap().conflicts, vec![]);
             assert_eq!(project.tree(), found);
             // Now it is the session's, as what a command that ended did.
             assert_eq!(workspace.undo(UndoTarget::Session(session(1))).unwrap().conflicts, vec![]);
