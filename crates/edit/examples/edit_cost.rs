@@ -21,6 +21,10 @@ use journeyman_edit::{
 };
 use journeyman_protocol::RelPath;
 
+#[path = "../tests/suite/hostile_replies/texts.rs"]
+mod texts;
+use texts::REPEATED;
+
 /// Milliseconds of an exact edit in 10,000 lines.
 const EXACT: f64 = 0.2;
 /// Milliseconds of a miss with its explanation in 10,000 lines.
@@ -376,67 +380,6 @@ fn reading(missed: &mut Vec<String>) {
         }
     }
 }
-
-/// Texts of one thing over and over, between a beginning and an end: marks that never close, fences
-/// in fences, headers.
-const REPEATED: [(&str, &str, &str); 52] = [
-    ("", "<<<<<<< SEARCH\n", ""),
-    ("", "=======\n", ""),
-    ("", ">>>>>>> REPLACE\n", ""),
-    ("<<<<<<< SEARCH\n", "=======\nx\n", ""),
-    ("a.rs\n<<<<<<< SEARCH\n", "x\n=======\ny\n", ">>>>>>> REPLACE\n"),
-    ("", "a.rs\n<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE\n", ""),
-    ("", "<<<<<<< HEAD\nx\n||||||| b\nz\n=======\ny\n>>>>>>> o\n", ""),
-    ("", "<<<<<<< SEARCH\n:start_line:1\n-------\n", ""),
-    ("", "```\n", ""),
-    ("", "~~~\n", ""),
-    ("", "````\n```\n", ""),
-    ("", "```diff\n", ""),
-    ("", "a.rs\n```rust\n", ""),
-    ("", "a.md\n```md\nx\n```\n```\n", ""),
-    ("a.rs\n````\n", "```\n", ""),
-    ("a.rs\n```\n", "```rust\nx\n", ""),
-    ("a.rs\n```rust\n", "// ... existing code ...\nx\n", "```\n"),
-    ("", "--- a/a\n+++ b/a\n", ""),
-    ("", "@@ -1,1 +1,1 @@\n", ""),
-    ("", "diff --git a/a b/a\n", ""),
-    ("--- a/a\n+++ b/a\n@@ -1 +1 @@\n", " x\n-y\n+z\n", ""),
-    ("--- a/a\n+++ b/a\n", "@@ -1 +1 @@\n-y\n+z\n", ""),
-    ("--- a\n+++ b\n@@ -1,9999999 +1,9999999 @@\n", "x\n", ""),
-    ("", "*** Begin Patch\n", ""),
-    ("*** Begin Patch\n", "*** Update File: a\n", ""),
-    ("*** Begin Patch\n", "*** Add File: a\n+x\n", "*** End Patch\n"),
-    ("*** Begin Patch\n*** Update File: a\n", "@@ x\n-y\n+z\n", "*** End Patch\n"),
-    ("*** Begin Patch\n*** Update File: a\n", "x\n", ""),
-    ("", "<edit>\n", ""),
-    ("", "<edit><file>a</file><search>", ""),
-    ("<edit>\n<file>a</file>\n", "<search>\nx\n</search>\n<replace>\ny\n</replace>\n", "</edit>"),
-    ("<edit>\n<file>a</file>\n<search>\n", "<search>\nx\n", ""),
-    ("<edit>\n<file>a</file>\n<search>\n", "</search>\nx\n", ""),
-    ("", "<old_text>a</old_text>", ""),
-    ("", "<old_text>\n</old_text>\n<new_text>\n", ""),
-    ("", "<file path=\"a\">\n", ""),
-    ("", "<call tool=\"x\">", ""),
-    ("", "<a", ">"),
-    ("", "<", ""),
-    ("", "[{", ""),
-    ("", "{\n", ""),
-    ("", "{}\n", ""),
-    ("", "{\"edits\":[", ""),
-    ("", "{\"old_string\":", ""),
-    ("[", "{\"path\":\"a\",\"old_string\":\"b\",\"new_string\":\"c\"},", "{}]"),
-    ("{\"path\":\"", "\\\"", ""),
-    (
-        "{\"path\":\"",
-        "a",
-        "\",\"edits\":[{\"old_string\":\"b\",\"new_string\":\"c\"},{\"old_string\":\"d\",\"new_string\":\"e\"}]}",
-    ),
-    ("", " ", ""),
-    ("", "\n", ""),
-    ("", "a", ""),
-    ("", "src/a.rs\n\n\n", ""),
-    ("", "\u{e9}\u{301}\u{201c}\n", ""),
-];
 
 /// Texts that are made to cost much take time with their size alone.
 fn hostile(missed: &mut Vec<String>) {

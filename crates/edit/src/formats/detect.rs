@@ -13,6 +13,10 @@ use crate::formats::whole_files::SHELL_LANGUAGES;
 use crate::formats::{Format, ReplyLine, ReplyLines, ReplySource, paths, tags, text_calls, text_pairs};
 use crate::placement::placeholders;
 
+/// The values that begin on lines of a reply are looked at until they have so many times its bytes
+/// together: one in the other, or without an end, they would take the square of its length.
+const MAX_LOOKS: usize = 8;
+
 /// The format a reply is written in, from its own marks; `None` where it has none.
 ///
 /// The first line that only one format has decides. Named blocks of whole files are looked into
@@ -40,7 +44,7 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
     let tag = memchr::memmem::Finder::new("<edit");
     let mut edit = tag.find(reply.as_bytes());
     let mut rows = ReplyLines::new(reply).peekable();
-    let (mut from, mut json) = (0, false);
+    let (mut from, mut json, mut looked_at) = (0, false, 0);
     while let Some(row) = rows.next() {
         let next = rows.peek().map_or("", |next| next.text);
         let end = row.start + row.text.len();
@@ -92,7 +96,12 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
         if calls.begins_edit(&row) {
             return Some(Format::Tool);
         }
-        json |= !unnamed && matches!(sign, b'{' | b'[') && begins_edit_arguments(reply, &row);
+        if !json && !unnamed && matches!(sign, b'{' | b'[') && looked_at <= reply.len() * MAX_LOOKS {
+            let rest = reply.get(row.start..).unwrap_or_default();
+            let value = rest.get(..first_value_end(rest)).unwrap_or_default();
+            looked_at += value.len();
+            json = is_edit_object(value);
+        }
     }
     // The last fence may be missing.
     if let Some((_, _, body)) = named {
@@ -142,13 +151,6 @@ fn is_named_above(source: &ReplySource<'_>, (from, at): (usize, usize), body: us
     above.prose.is_some_and(|line| announces_file(line) && announced_path(line).is_some())
         || path_in_first_comment(source.reply.get(body..).unwrap_or_default(), language, source)
             .is_some_and(|found| found.is_name(source))
-}
-
-/// Returns true if an edit's arguments begin on this line, beside prose.
-fn begins_edit_arguments(reply: &str, row: &ReplyLine<'_>) -> bool {
-    let rest = reply.get(row.start..).unwrap_or_default();
-    let value = rest.get(..first_value_end(rest)).unwrap_or_default();
-    is_edit_object(value)
 }
 
 /// The first two lines of a block that aren't blank, without one that names its file where an edit

@@ -10,6 +10,7 @@ mod check;
 mod decisions;
 mod feedback;
 mod formats;
+mod hostile_replies;
 mod known_faults;
 mod lazy;
 mod left_out;
