@@ -9,6 +9,8 @@ use crate::formats::{ReplyLines, ReplySource};
 
 /// A longer line announces nothing.
 const MAX_ANNOUNCING_LINE_BYTES: usize = 400;
+/// Lines of prose between a heading and its block.
+const MAX_LINES_UNDER_HEADING: usize = 6;
 /// Words that say that a file follows.
 const ANNOUNCING_WORDS: [&str; 32] = [
     "create",
@@ -87,6 +89,16 @@ fn is_plain_path(word: &str) -> bool {
     looks_like_path(word) && (word.contains('/') || Language::from_path(word).is_some())
 }
 
+fn words_of_line(line: &str) -> impl Iterator<Item = String> + '_ {
+    line.split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '.' | '/' | '_' | '-')))
+        .map(|word| word.trim_end_matches('.').to_ascii_lowercase())
+}
+
+/// Returns true for a line that tells what a file does, or how it is used.
+fn describes_use(line: &str) -> bool {
+    words_of_line(line).any(|word| DESCRIBING_WORDS.contains(&word.as_str()))
+}
+
 /// Returns true for a line that says that a file follows: a heading, or a line with a word for it
 /// that doesn't end as a sentence does.
 pub(crate) fn announces_file(line: &str) -> bool {
@@ -94,16 +106,34 @@ pub(crate) fn announces_file(line: &str) -> bool {
     if line.starts_with("# ") || line.starts_with("##") {
         return true;
     }
-    let words = || {
-        line.split(|c: char| !(c.is_alphanumeric() || matches!(c, '\'' | '.' | '/' | '_' | '-')))
-            .map(|word| word.trim_end_matches('.').to_ascii_lowercase())
-    };
-    if line.ends_with(['.', '!', '?']) || words().any(|word| DESCRIBING_WORDS.contains(&word.as_str())) {
+    let words = || words_of_line(line);
+    if line.ends_with(['.', '!', '?']) || describes_use(line) {
         return false;
     }
     let few = words().filter(|word| word.contains(char::is_alphabetic)).count() <= 2
         && !words().any(|word| ["in", "from", "see", "like", "of"].contains(&word.as_str()));
     few || words().any(|word| ANNOUNCING_WORDS.contains(&word.as_str()))
+}
+
+/// The path that the heading above a block's prose names: `2. **a.css**`, a sentence about the
+/// file, and the block. A heading without a path ends the search, and so does prose about a use of
+/// the file.
+pub(crate) fn path_in_heading<'a>(source: &ReplySource<'a>, from: usize, at: usize) -> Option<&'a str> {
+    let above = source.reply.get(from..at)?;
+    let lines = above.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    for line in lines.take(MAX_LINES_UNDER_HEADING) {
+        let numbered = line.split_once(['.', ')']).is_some_and(|(number, rest)| {
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with(' ')
+        });
+        let marked = |mark: &str| line.len() > mark.len() && line.starts_with(mark) && line.ends_with(mark);
+        if line.starts_with('#') || numbered || marked("**") || marked("`") {
+            return path_on_line(line, source).filter(|path| is_plain_path(path));
+        }
+        if line.starts_with("```") || describes_use(line) {
+            return None;
+        }
+    }
+    None
 }
 
 /// The path in the comment that a block begins with.
@@ -258,6 +288,23 @@ mod tests {
         }
         for line in ["I created `src/a.py` and `src/b.py`:", "Use version 3.11 here:", "See e.g. this:"] {
             assert_eq!(announced_path(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn headings_that_name_the_file_of_a_block_under_prose() {
+        let files: BTreeMap<RelPath, String> = BTreeMap::new();
+        for (above, name) in [
+            ("2. **a.css**\nThis file has the style of the plot.\n", Some("a.css")),
+            ("### 2. `src/a.rs`\n\nIt reads the file.\nIt is small.\n\n", Some("src/a.rs")),
+            ("**src/a.rs**\n\nIt reads the file.\n", Some("src/a.rs")),
+            ("## a.css\n## Notes\nIt is small.\n", None),
+            ("## a.css\nRun it like this.\n", None),
+            ("## a.css\n```\nIt is small.\n", None),
+            ("About a.css.\nIt is small.\n", None),
+        ] {
+            let source = ReplySource { reply: above, path: None, finished: true, files: &files };
+            assert_eq!(path_in_heading(&source, 0, above.len()), name, "{above}");
         }
     }
 

@@ -96,23 +96,17 @@ pub fn detect_in(source: &ReplySource<'_>) -> Option<Format> {
         if calls.begins_edit(&row) {
             return Some(Format::Tool);
         }
-        if !json && !unnamed && matches!(sign, b'{' | b'[') && looked_at <= reply.len() * MAX_LOOKS {
-            let rest = reply.get(row.start..).unwrap_or_default();
-            let value = rest.get(..first_value_end(rest)).unwrap_or_default();
-            looked_at += value.len();
-            json = is_edit_object(value);
-        }
+        json = json
+            || (!unnamed
+                && matches!(sign, b'{' | b'[')
+                && begins_edit_arguments(reply, &row, &mut looked_at));
     }
     // The last fence may be missing.
     if let Some((_, _, body)) = named {
         whole = whole.max(Some(has_placeholder(reply.get(body..))));
     }
-    match whole {
-        Some(true) => Some(Format::Lazy),
-        Some(false) => Some(Format::Whole),
-        None if json && has_tool_argument_keys(reply) => Some(Format::Tool),
-        None => None,
-    }
+    let whole = whole.map(|is_partial| if is_partial { Format::Lazy } else { Format::Whole });
+    whole.or((json && has_tool_argument_keys(reply)).then_some(Format::Tool))
 }
 
 /// Returns true for a line that consists of at least `length` times the character of its fence.
@@ -151,6 +145,18 @@ fn is_named_above(source: &ReplySource<'_>, (from, at): (usize, usize), body: us
     above.prose.is_some_and(|line| announces_file(line) && announced_path(line).is_some())
         || path_in_first_comment(source.reply.get(body..).unwrap_or_default(), language, source)
             .is_some_and(|found| found.is_name(source))
+}
+
+/// Returns true if an edit's arguments begin on this line, beside prose. `looked_at` counts the
+/// bytes of all values that were looked at.
+fn begins_edit_arguments(reply: &str, row: &ReplyLine<'_>, looked_at: &mut usize) -> bool {
+    if *looked_at > reply.len() * MAX_LOOKS {
+        return false;
+    }
+    let rest = reply.get(row.start..).unwrap_or_default();
+    let value = rest.get(..first_value_end(rest)).unwrap_or_default();
+    *looked_at += value.len();
+    is_edit_object(value)
 }
 
 /// The first two lines of a block that aren't blank, without one that names its file where an edit

@@ -10,6 +10,8 @@ use crate::formats::tags::{self, EDIT_BLOCK_TAGS, Tag, skip_blanks, trim_content
 
 /// A fence is a word, not a text.
 const MAX_FENCE_BYTES: usize = 64;
+/// Attributes of `<edit>` that name its file, where a model puts it there.
+const FILE_ATTRIBUTES: [&str; 3] = ["path", "file", "filename"];
 
 /// Reads the block that begins with `<edit` at `at`; `None` where that is prose.
 pub(crate) fn read(reply: &str, at: usize) -> Option<ReadBlock> {
@@ -22,8 +24,17 @@ pub(crate) fn read(reply: &str, at: usize) -> Option<ReadBlock> {
     if !EDIT_BLOCK_TAGS.iter().any(|name| tags::parse_opening_tag(reply, first, name).is_some()) {
         return None;
     }
-    let mut body =
-        BlockReader { reply, file: None, search: None, ops: Vec::new(), deletes: false, description: None };
+    let attributes = reply.get(at + "<edit".len()..tag.end - ">".len()).unwrap_or_default();
+    let file = FILE_ATTRIBUTES.iter().find_map(|name| tags::attribute_value(attributes, name)).map(str::trim);
+    let mut body = BlockReader {
+        reply,
+        file,
+        search: None,
+        literal: false,
+        ops: Vec::new(),
+        deletes: false,
+        description: None,
+    };
     Some(match body.read_body(first) {
         Ok(end) => match body.into_edit(end) {
             Ok(edit) => ReadBlock::Edit(edit, end),
@@ -38,6 +49,8 @@ struct BlockReader<'a> {
     reply: &'a str,
     file: Option<&'a str>,
     search: Option<&'a str>,
+    /// The search text stood between XML's marks of a literal text, as the replacement then does.
+    literal: bool,
     ops: Vec<EditOp>,
     deletes: bool,
     description: Option<&'a str>,
@@ -72,9 +85,13 @@ impl<'a> BlockReader<'a> {
             "search" if self.search.is_some() => {
                 return Err(self.malformed_fault(end, "two <search> follow each other without a <replace>"));
             }
-            "search" => self.search = Some(inner),
+            "search" => {
+                let literal = tags::literal_text(inner);
+                (self.search, self.literal) = (Some(literal.unwrap_or(inner)), literal.is_some());
+            }
             "replace" => {
-                let content = inner.to_owned();
+                let literal = self.search.and(tags::literal_text(inner)).filter(|_| self.literal);
+                let content = literal.unwrap_or(inner).to_owned();
                 self.ops.push(match self.search.take() {
                     Some(search) => EditOp::Replace(Replace {
                         search: search.to_owned(),

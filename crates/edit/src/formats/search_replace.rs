@@ -103,6 +103,8 @@ struct OpenBlock<'a> {
     tail: &'a str,
     cuts: Vec<Divider<'a>>,
     merged: Vec<Divider<'a>>,
+    /// Dividers of a block that is indented, with another indentation than it has.
+    indented: Vec<Divider<'a>>,
     nested: Vec<NestedBlock>,
     /// The line at which the first complete nested block begins.
     had_nested: Option<u32>,
@@ -212,6 +214,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
             tail,
             cuts: Vec::new(),
             merged: Vec::new(),
+            indented: Vec::new(),
             nested: Vec::new(),
             had_nested: None,
         });
@@ -277,6 +280,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
                 }
             }
             Mark::Divider if level => open.cuts.push(cut(None)),
+            Mark::Divider if open.indent > 0 && open.nested.is_empty() => open.indented.push(cut(None)),
             Mark::MergedDivider(content) if level => open.merged.push(cut(Some(content))),
             Mark::Close => {
                 let inner =
@@ -438,7 +442,8 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
             subject: Some(path.to_string()),
             message,
         };
-        let cuts = if open.cuts.is_empty() { &open.merged } else { &open.cuts };
+        let cuts = [&open.cuts, &open.merged].into_iter().find(|cuts| !cuts.is_empty());
+        let cuts = cuts.unwrap_or(&open.indented);
         if let [one] = cuts.as_slice() {
             return Ok((*one, end));
         }
@@ -522,6 +527,7 @@ impl<'s, 'a> BlockScanner<'s, 'a> {
             tail: "",
             cuts: Vec::new(),
             merged: Vec::new(),
+            indented: Vec::new(),
             nested: Vec::new(),
             had_nested: None,
         };

@@ -48,6 +48,12 @@ pub(crate) fn attribute_value<'a>(attributes: &'a str, name: &str) -> Option<&'a
     None
 }
 
+/// The text between XML's marks of a literal text, where that is all of a content.
+pub(crate) fn literal_text(content: &str) -> Option<&str> {
+    let text = content.trim().strip_prefix("<![CDATA[")?.strip_suffix("]]>")?;
+    (!text.contains("]]>")).then(|| trim_content_breaks(text))
+}
+
 /// Content without the line break after its opening tag and the one before its closing tag.
 pub(crate) fn trim_content_breaks(raw: &str) -> &str {
     let inner = raw.strip_prefix("\r\n").or_else(|| raw.strip_prefix('\n')).unwrap_or(raw);
@@ -132,6 +138,18 @@ mod tests {
         ];
         for (raw, expected) in cases {
             assert_eq!(trim_content_breaks(raw), expected, "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn literal_texts() {
+        for (content, text) in [
+            ("<![CDATA[<a>\n]]>", Some("<a>")),
+            ("\n  <![CDATA[\n  a\n]]>\n", Some("  a")),
+            ("<![CDATA[a]]> <![CDATA[b]]>", None),
+            ("a", None),
+        ] {
+            assert_eq!(literal_text(content), text, "{content:?}");
         }
     }
 

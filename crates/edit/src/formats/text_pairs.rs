@@ -79,7 +79,11 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
         let near = parse_line_hint(&tag.attributes);
         let text =
             |range: Range<usize>| tags::trim_content_breaks(reply.get(range).unwrap_or_default()).to_owned();
-        let replace = Replace { search: text(old), replace: text(new), near, whole_lines: true, all: false };
+        let (mut search, mut new) = (text(old), text(new));
+        if let (Some(old), Some(literal)) = (tags::literal_text(&search), tags::literal_text(&new)) {
+            (search, new) = (old.to_owned(), literal.to_owned());
+        }
+        let replace = Replace { search, replace: new, near, whole_lines: true, all: false };
         match file {
             Some(file) => {
                 path = Some(file.clone());

@@ -19,7 +19,7 @@ const COUNT_KEYS: [&str; 2] = ["expected_replacements", "expectedReplacements"];
 const LINE_HINT_KEYS: [&str; 5] = ["line_hint", "lineHint", "start_line", "startLine", "near"];
 const EDIT_LIST_KEYS: [&str; 5] = ["edits", "edit", "replacements", "changes", "operations"];
 /// Names of the text that goes and of the one that comes, which only together tell an edit.
-const TEXT_KEY_PAIRS: [(&str, &str); 10] = [
+const TEXT_KEY_PAIRS: [(&str, &str); 12] = [
     ("before", "after"),
     ("old", "new"),
     ("original", "new"),
@@ -30,6 +30,8 @@ const TEXT_KEY_PAIRS: [(&str, &str); 10] = [
     ("search", "replace"),
     ("target", "replacement"),
     ("find", "replacement"),
+    ("find", "with"),
+    ("replace", "with"),
 ];
 /// Ends of such names, without their underscores.
 const TEXT_KEY_ENDS: [&str; 7] = ["string", "str", "text", "content", "code", "snippet", "lines"];

@@ -260,7 +260,9 @@ impl<'a> PatchReader<'a> {
             let message = "a new file's lines all begin with `+`".to_owned();
             (ProblemKind::Malformed, first + nth, message)
         })?;
-        if !body.closed && self.at >= self.until {
+        // Without its first mark a patch has no last one either.
+        let may_go_on = !body.closed && (body.opened || !self.source.finished);
+        if may_go_on && self.at >= self.until {
             let message =
                 "the patch ends before `*** End Patch`, so that the new file may lack its end".to_owned();
             return Err((ProblemKind::Incomplete, self.at.saturating_sub(1), message));

@@ -8,11 +8,14 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 
 use journeyman_protocol::RelPath;
+use journeyman_syntax::language::Language;
+use journeyman_syntax::outline::outline;
+use journeyman_syntax::parse::parse;
 
 use crate::edit::{Edit, EditOp};
 use crate::files::exists;
 use crate::formats::announced_paths::{
-    CommentPath, CommentPathKind, announced_path, announces_file, path_in_first_comment,
+    CommentPath, CommentPathKind, announced_path, announces_file, path_in_first_comment, path_in_heading,
 };
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
@@ -56,9 +59,9 @@ pub(crate) fn read(source: &ReplySource<'_>, lazy: bool, detected: bool) -> Pars
     let containers = fenced_blocks(source);
     if containers.is_empty() {
         match (lazy, source.path) {
-            (true, Some(path)) if !source.reply.trim().is_empty() => {
+            (_, Some(path)) if is_bare_file(source, path, lazy, detected) => {
                 if source.finished {
-                    reading.edits.push(to_edit(source, path.clone(), source.reply, true));
+                    reading.edits.push(to_edit(source, path.clone(), source.reply, lazy));
                 } else {
                     let message = "the reply was cut off, and nothing says where the file ends".to_owned();
                     let subject = Some(path.to_string());
@@ -91,6 +94,17 @@ pub(crate) fn read(source: &ReplySource<'_>, lazy: bool, detected: bool) -> Pars
     out.reading
 }
 
+/// Returns true if a reply without a fence is the file: any that is to be merged; of whole files
+/// one of a language in which it parses, where the caller says that it is one.
+fn is_bare_file(source: &ReplySource<'_>, path: &RelPath, lazy: bool, detected: bool) -> bool {
+    if lazy || source.reply.trim().is_empty() {
+        return lazy && !source.reply.trim().is_empty();
+    }
+    let language = Language::detect(&path.to_string(), source.reply).filter(|_| !detected);
+    let tree = language.and_then(|language| parse(language, source.reply).ok());
+    tree.is_some_and(|tree| !tree.has_error() && !outline(&tree, source.reply).is_empty())
+}
+
 /// A fenced block.
 #[derive(Debug, Clone, Copy)]
 struct FencedBlock<'a> {
@@ -102,6 +116,8 @@ struct FencedBlock<'a> {
     name: Option<&'a str>,
     language: &'a str,
     prose: Option<&'a str>,
+    /// The path that a heading above the prose names.
+    heading: Option<&'a str>,
     closed: FenceEnd,
 }
 
@@ -184,6 +200,7 @@ fn fenced_blocks<'a>(source: &ReplySource<'a>) -> Vec<FencedBlock<'a>> {
             name: on_fence.or(above.name),
             language: opening.info.split_whitespace().next().unwrap_or_default(),
             prose: above.prose,
+            heading: above.prose.and_then(|_| path_in_heading(source, from, row.start)),
             closed,
         });
         from = end;
@@ -559,7 +576,7 @@ impl<'a> WholeFileReader<'_, 'a> {
             return self.script_of_block(block, line).map(Ok);
         }
         if self.detected && !announces_file(line) {
-            return in_comment().map(resolved);
+            return in_comment().or(block.heading).map(resolved);
         }
         let called = self
             .source
@@ -574,7 +591,7 @@ impl<'a> WholeFileReader<'_, 'a> {
                 None
             }
             ([], Some(path)) => Some(Ok(path.clone())),
-            ([], None) => announced_path(line).or_else(in_comment).map(resolved),
+            ([], None) => announced_path(line).or_else(in_comment).or(block.heading).map(resolved),
         }
     }
 }
@@ -602,7 +619,13 @@ pub fn strip_fence<'a>(path: &RelPath, content: &'a str) -> Option<&'a str> {
 
 /// Returns the edit that a file's whole content requests.
 pub(crate) fn to_edit(source: &ReplySource<'_>, path: RelPath, content: &str, lazy: bool) -> Edit {
-    let content = content.to_owned();
+    // CRLF throughout is the reply's; a file that has it keeps it.
+    let has_crlf = || memchr::memchr(b'\r', content.as_bytes()).is_some();
+    let content = if has_crlf() && content.matches('\n').count() == content.matches("\r\n").count() {
+        content.replace("\r\n", "\n")
+    } else {
+        content.to_owned()
+    };
     let remark = placeholders::find_placeholder("", &content).is_some();
     let partial = remark
         || (lazy && matches!(source.files.text(&path), Ok(Some(old)) if !has_all_lines(&content, &old)));

@@ -2,9 +2,14 @@
 
 use std::ops::Range;
 
+use super::align::max_similarity;
 use super::syntax_items::{ParsedSide, SyntaxItem, has_placeholder};
-use super::tree_merge::{PairedLists, TreeMerge};
+use super::tree_merge::{MIN_VERSION_SIMILARITY, PairedLists, TreeMerge};
 use crate::outcome::Refusal;
+use crate::placeholder::Placeholder;
+
+/// A statement is a version of the one that it is this much more like than any beside it.
+const MIN_SIMILARITY_LEAD: f64 = 0.1;
 
 impl<'t> TreeMerge<'_, 't> {
     /// Refuses another name for something whose body is left out where it may be another thing's.
@@ -28,6 +33,39 @@ impl<'t> TreeMerge<'_, 't> {
         if near.clone().any(same) {
             let why =
                 "its body is left out, and its name may be a new one for this or for something beside it";
+            return Err(self.unclear_refusal(std::slice::from_ref(old), why));
+        }
+        Ok(())
+    }
+
+    /// Refuses a statement right beside a remark that is as much like another statement there as
+    /// like the one that it would replace: it comes to them, as likely.
+    pub(super) fn check_version_choice(
+        &self,
+        lists: &PairedLists<'t>,
+        (one, other): (usize, usize),
+        near: Range<usize>,
+    ) -> Result<(), Refusal> {
+        let (Some(old), Some(new)) = (lists.old.get(one), lists.new.get(other)) else { return Ok(()) };
+        let is_remark = |at: Option<usize>| {
+            at.and_then(|at| lists.new.get(at)).is_some_and(|item| item.remark == Some(Placeholder::Keep))
+        };
+        let beside = is_remark(other.checked_sub(1)) || is_remark(other.checked_add(1));
+        if !beside || new.is_token() || new.is_comment() || old.label.is_some() || new.label.is_some() {
+            return Ok(());
+        }
+        let alike = |at: usize| {
+            let item = lists.old.get(at..=at).unwrap_or_default();
+            max_similarity(self.old, item, self.new, new)
+        };
+        let own = alike(one);
+        let is_choice = |at: usize| {
+            let is_statement =
+                lists.old.get(at).is_some_and(|item| item.node.kind_id() == old.node.kind_id());
+            is_statement && (own < MIN_VERSION_SIMILARITY || alike(at) > own - MIN_SIMILARITY_LEAD)
+        };
+        if own < 1.0 && near.clone().any(|at| at != one && is_choice(at)) {
+            let why = "the text beside the remark may be a new version of it or of what is beside it, or come to them";
             return Err(self.unclear_refusal(std::slice::from_ref(old), why));
         }
         Ok(())

@@ -202,8 +202,13 @@ fn name_of_node(side: &ParsedSide<'_>, node: Node<'_>) -> (Option<String>, bool)
     }
     let mut inner = node;
     for _ in 0..4 {
+        if let Some(title) = title_of_call(side, inner) {
+            return (Some(title), true);
+        }
+        // The name of what a call calls isn't the call's.
+        let is_call = ["call", "invocation"].iter().any(|kind| inner.kind().contains(kind));
         for field in ["name", "key", "declarator", "left", "pattern", "selector"] {
-            if let Some(named) = inner.child_by_field_name(field) {
+            if let Some(named) = inner.child_by_field_name(field).filter(|_| !is_call) {
                 let words = squeeze_blanks(side.text_of(named.byte_range()));
                 return (Some(format!("{}:{words}", node.kind())), false);
             }
@@ -215,6 +220,19 @@ fn name_of_node(side: &ParsedSide<'_>, node: Node<'_>) -> (Option<String>, bool)
         }
     }
     (None, false)
+}
+
+/// Returns what a call with a block goes by: its function and the text that comes first, as in
+/// `it("adds two numbers", () => {})`.
+fn title_of_call(side: &ParsedSide<'_>, call: Node<'_>) -> Option<String> {
+    let function = call.child_by_field_name("function").or_else(|| call.child_by_field_name("method"))?;
+    let arguments = call.child_by_field_name("arguments")?;
+    let title = arguments.named_child(0).filter(|first| first.kind().contains("string"))?;
+    let mut cursor = arguments.walk();
+    let has_block = call.child_by_field_name("block").is_some()
+        || arguments.named_children(&mut cursor).any(|argument| argument.kind().contains("function"));
+    let text = |node: Node<'_>| squeeze_blanks(side.text_of(node.byte_range()));
+    has_block.then(|| format!("{} {}", text(function), text(title)))
 }
 
 /// A text with each run of blanks as one blank.

@@ -16,7 +16,7 @@ use crate::placeholder::Placeholder;
 
 /// A statement that is this much like an old one is a version of it, even where the remark beside
 /// it then stands for nothing.
-const MIN_VERSION_SIMILARITY: f64 = 0.75;
+pub(super) const MIN_VERSION_SIMILARITY: f64 = 0.75;
 /// Lines that may go where the new text doesn't show them and no remark stands for them, at one
 /// place.
 pub(super) const MAX_UNSHOWN_LINES: usize = 10;
@@ -127,6 +127,7 @@ impl<'t> TreeMerge<'_, 't> {
             let before = nth.checked_sub(1).and_then(|at| pairs.get(at)).map_or(0, |(old, _)| old + 1);
             let after = pairs.get(nth + 1).map_or(lists.old.len(), |(old, _)| *old);
             self.check_new_name(&lists, (one, other), before..after)?;
+            self.check_version_choice(&lists, (one, other), before..after)?;
             let is_remark = |at: Option<usize>| {
                 at.and_then(|at| lists.new.get(at)).is_some_and(|item| item.remark == Some(Placeholder::Keep))
             };

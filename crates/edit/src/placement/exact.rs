@@ -83,8 +83,10 @@ pub(super) fn resolve_exact(text: &str, places: &[Match], hunk: &Hunk<'_>) -> Re
     let note = (!remarks.is_empty()).then(|| remarks.join("; "));
     let mut pieces = Vec::with_capacity(spans.len());
     for span in spans {
-        let piece = indent_depth::align_following_lines(text, &span, hunk.search, &replacement)?;
-        let piece = piece.unwrap_or_else(|| replacement.clone().into_owned());
+        let new = indent_depth::without_doubled_indent(text, &span, hunk.search, &replacement);
+        let new = new.unwrap_or(&replacement);
+        let piece = indent_depth::align_following_lines(text, &span, hunk.search, new)?;
+        let piece = piece.unwrap_or_else(|| new.to_owned());
         pieces.push((include_line_break(text, span, hunk), piece));
     }
     to_placed(text, pieces, Strategy::Exact, note)

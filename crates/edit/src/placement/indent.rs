@@ -113,7 +113,7 @@ impl IndentMap {
             return Self { identical: true, styles, ..Self::default() };
         }
         let mut map = Self { identical: true, styles, ..Self::default() };
-        for (search, found) in matched {
+        for (search, found) in matched.clone() {
             if search.trim().is_empty() || found.trim().is_empty() {
                 map.keeps_blank_lines |= !search.is_empty() && search == found;
                 continue;
@@ -131,7 +131,45 @@ impl IndentMap {
         let found_tabs = map.pairs.iter().any(|(_, to)| to.contains('\t'));
         let found_spaces = map.pairs.iter().any(|(_, to)| to.contains(' '));
         map.file_tabs = found_tabs || (!found_spaces && styles.file_tabs);
+        map.follow_new_lines(matched, new);
         map
+    }
+
+    /// Where the search text lost its indentation altogether, the new lines' own is from the place
+    /// of its first line on: if the first line that they have in common with the file comes out so.
+    fn follow_new_lines<'a>(&mut self, matched: impl Iterator<Item = (&'a str, &'a str)>, new: &[&str]) {
+        if self.contradicted != [""] || self.pairs.len() != 1 {
+            return;
+        }
+        let found: Vec<&str> =
+            matched.filter(|(search, _)| !search.trim().is_empty()).map(|two| two.1).collect();
+        let mut new = new.iter().filter(|line| !line.trim().is_empty()).peekable();
+        let begins_flat = new.peek().is_some_and(|first| split_indent(first).0.is_empty());
+        let Some(first) = found.first().map(|line| split_indent(line).0).filter(|_| begins_flat) else {
+            return;
+        };
+        let own = Self {
+            pairs: vec![(String::new(), first.to_owned())],
+            identical: first.is_empty(),
+            contradicted: Vec::new(),
+            ..*self
+        };
+        let (mut is_nested, mut is_so) = (false, None);
+        for line in new {
+            let (indent, rest) = split_indent(line);
+            is_nested |= !indent.is_empty();
+            let mut same = found.iter().map(|line| split_indent(line)).filter(|(_, other)| *other == rest);
+            if is_so.is_none()
+                && rest.contains(char::is_alphanumeric)
+                && let Some(first) = same.next()
+            {
+                let mapped = own.map_indent(indent, None);
+                is_so = Some(same.chain([first]).any(|(at, _)| mapped.as_deref() == Some(at)));
+            }
+        }
+        if is_nested && is_so == Some(true) {
+            *self = own;
+        }
     }
 
     /// Returns true if nothing has to be carried over.

@@ -67,6 +67,32 @@ pub(super) fn align_following_lines(
     Ok(Some(replacement.split('\n').enumerate().map(deeper).collect::<Vec<_>>().join("\n")))
 }
 
+/// The replacement without the indentation of its first line, where that stands before the place
+/// already: only the search text's first line has lost it, and the replacement is indented as the
+/// file is. `None` where it isn't so.
+pub(super) fn without_doubled_indent<'r>(
+    text: &str,
+    span: &Range<usize>,
+    search: &str,
+    replacement: &'r str,
+) -> Option<&'r str> {
+    let before = text.get(..span.start)?;
+    let outer = before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?;
+    let (first, further) = search.split_once('\n')?;
+    if outer.is_empty() || !outer.trim().is_empty() || !split_indent(first).0.is_empty() {
+        return None;
+    }
+    let shallowest = |lines: &str| {
+        let indents = lines.lines().filter(|line| !line.trim().is_empty()).map(|line| split_indent(line).0);
+        indents.min_by_key(|indent| indent.len()).map(str::to_owned)
+    };
+    let (new_first, new_further) = replacement.split_once('\n').unwrap_or((replacement, ""));
+    let is_so = shallowest(further).as_deref() == Some(outer)
+        && split_indent(new_first).0 == outer
+        && shallowest(new_further).is_none_or(|indent| indent == outer);
+    is_so.then(|| replacement.get(outer.len()..)).flatten()
+}
+
 /// Returns true if the first further line at the margin comes after a blank one: only the first
 /// line may have lost its indentation, and what follows be a block of its own at the margin indeed.
 fn has_paragraph_at_margin(replacement: &str) -> bool {

@@ -449,3 +449,43 @@ fn a_statement_before_a_remark_takes_nothing_from_what_it_stands_for() {
     let expected = file.replace("\"after\"", "\"after\", 1");
     assert_eq!(merged("a.js", file, &rewrite), expected);
 }
+
+#[test]
+fn a_statement_as_much_like_one_that_stays_replaces_none() {
+    let call = |name: &str, n: u32| {
+        format!("        System.out.println(\"{name} of {n} and 4: \" + calc.{name}({n}, 4));\n")
+    };
+    let file = |calls: &str| {
+        format!(
+            "public class Main {{\n    public static void main(String[] args) {{\n        Calculator calc = new Calculator();\n{calls}    }}\n}}\n"
+        )
+    };
+    let text = file(&(call("add", 3) + &call("subtract", 10)));
+    let remark = "        // ... (existing calls)\n";
+    for calls in [remark.to_owned() + &call("multiply", 2), call("multiply", 2) + remark] {
+        refused("Main.java", &text, &file(&calls));
+    }
+}
+
+#[test]
+fn tests_go_by_their_titles() {
+    let case = |title: &str, body: &str| {
+        format!(
+            "  it('{title}', async () => {{\n    expect(\n      screen.getByText({body})\n    ).toBeInTheDocument();\n  }});\n"
+        )
+    };
+    let file = |cases: &str| format!("describe('Foo', () => {{\n{cases}}});\n");
+    let (old, new) = (case("tests something", "props.add"), case("tests another thing", "props.bar"));
+    let text = file(&old);
+    let remark = "  // ... (existing tests)\n";
+    for rewrite in [format!("{remark}\n{new}"), format!("{remark}\n{new}\n  // ... (any additional tests)\n")]
+    {
+        assert_eq!(
+            merged("foo.test.js", &text, &file(&rewrite)),
+            file(&format!("{old}\n{new}")),
+            "{rewrite}"
+        );
+    }
+    let changed = case("tests something", "props.other");
+    assert_eq!(merged("foo.test.js", &text, &file(&format!("{changed}{remark}"))), file(&changed));
+}

@@ -98,6 +98,22 @@ fn looser() -> Vec<Case> {
             "mod m {\n    fn a() {\n        if c {\n            b()\n        }\n    }\n}\n",
         ),
         case(
+            "no indentation at all in the search text",
+            Indentation,
+            "mod m {\n    fn a() {\n        b();\n        c();\n    }\n}\n",
+            "fn a() {\nb();\nc();\n}",
+            "fn a() {\n    b();\n    if d {\n        c();\n    }\n}",
+            "mod m {\n    fn a() {\n        b();\n        if d {\n            c();\n        }\n    }\n}\n",
+        ),
+        case(
+            "no indentation of the search text's first line alone",
+            Exact,
+            "f {\n    a();\n    b();\n}\n",
+            "a();\n    b();",
+            "    c();",
+            "f {\n    c();\n}\n",
+        ),
+        case(
             "too deep",
             Indentation,
             "a:\n  b: 1\n",

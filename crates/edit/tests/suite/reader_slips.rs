@@ -257,3 +257,69 @@ fn a_diff_without_headers_is_not_written_as_a_file() {
     let file = "### fix.diff\n\n```diff\n-y = 2\n+y = 5\n```\n";
     assert_written(Some(Format::Whole), file, &[("fix.diff", "-y = 2\n+y = 5\n")]);
 }
+
+#[test]
+fn an_edit_block_may_name_its_file_in_an_attribute_and_hold_literal_text() {
+    let expected = [("b.py", "x = 5\ny = 2\nz = 3\n")];
+    for reply in [
+        "<edit path=\"b.py\"><search>x = 1</search><replace>x = 5</replace></edit>",
+        "<edit file='b.py'>\n<search>\nx = 1\n</search>\n<replace>\nx = 5\n</replace>\n</edit>",
+        "<edit path=\"b.py\"><search><![CDATA[x = 1]]></search><replace><![CDATA[x = 5]]></replace></edit>",
+        "<edit><file>b.py</file><search>\n<![CDATA[\nx = 1\n]]>\n</search><replace>x = 5</replace></edit>",
+    ] {
+        assert_written(None, reply, &expected);
+    }
+    let two =
+        "<edit path=\"b.py\"><file>src/app.py</file><search>x = 1</search><replace>x = 5</replace></edit>";
+    assert_refused(None, two, "two files");
+}
+
+#[test]
+fn marks_of_an_indented_block_may_be_indented_unevenly() {
+    let reply = "b.py\n  <<<<<<< SEARCH\nx = 1\n   =======\nx = 5\n  >>>>>>> REPLACE\n";
+    assert_written(Some(Format::Blocks), reply, &[("b.py", "x = 5\ny = 2\nz = 3\n")]);
+    // At the margin it may as well be text.
+    let reply = "b.py\n<<<<<<< SEARCH\nx = 1\n   =======\nx = 5\n>>>>>>> REPLACE\n";
+    assert_refused(Some(Format::Blocks), reply, "no =======");
+}
+
+#[test]
+fn a_heading_above_a_sentence_names_the_block_below() {
+    let reply = "1. **a.html**\n\n```html\n<p>\n```\n\n2. **a.css**\nThis file has the style of the plot.\n\n\
+                 ```css\np {}\n```\n";
+    assert_written(Some(Format::Whole), reply, &[("a.html", "<p>\n"), ("a.css", "p {}\n")]);
+}
+
+#[test]
+fn a_reply_without_a_fence_is_the_file_where_it_is_said_to_be_one_and_is_code() {
+    let path = RelPath::parse("b.py").unwrap();
+    let files: BTreeMap<RelPath, String> = [(path.clone(), TEXT.to_owned())].into();
+    let options = |format| ApplyOptions { format, path: Some(path.clone()), ..ApplyOptions::default() };
+    let code = "def x():\n    return 1\n";
+    let done = plan(code, &options(Some(Format::Whole)), &files);
+    assert_eq!(done.changes_to_write()[0].after.as_deref(), Some(code));
+    for (format, reply) in
+        [(Some(Format::Whole), "Sure, here is the function that returns 1.\n"), (None, code)]
+    {
+        let done = plan(reply, &options(format), &files);
+        assert!(done.changes_to_write().is_empty(), "{reply}");
+    }
+}
+
+#[test]
+fn line_breaks_of_the_reply_are_not_those_of_the_file() {
+    let reply = "b.py\r\n```python\r\nx = 5\r\ny = 2\r\nz = 3\r\n```\r\n";
+    assert_written(Some(Format::Whole), reply, &[("b.py", "x = 5\ny = 2\nz = 3\n")]);
+}
+
+#[test]
+fn arguments_may_say_what_to_find_and_what_to_put_there() {
+    let reply = r#"{"path": "b.py", "findText": "x = 1", "withText": "x = 5"}"#;
+    assert_written(Some(Format::Tool), reply, &[("b.py", "x = 5\ny = 2\nz = 3\n")]);
+}
+
+#[test]
+fn a_patch_without_its_first_mark_has_no_last_one_either() {
+    assert_written(Some(Format::Patch), "*** Add File: new.txt\n+a\n+b\n", &[("new.txt", "a\nb\n")]);
+    assert_refused(Some(Format::Patch), "*** Begin Patch\n*** Add File: new.txt\n+a\n", "may lack its end");
+}

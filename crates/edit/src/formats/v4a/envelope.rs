@@ -86,6 +86,8 @@ pub(super) struct PatchRange {
     pub(super) end: usize,
     /// The offset at which reading continues.
     pub(super) next: usize,
+    /// The patch has its `*** Begin Patch`, or needs none.
+    pub(super) opened: bool,
     /// `*** End Patch` was there.
     pub(super) closed: bool,
     /// The patch itself has CRLF line endings.
@@ -116,7 +118,10 @@ pub(super) fn find_next_patch(lines: &[&str], at: usize, more: bool) -> Option<P
     let end = inside.iter().position(flush).or_else(|| inside.iter().rposition(padded));
     let crlf = lines.get(from).is_some_and(|line| line.ends_with('\r'));
     Some(match end {
-        Some(end) => PatchRange { from, start, end: start + end, next: start + end + 1, closed: true, crlf },
+        Some(end) => {
+            let (end, next) = (start + end, start + end + 1);
+            PatchRange { from, start, end, next, opened: opener.is_some(), closed: true, crlf }
+        }
         None => {
             let fenced =
                 lines.get(..from).unwrap_or_default().iter().rev().find(|line| !line.trim().is_empty());
@@ -128,7 +133,8 @@ pub(super) fn find_next_patch(lines: &[&str], at: usize, more: bool) -> Option<P
                 (fenced && line == "```") || (heredoc && matches!(line, "EOF" | "PATCH"))
             };
             let end = inside.iter().rposition(closes).unwrap_or(inside.len());
-            PatchRange { from, start, end: start + end, next: start + end, closed: false, crlf }
+            let end = start + end;
+            PatchRange { from, start, end, next: end, opened: opener.is_some(), closed: false, crlf }
         }
     })
 }
@@ -150,7 +156,7 @@ pub(super) fn whole_reply_range(lines: &[&str]) -> PatchRange {
     let crlf = lines.get(start..end).unwrap_or_default();
     let crlf =
         !crlf.is_empty() && crlf.iter().rev().skip(1).all(|line| line.ends_with('\r')) && crlf.len() > 1;
-    PatchRange { from: start, start, end, next: lines.len(), closed: true, crlf }
+    PatchRange { from: start, start, end, next: lines.len(), opened: true, closed: true, crlf }
 }
 
 /// Returns true if a line opens a patch, perhaps behind the command that would apply it.
