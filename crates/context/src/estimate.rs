@@ -14,193 +14,306 @@ pub struct TokenEstimator;
 
 impl TokenCounter for TokenEstimator {
     fn count(&self, text: &str) -> Tokens {
-        let mut meter = TokenMeter::default();
-        for character in text.chars() {
-            meter.count_character(character);
+        let mut meter = TokenMeter::in_piece(TextPiece::None);
+        let mut rest = text;
+        while !rest.is_empty() {
+            let (block, others) = split_after_line(rest, BLOCK_BYTES);
+            if block.len() >= MIN_CUT_BYTES && block.is_ascii() {
+                meter.count_lines(block);
+            } else {
+                block.chars().for_each(|character| meter.count_character(character));
+            }
+            rest = others;
         }
-        Tokens(meter.finish().div_ceil(COST_PER_TOKEN))
+        Tokens(meter.finish().div_ceil(u64::from(COST_PER_TOKEN)))
     }
 }
 
-/// Costs are counted in thousandths of a token.
-const COST_PER_TOKEN: u64 = 1_000;
-/// A word in lower case of one letter, and each further letter: `the` is one token, twelve letters
-/// are 1.55.
-const WORD_COST: u64 = 1_000;
-const LETTER_COST: u64 = 50;
-/// Each further letter of a word in capitals, which vocabularies know less of.
-const CAPITAL_COST: u64 = 170;
-/// A run of punctuation of up to two characters is one token; each further character adds this.
-const PUNCTUATION_COST: u64 = 280;
-/// The same character over and over, as in rulers and comment frames, is known in long runs.
-const REPEATED_COST: u64 = 30;
-/// A letter of an alphabet other than the Latin one.
-const OTHER_LETTER_COST: u64 = 200;
-/// A Latin letter with a mark, inside a word.
-const ACCENTED_LETTER_COST: u64 = 350;
-/// A Chinese, Japanese or Korean character.
-const IDEOGRAPH_COST: u64 = 720;
-/// Any other symbol: emoji, arrows, box drawing.
-const SYMBOL_COST: u64 = 1_100;
+/// Bytes of a text that are looked at together. A block of at least the second number is cut into
+/// parts that are counted side by side: each step waits for the one before it.
+const BLOCK_BYTES: usize = 16 << 10;
+const MIN_CUT_BYTES: usize = 512;
 
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+/// Costs are counted in thousandths of a token.
+const COST_PER_TOKEN: u32 = 1_000;
+/// Each further letter of a word in lower case: `the` is one token, twelve letters are 1.55.
+const LETTER_COST: u32 = 50;
+/// Each further letter of a word in capitals, which vocabularies know less of.
+const CAPITAL_COST: u32 = 170;
+/// A run of punctuation of up to two characters is one token; each further character adds this.
+const PUNCTUATION_COST: u32 = 280;
+/// The same character over and over, as in rulers and comment frames, is known in long runs.
+const REPEATED_COST: u32 = 30;
+/// A letter of an alphabet other than the Latin one.
+const OTHER_LETTER_COST: u32 = 200;
+/// A Latin letter with a mark, inside a word.
+const ACCENTED_LETTER_COST: u32 = 350;
+/// A Chinese, Japanese or Korean character.
+const IDEOGRAPH_COST: u32 = 720;
+/// Any other symbol: emoji, arrows, box drawing.
+const SYMBOL_COST: u32 = 1_100;
+
+/// The piece that a text ends in, as far as the next character's cost depends on it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 enum TextPiece {
-    #[default]
     None,
-    /// Letters; whether small ones were among them, after which a capital begins a new word.
-    Word {
-        small: bool,
-        length: u64,
-    },
-    Number {
-        digits: u64,
-    },
-    Punctuation {
-        length: u64,
-        last: char,
-        after_blank: bool,
-    },
-    Blank {
-        length: u64,
-    },
+    /// A word whose last letter is a small one, after which a capital begins a new word.
+    Word,
+    /// A word of one capital, and of several.
+    Capital,
+    Capitals,
+    /// A number, by how many digits of its last three there are.
+    OneDigit,
+    TwoDigits,
+    ThreeDigits,
+    Blank,
+    Blanks,
+    /// A punctuation mark, after a blank or not, and several.
+    Mark,
+    MarkAfterBlank,
+    Marks,
     Break,
     Other,
 }
 
-#[derive(Default)]
+/// The pieces, in order; `Marks` after one that isn't ASCII.
+const PIECES: [TextPiece; 14] = [
+    TextPiece::None,
+    TextPiece::Word,
+    TextPiece::Capital,
+    TextPiece::Capitals,
+    TextPiece::OneDigit,
+    TextPiece::TwoDigits,
+    TextPiece::ThreeDigits,
+    TextPiece::Blank,
+    TextPiece::Blanks,
+    TextPiece::Mark,
+    TextPiece::MarkAfterBlank,
+    TextPiece::Marks,
+    TextPiece::Break,
+    TextPiece::Other,
+];
+
+/// The kind of an ASCII character.
+#[derive(Clone, Copy)]
+enum Kind {
+    Small,
+    Capital,
+    Digit,
+    Blank,
+    Break,
+    Mark,
+    Symbol,
+}
+
+const fn kind_of(byte: u8) -> Kind {
+    match byte {
+        b'a'..=b'z' => Kind::Small,
+        b'A'..=b'Z' => Kind::Capital,
+        b'0'..=b'9' => Kind::Digit,
+        b' ' | b'\t' | 0x0b | 0x0c => Kind::Blank,
+        b'\n' | b'\r' => Kind::Break,
+        b'!'..=b'~' => Kind::Mark,
+        _ => Kind::Symbol,
+    }
+}
+
+/// Returns what a character adds to the cost, and the piece that the text ends in then. `again`: it
+/// is the same as the one before.
+const fn step(piece: TextPiece, kind: Kind, again: bool) -> (u32, TextPiece) {
+    match kind {
+        Kind::Small => step_letter(piece, true),
+        Kind::Capital => step_letter(piece, false),
+        Kind::Digit => match piece {
+            TextPiece::OneDigit => (0, TextPiece::TwoDigits),
+            TextPiece::TwoDigits => (0, TextPiece::ThreeDigits),
+            TextPiece::Blank | TextPiece::Blanks => (2 * COST_PER_TOKEN, TextPiece::OneDigit),
+            _ => (COST_PER_TOKEN, TextPiece::OneDigit),
+        },
+        Kind::Blank => match piece {
+            TextPiece::Blank | TextPiece::Blanks => (0, TextPiece::Blanks),
+            _ => (0, TextPiece::Blank),
+        },
+        // Line breaks in a row are one token, as are those right after punctuation.
+        Kind::Break => match piece {
+            TextPiece::Break | TextPiece::Mark | TextPiece::MarkAfterBlank | TextPiece::Marks => {
+                (0, TextPiece::Break)
+            }
+            _ => (COST_PER_TOKEN, TextPiece::Break),
+        },
+        Kind::Mark => match piece {
+            TextPiece::Mark | TextPiece::MarkAfterBlank => (0, TextPiece::Marks),
+            TextPiece::Marks if again => (REPEATED_COST, TextPiece::Marks),
+            TextPiece::Marks => (PUNCTUATION_COST, TextPiece::Marks),
+            TextPiece::Blank => (COST_PER_TOKEN, TextPiece::MarkAfterBlank),
+            TextPiece::Blanks => (2 * COST_PER_TOKEN, TextPiece::MarkAfterBlank),
+            _ => (COST_PER_TOKEN, TextPiece::Mark),
+        },
+        Kind::Symbol => step_symbol(piece, again),
+    }
+}
+
+const fn step_letter(piece: TextPiece, small: bool) -> (u32, TextPiece) {
+    match (piece, small) {
+        (TextPiece::Word | TextPiece::Capital, true) => (LETTER_COST, TextPiece::Word),
+        // A capital's cost is known only when the next letter is: `Word` costs less than `WORD`.
+        (TextPiece::Capitals, true) => (CAPITAL_COST, TextPiece::Word),
+        (TextPiece::Capital | TextPiece::Capitals, false) => (CAPITAL_COST, TextPiece::Capitals),
+        _ => {
+            let cost = match piece {
+                // One blank or one punctuation mark right before a word belongs to it.
+                TextPiece::Blanks => 2 * COST_PER_TOKEN,
+                TextPiece::Mark => 0,
+                _ => COST_PER_TOKEN,
+            };
+            (cost, if small { TextPiece::Word } else { TextPiece::Capital })
+        }
+    }
+}
+
+const fn step_symbol(piece: TextPiece, again: bool) -> (u32, TextPiece) {
+    let is_known = again && matches!(piece, TextPiece::Mark | TextPiece::MarkAfterBlank | TextPiece::Marks);
+    (cost_of_blanks(piece) + if is_known { REPEATED_COST } else { SYMBOL_COST }, TextPiece::Marks)
+}
+
+/// Returns what the step comes to for a character outside of ASCII.
+fn step_other(piece: TextPiece, character: char, again: bool) -> (u32, TextPiece) {
+    match character {
+        '\u{2e80}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{ff00}'..='\u{ffef}'
+        | '\u{20000}'..='\u{3ffff}' => (cost_of_blanks(piece) + IDEOGRAPH_COST, TextPiece::Other),
+        '\u{c0}'..='\u{24f}' => {
+            let (cost, piece) = step_letter(piece, true);
+            (cost + ACCENTED_LETTER_COST, piece)
+        }
+        letter if letter.is_alphabetic() && piece == TextPiece::Other => (OTHER_LETTER_COST, piece),
+        letter if letter.is_alphabetic() => (cost_of_blanks(piece) + COST_PER_TOKEN, TextPiece::Other),
+        blank if blank.is_whitespace() => step(piece, Kind::Blank, false),
+        _ => step_symbol(piece, again),
+    }
+}
+
+/// Returns the cost of the blanks before a character to which only the last one belongs.
+const fn cost_of_blanks(piece: TextPiece) -> u32 {
+    if matches!(piece, TextPiece::Blanks) { COST_PER_TOKEN } else { 0 }
+}
+
+/// The states in which a text may be: those of [`PIECES`], and for each mark or symbol of ASCII,
+/// which may come again, a state after several marks of which it is the last.
+const STATES: usize = PIECES.len() + 128;
+/// Bits of a byte of ASCII, and of a state's number and a byte.
+const BYTE_BITS: u32 = 7;
+const INDEX_BITS: u32 = 15;
+
+/// The steps of ASCII characters, by state and byte: the cost, and the next state where it is in an
+/// index.
+static STEPS: [u32; STATES << BYTE_BITS] = {
+    let mut steps = [0; STATES << BYTE_BITS];
+    let mut at = 0;
+    while at < steps.len() {
+        let (state, byte) = (at >> BYTE_BITS, (at & 127) as u8);
+        let last = state.checked_sub(PIECES.len());
+        let again = matches!(last, Some(last) if last == byte as usize);
+        // Indexes are below the lengths; it runs when this is compiled.
+        #[allow(clippy::indexing_slicing)]
+        {
+            let piece = if last.is_some() { TextPiece::Marks } else { PIECES[state] };
+            let kind = kind_of(byte);
+            let (cost, next) = step(piece, kind, again);
+            let next = match (next, kind) {
+                (TextPiece::Marks, Kind::Mark | Kind::Symbol) => PIECES.len() + byte as usize,
+                (next, _) => next as usize,
+            };
+            steps[at] = cost << INDEX_BITS | (next << BYTE_BITS) as u32;
+        }
+        at += 1;
+    }
+    steps
+};
+
+/// Splits after the first line break at or after `at`.
+fn split_after_line(text: &str, at: usize) -> (&str, &str) {
+    let tail = text.as_bytes().get(at..).unwrap_or_default();
+    let end = memchr::memchr(b'\n', tail).map_or(text.len(), |place| at + place + 1);
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+#[derive(Clone, Copy)]
 struct TokenMeter {
     cost: u64,
-    piece: TextPiece,
+    /// The state, where it is in an index of [`STEPS`].
+    state: u32,
+    /// The character before, where it isn't ASCII.
+    symbol: Option<char>,
 }
 
 impl TokenMeter {
+    const fn in_piece(piece: TextPiece) -> Self {
+        Self { cost: 0, state: (piece as u32) << BYTE_BITS, symbol: None }
+    }
+
+    fn text_piece(self) -> TextPiece {
+        PIECES.get((self.state >> BYTE_BITS) as usize).copied().unwrap_or(TextPiece::Marks)
+    }
+
+    #[inline(always)]
+    fn count_ascii(&mut self, byte: u8) {
+        let step = STEPS.get((self.state | u32::from(byte)) as usize).copied().unwrap_or_default();
+        self.cost += u64::from(step >> INDEX_BITS);
+        self.state = step & ((1 << INDEX_BITS) - 1);
+    }
+
     fn count_character(&mut self, character: char) {
-        match character {
-            'a'..='z' => self.count_letter(true),
-            'A'..='Z' => self.count_letter(false),
-            '0'..='9' => self.count_digit(),
-            '\n' | '\r' => self.count_line_break(),
-            ' ' | '\t' => self.count_blank(),
-            '!'..='~' => self.count_punctuation(character),
-            other => self.count_other(other),
+        if character.is_ascii() {
+            self.symbol = None;
+            return self.count_ascii(character as u8);
+        }
+        let (cost, piece) = step_other(self.text_piece(), character, self.symbol == Some(character));
+        *self = Self { cost: self.cost + u64::from(cost), symbol: Some(character), ..Self::in_piece(piece) };
+    }
+
+    /// Counts an ASCII text: four parts of it at once, each of which but the first begins after a
+    /// line break.
+    fn count_lines(&mut self, block: &str) {
+        let quarter = block.len() / 4;
+        let (one, rest) = split_after_line(block, quarter);
+        let (two, rest) = split_after_line(rest, quarter);
+        let (three, four) = split_after_line(rest, quarter);
+        let shortest = one.len().min(two.len()).min(three.len()).min(four.len());
+        let parts = [one, two, three, four]
+            .map(|part| part.as_bytes().split_at_checked(shortest).unwrap_or_default());
+        let begun = Self::in_piece(TextPiece::Break);
+        let [mut first, mut second, mut third, mut fourth] =
+            [Self { cost: 0, symbol: None, ..*self }, begun, begun, begun];
+        let [(a, _), (b, _), (c, _), (d, _)] = parts;
+        for (((a, b), c), d) in a.iter().zip(b).zip(c).zip(d) {
+            first.count_ascii(*a);
+            second.count_ascii(*b);
+            third.count_ascii(*c);
+            fourth.count_ascii(*d);
+        }
+        for (mut meter, (head, rest)) in [first, second, third, fourth].into_iter().zip(parts) {
+            rest.iter().for_each(|byte| meter.count_ascii(*byte));
+            if !(head.is_empty() && rest.is_empty()) {
+                *self = Self { cost: self.cost + meter.cost, ..meter };
+            }
         }
     }
 
-    fn finish(mut self) -> u64 {
+    fn finish(self) -> u64 {
         // Blanks that nothing follows are a token of their own.
-        if let TextPiece::Blank { .. } = self.piece {
-            self.cost += COST_PER_TOKEN;
-        }
-        self.cost
-    }
-
-    fn count_letter(&mut self, small: bool) {
-        match self.piece {
-            TextPiece::Word { small: seen, length } if small || !seen => {
-                // A capital's price is known only when the next letter is: `Word` costs less than
-                // `WORD`.
-                self.cost += if !small || (!seen && length > 1) { CAPITAL_COST } else { LETTER_COST };
-                self.piece = TextPiece::Word { small, length: length + 1 };
-            }
-            before => {
-                match before {
-                    // One blank or one punctuation mark right before a word belongs to it.
-                    TextPiece::Blank { length } if length > 1 => self.cost += COST_PER_TOKEN,
-                    TextPiece::Punctuation { length: 1, after_blank: false, .. } => {
-                        self.cost -= COST_PER_TOKEN
-                    }
-                    _ => {}
-                }
-                self.cost += WORD_COST;
-                self.piece = TextPiece::Word { small, length: 1 };
-            }
-        }
-    }
-
-    fn count_digit(&mut self) {
-        let digits = if let TextPiece::Number { digits } = self.piece { digits } else { 0 };
-        self.charge_blanks(0);
-        if digits % 3 == 0 {
-            self.cost += COST_PER_TOKEN;
-        }
-        self.piece = TextPiece::Number { digits: digits + 1 };
-    }
-
-    fn count_punctuation(&mut self, character: char) {
-        match self.piece {
-            TextPiece::Punctuation { length, last, after_blank } => {
-                if length >= 2 {
-                    self.cost += if last == character { REPEATED_COST } else { PUNCTUATION_COST };
-                }
-                self.piece = TextPiece::Punctuation { length: length + 1, last: character, after_blank };
-            }
-            before => {
-                self.charge_blanks(1);
-                self.cost += COST_PER_TOKEN;
-                let after_blank = matches!(before, TextPiece::Blank { .. });
-                self.piece = TextPiece::Punctuation { length: 1, last: character, after_blank };
-            }
-        }
-    }
-
-    fn count_blank(&mut self) {
-        let length = if let TextPiece::Blank { length } = self.piece { length } else { 0 };
-        self.piece = TextPiece::Blank { length: length + 1 };
-    }
-
-    fn count_line_break(&mut self) {
-        // Line breaks in a row are one token, as are those right after punctuation.
-        if !matches!(self.piece, TextPiece::Break | TextPiece::Punctuation { .. }) {
-            self.cost += COST_PER_TOKEN;
-        }
-        self.piece = TextPiece::Break;
-    }
-
-    fn count_other(&mut self, character: char) {
-        match character {
-            '\u{2e80}'..='\u{9fff}'
-            | '\u{ac00}'..='\u{d7af}'
-            | '\u{f900}'..='\u{faff}'
-            | '\u{ff00}'..='\u{ffef}'
-            | '\u{20000}'..='\u{3ffff}' => {
-                self.charge_blanks(1);
-                self.cost += IDEOGRAPH_COST;
-                self.piece = TextPiece::Other;
-            }
-            '\u{c0}'..='\u{24f}' => {
-                self.count_letter(true);
-                self.cost += ACCENTED_LETTER_COST;
-            }
-            letter if letter.is_alphabetic() => {
-                if self.piece != TextPiece::Other {
-                    self.charge_blanks(1);
-                    self.cost += COST_PER_TOKEN - OTHER_LETTER_COST;
-                }
-                self.cost += OTHER_LETTER_COST;
-                self.piece = TextPiece::Other;
-            }
-            blank if blank.is_whitespace() => self.count_blank(),
-            symbol => {
-                self.charge_blanks(1);
-                let again = matches!(self.piece, TextPiece::Punctuation { last, .. } if last == symbol);
-                self.cost += if again { REPEATED_COST } else { SYMBOL_COST };
-                self.piece = TextPiece::Punctuation { length: 3, last: symbol, after_blank: false };
-            }
-        }
-    }
-
-    /// Charges blanks that don't belong to what follows: all, or all but the last.
-    fn charge_blanks(&mut self, belonging: u64) {
-        if let TextPiece::Blank { length } = self.piece
-            && length > belonging
-        {
-            self.cost += COST_PER_TOKEN;
-        }
+        let blanks = matches!(self.text_piece(), TextPiece::Blank | TextPiece::Blanks);
+        self.cost + if blanks { u64::from(COST_PER_TOKEN) } else { 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -224,6 +337,20 @@ mod tests {
             let estimated = TokenEstimator.count(text).0 as f64;
             let slack = (f64::from(real) * 0.35).max(2.0);
             assert!((estimated - f64::from(real)).abs() <= slack, "{text:?}: {estimated} for {real}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_costs_the_same_cut_or_not(
+            lines in proptest::collection::vec("[a-zA-Z0-9 \\t.,=()é字\u{1}]{0,40}", 0..200),
+            last in prop_oneof!["", "\n"],
+        ) {
+            let text = lines.join("\n") + &last;
+            let mut meter = TokenMeter::in_piece(TextPiece::None);
+            text.chars().for_each(|character| meter.count_character(character));
+            let whole = meter.finish().div_ceil(u64::from(COST_PER_TOKEN));
+            prop_assert_eq!(TokenEstimator.count(&text), Tokens(whole));
         }
     }
 

@@ -205,7 +205,11 @@ impl<'a> Selector<'a> {
             if spent + bytes / MAX_BYTES_PER_TOKEN > limit.saturating_add(reserved) {
                 return (PackingOutcome::NoRoom, Tokens(spent + bytes / 4));
             }
-            spent += file.count_tokens(range).0;
+            spent += match &least {
+                // The same lines have been counted.
+                Some((lines, tokens)) if lines == range => *tokens,
+                _ => file.count_tokens(range).0,
+            };
         }
         let cost = match &least {
             Some((_, tokens)) => {
