@@ -123,8 +123,8 @@ impl Workspace {
     /// and redo: as often as there were undos. What the user changed since stays, as with
     /// [`Workspace::undo`]; an undo of which nothing but that is left is passed over. After those
     /// it gives back what [`Recovery::recover_call`](crate::Recovery::recover_call) put back,
-    /// whatever was changed since in other files. For a session, it does again what the newest undo
-    /// of its changes took back, so too.
+    /// whatever was changed since in other files. For a session, so too the newest undo that took
+    /// back changes of it, with those of other sessions that it took back.
     ///
     /// # Errors
     /// [`WorkspaceError::NothingToRedo`]; [`WorkspaceError::Busy`], failures of the file system:

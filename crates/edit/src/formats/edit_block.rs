@@ -25,12 +25,13 @@ pub(crate) fn read(reply: &str, at: usize) -> Option<ReadBlock> {
         return None;
     }
     let attributes = reply.get(at + "<edit".len()..tag.end - ">".len()).unwrap_or_default();
-    let file = FILE_ATTRIBUTES.iter().find_map(|name| tags::attribute_value(attributes, name)).map(str::trim);
+    let attribute =
+        FILE_ATTRIBUTES.iter().find_map(|name| tags::attribute_value(attributes, name)).map(str::trim);
     let mut body = BlockReader {
         reply,
-        file,
+        file: None,
+        attribute,
         search: None,
-        literal: false,
         ops: Vec::new(),
         deletes: false,
         description: None,
@@ -49,8 +50,8 @@ struct BlockReader<'a> {
     reply: &'a str,
     file: Option<&'a str>,
     search: Option<&'a str>,
-    /// The search text stood between XML's marks of a literal text, as the replacement then does.
-    literal: bool,
+    /// A file that an attribute of `<edit>` names.
+    attribute: Option<&'a str>,
     ops: Vec<EditOp>,
     deletes: bool,
     description: Option<&'a str>,
@@ -85,13 +86,16 @@ impl<'a> BlockReader<'a> {
             "search" if self.search.is_some() => {
                 return Err(self.malformed_fault(end, "two <search> follow each other without a <replace>"));
             }
-            "search" => {
-                let literal = tags::literal_text(inner);
-                (self.search, self.literal) = (Some(literal.unwrap_or(inner)), literal.is_some());
-            }
+            "search" => self.search = Some(inner),
             "replace" => {
-                let literal = self.search.and(tags::literal_text(inner)).filter(|_| self.literal);
-                let content = literal.unwrap_or(inner).to_owned();
+                let mut content = inner;
+                if let Some(search) = self.search
+                    && let Some(file) = self.file.or(self.attribute)
+                    && let Some((old, new)) = tags::literal_texts(file, search, inner)
+                {
+                    (self.search, content) = (Some(old), new);
+                }
+                let content = content.to_owned();
                 self.ops.push(match self.search.take() {
                     Some(search) => EditOp::Replace(Replace {
                         search: search.to_owned(),
@@ -204,7 +208,13 @@ impl<'a> BlockReader<'a> {
 
     /// The edit that a whole block comes to.
     fn into_edit(mut self, end: usize) -> Result<Edit, BlockFault> {
-        let Some(file) = self.file else {
+        let named = self.attribute.filter(|name| !name.is_empty() && name.contains(['/', '.']));
+        if let (Some(file), Some(named)) = (self.file, named)
+            && file != named
+        {
+            return Err(self.malformed_fault_at(end, "it names two files"));
+        }
+        let Some(file) = self.file.or(named) else {
             return Err(self.malformed_fault_at(end, "it has no <file>"));
         };
         let path = self.parse_path(file, end)?;

@@ -48,8 +48,19 @@ pub(crate) fn attribute_value<'a>(attributes: &'a str, name: &str) -> Option<&'a
     None
 }
 
+/// A search text and its replacement without XML's marks of a literal text, where both have them
+/// around all of them. In a file that may have such marks itself they are text.
+pub(crate) fn literal_texts<'a>(file: &str, search: &'a str, replace: &'a str) -> Option<(&'a str, &'a str)> {
+    const MARKUP: [&str; 10] = ["xml", "html", "htm", "xhtml", "svg", "xsl", "xslt", "xsd", "plist", "rss"];
+    let ending = file.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
+    if MARKUP.contains(&ending.as_str()) {
+        return None;
+    }
+    Some((literal_text(search)?, literal_text(replace)?))
+}
+
 /// The text between XML's marks of a literal text, where that is all of a content.
-pub(crate) fn literal_text(content: &str) -> Option<&str> {
+fn literal_text(content: &str) -> Option<&str> {
     let text = content.trim().strip_prefix("<![CDATA[")?.strip_suffix("]]>")?;
     (!text.contains("]]>")).then(|| trim_content_breaks(text))
 }
@@ -142,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn literal_texts() {
+    fn literal_texts_table() {
         for (content, text) in [
             ("<![CDATA[<a>\n]]>", Some("<a>")),
             ("\n  <![CDATA[\n  a\n]]>\n", Some("  a")),

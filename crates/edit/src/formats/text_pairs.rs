@@ -80,7 +80,8 @@ pub(crate) fn read(source: &ReplySource<'_>) -> ParsedReply {
         let text =
             |range: Range<usize>| tags::trim_content_breaks(reply.get(range).unwrap_or_default()).to_owned();
         let (mut search, mut new) = (text(old), text(new));
-        if let (Some(old), Some(literal)) = (tags::literal_text(&search), tags::literal_text(&new)) {
+        let name = file.as_ref().map(|file| String::from_utf8_lossy(file.file_name()).into_owned());
+        if let Some((old, literal)) = name.and_then(|name| tags::literal_texts(&name, &search, &new)) {
             (search, new) = (old.to_owned(), literal.to_owned());
         }
         let replace = Replace { search, replace: new, near, whole_lines: true, all: false };

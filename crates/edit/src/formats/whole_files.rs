@@ -9,14 +9,13 @@ use std::collections::HashSet;
 
 use journeyman_protocol::RelPath;
 use journeyman_syntax::language::Language;
-use journeyman_syntax::outline::outline;
-use journeyman_syntax::parse::parse;
 
 use crate::edit::{Edit, EditOp};
 use crate::files::exists;
 use crate::formats::announced_paths::{
     CommentPath, CommentPathKind, announced_path, announces_file, path_in_first_comment, path_in_heading,
 };
+use crate::formats::bare_file::{MARKUP_EXTENSIONS, is_bare_file};
 use crate::formats::block::{BlockProblem, ProblemKind};
 use crate::formats::blocks::{MAX_BLOCKS, join_prose};
 use crate::formats::{Format, ParsedReply, ReplyLine, ReplyLines, ReplySource, paths};
@@ -39,8 +38,6 @@ pub(crate) const SHELL_LANGUAGES: [&str; 12] = [
     "output",
     "diff",
 ];
-/// Endings of texts in which a fence is content.
-const MARKUP_EXTENSIONS: [&str; 9] = ["md", "markdown", "mdx", "qmd", "rmd", "rst", "adoc", "txt", "prompt"];
 /// Endings of files that are diffs themselves.
 const DIFF_ENDINGS: [&[u8]; 2] = [b".diff", b".patch"];
 /// Lines of a script that a block has to repeat to be a version of it.
@@ -92,17 +89,6 @@ pub(crate) fn read(source: &ReplySource<'_>, lazy: bool, detected: bool) -> Pars
     out.prose.push(rest);
     out.reading.prose = join_prose(&mut out.prose);
     out.reading
-}
-
-/// Returns true if a reply without a fence is the file: any that is to be merged; of whole files
-/// one of a language in which it parses, where the caller says that it is one.
-fn is_bare_file(source: &ReplySource<'_>, path: &RelPath, lazy: bool, detected: bool) -> bool {
-    if lazy || source.reply.trim().is_empty() {
-        return lazy && !source.reply.trim().is_empty();
-    }
-    let language = Language::detect(&path.to_string(), source.reply).filter(|_| !detected);
-    let tree = language.and_then(|language| parse(language, source.reply).ok());
-    tree.is_some_and(|tree| !tree.has_error() && !outline(&tree, source.reply).is_empty())
 }
 
 /// A fenced block.
@@ -392,9 +378,11 @@ impl<'a> WholeFileReader<'_, 'a> {
                     // Prose names a file for a part of it as well.
                     let partial = || match self.detected {
                         true => shrunken_file_problem(self.source, &edit),
-                        false => partial_file_problem(self.source, &edit).filter(|_| several),
+                        false => partial_file_problem(self.source, &edit)
+                            .filter(|_| several || block.heading.is_some()),
                     };
-                    if let Some(problem) = partial().filter(|_| block.name.is_none()) {
+                    if let Some(mut problem) = partial().filter(|_| block.name.is_none()) {
+                        problem.line = block.line;
                         self.reading.problems.push(problem);
                         continue;
                     }
@@ -571,12 +559,19 @@ impl<'a> WholeFileReader<'_, 'a> {
             let found = self.comment_of_block(block).filter(|found| self.names_file(found));
             found.map(|found| found.path)
         };
+        // A heading says what a section is about: its block is of the file's language then.
+        let in_heading = block.heading.filter(|path| {
+            let fence = Language::from_name(block.language);
+            (self.several || self.source.path.is_none())
+                && fence.is_some()
+                && fence == Language::from_path(path)
+        });
         let Some(line) = block.prose else { return in_comment().map(resolved) };
         if is_shell {
             return self.script_of_block(block, line).map(Ok);
         }
         if self.detected && !announces_file(line) {
-            return in_comment().or(block.heading).map(resolved);
+            return in_comment().or(in_heading).map(resolved);
         }
         let called = self
             .source
@@ -591,7 +586,7 @@ impl<'a> WholeFileReader<'_, 'a> {
                 None
             }
             ([], Some(path)) => Some(Ok(path.clone())),
-            ([], None) => announced_path(line).or_else(in_comment).or(block.heading).map(resolved),
+            ([], None) => announced_path(line).or_else(in_comment).or(in_heading).map(resolved),
         }
     }
 }

@@ -50,21 +50,19 @@ impl<'t> TreeMerge<'_, 't> {
         let is_remark = |at: Option<usize>| {
             at.and_then(|at| lists.new.get(at)).is_some_and(|item| item.remark == Some(Placeholder::Keep))
         };
-        let beside = is_remark(other.checked_sub(1)) || is_remark(other.checked_add(1));
-        if !beside || new.is_token() || new.is_comment() || old.label.is_some() || new.label.is_some() {
+        let is_beside = is_remark(other.checked_sub(1)) || is_remark(other.checked_add(1));
+        if !is_beside || new.is_token() || new.is_comment() || old.label.is_some() || new.label.is_some() {
             return Ok(());
         }
-        let alike = |at: usize| {
-            let item = lists.old.get(at..=at).unwrap_or_default();
-            max_similarity(self.old, item, self.new, new)
+        let items = |range: Range<usize>| lists.old.get(range).unwrap_or_default();
+        let alike = |items: &[SyntaxItem<'t>]| max_similarity(self.old, items, self.new, new);
+        let own = alike(std::slice::from_ref(old));
+        let beside = [items(near.start..one), items(one + 1..near.end)];
+        let is_alike = |items: &[SyntaxItem<'t>]| {
+            items.iter().any(|item| item.node.kind_id() == old.node.kind_id())
+                && (own < MIN_VERSION_SIMILARITY || alike(items) > own - MIN_SIMILARITY_LEAD)
         };
-        let own = alike(one);
-        let is_choice = |at: usize| {
-            let is_statement =
-                lists.old.get(at).is_some_and(|item| item.node.kind_id() == old.node.kind_id());
-            is_statement && (own < MIN_VERSION_SIMILARITY || alike(at) > own - MIN_SIMILARITY_LEAD)
-        };
-        if own < 1.0 && near.clone().any(|at| at != one && is_choice(at)) {
+        if own < 1.0 && beside.into_iter().any(is_alike) {
             let why = "the text beside the remark may be a new version of it or of what is beside it, or come to them";
             return Err(self.unclear_refusal(std::slice::from_ref(old), why));
         }

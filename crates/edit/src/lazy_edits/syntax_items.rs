@@ -230,7 +230,9 @@ fn title_of_call(side: &ParsedSide<'_>, call: Node<'_>) -> Option<String> {
     let title = arguments.named_child(0).filter(|first| first.kind().contains("string"))?;
     let mut cursor = arguments.walk();
     let has_block = call.child_by_field_name("block").is_some()
-        || arguments.named_children(&mut cursor).any(|argument| argument.kind().contains("function"));
+        || arguments
+            .named_children(&mut cursor)
+            .any(|argument| ["func", "lambda", "closure"].iter().any(|kind| argument.kind().contains(kind)));
     let text = |node: Node<'_>| squeeze_blanks(side.text_of(node.byte_range()));
     has_block.then(|| format!("{} {}", text(function), text(title)))
 }

@@ -1,6 +1,6 @@
 //! Carrying indentation over from the search text's style to the file's.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use crate::lines::split_indent;
 use crate::placement::tokens::is_similar;
@@ -136,7 +136,8 @@ impl IndentMap {
     }
 
     /// Where the search text lost its indentation altogether, the new lines' own is from the place
-    /// of its first line on: if the first line that they have in common with the file comes out so.
+    /// of its first line on: if the lines that they have in common with the file come out so, or
+    /// one that is indented does.
     fn follow_new_lines<'a>(&mut self, matched: impl Iterator<Item = (&'a str, &'a str)>, new: &[&str]) {
         if self.contradicted != [""] || self.pairs.len() != 1 {
             return;
@@ -154,20 +155,23 @@ impl IndentMap {
             contradicted: Vec::new(),
             ..*self
         };
-        let (mut is_nested, mut is_so) = (false, None);
+        let mut places: HashMap<&str, Vec<&str>> = HashMap::new();
+        for (indent, rest) in found.iter().map(|line| split_indent(line)) {
+            places.entry(rest).or_default().push(indent);
+        }
+        let (mut is_nested, mut all_fit, mut nested_fits) = (false, true, false);
         for line in new {
             let (indent, rest) = split_indent(line);
             is_nested |= !indent.is_empty();
-            let mut same = found.iter().map(|line| split_indent(line)).filter(|(_, other)| *other == rest);
-            if is_so.is_none()
-                && rest.contains(char::is_alphanumeric)
-                && let Some(first) = same.next()
-            {
+            let same = places.get(rest).filter(|_| rest.contains(char::is_alphanumeric));
+            if let Some(same) = same {
                 let mapped = own.map_indent(indent, None);
-                is_so = Some(same.chain([first]).any(|(at, _)| mapped.as_deref() == Some(at)));
+                let fits = same.iter().take(MAX_PAIRS).any(|at| mapped.as_deref() == Some(at));
+                all_fit &= fits;
+                nested_fits |= fits && !indent.is_empty();
             }
         }
-        if is_nested && is_so == Some(true) {
+        if is_nested && (all_fit || nested_fits) {
             *self = own;
         }
     }

@@ -76,9 +76,9 @@ pub(super) fn without_doubled_indent<'r>(
     search: &str,
     replacement: &'r str,
 ) -> Option<&'r str> {
+    let (first, further) = search.split_once('\n')?;
     let before = text.get(..span.start)?;
     let outer = before.get(before.rfind('\n').map_or(0, |at| at + 1)..)?;
-    let (first, further) = search.split_once('\n')?;
     if outer.is_empty() || !outer.trim().is_empty() || !split_indent(first).0.is_empty() {
         return None;
     }

@@ -252,6 +252,11 @@ fn indentation_that_cannot_be_told_is_refused() {
     let file = "a:\n    x\n        x\nb\n";
     let refusal = replace(file, "a:\n  x\n  x\nb\n", "a:\n  x\n  x\n      y\nb\n", false).unwrap_err();
     assert_eq!(refusal.kind(), "guarded_mismatch");
+    // Lines without any indentation, of which the replacement still has some.
+    let file = "def f():\n    if a:\n        x = 1\n        y = 2\n";
+    let new = "if a:\nx = 1\nfor z in w:\n    y += z";
+    let refusal = replace(file, "if a:\nx = 1\ny = 2", new, false).unwrap_err();
+    assert_eq!(refusal.kind(), "guarded_mismatch");
 }
 
 #[test]

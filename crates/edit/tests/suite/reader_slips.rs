@@ -265,13 +265,22 @@ fn an_edit_block_may_name_its_file_in_an_attribute_and_hold_literal_text() {
         "<edit path=\"b.py\"><search>x = 1</search><replace>x = 5</replace></edit>",
         "<edit file='b.py'>\n<search>\nx = 1\n</search>\n<replace>\nx = 5\n</replace>\n</edit>",
         "<edit path=\"b.py\"><search><![CDATA[x = 1]]></search><replace><![CDATA[x = 5]]></replace></edit>",
-        "<edit><file>b.py</file><search>\n<![CDATA[\nx = 1\n]]>\n</search><replace>x = 5</replace></edit>",
+        "<edit><file>b.py</file><search>\n<![CDATA[\nx = 1\n]]>\n</search><replace><![CDATA[x = 5]]></replace></edit>",
+        "<edit path=\"b.py\"><file>b.py</file><search>x = 1</search><replace>x = 5</replace></edit>",
+        "<edit file=\"1 of 2\"><file>b.py</file><search>x = 1</search><replace>x = 5</replace></edit>",
     ] {
         assert_written(None, reply, &expected);
     }
     let two =
         "<edit path=\"b.py\"><file>src/app.py</file><search>x = 1</search><replace>x = 5</replace></edit>";
     assert_refused(None, two, "two files");
+    // A file of XML has such marks itself.
+    let path = RelPath::parse("a.xml").unwrap();
+    let files: BTreeMap<RelPath, String> = [(path, "<a><![CDATA[foo]]></a>\n<b>foo</b>\n".to_owned())].into();
+    let reply =
+        "<edit path=\"a.xml\"><search><![CDATA[foo]]></search><replace><![CDATA[bar]]></replace></edit>";
+    let done = plan(reply, &ApplyOptions::default(), &files);
+    assert_eq!(done.changes_to_write()[0].after.as_deref(), Some("<a><![CDATA[bar]]></a>\n<b>foo</b>\n"));
 }
 
 #[test]
@@ -288,19 +297,23 @@ fn a_heading_above_a_sentence_names_the_block_below() {
     let reply = "1. **a.html**\n\n```html\n<p>\n```\n\n2. **a.css**\nThis file has the style of the plot.\n\n\
                  ```css\np {}\n```\n";
     assert_written(Some(Format::Whole), reply, &[("a.html", "<p>\n"), ("a.css", "p {}\n")]);
+    // A block in another language is an example.
+    let reply = "a.rs\n```rust\nfn a() {}\n```\n\n### b.rs\nIt is as it was, with this in the settings.\n\n```toml\n[x]\n```\n";
+    assert_written(Some(Format::Whole), reply, &[("a.rs", "fn a() {}\n")]);
 }
 
 #[test]
 fn a_reply_without_a_fence_is_the_file_where_it_is_said_to_be_one_and_is_code() {
     let path = RelPath::parse("b.py").unwrap();
-    let files: BTreeMap<RelPath, String> = [(path.clone(), TEXT.to_owned())].into();
+    let text = "def compute_all():\n    return 0\n".to_owned();
+    let files: BTreeMap<RelPath, String> = [(path.clone(), text)].into();
     let options = |format| ApplyOptions { format, path: Some(path.clone()), ..ApplyOptions::default() };
-    let code = "def x():\n    return 1\n";
+    let code = "def compute_all():\n    return 1\n";
     let done = plan(code, &options(Some(Format::Whole)), &files);
     assert_eq!(done.changes_to_write()[0].after.as_deref(), Some(code));
-    for (format, reply) in
-        [(Some(Format::Whole), "Sure, here is the function that returns 1.\n"), (None, code)]
-    {
+    let other = "def f():\n    return 1\n";
+    let prose = "Sure, here is the function that returns 1.\n";
+    for (format, reply) in [(Some(Format::Whole), prose), (Some(Format::Whole), other), (None, code)] {
         let done = plan(reply, &options(format), &files);
         assert!(done.changes_to_write().is_empty(), "{reply}");
     }

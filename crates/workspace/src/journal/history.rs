@@ -306,9 +306,16 @@ impl History {
             None => asked.chain(unasked).filter(is_redoable).collect(),
             Some(session) => newest_first()
                 .filter(is_redoable)
-                .filter(|undo| self.sessions_undone_by(undo).contains(session))
+                .filter(|undo| self.takes_back_changes_of(undo, session))
                 .collect(),
         }
+    }
+
+    /// Returns true if an undo took back a change of the session that is none itself.
+    fn takes_back_changes_of(&self, undo: &ChangeRecord, session: &SessionId) -> bool {
+        let taken: HashSet<ChangeId> = undo.undoes.iter().copied().collect();
+        let mut own = self.done.iter().filter(|record| taken.contains(&record.id));
+        own.any(|record| record.session == *session && !record.cause.is_undo_or_redo())
     }
 
     /// Returns the sessions whose changes an undo took back, newest first.
