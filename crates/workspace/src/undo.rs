@@ -254,7 +254,7 @@ pub(crate) fn plan_undo(
     let mut obstructed = Vec::new();
     for (path, steps) in files {
         let Some(newest) = steps.files.first().map(|step| step.change) else { continue };
-        let mut way = find_restore_target(root_dir, path, &steps.files, walk)?;
+        let mut way = find_restore_target(root_dir, path, &steps.files, newest, walk)?;
         if way.current.is_none()
             && let Some((at, seen)) = find_obstacle(root_dir, path)?
         {
@@ -347,6 +347,7 @@ fn find_restore_target(
     root_dir: &RootDir,
     path: &RelPath,
     steps: &[UndoStep<'_>],
+    newest: ChangeId,
     walk: DriftHandling,
 ) -> Result<RestoreTarget, WorkspaceError> {
     // Where no state's content is known, it isn't needed to tell them apart: a disk image isn't
@@ -354,11 +355,10 @@ fn find_restore_target(
     let unknown = steps.iter().all(|step| {
         [step.file.before, step.file.after].into_iter().flatten().all(|state| state.hash.is_none())
     });
-    let newest = steps.first().map(|step| step.change);
     let untouched = |reason: String| RestoreTarget {
         current: None,
         target: None,
-        conflict: newest.map(|newest| Conflict { reason, newest }),
+        conflict: Some(Conflict { reason, newest }),
     };
     let current =
         match if unknown { state_without_content(root_dir, path) } else { observe_file(root_dir, path) } {

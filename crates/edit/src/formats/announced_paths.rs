@@ -4,7 +4,9 @@
 use journeyman_protocol::RelPath;
 use journeyman_syntax::language::Language;
 
-use crate::formats::paths::{labelled_path, looks_like_path, path_on_line, split_comment, strip_markup};
+use crate::formats::paths::{
+    labelled_path, looks_like_path, path_on_line, split_comment, strip_list_number, strip_markup,
+};
 use crate::formats::{ReplyLines, ReplySource};
 
 /// A longer line announces nothing.
@@ -122,11 +124,8 @@ pub(crate) fn path_in_heading<'a>(source: &ReplySource<'a>, from: usize, at: usi
     let above = source.reply.get(from..at)?;
     let lines = above.lines().rev().map(str::trim).filter(|line| !line.is_empty());
     for line in lines.take(MAX_LINES_UNDER_HEADING) {
-        let numbered = line.split_once(['.', ')']).is_some_and(|(number, rest)| {
-            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) && rest.starts_with(' ')
-        });
         let marked = |mark: &str| line.len() > mark.len() && line.starts_with(mark) && line.ends_with(mark);
-        if line.starts_with('#') || numbered || marked("**") || marked("`") {
+        if line.starts_with('#') || strip_list_number(line).is_some() || marked("**") || marked("`") {
             return path_on_line(line, source).filter(|path| is_plain_path(path));
         }
         if line.starts_with("```") || describes_use(line) {

@@ -17,12 +17,9 @@ pub(crate) const MARKUP_EXTENSIONS: [&str; 9] =
 const PROSE_EXTENSIONS: [&str; 10] =
     ["yml", "yaml", "html", "htm", "xml", "svg", "vue", "svelte", "toml", "ini"];
 
-/// Returns true if a reply without a fence is the file: any that is to be merged; of whole files
-/// one of a language in which it parses, where the caller says that it is one.
-pub(crate) fn is_bare_file(source: &ReplySource<'_>, path: &RelPath, lazy: bool, detected: bool) -> bool {
-    if lazy || source.reply.trim().is_empty() {
-        return lazy && !source.reply.trim().is_empty();
-    }
+/// Returns true if a reply without a fence is code of the file's language, and repeats a line of a
+/// file that is there: so it can be that file.
+pub(crate) fn is_bare_file(source: &ReplySource<'_>, path: &RelPath) -> bool {
     let name = String::from_utf8_lossy(path.file_name()).to_ascii_lowercase();
     let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
     let is_free = MARKUP_EXTENSIONS.contains(&ending) || PROSE_EXTENSIONS.contains(&ending);
@@ -34,7 +31,7 @@ pub(crate) fn is_bare_file(source: &ReplySource<'_>, path: &RelPath, lazy: bool,
     {
         return false;
     }
-    let language = Language::detect(&path.to_string(), source.reply).filter(|_| !detected);
+    let language = Language::detect(&path.to_string(), source.reply);
     let tree = language.and_then(|language| parse(language, source.reply).ok());
     tree.is_some_and(|tree| !tree.has_error() && !outline(&tree, source.reply).is_empty())
 }

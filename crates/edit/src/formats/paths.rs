@@ -167,6 +167,13 @@ pub(crate) fn path_on_fence(info: &str) -> Option<&str> {
     None
 }
 
+/// Returns a line of a numbered list behind its number: `2. a.rs`, `2) a.rs`.
+pub(crate) fn strip_list_number(line: &str) -> Option<&str> {
+    let (number, rest) = line.split_once(['.', ')'])?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && rest.starts_with(' ')).then_some(rest)
+}
+
 /// The path that a line consists of, without what markdown puts around it.
 pub(crate) fn path_on_line<'a>(line: &'a str, source: &ReplySource<'_>) -> Option<&'a str> {
     if line.len() > MAX_NAME_LINE_BYTES {
@@ -181,13 +188,7 @@ pub(crate) fn path_on_line<'a>(line: &'a str, source: &ReplySource<'_>) -> Optio
     for bullet in ["- ", "* ", "+ "] {
         name = name.strip_prefix(bullet).unwrap_or(name);
     }
-    if let Some((number, rest)) = name.split_once(['.', ')'])
-        && !number.is_empty()
-        && number.bytes().all(|byte| byte.is_ascii_digit())
-        && rest.starts_with(' ')
-    {
-        name = rest;
-    }
+    name = strip_list_number(name).unwrap_or(name);
     name = strip_markup(name);
     if let Some((key, rest)) = name.split_once(':') {
         let key = key.trim_matches(['*', '`', ' ']).to_ascii_lowercase();

@@ -48,15 +48,16 @@ const MAX_FENCE_MARKS: usize = 32;
 /// Only so many fences of one text are looked at to tell which is its last.
 const MAX_FENCES: usize = 64;
 
-/// Reads a reply. In a lazy one an unfenced text is the file, and every change of a file that is
-/// there is a merge. Where the format was `detected`, a name in words needs more around it.
+/// Reads a reply. An unfenced text may be the file, and in a lazy reply is; there every change of a
+/// file that exists is a merge. Where the format was `detected`, a name in words needs more around it.
 pub(crate) fn read(source: &ReplySource<'_>, lazy: bool, detected: bool) -> ParsedReply {
     let format = if lazy { Format::Lazy } else { Format::Whole };
     let mut reading = ParsedReply { format: Some(format), ..ParsedReply::default() };
     let containers = fenced_blocks(source);
     if containers.is_empty() {
-        match (lazy, source.path) {
-            (_, Some(path)) if is_bare_file(source, path, lazy, detected) => {
+        let is_file = |path: &RelPath| lazy || (!detected && is_bare_file(source, path));
+        match source.path.filter(|path| !source.reply.trim().is_empty() && is_file(path)) {
+            Some(path) => {
                 if source.finished {
                     reading.edits.push(to_edit(source, path.clone(), source.reply, lazy));
                 } else {
@@ -70,7 +71,7 @@ pub(crate) fn read(source: &ReplySource<'_>, lazy: bool, detected: bool) -> Pars
                     });
                 }
             }
-            _ => reading.prose = source.reply.trim().to_owned(),
+            None => reading.prose = source.reply.trim().to_owned(),
         }
         return reading;
     }

@@ -6,7 +6,6 @@ use super::align::max_similarity;
 use super::syntax_items::{ParsedSide, SyntaxItem, has_placeholder};
 use super::tree_merge::{MIN_VERSION_SIMILARITY, PairedLists, TreeMerge};
 use crate::outcome::Refusal;
-use crate::placeholder::Placeholder;
 
 /// A statement is a version of the one that it is this much more like than any beside it.
 const MIN_SIMILARITY_LEAD: f64 = 0.1;
@@ -47,11 +46,7 @@ impl<'t> TreeMerge<'_, 't> {
         near: Range<usize>,
     ) -> Result<(), Refusal> {
         let (Some(old), Some(new)) = (lists.old.get(one), lists.new.get(other)) else { return Ok(()) };
-        let is_remark = |at: Option<usize>| {
-            at.and_then(|at| lists.new.get(at)).is_some_and(|item| item.remark == Some(Placeholder::Keep))
-        };
-        let is_beside = is_remark(other.checked_sub(1)) || is_remark(other.checked_add(1));
-        if !is_beside || new.is_token() || new.is_comment() || old.label.is_some() || new.label.is_some() {
+        if new.is_token() || new.is_comment() || old.label.is_some() || new.label.is_some() {
             return Ok(());
         }
         let items = |range: Range<usize>| lists.old.get(range).unwrap_or_default();

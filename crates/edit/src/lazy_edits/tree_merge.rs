@@ -127,11 +127,13 @@ impl<'t> TreeMerge<'_, 't> {
             let before = nth.checked_sub(1).and_then(|at| pairs.get(at)).map_or(0, |(old, _)| old + 1);
             let after = pairs.get(nth + 1).map_or(lists.old.len(), |(old, _)| *old);
             self.check_new_name(&lists, (one, other), before..after)?;
-            self.check_version_choice(&lists, (one, other), before..after)?;
             let is_remark = |at: Option<usize>| {
                 at.and_then(|at| lists.new.get(at)).is_some_and(|item| item.remark == Some(Placeholder::Keep))
             };
             let remarked = (is_remark(other.checked_sub(1)), is_remark(other.checked_add(1)));
+            if remarked.0 || remarked.1 {
+                self.check_version_choice(&lists, (one, other), before..after)?;
+            }
             let (Some(one), Some(other)) = (lists.old.get(one), lists.new.get(other)) else { continue };
             self.check_edges(one, other, remarked)?;
             self.merge_pair(one, other, &fit, merged)?;

@@ -295,7 +295,10 @@ impl History {
     /// Returns the undos that can be taken back, newest first: those of a session's changes;
     /// without a session, those since the newest change that wasn't one, then what was taken back
     /// of calls that were cut off. Nobody asked for that, so what came later doesn't close it.
-    pub(crate) fn redoable_undos(&self, session: Option<&SessionId>) -> Vec<&ChangeRecord> {
+    pub(crate) fn redoable_undos<'a>(
+        &'a self,
+        session: Option<&'a SessionId>,
+    ) -> Box<dyn Iterator<Item = &'a ChangeRecord> + 'a> {
         let newest_first = || self.done.iter().rev();
         let asked =
             newest_first().take_while(|record| record.cause.is_undo_or_redo() && record.call.is_none());
@@ -303,27 +306,27 @@ impl History {
         let is_redoable =
             |record: &&ChangeRecord| record.cause == ChangeCause::Undo && self.is_in_effect(record);
         match session {
-            None => asked.chain(unasked).filter(is_redoable).collect(),
-            Some(session) => newest_first()
-                .filter(is_redoable)
-                .filter(|undo| self.takes_back_changes_of(undo, session))
-                .collect(),
+            None => Box::new(asked.chain(unasked).filter(is_redoable)),
+            Some(session) => {
+                Box::new(newest_first().filter(is_redoable).filter(move |undo| {
+                    self.changes_undone_by(undo).any(|record| record.session == *session)
+                }))
+            }
         }
     }
 
-    /// Returns true if an undo took back a change of the session that is none itself.
-    fn takes_back_changes_of(&self, undo: &ChangeRecord, session: &SessionId) -> bool {
+    /// Returns the changes that an undo took back and that are no undos themselves, newest first.
+    fn changes_undone_by(&self, undo: &ChangeRecord) -> impl Iterator<Item = &ChangeRecord> {
         let taken: HashSet<ChangeId> = undo.undoes.iter().copied().collect();
-        let mut own = self.done.iter().filter(|record| taken.contains(&record.id));
-        own.any(|record| record.session == *session && !record.cause.is_undo_or_redo())
+        let records = self.done.iter().rev();
+        records.filter(move |record| taken.contains(&record.id) && !record.cause.is_undo_or_redo())
     }
 
     /// Returns the sessions whose changes an undo took back, newest first.
     pub(crate) fn sessions_undone_by(&self, undo: &ChangeRecord) -> Vec<SessionId> {
-        let taken: HashSet<ChangeId> = undo.undoes.iter().copied().collect();
         let mut sessions = Vec::new();
-        for record in self.done.iter().rev().filter(|record| taken.contains(&record.id)) {
-            if !record.cause.is_undo_or_redo() && !sessions.contains(&record.session) {
+        for record in self.changes_undone_by(undo) {
+            if !sessions.contains(&record.session) {
                 sessions.push(record.session.clone());
             }
         }
