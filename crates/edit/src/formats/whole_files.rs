@@ -49,7 +49,8 @@ const MAX_FENCE_MARKS: usize = 32;
 const MAX_FENCES: usize = 64;
 
 /// Reads a reply. An unfenced text may be the file, and in a lazy reply is; there every change of a
-/// file that exists is a merge. Where the format was `detected`, a name in words needs more around it.
+/// file that exists is a merge. Where the format was `detected`, a name in words needs more around
+/// it.
 pub(crate) fn read(source: &ReplySource<'_>, lazy: bool, detected: bool) -> ParsedReply {
     let format = if lazy { Format::Lazy } else { Format::Whole };
     let mut reading = ParsedReply { format: Some(format), ..ParsedReply::default() };
