@@ -9,6 +9,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use journeyman_protocol::{CallId, FileChange, GuardViolation, RelPath, SessionId, UnixMillis};
 
@@ -48,6 +49,8 @@ const REBOOTED_SINCE_REASON: &str =
     "the machine was restarted since the call began, so it can't be told whose change this is; kept";
 const TOO_LARGE_REASON: &str = "it was too large for its earlier content to be kept";
 
+/// The interval at which it is asked whether a command's program is gone.
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Maximum number of looks at a tree in which a command may still be at work.
 const MAX_SNAPSHOT_ATTEMPTS: usize = 4;
 
@@ -336,26 +339,35 @@ impl Recovery<'_> {
         Ok((violations, problem))
     }
 
+    /// Returns the heartbeats of commands whose program is gone. A process that it was starting
+    /// when it ended holds its locks until it runs a program of its own: a while on a busy machine.
     fn stale_heartbeats(
         &self,
         wanted: impl Fn(&CommandStart) -> bool,
     ) -> Result<Vec<StaleHeartbeat>, WorkspaceError> {
-        let mut dead = Vec::new();
-        for found in find_heartbeats(
-            &self.workspace.project.options.state_dir,
-            &[RecoveryStage::Running, RecoveryStage::Recovered],
-            wanted,
-        )? {
-            match found {
-                heartbeat::HeartbeatState::Dead(heartbeat) => dead.push(*heartbeat),
-                heartbeat::HeartbeatState::Alive(begin) => {
-                    let call = begin.call.map_or_else(String::new, |call| format!(" of call {call}"));
-                    let holder = format!("the command{call} that still runs");
-                    return Err(WorkspaceError::Busy { holder, waited: std::time::Duration::ZERO });
+        let (started, wait) = (Instant::now(), self.workspace.project.limits().lock_wait);
+        loop {
+            let found = find_heartbeats(
+                &self.workspace.project.options.state_dir,
+                &[RecoveryStage::Running, RecoveryStage::Recovered],
+                &wanted,
+            )?;
+            let (mut dead, mut running) = (Vec::new(), None);
+            for one in found {
+                match one {
+                    heartbeat::HeartbeatState::Dead(heartbeat) => dead.push(*heartbeat),
+                    heartbeat::HeartbeatState::Alive(begin) => running = Some(begin),
                 }
             }
+            let Some(begin) = running else { return Ok(dead) };
+            if started.elapsed() >= wait {
+                let call = begin.call.map_or_else(String::new, |call| format!(" of call {call}"));
+                let holder = format!("the command{call} that still runs");
+                return Err(WorkspaceError::Busy { holder, waited: wait });
+            }
+            drop(dead);
+            std::thread::sleep(EXIT_POLL_INTERVAL);
         }
-        Ok(dead)
     }
 
     /// Waits until the tree rests, or a command can't be at work in it any more: its processes die
